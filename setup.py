@@ -1,8 +1,8 @@
 """What pyproject.toml cannot state: the compiled loop is optional, and no build reuses an earlier one.
 
-The compiled loop (query/whatif/listing.c) replays a run faster; without it Python gives the same answers.  It uses the
-stable ABI of Python 3.11, so that one wheel serves all later versions.  Where there is no compiler, the build goes on
-without it.  CRYSTALPERF_PURE=1 leaves it out: the wheel is py3-none-any.
+The compiled loop (query/simulate/list_schedule.c) replays a run faster; without it Python gives the same answers.  It
+uses the stable ABI of Python 3.11, so that one wheel serves all later versions.  Where there is no compiler, the build
+goes on without it.  CRYSTALPERF_PURE=1 leaves it out: the wheel is py3-none-any.
 """
 
 import os
@@ -14,8 +14,8 @@ from setuptools.command.build import build
 PURE = os.environ.get("CRYSTALPERF_PURE", "") not in ("", "0")
 
 LOOP = Extension(
-    "crystalperf.query.whatif._listing",
-    sources=["query/whatif/listing.c"],
+    "crystalperf.query.simulate._list_schedule",
+    sources=["query/simulate/list_schedule.c"],
     extra_compile_args=["-O2", "-ffp-contract=off"],  # contracted multiplications change last digits on some machines
     py_limited_api=True,
     optional=True,

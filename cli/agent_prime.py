@@ -35,7 +35,7 @@ rows, limit, offset, next_offset, and some 4 000 tokens at most.
 
 def prime_text() -> str:
     """The screen: at most 45 lines of 90 columns."""
-    from crystalperf.query.frameworks.known import frameworks
+    from crystalperf.query.frameworks.registry import frameworks
 
     return _TEXT.replace("{framework}", next(iter(frameworks())))
 

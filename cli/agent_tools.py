@@ -48,8 +48,8 @@ class Answer:
 def analyze(paths: Sequence[str], limit: int = 10, offset: int = 0) -> Answer:
     """What holds a run up, where its time went, what to do; the rows are what to do, the most worthwhile first."""
     from crystalperf.cli.runs import analyzed_run, run_word
-    from crystalperf.query.answers.listing import sentence_of
-    from crystalperf.query.answers.serial import as_json
+    from crystalperf.query.text.as_json import as_json
+    from crystalperf.query.text.notebook import sentence_of
 
     if not paths:
         raise SettingError("paths: name logs and recordings, files or folders, or one run profiled before")
@@ -89,8 +89,8 @@ def _recommended(value: dict[str, Any]) -> dict[str, Any]:
 def debug(run: str, scope: str = "all", part: Part = "path", limit: int = 40, offset: int = 0) -> Answer:
     """Where the time of a scope went; the rows are one part of the answer, in ms."""
     from crystalperf.cli.runs import find_run
-    from crystalperf.query.answers.listing import sentence_of
-    from crystalperf.query.answers.serial import as_json
+    from crystalperf.query.text.as_json import as_json
+    from crystalperf.query.text.notebook import sentence_of
 
     answer = find_run(_local(run)).debug(scope)
     plain = as_json(answer)
@@ -113,7 +113,7 @@ def debug(run: str, scope: str = "all", part: Part = "path", limit: int = 40, of
 def predict(run: str, settings: Sequence[str], scope: str = "all", limit: int = 20, offset: int = 0) -> Answer:
     """The runtime with other resources; the rows are one prediction for each combination of listed values."""
     from crystalperf.cli.runs import find_run
-    from crystalperf.query.answers.listing import sentence_of
+    from crystalperf.query.text.notebook import sentence_of
     from crystalperf.query.text.sentences import texts_of
 
     sweep = find_run(_local(run)).sweep(list(settings), scope=scope)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from crystalperf.cli.output import progress, say, write, write_answer
 from crystalperf.cli.runs import analyzed_run, find_run, profile_run, run_word
 from crystalperf.cli.text import shell_word
-from crystalperf.query.answers.values import NextStep, Profiled, Sweep
+from crystalperf.query.results.answers import NextStep, Profiled, Sweep
 
 if TYPE_CHECKING:
     from crystalperf.query.run import Other

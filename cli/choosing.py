@@ -17,7 +17,7 @@ from crystalperf.indexes.errors import SettingError
 from crystalperf.query.text.sentences import text_of, texts_of
 
 if TYPE_CHECKING:
-    from crystalperf.query.answers.values import Advice, Choice, Header, Offer
+    from crystalperf.query.results.answers import Advice, Choice, Header, Offer
 
 SHOWN = 20
 """Rows of a table of machines; --json has all."""
@@ -35,7 +35,7 @@ def priced(
     as_json: bool,
 ) -> int:
     """What the run would take and cost on other machines; 1 where nothing can be answered."""
-    from crystalperf.query.answers.prices import duration_ms
+    from crystalperf.query.advise.machine_prices import duration_ms
 
     if not machines or not ran_on:
         raise SettingError("prices need both: --prices FILE, and --on NAME for the machine of it that the run had")

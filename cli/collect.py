@@ -7,7 +7,7 @@ from pathlib import Path
 from crystalperf.cli.output import progress, say, write
 from crystalperf.cli.text import shell_word
 from crystalperf.indexes.errors import NoAnswerError
-from crystalperf.query.frameworks.known import frameworks, get
+from crystalperf.query.frameworks.registry import frameworks, get
 
 
 def collect(framework: str, address: str, job: str, output: str) -> int:

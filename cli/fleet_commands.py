@@ -223,10 +223,10 @@ def _held_up_by(job: Job) -> str:
     from typing import get_args
 
     from crystalperf.indexes.resources import known
-    from crystalperf.query.answers.values import Cause
-    from crystalperf.query.answers.words import cause_words, device_name
-    from crystalperf.query.frameworks import Vocabulary
-    from crystalperf.query.frameworks.known import frameworks
+    from crystalperf.query.frameworks.registry import frameworks
+    from crystalperf.query.results.answers import Cause
+    from crystalperf.query.text.answers import cause_words, device_name
+    from crystalperf.query.trace.vocabulary import Vocabulary
 
     name = job.bottleneck
     if name == "unknown":
@@ -250,7 +250,7 @@ def _unread(count: int, folder: str) -> str:
 
 def _slower(fleet: Fleet) -> list[str]:
     from crystalperf.cli.text import counted
-    from crystalperf.query.answers.words import measure_word
+    from crystalperf.query.text.answers import measure_word
 
     if not fleet.watched_jobs:
         return ["No job has the six runs of one name and plan that it takes to tell whether it got slower."]

@@ -148,7 +148,7 @@ def _write_failure(error: Exception, sentence: str) -> None:
 
     from crystalperf.cli.output import write_answer
     from crystalperf.indexes.errors import CrystalPerfError
-    from crystalperf.query.answers.values import Failure
+    from crystalperf.query.results.answers import Failure
 
     failure = Failure(str(error), error.remedy) if isinstance(error, CrystalPerfError) else Failure(sentence)
     with suppress(CrystalPerfError):  # of a stdout that cannot be written, as the error may be just that

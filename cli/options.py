@@ -37,21 +37,21 @@ def complete_index(incomplete: str) -> list[str]:
 
 def complete_setting(incomplete: str) -> list[str]:
     from crystalperf.indexes.resources import known
-    from crystalperf.query.frameworks.known import frameworks
-    from crystalperf.query.model.world import settings_of
+    from crystalperf.query.execution.scenario import settings_of
+    from crystalperf.query.frameworks.registry import frameworks
 
     words = [word for each in frameworks().values() for word in each.vocabulary.settings]
     return [f"{key}=" for key in dict.fromkeys((*settings_of(known()), *words)) if key.startswith(incomplete)]
 
 
 def complete_framework(incomplete: str) -> list[str]:
-    from crystalperf.query.frameworks.known import frameworks
+    from crystalperf.query.frameworks.registry import frameworks
 
     return [name for name in frameworks() if name.startswith(incomplete)]
 
 
 def complete_place(incomplete: str) -> list[str]:
-    from crystalperf.query.frameworks.known import frameworks
+    from crystalperf.query.frameworks.registry import frameworks
 
     words = [
         word for each in frameworks().values() if each.advisor.setup is not None for word in each.advisor.setup.places

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 from crystalperf.cli.text import cut_right, printable
 
 if TYPE_CHECKING:
-    from crystalperf.query.answers.serial import Answer
+    from crystalperf.query.text.as_json import Answer
 
 PROGRESS_AFTER_S = 0.5
 """Work that takes less passes without a word."""
@@ -51,7 +51,7 @@ def write_json(answer: Any) -> None:
 
 def write_answer(answer: Answer) -> None:
     """Write an answer of a run as the JSON that all doors give."""
-    from crystalperf.query.answers.serial import as_json
+    from crystalperf.query.text.as_json import as_json
 
     write_json(as_json(answer))
 

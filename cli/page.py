@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from crystalperf.cli.text import cut_right, printable
-from crystalperf.query.answers.figures import tied
+from crystalperf.query.text.figures import tied
 
 WIDTH = 80
 WIDEST = 120

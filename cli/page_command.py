@@ -12,10 +12,10 @@ from crystalperf.cli.output import progress, write
 from crystalperf.cli.remedies import with_remedy
 from crystalperf.cli.runs import find_run, run_word
 from crystalperf.cli.text import printable, shell_word
-from crystalperf.query.answers.picture.door import Door
+from crystalperf.query.page.frontend import Door
 
 if TYPE_CHECKING:
-    from crystalperf.query.answers.values import Verdict
+    from crystalperf.query.results.answers import Verdict
     from crystalperf.query.run import Run
 
 

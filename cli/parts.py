@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 from crystalperf.cli.remedies import note_sentence
 from crystalperf.cli.text import counted, cut_left, grouped, percent, printable, time_unit, volume
-from crystalperf.query.answers.folding import fold_path
-from crystalperf.query.answers.stations import stations_table
-from crystalperf.query.answers.words import (
+from crystalperf.query.text.answers import (
     WORTH_SHOWING,
     bottleneck_sentence,
     capitalised,
@@ -25,12 +23,14 @@ from crystalperf.query.answers.words import (
     unsubmitted_sentence,
 )
 from crystalperf.query.text.findings import advice_text
+from crystalperf.query.text.folding import fold_path
 from crystalperf.query.text.sentences import text_of
+from crystalperf.query.text.stations import stations_table
 
 if TYPE_CHECKING:
     from crystalperf.cli.page import Page
     from crystalperf.cli.text import TimeUnit
-    from crystalperf.query.answers.values import Bottleneck, Debug, Header, PathOperator
+    from crystalperf.query.results.answers import Bottleneck, Debug, Header, PathOperator
 
 PLAN_METRICS = "plan metrics"
 """The basis of time that the framework itself measured of its operators."""

@@ -9,7 +9,7 @@ from crystalperf.cli.text import shell_word
 
 if TYPE_CHECKING:
     from crystalperf.indexes.errors import CrystalPerfError, Remedy
-    from crystalperf.query.answers.values import Note
+    from crystalperf.query.results.answers import Note
 
 
 def error_sentence(error: CrystalPerfError) -> str:

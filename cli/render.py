@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from crystalperf.cli import parts
 from crystalperf.cli.page import Page
 from crystalperf.cli.text import printable, time_unit
-from crystalperf.query.answers.verdict import bottleneck_of
+from crystalperf.query.advise.verdict import bottleneck_of
 from crystalperf.query.text.sentences import text_of, texts_of
 
 if TYPE_CHECKING:
-    from crystalperf.query.answers.values import Debug, Header, Profiled
+    from crystalperf.query.results.answers import Debug, Header, Profiled
 
 PATH_ROWS = 40
 GROUP_ROWS = 12

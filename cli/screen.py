@@ -14,11 +14,11 @@ from crystalperf.cli.page import Page
 from crystalperf.cli.remedies import with_remedy
 from crystalperf.cli.text import TimeUnit, printable, time_unit
 from crystalperf.cli.whatifs import usual
-from crystalperf.query.answers.words import capitalised, nothing_to_do, saving_text
+from crystalperf.query.text.answers import capitalised, nothing_to_do, saving_text
 from crystalperf.query.text.sentences import lines_of, text_of, texts_of
 
 if TYPE_CHECKING:
-    from crystalperf.query.answers.values import Verdict
+    from crystalperf.query.results.answers import Verdict
 
 MOST_LINES = 45
 """So much of a terminal is read without scrolling."""

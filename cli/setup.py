@@ -7,7 +7,7 @@ import re
 from crystalperf.cli.output import say, write, write_json
 from crystalperf.indexes.errors import NoAnswerError, SettingError
 from crystalperf.query.frameworks import Job
-from crystalperf.query.frameworks.known import frameworks, get
+from crystalperf.query.frameworks.registry import frameworks, get
 
 _SAFE_FOLDER = re.compile(r"/[A-Za-z0-9._/+-]*")
 

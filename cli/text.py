@@ -1,11 +1,11 @@
-"""Words and numbers as a terminal shows them: what all doors have (query.answers.figures), and what only it needs."""
+"""Words and numbers as a terminal shows them: what all doors have (query.text.figures), and what only it needs."""
 
 from __future__ import annotations
 
 import shlex
 from pathlib import Path
 
-from crystalperf.query.answers.figures import (
+from crystalperf.query.text.figures import (
     NOTHING,
     TimeUnit,
     change,

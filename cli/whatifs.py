@@ -9,9 +9,9 @@ from crystalperf.cli.page import Page
 from crystalperf.cli.parts import listed
 from crystalperf.cli.remedies import with_remedy
 from crystalperf.cli.text import TimeUnit, change, counted, printable, time_unit
-from crystalperf.query.answers.verdict import knee_of
-from crystalperf.query.answers.whatifs import alike, told
-from crystalperf.query.answers.words import (
+from crystalperf.query.advise.usual_what_ifs import alike, told
+from crystalperf.query.advise.verdict import knee_of
+from crystalperf.query.text.answers import (
     capitalised,
     check_sentences,
     counted_digits,
@@ -30,7 +30,7 @@ from crystalperf.query.answers.words import (
 from crystalperf.query.text.sentences import text_of, texts_of
 
 if TYPE_CHECKING:
-    from crystalperf.query.answers.values import FlowChange, Header, Prediction, Sweep, Verdict, WhatIf
+    from crystalperf.query.results.answers import FlowChange, Header, Prediction, Sweep, Verdict, WhatIf
     from crystalperf.query.results.assumptions import Assumption
 
 RANGE = "90 % range"

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from crystalperf.functions import Function, Functions, Index, index
     from crystalperf.indexes.errors import CrystalPerfError, Remedy
     from crystalperf.query import Debug, Header, Prediction, Run, Sweep, Verdict, as_json, open_run, profile
-    from crystalperf.query.answers.picture.door import Door
-    from crystalperf.query.answers.picture.values import Picture
-    from crystalperf.query.answers.rows import Rows
-    from crystalperf.query.answers.serial import Answer
-    from crystalperf.query.answers.values import Advice, Choice, Offer
-    from crystalperf.query.explain.candidates import Candidate
-    from crystalperf.query.frameworks.known import Settings
+    from crystalperf.query.advise.candidates import Candidate
+    from crystalperf.query.frameworks.registry import Settings
+    from crystalperf.query.page.frontend import Door
+    from crystalperf.query.results.answers import Advice, Choice, Offer
+    from crystalperf.query.results.page import Picture
     from crystalperf.query.results.refusals import Refusal
     from crystalperf.query.results.words import Words
     from crystalperf.query.run import Other
+    from crystalperf.query.sql.rows import Rows
+    from crystalperf.query.text.as_json import Answer
 
 __all__ = [
     "Advice",
@@ -66,13 +66,13 @@ __all__ = [
 _WHERE = {
     "crystalperf.functions": ("Function", "Functions", "Index", "index"),
     "crystalperf.indexes.errors": ("CrystalPerfError", "Remedy"),
-    "crystalperf.query.answers.picture.door": ("Door",),
-    "crystalperf.query.answers.picture.values": ("Picture",),
-    "crystalperf.query.answers.rows": ("Rows",),
-    "crystalperf.query.answers.serial": ("Answer",),
-    "crystalperf.query.answers.values": ("Advice", "Choice", "Offer"),
-    "crystalperf.query.explain.candidates": ("Candidate",),
-    "crystalperf.query.frameworks.known": ("Settings",),
+    "crystalperf.query.page.frontend": ("Door",),
+    "crystalperf.query.results.page": ("Picture",),
+    "crystalperf.query.sql.rows": ("Rows",),
+    "crystalperf.query.text.as_json": ("Answer",),
+    "crystalperf.query.results.answers": ("Advice", "Choice", "Offer"),
+    "crystalperf.query.advise.candidates": ("Candidate",),
+    "crystalperf.query.frameworks.registry": ("Settings",),
     "crystalperf.query.results.refusals": ("Refusal",),
     "crystalperf.query.results.words": ("Words",),
     "crystalperf.query.run": ("Other",),

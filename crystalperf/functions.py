@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from crystalperf.query.answers.rows import TIMEOUT_S, Rows, of_mappings
+from crystalperf.query.sql.rows import TIMEOUT_S, Rows, of_mappings
 
 if TYPE_CHECKING:
     import pandas

@@ -6,6 +6,8 @@ from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.resources import Resource
 from crystalperf.indexes.schema import Table
 from crystalperf.indexes.schema import read as tables_of
+from crystalperf.query.execution.dag import Barriers
+from crystalperf.query.execution.scheduling import Policy, Waiting, by_rank, fair_share
 from crystalperf.query.frameworks import (
     Advisor,
     Frames,
@@ -25,18 +27,16 @@ from crystalperf.query.frameworks import (
 )
 from crystalperf.query.inputs.containers import LogFile, Part, lines, pieces
 from crystalperf.query.inputs.files import Application, Head, LogPart
-from crystalperf.query.model.dag import Barriers
-from crystalperf.query.model.mistakes import mistakes
-from crystalperf.query.model.policy import Policy, Waiting, by_rank, fair_share
-from crystalperf.query.model.records import Problem, Problems
-from crystalperf.query.model.trace import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
 from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.recommendations import Recommendation, Saving, SettingChange
 from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.registry import Sentences
-from crystalperf.query.vocabulary import Vocabulary
+from crystalperf.query.trace.contract import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
+from crystalperf.query.trace.records import Problem, Problems
+from crystalperf.query.trace.validate import mistakes
+from crystalperf.query.trace.vocabulary import Vocabulary
 
 __all__ = [
     "Advice",

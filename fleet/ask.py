@@ -18,7 +18,7 @@ from crystalperf.fleet.reading import HALF_WIDTH
 from crystalperf.fleet.tables import question, tables
 from crystalperf.indexes import guard
 from crystalperf.indexes.errors import InputError, NoAnswerError
-from crystalperf.query.frameworks.known import frameworks
+from crystalperf.query.frameworks.registry import frameworks
 
 TOP = 10
 """Rows of each table, unless asked for more."""

@@ -13,7 +13,7 @@ from crystalperf.fleet.engines import Engine
 from crystalperf.fleet.logs import looked_at, ordered
 from crystalperf.fleet.store import Store
 from crystalperf.indexes.errors import InputError
-from crystalperf.query.model.records import as_text
+from crystalperf.query.trace.records import as_text
 
 REASONS = 3
 """Logs that could not be read whose reason a build tells itself; the table `problems` has all."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crystalperf.query.model.records import Floats
+from crystalperf.query.trace.records import Floats
 
 LEAST_EACH = 3
 """Fewest runs before a change and after it."""

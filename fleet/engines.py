@@ -68,7 +68,7 @@ class Engine:
 def _on_spark(items: Sequence[Item], master: str, settings: Sequence[str]) -> Iterator[Read]:
     """The rows of all items, as tasks end.  Raises InputError where there is no Spark, or it does not start."""
     from crystalperf.indexes.errors import CrystalPerfError, InputError
-    from crystalperf.query.model.records import shortened
+    from crystalperf.query.trace.records import shortened
 
     try:
         sql: Any = import_module("pyspark.sql")

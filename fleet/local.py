@@ -23,7 +23,7 @@ from crystalperf.fleet.logs import Item
 from crystalperf.fleet.reading import Read, failed, read
 from crystalperf.indexes import guard
 from crystalperf.indexes.children import end_with_parent, own_module
-from crystalperf.query.answers.figures import grouped
+from crystalperf.query.text.figures import grouped
 
 LOGS_EACH = 500
 """After which a process makes room for a new one: what libraries keep does not add up over a year of runs."""

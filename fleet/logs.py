@@ -12,9 +12,9 @@ from typing import Any
 
 from crystalperf.fleet.tables import tables
 from crystalperf.indexes.errors import CrystalPerfError, InputError
-from crystalperf.query.frameworks.known import frameworks
+from crystalperf.query.frameworks.registry import frameworks
 from crystalperf.query.inputs.containers import Part, filesystem, is_url, local, opened
-from crystalperf.query.model.records import as_text
+from crystalperf.query.trace.records import as_text
 
 RECORDINGS = (".jfr", ".jfr.gz", ".jfr.zst", ".collapsed", ".folded")
 """What recordings of stacks are called; within a fleet they are told by name, for there are too many files to open."""

@@ -20,16 +20,16 @@ from crystalperf.indexes import guard
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.indexes.resources import with_other
 from crystalperf.query import sql
-from crystalperf.query.answers.values import Prediction
-from crystalperf.query.answers.verdict import bottleneck_of, usual_questions
-from crystalperf.query.discover import discover
+from crystalperf.query.advise.verdict import bottleneck_of, usual_questions
+from crystalperf.query.inputs.discover import discover
 from crystalperf.query.inputs.files import Application, Inputs
-from crystalperf.query.model.records import as_text
-from crystalperf.query.profiling import profile_application
+from crystalperf.query.predict.interval import CALIBRATED
+from crystalperf.query.results.answers import Prediction
 from crystalperf.query.run import Run
+from crystalperf.query.runfile.pipeline import profile_application
 from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import text_of, texts_of
-from crystalperf.query.whatif.interval import CALIBRATED
+from crystalperf.query.trace.records import as_text
 
 COMMON = ("model", "labels")
 """Of what makes a prediction uncertain, what is the same error in every run, so that more runs do not average it out:

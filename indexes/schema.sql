@@ -68,7 +68,7 @@ CREATE TABLE build_warnings (                 -- one row per source file that co
 
 -- part: run ----------------------------------------------------------------------------------------------------
 --
--- What a framework's reader hands over (query.model.trace) and what CrystalPerf makes of it.  The words are no
+-- What a framework's reader hands over (query.trace.contract) and what CrystalPerf makes of it.  The words are no
 -- framework's: a worker is Spark's executor or Flink's TaskManager, a group its stage or job vertex, a unit its task or
 -- subtask.  What a reader keeps in its framework's own words lies beside, in tables named after it (spark_tasks).
 

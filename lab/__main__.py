@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     scored.add_argument("--only", choices=ROLES, help="configurations to show (default both)")
     fitted = commands.add_parser(
-        "calibrate", help="the constants of crystalperf.query.whatif.interval, from even configurations"
+        "calibrate", help="the constants of crystalperf.query.predict.interval, from even configurations"
     )
     fitted.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
     fitted.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")

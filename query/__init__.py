@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from crystalperf.query.answers.serial import as_json
-    from crystalperf.query.answers.values import Debug, Header, Prediction, Sweep, Verdict
+    from crystalperf.query.results.answers import Debug, Header, Prediction, Sweep, Verdict
     from crystalperf.query.run import Run
+    from crystalperf.query.text.as_json import as_json
 
 __all__ = ["Debug", "Header", "Prediction", "Run", "Sweep", "Verdict", "as_json", "open_run", "profile"]
 
@@ -37,8 +37,8 @@ def profile(
     (NAME-VERSION); by default those that fit the run.  `progress` is told each step in a few words.  Raises
     CrystalPerfError.
     """
-    from crystalperf.query.profiling import profile_inputs
     from crystalperf.query.run import Run
+    from crystalperf.query.runfile.pipeline import profile_inputs
 
     given = [paths] if isinstance(paths, str | Path) else paths
     place = None if output is None else Path(output)
@@ -55,11 +55,11 @@ def open_run(path: str | Path) -> Run:
 def __getattr__(name: str) -> object:
     # Importing duckdb and numpy takes longer than printing a help text, so the types come when they are asked for.
     if name in ("Debug", "Header", "Prediction", "Sweep", "Verdict"):
-        from crystalperf.query.answers import values
+        from crystalperf.query.results import answers
 
-        return getattr(values, name)
+        return getattr(answers, name)
     if name == "as_json":
-        from crystalperf.query.answers.serial import as_json
+        from crystalperf.query.text.as_json import as_json
 
         return as_json
     if name == "Run":

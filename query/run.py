@@ -18,20 +18,13 @@ import duckdb
 from crystalperf import indexes as contract
 from crystalperf.indexes import guard, store
 from crystalperf.indexes.errors import CrystalPerfError, NoAnswerError, SettingError
-from crystalperf.query.answers import listing as listing  # registers rows and sentences of answers
-from crystalperf.query.answers import prices, verdict
-from crystalperf.query.answers.figures import time_unit
-from crystalperf.query.answers.picture.door import ANY_DOOR, Door
-from crystalperf.query.answers.rows import TIMEOUT_S, Rows
-from crystalperf.query.answers.values import Advice, Choice, Debug, Header, Prediction, ReadingProblem, Sweep, Verdict
-from crystalperf.query.explain.candidates import Candidate, candidates
-from crystalperf.query.explain.diagnose import diagnosed
-from crystalperf.query.explain.facts import Diagnosis
-from crystalperf.query.explain.flow import diagnose_flow, flow_candidates
-from crystalperf.query.frameworks.known import get
-from crystalperf.query.model.execution import Execution, work_of
-from crystalperf.query.model.load import ALL, WHOLE, load, most_at_a_time, run_resources
-from crystalperf.query.model.world import (
+from crystalperf.query.advise import machine_prices, verdict
+from crystalperf.query.advise.candidates import Candidate, candidates
+from crystalperf.query.diagnose.diagnose import diagnosed
+from crystalperf.query.diagnose.group_statistics import Diagnosis
+from crystalperf.query.execution.execution import Execution, work_of
+from crystalperf.query.execution.load import ALL, WHOLE, load, most_at_a_time, run_resources
+from crystalperf.query.execution.scenario import (
     Configuration,
     Value,
     World,
@@ -42,19 +35,26 @@ from crystalperf.query.model.world import (
     recorded_resources,
     settings_of,
 )
+from crystalperf.query.frameworks.registry import get
+from crystalperf.query.page.frontend import ANY_DOOR, Door
+from crystalperf.query.predict.estimate import predict, predicted_by
+from crystalperf.query.predict.reruns import Compared, advice, compared, differences, in_their_light
+from crystalperf.query.predict.scenario_replay import Unchanged, replay_unchanged
+from crystalperf.query.results.answers import Advice, Choice, Debug, Header, Prediction, ReadingProblem, Sweep, Verdict
 from crystalperf.query.results.refusals import InvalidQuestion, Refusal, RefusedError
+from crystalperf.query.simulate.list_schedule import has_compiled
+from crystalperf.query.sql.rows import TIMEOUT_S, Rows
+from crystalperf.query.streaming.diagnose import diagnose_flow, flow_candidates
+from crystalperf.query.streaming.predict import predict_flow
+from crystalperf.query.text import notebook as notebook  # registers rows and sentences of answers
+from crystalperf.query.text.figures import time_unit
 from crystalperf.query.text.sentences import text_of
-from crystalperf.query.whatif.flow import predict_flow
-from crystalperf.query.whatif.listing import has_compiled
-from crystalperf.query.whatif.predict import predict, predicted_by
-from crystalperf.query.whatif.question import Unchanged, replay_unchanged
-from crystalperf.query.whatif.reruns import Compared, advice, compared, differences, in_their_light
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from crystalperf.query.answers.picture.values import Picture
-    from crystalperf.query.frameworks.known import Settings
+    from crystalperf.query.frameworks.registry import Settings
+    from crystalperf.query.results.page import Picture
 
 
 RUNS_TO_ADVISE = ("workers=2x", "cores=2x", "memory=2x", "workers=0.5x", "cores=0.5x", "memory=0.5x")
@@ -168,7 +168,7 @@ class Run:
         `verdict` is asked for where it is not given, `door` words what a user can do.  Of runs of many units the grid
         has fewer settings, unless it is to be `full`, however long that takes.  `progress` is told each step.
         """
-        from crystalperf.query.answers.picture.making import picture
+        from crystalperf.query.page.page import picture
 
         answer = self.verdict(progress, paged=True) if verdict is None else verdict
         with self._opened() as connection:
@@ -179,9 +179,9 @@ class Run:
     def redacted(self) -> Iterator[Run]:
         """The same run without the names that tell strangers who ran what on what data; its file lasts as the block.
 
-        All that is asked of it, and the JSON of that, has them replaced in the same way (query.model.sharing).
+        All that is asked of it, and the JSON of that, has them replaced in the same way (query.runfile.anonymize).
         """
-        from crystalperf.query.model.sharing import replace_names
+        from crystalperf.query.runfile.anonymize import replace_names
 
         with TemporaryDirectory() as folder:
             copy = Path(folder) / "run.duckdb"
@@ -211,7 +211,7 @@ class Run:
             return replace(found, debug=verdict.completed(found.debug, self.header()))
 
     def candidates(self, debug: Debug) -> list[Candidate]:
-        """What could be changed about the whole run, of which `debug` is the answer; query.answers.ranking ranks it."""
+        """What could be changed about the whole run, of which `debug` is the answer; query.advise.ranking ranks it."""
         with self._opened() as connection:
             execution = self._load("all")
             if execution.flow is not None:
@@ -235,9 +235,9 @@ class Run:
         Several settings are one changed world; for several values of one ask sweep().  `recorded` is what the run had
         where its log does not tell.  `replan` is whether units are cut anew as the framework would for other slots, or
         stay as recorded (the paper).  `predictor` names the model of another package.  `reruns` are other runs of the
-        job, or paths of them, which correct the prediction and narrow its interval (query.whatif.learning).  `path` is
-        whether to tell what the predicted runtime goes to (resource_ms), a quarter of the work.  Where the run has no
-        answer to that, `refused` says why.  Raises SettingError where a setting makes no sense.
+        job, or paths of them, which correct the prediction and narrow its interval (query.predict.rerun_errors).
+        `path` is whether to tell what the predicted runtime goes to (resource_ms), a quarter of the work.  Where the
+        run has no answer to that, `refused` says why.  Raises SettingError where a setting makes no sense.
         """
         texts = _texts(settings, changes)
         try:
@@ -313,26 +313,28 @@ class Run:
         reruns: Sequence[Other | Run | str | Path] = (),
         progress: Callable[[str], None] = lambda _: None,
     ) -> Choice:
-        """What the run would take and cost on other machines; query.answers.prices has the table's columns.
+        """What the run would take and cost on other machines; query.advise.machine_prices has the table's columns.
 
         `ran_on` is the name of the machine that each of its workers had for itself, `counts` how many to ask about.
         """
-        known, execution = prices.read_machines(machines), self._load("all")
+        known, execution = machine_prices.read_machines(machines), self._load("all")
         workers, cores = execution.recorded.get("workers"), execution.recorded.get("cores")
         if not workers:
             raise NoAnswerError(f"the run does not tell how many {execution.framework.vocabulary.workers} it had")
         others, offers = self._comparable(reruns, recorded), []
-        for each in prices.questions(known, ran_on, int(workers), None if cores is None else int(cores), counts):
+        for each in machine_prices.questions(
+            known, ran_on, int(workers), None if cores is None else int(cores), counts
+        ):
             progress(f"{each.workers} × {each.machine.name}")
             try:
                 world = self._world(each.settings, recorded, "all")
                 offers.append(
-                    prices.offer(each, in_their_light(world, self._predicted(world, "all", True, None), others))
+                    machine_prices.offer(each, in_their_light(world, self._predicted(world, "all", True, None), others))
                 )
             except (RefusedError, SettingError) as error:
-                offers.append(prices.offer(each, self.unchanged().refusing("", _refusal(error))))
-        here = prices.Asked(next(each for each in known if each.name == ran_on), int(workers), ())
-        return prices.chosen(self.unchanged(), here, offers, deadline_ms)
+                offers.append(machine_prices.offer(each, self.unchanged().refusing("", _refusal(error))))
+        here = machine_prices.Asked(next(each for each in known if each.name == ran_on), int(workers), ())
+        return machine_prices.chosen(self.unchanged(), here, offers, deadline_ms)
 
     def _answered(self, setting: str, recorded: str | Sequence[str]) -> tuple[World, Prediction] | None:
         """A question about the whole run with its world, where the run can be asked that."""
@@ -523,7 +525,7 @@ def _other(given: Other | Run | str | Path) -> Other:
         return Other(given.path.stem, given)
     if store.kind_of(Path(given)) is not None:
         return Other(str(given), Run(Path(given)))
-    from crystalperf.query.profiling import profile_inputs
+    from crystalperf.query.runfile.pipeline import profile_inputs
 
     return Other(str(given), Run(profile_inputs([given], None, None, (), lambda _: None)))
 

@@ -1,4 +1,4 @@
-"""The page of a run: one file that opens offline; its figures are those of `query.answers`.
+"""The page of a run: one file that opens offline; its figures are those of `query.results`.
 
 render(run) -> str      the page as HTML; also of a Picture, or of the JSON of one
 keep(path, html, run)   write it, all or nothing, where nothing else is lost

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from crystalperf.query.answers.figures import cut_right, printable
+from crystalperf.query.text.figures import cut_right, printable
 
 LONGEST_TEXT = 1_000
 """Characters of a text that a page shows."""

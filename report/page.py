@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from crystalperf.query.answers.picture.values import Picture
-from crystalperf.query.answers.serial import as_json
-from crystalperf.query.answers.words import measure_word
+from crystalperf.query.results.page import Picture
+from crystalperf.query.text.answers import measure_word
+from crystalperf.query.text.as_json import as_json
 from crystalperf.report.embedding import harmless, script_data
 
 if TYPE_CHECKING:

@@ -19,14 +19,14 @@ from typing import Any
 
 from crystalperf.indexes.children import end_with_parent, told
 from crystalperf.indexes.errors import InputError, NoAnswerError
-from crystalperf.query.answers.figures import time_unit
-from crystalperf.query.answers.serial import as_json
-from crystalperf.query.answers.values import Verdict
-from crystalperf.query.answers.verdict import bottleneck_of
-from crystalperf.query.answers.words import bottleneck_sentence, measure_word, saving_text
+from crystalperf.query.advise.verdict import bottleneck_of
 from crystalperf.query.lookup.frames import resolve_frames
 from crystalperf.query.lookup.functions import Wanted, explain, find, indexes_at_hand, known_names, of_name
+from crystalperf.query.results.answers import Verdict
 from crystalperf.query.run import Run
+from crystalperf.query.text.answers import bottleneck_sentence, measure_word, saving_text
+from crystalperf.query.text.as_json import as_json
+from crystalperf.query.text.figures import time_unit
 from crystalperf.query.text.sentences import text_of
 from crystalperf.service.framing import framed, read
 from crystalperf.service.overview import overview as overview_of

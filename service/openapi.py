@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 import crystalperf
-from crystalperf.query.answers.serial import schemas
+from crystalperf.query.text.as_json import schemas
 from crystalperf.service import problems
 from crystalperf.service.table import ALWAYS, Answer, Parameter, Route
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from crystalperf.query.answers.figures import counted
-from crystalperf.query.answers.folding import fold_path
-from crystalperf.query.answers.picture.door import Door
-from crystalperf.query.answers.picture.said import said
-from crystalperf.query.answers.values import PathItem, PathOperator, Verdict
-from crystalperf.query.answers.words import device_name, measure_word
+from crystalperf.query.page.frontend import Door
+from crystalperf.query.page.page_text import said
+from crystalperf.query.results.answers import PathItem, PathOperator, Verdict
+from crystalperf.query.text.answers import device_name, measure_word
+from crystalperf.query.text.figures import counted
+from crystalperf.query.text.folding import fold_path
 from crystalperf.service.problems import sentence
 
 MOST_STRETCHES = 12

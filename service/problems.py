@@ -10,8 +10,8 @@ import msgspec
 from starlette.responses import Response
 
 from crystalperf.indexes.errors import CrystalPerfError, IndexFileError, InputError, NoAnswerError, Remedy, SettingError
-from crystalperf.query.answers.serial import as_json
-from crystalperf.query.answers.values import Failure
+from crystalperf.query.results.answers import Failure
+from crystalperf.query.text.as_json import as_json
 
 MEDIA_TYPE = "application/problem+json"
 

@@ -66,8 +66,8 @@ def work() -> None:
 
 
 def _profiled(asked: Work, progress: Any) -> str:
-    from crystalperf.query.profiling import profile_inputs
-    from crystalperf.query.served import handed_out
+    from crystalperf.query.inputs.served import handed_out
+    from crystalperf.query.runfile.pipeline import profile_inputs
 
     paths = asked.paths
     if asked.fetched is not None:

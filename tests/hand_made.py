@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from crystalperf.indexes.resources import known
-from crystalperf.query.answers.values import Header
-from crystalperf.query.frameworks.known import get
+from crystalperf.query.frameworks.registry import get
+from crystalperf.query.results.answers import Header
 
 HEADER = Header(
     app_id="app-1",

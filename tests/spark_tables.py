@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from crystalperf.query.frameworks.spark.log.run import collect
+from crystalperf.query.frameworks.spark.log.collect import collect
 from crystalperf.query.frameworks.spark.log.tables import tables
 from crystalperf.query.inputs.containers import LogFile, Part
-from crystalperf.query.model.records import RunTables, integers, numbers, objects
+from crystalperf.query.trace.records import RunTables, integers, numbers, objects
 
 START = 1_795_257_733_277
 DURATION_MS = 1000

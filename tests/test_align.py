@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crystalperf.query.samples.align import Seen, assign, clock_shift, unit_at
+from crystalperf.query.attribution.samples.align import Seen, assign, clock_shift, unit_at
 
 
 def seen(*rows: tuple[int, float, float, bool]) -> Seen:

@@ -21,10 +21,21 @@ from crystalperf.cli.text import time_unit
 from crystalperf.indexes.errors import Remedy, SettingError
 from crystalperf.indexes.resources import Resource, known
 from crystalperf.query import Run, profile
-from crystalperf.query.answers import verdict
-from crystalperf.query.answers.bottleneck import bottleneck_in
-from crystalperf.query.answers.serial import KINDS, as_json, schema_text, schemas
-from crystalperf.query.answers.values import (
+from crystalperf.query.advise import verdict
+from crystalperf.query.advise.verdict import (
+    best_help,
+    bottleneck_of,
+    completed,
+    knee_of,
+    next_step,
+    not_seen,
+    questions,
+)
+from crystalperf.query.diagnose.bottleneck import bottleneck_in
+from crystalperf.query.frameworks import Framework, Reader
+from crystalperf.query.frameworks.registry import get
+from crystalperf.query.results.advice import MoreMemory
+from crystalperf.query.results.answers import (
     Bottleneck,
     Debug,
     Failure,
@@ -38,25 +49,15 @@ from crystalperf.query.answers.values import (
     Sweep,
     WhatIf,
 )
-from crystalperf.query.answers.verdict import (
-    best_help,
-    bottleneck_of,
-    completed,
-    knee_of,
-    next_step,
-    not_seen,
-    questions,
-)
-from crystalperf.query.answers.words import bottleneck_sentence, cause_words, knee_sentence
-from crystalperf.query.frameworks import Framework, Reader, Vocabulary, plural
-from crystalperf.query.frameworks.known import get
-from crystalperf.query.model import trace
-from crystalperf.query.model.records import Problems
-from crystalperf.query.profiling import assemble
-from crystalperf.query.results.advice import MoreMemory
 from crystalperf.query.results.findings import Garbage, StageRef
 from crystalperf.query.results.refusals import InvalidQuestion, RecordedValueUnknown
 from crystalperf.query.run import Other
+from crystalperf.query.runfile.pipeline import assemble
+from crystalperf.query.text.answers import bottleneck_sentence, cause_words, knee_sentence
+from crystalperf.query.text.as_json import KINDS, as_json, schema_text, schemas
+from crystalperf.query.trace import contract
+from crystalperf.query.trace.records import Problems
+from crystalperf.query.trace.vocabulary import Vocabulary, plural
 from tests.hand_made import HEADER
 
 ROOT = Path(__file__).parent.parent
@@ -320,7 +321,7 @@ def test_the_next_step_is_samples_then_an_index_then_more_of_what_is_short(monke
         title="Bare",
         reader=Reader(recognise=lambda _: None, read=lambda _: None),
     )  # type: ignore[arg-type, return-value]
-    monkeypatch.setattr("crystalperf.query.answers.verdict.get", lambda _: bare)
+    monkeypatch.setattr("crystalperf.query.advise.verdict.get", lambda _: bare)
     assert next_step(blind, on_net).kind == "predict"
     assert next_step(replace(header, indexes=()), on_net).kind == "predict"
     assert not_seen(debug(), blind) == ()
@@ -466,17 +467,17 @@ def test_a_run_with_a_fourth_resource_is_answered_in_its_own_words(
         reader=Reader(recognise=lambda _: None, read=lambda _: None),
         vocabulary=words,
     )  # type: ignore[arg-type, return-value]
-    monkeypatch.setattr("crystalperf.query.frameworks.known.frameworks", lambda: {"bare": bare})
+    monkeypatch.setattr("crystalperf.query.frameworks.registry.frameworks", lambda: {"bare": bare})
     facts = {"app_id": "j", "framework": "bare", "started_at_ms": 0, "duration_ms": 10_000.0, "name": "train"}
-    run = trace.of_rows(
+    run = contract.of_rows(
         facts,
-        [trace.Worker("w", 1, "h")],
-        [trace.Group("kernel:0", 1, 0, 4_000.0), trace.Group("kernel:1", 1, 4_000.0, 9_000.0)],
+        [contract.Worker("w", 1, "h")],
+        [contract.Group("kernel:0", 1, 0, 4_000.0), contract.Group("kernel:1", 1, 4_000.0, 9_000.0)],
         [
-            trace.Unit(0, "kernel:0", "w", 0.0, 4_000.0, host="h", measured_ms={"gpu": 3_500.0}),
-            trace.Unit(1, "kernel:1", "w", 4_000.0, 9_000.0, host="h", measured_ms={"gpu": 3_000.0}),
+            contract.Unit(0, "kernel:0", "w", 0.0, 4_000.0, host="h", measured_ms={"gpu": 3_500.0}),
+            contract.Unit(1, "kernel:1", "w", 4_000.0, 9_000.0, host="h", measured_ms={"gpu": 3_000.0}),
         ],
-        [trace.Edge("kernel:0", "kernel:1", "barrier", "data")],
+        [contract.Edge("kernel:0", "kernel:1", "barrier", "data")],
         more_resources=[GPU],
     )
     file = tmp_path / "run.duckdb"
@@ -535,7 +536,7 @@ def check(value: Any, schema: Mapping[str, Any], whole: Mapping[str, Any]) -> No
 def test_the_schemas_are_those_in_docs() -> None:
     kept = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "schema").glob("*.json")}
     written = {kind: schema_text(schema) for kind, schema in schemas().items()}
-    assert kept == written, "write them again with `python -m crystalperf.query.answers.serial --write docs/schema`"
+    assert kept == written, "write them again with `python -m crystalperf.query.text.as_json --write docs/schema`"
 
 
 def test_real_answers_are_what_their_schemas_say(run: Run, tmp_path: Path) -> None:

@@ -304,7 +304,7 @@ def test_bad_input_costs_one_sentence(crystalperf: Answer, tmp_path: Path, run_f
 
 
 def test_an_error_is_json_too_where_json_is_asked(crystalperf: Answer, tmp_path: Path, run_file: Path) -> None:
-    from crystalperf.query.answers.serial import schemas
+    from crystalperf.query.text.as_json import schemas
     from tests.test_answers import check
 
     schema = schemas()["error"]

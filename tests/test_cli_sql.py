@@ -15,7 +15,7 @@ import pytest
 from crystalperf import indexes
 from crystalperf.indexes.content import content_hash
 from crystalperf.indexes.exports import built_path
-from crystalperf.query.frameworks.known import get
+from crystalperf.query.frameworks.registry import get
 from crystalperf.query.run import Run
 
 FUNCTION = (

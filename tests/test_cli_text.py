@@ -23,9 +23,15 @@ from crystalperf.cli.screen import MOST_LINES, verdict_text
 from crystalperf.cli.text import change, counted, cut_left, percent, printable, time_unit, volume
 from crystalperf.cli.whatifs import prediction_text, refusal_text, sweep_text
 from crystalperf.indexes.errors import NoAnswerError, Remedy
-from crystalperf.query.answers.folding import fold_path
-from crystalperf.query.answers.ranking import ranked
-from crystalperf.query.answers.values import (
+from crystalperf.query.advise.candidates import Candidate
+from crystalperf.query.advise.ranking import ranked
+from crystalperf.query.advise.verdict import best_help, bottleneck_of, knee_of, not_seen
+from crystalperf.query.frameworks import Job
+from crystalperf.query.frameworks.registry import get
+from crystalperf.query.frameworks.spark.deployments import NOT_TRIED, PLACES
+from crystalperf.query.frameworks.spark.setup import facts, java_11_settings, settings, spark_text
+from crystalperf.query.results.advice import InspectProgram, ReadWorkerLog
+from crystalperf.query.results.answers import (
     Debug,
     Doubt,
     FunctionTime,
@@ -43,20 +49,14 @@ from crystalperf.query.answers.values import (
     Verdict,
     WhatIf,
 )
-from crystalperf.query.answers.verdict import best_help, bottleneck_of, knee_of, not_seen
-from crystalperf.query.answers.words import check_sentences
-from crystalperf.query.explain.candidates import Candidate
-from crystalperf.query.frameworks import Job
-from crystalperf.query.frameworks.known import get
-from crystalperf.query.frameworks.spark.places import NOT_TRIED, PLACES
-from crystalperf.query.frameworks.spark.setup import facts, java_11_settings, settings, spark_text
-from crystalperf.query.results.advice import InspectProgram, ReadWorkerLog
 from crystalperf.query.results.assumptions import AddedSlots, NodeShared, OtherPredictor, SlotsIdle
 from crystalperf.query.results.findings import Loss, LostWorkers, NoScope
 from crystalperf.query.results.missing import UnendedTasks
 from crystalperf.query.results.recommendations import ChangeSetting, FixFailure, RecordSamples, Saving, SettingChange
 from crystalperf.query.results.refusals import InvalidQuestion, RemoteReadsUnknown
 from crystalperf.query.results.words import Words
+from crystalperf.query.text.answers import check_sentences
+from crystalperf.query.text.folding import fold_path
 from crystalperf.query.text.sentences import text_of, texts_of
 from tests import hand_made
 from tests.spark_logs import START

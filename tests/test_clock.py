@@ -12,17 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crystalperf.query.explain.diagnose import diagnose
-from crystalperf.query.frameworks import Framework, Reader, Vocabulary
-from crystalperf.query.frameworks.known import frameworks
+from crystalperf.query.diagnose.diagnose import diagnose
+from crystalperf.query.execution.clock import Clock
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.intervals import merged
+from crystalperf.query.execution.load import load
+from crystalperf.query.frameworks import Framework, Reader
+from crystalperf.query.frameworks.registry import frameworks
 from crystalperf.query.frameworks.spark.attended import attended
-from crystalperf.query.model.clock import Clock
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.load import load
-from crystalperf.query.model.records import Problems
-from crystalperf.query.model.timeline import merged
-from crystalperf.query.model.trace import Edge, Group, Scope, Unit, Worker, of_rows
-from crystalperf.query.profiling import assemble
+from crystalperf.query.runfile.pipeline import assemble
+from crystalperf.query.trace.contract import Edge, Group, Scope, Unit, Worker, of_rows
+from crystalperf.query.trace.records import Problems
+from crystalperf.query.trace.vocabulary import Vocabulary
 
 LAST_MS = 15
 moments = st.integers(0, LAST_MS)

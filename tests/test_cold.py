@@ -7,9 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.recut import with_units
-from crystalperf.query.whatif.cold import (
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.predict.estimate import predict
+from crystalperf.query.predict.scenario_replay import replay_unchanged
+from crystalperf.query.simulate.repartition import with_units
+from crystalperf.query.simulate.warmup import (
     FIRST,
     LATER,
     NEW_MS,
@@ -22,8 +24,6 @@ from crystalperf.query.whatif.cold import (
     others,
     placed_before,
 )
-from crystalperf.query.whatif.predict import predict
-from crystalperf.query.whatif.question import replay_unchanged
 from tests.test_predict import execution, predicted, world
 
 

@@ -15,11 +15,11 @@ import pytest
 import crystalperf as cp
 from crystalperf import indexes
 from crystalperf.indexes.errors import InputError
-from crystalperf.query.model.records import Problems
+from crystalperf.query.attribution.samples.untimed import spread
 from crystalperf.query.recordings import jfr
 from crystalperf.query.recordings.collapsed import could_run, frame, read
 from crystalperf.query.run import Run
-from crystalperf.query.samples.untimed import spread
+from crystalperf.query.trace.records import Problems
 from tests.refusals import refused
 
 DATA = Path(__file__).parent / "data"

@@ -17,7 +17,7 @@ import crystalperf as cp
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.flink import collect, series
 from crystalperf.query.inputs.containers import LogFile, Part
-from crystalperf.query.model.records import Problems
+from crystalperf.query.trace.records import Problems
 from tests.refusals import is_one_line, refused
 
 JOIN = Path(__file__).parent / "data/flink/join-and-sort.json.gz"

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 from crystalperf.indexes.resources import resources
+from crystalperf.query.execution.critical_path import bottleneck, critical_path
+from crystalperf.query.execution.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Dependency, GroupRun, Units
+from crystalperf.query.execution.dag import build as build_dag
+from crystalperf.query.execution.intervals import Timeline
+from crystalperf.query.execution.scheduling import Policy, by_rank, fair_share
+from crystalperf.query.execution.slots import Slots
 from crystalperf.query.frameworks.spark.scheduling import JobBarriers
-from crystalperf.query.model.critical import bottleneck, critical_path
-from crystalperf.query.model.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Dependency, Group, Units
-from crystalperf.query.model.dag import build as build_dag
-from crystalperf.query.model.policy import Policy, by_rank, fair_share
-from crystalperf.query.model.slots import Slots
-from crystalperf.query.model.timeline import Timeline
-from crystalperf.query.whatif.replay import replay
+from crystalperf.query.simulate.replay import replay
 
 OTHER_ONLY = (0.0, 0.0, 0.0, 1.0)
 
-Stage = tuple[Group, dict[tuple[str, str], Dependency]]
+Stage = tuple[GroupRun, dict[tuple[str, str], Dependency]]
 """A group of Spark, and what the log states of its parents."""
 
 
@@ -36,7 +36,7 @@ def stage(
 ) -> Stage:
     """Of several that could start, the one of the lowest number goes first; a later attempt follows the earlier one."""
     name = f"stage:{number}.{attempt}"
-    group = Group(name, f"s{number}", f"sql:{sql}", number, start if submit is None else submit, start, end)
+    group = GroupRun(name, f"s{number}", f"sql:{sql}", number, start if submit is None else submit, start, end)
     stated = {(f"stage:{parent}.0", name): Dependency("barrier", "shuffle") for parent in parents}
     if attempt:
         stated[f"stage:{number}.{attempt - 1}", name] = Dependency("order", "earlier attempt")
@@ -111,7 +111,7 @@ def test_a_wait_for_slots_is_no_time_of_the_driver() -> None:
 
 
 def unsubmitted(number: int, start: float, end: float) -> Stage:
-    return Group(f"step:{number}", f"s{number}", None, number, None, start, end), {}
+    return GroupRun(f"step:{number}", f"s{number}", None, number, None, start, end), {}
 
 
 def test_what_nobody_submitted_waited_for_a_slot_where_none_was_free() -> None:

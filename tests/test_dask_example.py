@@ -15,8 +15,8 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.plugin import InputError, Part, Problems
-from crystalperf.query.discover import discover
-from crystalperf.query.frameworks.known import frameworks
+from crystalperf.query.frameworks.registry import frameworks
+from crystalperf.query.inputs.discover import discover
 from tests.refusals import refused
 
 ROOT = Path(__file__).parent.parent

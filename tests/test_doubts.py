@@ -11,21 +11,22 @@ import duckdb
 import pytest
 
 import crystalperf as cp
-from crystalperf.query.answers.bottleneck import bottleneck_of
-from crystalperf.query.answers.listing import sentence_of
-from crystalperf.query.answers.values import Bottleneck, Debug, Doubt
-from crystalperf.query.answers.words import bottleneck_sentence
-from crystalperf.query.explain.diagnose import diagnose
-from crystalperf.query.frameworks import Framework, Reader, Vocabulary
-from crystalperf.query.frameworks.known import frameworks
-from crystalperf.query.model.execution import Lost
-from crystalperf.query.model.load import load
-from crystalperf.query.model.records import Problems
-from crystalperf.query.model.trace import Group, Scope, Unit, Worker, of_rows
-from crystalperf.query.profiling import assemble
+from crystalperf.query.diagnose.bottleneck import bottleneck_of
+from crystalperf.query.diagnose.diagnose import diagnose
+from crystalperf.query.execution.execution import Lost
+from crystalperf.query.execution.load import load
+from crystalperf.query.frameworks import Framework, Reader
+from crystalperf.query.frameworks.registry import frameworks
+from crystalperf.query.results.answers import Bottleneck, Debug, Doubt
 from crystalperf.query.results.missing import UnannouncedWorkers, UnendedTasks, UnreadPart, UnreadParts
 from crystalperf.query.results.refusals import TasksWithoutEnd
 from crystalperf.query.run import Run
+from crystalperf.query.runfile.pipeline import assemble
+from crystalperf.query.text.answers import bottleneck_sentence
+from crystalperf.query.text.notebook import sentence_of
+from crystalperf.query.trace.contract import Group, Scope, Unit, Worker, of_rows
+from crystalperf.query.trace.records import Problems
+from crystalperf.query.trace.vocabulary import Vocabulary
 from tests.hand_made import Seconds
 from tests.spark_logs import Stage, Task, write
 

@@ -8,18 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crystalperf.query.answers.values import Prediction
-from crystalperf.query.model.capacity import cpu_limits
-from crystalperf.query.model.dag import Dependency, Group, Units, build
-from crystalperf.query.model.execution import Execution, no_volumes
-from crystalperf.query.model.recut import with_units
-from crystalperf.query.model.slots import Slots
-from crystalperf.query.model.wire import FRAME_DATA
-from crystalperf.query.model.world import Value, World
+from crystalperf.query.execution.cpu_limits import cpu_limits
+from crystalperf.query.execution.dag import Dependency, GroupRun, Units, build
+from crystalperf.query.execution.execution import Execution, no_volumes
+from crystalperf.query.execution.scenario import Value, World
+from crystalperf.query.execution.slots import Slots
+from crystalperf.query.execution.wire_bytes import FRAME_DATA
+from crystalperf.query.predict.estimate import predict
+from crystalperf.query.predict.scenario_replay import replay_unchanged
+from crystalperf.query.results.answers import Prediction
 from crystalperf.query.results.assumptions import WorkersStay
-from crystalperf.query.whatif.predict import predict
-from crystalperf.query.whatif.question import replay_unchanged
-from crystalperf.query.whatif.transfers import visible
+from crystalperf.query.simulate.repartition import with_units
+from crystalperf.query.simulate.transfers import visible
 from tests.test_measured_load import with_volumes
 from tests.test_pipelines import TOY
 from tests.test_predict import GIB, execution, predicted, world
@@ -90,7 +90,7 @@ def piped() -> Execution:
     )
     pool = np.zeros(9, np.int64)
     slots = Slots(pool, pool, np.zeros(9), np.full(9, np.inf), np.full(9, np.inf))
-    groups = [Group("a", "a", None, 0, None, 0.0, 11.0), Group("b", "b", None, 1, None, 1.0, 11.0)]
+    groups = [GroupRun("a", "a", None, 0, None, 0.0, 11.0), GroupRun("b", "b", None, 1, None, 1.0, 11.0)]
     dag = build(groups, units, 0, 11, slots, {("a", "b"): Dependency("pipelined", "rows")})
     whole = execution([(0, 11)], (1, 0, 0, 0))
     return replace(whole, framework=TOY, dag=dag, units=units, volumes=no_volumes(3), slots=slots)

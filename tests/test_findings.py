@@ -18,14 +18,16 @@ import pytest
 from crystalperf.indexes.errors import Remedy
 from crystalperf.indexes.resources import Resource, known
 from crystalperf.indexes.store import create
-from crystalperf.query.answers.values import Cause, GroupFacts
-from crystalperf.query.explain import findings
-from crystalperf.query.explain.diagnose import diagnose
-from crystalperf.query.explain.facts import Detail, Longest, Neighbours, Siblings, group_details, neighbours
-from crystalperf.query.explain.hosts import HostTime
-from crystalperf.query.explain.waiting import waiting, with_workers
-from crystalperf.query.frameworks import Advisor, Frames, Framework, Reader, Setup, Vocabulary
-from crystalperf.query.frameworks.known import frameworks
+from crystalperf.query.diagnose import findings
+from crystalperf.query.diagnose.diagnose import diagnose
+from crystalperf.query.diagnose.group_statistics import Detail, Longest, Neighbours, Siblings, group_details, neighbours
+from crystalperf.query.diagnose.hosts import HostTime
+from crystalperf.query.diagnose.waiting import waiting, with_workers
+from crystalperf.query.execution.critical_path import Piece, critical_path
+from crystalperf.query.execution.intervals import merged
+from crystalperf.query.execution.load import load
+from crystalperf.query.frameworks import Advisor, Frames, Framework, Reader, Setup
+from crystalperf.query.frameworks.registry import frameworks
 from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.frameworks.spark.findings import (
     EvenFiles,
@@ -37,13 +39,6 @@ from crystalperf.query.frameworks.spark.findings import (
     SplittableFiles,
 )
 from crystalperf.query.frameworks.spark.rules import RULES, compiling, few_tasks_advice, uneven_advice
-from crystalperf.query.model.amounts import counted, lasting, part_of
-from crystalperf.query.model.critical import Piece, critical_path
-from crystalperf.query.model.load import load
-from crystalperf.query.model.records import Problems
-from crystalperf.query.model.timeline import merged
-from crystalperf.query.model.trace import Edge, Group, Scope, Unit, Worker, of_rows
-from crystalperf.query.profiling import assemble
 from crystalperf.query.results.advice import (
     AvoidSpilling,
     InspectCoordinator,
@@ -55,6 +50,7 @@ from crystalperf.query.results.advice import (
     SmallerTasks,
     SpreadInput,
 )
+from crystalperf.query.results.answers import Cause, GroupFacts
 from crystalperf.query.results.findings import (
     CollectedGarbage,
     Coordinator,
@@ -71,8 +67,13 @@ from crystalperf.query.results.findings import (
 )
 from crystalperf.query.results.words import Words
 from crystalperf.query.run import Run
+from crystalperf.query.runfile.pipeline import assemble
 from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import text_of
+from crystalperf.query.trace.amounts import counted, lasting, part_of
+from crystalperf.query.trace.contract import Edge, Group, Scope, Unit, Worker, of_rows
+from crystalperf.query.trace.records import Problems
+from crystalperf.query.trace.vocabulary import Vocabulary
 
 MIB = 2**20
 

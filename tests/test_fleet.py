@@ -28,7 +28,7 @@ from crystalperf.fleet.reading import COMMON, Read, _gain, read
 from crystalperf.fleet.store import Store
 from crystalperf.fleet.tables import tables
 from crystalperf.indexes.errors import IndexFileError, InputError, SettingError
-from crystalperf.query.answers.values import Prediction
+from crystalperf.query.results.answers import Prediction
 from tests.spark_logs import Stage, Task, write
 
 EXECUTORS = {"1": 2, "2": 2}

@@ -16,13 +16,14 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.indexes.errors import InputError, SettingError
-from crystalperf.query.frameworks import Framework, Job, plural
-from crystalperf.query.frameworks.flink import FLINK, frames, operators
+from crystalperf.query.frameworks import Framework, Job
+from crystalperf.query.frameworks.flink import FLINK, chained_operators, frames
 from crystalperf.query.frameworks.flink.assumptions import RecordsRespread, SingleSubtasksKept
 from crystalperf.query.frameworks.flink.trace import read_archive
 from crystalperf.query.inputs.containers import LogFile, Part
-from crystalperf.query.model.trace import Trace
 from crystalperf.query.results.assumptions import NoInterval
+from crystalperf.query.trace.contract import Trace
+from crystalperf.query.trace.vocabulary import plural
 from tests.refusals import refused
 
 JOIN = Path(__file__).parent / "data/flink/join-and-sort.json.gz"
@@ -226,7 +227,9 @@ def test_operators_of_a_chain_are_told_apart_by_how_often_one_called_the_next() 
     join, calc, aggregate = (ms for _, ms in rows)
     assert join > aggregate > calc > 0
     assert apart[0] < 1.0
-    assert operators.chained("Source: A -> (Map, Filter -> Sink: B)") == ("Source: A -> (Map, Filter -> Sink: B)",)
+    assert chained_operators.chained("Source: A -> (Map, Filter -> Sink: B)") == (
+        "Source: A -> (Map, Filter -> Sink: B)",
+    )
 
 
 def test_what_others_wrote_elsewhere_crossed_the_network(tmp_path: Path) -> None:
@@ -267,7 +270,7 @@ def test_starting_a_stream_is_on_no_resource_whether_it_has_exchanges_or_not(
         """
     )
     connection.execute("INSERT INTO runs VALUES (?)", [properties])
-    times = operators.times(connection, ("cpu",), True)
+    times = chained_operators.times(connection, ("cpu",), True)
     told = dict(zip(times["name"].tolist(), times["other_ms"].tolist(), strict=True))
     assert told["starting"] == pytest.approx(starting_ms)
 

@@ -10,7 +10,7 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.cli.screen import verdict_text
-from crystalperf.query.answers.bottleneck import bottleneck_of
+from crystalperf.query.diagnose.bottleneck import bottleneck_of
 from crystalperf.query.frameworks.flink import planning
 from crystalperf.query.frameworks.flink.refusals import EndlessStream
 from crystalperf.query.frameworks.flink.remarks import FullVertex, IdleSources, KeptUp, UnknownLoad

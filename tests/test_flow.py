@@ -23,19 +23,18 @@ import crystalperf as cp
 from crystalperf.cli.screen import verdict_text
 from crystalperf.cli.whatifs import sweep_text
 from crystalperf.indexes.errors import InputError, SettingError
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.load import load
+from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.stream import Flow, Hop, Place, Station, cpu_wait_ms, filling_ms, legs
 from crystalperf.query.frameworks.flink import held as held_by
 from crystalperf.query.frameworks.flink import steady, timeout
 from crystalperf.query.frameworks.flink.frames import NETWORK
 from crystalperf.query.frameworks.flink.hops import hops_of
-from crystalperf.query.frameworks.flink.places import awake
 from crystalperf.query.frameworks.flink.recommendations import BreakChain, CollectMetrics, ShortenBufferTimeout
 from crystalperf.query.frameworks.flink.remarks import AssumedTimeout, HeldRecords, NoFlow, UntimedRequests
+from crystalperf.query.frameworks.flink.task_managers import awake
 from crystalperf.query.frameworks.flink.timeout import due
-from crystalperf.query.model.backlog import settled
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.flow import Flow, Hop, Place, Station, cpu_wait_ms, filling_ms, legs
-from crystalperf.query.model.load import load
-from crystalperf.query.model.world import World
 from crystalperf.query.results.assumptions import BufferTimeout, CrossingCpuKept, OutsideLatencyKept, SlotsUnused
 from crystalperf.query.results.refusals import (
     AtLimit,
@@ -47,7 +46,8 @@ from crystalperf.query.results.refusals import (
     RateNotSustained,
 )
 from crystalperf.query.run import Run
-from crystalperf.query.whatif.flow import _spread, changed, highest, predict_flow
+from crystalperf.query.streaming.backlog import settled
+from crystalperf.query.streaming.predict import _spread, changed, highest, predict_flow
 
 DATA = Path(__file__).parent / "data/flink"
 FLINK_SCHEMA = Path(steady.__file__).with_name("schema.sql")

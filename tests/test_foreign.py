@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from crystalperf.indexes.errors import InputError
-from crystalperf.query.discover import discover
 from crystalperf.query.inputs import foreign
+from crystalperf.query.inputs.discover import discover
 from tests.refusals import is_one_line, refused
 
 Answer = Callable[..., tuple[int, str, str]]

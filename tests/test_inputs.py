@@ -15,9 +15,9 @@ import pytest
 import zstandard
 
 from crystalperf.indexes.errors import InputError
-from crystalperf.query.discover import choose, discover
-from crystalperf.query.frameworks.known import get
+from crystalperf.query.frameworks.registry import get
 from crystalperf.query.inputs.containers import Part, local
+from crystalperf.query.inputs.discover import choose, discover
 from crystalperf.query.inputs.files import Inputs
 from tests.refusals import refused
 
@@ -306,6 +306,6 @@ def test_a_folder_that_cannot_be_read_is_told_as_one(tmp_path: Path, monkeypatch
         onerror(PermissionError(13, "Permission denied", folder))
         yield from ()
 
-    monkeypatch.setattr("crystalperf.query.discover.os.walk", shut)
+    monkeypatch.setattr("crystalperf.query.inputs.discover.os.walk", shut)
     with refused(InputError, tmp_path, "Permission denied"):
         discover([tmp_path])

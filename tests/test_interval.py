@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from crystalperf.indexes.resources import known
-from crystalperf.query.answers.serial import as_json
-from crystalperf.query.model.evidence import Evidence
+from crystalperf.query.execution.evidence import Evidence
+from crystalperf.query.predict.estimate import predict
+from crystalperf.query.predict.interval import CALIBRATED, SOURCES, interval, variances
 from crystalperf.query.results.refusals import RemoteReadsUnknown, SendersOutOfRange, SlotsOutOfRange
-from crystalperf.query.whatif.interval import CALIBRATED, SOURCES, interval, variances
-from crystalperf.query.whatif.predict import predict
+from crystalperf.query.text.as_json import as_json
 from tests.test_predict import execution, world
 
 SURE = Evidence(np.zeros(3), np.zeros(3), 0.0)

@@ -8,11 +8,11 @@ from shutil import copy
 import pytest
 
 import crystalperf as cp
-from crystalperf.query.discover import discover
 from crystalperf.query.frameworks import Job
-from crystalperf.query.frameworks.jax.operations import of_line
-from crystalperf.query.frameworks.known import get
-from crystalperf.query.frameworks.tensorflow.xplane import Line, Traced
+from crystalperf.query.frameworks.ml.jax.operations import of_line
+from crystalperf.query.frameworks.ml.tensorflow.xplane import Line, Traced
+from crystalperf.query.frameworks.registry import get
+from crystalperf.query.inputs.discover import discover
 from crystalperf.query.run import Run
 
 DATA = Path(__file__).parent / "data/jax"

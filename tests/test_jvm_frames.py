@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crystalperf.query.frameworks import Role, jvm
-from crystalperf.query.frameworks.known import frameworks
+from crystalperf.query.frameworks.registry import frameworks
 
 FRAMES: list[tuple[str, str, Role | None]] = [
     ("jdk.internal.misc.Unsafe", "park", "wait"),

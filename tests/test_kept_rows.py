@@ -10,22 +10,22 @@ import numpy as np
 import pytest
 
 import crystalperf as cp
-from crystalperf.query.answers.listing import sentence_of
-from crystalperf.query.attribute.storage import assumptions
+from crystalperf.query.attribution.input_places import KEPT, kept_groups, reaches
+from crystalperf.query.attribution.storage import assumptions
+from crystalperf.query.execution.dag import AT_HOME
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.load import load
+from crystalperf.query.execution.scenario import Value, changed_world
 from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.frameworks.spark.recommendations import SkipLocalityWait
-from crystalperf.query.model.dag import AT_HOME
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.keeping import anew, with_room
-from crystalperf.query.model.load import load
-from crystalperf.query.model.places import KEPT, kept_groups, reaches
-from crystalperf.query.model.world import Value, changed_world
+from crystalperf.query.predict.estimate import predict
 from crystalperf.query.results.assumptions import CacheMisses, InputCached
 from crystalperf.query.results.findings import IdleSlots, Kept
 from crystalperf.query.results.recommendations import MoreMemory, SettingChange
 from crystalperf.query.results.refusals import CacheTooSmall
 from crystalperf.query.run import Run
-from crystalperf.query.whatif.predict import predict
+from crystalperf.query.simulate.caching import anew, with_room
+from crystalperf.query.text.notebook import sentence_of
 from tests.spark_logs import MIB, Stage, Task, write
 
 KMEANS = Path(__file__).parent.parent / "lab" / "recordings" / "sweeps" / "fresh" / "base-3-00-jfr20"

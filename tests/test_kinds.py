@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import pytest
 
-from crystalperf.query.frameworks.known import frameworks
+from crystalperf.query.frameworks.registry import frameworks
 from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.findings import Finding, StageCost
 from crystalperf.query.results.kinds import Kind
@@ -22,11 +22,11 @@ from crystalperf.query.text import sentences
 from crystalperf.query.text.sentences import Sentences, text_of
 
 QUERY = Path(__file__).resolve().parent.parent / "query"
-OF_KINDS = sorted((QUERY / "results").glob("*.py")) + sorted(QUERY.glob("frameworks/*/[fr]*s.py"))
+OF_KINDS = sorted((QUERY / "results").glob("*.py")) + sorted(QUERY.glob("frameworks/**/[fr]*s.py"))
 """Modules with kinds, among others."""
 MAKERS = [
     each
-    for each in (*OF_KINDS, *sorted((QUERY / "explain" / "findings").glob("*.py")), QUERY / "explain" / "losses.py")
+    for each in (*OF_KINDS, *sorted((QUERY / "diagnose" / "findings").glob("*.py")), QUERY / "diagnose" / "losses.py")
     if each.name in ("findings.py", "remarks.py", "losses.py") or each.parent.name in ("results", "findings")
 ]
 """Modules of findings and of what makes them."""
@@ -46,7 +46,7 @@ def kinds(of: type[Kind] = Kind) -> Iterator[type[Kind]]:
 
 def of_own(kind: type[Kind]) -> Sentences | None:
     """The sentences of the framework whose package has a kind."""
-    package = kind.__module__.removeprefix("crystalperf.query.frameworks.").partition(".")[0]
+    package = kind.__module__.removeprefix("crystalperf.query.frameworks.").removeprefix("ml.").partition(".")[0]
     named = "pytorch" if package == "training" else package
     return frameworks()[named].advisor.sentences if named in frameworks() else None
 
@@ -97,6 +97,6 @@ def test_what_makes_findings_writes_no_sentence(path: Path) -> None:
         if isinstance(each, ast.Call) and isinstance(each.func, ast.Name) and each.func.id == "Remedy"
     }
     for each in ast.walk(tree):
-        assert not isinstance(each, ast.JoinedStr) or path.name == "words.py", (path, each.lineno)
+        assert not isinstance(each, ast.JoinedStr) or path.name in ("words.py", "answers.py"), (path, each.lineno)
         if isinstance(each, ast.Constant) and isinstance(each.value, str) and id(each) not in texts:
             assert len(each.value.split()) <= 2, (path, each.lineno, each.value)

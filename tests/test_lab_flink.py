@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import crystalperf as cp
+from crystalperf.query.execution.load import load
+from crystalperf.query.execution.stream import Flow, Hop, Station
 from crystalperf.query.frameworks.flink import FLINK
 from crystalperf.query.frameworks.flink.remarks import Helpers
-from crystalperf.query.model.flow import Flow, Hop, Station
-from crystalperf.query.model.load import load
 from crystalperf.query.results.advice import MoreCpu
 from crystalperf.query.results.assumptions import AddedSlots
 from crystalperf.query.results.findings import ShortOfCpus

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from crystalperf.query.frameworks.spark.log.run import collect
+from crystalperf.query.frameworks.spark.log.collect import collect
 from crystalperf.query.frameworks.spark.log.tables import tables as spark_tables
 from crystalperf.query.inputs.containers import LogFile, Part
 from lab.costs.made_log import lines, write

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from crystalperf import indexes
-from crystalperf.query.discover import discover
+from crystalperf.query.inputs.discover import discover
 from lab.checks import plainlog
 from lab.checks.corpus import Profiled, check, profiled
 from lab.checks.plainlog import Figures, length

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crystalperf import query, report
-from crystalperf.query.answers.picture import flames
+from crystalperf.query.page import flames
 from lab.costs import made_log, made_samples
 
 

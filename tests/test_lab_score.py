@@ -368,5 +368,5 @@ def test_nothing_to_score_is_one_sentence(tmp_path: Path, capsys: pytest.Capture
 @pytest.mark.later
 def test_the_shipped_priors_are_what_the_kept_recordings_teach(tmp_path: Path) -> None:
     told = [learning.told(each, tmp_path) for each in learning.kept()]
-    kept = Path(learning.__file__).parent.parent.parent / "query" / "whatif" / "priors.csv"
+    kept = Path(learning.__file__).parent.parent.parent / "query" / "predict" / "priors.csv"
     assert learning.text_of(learning.rows(told)) == kept.read_text(encoding="utf-8")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from crystalperf.query.answers.serial import as_json
 from crystalperf.query.run import Run
+from crystalperf.query.text.as_json import as_json
 from lab.checks import plainlog
 from lab.checks.plainlog import Figures, both, length, minus, union
 from lab.checks.verdicts import contradictions, main, rows, table

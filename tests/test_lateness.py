@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crystalperf.query.model.kinds import ON_CPU, RUNNING, WAKING
+from crystalperf.query.attribution.samples.calls import NO_CALL, file_calls
+from crystalperf.query.attribution.samples.lateness import Ticks, ticks, waking
+from crystalperf.query.attribution.samples.threadtime import KINDS, thread_time
+from crystalperf.query.attribution.samples.weights import turns
 from crystalperf.query.recordings import jfr
 from crystalperf.query.recordings.jfr.model import FILE_READ
-from crystalperf.query.samples.calls import NO_CALL, file_calls
-from crystalperf.query.samples.lateness import Ticks, ticks, waking
-from crystalperf.query.samples.threadtime import KINDS, thread_time
-from crystalperf.query.samples.weights import turns
+from crystalperf.query.trace.sample_kinds import ON_CPU, RUNNING, WAKING
 
 PERIOD_MS = 20.0
 

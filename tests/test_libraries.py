@@ -28,8 +28,7 @@ from crystalperf.indexes.exports import (
 from crystalperf.indexes.names import split_archive
 from crystalperf.indexes.packing import NAME, read_parquet, unpacking
 from crystalperf.indexes.places import QUALIFIED_NAME, load_part, load_places
-from crystalperf.query.answers.values import Note
-from crystalperf.query.code.libraries import (
+from crystalperf.query.attribution.code.libraries import (
     LIBRARIES,
     Fit,
     Ran,
@@ -39,9 +38,10 @@ from crystalperf.query.code.libraries import (
     stand_ins,
     unknown_code,
 )
-from crystalperf.query.explain.diagnose import _index_of
+from crystalperf.query.diagnose.diagnose import _index_of
 from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.lookup.frames import resolve_frames
+from crystalperf.query.results.answers import Note
 from tests.small_indexes import small_index
 
 DATA = Path(__file__).parent / "data"

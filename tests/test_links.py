@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import crystalperf as cp
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.load import load
-from crystalperf.query.model.world import Value, World
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.load import load
+from crystalperf.query.execution.scenario import Value, World
+from crystalperf.query.predict.estimate import predict
 from crystalperf.query.results.assumptions import TransferTimeAtLeast
-from crystalperf.query.whatif.links import carried_bps, most_within
-from crystalperf.query.whatif.predict import predict
-from crystalperf.query.whatif.transfers import PAYLOAD
+from crystalperf.query.simulate.network_speed import carried_bps, most_within
+from crystalperf.query.simulate.transfers import PAYLOAD
 
 DEMO = Path(__file__).parent.parent / "lab" / "recordings" / "demo-q9"
 CABLE_BPS = 10e6 / 8

@@ -10,14 +10,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from crystalperf.query.model.dag import Dag, Dependency, Group, Node, Units
-from crystalperf.query.model.policy import FIRST_COME, LongestFirst, Order, Policy, by_rank, fair_share, left_behind
-from crystalperf.query.model.slots import Slots
-from crystalperf.query.whatif import listing
-from crystalperf.query.whatif import replay as replaying
-from crystalperf.query.whatif.replay import NoWorkerLeftError, Replayed, _Replay, _replayed, replay
+from crystalperf.query.execution.dag import Dag, Dependency, GroupRun, Node, Units
+from crystalperf.query.execution.scheduling import (
+    FIRST_COME,
+    LongestFirst,
+    Order,
+    Policy,
+    by_rank,
+    fair_share,
+    left_behind,
+)
+from crystalperf.query.execution.slots import Slots
+from crystalperf.query.simulate import list_schedule
+from crystalperf.query.simulate import replay as replaying
+from crystalperf.query.simulate.replay import NoWorkerLeftError, Replayed, _Replay, _replayed, replay
 
-pytestmark = pytest.mark.skipif(not listing.has_compiled(), reason="the loop was not compiled: there is no C compiler")
+pytestmark = pytest.mark.skipif(
+    not list_schedule.has_compiled(), reason="the loop was not compiled: there is no C compiler"
+)
 
 
 @some.composite
@@ -32,7 +42,7 @@ def worlds(draw: some.DrawFn) -> tuple[Dag, Units, Slots, Policy, list[int | Non
     named = []
     for each in range(groups):
         name = f"group:{each}"
-        named.append(Group(name, name, None, int(number.integers(0, 3)), 0.0, 0.0, 10.0))
+        named.append(GroupRun(name, name, None, int(number.integers(0, 3)), 0.0, 0.0, 10.0))
         nodes[name] = Node(name, name, 0.0, 10.0, each)
         earlier = [node for node in nodes if node != name]
         for source in number.choice(earlier, min(len(earlier), 2), replace=False).tolist():
@@ -78,9 +88,9 @@ def test_a_listed_replay_takes_the_steps_of_the_general_one(
     world: tuple[Dag, Units, Slots, Policy, list[int | None], np.ndarray],
 ) -> None:
     dag, units, slots, policy, limits, durations = world
-    assert listing.can_list(dag, policy)
+    assert list_schedule.can_list(dag, policy)
     general = answer(lambda: _Replay(dag, units, durations, slots, policy, limits).run())
-    plan = listing.Plan(dag, units, slots, policy, limits)
+    plan = list_schedule.Plan(dag, units, slots, policy, limits)
     listed = answer(lambda: _replayed(dag, plan.run(durations)))
     if general is None or listed is None:
         assert general is listed
@@ -101,7 +111,7 @@ def test_workers_that_ran_nothing_get_their_share_of_what_may_go_anywhere(
     """Two of four ran something.  The next single units go there, to a new one (two halves), and four times later to
     the last (four quarters)."""
     names = [f"group:{each}" for each in range(7)]
-    groups = tuple(Group(name, name, None, 0, 0.0, 0.0, 1.0) for name in names)
+    groups = tuple(GroupRun(name, name, None, 0, 0.0, 0.0, 1.0) for name in names)
     nodes = {name: Node(name, name, 0.0, 1.0, number) for number, name in enumerate(names)}
     edges = {pair: Dependency("barrier", "made") for pair in itertools.pairwise(names)}
     group = np.array([0, 0, 1, 2, 3, 4, 5, 6])
@@ -117,7 +127,7 @@ def test_workers_that_ran_nothing_get_their_share_of_what_may_go_anywhere(
 def test_workers_that_come_on_demand_do_not_run_nothing() -> None:
     """Four single units, of which the first goes to a worker that all others then go to as well."""
     names = [f"group:{each}" for each in range(4)]
-    groups = tuple(Group(name, name, None, 0, 0.0, 0.0, 1.0) for name in names)
+    groups = tuple(GroupRun(name, name, None, 0, 0.0, 0.0, 1.0) for name in names)
     nodes = {name: Node(name, name, 0.0, 1.0, number) for number, name in enumerate(names)}
     edges = {pair: Dependency("barrier", "made") for pair in itertools.pairwise(names)}
     four, one, any_ = np.arange(4), np.ones(4), np.full(4, -1)
@@ -129,30 +139,30 @@ def test_workers_that_come_on_demand_do_not_run_nothing() -> None:
 
 def test_pipelines_and_schedulers_of_other_packages_are_not_listed() -> None:
     nodes = {name: Node(name, name, 0.0, 1.0, position) for position, name in enumerate(("a", "b"))}
-    groups = tuple(Group(name, name, None, 0, 0.0, 0.0, 1.0) for name in nodes)
+    groups = tuple(GroupRun(name, name, None, 0, 0.0, 0.0, 1.0) for name in nodes)
     piped = Dag(0.0, 1.0, groups, nodes, {("a", "b"): Dependency("pipelined", "made")})
     plain = Dag(0.0, 1.0, groups, nodes, {("a", "b"): Dependency("barrier", "made")})
-    assert listing.can_list(plain, FIRST_COME)
-    assert not listing.can_list(piped, FIRST_COME)
-    assert not listing.can_list(plain, Policy(lambda ready: len(ready) - 1))
+    assert list_schedule.can_list(plain, FIRST_COME)
+    assert not list_schedule.can_list(piped, FIRST_COME)
+    assert not list_schedule.can_list(plain, Policy(lambda ready: len(ready) - 1))
 
 
 def test_what_was_not_compiled_is_replayed_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     node = {"a": Node("a", "a", 0.0, 1.0, 0)}
-    dag = Dag(0.0, 1.0, (Group("a", "a", None, 0, 0.0, 0.0, 1.0),), node)
+    dag = Dag(0.0, 1.0, (GroupRun("a", "a", None, 0, 0.0, 0.0, 1.0),), node)
     nothing, one = np.zeros(3, dtype=np.int64), np.ones(3)
     units = Units(nothing, nothing, nothing, nothing, 0 * one, one, np.ones((3, 4)), nothing, 0 * one, nothing - 1)
     slots = Slots(nothing[:1], nothing[:1], np.zeros(1), np.full(1, np.inf), np.full(1, np.inf))
     durations = np.array([1.0, 2.0, 4.0])
     listed = replay(dag, units, durations, slots)
     monkeypatch.setattr(replaying, "has_compiled", lambda: False)
-    monkeypatch.setattr(listing, "_listing", None)
+    monkeypatch.setattr(list_schedule, "_listing", None)
     again = replay(dag, units, durations, slots)
     assert listed.makespan_ms == again.makespan_ms == 7
 
 
 def test_a_column_that_is_missing_or_of_another_kind_is_told_by_name() -> None:
-    module, columns = listing._listing, {"order": np.zeros(2, dtype=np.int64), "gap_ms": np.zeros(1)}
+    module, columns = list_schedule._listing, {"order": np.zeros(2, dtype=np.int64), "gap_ms": np.zeros(1)}
     assert module is not None
     with pytest.raises(KeyError, match="rate"):
         module.integrals(columns)

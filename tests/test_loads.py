@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from crystalperf.query.attribution.samples.loads import process_loads
 from crystalperf.query.recordings import jfr
-from crystalperf.query.samples.loads import process_loads
 
 SECOND_NS = 1_000_000_000
 

@@ -14,7 +14,7 @@ import zstandard
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.inputs import containers as logfiles
 from crystalperf.query.inputs.containers import LogFile, Part, batches, head, members
-from crystalperf.query.model.records import Problem, Problems
+from crystalperf.query.trace.records import Problem, Problems
 from tests.refusals import refused
 
 DATA = Path(__file__).parent / "data" / "eventlog"

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crystalperf.query.model.capacity import starved_ms
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.loads import Loads
-from crystalperf.query.model.wire import FRAME_DATA, wire_ratio
-from crystalperf.query.whatif.effects.speed import LEAST_LEFT, of_units
-from crystalperf.query.whatif.predict import predict
-from crystalperf.query.whatif.transfers import MODEL, crossing
+from crystalperf.query.execution.cpu_limits import starved_ms
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.wire_bytes import FRAME_DATA, wire_ratio
+from crystalperf.query.execution.worker_loads import Loads
+from crystalperf.query.predict.estimate import predict
+from crystalperf.query.simulate.effects.device_speed import LEAST_LEFT, of_units
+from crystalperf.query.simulate.transfers import MODEL, crossing
 from tests.test_predict import execution, predicted, world
 from tests.test_sharing import looks_of
 

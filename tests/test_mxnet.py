@@ -10,9 +10,9 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.indexes.errors import InputError
-from crystalperf.query.discover import discover
 from crystalperf.query.frameworks import Job
-from crystalperf.query.frameworks.known import get
+from crystalperf.query.frameworks.registry import get
+from crystalperf.query.inputs.discover import discover
 from tests.refusals import refused
 
 REAL = Path(__file__).parents[2] / "shared/real-inputs/other/mxnet/cpu_gpu_data_copy_profiler_output.json"

@@ -13,9 +13,7 @@ import pytest
 import zstandard
 
 import crystalperf as cp
-from crystalperf.query.answers.values import Verdict
-from crystalperf.query.answers.verdict import bottleneck_of
-from crystalperf.query.answers.words import bottleneck_sentence, unsubmitted_sentence
+from crystalperf.query.advise.verdict import bottleneck_of
 from crystalperf.query.frameworks.spark import recommendations as spark
 from crystalperf.query.frameworks.spark import storage
 from crystalperf.query.frameworks.spark.failures import cause
@@ -33,8 +31,10 @@ from crystalperf.query.frameworks.spark.recommendations import (
     SendFewerRows,
     SplitSkewedJoin,
 )
+from crystalperf.query.results.answers import Verdict
 from crystalperf.query.results.findings import Finding, OddUse
 from crystalperf.query.run import Run
+from crystalperf.query.text.answers import bottleneck_sentence, unsubmitted_sentence
 from tests.hand_made import Seconds
 from tests.spark_logs import MIB, Query, Stage, waves, write
 

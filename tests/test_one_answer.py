@@ -12,9 +12,9 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.query import sql
-from crystalperf.query.answers.picture.stacktree import Tree, least_cut
-from crystalperf.query.model.dag import Units
-from crystalperf.query.model.evidence import gathered
+from crystalperf.query.execution.dag import Units
+from crystalperf.query.execution.evidence import gathered
+from crystalperf.query.page.stacktree import Tree, least_cut
 
 ORDERS = pytest.mark.parametrize("order", [1, -1])
 

@@ -13,10 +13,10 @@ import pytest
 from crystalperf import indexes
 from crystalperf.indexes.resources import resources
 from crystalperf.indexes.schema import table as schema_table
-from crystalperf.query.code.decide import deciding_frames
+from crystalperf.query.attribution.code.decide import deciding_frames
 from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.frameworks.spark.names import of_frame, of_node, title
-from crystalperf.query.frameworks.spark.operators import Node, Sampled, by_metrics, by_samples, nodes_of, plans
+from crystalperf.query.frameworks.spark.sql_operators import Node, Sampled, by_metrics, by_samples, nodes_of, plans
 from crystalperf.query.frameworks.spark.trace import read_log
 from crystalperf.query.inputs.containers import LogFile, Part
 from crystalperf.query.run import Run

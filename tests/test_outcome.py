@@ -11,17 +11,17 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.cli.text import time_unit
-from crystalperf.query.answers.bottleneck import bottleneck_of
-from crystalperf.query.answers.values import Debug, Outcome
-from crystalperf.query.answers.words import outcome_sentences, workers_words
-from crystalperf.query.frameworks import Exhausted
+from crystalperf.query.diagnose.bottleneck import bottleneck_of
 from crystalperf.query.frameworks.spark import failures
 from crystalperf.query.frameworks.spark.recommendations import CheckCapacity, FewerTasksPerGpu, ListFoldersInFewerTasks
 from crystalperf.query.results.advice import AvoidExhaustion, FreeClusterCapacity, InspectEndedTasks
+from crystalperf.query.results.answers import Debug, Outcome
 from crystalperf.query.results.findings import EndReason, Finding, LostWorkers, NoWorker, Wasted
 from crystalperf.query.results.recommendations import FollowAdvice, SettingChange
 from crystalperf.query.run import Run
+from crystalperf.query.text.answers import outcome_sentences, workers_words
 from crystalperf.query.text.findings import advice_text
+from crystalperf.query.trace.vocabulary import Exhausted
 
 START = 1_795_257_733_277
 Event = dict[str, Any]

@@ -127,7 +127,7 @@ def test_changelog_has_the_version() -> None:
         ("pyproject.toml", True),
         ("setup.py", True),
         ("crystalperf/query", True),  # the link
-        ("query/whatif/listing.c", True),
+        ("query/simulate/list_schedule.c", True),
         ("query/__pycache__/run.cpython-311.pyc", False),
         ("lab/recordings/demo-q9/run.json", True),
         ("lab/recordings/README.md", False),
@@ -288,7 +288,7 @@ def test_one_wheel_with_the_compiled_loop_serves_all_versions_of_python(wheel: P
     assert re.fullmatch(r"crystalperf-[^-]+-cp311-abi3-linux_\w+\.whl", wheel.name)
     with zipfile.ZipFile(wheel) as opened:
         compiled = [each for each in opened.namelist() if each.endswith(".so")]
-    assert compiled == ["crystalperf/query/whatif/_listing.abi3.so"]
+    assert compiled == ["crystalperf/query/simulate/_list_schedule.abi3.so"]
 
 
 @pytest.mark.later
@@ -350,10 +350,10 @@ def test_an_editable_installation_leads_to_the_checkout(source: Path, tmp_path: 
 @pytest.mark.later
 @no_compiler
 def test_the_compiled_loop_is_loaded_from_the_wheel(installed: Path) -> None:
-    program = "from crystalperf.query.whatif import listing; print(listing._listing.__file__)"
+    program = "from crystalperf.query.simulate import list_schedule as listing; print(listing._listing.__file__)"
     file = Path(run([installed, "-c", program]).strip())
     assert file.is_relative_to(installed.parent.parent)
-    assert file.name == "_listing.abi3.so"
+    assert file.name == "_list_schedule.abi3.so"
 
 
 @pytest.mark.later

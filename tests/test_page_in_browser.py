@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import crystalperf as cp
-from crystalperf.query.answers.figures import time_unit
-from crystalperf.query.answers.serial import as_json
+from crystalperf.query.text.as_json import as_json
+from crystalperf.query.text.figures import time_unit
 from crystalperf.report.page import render
 
 if TYPE_CHECKING:

@@ -26,14 +26,14 @@ from hypothesis import strategies as st
 import crystalperf as cp
 from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.resources import CPU, OTHER, resources
+from crystalperf.query.execution.critical_path import Piece, WallClock, _within, critical_path
+from crystalperf.query.execution.dag import Dag, Dependency, GroupRun, Node, Units, build
+from crystalperf.query.execution.intervals import merged
+from crystalperf.query.execution.slots import Slots
 from crystalperf.query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE, JobBarriers
-from crystalperf.query.model.critical import Piece, WallClock, _within, critical_path
-from crystalperf.query.model.dag import Dag, Dependency, Group, Node, Units, build
-from crystalperf.query.model.records import Floats
-from crystalperf.query.model.slots import Slots
-from crystalperf.query.model.timeline import merged
 from crystalperf.query.run import Run
-from crystalperf.query.whatif.replay import replay
+from crystalperf.query.simulate.replay import replay
+from crystalperf.query.trace.records import Floats
 from tests.conftest import ROOT
 
 NAMES = resources()
@@ -75,7 +75,7 @@ STAGES = st.builds(
 
 @dataclass
 class Made:
-    groups: list[Group]
+    groups: list[GroupRun]
     units: Units
     dag: Dag
     slots: Slots
@@ -83,7 +83,7 @@ class Made:
 
 def made(stages: list[Stage], slots: int) -> Made:
     """The trace of such a run, all of whose tasks' time is on the CPU; what is past END_MS is cut off."""
-    groups: list[Group] = []
+    groups: list[GroupRun] = []
     stated: dict[tuple[str, str], Dependency] = {}
     rows: list[tuple[int, float, float]] = []
     for number, each in enumerate(stages):
@@ -96,7 +96,7 @@ def made(stages: list[Stage], slots: int) -> Made:
         query = None if each.query is None else f"sql:{each.query}"
         start, end = min(start for start, _ in times), max(end for _, end in times)
         name = f"stage:{number}.0"
-        groups.append(Group(name, name, query, number, float(min(submit, start)), float(start), float(end)))
+        groups.append(GroupRun(name, name, query, number, float(min(submit, start)), float(start), float(end)))
         for source in sources:
             stated[source.group_id, name] = Dependency("barrier", EARLIER_JOB if each.own_job else SHUFFLE)
         if each.again and before is not None:
@@ -136,7 +136,7 @@ def clock_of(rows: list[tuple[int, float, float]], end_ms: float) -> WallClock:
     parts[:, NAMES.index(CPU)] = finish - launch
     units = Units(zero, of_group, zero, zero, launch, finish, parts, zero, np.zeros(len(rows)), zero - 1)
     count = int(of_group.max(initial=-1)) + 1
-    groups = tuple(Group(f"g{number}", f"g{number}", None, number, 0.0, 0.0, end_ms) for number in range(count))
+    groups = tuple(GroupRun(f"g{number}", f"g{number}", None, number, 0.0, 0.0, end_ms) for number in range(count))
     nodes = {each.group_id: Node(each.group_id, each.name, 0.0, end_ms, each.rank) for each in groups}
     return WallClock(Dag(0.0, end_ms, groups, nodes), units, unseen, NAMES)
 
@@ -186,7 +186,7 @@ def test_a_long_stretch_is_walked_once_however_many_groups_ran_in_it(monkeypatch
         looks += 1
         return _within(*given)
 
-    monkeypatch.setattr("crystalperf.query.model.critical._within", within)
+    monkeypatch.setattr("crystalperf.query.execution.critical_path._within", within)
     count = 500
     rows = [(number, float(number), number + 1.5) for number in range(count)]
     path = list(clock_of(rows, count + 1.0).seen(COORDINATOR, 0.0, count + 1.0))
@@ -248,11 +248,11 @@ def test_what_overlapped_stays_beside_each_other(run: Made) -> None:
 # By hand --------------------------------------------------------------------------------------------------------------
 
 
-def stage(number: int, submit: float, end: float, *, sql: int | None = None) -> Group:
-    return Group(f"s{number}", f"s{number}", None if sql is None else f"sql:{sql}", number, submit, submit, end)
+def stage(number: int, submit: float, end: float, *, sql: int | None = None) -> GroupRun:
+    return GroupRun(f"s{number}", f"s{number}", None if sql is None else f"sql:{sql}", number, submit, submit, end)
 
 
-def sources(groups: list[Group], **stated: str) -> dict[str, dict[str, str]]:
+def sources(groups: list[GroupRun], **stated: str) -> dict[str, dict[str, str]]:
     """What each group waits for; `stated` says why it reads the rows of another: s2_s0=SHUFFLE."""
     barriers, found = JobBarriers(groups), {}
     for each in sorted(groups, key=lambda group: group.submit_ms or 0.0):

@@ -13,14 +13,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import crystalperf as cp
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.load import load
-from crystalperf.query.model.world import World
-from crystalperf.query.whatif.effects import unchanged
-from crystalperf.query.whatif.predict import predict
-from crystalperf.query.whatif.question import Unchanged, replay_unchanged
-from crystalperf.query.whatif.settle import settled
-from crystalperf.query.whatif.transfers import MOST_READ, PAYLOAD
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.load import load
+from crystalperf.query.execution.scenario import World
+from crystalperf.query.predict.estimate import predict
+from crystalperf.query.predict.scenario_replay import Unchanged, replay_unchanged
+from crystalperf.query.simulate.effects import unchanged
+from crystalperf.query.simulate.fixed_point import settled
+from crystalperf.query.simulate.transfers import MOST_READ, PAYLOAD
 
 ROOT = Path(__file__).parent.parent
 RECORDINGS = ROOT / "lab" / "recordings"

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from crystalperf.indexes.resources import CPU, NET, resources
+from crystalperf.query.execution.critical_path import Piece, WallClock, critical_path
+from crystalperf.query.execution.dag import Dag, Dependency, GroupRun, Units, build
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.scenario import World, changed_world, combinations, parse_settings, settings_of
+from crystalperf.query.execution.slots import Slots
 from crystalperf.query.frameworks import Framework, Reader
-from crystalperf.query.model.critical import Piece, WallClock, critical_path
-from crystalperf.query.model.dag import Dag, Dependency, Group, Units, build
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.records import Floats
-from crystalperf.query.model.slots import Slots
-from crystalperf.query.model.trace import EdgeKind
-from crystalperf.query.model.world import World, changed_world, combinations, parse_settings, settings_of
+from crystalperf.query.predict.estimate import predict
 from crystalperf.query.results.refusals import RefusedError, SlotsTooFew
-from crystalperf.query.whatif.effects import bandwidth, unchanged
-from crystalperf.query.whatif.predict import predict
-from crystalperf.query.whatif.replay import Replayed, replay
+from crystalperf.query.simulate.effects import bandwidth, unchanged
+from crystalperf.query.simulate.replay import Replayed, replay
+from crystalperf.query.trace.contract import EdgeKind
+from crystalperf.query.trace.records import Floats
 from tests.test_predict import execution
 
 NAMES = resources()
@@ -46,7 +46,7 @@ class Flow:
         self, *rows: tuple[str, float, float, float], end_ms: float, stated: Edges, ranks: str = "", slots: int = 9
     ) -> None:
         self.groups = [
-            Group(name, name, None, ranks.find(name) if ranks else number, None, start, end)
+            GroupRun(name, name, None, ranks.find(name) if ranks else number, None, start, end)
             for number, (name, start, end, _) in enumerate(rows)
         ]
         order = sorted(range(len(rows)), key=lambda each: rows[each][1])

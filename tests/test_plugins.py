@@ -11,19 +11,20 @@ import numpy as np
 import pytest
 
 from crystalperf.indexes.errors import InputError, SettingError
-from crystalperf.query import plugins, profile
-from crystalperf.query.code.decide import StackTable
-from crystalperf.query.discover import discover
+from crystalperf.query import profile
+from crystalperf.query.attribution.code.decide import NumberedStacks
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scheduling import Policy, Waiting
 from crystalperf.query.frameworks import Frames, Framework, Reader
-from crystalperf.query.frameworks.known import frameworks
+from crystalperf.query.frameworks.registry import frameworks
 from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.inputs.discover import discover
 from crystalperf.query.inputs.files import Head, LogPart
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.policy import Policy, Waiting
-from crystalperf.query.model.trace import Trace
-from crystalperf.query.model.world import World
 from crystalperf.query.run import Run
+from crystalperf.query.trace import plugins
+from crystalperf.query.trace.contract import Trace
 from tests.refusals import is_one_line, refused
 
 
@@ -61,7 +62,7 @@ def brought(monkeypatch: pytest.MonkeyPatch) -> Iterator[Brought]:
 
 def test_an_annotator_is_asked_after_the_framework(brought: Brought) -> None:
     brought("annotators", acme=lambda class_name, _: "scaffolding" if class_name.startswith(("acme", "java")) else None)
-    table = StackTable(SPARK)
+    table = NumberedStacks(SPARK)
     for key in (("acme.Pool", "run", 1), ("other.Pool", "run", 1), ("java.util.ArrayList", "add", 1)):
         table._frame(key)
     assert table.roles == ["scaffolding", None, "collection"]

@@ -12,17 +12,10 @@ import pytest
 import crystalperf as cp
 from crystalperf.indexes.errors import Remedy, SettingError
 from crystalperf.indexes.resources import Resource, known
-from crystalperf.query.answers.serial import as_json
-from crystalperf.query.frameworks.spark import SPARK
-from crystalperf.query.frameworks.spark.assumptions import LargeKeyKept, StagesReplanned
-from crystalperf.query.frameworks.spark.partitions import replan
-from crystalperf.query.frameworks.spark.scheduling import JobBarriers
-from crystalperf.query.model.dag import Group, Units, build
-from crystalperf.query.model.evidence import Evidence
-from crystalperf.query.model.execution import CoordinatorTime, Execution, Scope, no_volumes
-from crystalperf.query.model.policy import FIRST_COME
-from crystalperf.query.model.slots import Slots
-from crystalperf.query.model.world import (
+from crystalperf.query.execution.dag import GroupRun, Units, build
+from crystalperf.query.execution.evidence import Evidence
+from crystalperf.query.execution.execution import CoordinatorTime, Execution, ScopeTime, no_volumes
+from crystalperf.query.execution.scenario import (
     Configuration,
     Value,
     World,
@@ -31,7 +24,14 @@ from crystalperf.query.model.world import (
     recorded_resources,
     settings_of,
 )
-from crystalperf.query.model.world import parse_settings as parse
+from crystalperf.query.execution.scenario import parse_settings as parse
+from crystalperf.query.execution.scheduling import FIRST_COME
+from crystalperf.query.execution.slots import Slots
+from crystalperf.query.frameworks.spark import SPARK
+from crystalperf.query.frameworks.spark.assumptions import LargeKeyKept, StagesReplanned
+from crystalperf.query.frameworks.spark.partitions import replan
+from crystalperf.query.frameworks.spark.scheduling import JobBarriers
+from crystalperf.query.predict.estimate import predict
 from crystalperf.query.results.assumptions import BetweenEnds, CpuLimited, MemorySufficed
 from crystalperf.query.results.refusals import (
     MemoryNeedUnknown,
@@ -40,12 +40,12 @@ from crystalperf.query.results.refusals import (
     SpilledMemoryUnknown,
     SpillTimeUnknown,
 )
-from crystalperf.query.whatif.contention import in_turns
-from crystalperf.query.whatif.effects import memory, unchanged
-from crystalperf.query.whatif.effects.bandwidth import scale_io
-from crystalperf.query.whatif.predict import predict
-from crystalperf.query.whatif.transfers import OVERLAP
-from crystalperf.query.whatif.waves import sequential_limits
+from crystalperf.query.simulate.contention import in_turns
+from crystalperf.query.simulate.effects import memory, unchanged
+from crystalperf.query.simulate.effects.bandwidth import scale_io
+from crystalperf.query.simulate.transfers import OVERLAP
+from crystalperf.query.simulate.waves import sequential_limits
+from crystalperf.query.text.as_json import as_json
 from tests.spark_logs import Query, Stage, Task, write
 
 GIB = float(2**30)
@@ -76,14 +76,14 @@ def execution(
     took = np.outer(finish - launch, parts)
     units = Units(number, zero, executor, executor, launch, finish, took, zero, nothing, zero - 1)
     end = float(finish.max())
-    whole = Group("stage:0.0", "s", "sql:0", 0, 0, float(launch.min()), end)
+    whole = GroupRun("stage:0.0", "s", "sql:0", 0, 0, float(launch.min()), end)
     pool = np.repeat(np.arange(executors), cores)
     slots = Slots(pool, pool, np.zeros(len(pool)), np.full(len(pool), np.inf), np.full(len(pool), np.inf))
     return Execution(
         framework=SPARK,
         measure="makespan",
         resources=known(),
-        scope=Scope("all", 0, end),
+        scope=ScopeTime("all", 0, end),
         dag=build([whole], units, 0, end, slots, {}, barriers=JobBarriers, coordinator="driver"),
         units=units,
         volumes=no_volumes(len(rows)),

@@ -9,7 +9,7 @@ import pytest
 
 from crystalperf import query
 from crystalperf.indexes.errors import CrystalPerfError, InputError, SettingError
-from crystalperf.query.answers.prices import duration_ms, read_machines
+from crystalperf.query.advise.machine_prices import duration_ms, read_machines
 from crystalperf.query.run import Run
 
 DEMO = Path(__file__).parent.parent / "lab" / "recordings" / "demo-q9"

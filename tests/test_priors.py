@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import crystalperf as cp
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.load import load
-from crystalperf.query.model.world import Value, changed_world
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.load import load
+from crystalperf.query.execution.scenario import Value, changed_world
+from crystalperf.query.predict.estimate import predict
+from crystalperf.query.predict.priors import borrowed, open_ms, priors, starving
 from crystalperf.query.results.assumptions import TimeImputed
-from crystalperf.query.whatif.predict import predict
-from crystalperf.query.whatif.priors import borrowed, open_ms, priors, starving
-from crystalperf.query.whatif.transfers import MODEL
+from crystalperf.query.simulate.transfers import MODEL
 
 RECORDINGS = Path(__file__).parent.parent / "lab" / "recordings"
 Q6 = RECORDINGS / "sweeps" / "q6" / "base-0-01-none"

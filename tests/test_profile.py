@@ -14,8 +14,8 @@ import crystalperf as cp
 from crystalperf import indexes
 from crystalperf.cli.remedies import error_sentence, note_sentence
 from crystalperf.indexes.errors import IndexFileError, InputError, SettingError
-from crystalperf.query.answers.serial import as_json
 from crystalperf.query.run import Run
+from crystalperf.query.text.as_json import as_json
 from tests.refusals import refused
 
 

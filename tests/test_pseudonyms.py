@@ -13,12 +13,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from crystalperf.query.answers.picture import grid
-from crystalperf.query.answers.serial import as_json
 from crystalperf.query.frameworks.flink import FLINK
 from crystalperf.query.frameworks.spark import SPARK
-from crystalperf.query.model.pseudonyms import LITERAL, Pseudonyms
+from crystalperf.query.page import grid
 from crystalperf.query.run import Run
+from crystalperf.query.runfile.pseudonyms import LITERAL, Pseudonyms
+from crystalperf.query.text.as_json import as_json
 from tests.refusals import is_one_line
 
 Answer = Callable[..., tuple[int, str, str]]

@@ -25,9 +25,9 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.indexes.resources import known
-from crystalperf.query.answers.rows import Rows
-from crystalperf.query.frameworks.known import BUILT_IN, get
-from crystalperf.query.model.world import settings_of
+from crystalperf.query.execution.scenario import settings_of
+from crystalperf.query.frameworks.registry import BUILT_IN, get
+from crystalperf.query.sql.rows import Rows
 from tests.refusals import refused
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -20,14 +20,21 @@ import pytest
 import crystalperf as cp
 from crystalperf.cli.whatifs import sweep_text
 from crystalperf.indexes.errors import InputError, SettingError
-from crystalperf.query.answers.bottleneck import bottleneck_of
-from crystalperf.query.answers.figures import time_unit
-from crystalperf.query.answers.whatifs import happens_once
-from crystalperf.query.answers.words import bottleneck_sentence, examples_ratio, step_sentence
+from crystalperf.query.advise.usual_what_ifs import happens_once
+from crystalperf.query.diagnose.bottleneck import bottleneck_of
 from crystalperf.query.frameworks import Job
-from crystalperf.query.frameworks.known import get
-from crystalperf.query.frameworks.pytorch import kineto, launches, names, operators, steps, streams, trace
-from crystalperf.query.frameworks.pytorch.findings import (
+from crystalperf.query.frameworks.ml.pytorch import (
+    kineto,
+    launches,
+    names,
+    steps,
+    streams,
+    trace,
+)
+from crystalperf.query.frameworks.ml.pytorch import (
+    outermost as operators,
+)
+from crystalperf.query.frameworks.ml.pytorch.findings import (
     FreeingMemory,
     OneLink,
     Starting,
@@ -35,17 +42,20 @@ from crystalperf.query.frameworks.pytorch.findings import (
     WaitingInPython,
     WarmUp,
 )
-from crystalperf.query.frameworks.training import batches, chrome, collectives, devices
-from crystalperf.query.frameworks.training.assumptions import BatchGrows, MoreProcesses, StepsByAccelerator
-from crystalperf.query.frameworks.training.collectives import Collective
-from crystalperf.query.frameworks.training.lanes import Lane
-from crystalperf.query.frameworks.training.program import Operation, Step
-from crystalperf.query.frameworks.training.recommendations import CollectTraces
-from crystalperf.query.frameworks.training.refusals import FewerProcesses, SingleProcess
-from crystalperf.query.frameworks.training.remarks import Communication, WaitForSlowest
+from crystalperf.query.frameworks.ml.training import batches, chrome, collectives, devices
+from crystalperf.query.frameworks.ml.training.assumptions import BatchGrows, MoreProcesses, StepsByAccelerator
+from crystalperf.query.frameworks.ml.training.collectives import Collective
+from crystalperf.query.frameworks.ml.training.lanes import Lane
+from crystalperf.query.frameworks.ml.training.program import Operation, Step
+from crystalperf.query.frameworks.ml.training.recommendations import CollectTraces
+from crystalperf.query.frameworks.ml.training.refusals import FewerProcesses, SingleProcess
+from crystalperf.query.frameworks.ml.training.remarks import Communication, WaitForSlowest
+from crystalperf.query.frameworks.registry import get
 from crystalperf.query.inputs.containers import LogFile, Part
-from crystalperf.query.model.records import Problems
 from crystalperf.query.results.assumptions import NoInterval, OperatorTime
+from crystalperf.query.text.answers import bottleneck_sentence, examples_ratio, step_sentence
+from crystalperf.query.text.figures import time_unit
+from crystalperf.query.trace.records import Problems
 from tests.refusals import refused
 
 DATA = Path(__file__).parent / "data/training"

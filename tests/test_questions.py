@@ -10,22 +10,22 @@ import pytest
 
 from crystalperf.indexes.errors import SettingError
 from crystalperf.indexes.resources import known
-from crystalperf.query.answers.values import Prediction
+from crystalperf.query.execution.dag import ANYWHERE, Dependency, GroupRun, Units, build
+from crystalperf.query.execution.evidence import Evidence
+from crystalperf.query.execution.execution import CoordinatorTime, Execution, ScopeTime, no_volumes
+from crystalperf.query.execution.scenario import changed_world, combinations, parse_settings, settings_of
+from crystalperf.query.execution.scheduling import left_behind
+from crystalperf.query.execution.slots import Slots
 from crystalperf.query.frameworks import Framework
 from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.frameworks.spark.assumptions import StagesReplanned
 from crystalperf.query.frameworks.spark.partitions import configured
 from crystalperf.query.frameworks.spark.scheduling import JobBarriers
-from crystalperf.query.model.dag import ANYWHERE, Dependency, Group, Units, build
-from crystalperf.query.model.evidence import Evidence
-from crystalperf.query.model.execution import CoordinatorTime, Execution, Scope, no_volumes
-from crystalperf.query.model.policy import left_behind
-from crystalperf.query.model.records import Floats
-from crystalperf.query.model.slots import Slots
-from crystalperf.query.model.world import changed_world, combinations, parse_settings, settings_of
+from crystalperf.query.predict.estimate import predict
+from crystalperf.query.results.answers import Prediction
 from crystalperf.query.results.assumptions import NoInterval
 from crystalperf.query.results.refusals import PlanUnknown, RecordedValueUnknown, RefusedError
-from crystalperf.query.whatif.predict import predict
+from crystalperf.query.trace.records import Floats
 from tests.refusals import refused
 
 MIB = 2**20
@@ -65,7 +65,7 @@ def run_of(
     of = [np.flatnonzero(group == number) for number in range(len(stages))]
     readers = {target for _, target in edges or {}}  # submitted once what they read is there, all others at once
     groups = [
-        Group(
+        GroupRun(
             group_id=f"stage:{number}.0",
             name="",
             scope_id=scope_id,
@@ -95,7 +95,7 @@ def run_of(
         framework=framework,
         measure="makespan",
         resources=known(),
-        scope=Scope("all", 0, end),
+        scope=ScopeTime("all", 0, end),
         dag=build(groups, units, 0, end, there, stated, barriers=JobBarriers, coordinator="driver"),
         units=units,
         volumes=volumes,

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import crystalperf as cp
-from crystalperf.query.answers.values import Debug
 from crystalperf.query.frameworks.spark.assumptions import CpuTimeMissing
 from crystalperf.query.frameworks.spark.findings import SplittableFiles
+from crystalperf.query.results.answers import Debug
 from crystalperf.query.results.assumptions import DeviceNotModelled
 from crystalperf.query.results.findings import (
     Finding,

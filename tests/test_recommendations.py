@@ -11,24 +11,24 @@ import duckdb
 import pytest
 
 import crystalperf as cp
-from crystalperf.query.answers.ranking import ranked
-from crystalperf.query.answers.serial import as_json
-from crystalperf.query.answers.values import Failed, Outcome, Prediction, Tally, Verdict
-from crystalperf.query.answers.words import nothing_to_do, saving_text
-from crystalperf.query.explain.candidates import Candidate
-from crystalperf.query.explain.facts import group_details
+from crystalperf.query.advise.candidates import Candidate
+from crystalperf.query.advise.ranking import ranked
+from crystalperf.query.diagnose.group_statistics import group_details
+from crystalperf.query.execution.load import load
 from crystalperf.query.frameworks.spark import recommendations as spark
 from crystalperf.query.frameworks.spark.advise.partitions import cuts
 from crystalperf.query.frameworks.spark.advise.stages import Stages
 from crystalperf.query.frameworks.spark.findings import UnaskedSlots
 from crystalperf.query.frameworks.spark.refusals import LocalRun
 from crystalperf.query.frameworks.spark.settings import size_text
-from crystalperf.query.model.load import load
 from crystalperf.query.results import recommendations as core
 from crystalperf.query.results.advice import FewerTasks
+from crystalperf.query.results.answers import Failed, Outcome, Prediction, Tally, Verdict
 from crystalperf.query.results.findings import Committing, Coordinator, IdleStage, StartingStage
 from crystalperf.query.results.recommendations import ChangeSetting, Recommendation, Saving, SettingChange
 from crystalperf.query.run import Run
+from crystalperf.query.text.answers import nothing_to_do, saving_text
+from crystalperf.query.text.as_json import as_json
 from crystalperf.query.text.sentences import lines_of
 from tests.hand_made import Seconds
 from tests.spark_logs import MIB, Query, Stage, Task, waves, write

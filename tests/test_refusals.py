@@ -11,17 +11,18 @@ from typing import Any, ClassVar
 
 import pytest
 
-from crystalperf.query.answers.serial import as_json
-from crystalperf.query.answers.values import Prediction
-from crystalperf.query.answers.words import by_refusal
-from crystalperf.query.frameworks.known import frameworks
+from crystalperf.query.frameworks.registry import frameworks
+from crystalperf.query.results.answers import Prediction
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.kinds import Kind
 from crystalperf.query.results.refusals import MemoryBelowMinimum, MemoryNeedUnknown, RecordedValueUnknown, Refusal
 from crystalperf.query.results.words import Words
+from crystalperf.query.text.answers import by_refusal
+from crystalperf.query.text.as_json import as_json
 from crystalperf.query.text.sentences import text_of
 
 QUERY = Path(__file__).parent.parent / "query"
+STREAMING = [QUERY / "streaming" / "backlog.py", QUERY / "streaming" / "predict.py"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ def sample(kind: type[Kind]) -> Kind:
 
 def words_of(kind: type[Kind]) -> Words:
     """Those of a framework that has the kind; the core's for any other."""
-    package = kind.__module__.split(".")[3] if ".frameworks." in kind.__module__ else ""
+    below = kind.__module__.removeprefix("crystalperf.query.frameworks.")
+    package = "" if below == kind.__module__ else below.removeprefix("ml.").partition(".")[0]
     own = "pytorch" if package == "training" else package
     return Words(own, frameworks()[own].vocabulary) if own else Words()
 
@@ -117,7 +119,11 @@ def test_groups_unanswered_questions_by_value() -> None:
     }
 
 
-@pytest.mark.parametrize("path", sorted((QUERY / "whatif").rglob("*.py")), ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "path",
+    [*sorted(path for room in ("simulate", "predict") for path in (QUERY / room).rglob("*.py")), *STREAMING],
+    ids=lambda each: f"{each.parent.name}/{each.name}",
+)
 def test_simulation_writes_no_sentences(path: Path) -> None:
     """Texts of four words and more stand in docstrings and in errors about wrong input alone."""
     assert [text for text in prose(ast.parse(path.read_text(encoding="utf-8"))) if len(text.split()) >= 4] == []

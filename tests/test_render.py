@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from crystalperf.cli.render import debug_text
 from crystalperf.indexes.resources import known
-from crystalperf.query.answers.values import (
+from crystalperf.query.advise.verdict import bottleneck_of
+from crystalperf.query.frameworks.registry import get
+from crystalperf.query.results.answers import (
     Cause,
     Debug,
     Disagreement,
@@ -18,8 +20,6 @@ from crystalperf.query.answers.values import (
     SampleCounts,
     ScopeItem,
 )
-from crystalperf.query.answers.verdict import bottleneck_of
-from crystalperf.query.frameworks.known import get
 from crystalperf.query.results.assumptions import InputRemote
 from crystalperf.query.text.sentences import text_of
 

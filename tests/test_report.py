@@ -20,10 +20,10 @@ import pytest
 
 from crystalperf import query, report
 from crystalperf.indexes.errors import InputError
-from crystalperf.query.answers.picture import flames, grid, timeline
-from crystalperf.query.answers.picture.values import Picture
-from crystalperf.query.answers.serial import as_json
+from crystalperf.query.page import flames, grid, timeline
+from crystalperf.query.results.page import Picture
 from crystalperf.query.run import Run
+from crystalperf.query.text.as_json import as_json
 from crystalperf.query.text.sentences import texts_of
 from tests import spark_logs
 from tests.spark_logs import Stage, Task, waves

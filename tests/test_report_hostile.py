@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from crystalperf import query, report
-from crystalperf.query.answers.serial import as_json
+from crystalperf.query.text.as_json import as_json
 from tests import spark_logs
 from tests.spark_logs import Query, Stage, Task
 from tests.test_report import Page

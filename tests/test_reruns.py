@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from crystalperf import query
 from crystalperf.indexes.errors import InputError, SettingError
+from crystalperf.query.predict.interval import CALIBRATED
+from crystalperf.query.predict.rerun_errors import Guess, Seen, after_run, half_width, learned
 from crystalperf.query.results.refusals import RerunNotPredicted
 from crystalperf.query.run import Other, Run
-from crystalperf.query.whatif.interval import CALIBRATED
-from crystalperf.query.whatif.learning import Guess, Seen, after_run, half_width, learned
 
 SWEEPS = Path(__file__).parent.parent / "lab" / "recordings" / "sweeps"
 

@@ -7,8 +7,8 @@ import pytest
 
 from crystalperf.indexes import attach
 from crystalperf.indexes.names import Method, demangle
-from crystalperf.query.code.names import Frame, declaring_names, nature, original, parse_frame
-from crystalperf.query.code.resolve import attached, resolve
+from crystalperf.query.attribution.code.names import Frame, declaring_names, nature, original, parse_frame
+from crystalperf.query.attribution.code.resolve import attached, resolve
 from tests.small_indexes import small_index
 
 SHOP = "org.example.shop.Shop"

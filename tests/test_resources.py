@@ -15,19 +15,26 @@ from crystalperf import indexes
 from crystalperf.indexes.errors import SettingError
 from crystalperf.indexes.resources import Resource, known, resources, with_other
 from crystalperf.indexes.schema import EACH, table, tables
-from crystalperf.query.answers.values import Prediction
-from crystalperf.query.code.decide import StackTable, _vector, add_frames, decide
-from crystalperf.query.code.resolve import attached
-from crystalperf.query.model.evidence import Evidence
-from crystalperf.query.model.execution import CoordinatorTime, Execution
-from crystalperf.query.model.load import run_resources
-from crystalperf.query.model.records import Problems
-from crystalperf.query.model.trace import Group, Trace, Unit, Worker, of_rows
-from crystalperf.query.model.world import Setting, World, changed_world, combinations, parse_settings, settings_of
-from crystalperf.query.profiling import assemble
+from crystalperf.query.attribution.code.decide import NumberedStacks, _vector, add_frames, decide
+from crystalperf.query.attribution.code.resolve import attached
+from crystalperf.query.execution.evidence import Evidence
+from crystalperf.query.execution.execution import CoordinatorTime, Execution
+from crystalperf.query.execution.load import run_resources
+from crystalperf.query.execution.scenario import (
+    Setting,
+    World,
+    changed_world,
+    combinations,
+    parse_settings,
+    settings_of,
+)
+from crystalperf.query.predict.estimate import predict
+from crystalperf.query.results.answers import Prediction
 from crystalperf.query.run import Run
-from crystalperf.query.whatif.effects import speed, unchanged
-from crystalperf.query.whatif.predict import predict
+from crystalperf.query.runfile.pipeline import assemble
+from crystalperf.query.simulate.effects import device_speed, unchanged
+from crystalperf.query.trace.contract import Group, Trace, Unit, Worker, of_rows
+from crystalperf.query.trace.records import Problems
 from tests.refusals import refused
 from tests.small_indexes import small_index
 from tests.test_pipelines import TOY
@@ -122,7 +129,7 @@ def world(run: Execution, setting: str) -> World:
 
 def test_a_faster_one_takes_of_its_own_time_only() -> None:
     run = on_gpu([(0, 8), (8, 16)], [[2, 0, 0, 4, 2], [1, 1, 0, 6, 0]])
-    state = speed.apply(unchanged(run), world(run, "gpu_speed=2x"))
+    state = device_speed.apply(unchanged(run), world(run, "gpu_speed=2x"))
     assert state.parts_ms.tolist() == [[2, 0, 0, 2, 2], [1, 1, 0, 3, 0]]
     assert run.units.parts_ms.tolist() == [[2, 0, 0, 4, 2], [1, 1, 0, 6, 0]]
     assert state.dag == run.dag
@@ -158,7 +165,7 @@ def test_of_what_an_index_does_not_know_its_functions_have_nothing(connection: d
 
 
 def test_an_index_decides_though_it_does_not_know_all_resources(connection: duckdb.DuckDBPyConnection) -> None:
-    stacks = StackTable(
+    stacks = NumberedStacks(
         TOY,
         frames={("org.example.shop.Shop", "sell", 26): 0},
         roles=[None],
@@ -180,7 +187,7 @@ def test_an_index_decides_though_it_does_not_know_all_resources(connection: duck
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr("crystalperf.query.frameworks.known.frameworks", lambda: {"toy": TOY})
+    monkeypatch.setattr("crystalperf.query.frameworks.registry.frameworks", lambda: {"toy": TOY})
     path = tmp_path / "run.duckdb"
     assemble(trace(), [], TOY, [], Problems(), path, {}, lambda _: None)
     return Run(path)

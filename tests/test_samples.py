@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from crystalperf.query.attribution.samples.threadtime import sees_all
 from crystalperf.query.recordings import jfr
-from crystalperf.query.samples.threadtime import sees_all
 
 
 def test_a_recorder_sees_all_states_only_where_it_keeps_short_waits(demo: Path) -> None:

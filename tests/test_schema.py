@@ -12,7 +12,7 @@ from crystalperf.indexes import Kind, attach, create, open_read_only, resources,
 from crystalperf.indexes.content import content_hash
 from crystalperf.indexes.errors import IndexFileError, Remedy
 from crystalperf.indexes.schema import SCHEMA_VERSIONS
-from crystalperf.query.frameworks.known import frameworks
+from crystalperf.query.frameworks.registry import frameworks
 from tests.refusals import refused
 
 ROOT = Path(__file__).parent.parent
@@ -49,8 +49,9 @@ def test_a_frameworks_own_schema_is_valid_sql_and_takes_no_name_of_the_contracts
     taken = {table.name for kind in ("index", "run") for table in tables(kind)}  # type: ignore[arg-type]
     for framework in frameworks().values():
         folder = "training" if framework.name in ("tensorflow", "jax", "pytorch", "mxnet") else framework.name
+        place = ROOT / "query" / "frameworks" / ("ml/training" if folder == "training" else folder)
         connection = duckdb.connect()
-        connection.execute((ROOT / "query" / "frameworks" / folder / "schema.sql").read_text())
+        connection.execute((place / "schema.sql").read_text())
         created = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         assert created == {table.name for table in framework.reader.raw()}
         assert all(name.startswith(f"{folder}_") for name in created)

@@ -15,7 +15,7 @@ from crystalperf.cli.answering import next_command
 from crystalperf.cli.screen import MOST_LINES, verdict_text
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query import profile
-from crystalperf.query.answers.values import Verdict
+from crystalperf.query.results.answers import Verdict
 from tests.conftest import REAL_INPUTS
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -13,7 +13,7 @@ import zstandard
 
 from crystalperf.indexes import guard
 from crystalperf.query.frameworks.spark.log import second
-from crystalperf.query.frameworks.spark.log.run import collect
+from crystalperf.query.frameworks.spark.log.collect import collect
 from crystalperf.query.frameworks.spark.log.tables import tables
 from crystalperf.query.inputs.containers import LogFile, Part
 

@@ -24,9 +24,9 @@ import pytest
 from httpx import Client
 
 from crystalperf.indexes.edition import code_hash
-from crystalperf.query import kept
 from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.run import Run
+from crystalperf.query.runfile import keeping
 from crystalperf.service import answers, state
 from crystalperf.service.answers import Answer as Held
 from crystalperf.service.answers import Answers, packed
@@ -366,11 +366,11 @@ def test_a_file_or_folder_that_its_disk_does_not_tell_of_hides_no_other(
 def test_answers_are_those_of_the_code_that_gives_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = Entry("a", tmp_path / "a.duckdb", (1, 1, 1))
     Answers(tmp_path, 1000).put(entry, "header", None, b'"an answer"')
-    before = kept.layout(SPARK)
-    for module in (answers, kept):
+    before = keeping.layout(SPARK)
+    for module in (answers, keeping):
         monkeypatch.setattr(module, "code_hash", lambda *_: "of another edition")
     assert Answers(tmp_path, 1000).find(entry, "header", None) is None
-    assert kept.layout(SPARK) != before
+    assert keeping.layout(SPARK) != before
 
 
 def test_an_edition_is_told_by_the_contents_of_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crystalperf.query.answers.figures import time_unit
+from crystalperf.query.text.figures import time_unit
 from crystalperf.service.endpoints.pages import page as render
 from crystalperf.service.jobs import Job
 from tests.served import Served, serving

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crystalperf.query.model.capacity import cpu_limits, idle_cores
-from crystalperf.query.model.loads import Loads
-from crystalperf.query.whatif.listing import has_compiled
-from crystalperf.query.whatif.sharing import Sorted, together
+from crystalperf.query.execution.cpu_limits import cpu_limits, idle_cores
+from crystalperf.query.execution.worker_loads import Loads
+from crystalperf.query.simulate.device_sharing import Sorted, together
+from crystalperf.query.simulate.list_schedule import has_compiled
 
 
 def test_the_mean_level_is_the_sum_of_the_rates_of_all_that_run() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from crystalperf.indexes.exports import locate
 from crystalperf.query import profile
-from crystalperf.query.frameworks.spark.operators import operator_times
+from crystalperf.query.frameworks.spark.sql_operators import operator_times
 from crystalperf.query.run import Run
 from crystalperf.query.sql import summed
 from crystalperf.query.statements import child

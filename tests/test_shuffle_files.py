@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.blocks import FILE_MS, files_ms
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.recut import with_units
+from crystalperf.query.simulate.repartition import with_units
 from tests.test_predict import MIB, execution, predicted, reading, tasks_for
 
 FILES = 200

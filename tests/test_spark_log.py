@@ -15,13 +15,13 @@ import zstandard
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.schema import tables as schema_tables
-from crystalperf.query.discover import choose, discover
-from crystalperf.query.frameworks.spark.log.run import collect
+from crystalperf.query.frameworks.spark.log.collect import collect
 from crystalperf.query.frameworks.spark.log.tables import tables as spark_tables
 from crystalperf.query.frameworks.spark.trace import raw_tables, trace
 from crystalperf.query.inputs.containers import LogFile, Part
-from crystalperf.query.model.inserting import insert
-from crystalperf.query.model.records import RunTables, objects
+from crystalperf.query.inputs.discover import choose, discover
+from crystalperf.query.trace.inserting import insert
+from crystalperf.query.trace.records import RunTables, objects
 from tests.refusals import refused
 
 DATA = Path(__file__).parent / "data" / "eventlog"

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crystalperf.indexes.resources import resources
-from crystalperf.query.attribute.split import Recorded
-from crystalperf.query.attribute.split import split as split_units
+from crystalperf.query.attribution.splitting import Recorded
+from crystalperf.query.attribution.splitting import split as split_units
 from crystalperf.query.frameworks.spark.trace import bounds
-from crystalperf.query.model.records import Columns, Floats, Ints
+from crystalperf.query.trace.records import Columns, Floats, Ints
 
 CPU, DISK, NET, OTHER = range(4)
 TIMES = (

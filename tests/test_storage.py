@@ -12,14 +12,14 @@ import crystalperf as cp
 from crystalperf import indexes
 from crystalperf.indexes.resources import resources
 from crystalperf.indexes.schema import table as schema_table
-from crystalperf.query.attribute.storage import assumptions, inputs, reach, roots, view_unit_samples
+from crystalperf.query.attribution.storage import assumptions, inputs, reach, roots, view_unit_samples
 from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.frameworks.spark.trace import trace
-from crystalperf.query.model import inserting
-from crystalperf.query.model.inserting import insert
-from crystalperf.query.model.records import Columns, coded, integers, numbered, objects
 from crystalperf.query.results.assumptions import Assumption, InputPartlyRemote, InputRemote
 from crystalperf.query.run import Run
+from crystalperf.query.trace import inserting
+from crystalperf.query.trace.inserting import insert
+from crystalperf.query.trace.records import Columns, coded, integers, numbered, objects
 from tests.spark_tables import spark_tables
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import crystalperf as cp
-from crystalperf.query.discover import discover
 from crystalperf.query.frameworks.spark.remarks import BatchPart, StreamingQuery
 from crystalperf.query.frameworks.spark.streaming import streaming_query
 from crystalperf.query.frameworks.spark.trace import read_log
+from crystalperf.query.inputs.discover import discover
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.sentences import text_of
 

@@ -16,12 +16,12 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.indexes.errors import InputError
-from crystalperf.query.answers.words import step_sentence
-from crystalperf.query.frameworks.tensorflow import graph, messages, xplane
-from crystalperf.query.frameworks.training import servers, wire
-from crystalperf.query.frameworks.training.assumptions import MoreProcesses, StepsSettle
-from crystalperf.query.frameworks.training.servers import Demand
-from crystalperf.query.model.records import Problems
+from crystalperf.query.frameworks.ml.tensorflow import graph, messages, xplane
+from crystalperf.query.frameworks.ml.training import servers, wire
+from crystalperf.query.frameworks.ml.training.assumptions import MoreProcesses, StepsSettle
+from crystalperf.query.frameworks.ml.training.servers import Demand
+from crystalperf.query.text.answers import step_sentence
+from crystalperf.query.trace.records import Problems
 from tests.refusals import refused
 
 DATA = Path(__file__).parent / "data/training"

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crystalperf.query.model.dag import Units
-from crystalperf.query.model.records import Floats
-from crystalperf.query.model.slots import Use
-from crystalperf.query.model.timeline import Level, Timeline, covered, left_open, merged
+from crystalperf.query.execution.dag import Units
+from crystalperf.query.execution.intervals import Level, Timeline, covered, left_open, merged
+from crystalperf.query.execution.slots import Use
+from crystalperf.query.trace.records import Floats
 
 LAST_MS = 12
 

@@ -6,10 +6,10 @@ import duckdb
 import numpy as np
 import pytest
 
-from crystalperf.query.attribute.told import CERTAIN, LIKELY, LONG_MS, labelled
-from crystalperf.query.code.decide import StackTable
-from crystalperf.query.frameworks.known import get
-from crystalperf.query.model.trace import Bounds
+from crystalperf.query.attribution.code.decide import NumberedStacks
+from crystalperf.query.attribution.stated_functions import CERTAIN, LIKELY, LONG_MS, labelled
+from crystalperf.query.frameworks.registry import get
+from crystalperf.query.trace.contract import Bounds
 
 NAMES = ("cpu", "disk", "net")
 BOTH, LIKELY_DISK, UNKNOWN = range(3)
@@ -43,7 +43,7 @@ def test_likely_time_is_on_the_device_that_a_function_is_for(
 
 
 def test_a_function_has_the_number_of_its_stack_and_none_has_none() -> None:
-    table = StackTable(get("pytorch"))
+    table = NumberedStacks(get("pytorch"))
     read = ("a.py", "read", 3)
     numbers = table.add_functions([None, read, ("a.py", "read", -1), read, ("a.py", "far", 2**40)])
     assert numbers.tolist() == [-1, 0, 1, 0, 2]

@@ -138,7 +138,7 @@ def test_a_damaged_log_is_one_sentence(crystalperf: Ask, tmp_path: Path) -> None
 
 
 def test_without_the_package_its_log_is_no_log() -> None:
-    from crystalperf.query.discover import discover
+    from crystalperf.query.inputs.discover import discover
 
     with refused(InputError, PLUM, "JSON"):
         discover([PLUM])

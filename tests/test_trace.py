@@ -10,9 +10,9 @@ import pytest
 from crystalperf.indexes.resources import CPU, DISK, NET, Resource, known, resources
 from crystalperf.indexes.schema import Table, table, tables
 from crystalperf.query.frameworks.spark.trace import DATA_AT, bounds, group_id, raw_tables, scope_id, trace
-from crystalperf.query.model.mistakes import mistakes
-from crystalperf.query.model.records import Columns, Problem
-from crystalperf.query.model.trace import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
+from crystalperf.query.trace.contract import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
+from crystalperf.query.trace.records import Columns, Problem
+from crystalperf.query.trace.validate import mistakes
 from tests.refusals import is_one_line, refused
 from tests.spark_tables import DURATION_MS, START, spark_tables
 

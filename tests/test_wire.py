@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from crystalperf.query.frameworks.tensorflow import messages, xplane
+from crystalperf.query.frameworks.ml.tensorflow import messages, xplane
 
 pytestmark = pytest.mark.later
 

@@ -28,12 +28,12 @@ import crystalperf as cp
 from crystalperf import indexes as contract
 from crystalperf.indexes import resources
 from crystalperf.indexes.errors import CrystalPerfError
-from crystalperf.query.discover import discover
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.load import load
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.load import load
+from crystalperf.query.inputs.discover import discover
+from crystalperf.query.predict.scenario_replay import replay_unchanged
 from crystalperf.query.run import Run
-from crystalperf.query.whatif.question import replay_unchanged
-from crystalperf.query.whatif.replay import Replayed
+from crystalperf.query.simulate.replay import Replayed
 from lab.pages import cell, put
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]

@@ -34,15 +34,15 @@ from crystalperf import query
 from crystalperf.indexes import guard
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.indexes.exports import available, split_name
-from crystalperf.query.code.libraries import Ran, fitting
-from crystalperf.query.code.names import is_python
-from crystalperf.query.code.resolve import load_indexes, resolve
-from crystalperf.query.discover import discover
-from crystalperf.query.frameworks.known import get
+from crystalperf.query.attribution.code.libraries import Ran, fitting
+from crystalperf.query.attribution.code.names import is_python
+from crystalperf.query.attribution.code.resolve import load_indexes, resolve
+from crystalperf.query.attribution.samples.threadtime import thread_time
+from crystalperf.query.frameworks.registry import get
+from crystalperf.query.inputs.discover import discover
 from crystalperf.query.inputs.files import SampleFile
-from crystalperf.query.model.records import Problems
 from crystalperf.query.recordings import collapsed, jfr
-from crystalperf.query.samples.threadtime import thread_time
+from crystalperf.query.trace.records import Problems
 from lab.pages import put
 
 Frame = tuple[str, str, int]

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import crystalperf as cp
 from crystalperf.indexes.errors import CrystalPerfError
-from crystalperf.query.frameworks import plural
 from crystalperf.query.run import Run
+from crystalperf.query.trace.vocabulary import plural
 from lab.checks.verdicts import first_sentence
 from lab.pages import cell, put
 

@@ -22,7 +22,7 @@ import duckdb
 
 from crystalperf.indexes.exports import locate
 from crystalperf.indexes.store import attach
-from crystalperf.query.code.names import original
+from crystalperf.query.attribution.code.names import original
 
 PARTS = 5
 

@@ -36,7 +36,7 @@ import numpy as np
 from crystalperf.indexes.exports import locate
 from crystalperf.indexes.names import demangle
 from crystalperf.indexes.store import attach
-from crystalperf.query.code.resolve import attached, resolve
+from crystalperf.query.attribution.code.resolve import attached, resolve
 
 CLASSES_A_CALL = 1000
 

@@ -23,7 +23,7 @@ from typing import Any
 
 import crystalperf as cp
 from crystalperf.indexes.errors import CrystalPerfError
-from crystalperf.query.answers.values import Verdict
+from crystalperf.query.results.answers import Verdict
 from crystalperf.query.results.findings import (
     Coordinator,
     Finding,

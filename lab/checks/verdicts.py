@@ -21,10 +21,10 @@ from typing import Any
 import crystalperf as cp
 from crystalperf.cli.text import time_unit
 from crystalperf.indexes.errors import CrystalPerfError
-from crystalperf.query.answers.serial import as_json
-from crystalperf.query.answers.values import Verdict
-from crystalperf.query.answers.words import bottleneck_sentence
-from crystalperf.query.frameworks import plural
+from crystalperf.query.results.answers import Verdict
+from crystalperf.query.text.answers import bottleneck_sentence
+from crystalperf.query.text.as_json import as_json
+from crystalperf.query.trace.vocabulary import plural
 from lab.checks import plainlog
 from lab.checks.plainlog import Figures, Interval, both, length, minus
 from lab.pages import cell, put

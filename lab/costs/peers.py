@@ -25,7 +25,7 @@ from pathlib import Path
 from statistics import median
 
 from crystalperf.query.inputs.containers import Part, pieces
-from crystalperf.query.model.records import Problems
+from crystalperf.query.trace.records import Problems
 from lab.errors import LabError
 
 Line = Callable[[Path, Path], list[str]]

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from crystalperf.query.profiling import profile_inputs
+from crystalperf.query.runfile.pipeline import profile_inputs
 
 
 class Steps:

@@ -25,10 +25,10 @@ _STEP = re.compile(r"ProfilerStep#(?P<number>\d+)")
 
 _READ = """
 import sys
-from crystalperf.query.frameworks.pytorch.kineto import Process
-from crystalperf.query.frameworks.training import chrome
+from crystalperf.query.frameworks.ml.pytorch.kineto import Process
+from crystalperf.query.frameworks.ml.training import chrome
 from crystalperf.query.inputs.containers import LogFile, Part
-from crystalperf.query.model.records import Problems
+from crystalperf.query.trace.records import Problems
 part, process, names = Part(sys.argv[1]), Process("0"), {}
 for events in chrome.read(LogFile(sys.argv[1], (part,)), part, Problems(), process.header):
     process.take(events, names)

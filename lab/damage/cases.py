@@ -14,14 +14,14 @@ import numpy as np
 
 import crystalperf as cp
 from crystalperf.indexes.errors import CrystalPerfError
-from crystalperf.query.code.decide import StackTable
-from crystalperf.query.discover import discover
-from crystalperf.query.frameworks.known import get
+from crystalperf.query.attribution.code.decide import NumberedStacks
+from crystalperf.query.attribution.samples.threadtime import thread_time
+from crystalperf.query.frameworks.registry import get
+from crystalperf.query.inputs.discover import discover
 from crystalperf.query.inputs.files import Application
-from crystalperf.query.model.records import Problems
-from crystalperf.query.model.trace import Trace
 from crystalperf.query.recordings import collapsed, jfr
-from crystalperf.query.samples.threadtime import thread_time
+from crystalperf.query.trace.contract import Trace
+from crystalperf.query.trace.records import Problems
 from lab.damage import doors
 from lab.damage.judging import ContradictionError, one_sentence, typed
 from lab.damage.mutations import damaged_document, damaged_folder, damaged_log, damaged_recording, damaged_stacks
@@ -207,7 +207,7 @@ def _read_recording(data: bytes) -> tuple[str, str]:
     except jfr.JfrError as error:
         return "refused", one_sentence(str(error))
     time_on_threads = thread_time(recording)
-    numbers = StackTable(get("spark")).add(recording)
+    numbers = NumberedStacks(get("spark")).add(recording)
     if len(time_on_threads.stack):
         numbers[time_on_threads.stack]
     if (time_on_threads.weight_ms < 0).any():
@@ -223,7 +223,7 @@ def _read_stacks(path: Path) -> tuple[str, str]:
         found = collapsed.read(str(path), problems)
     except CrystalPerfError as error:
         return "refused", one_sentence(str(error))
-    numbers = StackTable(get("spark")).add(found.recording)
+    numbers = NumberedStacks(get("spark")).add(found.recording)
     if len(found.weight) != len(numbers) or not (np.isfinite(found.weight) & (found.weight >= 0)).all():
         raise ContradictionError("stacks and how often they were seen do not go together")
     return "read", ""

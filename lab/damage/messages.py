@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from random import Random
 
-from crystalperf.query.frameworks.training.wire import BYTES, FIXED32, FIXED64, VARINT, DamagedMessageError, fields
+from crystalperf.query.frameworks.ml.training.wire import BYTES, FIXED32, FIXED64, VARINT, DamagedMessageError, fields
 
 Field = tuple[int, int, int | bytes]
 """Its number, its wire type and its value: numbers as the wire has them, also those of fixed width."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crystalperf.indexes.errors import CrystalPerfError
-from crystalperf.query.discover import discover
 from crystalperf.query.inputs.containers import head
-from crystalperf.query.model.records import Problems
+from crystalperf.query.inputs.discover import discover
 from crystalperf.query.recordings import collapsed, jfr
+from crystalperf.query.trace.records import Problems
 
 ROOT = Path(__file__).parents[2]
 PUBLIC = ROOT.parent / "shared" / "real-inputs"

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from crystalperf.indexes.errors import CrystalPerfError
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.flow import Flow, Station, legs
-from crystalperf.query.model.records import Floats
-from crystalperf.query.model.world import (
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.scenario import (
     World,
     changed_world,
     combinations,
@@ -24,8 +22,10 @@ from crystalperf.query.model.world import (
     recorded_resources,
     settings_of,
 )
-from crystalperf.query.whatif.predict import predict
-from crystalperf.query.whatif.transfers import PAPER
+from crystalperf.query.execution.stream import Flow, Station, legs
+from crystalperf.query.predict.estimate import predict
+from crystalperf.query.simulate.transfers import PAPER
+from crystalperf.query.trace.records import Floats
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ from pathlib import Path
 import duckdb
 
 import crystalperf as cp
-from crystalperf.query.model.evidence import computes
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.flow import Flow
-from crystalperf.query.model.kinds import WAKING
-from crystalperf.query.model.load import load
+from crystalperf.query.execution.evidence import computes
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.load import load
+from crystalperf.query.execution.stream import Flow
 from crystalperf.query.run import Run
-from crystalperf.query.whatif.flow import changed
+from crystalperf.query.streaming.predict import changed
+from crystalperf.query.trace.sample_kinds import WAKING
 from lab.errors import LabError
 from lab.flink.baselines import asked_world
 from lab.flink.truth import WARM_UP_S

@@ -17,10 +17,10 @@ from typing import Any
 
 import crystalperf as cp
 from crystalperf.indexes.errors import CrystalPerfError
-from crystalperf.query.model.load import load
+from crystalperf.query.execution.load import load
+from crystalperf.query.predict.scenario_replay import replay_unchanged
 from crystalperf.query.run import Run
 from crystalperf.query.text.sentences import texts_of
-from crystalperf.query.whatif.question import replay_unchanged
 from lab.errors import LabError
 from lab.flink.baselines import BASELINES, Changed, Seen, covered_ms
 from lab.flink.runs import run_once

@@ -198,9 +198,9 @@ def stage_truth(tasks: list[Task], parts: dict[int, Floats]) -> list[StageTruth]
 
 def read_tasks(event_log: Path, start_ms: float, end_ms: float) -> list[Task]:
     """The finished tasks of an event log that were launched while the query ran."""
-    from crystalperf.query.discover import discover
-    from crystalperf.query.frameworks.spark.log.run import collect
+    from crystalperf.query.frameworks.spark.log.collect import collect
     from crystalperf.query.frameworks.spark.log.tables import tables
+    from crystalperf.query.inputs.discover import discover
 
     application = discover([event_log]).applications[0]
     found_tables = tables(collect(application.log))

@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from crystalperf import query
-from crystalperf.query.answers.values import Prediction
-from crystalperf.query.whatif.predict import predict
-from crystalperf.query.whatif.transfers import MODEL
+from crystalperf.query.predict.estimate import predict
+from crystalperf.query.results.answers import Prediction
+from crystalperf.query.simulate.transfers import MODEL
 from lab.runs.suites import configurations, find_suite
 from lab.runs.sweep import read_rows
 from lab.score.pairs import Measured, measured, recorder, suites_parser

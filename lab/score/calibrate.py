@@ -1,4 +1,4 @@
-"""The constants of query.whatif.interval, from even configurations: ``python -m lab calibrate --out DIR``.
+"""The constants of query.predict.interval, from even configurations: ``python -m lab calibrate --out DIR``.
 
 Repetition is what base runs of one sweep differ by.  What counts is how far log(actual / predicted) lies beyond what
 the replays of other physics allow on its side.  The model's error is fitted to that by maximum likelihood, beside the
@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from crystalperf.query.model.records import Floats
-from crystalperf.query.whatif.interval import CALIBRATED, Calibration, variances
+from crystalperf.query.predict.interval import CALIBRATED, Calibration, variances
+from crystalperf.query.trace.records import Floats
 from lab.score.pairs import Measured, noise
 from lab.score.predictors import answer, execution, world_of
 

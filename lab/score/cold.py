@@ -20,11 +20,11 @@ import numpy as np
 
 from crystalperf import query
 from crystalperf.indexes.errors import CrystalPerfError
-from crystalperf.query.model.arrays import members
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.load import load
-from crystalperf.query.model.records import Floats, Ints
-from crystalperf.query.whatif.cold import FIRST, LATER, STARTING, levels, others, reads_files
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.load import load
+from crystalperf.query.simulate.warmup import FIRST, LATER, STARTING, levels, others, reads_files
+from crystalperf.query.trace.arrays import members
+from crystalperf.query.trace.records import Floats, Ints
 from lab.score.published import digit_of
 
 EVEN = "02468ace"

@@ -17,11 +17,11 @@ import duckdb
 import numpy as np
 
 from crystalperf.indexes import resources
-from crystalperf.query.code.resolve import load_indexes, resolve
-from crystalperf.query.discover import discover
-from crystalperf.query.frameworks.known import get
-from crystalperf.query.model.trace import Trace
-from crystalperf.query.profiling import recorded_times, with_parts
+from crystalperf.query.attribution.code.resolve import load_indexes, resolve
+from crystalperf.query.frameworks.registry import get
+from crystalperf.query.inputs.discover import discover
+from crystalperf.query.runfile.pipeline import recorded_times, with_parts
+from crystalperf.query.trace.contract import Trace
 from lab.runs.suites import Suite
 from lab.runs.sweep import read_rows
 from lab.score.vectors import Floats, Off, average, compare, load_samples, points, profiled, shares, truth_of

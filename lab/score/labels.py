@@ -32,8 +32,8 @@ import numpy as np
 from crystalperf import query
 from crystalperf.indexes import open_read_only, resources
 from crystalperf.indexes.exports import locate
-from crystalperf.query import profiling
-from crystalperf.query.whatif.predict import predict
+from crystalperf.query.predict.estimate import predict
+from crystalperf.query.runfile import pipeline
 from lab.runs.suites import find_suite
 from lab.runs.sweep import read_rows
 from lab.score.pairs import Measured, measured, recorder, suites_parser
@@ -158,12 +158,12 @@ LABELS: tuple[tuple[str, tuple[Relabel, ...]], ...] = (
 @contextmanager
 def relabelled(relabel: Relabel) -> Iterator[None]:
     """Profiles that are made meanwhile have other labels."""
-    first, *rest = profiling.STEPS
+    first, *rest = pipeline.STEPS
 
-    def step(connection: duckdb.DuckDBPyConnection, _: profiling.Assembly) -> None:
+    def step(connection: duckdb.DuckDBPyConnection, _: pipeline.Assembly) -> None:
         relabel(connection)
 
-    with mock.patch.object(profiling, "STEPS", (first, ("relabelling", step), *rest)):
+    with mock.patch.object(pipeline, "STEPS", (first, ("relabelling", step), *rest)):
         yield
 
 

@@ -1,8 +1,8 @@
 """What a job's own other runs bring: ``python -m lab.score.own --profiles FOLDER``, a Markdown table.
 
 From every recorded base, a configuration is predicted in the light of the medians of a few others: those whose role is
-`even`, drawn at random (always the same).  ℓ of query.whatif.learning is chosen on even configurations, each predicted
-from others of them; odd ones are only scored.
+`even`, drawn at random (always the same).  ℓ of query.predict.rerun_errors is chosen on even configurations, each
+predicted from others of them; odd ones are only scored.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crystalperf.query.whatif.learning import ALIKE, Guess, Seen, half_width, learned
+from crystalperf.query.predict.rerun_errors import ALIKE, Guess, Seen, half_width, learned
 from lab.runs.suites import Configuration, find_suite
 from lab.score.pairs import Measured, measured, suites_parser
 from lab.score.predictors import Base, answer, world_of

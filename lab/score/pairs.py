@@ -17,7 +17,7 @@ from typing import Any
 
 import duckdb
 
-from crystalperf.query.answers.values import Prediction
+from crystalperf.query.results.answers import Prediction
 from lab.runs.suites import Configuration, Suite, configurations
 from lab.runs.sweep import read_rows
 from lab.score.predictors import (

@@ -16,10 +16,9 @@ import numpy as np
 from scipy.optimize import nnls
 
 from crystalperf.indexes.resources import CPU, resources
-from crystalperf.query.answers.values import Prediction
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.load import load
-from crystalperf.query.model.world import (
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.load import load
+from crystalperf.query.execution.scenario import (
     Value,
     World,
     changed_world,
@@ -28,8 +27,9 @@ from crystalperf.query.model.world import (
     recorded_resources,
     settings_of,
 )
-from crystalperf.query.whatif.predict import predict
-from crystalperf.query.whatif.transfers import MODEL, PAPER, Physics
+from crystalperf.query.predict.estimate import predict
+from crystalperf.query.results.answers import Prediction
+from crystalperf.query.simulate.transfers import MODEL, PAPER, Physics
 from lab.errors import LabError
 from lab.flink.baselines import covered_ms
 from lab.runs.suites import SLOT_CPU_CORES, Configuration

@@ -1,4 +1,4 @@
-"""What time that logs leave open went to: ``python -m lab.score.priors --profiles FOLDER``, query/whatif/priors.csv.
+"""What time that logs leave open went to: ``python -m lab.score.priors --profiles FOLDER``, query/predict/priors.csv.
 
 Every kept recording is read twice, with its samples and without; by what the two differ the samples told what the log
 alone leaves open.  The unit of learning is a workload: its recordings are averaged first, so that a job which was
@@ -22,10 +22,10 @@ import duckdb
 import numpy as np
 
 from crystalperf import query
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.load import load
-from crystalperf.query.model.records import Floats
-from crystalperf.query.whatif.priors import ANY, FAR, open_ms
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.load import load
+from crystalperf.query.predict.priors import ANY, FAR, open_ms
+from crystalperf.query.trace.records import Floats
 from lab.runs.suites import SUITES
 from lab.runs.sweep import read_rows
 

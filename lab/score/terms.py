@@ -10,8 +10,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
-from crystalperf.query.whatif.predict import predict
-from crystalperf.query.whatif.transfers import MODEL, PAPER, Physics
+from crystalperf.query.predict.estimate import predict
+from crystalperf.query.simulate.transfers import MODEL, PAPER, Physics
 from lab.runs.suites import find_suite
 from lab.score.pairs import Measured, measured, suites_parser
 from lab.score.predictors import execution, world_of

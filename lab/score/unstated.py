@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import duckdb
 
-from crystalperf.query.answers.values import Prediction
-from crystalperf.query.model.load import load
-from crystalperf.query.model.world import Value, World
-from crystalperf.query.whatif.predict import predict
+from crystalperf.query.execution.load import load
+from crystalperf.query.execution.scenario import Value, World
+from crystalperf.query.predict.estimate import predict
+from crystalperf.query.results.answers import Prediction
 from lab.runs.suites import find_suite
 from lab.score.alone import row
 from lab.score.pairs import Measured, measured, suites_parser

@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from crystalperf import query
 from crystalperf.indexes import resources
-from crystalperf.query.attribute.storage import view_unit_samples
+from crystalperf.query.attribution.storage import view_unit_samples
+from crystalperf.query.execution.evidence import sampled_sums
 from crystalperf.query.frameworks.spark.trace import group_id
-from crystalperf.query.model.evidence import sampled_sums
 from lab.machine.shares import summarize
 from lab.runs.suites import Suite
 from lab.runs.sweep import read_rows

@@ -15,27 +15,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from crystalperf.query.vocabulary import Exhausted as Exhausted
-from crystalperf.query.vocabulary import Vocabulary as Vocabulary
-from crystalperf.query.vocabulary import either as either
-from crystalperf.query.vocabulary import plural as plural
-from crystalperf.query.vocabulary import with_article as with_article
+from crystalperf.query.trace.vocabulary import Exhausted as Exhausted
+from crystalperf.query.trace.vocabulary import Vocabulary as Vocabulary
+from crystalperf.query.trace.vocabulary import either as either
+from crystalperf.query.trace.vocabulary import plural as plural
+from crystalperf.query.trace.vocabulary import with_article as with_article
 
 if TYPE_CHECKING:
     import duckdb
 
     from crystalperf.indexes.schema import Table
-    from crystalperf.query.explain.candidates import Candidate
-    from crystalperf.query.explain.facts import Detail, Diagnosis
+    from crystalperf.query.advise.candidates import Candidate
+    from crystalperf.query.diagnose.group_statistics import Detail, Diagnosis
+    from crystalperf.query.execution.dag import Barriers, GroupRun
+    from crystalperf.query.execution.execution import Execution
+    from crystalperf.query.execution.scenario import World
+    from crystalperf.query.execution.scheduling import Policy
+    from crystalperf.query.execution.stream import Flow
     from crystalperf.query.inputs.containers import LogFile
     from crystalperf.query.inputs.files import Application, Head, LogPart
-    from crystalperf.query.model.dag import Barriers, Group
-    from crystalperf.query.model.execution import Execution
-    from crystalperf.query.model.flow import Flow
-    from crystalperf.query.model.policy import Policy
-    from crystalperf.query.model.records import Columns, Floats, Problems
-    from crystalperf.query.model.trace import Trace
-    from crystalperf.query.model.world import World
     from crystalperf.query.results.advice import Advice
     from crystalperf.query.results.assumptions import Assumption
     from crystalperf.query.results.findings import Finding
@@ -43,6 +41,8 @@ if TYPE_CHECKING:
     from crystalperf.query.results.refusals import Refusal
     from crystalperf.query.results.remarks import Remark
     from crystalperf.query.text.registry import Sentences
+    from crystalperf.query.trace.contract import Trace
+    from crystalperf.query.trace.records import Columns, Floats, Problems
 
 Role = Literal["unit", "idle", "rest", "scaffolding", "wait", "collection", "generated", "compute", "process"]
 """What a frame is besides a function.
@@ -260,7 +260,7 @@ class Reader:
     recognise: Callable[[Head], LogPart | None]
     """The first bytes of a file → what they say of the run, None where the file is no log of this framework."""
     read: Callable[[LogFile], Trace]
-    """A log → the trace of its run (crystalperf.query.model.trace); raises InputError, one sentence."""
+    """A log → the trace of its run (crystalperf.query.trace.contract); raises InputError, one sentence."""
     gather: Callable[[Sequence[LogPart], Problems], list[Application]] | None = None
     """The recognised files → applications, each with the parts of its log in order; without it each file is one."""
     frames: Frames = Frames()
@@ -305,7 +305,7 @@ class Planner:
 
     schedule: Callable[[str | None, Mapping[str, str], str | None], Policy] | None = None
     """(scheduler, settings, version that the run names) → how it assigns slots."""
-    barriers: Callable[[Sequence[Group]], Barriers] | None = None
+    barriers: Callable[[Sequence[GroupRun]], Barriers] | None = None
     """The groups of a scope → what its coordinator waited for where the log does not say; without it only stated
     dependencies hold."""
     configured: Callable[[Mapping[str, str]], Mapping[str, float]] | None = None

@@ -31,7 +31,7 @@ import numpy as np
 import zstandard
 
 from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
-from crystalperf.query.model.records import Problem, Problems, as_text
+from crystalperf.query.trace.records import Problem, Problems, as_text
 
 LONGEST_LINE = 64 << 20
 """Bytes of a line that are kept whole.  A longer one (a plan of hundreds of MB) is cut to its two ends, which is

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from crystalperf.query.inputs.containers import LogFile, Part, head
-from crystalperf.query.model.records import Problem
+from crystalperf.query.trace.records import Problem
 
 HEAD_BYTES = 64 << 10
 DEEPER_HEAD_BYTES = 8 << 20  # what tells the run may stand behind some hundred KB of its configuration

@@ -16,7 +16,7 @@ from http.client import HTTPException
 from typing import IO, Any
 
 from crystalperf.indexes.errors import InputError
-from crystalperf.query.model.records import shortened
+from crystalperf.query.trace.records import shortened
 
 TIMEOUT_S = 30.0
 """Of a connection, and between two pieces of an answer."""

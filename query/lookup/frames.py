@@ -9,8 +9,8 @@ import numpy as np
 
 from crystalperf.indexes import guard
 from crystalperf.indexes.places import QUALIFIED_NAME
-from crystalperf.query.code.names import Frame, parse_frame
-from crystalperf.query.code.resolve import load_indexes, resolve
+from crystalperf.query.attribution.code.names import Frame, parse_frame
+from crystalperf.query.attribution.code.resolve import load_indexes, resolve
 
 _WHY = {
     "class": "the class is indexed, but no function of it is there",

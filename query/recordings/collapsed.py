@@ -15,8 +15,8 @@ import numpy as np
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.inputs.containers import LogFile, Part, batches
-from crystalperf.query.model.records import Floats, Problems
 from crystalperf.query.recordings import jfr
+from crystalperf.query.trace.records import Floats, Problems
 
 _MOST_FRAMES = 2048
 _LINE = re.compile(rb"(.+\S)[ \t](\d{1,18})(?:\.\d+)?\r?")

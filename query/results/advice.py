@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from crystalperf.query.results.kinds import Kind
-from crystalperf.query.vocabulary import Exhausted
+from crystalperf.query.trace.vocabulary import Exhausted
 
 
 @dataclass(frozen=True)

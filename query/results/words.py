@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from crystalperf.indexes.resources import Resource
-from crystalperf.query.vocabulary import Vocabulary
+from crystalperf.query.trace.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
 class Words:
     """What a sentence needs to know of a run besides the value that it is about.
 
-    framework   its name in crystalperf.query.frameworks.known, for kinds that only it has; empty for none
+    framework   its name in crystalperf.query.frameworks.registry, for kinds that only it has; empty for none
     vocabulary  what it calls a unit, a group, a lane, a worker
     resources   what the run's resources are called
     """

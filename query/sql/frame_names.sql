@@ -1,7 +1,7 @@
 -- The frames of the stacks that are shown, each with its name.
 --
 -- parameters  shown_stacks, a table of their ids
---             {name}, the name of a `frame` (query.answers.picture.stacktree.name_of)
+--             {name}, the name of a `frame` (query.page.stacktree.name_of)
 --
 -- one row per frame:
 --   frame   as stacks have it, 'package.Class.method:line'

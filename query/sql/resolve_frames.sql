@@ -6,8 +6,8 @@
 -- function where the line is unknown or, in another version than the index's, not to be relied on.
 --
 -- In:   frames_to_resolve (frame_id, class_name, method, line)
---       frame_classes (class_name, rank, looked_up, runtime_class, in_lambda)   query.code.names, best rank first
---       frame_methods (method, name, is_lambda)                                 query.code.names
+--       frame_classes (class_name, rank, looked_up, runtime_class, in_lambda)   query.attribution.code.names, best rank first
+--       frame_methods (method, name, is_lambda)                                 query.attribution.code.names
 --       turns (turn, index_name, is_exact)      the indexes in the order in which they answer; whether of the version
 --                                               that ran
 --       indexed_functions, indexed_classes, indexed_names      the tables of all of them, with their turn; a function's

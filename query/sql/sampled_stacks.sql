@@ -1,7 +1,7 @@
 -- Sampled time by stack and by whom it worked for.
 --
 -- parameters  start and end of the scope in ms since application start; the groups, a list
---             {sums}, the time on each resource and `other` (query.model.evidence.sampled_sums)
+--             {sums}, the time on each resource and `other` (query.execution.evidence.sampled_sums)
 --
 -- one row per stack and group:
 --   stack_id              as in stacks

@@ -5,14 +5,14 @@
 --             $groups, $workers, $hosts, the names that the columns of numbers refer to
 --             {parts}, the columns of the units' time by resource
 --             {far}, how far data are that lie on another machine, {in_worker}, in its own worker, and {kept}, the root of
---             what workers kept, {replicated}, schemes of files with replicas (query.model.places)
+--             what workers kept, {replicated}, schemes of files with replicas (query.attribution.input_places)
 --             {most}, the share of a group's units that have to have followed others for all to
 --             {columns}, those that are wanted, or *
 --
 -- one row per unit that ran within the scope, by launch:
 --   group, worker, host   positions in the lists of names; -1 for a group or a worker, 0 for a host that is in none
 --   placement   what it wanted of its place: 1 where its data are, 2 it gave up waiting for that, 0 nothing
---               (query.model.dag: AT_HOME, ELSEWHERE, ANYWHERE)
+--               (query.execution.dag: AT_HOME, ELSEWHERE, ANYWHERE)
 --   follows     the unit of its part whose worker keeps what it reads since; -1 where none does
 --   is_far      whether its data were on another machine, as far as they have a place
 --   in_worker   whether its worker held them

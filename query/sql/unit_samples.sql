@@ -4,7 +4,7 @@
 --
 -- reads   samples, stacks
 --         read_units(unit_id, group_id)     units as the trace gave them
---         remote_reads(unit_id)             units whose input is not on their own machine's disks (query.attribute.storage)
+--         remote_reads(unit_id)             units whose input is not on their own machine's disks (query.attribution.storage)
 --
 -- The label of storage is `disk`.  Only the reading of input may be elsewhere: what workers hand over and spill is on
 -- local disks, and a file that the recording saw opened is a local one.

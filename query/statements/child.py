@@ -41,7 +41,7 @@ from crystalperf.query.statements.shipping import (
 )
 
 if TYPE_CHECKING:
-    from crystalperf.query.answers.values import Debug
+    from crystalperf.query.results.answers import Debug
 
 MOST_THREADS = 8
 """Of one statement; each takes addresses, whose number is limited."""

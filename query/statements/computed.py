@@ -15,7 +15,7 @@ from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import text_of
 
 if TYPE_CHECKING:
-    from crystalperf.query.answers.values import Debug
+    from crystalperf.query.results.answers import Debug
 
 
 @cache

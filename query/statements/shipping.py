@@ -17,7 +17,7 @@ from crystalperf.query.statements import computed
 from crystalperf.query.statements.views import View, views, views_of
 
 if TYPE_CHECKING:
-    from crystalperf.query.answers.values import Debug
+    from crystalperf.query.results.answers import Debug
 
 _MISSING_COLUMN = re.compile(
     r'Referenced column "([^"]+)" not found|does not have a column named "([^"]+)"|Referenced table "([^"]+)" not found'
@@ -105,7 +105,7 @@ def index_names() -> set[str]:
 
 def run_names() -> set[str]:
     """Names of the tables, views and macros that a run file may come with, of whatever framework."""
-    from crystalperf.query.frameworks.known import frameworks
+    from crystalperf.query.frameworks.registry import frameworks
 
     known = _names(tables("run")) | _names(views("run")) | _names(computed.tables(()))
     for name, framework in frameworks().items():

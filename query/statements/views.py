@@ -22,6 +22,8 @@ from graphlib import TopologicalSorter
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
+from crystalperf.query.frameworks.registry import package_of
+
 _COLUMN = re.compile(r"^--   ([\w<>]+)\s{2,}(\S.*)$")
 _WORD = re.compile(r"\w+")
 _EACH = "<resource>"
@@ -75,8 +77,8 @@ def views(kind: str) -> tuple[View, ...]:
 @cache
 def views_of(framework: str) -> tuple[View, ...]:
     """The views of a run in the words of a built-in framework, whose package need not be loaded for that."""
-    known = {each.name: each for each in files("crystalperf.query.frameworks").iterdir()}
-    return _in(known[framework].joinpath("views")) if framework in known else ()
+    package = package_of(framework)
+    return _in(files(package).joinpath("views")) if package else ()
 
 
 def _in(folder: Traversable) -> tuple[View, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from crystalperf.query.answers.rows import Rows
+from crystalperf.query.sql.rows import Rows
 from crystalperf.query.statements.asking import answering_typed, index_files, request_for
 from crystalperf.query.statements.values import received
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from crystalperf.query.results import assumptions as kinds
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.sentences import CORE, text_of
-from crystalperf.query.vocabulary import plural, with_article
+from crystalperf.query.trace.vocabulary import plural, with_article
 
 _SECONDS_MS = 10_000.0
 """Time from which on it is said in seconds."""

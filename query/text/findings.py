@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from crystalperf.indexes.resources import DISK, NET
-from crystalperf.query.model.amounts import counted, lasting, part_of, volume
 from crystalperf.query.results import advice as todo
 from crystalperf.query.results import findings
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.sentences import CORE, text_of
-from crystalperf.query.vocabulary import either, plural, with_article
+from crystalperf.query.trace.amounts import counted, lasting, part_of, volume
+from crystalperf.query.trace.vocabulary import either, plural, with_article
 
 NAMED = 2
 """Stages of one finding that are named, those of the largest costs …"""

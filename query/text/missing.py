@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from crystalperf.query.model.amounts import counted
 from crystalperf.query.results import missing
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.sentences import CORE
+from crystalperf.query.trace.amounts import counted
 
 
 @CORE.of(missing.UnendedTasks)

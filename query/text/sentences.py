@@ -49,7 +49,7 @@ def _core() -> Sentences:
 
 
 def _of_framework(name: str) -> Sentences | None:
-    from crystalperf.query.frameworks.known import frameworks
+    from crystalperf.query.frameworks.registry import frameworks
 
     found = frameworks().get(name) if name else None
     return None if found is None else found.advisor.sentences

@@ -23,11 +23,11 @@ from starlette.responses import RedirectResponse, Response
 from crystalperf.indexes import resources, tables
 from crystalperf.indexes.resources import OTHER, known
 from crystalperf.indexes.schema import EACH, Table
-from crystalperf.query.answers.figures import TimeUnit, counted, grouped, percent, printable, tied, time_unit
-from crystalperf.query.frameworks.known import frameworks
+from crystalperf.query.frameworks.registry import frameworks
 from crystalperf.query.statements import computed
 from crystalperf.query.statements.asking import LONGEST_STATEMENT
 from crystalperf.query.statements.views import View, views, views_of
+from crystalperf.query.text.figures import TimeUnit, counted, grouped, percent, printable, tied, time_unit
 from crystalperf.service import answering, bodies
 from crystalperf.service.endpoints import jobs as job_endpoints
 from crystalperf.service.endpoints.runs import ENDS, OFFSET, RUN

@@ -26,7 +26,7 @@ SCOPE = Parameter(
 )
 OFFSET = Parameter("offset", "how many to leave out", "integer", default=0, most=10_000_000)
 ENDS = ("succeeded", "recovered", "failed", "unfinished")
-"""How a run may have ended (query.answers.values.Outcome)."""
+"""How a run may have ended (query.results.answers.Outcome)."""
 
 ETAG = {"ETag": "changes when the answer does"}
 UNCHANGED = Answer("nothing has changed since (If-None-Match)")

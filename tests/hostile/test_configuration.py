@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import crystalperf as cp
-from crystalperf.query.frameworks.known import get
+from crystalperf.query.frameworks.registry import get
 from crystalperf.query.frameworks.spark import settings
 from crystalperf.query.frameworks.spark.memory import usable_bytes
 from crystalperf.query.inputs.containers import LogFile, Part, batches
-from crystalperf.query.model.records import Problems
+from crystalperf.query.trace.records import Problems
 
 Answer = Callable[..., tuple[int, str, str]]
 DATA = Path(__file__).parents[1] / "data"

@@ -35,11 +35,11 @@ import os, signal, sys
 from pathlib import Path
 
 import crystalperf as cp
-import crystalperf.query.profiling, crystalperf.query.run
+import crystalperf.query.runfile.pipeline, crystalperf.query.run
 from crystalperf.cli.main import run as type_command
 from crystalperf.indexes import store
 from crystalperf.indexes.exports import built_path, export_index, import_index, locate
-from crystalperf.query.frameworks.known import frameworks
+from crystalperf.query.frameworks.registry import frameworks
 try:
     import crystalperf.indexer.build
     from crystalperf.indexer.sources import open_source

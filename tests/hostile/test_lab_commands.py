@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from crystalperf.query.discover import discover
 from crystalperf.query.inputs.containers import head
+from crystalperf.query.inputs.discover import discover
 from lab.damage import cases, doors, judging
 from lab.damage.cases import Case
 from lab.damage.sources import Sources

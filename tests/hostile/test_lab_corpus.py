@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from crystalperf.indexes.errors import CrystalPerfError
-from crystalperf.query.discover import discover
-from crystalperf.query.frameworks.known import get
+from crystalperf.query.frameworks.registry import get
+from crystalperf.query.inputs.discover import discover
 from lab.damage.cases import check_trace
 
 Answer = Callable[..., tuple[int, str, str]]

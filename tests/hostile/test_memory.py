@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crystalperf.query.explain.hosts import Split, host_times
-from crystalperf.query.model.execution import Execution
+from crystalperf.query.diagnose.hosts import Split, host_times
+from crystalperf.query.execution.execution import Execution
 from crystalperf.query.run import Run
 
 Answer = Callable[..., tuple[int, str, str]]
@@ -89,12 +89,12 @@ def test_the_rest_of_a_group_has_its_median(data: st.DataObject) -> None:
 def test_memory_that_ends_is_told_as_memory(
     crystalperf: Answer, run_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from crystalperf.query.explain import hosts
+    from crystalperf.query.diagnose import hosts
 
     def greedy(connection: duckdb.DuckDBPyConnection, *_: object) -> object:
         raise duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate data of size 1.0 GiB")
 
-    monkeypatch.setattr("crystalperf.query.explain.diagnose.host_times", greedy)
+    monkeypatch.setattr("crystalperf.query.diagnose.diagnose.host_times", greedy)
     assert hosts.host_times is not greedy
     code, out, err = crystalperf("debug", run_copy)
     assert (code, out, err.count("\n")) == (1, "", 1)
@@ -108,7 +108,7 @@ def test_memory_that_ends_in_reading_a_log_is_told_as_memory(
     def greedy(*_: object) -> object:
         raise duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate data of size 1.0 GiB")
 
-    monkeypatch.setattr("crystalperf.query.profiling.insert", greedy)
+    monkeypatch.setattr("crystalperf.query.runfile.pipeline.insert", greedy)
     log = Path(__file__).parents[1] / "data" / "eventlog" / "q9.zstd"
     code, out, err = crystalperf("profile", log, "-o", tmp_path / "run.duckdb")
     assert (code, out, err.count("\n")) == (1, "", 1)

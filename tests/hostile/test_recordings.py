@@ -67,7 +67,9 @@ def test_what_is_packed_again_and_again_is_not_unpacked_to_the_end(
 @pytest.mark.parametrize(
     "error", [IndexError("list index"), ValueError("x"), KeyError(7), MemoryError(), OverflowError()]
 )
-@pytest.mark.parametrize("where", ["crystalperf.query.recordings.jfr.read", "crystalperf.query.samples.place.place"])
+@pytest.mark.parametrize(
+    "where", ["crystalperf.query.recordings.jfr.read", "crystalperf.query.attribution.samples.place.place"]
+)
 def test_any_error_in_a_recording_leaves_the_run_its_answer(
     where: str, error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,8 +11,8 @@ import pytest
 import crystalperf as cp
 from crystalperf import indexes
 from crystalperf.query.inputs.containers import LogFile, Part, batches
-from crystalperf.query.model.records import Problems, shortened
-from crystalperf.query.model.redaction import HIDDEN, redacted
+from crystalperf.query.trace.records import Problems, shortened
+from crystalperf.query.trace.redaction import HIDDEN, redacted
 
 DATA = Path(__file__).parents[1] / "data"
 S = "hunter2hunter2"
@@ -117,7 +117,7 @@ def test_no_field_of_a_log_brings_a_secret_into_the_run_file(tmp_path: Path) -> 
 
 def test_long_texts_take_no_long_time() -> None:
     """Every repetition in the patterns has an end, but for those of the value, which nothing follows."""
-    from crystalperf.query.model import redaction
+    from crystalperf.query.trace import redaction
 
     for pattern in redaction._PATTERNS:
         before_value = pattern.pattern.rsplit("(", 1)[0]

@@ -14,16 +14,16 @@ import zstandard
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.names import demangle
-from crystalperf.query.code import names
-from crystalperf.query.code.decide import StackTable
-from crystalperf.query.discover import discover
-from crystalperf.query.frameworks.known import get
+from crystalperf.query.attribution.code import names
+from crystalperf.query.attribution.code.decide import NumberedStacks
+from crystalperf.query.frameworks.registry import get
 from crystalperf.query.frameworks.spark import files
 from crystalperf.query.inputs import containers
 from crystalperf.query.inputs.containers import LogFile, Part, batches
+from crystalperf.query.inputs.discover import discover
 from crystalperf.query.inputs.files import Head
-from crystalperf.query.model.records import Problems
 from crystalperf.query.recordings import collapsed
+from crystalperf.query.trace.records import Problems
 
 START = b'{"Event":"SparkListenerApplicationStart","App Name":"a","App ID":"app-1","Timestamp":1700000000000}\n'
 
@@ -160,7 +160,7 @@ def test_a_name_takes_work_as_it_is_long(kind: str) -> None:
 
     def look(size: int) -> None:
         owner, _, method = make(size).rpartition(".")
-        table = StackTable(get("spark"))
+        table = NumberedStacks(get("spark"))
         table.add(collapsed._recording([f"{owner}.{method}"], [b"\0\0\0\0"]))
         ((class_name, method, _),) = table.frames
         names.declaring_names(class_name)
@@ -176,7 +176,7 @@ def test_a_name_takes_work_as_it_is_long(kind: str) -> None:
 
 
 def _frames(text: str) -> list[tuple[str, str, int]]:
-    table = StackTable(get("spark"))
+    table = NumberedStacks(get("spark"))
     table.add(collapsed._recording([text], [b"\0\0\0\0"]))
     return list(table.frames)
 

@@ -114,7 +114,7 @@ def test_there_is_a_limit_of_time_without_being_asked() -> None:
     import inspect
 
     from crystalperf.cli.commands import sql
-    from crystalperf.query.answers.rows import TIMEOUT_S
+    from crystalperf.query.sql.rows import TIMEOUT_S
 
     assert inspect.signature(sql).parameters["timeout"].default == TIMEOUT_S > 0
 

@@ -1,4 +1,4 @@
-// The page's data as they come (docs/schema/picture.json; query/answers/picture/values.py says what each field is).
+// The page's data as they come (docs/schema/picture.json; query/results/page.py says what each field is).
 
 /** ms by resource, and `other`. */
 export type Parts = Readonly<Record<string, number>>;

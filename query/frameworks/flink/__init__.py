@@ -19,22 +19,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from crystalperf.query.frameworks import Advisor, Frames, Framework, Planner, Reader, Vocabulary
+from crystalperf.query.frameworks import Advisor, Frames, Framework, Planner, Reader
 from crystalperf.query.frameworks.flink import (
     advise,
+    chained_operators,
     files,
-    flow,
     frames,
-    operators,
+    notes,
     planning,
     private,
     sentences,
     series,
     setup,
-    told,
+    stream,
     trace,
     unending,
 )
+from crystalperf.query.trace.vocabulary import Vocabulary
 
 
 def _collect(address: str, job: str | None, folder: Path, progress: Callable[[str], None]) -> Path:
@@ -61,7 +62,7 @@ FLINK = Framework(
             unit_thread=frames.unit_thread,
             sources=frames.sources,
             names=frames.NAMES,
-            operators=operators.OPERATORS,
+            operators=chained_operators.OPERATORS,
         ),
     ),
     vocabulary=Vocabulary(
@@ -87,7 +88,7 @@ FLINK = Framework(
     planner=Planner(
         configured=planning.configured,
         replan=planning.replan,
-        flow=flow.flow,
+        flow=stream.flow,
         shown_lanes=planning.shown_lanes,
         endless=planning.endless,
         lanes_bring_cpu=False,  # slots share the CPU of their TaskManager
@@ -98,7 +99,7 @@ FLINK = Framework(
         unmeasured=advise.unmeasured,
         unending=unending.told,
         filling=advise.filling,
-        told=told.told,
+        told=notes.told,
         called_off=lambda why: why == trace.CALLED_OFF,
         setup=setup.SETUP,
         sentences=sentences.SENTENCES,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from crystalperf.query.explain.candidates import MEASURED, MODELLED, Candidate
-from crystalperf.query.explain.findings import idle_advice
+from crystalperf.query.advise.candidates import MEASURED, MODELLED, Candidate
+from crystalperf.query.diagnose.findings import idle_advice
 from crystalperf.query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED, UNPLACED
 from crystalperf.query.frameworks.flink.recommendations import (
     BreakChain,
@@ -19,8 +19,8 @@ from crystalperf.query.frameworks.flink.remarks import Lacking
 from crystalperf.query.results.recommendations import Recommendation, SettingChange
 
 if TYPE_CHECKING:
-    from crystalperf.query.explain.facts import Detail
-    from crystalperf.query.model.flow import Flow
+    from crystalperf.query.diagnose.group_statistics import Detail
+    from crystalperf.query.execution.stream import Flow
     from crystalperf.query.results.advice import Advice
 
 TIMEOUT = "execution.buffer-timeout.interval"

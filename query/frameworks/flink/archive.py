@@ -15,7 +15,7 @@ import msgspec
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.inputs.containers import LogFile, pieces
-from crystalperf.query.model.records import Problems
+from crystalperf.query.trace.records import Problems
 
 _JOB = re.compile(r"/jobs/(?P<job>[0-9a-f]{32})(?P<rest>/.*)?")
 _VERTEX = re.compile(r"/vertices/(?P<id>[0-9a-f]{1,64})(?P<rest>/.*)?")

@@ -19,7 +19,7 @@ from crystalperf.indexes.temporary import building_folder
 from crystalperf.query.frameworks.flink.poll import FLUSH_EVERY, Poll
 from crystalperf.query.frameworks.flink.rest import NOT_FLINK, Rest
 from crystalperf.query.frameworks.flink.series import SUFFIX
-from crystalperf.query.model.records import shortened
+from crystalperf.query.trace.records import shortened
 
 Progress = Callable[[str], None]
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from crystalperf.query.frameworks.flink.series import SUFFIX
 from crystalperf.query.inputs.containers import LogFile, Part, is_url
 from crystalperf.query.inputs.files import Application, Head, LogPart
-from crystalperf.query.model.records import Problems, shortened
+from crystalperf.query.trace.records import Problems, shortened
 
 _ARCHIVE = re.compile(rb'\s{0,100}\{\s{0,100}"archive"\s{0,100}:\s{0,100}\[')
 _OVERVIEW = re.compile(

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 import duckdb
 import numpy as np
 
-from crystalperf.query.frameworks.flink.operators import chained
+from crystalperf.query.frameworks.flink.chained_operators import chained
 from crystalperf.query.frameworks.flink.steady import LEAST_LOOKS
-from crystalperf.query.model.records import Floats
+from crystalperf.query.trace.records import Floats
 
 ASYNCHRONOUS = "org.apache.flink.streaming.api.operators.async.AsyncWaitOperator."
 

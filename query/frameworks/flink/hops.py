@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 import duckdb
 
+from crystalperf.query.execution.stream import BUFFER_BYTES, Hop
 from crystalperf.query.frameworks.flink.steady import Subtasks, summed
 from crystalperf.query.frameworks.flink.timeout import TIMEOUT_MS
-from crystalperf.query.model.flow import BUFFER_BYTES, Hop
 
 
 def edges_of(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str]]:

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.scenario import UNITS, World, units_of
 from crystalperf.query.frameworks import Planned
 from crystalperf.query.frameworks.flink.assumptions import (
     HotSubtask,
@@ -22,11 +24,9 @@ from crystalperf.query.frameworks.flink.assumptions import (
     SlotsForSubtasks,
 )
 from crystalperf.query.frameworks.flink.refusals import EndlessStream, ParallelismOutOfRange, SubtasksForInputUnknown
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.recut import with_units
-from crystalperf.query.model.world import UNITS, World, units_of
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.refusals import Refusal
+from crystalperf.query.simulate.repartition import with_units
 
 SKEWED = 2.0
 """A subtask with this many times the median's time has a key of its own, which more subtasks do not divide."""

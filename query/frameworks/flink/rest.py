@@ -7,7 +7,7 @@ from typing import Any
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.inputs.rest import Server
-from crystalperf.query.model.records import shortened
+from crystalperf.query.trace.records import shortened
 
 NOT_FLINK = "answers, but not as a JobManager does; give the address of its web page"
 

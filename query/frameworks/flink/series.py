@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 
 from crystalperf.query.inputs.containers import LogFile, lines
-from crystalperf.query.model.records import Problems
+from crystalperf.query.trace.records import Problems
 
 SUFFIX = ".series.gz"
 

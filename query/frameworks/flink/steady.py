@@ -12,7 +12,7 @@ import duckdb
 import numpy as np
 
 from crystalperf.query import sql
-from crystalperf.query.model.records import Floats
+from crystalperf.query.trace.records import Floats
 
 WARM_UP_MS = 15_000.0
 """Left out at the start: JVMs compile, and sources catch up."""

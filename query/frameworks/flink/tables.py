@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from crystalperf.query.frameworks.flink.series import COLUMNS, LATENCIES, OPERATOR, WORKER, Series
-from crystalperf.query.model.records import RunTables, integers, numbers, objects
+from crystalperf.query.trace.records import RunTables, integers, numbers, objects
 
 
 def of_series(looks: Series, start_ms: float, ids: Mapping[str, str]) -> RunTables:

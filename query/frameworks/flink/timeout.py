@@ -10,8 +10,8 @@ from dataclasses import replace
 import duckdb
 
 from crystalperf.query import sql
-from crystalperf.query.model.flow import COUNTED_OFF, Hop
-from crystalperf.query.model.kinds import TIMED_KINDS
+from crystalperf.query.execution.stream import COUNTED_OFF, Hop
+from crystalperf.query.trace.sample_kinds import TIMED_KINDS
 
 TIMEOUT_MS = 100.0
 """Flink's own timeout of buffers, where the job's settings have none."""

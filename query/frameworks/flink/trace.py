@@ -26,8 +26,8 @@ from crystalperf.query.frameworks.flink.archive import Archive, Attempt
 from crystalperf.query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED, UNPLACED
 from crystalperf.query.frameworks.flink.series import Series
 from crystalperf.query.inputs.containers import LogFile
-from crystalperf.query.model.records import Columns, Problems, integers, numbers, objects, shortened
-from crystalperf.query.model.trace import Bounds, Edge, EdgeKind, Group, Scope, Trace, Unit, Worker, rows
+from crystalperf.query.trace.contract import Bounds, Edge, EdgeKind, Group, Scope, Trace, Unit, Worker, rows
+from crystalperf.query.trace.records import Columns, Problems, integers, numbers, objects, shortened
 
 _UNIT_STATUS = {"FINISHED": "succeeded", "FAILED": "failed", "CANCELED": "killed", "CANCELING": "killed"}
 _JOB_STATUS = {"FINISHED": "succeeded", "FAILED": "failed", "CANCELED": "failed", "SUSPENDED": "failed"}

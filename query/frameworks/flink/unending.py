@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import duckdb
 
 from crystalperf.query import sql
+from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.flink.advise import LOOP
 from crystalperf.query.frameworks.flink.planning import STOPPED
 from crystalperf.query.frameworks.flink.remarks import FullVertex, IdleSources, KeptUp, UnknownLoad
-from crystalperf.query.model.execution import Execution
 from crystalperf.query.results.remarks import Remark
 
 FULL = 0.95

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from crystalperf.query.frameworks import Frames, Framework, Operators, Planner, Reader, Vocabulary
+from crystalperf.query.frameworks import Frames, Framework, Operators, Planner, Reader
 from crystalperf.query.frameworks.spark import (
     advise,
     attended,
@@ -28,7 +28,6 @@ from crystalperf.query.frameworks.spark import (
     frames,
     memory,
     names,
-    operators,
     partitions,
     private,
     results,
@@ -37,8 +36,10 @@ from crystalperf.query.frameworks.spark import (
     sentences,
     settings,
     setup,
+    sql_operators,
     trace,
 )
+from crystalperf.query.trace.vocabulary import Vocabulary
 
 
 def _served(address: str, app: str | None, folder: Path, progress: Callable[[str], None]) -> Path | None:
@@ -68,7 +69,7 @@ SPARK = Framework(
             process=frames.process,
             sources=frames.sources,
             names=frames.NAMES,
-            operators=Operators(names.of_frame, operators.operator_times),
+            operators=Operators(names.of_frame, sql_operators.operator_times),
             spilling=frames.SPILLING,
         ),
     ),

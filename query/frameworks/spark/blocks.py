@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.settings import whole
-from crystalperf.query.model.arrays import members, over
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.records import Floats
-from crystalperf.query.model.recut import MOST_FIXED, with_cpu_time
+from crystalperf.query.simulate.repartition import MOST_FIXED, with_cpu_time
+from crystalperf.query.trace.arrays import members, over
+from crystalperf.query.trace.records import Floats
 
 FILE_MS, FILE_APART_MS = 0.5, 0.5
 """CPU time of a file, ms, and how far that differs between machines; a run's own tasks tell it closer

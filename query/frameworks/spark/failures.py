@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import re
 
-from crystalperf.query.frameworks import Exhausted
-from crystalperf.query.model.records import shortened
+from crystalperf.query.trace.records import shortened
+from crystalperf.query.trace.vocabulary import Exhausted
 
 _MOST_READ = 1 << 18  # characters of one error, stacks and all
 _MOST_READ_OF_LOSS = 4000

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.inputs.files import Application, Head, LogPart
-from crystalperf.query.model.records import Problems, shortened
+from crystalperf.query.trace.records import Problems, shortened
 
 # Blanks are few, or a file of nothing but newlines would be gone through once for each of them.
 _EVENT = re.compile(rb'^[ \t\r]{0,100}\{\s{0,100}"Event"\s{0,100}:\s{0,100}"([\w.$]{1,200})"', re.MULTILINE)

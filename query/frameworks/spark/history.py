@@ -26,11 +26,11 @@ from typing import Any
 from crystalperf.indexes.errors import InputError, Remedy
 from crystalperf.indexes.exports import writable
 from crystalperf.indexes.temporary import building_folder
-from crystalperf.query.discover import choose
 from crystalperf.query.inputs.containers import ZIP_MAGIC, LogFile
+from crystalperf.query.inputs.discover import choose
 from crystalperf.query.inputs.files import Application, Inputs
 from crystalperf.query.inputs.rest import Server, pieces
-from crystalperf.query.model.records import shortened
+from crystalperf.query.trace.records import shortened
 
 MOST_LOG_BYTES = 16 << 30
 """Of a zip of logs: the largest logs known."""

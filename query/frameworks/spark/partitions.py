@@ -20,6 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.scenario import World
 from crystalperf.query.frameworks import Planned
 from crystalperf.query.frameworks.spark.assumptions import (
     FilesPerPartition,
@@ -31,12 +33,10 @@ from crystalperf.query.frameworks.spark.assumptions import (
 from crystalperf.query.frameworks.spark.blocks import files_ms, with_partitions
 from crystalperf.query.frameworks.spark.refusals import LocalRun
 from crystalperf.query.frameworks.spark.settings import flag, is_local, size_bytes, whole
-from crystalperf.query.model.arrays import members
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.records import Ints
-from crystalperf.query.model.recut import with_units
-from crystalperf.query.model.world import World
 from crystalperf.query.results.refusals import Refusal
+from crystalperf.query.simulate.repartition import with_units
+from crystalperf.query.trace.arrays import members
+from crystalperf.query.trace.records import Ints
 
 MIB = 2**20
 DEFAULTS = {

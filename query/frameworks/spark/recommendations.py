@@ -6,7 +6,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from crystalperf.query.frameworks import Exhausted
 from crystalperf.query.results.findings import StageCost
 from crystalperf.query.results.recommendations import (
     Affected,
@@ -16,6 +15,7 @@ from crystalperf.query.results.recommendations import (
     Recommendation,
     Value,
 )
+from crystalperf.query.trace.vocabulary import Exhausted
 
 # Numbers of tasks -----------------------------------------------------------------------------------------------------
 

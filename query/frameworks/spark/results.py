@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import duckdb
 
 from crystalperf.query import sql
-from crystalperf.query.answers.values import Debug
-from crystalperf.query.explain.candidates import MODELLED, Candidate
-from crystalperf.query.explain.facts import Detail
+from crystalperf.query.advise.candidates import MODELLED, Candidate
+from crystalperf.query.diagnose.group_statistics import Detail
 from crystalperf.query.frameworks.spark.recommendations import AvoidBroadcast, SendFewerRows
+from crystalperf.query.results.answers import Debug
 from crystalperf.query.results.recommendations import SettingChange
 
 MANY_BYTES = 32 * 2**20

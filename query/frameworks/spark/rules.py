@@ -10,9 +10,12 @@ import numpy as np
 
 from crystalperf.indexes.resources import with_other
 from crystalperf.query import sql
-from crystalperf.query.explain.facts import Detail
-from crystalperf.query.explain.findings.lanes import idle_stage, is_uneven, were_bound, were_free
-from crystalperf.query.explain.findings.parts import LITTLE_BYTES
+from crystalperf.query.diagnose.findings.lanes import idle_stage, is_uneven, were_bound, were_free
+from crystalperf.query.diagnose.findings.parts import LITTLE_BYTES
+from crystalperf.query.diagnose.group_statistics import Detail
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.intervals import covered, merged
+from crystalperf.query.execution.load import most_at_a_time
 from crystalperf.query.frameworks import Advisor
 from crystalperf.query.frameworks.spark import failures, streaming
 from crystalperf.query.frameworks.spark.assumptions import CpuTimeMissing, PythonCounted
@@ -37,9 +40,6 @@ from crystalperf.query.frameworks.spark.names import TITLES
 from crystalperf.query.frameworks.spark.partitions import size_set
 from crystalperf.query.frameworks.spark.settings import flag, number, whole
 from crystalperf.query.frameworks.spark.storage import file_findings
-from crystalperf.query.model.execution import Execution
-from crystalperf.query.model.load import most_at_a_time
-from crystalperf.query.model.timeline import covered, merged
 from crystalperf.query.results.advice import (
     Advice,
     FitCache,

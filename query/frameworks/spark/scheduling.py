@@ -7,9 +7,9 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
+from crystalperf.query.execution.dag import EPSILON_MS, GroupRun
+from crystalperf.query.execution.scheduling import Policy, by_rank, fair_share
 from crystalperf.query.frameworks.spark.settings import duration_ms, flag
-from crystalperf.query.model.dag import EPSILON_MS, Group
-from crystalperf.query.model.policy import Policy, by_rank, fair_share
 
 LOCALITY_WAIT = "spark.locality.wait"
 LOCALITY_WAIT_MS = 3000.0
@@ -59,15 +59,15 @@ class JobBarriers:
     are of two threads, and neither waited for the other.
     """
 
-    def __init__(self, groups: Sequence[Group]) -> None:
+    def __init__(self, groups: Sequence[GroupRun]) -> None:
         self._threads = _Threads(groups)
         self._groups = {each.group_id: each for each in groups}
-        self._of_query: dict[str, list[Group]] = {}
+        self._of_query: dict[str, list[GroupRun]] = {}
         self._waited_for: dict[str, frozenset[str]] = {}
         self._open: list[tuple[float, str]] = []  # heap of ends not yet passed by a submission
-        self._ended: dict[str, Group] = {}  # by query, what ended last of it; in order of ends
+        self._ended: dict[str, GroupRun] = {}  # by query, what ended last of it; in order of ends
 
-    def sources(self, group: Group, limit_ms: float, known: Mapping[str, str]) -> dict[str, str]:
+    def sources(self, group: GroupRun, limit_ms: float, known: Mapping[str, str]) -> dict[str, str]:
         while self._open and self._open[0][0] <= limit_ms:
             ended = self._groups[heapq.heappop(self._open)[1]]
             self._ended.pop(_query(ended), None)
@@ -86,7 +86,7 @@ class JobBarriers:
             found[last.group_id] = "job barrier" if _query(last) == _query(group) else "submission order"
         return found
 
-    def _last(self, group: Group, since_ms: float | None) -> Group | None:
+    def _last(self, group: GroupRun, since_ms: float | None) -> GroupRun | None:
         """What ended last of what the submission waited for beyond that which is known to have ended at `since_ms`;
         None where nothing is known."""
         for each in reversed(self._ended.values()):
@@ -96,22 +96,22 @@ class JobBarriers:
                 return each
         return None
 
-    def add(self, group: Group, sources: Mapping[str, str]) -> None:
+    def add(self, group: GroupRun, sources: Mapping[str, str]) -> None:
         self._waited_for[group.group_id] = frozenset(sources)
         self._of_query.setdefault(_query(group), []).append(group)
         heapq.heappush(self._open, (group.end_ms, group.group_id))
 
 
-def _query(group: Group) -> str:
+def _query(group: GroupRun) -> str:
     """The query of a stage; one outside of queries stands for itself."""
     return group.group_id if group.scope_id is None else group.scope_id
 
 
-def _submitted(group: Group) -> float:
+def _submitted(group: GroupRun) -> float:
     return group.start_ms if group.submit_ms is None else group.submit_ms
 
 
-def _fills(group: Group, since_ms: float, waiting: Group) -> bool:
+def _fills(group: GroupRun, since_ms: float, waiting: GroupRun) -> bool:
     """Whether a stage ran in a stretch up to a submission, for all of its own length or most of the stretch."""
     if _submitted(group) >= since_ms - EPSILON_MS:
         return True
@@ -121,7 +121,7 @@ def _fills(group: Group, since_ms: float, waiting: Group) -> bool:
 class _Threads:
     """Which queries were run by different threads of the program."""
 
-    def __init__(self, groups: Sequence[Group]) -> None:
+    def __init__(self, groups: Sequence[GroupRun]) -> None:
         self._submits: dict[str, list[float]] = {}
         self._runs: dict[str, list[tuple[float, float]]] = {}
         for each in sorted(groups, key=lambda group: group.start_ms):
@@ -135,7 +135,7 @@ class _Threads:
             times.sort()
         self._apart: dict[tuple[str, str], bool] = {}
 
-    def apart(self, one: Group, other: Group) -> bool:
+    def apart(self, one: GroupRun, other: GroupRun) -> bool:
         """Whether one query went on submitting after the other had submitted something beside its running stages."""
         first, second = sorted((_query(one), _query(other)))
         if first == second:

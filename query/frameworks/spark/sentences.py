@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from crystalperf.query.frameworks import Exhausted
 from crystalperf.query.frameworks.spark import assumptions, findings, refusals, remarks
 from crystalperf.query.frameworks.spark.recommendations import (
     AskForPartitions,
@@ -33,14 +32,14 @@ from crystalperf.query.frameworks.spark.recommendations import (
     StartExecutorsEarlier,
 )
 from crystalperf.query.frameworks.spark.settings import size_text
-from crystalperf.query.model.amounts import counted, grouped, lasting, volume
 from crystalperf.query.results import advice, missing
 from crystalperf.query.results.recommendations import Affected, MoreMemory, Recommendation, SettingChange
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.recommendations import capitalised, change_setting, setting_text, times, value_text
 from crystalperf.query.text.registry import Sentences
 from crystalperf.query.text.sentences import text_of
-from crystalperf.query.vocabulary import plural
+from crystalperf.query.trace.amounts import counted, grouped, lasting, volume
+from crystalperf.query.trace.vocabulary import Exhausted, plural
 
 SENTENCES = Sentences()
 

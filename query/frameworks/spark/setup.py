@@ -11,7 +11,7 @@ from typing import Any
 
 from crystalperf.indexes.errors import SettingError
 from crystalperf.query.frameworks import Job, Setup
-from crystalperf.query.frameworks.spark.places import NOT_TRIED, PLACES, Place, written
+from crystalperf.query.frameworks.spark.deployments import NOT_TRIED, PLACES, Place, written
 from crystalperf.query.frameworks.spark.settings import version_number
 from crystalperf.query.recordings.flags import SAMPLE_MS, STACK_DEPTH, jfr_flag
 

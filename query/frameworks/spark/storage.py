@@ -10,7 +10,7 @@ import duckdb
 
 from crystalperf.indexes.resources import CPU
 from crystalperf.query import sql
-from crystalperf.query.explain.facts import Detail
+from crystalperf.query.diagnose.group_statistics import Detail
 from crystalperf.query.frameworks.spark.findings import (
     CacheRows,
     MergeFiles,

@@ -7,8 +7,8 @@ from typing import Any
 import duckdb
 
 from crystalperf.query import sql
+from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.remarks import BatchPart, MoreQueries, Pace, StreamingQuery
-from crystalperf.query.model.execution import Execution
 from crystalperf.query.results.remarks import Remark
 
 BUSY = 0.95

@@ -21,14 +21,15 @@ import numpy as np
 from crystalperf.indexes.resources import CPU, DISK, NET, resources
 from crystalperf.indexes.schema import Table, read
 from crystalperf.query import sql
-from crystalperf.query.attribute.storage import roots
-from crystalperf.query.frameworks.spark.log.run import collect
+from crystalperf.query.attribution.input_places import KEPT
+from crystalperf.query.attribution.storage import roots
+from crystalperf.query.frameworks.spark.log.collect import collect
 from crystalperf.query.frameworks.spark.log.tables import tables
 from crystalperf.query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE
 from crystalperf.query.frameworks.spark.settings import is_local
 from crystalperf.query.inputs.containers import LogFile
-from crystalperf.query.model.places import KEPT
-from crystalperf.query.model.records import (
+from crystalperf.query.trace.contract import Bounds, Trace
+from crystalperf.query.trace.records import (
     Columns,
     Floats,
     Problem,
@@ -39,7 +40,6 @@ from crystalperf.query.model.records import (
     objects,
     renamed,
 )
-from crystalperf.query.model.trace import Bounds, Trace
 
 DATA_AT = {"PROCESS_LOCAL": "worker", "NODE_LOCAL": "host", "RACK_LOCAL": "rack", "ANY": "any"}
 """How near the data of a task were, by Spark's word; NO_PREF is no wish."""

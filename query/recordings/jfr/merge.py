@@ -89,7 +89,7 @@ class FrameTable:
         return Frames(class_id, method_id, descriptor_id, line, kind, classes, names, descriptors, kinds)
 
 
-class StackTable:
+class StackMerger:
     """Stacks by content: the same frames and truncation are one stack, whichever chunk they come from."""
 
     def __init__(self) -> None:
@@ -212,7 +212,7 @@ class Merged:
 
     chunks: list[Chunk] = field(default_factory=list)
     frames: FrameTable = field(default_factory=FrameTable)
-    stacks: StackTable = field(default_factory=StackTable)
+    stacks: StackMerger = field(default_factory=StackMerger)
     threads: ThreadTable = field(default_factory=ThreadTable)
     samples: list[Samples] = field(default_factory=list)
     # Intervals with their collection's id (-1 for others) and whether they are jdk.GarbageCollection.

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import duckdb
 
-from crystalperf.query.explain.candidates import Candidate
-from crystalperf.query.explain.facts import Diagnosis
+from crystalperf.query.advise.candidates import Candidate
+from crystalperf.query.diagnose.group_statistics import Diagnosis
+from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark import results
 from crystalperf.query.frameworks.spark.advise import executors, files, memory, partitions, rows
 from crystalperf.query.frameworks.spark.advise.executors import resized as resized
 from crystalperf.query.frameworks.spark.advise.stages import Stages
 from crystalperf.query.frameworks.spark.rules import most_slots
-from crystalperf.query.model.execution import Execution
 
 
 def candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, diagnosis: Diagnosis) -> list[Candidate]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from crystalperf.query.explain.candidates import MEASURED, MODELLED, Candidate
-from crystalperf.query.explain.facts import Detail
+from crystalperf.query.advise.candidates import MEASURED, MODELLED, Candidate
+from crystalperf.query.diagnose.group_statistics import Detail
 from crystalperf.query.frameworks.spark.advise.changes import changed_size
 from crystalperf.query.frameworks.spark.advise.partitions import Cut, together
 from crystalperf.query.frameworks.spark.partitions import MIB, size_set

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from crystalperf.query.answers.values import Debug
-from crystalperf.query.explain.candidates import GUESSED, MODELLED, Candidate
-from crystalperf.query.explain.facts import Detail
+from crystalperf.query.advise.candidates import GUESSED, MODELLED, Candidate
+from crystalperf.query.diagnose.group_statistics import Detail
+from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
 from crystalperf.query.frameworks.spark.advise.executors import DEFAULT_MEMORY, MEMORY, resized
 from crystalperf.query.frameworks.spark.advise.partitions import PARTITIONS
@@ -18,7 +18,7 @@ from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MI
 from crystalperf.query.frameworks.spark.recommendations import ExtendMemory, FewerTasksPerGpu, FitTasksInMemory
 from crystalperf.query.frameworks.spark.rules import RULES
 from crystalperf.query.frameworks.spark.settings import is_local, size_bytes, whole
-from crystalperf.query.model.execution import Execution
+from crystalperf.query.results.answers import Debug
 from crystalperf.query.results.findings import Garbage, Kept, Spilling
 from crystalperf.query.results.recommendations import MoreMemory, SettingChange
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import duckdb
 
-from crystalperf.query.explain.candidates import MODELLED, Candidate
-from crystalperf.query.explain.facts import Detail
+from crystalperf.query.advise.candidates import MODELLED, Candidate
+from crystalperf.query.diagnose.group_statistics import Detail
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
 from crystalperf.query.frameworks.spark.advise.stages import Stages, affected, reads_shuffle, reads_storage
 from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set

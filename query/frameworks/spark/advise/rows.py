@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from crystalperf.query.answers.values import Debug
-from crystalperf.query.explain.candidates import GUESSED, MODELLED, Candidate
-from crystalperf.query.explain.facts import Detail
-from crystalperf.query.explain.findings.parts import LITTLE_BYTES
+from crystalperf.query.advise.candidates import GUESSED, MODELLED, Candidate
+from crystalperf.query.diagnose.findings.parts import LITTLE_BYTES
+from crystalperf.query.diagnose.group_statistics import Detail
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
 from crystalperf.query.frameworks.spark.advise.partitions import ADVISED
 from crystalperf.query.frameworks.spark.advise.stages import Stages, reads_shuffle
@@ -20,6 +19,7 @@ from crystalperf.query.frameworks.spark.recommendations import (
 )
 from crystalperf.query.frameworks.spark.rules import RULES, one_window
 from crystalperf.query.frameworks.spark.settings import flag
+from crystalperf.query.results.answers import Debug
 from crystalperf.query.results.findings import IdleStage, MoreData, StageCost, StragglerStage
 from crystalperf.query.results.recommendations import SettingChange
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from crystalperf.query.explain.facts import Detail
+from crystalperf.query.diagnose.group_statistics import Detail
 from crystalperf.query.results.findings import StageCost
 from crystalperf.query.results.recommendations import Affected
 

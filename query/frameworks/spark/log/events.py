@@ -24,7 +24,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from crystalperf.query.inputs.containers import LogFile
-from crystalperf.query.model.records import Problems, shortened
+from crystalperf.query.trace.records import Problems, shortened
 
 _S = TypeVar("_S", bound=Struct)
 

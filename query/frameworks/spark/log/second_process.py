@@ -9,10 +9,10 @@ from contextlib import suppress
 import msgspec
 
 from crystalperf.indexes.children import end_with_parent
-from crystalperf.query.frameworks.spark.log.run import Reader
+from crystalperf.query.frameworks.spark.log.collect import Reader
 from crystalperf.query.frameworks.spark.log.second import Asked, is_second
 from crystalperf.query.inputs.containers import LogFile, Part, batches
-from crystalperf.query.model.records import Problems
+from crystalperf.query.trace.records import Problems
 
 
 def serve() -> None:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from crystalperf.query.frameworks.spark.log.run import (
+from crystalperf.query.attribution.input_places import KEPT
+from crystalperf.query.frameworks.spark.log.collect import (
     KINDS,
     MOST_ATTEMPTS,
     RESUBMITTED,
@@ -25,14 +26,13 @@ from crystalperf.query.frameworks.spark.log.run import (
     Executor,
     Floats,
     Job,
-    Run,
+    LoggedRun,
     Stage,
 )
 from crystalperf.query.frameworks.spark.memory import heap_bytes
 from crystalperf.query.frameworks.spark.settings import number, size_bytes, unread, version_number
-from crystalperf.query.model.arrays import members
-from crystalperf.query.model.places import KEPT
-from crystalperf.query.model.records import LARGEST, Columns, RunTables, coded, import_stats, integers, numbers, objects
+from crystalperf.query.trace.arrays import members
+from crystalperf.query.trace.records import LARGEST, Columns, RunTables, coded, import_stats, integers, numbers, objects
 
 _DAY_MS = 86_400_000.0
 _HOUR_MS = 3_600_000.0
@@ -47,7 +47,7 @@ _MOST_TOLD = 1 << 20  # partitions of which it is remembered what they read
 _MOST_CORES = 10_000  # of one executor; a machine has some hundred, and each that is claimed costs memory
 
 
-def tables(run: Run) -> RunTables:
+def tables(run: LoggedRun) -> RunTables:
     """The tables runs, executors, sql_executions, operators, operator_metrics, driver_metrics, jobs, stages,
     tasks, batches and import_stats.
 
@@ -94,7 +94,7 @@ def _sane(time: float | None) -> float | None:
 class _Clock:
     """Start and end of the run, and the log's times relative to its start, kept within it."""
 
-    def __init__(self, run: Run, tasks: _Tasks) -> None:
+    def __init__(self, run: LoggedRun, tasks: _Tasks) -> None:
         self._run = run
         self._outside = 0
         self._senseless = 0
@@ -104,7 +104,7 @@ class _Clock:
         self.start_ms = self._start(run, times, launches)
         self.end_ms, self.complete = self._end(run, times, launches, tasks)
 
-    def _start(self, run: Run, times: list[float], launches: Floats) -> float:
+    def _start(self, run: LoggedRun, times: list[float], launches: Floats) -> float:
         start = _sane(run.start)
         driver = run.executors.get("driver")
         registered = _sane(driver.added) if driver else None
@@ -122,7 +122,7 @@ class _Clock:
             return min(first, default=0.0)
         return start
 
-    def _end(self, run: Run, times: list[float], launches: Floats, tasks: _Tasks) -> tuple[float, bool]:
+    def _end(self, run: LoggedRun, times: list[float], launches: Floats, tasks: _Tasks) -> tuple[float, bool]:
         end = _sane(run.end)
         typical = float(np.median(launches)) if len(launches) else self.start_ms
         if run.ended and end is not None and end >= max(self.start_ms, typical):
@@ -169,7 +169,7 @@ class _Clock:
         self._run.add("end_before_start", "error", meaning, self._reversed)
 
 
-def _times(run: Run) -> list[float]:
+def _times(run: LoggedRun) -> list[float]:
     """All times of jobs, stages and SQL queries; of executors only where there is nothing else."""
     found: list[float | None] = []
     for job in run.jobs.values():
@@ -191,7 +191,7 @@ def _times(run: Run) -> list[float]:
 class _Tasks:
     """The tasks as columns of float64, NaN for unknown, (TASK_FIELDS, tasks)."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: LoggedRun) -> None:
         self._run = run
         filled = sum(each.shape[1] for each in run.tasks)
         columns = np.empty((len(TASK_FIELDS), filled))
@@ -433,7 +433,7 @@ _MEASURED_COUNTS = (
 # Stages -----------------------------------------------------------------------------------------------------------
 
 
-def _adopt_stages(run: Run) -> None:
+def _adopt_stages(run: LoggedRun) -> None:
     """Gives jobs whose start is lost the stages that no other job has and that ended before they did."""
     known = {stage_id for job in run.jobs.values() for stage_id in job.stage_ids}
     free = {key[0]: stage for key, stage in run.stages.items() if key[0] not in known}
@@ -444,7 +444,7 @@ def _adopt_stages(run: Run) -> None:
             del free[stage_id]
 
 
-def _all_stages(run: Run, tasks: _Tasks) -> list[Stage]:
+def _all_stages(run: LoggedRun, tasks: _Tasks) -> list[Stage]:
     """Stage attempts that ran, stages whose events are lost but whose tasks are not, and those that never ran."""
     found = dict(run.stages)
     lost = 0
@@ -555,7 +555,7 @@ _OF_TASKS = {
 }
 
 
-def _stages(run: Run, stages: list[Stage], tasks: _Tasks, clock: _Clock) -> Columns:
+def _stages(run: LoggedRun, stages: list[Stage], tasks: _Tasks, clock: _Clock) -> Columns:
     job_of: dict[int, Job] = {}
     for job in sorted(run.jobs.values(), key=lambda job: job.job_id):
         for stage_id in job.stage_ids:
@@ -680,7 +680,7 @@ def _computed_stages(stages: list[Stage]) -> dict[int, int]:
 
 
 def _count_missing_ends(
-    run: Run, stages: list[Stage], measured: dict[tuple[int, int], tuple[float, float, int, int]]
+    run: LoggedRun, stages: list[Stage], measured: dict[tuple[int, int], tuple[float, float, int, int]]
 ) -> None:
     """Lost events leave no mark in a log; the number of tasks that a finished stage had gives them away."""
     expected: dict[int, int] = {}
@@ -704,7 +704,7 @@ def _count_missing_ends(
 # The other tables -------------------------------------------------------------------------------------------------
 
 
-def _runs(run: Run, clock: _Clock) -> Columns:
+def _runs(run: LoggedRun, clock: _Clock) -> Columns:
     kept = {key: value for key, value in run.properties.items() if key not in ("spark.app.id", "spark.app.name")}
     app_id = run.app_id or run.properties.get("spark.app.id") or run.log.app_id or "unknown"
     mode = run.properties.get("spark.scheduler.mode", "FIFO").upper() if run.properties else None
@@ -725,7 +725,7 @@ def _runs(run: Run, clock: _Clock) -> Columns:
     }
 
 
-def _executors(run: Run, tasks: _Tasks, clock: _Clock) -> Columns:
+def _executors(run: LoggedRun, tasks: _Tasks, clock: _Clock) -> Columns:
     known = {"driver": Executor("driver"), **run.executors}
     codes, inverse = np.unique(tasks["executor"], return_inverse=True)
     names = run.executor_names.column(codes)
@@ -760,7 +760,7 @@ def _executors(run: Run, tasks: _Tasks, clock: _Clock) -> Columns:
     )
 
 
-def _cores(run: Run, executor: Executor, ran_tasks: bool) -> float | None:
+def _cores(run: LoggedRun, executor: Executor, ran_tasks: bool) -> float | None:
     if executor.cores is not None and 0 < executor.cores < 2**31:
         return executor.cores
     if executor.executor_id == "driver":
@@ -771,7 +771,7 @@ def _cores(run: Run, executor: Executor, ran_tasks: bool) -> float | None:
     return number(run.properties.get("spark.executor.cores"))
 
 
-def _slots(run: Run, executor: Executor, cores: float | None, ran_tasks: bool) -> float | None:
+def _slots(run: LoggedRun, executor: Executor, cores: float | None, ran_tasks: bool) -> float | None:
     """Tasks an executor runs at a time: by its cores, and by what else its resource profile makes tasks ask for."""
     if executor.executor_id == "driver" and not ran_tasks and executor.cores is None:
         return 0.0
@@ -790,7 +790,7 @@ def _slots(run: Run, executor: Executor, cores: float | None, ran_tasks: bool) -
     return float(int(min(slots, _MOST_PARTITIONS - 1)))
 
 
-def _memory_bytes(run: Run, executor: Executor, ran_tasks: bool) -> float | None:
+def _memory_bytes(run: LoggedRun, executor: Executor, ran_tasks: bool) -> float | None:
     if executor.executor_id == "driver":
         stated = size_bytes(run.properties.get("spark.driver.memory"), "m")
         if stated is None and ran_tasks and executor.usable_bytes and 0 < executor.usable_bytes < 2**60:
@@ -805,7 +805,7 @@ def _memory_bytes(run: Run, executor: Executor, ran_tasks: bool) -> float | None
     return size_bytes(run.properties.get("spark.executor.memory"), "m") or float(_DEFAULT_MEMORY_BYTES)
 
 
-def _sql_executions(run: Run, clock: _Clock) -> Columns:
+def _sql_executions(run: LoggedRun, clock: _Clock) -> Columns:
     sites: dict[int, str] = {}
     for job in run.jobs.values():
         if job.sql_id is not None and job.call_site:
@@ -840,7 +840,7 @@ def _sql_executions(run: Run, clock: _Clock) -> Columns:
     )
 
 
-def _operators(run: Run) -> Columns:
+def _operators(run: LoggedRun) -> Columns:
     rows = [
         (
             sql_id,
@@ -858,7 +858,7 @@ def _operators(run: Run) -> Columns:
     return _columns(names, rows, whole={"sql_id", "node_id", "parent_id"}, real=set())
 
 
-def _operator_metrics(run: Run, stages: list[Stage]) -> Columns:
+def _operator_metrics(run: LoggedRun, stages: list[Stage]) -> Columns:
     """What each stage attempt added to the metrics of operators.
 
     A stage's end tells the value of an accumulator by then, over all stages; the one before is taken off.
@@ -884,7 +884,7 @@ def _operator_metrics(run: Run, stages: list[Stage]) -> Columns:
     return _columns(names, rows, whole={"sql_id", "node_id", "stage_id", "stage_attempt"}, real={"value"})
 
 
-def _driver_metrics(run: Run) -> Columns:
+def _driver_metrics(run: LoggedRun) -> Columns:
     """What the driver itself added to the metrics of operators."""
     rows = [
         (sql_id, each.node_id, name, unit, value * factor)
@@ -905,7 +905,7 @@ _METRIC_UNITS = {
 }
 
 
-def _jobs(run: Run, clock: _Clock) -> Columns:
+def _jobs(run: LoggedRun, clock: _Clock) -> Columns:
     rows = []
     for job in run.jobs.values():
         submit = clock.relative(job.submit)

@@ -1,0 +1,1 @@
+"""The verdict on a run, what to do about it, and on which machines."""

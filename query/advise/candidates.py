@@ -1,0 +1,196 @@
+"""What could be changed about a run so that it takes less time, before anybody knows by how much.
+
+The framework brings what its users can set or write (Advisor.candidates) and says how a what-if's setting is changed in
+its terms (Advisor.resized); what can be bought is the same for all.  query.advise.ranking asks what each saves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import duckdb
+
+from crystalperf.indexes.resources import CPU, OTHER
+from crystalperf.query.diagnose.group_statistics import Diagnosis
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.frameworks import Advisor
+from crystalperf.query.results import advice
+from crystalperf.query.results.advice import AvoidExhaustion, StartWorkersSooner
+from crystalperf.query.results.answers import Debug
+from crystalperf.query.results.findings import (
+    Coordinator,
+    Finding,
+    Garbage,
+    IdleSlots,
+    NoScope,
+    NoWorker,
+    SlowHosts,
+    Spilling,
+    StageFinding,
+    StartingUnits,
+    Straggler,
+)
+from crystalperf.query.results.recommendations import (
+    FasterDevice,
+    FixFailure,
+    FollowAdvice,
+    MoreMemory,
+    MoreWorkers,
+    Price,
+    Recommendation,
+    Saving,
+)
+
+FASTER_CPU = 1.25
+"""How much faster a CPU is asked to be: about what a newer generation or a faster clock brings."""
+
+LEAST_SHARE = 0.05
+"""A device is worth asking about from this share of the runtime on the path."""
+
+MOST_IDLE = 0.5
+"""More slots bring nothing to tasks that leave this share of the slots idle."""
+
+MODELLED, MEASURED, GUESSED = Saving("modelled"), Saving("measured"), Saving("guessed")
+"""Savings of which only the basis is known yet."""
+
+_OF_TASKS = (IdleSlots, Straggler, StartingUnits, Spilling, Garbage)
+"""Findings about tasks and slots; a framework with candidates of its own knows what can be done about them."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A recommendation before it is ranked.
+
+    what_if      the setting whose prediction tells what it saves, KEY=VALUE; None where only a bound is known
+    at_most_ms   what it can save at most: a finding's cost; None where only the what-if tells
+    comes_first  whether nothing else counts before this is done
+    """
+
+    recommendation: Recommendation
+    what_if: str | None = None
+    at_most_ms: float | None = None
+    comes_first: bool = False
+
+
+def candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, diagnosis: Diagnosis) -> list[Candidate]:
+    """Everything that could be changed, in no order."""
+    advisor, debug = execution.framework.advisor, diagnosis.debug
+    own = [] if advisor.candidates is None else list(advisor.candidates(connection, execution, diagnosis))
+    known = {each.recommendation.because for each in own}
+    return [
+        *([] if STOPPED in known else _failure(debug)),
+        *_unmeasured(connection, advisor),
+        *own,
+        *_from_findings(debug, known, has_own=advisor.candidates is not None),
+        *_resized(advisor, execution, debug),
+    ]
+
+
+STOPPED = "stopped"
+"""What a framework's own candidate rests on where the program ended its work, which is no error of that work."""
+
+
+def _failure(debug: Debug) -> list[Candidate]:
+    """What failed comes first."""
+    outcome = debug.outcome
+    if outcome is None or outcome.status != "failed" or not outcome.failures:
+        return []
+    first = outcome.failures[0]
+    found = FixFailure(price="code", because="outcome", saving=MEASURED, failed=first.id, error=first.error)
+    return [Candidate(found, comes_first=True)]
+
+
+def _unmeasured(connection: duckdb.DuckDBPyConnection, advisor: Advisor) -> list[Candidate]:
+    """What the run has to record before it answers what its user asks for."""
+    found = advisor.unmeasured(connection)
+    return [] if found is None else [Candidate(found, comes_first=True)]
+
+
+def _from_findings(debug: Debug, known: set[str], *, has_own: bool) -> list[Candidate]:
+    """The advice of findings that no candidate of the framework answers, first about time in which no task ran."""
+    memory = None if debug.outcome is None else debug.outcome.memory
+    # What ran out of memory has a candidate of the framework's own: a finding that advises the same is no second one.
+    twice = AvoidExhaustion(memory) if memory is not None and "outcome" in known else None
+    alone = [each for each in debug.findings if each.kind not in known and _is_alone(each)]
+    rest = [
+        each
+        for each in debug.findings
+        if each.kind not in known | {each.kind for each in alone}
+        and _is_answer(each)
+        and not (has_own and isinstance(each, _OF_TASKS))
+        and (twice is None or each.advice != twice)
+    ]
+    return [_follow(each) for each in (*alone, *rest)]
+
+
+def _is_alone(found: Finding) -> bool:
+    """Whether it is about time in which no task ran, for no other reason than that workers were lost."""
+    if isinstance(found, NoWorker):
+        return isinstance(found.advice, StartWorkersSooner)
+    return isinstance(found, NoScope | Coordinator) and found.advice is not None
+
+
+def _is_answer(found: Finding) -> bool:
+    """Whether a finding knows more to do than to record samples."""
+    more = isinstance(found, StageFinding) and found.other_advice is not None
+    return found.advice is not None and (more or not isinstance(found.advice, advice.RecordSamples))
+
+
+def _follow(found: Finding) -> Candidate:
+    price: Price = "code"
+    if isinstance(found, NoWorker) and _is_alone(found):
+        price = "setting"
+    elif isinstance(found, SlowHosts):
+        price = "machine"
+    value = FollowAdvice(price=price, because=found.kind, saving=Saving(found.basis), finding=found)
+    return Candidate(value, at_most_ms=found.cost_ms)
+
+
+def _resized(advisor: Advisor, execution: Execution, debug: Debug) -> list[Candidate]:
+    """More slots, more memory and faster devices, as far as something waits for them.
+
+    More slots are none where the run failed, where a device computed that is not modelled, where the bottleneck is time
+    in which no task runs, or where half of the slots it has are idle while tasks run.
+    """
+    whole_ms = debug.runtime_ms
+    failed = debug.outcome is not None and debug.outcome.status == "failed"
+    on_units_ms = whole_ms - debug.coordinator_ms
+    found: list[Candidate | None] = []
+    if not failed and debug.unmodelled is None and on_units_ms > whole_ms / 2 and _busy_share(debug) > 1 - MOST_IDLE:
+        found.append(_more(advisor, execution, "workers"))
+    if not failed:
+        found.append(_more(advisor, execution, "memory"))
+    changed: set[str] = set()
+    for each in execution.resources:
+        if each.setting in changed:  # one setting may stand for several
+            continue
+        if each.name == OTHER or debug.resource_ms.get(each.name, 0.0) < LEAST_SHARE * whole_ms:
+            continue
+        changed.add(each.setting)
+        if each.name != CPU or debug.unmodelled is None:
+            found.append(faster(each.name, each.setting))
+    return [each for each in found if each is not None]
+
+
+def faster(resource: str, setting: str) -> Candidate:
+    """A faster device of a resource: CPUs come a little faster, others twice as fast."""
+    ratio = FASTER_CPU if resource == CPU else 2.0
+    value = FasterDevice(price="machine", because=setting, saving=MODELLED, resource=resource, ratio=ratio)
+    return Candidate(value, f"{setting}={ratio:g}x")
+
+
+def _busy_share(debug: Debug) -> float:
+    """Of the slots' time while stages are on the path, the share in which they had a task."""
+    on_path = [each for each in debug.groups if each.path_ms > 0 and each.slots and each.length_ms > 0]
+    whole_ms = sum(each.path_ms for each in on_path)
+    idle_ms = sum(each.path_ms * min(each.idle_ms / (each.slots * each.length_ms), 1.0) for each in on_path)
+    return 1 - idle_ms / whole_ms if whole_ms else 0.0
+
+
+def _more(advisor: Advisor, execution: Execution, key: Literal["workers", "memory"]) -> Candidate | None:
+    """Twice the workers or their memory, in the framework's settings; None where it has no such thing to change."""
+    if advisor.resized is not None:
+        return advisor.resized(execution, key, 2.0)
+    kind = MoreWorkers if key == "workers" else MoreMemory
+    return Candidate(kind(price="machine", because=key, saving=MODELLED, ratio=2.0), f"{key}=2x")

@@ -1,1 +1,0 @@
-"""Each unit's time, split by resource and by operator."""

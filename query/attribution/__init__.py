@@ -1,0 +1,1 @@
+"""Recorded stacks to code and resources, and each unit's time split by resource."""

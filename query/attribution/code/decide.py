@@ -1,0 +1,212 @@
+"""Stacks of all recordings of a run under one numbering, and what decides each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from crystalperf.indexes.resources import CPU, resources
+from crystalperf.query import sql
+from crystalperf.query.attribution.code.names import FILE_CALLS, SOCKET_CALLS, WAITS_FOR_PEERS, bounded
+from crystalperf.query.attribution.code.resolve import Indexes, resolve
+from crystalperf.query.frameworks import Framework, OperatorFrame, Role
+from crystalperf.query.trace.plugins import entries
+from crystalperf.query.trace.records import Ints, objects
+
+if TYPE_CHECKING:
+    from crystalperf.query.recordings import jfr
+
+_FRAME_BYTES = np.dtype(np.int32).itemsize
+_LAST_LINE = np.iinfo(np.int32).max
+
+
+@dataclass
+class NumberedStacks:
+    """Distinct frames and stacks, numbered from 0 in order of appearance."""
+
+    framework: Framework
+    frames: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    roles: list[Role | None] = field(default_factory=list)
+    operators: list[OperatorFrame | None] = field(default_factory=list)
+    stacks: dict[bytes, int] = field(default_factory=dict)
+    truncated: list[bool] = field(default_factory=list)
+
+    def add(self, recording: jfr.Recording) -> Ints:
+        """Take over a recording's stacks; returns this table's number of each of them, (stacks of the recording,)."""
+        names = recording.frames
+        owners, methods = map(bounded, names.owners()), map(bounded, names.methods())
+        keys = zip(owners, methods, np.maximum(names.line, 0).tolist(), strict=True)
+        own = np.array([self._frame(key) for key in keys], dtype=np.int32)
+        numbers = np.empty(len(recording.stacks), dtype=np.int64)
+        for stack in range(len(recording.stacks)):
+            frames: NDArray[np.int32] = own[recording.stacks.frames(stack)]
+            numbers[stack] = self._stack(frames, truncated=bool(recording.stacks.truncated[stack]))
+        return numbers
+
+    def add_functions(self, functions: Sequence[tuple[str, str, int] | None]) -> Ints:
+        """Take over functions, (class or file, name, line), each as a stack of its own; their numbers, -1 for None."""
+        known: dict[tuple[str, str, int] | None, int] = {None: -1}
+        for each in dict.fromkeys(functions):
+            if each is not None:
+                owner, name, line = each
+                frame = self._frame((bounded(owner), bounded(name), min(max(line, 0), _LAST_LINE)))
+                known[each] = self._stack(np.array([frame], dtype=np.int32), truncated=False)
+        return np.array([known[each] for each in functions], dtype=np.int64)
+
+    def has_role(self, *roles: Role) -> NDArray[np.bool_]:
+        """Which stacks contain a frame of one of the roles, (stacks,)."""
+        chosen = np.array([role in roles for role in self.roles], dtype=bool)
+        stack = np.repeat(np.arange(len(self.stacks)), self.lengths())
+        return np.bincount(stack[chosen[self.flat()]], minlength=len(self.stacks)) > 0
+
+    def lengths(self) -> Ints:
+        """How many frames each stack has, (stacks,)."""
+        return np.array([len(key) // _FRAME_BYTES for key in self.stacks], dtype=np.int64)
+
+    def flat(self) -> NDArray[np.int32]:
+        """The frames of all stacks, one stack after the other, leaves first, (sum of lengths,)."""
+        return np.frombuffer(b"".join(self.stacks), dtype=np.int32)
+
+    def _stack(self, frames: NDArray[np.int32], *, truncated: bool) -> int:
+        """The number of a stack, leaf first; `truncated` counts where it is new."""
+        number = self.stacks.setdefault(frames.tobytes(), len(self.stacks))
+        if number == len(self.truncated):
+            self.truncated.append(truncated)
+        return number
+
+    def _frame(self, key: tuple[str, str, int]) -> int:
+        number = self.frames.get(key)
+        if number is None:
+            number = self.frames[key] = len(self.frames)
+            self.roles.append(self._role(key[0], key[1]))
+            operators = self.framework.reader.frames.operators
+            self.operators.append(None if operators is None else operators.of_frame(key[0], key[1]))
+        return number
+
+    def _role(self, class_name: str, method: str) -> Role | None:
+        """What the framework says that a frame is, else what another package's annotator says."""
+        own = self.framework.reader.frames.annotate(class_name, method)
+        if own is not None:
+            return own
+        told = (annotate(class_name, method) for annotate in entries("annotators").values())
+        return next((role for role in told if role is not None), None)
+
+    def operator(self, key: bytes) -> tuple[str | None, int | None]:
+        """The kind of operator that a stack's frames name nearest its leaf, and the generated code it is in."""
+        kind: str | None = None
+        weak: str | None = None
+        for frame in _frames(key).tolist():
+            named = self.operators[frame]
+            if named is None:
+                continue
+            if named.weak:
+                weak = weak or named.kind
+                continue
+            kind = kind or named.kind
+            if named.pipeline is not None:
+                return kind, named.pipeline
+        return kind or weak, None
+
+
+def add_frames(connection: duckdb.DuckDBPyConnection, table: NumberedStacks) -> None:
+    """Make the temporary table `frames` of the distinct frames, (frame_id, class_name, method, line, role)."""
+    keys = list(table.frames)
+    columns = {  # noqa: F841 (read by DuckDB)
+        "frame_id": np.arange(len(keys), dtype=np.int32),
+        "class_name": objects([key[0] for key in keys]),
+        "method": objects([key[1] for key in keys]),
+        "line": np.array([key[2] for key in keys], dtype=np.int32),
+        "role": objects(list(table.roles)),
+    }
+    connection.execute("CREATE TEMP TABLE frames AS SELECT * REPLACE (role::VARCHAR AS role) FROM columns")
+
+
+def decide(
+    connection: duckdb.DuckDBPyConnection,
+    table: NumberedStacks,
+    indexes: Indexes,
+    other_version: Collection[str],
+    libraries: Collection[str],
+    names: Sequence[str],
+) -> None:
+    """Fill the run's `stacks` table: frames, the deciding one and its vector.  Uses up what `add_frames` has made.
+
+    Of the `indexes` the framework's own are first; `other_version` names those whose version is not the one that ran,
+    `libraries` those of libraries, which decide only for want of others; `names` are the run's resources.
+    """
+    if not table.stacks:
+        connection.execute("DROP TABLE frames")
+        return
+    connection.execute(
+        """
+        CREATE OR REPLACE TEMP TABLE frames AS
+        SELECT *,
+            CASE WHEN regexp_matches(name, ?) THEN 'net' WHEN regexp_matches(name, ?) THEN 'disk' END AS device
+        FROM (SELECT *, concat(class_name, '.', method) AS name FROM frames)
+        """,
+        [SOCKET_CALLS, FILE_CALLS],
+    )
+    lengths = table.lengths()
+    stack_frames = {  # noqa: F841
+        "stack_id": np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
+        "depth": (np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)).astype(np.int32),
+        "frame_id": table.flat(),
+    }
+    connection.execute("CREATE TEMP TABLE stack_frames AS SELECT * FROM stack_frames")
+    # A native method has no text to judge: its caller, which has one, decides.
+    found = resolve(connection, "frames", indexes, other_version=other_version)
+    if indexes.names:
+        vectors = (
+            f"SELECT frame_id, index_name, functions.symbol, {_vector(names)}"
+            f" FROM {found} JOIN {indexes.functions} AS functions USING (turn, function_id) WHERE how <> 'native'"
+        )
+    else:  # the same columns without a row
+        nothing = ", ".join(f"NULL::DOUBLE AS {name}" for name in names)
+        vectors = f"SELECT NULL::INTEGER AS frame_id, '' AS index_name, NULL::VARCHAR AS symbol, {nothing} LIMIT 0"
+    connection.execute(f"CREATE TEMP TABLE resolved AS {vectors}")
+    if libraries:
+        connection.execute(
+            """
+            UPDATE frames SET role = CASE WHEN waits THEN 'peer' ELSE 'library' END
+            FROM (
+                SELECT frames.frame_id AS id, regexp_matches(concat(class_name, '.', method), ?) AS waits, index_name
+                FROM frames LEFT JOIN resolved USING (frame_id)
+            )
+            WHERE id = frame_id AND role IS NULL
+                AND (list_contains(?::VARCHAR[], index_name) OR (waits AND index_name IS NULL))
+            """,
+            [WAITS_FOR_PEERS, list(libraries)],
+        )
+    operators = [table.operator(key) for key in table.stacks]
+    cut = {  # noqa: F841
+        "stack_id": np.arange(len(lengths), dtype=np.int32),
+        "truncated": np.array(table.truncated, dtype=bool),
+        "operator": objects([kind for kind, _ in operators]),
+        "pipeline": np.array([-1 if pipeline is None else pipeline for _, pipeline in operators], dtype=np.int64),
+    }
+    connection.execute(sql.text("keep_stacks").format(decided=deciding_frames(names)))
+    connection.execute("DROP TABLE frames; DROP TABLE stack_frames; DROP TABLE resolved")
+
+
+def _vector(names: Sequence[str]) -> str:
+    """SQL: a function's shares; 0 of a resource that indexes do not know."""
+    return ", ".join(f"functions.{name}" if name in resources() else f"0::FLOAT AS {name}" for name in names)
+
+
+def _frames(key: bytes) -> NDArray[np.int32]:
+    return np.frombuffer(key, dtype=np.int32)
+
+
+def deciding_frames(names: Sequence[str]) -> str:
+    """SQL: the query of query/sql/deciding_frames.sql for the resources of these names."""
+    vector = ", ".join(
+        f"CASE WHEN delegated.stack_id IS NOT NULL THEN {float(name == CPU)}"
+        f" WHEN called.device IS NOT NULL THEN (called.device = '{name}')::DOUBLE ELSE resolved.{name} END AS {name}"
+        for name in names
+    )
+    return sql.text("deciding_frames").format(vector=vector)

@@ -1,0 +1,277 @@
+"""Which indexes the frames of a run may be in, by what its log says it ran.
+
+    framework   NAME-4.0.1                   whatever the framework's own rule names
+    user        acme-1.2                     an index of the user's own code, where it declares a class that was sampled
+    library     jdk-17                       the Java version of the log
+                netty-4.1.118.Final          an archive on the class path that the index's sources are of
+                jvm-libraries-1              several archives on it; without a class path, any library of the JVM
+                python-3.11                  paths of Python frames; those of the framework's own Python too
+                torch-2.15.0                 paths below site-packages; which version ran they do not say
+
+Only indexes at hand are used, and of libraries only those that know a sampled frame; nothing is built or fetched.
+A library's function decides a stack only where no function of the framework or the user does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import takewhile
+from typing import Any, Literal
+
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.indexes.exports import Available, available, facts_of, is_name, nearest, split_name
+from crystalperf.indexes.names import split_archive
+from crystalperf.query.attribution.code.names import is_python, original
+from crystalperf.query.frameworks import Framework
+from crystalperf.query.frameworks.registry import frameworks
+
+Kind = Literal["framework", "user", "library"]
+
+_PYTHON_FOLDER = re.compile(r"[/\\]python(\d{1,9}\.\d{1,9})[/\\]", re.ASCII)
+_PYTHON_PACKAGE = re.compile(r"[/\\](?:site|dist)-packages[/\\](\w{1,100})[/\\]", re.ASCII)
+_VERSION = re.compile(r"\s*v?([0-9][A-Za-z0-9_.+-]{0,100})")
+
+
+MUCH = 0.05
+"""Share of the time sampled in units from which code that no index knows is worth an index."""
+
+_RUNTIME = re.compile(r"(java|javax|jdk|sun|com\.sun|scala)\.|\$|lib[\w+-]+\.so|\[|.*/")
+_SHARED_ROOTS = frozenset(
+    ["org.apache", "org.codehaus", "org.eclipse", "com.google", "com.amazonaws", "io.github", "com.github"]
+)
+"""Names below which many owners' packages lie."""
+
+LIBRARIES = {
+    "com.esotericsoftware": "kryo",
+    "com.fasterxml": "jackson",
+    "com.github.luben": "zstd-jni",
+    "com.google.common": "guava",
+    "com.google.protobuf": "protobuf",
+    "com.univocity": "univocity-parsers",
+    "io.netty": "netty",
+    "it.unimi": "fastutil",
+    "net.jpountz": "lz4-java",
+    "org.apache.arrow": "arrow",
+    "org.apache.avro": "avro",
+    "org.apache.hadoop": "hadoop-client",
+    "org.apache.kafka": "kafka-clients",
+    "org.apache.logging": "log4j",
+    "org.apache.orc": "orc",
+    "org.apache.parquet": "parquet",
+    "org.apache.pekko": "pekko",
+    "org.apache.thrift": "thrift",
+    "org.codehaus.commons": "janino",
+    "org.codehaus.janino": "janino",
+    "org.eclipse.jetty": "jetty",
+    "org.roaringbitmap": "roaringbitmap",
+    "org.rocksdb": "rocksdbjni",
+    "org.slf4j": "slf4j",
+    "org.xerial": "snappy-java",
+    "py4j": "py4j",
+    "tensorflow": "tensorflow",
+    "torch": "torch",
+}
+"""Packages of libraries whose sources the indexer can fetch, with the names that it knows them by."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """An index at hand for one that would fit; `found` is None where there is none of that package."""
+
+    wanted: str
+    found: str | None
+    kind: Kind
+    is_exact: bool
+    """Whether its lines are those of the code that ran."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a log says of the program that ran."""
+
+    java_version: str | None
+    """17.0.15 (Debian)"""
+    archives: Sequence[str]
+    """Of the class path, without .jar: netty-common-4.1.118.Final"""
+    framework_version: str | None
+
+
+def fitting(framework: Framework, ran: Ran, classes: Collection[str], asked: Sequence[str] = ()) -> list[Fit]:
+    """The indexes for a run whose frames have these classes (or Python paths), the framework's first, then the user's.
+
+    Libraries without any index of their package are passed over in silence: a class path has hundreds.  Where the
+    user asks for indexes by name, it is those and no others.
+    """
+    names = {each.name for each in available()}
+    if asked:
+        return [Fit(each, each, _kind(each, framework.name), True) for each in asked]
+    framework_names = [each for each in framework.reader.frames.sources(ran.framework_version) if is_name(each)]
+    stated = _VERSION.match(ran.framework_version or "")
+    fits = [_fit(name, names, "framework") for name in framework_names]
+    taken = {split_name(name)[0] for name in framework_names}
+    own, libraries = [], []
+    named = {*frameworks(), *(["jdk"] if ran.java_version else [])}
+    in_python = {match[1] for each in classes if (match := _PYTHON_PACKAGE.search(each))}
+    in_python -= {package for _, package in framework.reader.frames.names.python}
+    versions = dict(reversed([found for each in ran.archives if (found := split_archive(each))]))
+    for index in _newest(available()):
+        package, _ = split_name(index.name)
+        if package in taken:
+            continue
+        facts = _facts(index)
+        artifacts = _listed(facts.get("source_artifacts", "[]"))
+        version = next((versions[each] for each in artifacts if each in versions), None)
+        if facts.get("source_origin") == "user":
+            own.append(_fit(f"{package}-{version}" if version else index.name, names, "user"))
+        elif version is not None:
+            libraries.append(_fit(f"{package}-{version}", names, "library"))
+        elif pinned := dict(each.split(":", 1) for each in artifacts if ":" in each):
+            libraries += _of_several(index.name, pinned, versions)
+        elif (package in in_python and _has(facts, "python")) or (
+            not ran.archives and package not in named and _has(facts, "java", "scala")
+        ):
+            libraries.append(Fit(index.name, index.name, "library", False))
+    languages = [
+        *_java(ran.java_version),
+        *_python(classes, stated[1] if stated else None, framework.reader.frames.names.python),
+    ]
+    spoken = [_fit(name, names, "library", version) for name, version in languages]
+    return [*fits, *own, *(each for each in [*spoken, *libraries] if each.found is not None)]
+
+
+def _of_several(index_name: str, pinned: Mapping[str, str], versions: Mapping[str, str]) -> list[Fit]:
+    """The index of several libraries, by artifact and version, where one of them is on the class path or none is known.
+
+    Its lines are those that ran where the class path has none of them in another version.
+    """
+    pinned = dict(found for each in pinned.items() if (found := split_archive("-".join(each))))
+    on_path = {artifact: versions[artifact] for artifact in pinned if artifact in versions}
+    if versions and not on_path:
+        return []
+    others = [f"{artifact}-{version}" for artifact, version in on_path.items() if pinned[artifact] != version]
+    return [Fit(others[0] if others else index_name, index_name, "library", bool(on_path) and not others)]
+
+
+def _has(facts: Mapping[str, str], *languages: str) -> bool:
+    """Whether an index has sources in one of these languages."""
+    return any(f'"{each}"' in facts.get("source_files", "") for each in languages)
+
+
+def _listed(text: str) -> list[str]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return []
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+
+
+def _kind(name: str, framework: str) -> Kind:
+    if split_name(name)[0] == framework:
+        return "framework"
+    index = next((each for each in available() if each.name == name), None)
+    return "library" if index is not None and _facts(index).get("source_origin") == "catalogue" else "user"
+
+
+def stand_ins(fits: Sequence[Fit]) -> list[str]:
+    """`jdk-17 for jdk-8` for each index whose version is another than the one that ran."""
+    return [f"{each.found} for {each.wanted}" for each in fits if each.found not in (None, each.wanted)]
+
+
+def _fit(name: str, at_hand: set[str], kind: Kind, exact: str | None = None) -> Fit:
+    """`exact` is the version whose lines count, where the name does not tell all of it (jdk-17 for 17.0.15)."""
+    found = name if name in at_hand else nearest(name)
+    is_exact = found == name
+    if is_exact and exact is not None:
+        index = next(each for each in available() if each.name == name)
+        is_exact = _facts(index).get("source_revision") == exact
+    return Fit(name, found, kind, is_exact)
+
+
+def _java(version: str | None) -> list[tuple[str, str]]:
+    match = re.match(r"(?:1\.)?(\d{1,9})[\w.+-]*", version or "", re.ASCII)
+    return [(f"jdk-{match[1]}", match[0])] if match else []
+
+
+def _python(
+    classes: Iterable[str], version: str | None, packages: Sequence[tuple[str, str]]
+) -> list[tuple[str, str | None]]:
+    """The standard library and what the framework has in Python, where frames of Python were sampled."""
+    paths = [each for each in classes if is_python(each)]
+    if not paths:
+        return []
+    python = next((match[1] for each in paths if (match := _PYTHON_FOLDER.search(each))), "3")
+    found: list[tuple[str, str | None]] = [(f"python-{python}", None)]
+    for folder, package in packages:
+        if version and any(folder in each for each in paths):
+            found.append((f"{package}-{version}", None))
+    return found
+
+
+def _newest(indexes: Sequence[Available]) -> list[Available]:
+    """One index of each package: what the user built last, else the one of the highest version."""
+    best: dict[str, tuple[Any, Available]] = {}
+    for each in indexes:
+        package, version = split_name(each.name)
+        numbers = [int(number) for number in re.findall(r"\d+", version)]
+        rank = (each.origin == "built", _facts(each).get("built_at", "") if each.origin == "built" else "", numbers)
+        if package not in best or rank > best[package][0]:
+            best[package] = (rank, each)
+    return [index for _, index in best.values()]
+
+
+def _facts(index: Available) -> dict[str, str]:
+    """The metadata of an index; nothing of one that cannot be read, which then fits no run."""
+    try:
+        return _read_facts(index, index.path.stat().st_mtime_ns)
+    except (CrystalPerfError, OSError):
+        return {}
+
+
+@cache
+def _read_facts(index: Available, changed_ns: int) -> dict[str, str]:
+    return facts_of(index)
+
+
+def package_prefix(class_name: str) -> str | None:
+    """The start of a package that tells whose code it is: com.acme; None for what every JVM runs, or no package.
+
+    What a build put under another package is told by its own: it.unimi for shaded.parquet.it.unimi.dsi.fastutil.  Of a
+    path of Python it is the folder in site-packages: torch.
+    """
+    if match := _PYTHON_PACKAGE.search(class_name):
+        return match[1]
+    class_name = original(class_name) or class_name
+    if _RUNTIME.match(class_name) or "." not in class_name:
+        return None
+    parts = class_name.split(".")[:-1]
+    packages = list(takewhile(lambda part: not part[:1].isupper(), parts))
+    return ".".join(packages[: 3 if ".".join(packages[:2]) in _SHARED_ROOTS else 2]) or None
+
+
+def library_of(prefix: str) -> str | None:
+    """The library that packages which begin so are of, by the name that the indexer knows it by; None for others."""
+    return next((name for start, name in LIBRARIES.items() if f"{prefix}.".startswith(f"{start}.")), None)
+
+
+def unknown_code(stacks: Iterable[tuple[Sequence[str], float]]) -> tuple[str, float] | None:
+    """The package prefix that most time is in, and its share; None where it is little.
+
+    `stacks` has, for each stack, the classes of the frames above the deciding one that no index knows, leaf first,
+    and the time sampled in it.
+    """
+    times: dict[str, float] = defaultdict(float)
+    total = 0.0
+    for classes, time_ms in stacks:
+        total += time_ms
+        prefix = next((found for each in classes if (found := package_prefix(each))), None)
+        if prefix is not None:
+            times[prefix] += time_ms
+    if not times or not total:
+        return None
+    prefix, time_ms = max(times.items(), key=lambda item: (item[1], item[0]))
+    return (prefix, time_ms / total) if time_ms >= MUCH * total else None

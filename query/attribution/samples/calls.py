@@ -1,0 +1,63 @@
+"""What the function that a thread was seen in asks of the kernel, by its name."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crystalperf.query.attribution.code.names import FILE_CALLS
+from crystalperf.query.recordings import jfr
+from crystalperf.query.recordings.jfr.model import FILE_FORCE, FILE_READ, FILE_WRITE
+from crystalperf.query.trace.records import Ints
+
+_JDK = re.compile(r"(java|javax|jdk|sun|com\.sun)\.")
+_WAITS = re.compile(
+    r"(?i).*(wait|park|sleep|poll|select|accept|connect|lookup|receive|recv|send|force|sync|lock|transfer|load0)\w*$"
+)
+_READS_OR_WRITES = re.compile(r"(?i).*\.\w*(read|write)\w*$")
+_FILE_CALL = re.compile(FILE_CALLS)
+_NATIVE_CODE = re.compile(r"\.so\b|^\[")
+
+NO_CALL = -1
+"""Beside jfr.INTERVAL_KINDS: a stack that waits for no file."""
+
+
+def answered_at_once(recording: jfr.Recording, *, short_waits: bool) -> NDArray[np.bool_]:
+    """Stacks whose leaf is native code of the JDK that waits for no device, (stacks + 1,), the last for no stack.
+
+    The kernel answers most calls from its memory: opening, closing, deleting a file, asking for its length, waking a
+    selector.  A thread that is seen there has a CPU, or had one taken away, which happens where a call returns.  So it
+    has in reading and writing where the recording keeps `short_waits` too, since samples that fall into those are not
+    counted: what is left are calls that took less.
+    """
+    found = np.zeros(len(recording.stacks) + 1, dtype=bool)
+    some = np.flatnonzero(np.diff(recording.stacks.offsets) > 0)
+    leaves, leaf_of = np.unique(recording.stacks.frame_index[recording.stacks.offsets[:-1][some]], return_inverse=True)
+    at_once = [
+        bool(_JDK.match(name)) and not _WAITS.match(name) and (short_waits or not _READS_OR_WRITES.match(name))
+        for name in map(recording.frames.name, leaves.tolist())
+    ]
+    found[some] = np.array(at_once, dtype=bool)[leaf_of]
+    return found
+
+
+def file_calls(recording: jfr.Recording) -> Ints:
+    """Which of jfr.INTERVAL_KINDS waiting in each stack is, (stacks + 1,), the last for no stack.
+
+    NO_CALL but where its topmost Java frame hands the thread to the kernel for a file.
+    """
+    native = [bool(_NATIVE_CODE.search(owner)) for owner in recording.frames.owners()]
+    calls = [_call(name) for name in map(recording.frames.name, range(len(recording.frames)))]
+    found = np.full(len(recording.stacks) + 1, NO_CALL, dtype=np.int64)
+    for stack in range(len(recording.stacks)):
+        java = (frame for frame in recording.stacks.frames(stack).tolist() if not native[frame])
+        found[stack] = calls[first] if (first := next(java, None)) is not None else NO_CALL
+    return found
+
+
+def _call(name: str) -> int:
+    if not _FILE_CALL.match(name):
+        return NO_CALL
+    return FILE_WRITE if "write" in name.lower() else FILE_FORCE if "force" in name.lower() else FILE_READ

@@ -1,0 +1,88 @@
+"""CPU time of threads by jdk.ThreadCPULoad: exact, in the kernel and out of it, but looked at once in ten seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crystalperf.query.recordings import jfr
+from crystalperf.query.recordings.jfr.merge import parse_period_ns
+from crystalperf.query.trace.records import Columns, Floats, Ints, objects
+
+PERIOD_NS = 10_000_000_000
+"""Between two looks at threads where a recording does not say: what the JDK's own settings have."""
+
+LEAST_MEASURED = 0.5
+"""Share of a unit's time that measurements of its threads must cover to tell the CPU time of all of it."""
+
+TICK_NS = 100_000_000
+"""Events of one look lie within this."""
+
+SLACK = 1.1
+"""Threads may come to this many times their process' CPU time, for the two are not looked at in the same moment."""
+
+
+def thread_loads(
+    recording: jfr.Recording, worker_id: str, shift_ms: float, names: Sequence[str]
+) -> tuple[Columns, NDArray[np.bool_]]:
+    """Rows of `thread_loads` but for its units, and which of them have a known start; none where the recording does not
+    say of how many processors.
+
+    A share is of the time since the recorder last looked, or since the thread began: threads are looked at once a
+    period and when they end, and one that used less than a millisecond until then leaves no event.  Of a thread that
+    ended before the first look at it nothing here tells how long it was there: its start is not known, and what is
+    given for it is a period before its end.
+    """
+    load, whole = recording.cpu_load, len(recording.cpu_load) if recording.processors else 0
+    period_ns = parse_period_ns(recording.settings.get(("jdk.ThreadCPULoad", "period"), "")) or PERIOD_NS
+    order = np.lexsort((load.time_ns[:whole], load.thread[:whole]))
+    end_ns, thread = load.time_ns[order], load.thread[order]
+    share = (load.user + load.system)[order].astype(np.float64)
+    is_look, look = _looks(end_ns, period_ns)
+    used = share * _processors(end_ns, share, is_look, look, recording, period_ns)
+    follows = np.concatenate([[False], thread[1:] == thread[:-1]])[:whole]
+    since_ns = np.where(follows, np.maximum(np.roll(end_ns, 1), end_ns - period_ns), end_ns - period_ns)
+    rows: Columns = {
+        "worker_id": objects([worker_id] * len(thread)),
+        "thread": objects([names[each] for each in thread.tolist()]),
+        "start_ms": since_ns / 1e6 + shift_ms,
+        "end_ms": end_ns / 1e6 + shift_ms,
+        "cpu_ms": used * (end_ns - since_ns) / 1e6,
+    }
+    return rows, follows | is_look
+
+
+def _looks(end_ns: Ints, period_ns: int) -> tuple[NDArray[np.bool_], Ints]:
+    """Whether each event is of a look at all threads, which come by the clock, and the number of the last such look."""
+    if not len(end_ns):
+        return np.zeros(0, dtype=np.bool_), end_ns
+    phases, counts = np.unique((end_ns % period_ns) // TICK_NS, return_counts=True)
+    first_ns = int(phases[np.argmax(counts)]) * TICK_NS - TICK_NS
+    number, after_ns = (end_ns - first_ns) // period_ns, (end_ns - first_ns) % period_ns
+    return after_ns < 3 * TICK_NS, number
+
+
+def _processors(
+    end_ns: Ints, share: Floats, is_look: NDArray[np.bool_], look: Ints, recording: jfr.Recording, period_ns: int
+) -> Floats:
+    """Of how many processors each share is, (events,): those that the JVM might use then, by its container's quota.
+
+    No event tells that number, and a quota may come later.  But the threads of a look are no more than their process,
+    which was measured by the processors of the machine: it is the largest number with which they fit in there.
+    """
+    process, processors = recording.process_load, recording.processors
+    cores = (process.user + process.system).astype(np.float64) * processors
+    numbers = np.unique(look[is_look])
+    if processors <= 1 or not len(numbers) or not len(process):
+        return np.full(len(end_ns), float(processors))
+    found = np.full(len(numbers), float(processors))
+    for place, each in enumerate(numbers):
+        mine = is_look & (look == each)
+        last_ns, shares = int(end_ns[mine].max()), float(share[mine].sum())
+        during = (process.time_ns > last_ns - period_ns) & (process.time_ns <= last_ns)
+        if during.any() and shares > 0:
+            found[place] = np.clip(np.floor(SLACK * float(cores[during].mean()) / shares), 1, processors)
+    known: Floats = found[np.clip(np.searchsorted(numbers, look, side="right") - 1, 0, len(numbers) - 1)]
+    return known

@@ -1,0 +1,184 @@
+"""Stacks without thread and time, such as collapsed ones: the mixture of what all units of a process did.
+
+No unit can be told from another by them, so every unit of the process gets the same mixture, for want of better.
+Only profiles of the wall clock serve: one of the CPU alone has no stack of a thread that waits, and would make all
+waiting cpu.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from crystalperf.indexes.resources import CPU
+from crystalperf.query.attribution.code.decide import NumberedStacks
+from crystalperf.query.attribution.splitting import Recorded
+from crystalperf.query.frameworks import Framework
+from crystalperf.query.recordings.collapsed import Collapsed, could_run
+from crystalperf.query.trace.contract import Bounds, Trace
+from crystalperf.query.trace.records import Columns, Floats, Ints, Problems, objects
+from crystalperf.query.trace.sample_kinds import RUNNING
+from crystalperf.query.trace.vocabulary import Vocabulary
+
+KIND = "untimed"
+"""Kind of rows of `samples` that stand for a mixture, beside RUNNING; neither has a thread."""
+
+MOST_ROWS = 200_000
+"""Rows of `samples` that a mixture becomes at most, but one per unit."""
+
+LEAST_IDLE = 0.02
+"""A profile of the wall clock sees the pools' idle threads all the time, one of the CPU hardly ever."""
+
+Mixture = tuple[Ints, Floats]
+"""Numbers of stacks and how often each was seen."""
+
+
+def mixed_rows(
+    files: Iterable[tuple[str, Collapsed]],
+    trace: Trace,
+    table: NumberedStacks,
+    framework: Framework,
+    timed: Collection[str | None],
+    problems: Problems,
+) -> list[Columns]:
+    """Rows of `samples` for the units of workers that left no timed recording (`timed` are those that did).
+
+    A file is of the worker that its name tells, else of all of them; what is made of it is said in `problems`.
+    """
+    units, words = trace.units, framework.vocabulary
+    workers = np.asarray(units["worker_id"], dtype=object)
+    ran = list(dict.fromkeys(workers.tolist()))
+    mixtures: dict[str | None, list[Mixture]] = {}
+    for name, each in files:
+        process = (
+            framework.reader.frames.process(None, Path(name).name)
+            if framework.reader.frames.process is not None
+            else None
+        )
+        app_id, worker = process or (None, None)
+        if app_id is not None and app_id != trace.run["app_id"]:
+            problems.add("other application", "info", name, None, f"a profile of application {app_id}; left out")
+            continue
+        mixture, meaning = _mixture(each, table, words)
+        wanted = [one for one in ran if (worker is None or one == worker) and one not in timed]
+        if mixture is not None:
+            told = "" if worker is None else f"{words.worker} {worker} and "
+            of_whom = f"{words.worker} {worker}" if worker is not None else f"all {words.workers}"
+            if not wanted:
+                meaning = (
+                    f"stacks that tell neither thread nor time, of {told}no {words.unit} that has no timed recording"
+                )
+                meaning = f"{meaning}; left out"
+            else:
+                meaning = (
+                    f"these stacks tell neither thread nor time: every {words.unit} of"
+                    f" {of_whom}{' without a timed recording' if timed else ''} got their mixture alike"
+                )
+                mixtures.setdefault(worker, []).append(mixture)
+        problems.add("untimed stacks", "info", name, None, meaning)
+    keys = list(table.frames)
+    leaves = (np.frombuffer(stack[:4], dtype=np.int32).tolist() for stack in table.stacks)
+    running = np.array([all(could_run(*keys[each][:2]) for each in leaf) for leaf in leaves], dtype=bool)
+    return [
+        _rows(mixtures.get(one) or mixtures[None], running, np.flatnonzero(workers == one), one, trace)
+        for one in ran
+        if one not in timed and (one in mixtures or None in mixtures)
+    ]
+
+
+def _mixture(file: Collapsed, table: NumberedStacks, words: Vocabulary) -> tuple[Mixture | None, str]:
+    """The stacks of units in a file; None, and why, where none could stand for their time."""
+    numbers = table.add(file.recording)
+    idle = table.has_role("idle")[numbers]
+    in_unit = table.has_role("unit")[numbers] & ~idle
+    if not in_unit.any():
+        return None, f"no {words.unit} is seen in these stacks, and they do not tell when they were seen; left out"
+    if file.weight[idle].sum() < LEAST_IDLE * file.weight.sum():
+        return None, (
+            "these stacks tell neither thread nor time and are of threads on the CPU only, so they cannot say what"
+            f" {words.units} waited for; left out: sample the wall clock (event=wall), best into a JFR recording"
+        )
+    return (numbers[in_unit], file.weight[in_unit]), ""
+
+
+def _rows(mixtures: list[Mixture], running: NDArray[np.bool_], mine: Ints, worker: str | None, trace: Trace) -> Columns:
+    """Rows of `samples` for the units at these positions; `running` says of every stack if its thread could run."""
+    units, held = trace.units, trace.bounds.held_ms[mine]
+    stack = np.concatenate([each[0] for each in mixtures])
+    weight = np.concatenate([each[1] for each in mixtures])
+    launch = np.asarray(units["launch_ms"], dtype=np.float64)[mine]
+    duration = np.asarray(units["finish_ms"], dtype=np.float64)[mine] - launch
+    unit, chosen, part_ms = spread(stack, weight, np.where(np.isfinite(held), np.minimum(held, duration), duration))
+    count = len(unit)
+    return {
+        "time_ms": launch[unit],
+        "worker_id": objects([worker] * count),
+        "thread": objects([None] * count),
+        "stack_id": chosen,
+        "kind": objects(np.where(running[chosen], RUNNING, KIND).tolist()),
+        "weight_ms": part_ms,
+        "bytes": np.ma.MaskedArray(np.zeros(count, dtype=np.int64), True),
+        "unit_id": np.asarray(units["unit_id"], dtype=np.int64)[mine][unit],
+    }
+
+
+def spread(stack: Ints, weight: Floats, unit_ms: Floats) -> tuple[Ints, Ints, Floats]:
+    """Give every unit the same mixture of stacks: (unit, stack, ms) of the rows, each unit's rows summing to `unit_ms`.
+
+    `stack` and `weight` are the mixture; `unit_ms` the time of the units that it stands for, (units,).  Each unit gets
+    stacks at even steps through the mixture, from a start that differs from unit to unit, so that few rows a unit
+    still give all units together the mixture that was seen.
+    """
+    units = len(unit_ms)
+    if not units or not weight.sum() > 0:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
+    steps = int(np.clip(MOST_ROWS // units, 1, 4 * len(stack)))
+    golden = (5**0.5 - 1) / 2
+    start = (np.arange(units) * golden) % 1.0
+    place = ((np.arange(steps)[None, :] + start[:, None]) / steps).ravel()
+    reached = np.cumsum(weight) / weight.sum()
+    chosen = np.minimum(np.searchsorted(reached, place, side="right"), len(stack) - 1)
+    unit = np.repeat(np.arange(units, dtype=np.int64), steps)
+    # One row for a stack that several steps of a unit fell on.
+    pair, count = np.unique(unit * len(stack) + chosen, return_counts=True)
+    unit, chosen = pair // len(stack), pair % len(stack)
+    return unit, stack[chosen].astype(np.int64), unit_ms[unit] * count / steps
+
+
+def fill_the_rest(
+    connection: duckdb.DuckDBPyConnection, recorded: Recorded, bounds: Bounds, units: Columns, names: Sequence[str]
+) -> Recorded:
+    """What recordings tell, where units with their process' mixture keep what was measured of each of them.
+
+    The framework measured some of a unit's time on the CPU and waiting for peers.  Taken off the mixture of all, these
+    leave what the rest of every unit is like: a group that read nothing of others does not get their reading.
+    """
+    rows = connection.execute(
+        "SELECT DISTINCT unit_id FROM samples WHERE thread IS NULL AND unit_id IS NOT NULL"
+    ).fetchnumpy()
+    mixed = np.flatnonzero(np.isin(units["unit_id"], rows["unit_id"]))
+    if not len(mixed):
+        return recorded
+    held, known = np.nan_to_num(bounds.held_ms[mixed]), bounds.floor_ms[mixed]
+    workers = [str(each) for each in units["worker_id"][mixed].tolist()]
+    process = np.unique(workers, return_inverse=True)[1].reshape(-1)
+    total, told = np.zeros((2, int(process.max()) + 1, known.shape[1]))
+    np.add.at(total, process, recorded.samples_ms[mixed])
+    np.add.at(told, process, known)
+    left = np.maximum(total - told, 0.0)
+    # Waiting that was measured beyond what the labels call it bears another label in the mixture.
+    blocked = np.delete(np.arange(left.shape[1]), names.index(CPU))
+    beyond = np.maximum(told - total, 0.0)[:, blocked].sum(axis=1)
+    beyond /= np.maximum(left[:, blocked].sum(axis=1), 1e-9)
+    left[:, blocked] *= np.maximum(1.0 - beyond, 0.0)[:, None]
+    sums = left.sum(axis=1, keepdims=True)
+    left = np.divide(left, sums, out=np.zeros_like(left), where=sums > 0)
+    left[sums[:, 0] <= 0, -1] = 1.0
+    samples = recorded.samples_ms.copy()
+    samples[mixed] = known + left[process] * (held - known.sum(axis=1))[:, None]
+    return replace(recorded, samples_ms=samples)

@@ -1,0 +1,131 @@
+"""Every unit's duration split by resource: what the framework measured bounds what the labels say.
+
+While a unit has its lane, some of its time was measured to be on a resource: CPU time, waiting for other workers' data.
+The rest is off the CPU for reasons that the log does not name.  Recordings name them.  Intervals that they measured
+(parked, waiting for a lock, reading, writing) count with their length, samples share out what is left of the lane's
+time, and the times that the framework measured then act as lower bounds.  Without recordings the rest stays `other`,
+but for what the framework says is likely.
+
+A thread that could run but was given no CPU (a container's quota, a crowded host) waits for the CPU: with more CPU
+that time shrinks, so it is cpu, although CPU time lacks it.  Samples of running code show it; and so does time
+without any sample, where the recorder sees threads in every state: then the sampler's own thread was held back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crystalperf.indexes.resources import CPU
+from crystalperf.query.trace.contract import Bounds
+from crystalperf.query.trace.records import Floats, Ints
+
+PRIOR_SAMPLES_MS = 200.0
+"""A unit's own samples count in full beside this much of its group's mixture: ten samples at 20 ms."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What recordings tell of the units, (units, resources + 1) in ms; the last column is time that nothing decides.
+
+    `intervals_ms` was measured, `samples_ms` counts ticks and so has the right proportions rather than the right sum.
+    """
+
+    intervals_ms: Floats
+    samples_ms: Floats
+    sees_all: NDArray[np.bool_] | None = None
+    """(units,): whether the recorder sees threads in every state, so that time in which it saw nothing is time in which
+    the process, and its sampler with it, got no CPU; None for none."""
+
+
+def split(bounds: Bounds, duration_ms: Floats, group: Ints, recorded: Recorded | None, names: Sequence[str]) -> Floats:
+    """(units, resources + 1) in ms, the last column `other`; every row sums to the unit's duration.
+
+    `group` numbers the units' groups; `recorded` is None where the run has no recordings; `names` are its resources.
+    """
+    cpu = names.index(CPU)
+    unmeasured = np.isnan(bounds.held_ms)
+    held = np.where(unmeasured, 0.0, bounds.held_ms)
+    floor = bounds.floor_ms
+    rest = held - floor.sum(axis=1)
+    parts = np.zeros_like(floor)
+
+    if recorded is None or not (recorded.intervals_ms.any() or recorded.samples_ms.any()):
+        parts += floor
+        for column in range(len(names)):
+            likely = np.minimum(bounds.likely_ms[:, column], rest)
+            parts[:, column] += likely
+            rest = rest - likely
+        parts[:, -1] += rest
+    else:
+        wanted = _to_fill(recorded, group, held, cpu)
+        blocked = np.delete(floor, cpu, axis=1).sum(axis=1)
+        parts[:, cpu] = np.minimum(np.maximum(wanted[:, cpu], floor[:, cpu]), held - blocked)
+        remaining = held - parts[:, cpu]
+        wanted[:, cpu] = 0.0
+        wanted = np.maximum(wanted - np.where(np.arange(floor.shape[1]) == cpu, 0.0, floor), 0.0)
+        claims = wanted.sum(axis=1)
+        wanted[claims <= 0, -1] = 1.0
+        claims = np.where(claims <= 0, 1.0, claims)
+        parts += wanted * ((remaining - blocked) / claims)[:, None]
+        others = np.arange(floor.shape[1]) != cpu
+        parts[:, others] += floor[:, others]
+
+    parts += bounds.outside_ms
+    parts[unmeasured] = 0.0
+    return _to_length(parts, duration_ms)
+
+
+def _to_fill(recorded: Recorded, group: Ints, held_ms: Floats, cpu: int) -> Floats:
+    """Rows that sum to the threads' times: intervals as they are, samples stretched over what they leave."""
+    exact = recorded.intervals_ms
+    sums = exact.sum(axis=1)
+    exact = exact * np.divide(held_ms, sums, out=np.ones_like(sums), where=sums > held_ms)[:, None]
+    pooled = _pooled(recorded.samples_ms, group)
+    total = pooled.sum(axis=1, keepdims=True)
+    share = np.divide(pooled, total, out=np.zeros_like(pooled), where=total > 0)
+    share[total[:, 0] <= 0, -1] = 1.0
+    rest = np.maximum(held_ms - exact.sum(axis=1), 0.0)
+    held_back = _unseen(recorded, group, rest) * rest
+    filled: Floats = exact + share * (rest - held_back)[:, None]
+    filled[:, cpu] += held_back
+    return filled
+
+
+def _unseen(recorded: Recorded, group: Ints, rest_ms: Floats) -> Floats:
+    """The share of each unit's time, (units,), without samples, of a recorder that sees all states.
+
+    It is taken over the group, because a short unit has few samples by chance; 0 where the group has none.
+    """
+    if recorded.sees_all is None:
+        return np.zeros(len(rest_ms))
+    count = int(group.max(initial=-1)) + 1
+    counted = np.where(recorded.sees_all, 1.0, 0.0)
+    seen = np.bincount(group, weights=counted * recorded.samples_ms.sum(axis=1), minlength=count)
+    whole = np.bincount(group, weights=counted * rest_ms, minlength=count)
+    missing = np.divide(whole - seen, whole, out=np.zeros(count), where=(whole > 0) & (seen > 0))
+    unseen: Floats = np.maximum(missing, 0.0)[group] * counted
+    return unseen
+
+
+def _pooled(sampled_ms: Floats, group: Ints) -> Floats:
+    """Each unit's samples, with some of its group's mixture added: short units have few samples of their own."""
+    groups = int(group.max(initial=-1)) + 1
+    totals = np.zeros((groups, sampled_ms.shape[1]))
+    np.add.at(totals, group, sampled_ms)
+    sums = totals.sum(axis=1, keepdims=True)
+    mixture = np.divide(totals, sums, out=np.zeros_like(totals), where=sums > 0)
+    pooled: Floats = sampled_ms + PRIOR_SAMPLES_MS * mixture[group]
+    return pooled
+
+
+def _to_length(parts_ms: Floats, duration_ms: Floats) -> Floats:
+    """Rows brought to the durations: what is missing is `other`, what is too much is scaled down."""
+    total = parts_ms.sum(axis=1)
+    factor = np.divide(duration_ms, total, out=np.ones_like(total), where=total > duration_ms)
+    scaled: Floats = parts_ms * factor[:, None]
+    scaled[:, -1] += np.maximum(duration_ms - scaled.sum(axis=1), 0.0)
+    return scaled

@@ -1,0 +1,144 @@
+"""Where input is read from: this machine's disks or, over the network, somebody else's.
+
+The index labels reading storage as disk, since the code is the same.  Whether it is the network's time depends on
+the file system and on where the unit ran; the trace tells both.  What is made of it is an assumption and printed as
+one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import duckdb
+import numpy as np
+
+from crystalperf.indexes.resources import DISK, NET
+from crystalperf.query import sql
+from crystalperf.query.attribution.input_places import FAR, IN_WORKER, Reach, far_groups, kept_groups, reach, reaches
+from crystalperf.query.results.assumptions import (
+    Assumption,
+    InputCached,
+    InputMixed,
+    InputPartlyRemote,
+    InputRemote,
+    MoreInputs,
+)
+from crystalperf.query.trace.inserting import readable
+from crystalperf.query.trace.records import Columns, objects
+
+if TYPE_CHECKING:
+    from crystalperf.query.frameworks import Framework
+
+_LOCATION = re.compile(r"(?:^|[\[\s,])(?:([a-z][a-z0-9+.-]{1,15}):)?(/[^\s,\]]*)")
+_MOST_LOCATIONS = 5
+
+
+@dataclass(frozen=True)
+class Input:
+    """What one group reads: the root of a file system, and how far away that is."""
+
+    group_id: str
+    root: str
+    reach: Reach
+
+
+def inputs(connection: duckdb.DuckDBPyConnection) -> list[Input]:
+    """The file systems that groups read, in the order of the groups."""
+    rows = connection.execute("SELECT group_id, root FROM group_inputs ORDER BY rowid").fetchall()
+    return [Input(group_id, root, reach(root)) for group_id, root in rows]
+
+
+def roots(location: str, default: str = "") -> list[str]:
+    """The file systems in a location: `InMemoryFileIndex(1 paths)[s3a://bucket/table]` → s3a://bucket.
+
+    A path without a scheme lies on the default file system; where that is not known it says nothing.
+    """
+    found = []
+    for scheme, path in _LOCATION.findall(location):
+        if scheme:
+            authority = re.match(r"//([^/]*)", path)
+            found.append(f"{scheme}://{authority[1]}" if authority and authority[1] else f"{scheme}:")
+        elif default:
+            found.append(default.rstrip("/"))
+    return list(dict.fromkeys(found))
+
+
+def view_unit_samples(connection: duckdb.DuckDBPyConnection, read_units: Columns, names: Sequence[str]) -> None:
+    """Make the view unit_samples (query/sql/unit_samples.sql) of a run file that has its samples and group_inputs.
+
+    `read_units` are the units of the trace, `names` the run's resources.  A group that also reads local files keeps its
+    labels: its samples do not tell which file they read.
+    """
+    units: Columns = {"data_at": objects([None] * len(read_units["unit_id"])), **read_units}
+    view, select, texts = readable({each: units[each] for each in ("unit_id", "group_id", "data_at")})  # noqa: RUF059
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE read_units AS SELECT {select} FROM view", texts)
+    read = reaches(connection)
+    far, keeps = far_groups(read), kept_groups(read)
+    elsewhere = {  # noqa: F841 (read by DuckDB)
+        "group_id": objects(far),
+        "by_place": np.array(list(far.values()), dtype=bool),
+        "keeps": np.array([each in keeps for each in far], dtype=bool),
+    }
+    connection.execute(
+        f"""
+        CREATE OR REPLACE TEMP TABLE remote_reads AS
+        SELECT unit_id FROM read_units JOIN elsewhere USING (group_id)
+        WHERE (NOT by_place OR data_at IN {FAR}) AND NOT (keeps AND coalesce(data_at, '') = '{IN_WORKER}')
+        """
+    )
+    connection.execute(sql.text("unit_samples").format(vector=", ".join(_moved(name) for name in names)))
+
+
+def _moved(name: str) -> str:
+    """SQL: a resource's share, with storage's moved to the network where the sample reads remote input."""
+    if name == DISK:
+        return f"CASE WHEN is_remote THEN 0 ELSE stacks.{DISK} END AS {DISK}"
+    if name == NET:
+        return f"CASE WHEN is_remote THEN stacks.{NET} + stacks.{DISK} ELSE stacks.{NET} END AS {NET}"
+    return f"stacks.{name}"
+
+
+def assumptions(
+    connection: duckdb.DuckDBPyConnection, groups: Sequence[str], sampled: bool, framework: Framework
+) -> list[Assumption]:
+    """One for each file system that the given groups read from elsewhere, and one about what was in memory."""
+    wanted, keeps = set(groups), kept_groups(reaches(connection))
+    unmeasured_by = None if sampled else framework.title
+    known = [each for each in inputs(connection) if each.group_id in wanted]
+    mixed = {each.group_id for each in known if each.reach == "local"}
+    by_root: dict[str, list[Input]] = {}
+    for each in known:
+        if each.reach != "local":
+            by_root.setdefault(each.root, []).append(each)
+    found: list[Assumption] = []
+    for root, users in list(by_root.items())[:_MOST_LOCATIONS]:
+        keys = [each.group_id for each in users]
+        if users[0].reach == "memory":
+            part = [key for key in keys if keeps[key]]
+            elsewhere = _counted(connection, part, f"data_at IS DISTINCT FROM '{IN_WORKER}'")[0]
+            alone = [key for key in keys if not keeps[key]]
+            elsewhere += _counted(connection, alone, f"data_at IN {FAR}")[0]
+            total = _counted(connection, keys, "true")[1]
+            found.append(InputCached(len(users), total - elsewhere, total))
+        elif all(key in mixed for key in keys):
+            found.append(InputMixed(root))
+        elif users[0].reach == "net":
+            found.append(InputRemote(root, unmeasured_by))
+        else:
+            far, total = _counted(connection, keys, f"data_at IN {FAR}")
+            there, _ = _counted(connection, [key for key in keys if keeps.get(key)], f"data_at = '{IN_WORKER}'")
+            found.append(InputPartlyRemote(root, far, total - there, unmeasured_by))
+    if len(by_root) > _MOST_LOCATIONS:
+        found.append(MoreInputs(len(by_root) - _MOST_LOCATIONS))
+    return found
+
+
+def _counted(connection: duckdb.DuckDBPyConnection, groups: Sequence[str], condition: str) -> tuple[int, int]:
+    """How many units of these groups a condition of SQL holds of, and how many they are."""
+    held, total = connection.execute(
+        f"SELECT count(*) FILTER ({condition}), count(*) FROM units WHERE list_contains(?, group_id)", [list(groups)]
+    ).fetchall()[0]
+    return held, total

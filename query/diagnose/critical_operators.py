@@ -1,0 +1,57 @@
+"""The critical path by operator, where its stretches are runs of unlike operators, one after the other.
+
+Hundreds of stretches of a training step say little each; what they are made of says where the time goes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import duckdb
+import numpy as np
+
+from crystalperf.indexes.resources import with_other
+from crystalperf.query import sql
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.results.answers import PathItem, PathOperator
+from crystalperf.query.trace.arrays import over
+from crystalperf.query.trace.records import Floats
+
+
+def path_by_operator(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, path: Sequence[PathItem]
+) -> tuple[PathOperator, ...]:
+    """Wall-clock of the critical path by operator, most first; nothing where units of a group are alike.
+
+    A stretch's time on a resource is shared among the operators of its group by their own time on that resource; where
+    none of them has any, and for a stretch that is no group, it stays under the stretch's name.
+    """
+    if not execution.framework.reader.in_order:
+        return ()
+    names = with_other(execution.names)
+    of_groups: dict[str, dict[str, Floats]] = defaultdict(dict)
+    question = sql.text("group_operators").format(names=", ".join(f"{name}_ms" for name in names))
+    for group, operator, *parts in connection.execute(question, {"groups": [each.id for each in path]}).fetchall():
+        of_groups[group][operator] = of_groups[group].get(operator, 0.0) + np.array(parts)
+    times: dict[str, Floats] = defaultdict(lambda: np.zeros(len(names)))
+    stretches: dict[str, set[str]] = defaultdict(set)
+    for item in path:
+        left = np.array([item.resource_ms[name] for name in names])
+        operators = of_groups.get(item.id, {})
+        whole: Floats = np.sum([np.zeros(len(names)), *operators.values()], axis=0)
+        for operator, own in operators.items():
+            share = over(own, whole)
+            if (share > 0).any():
+                times[operator] += share * left
+                stretches[operator].add(item.id)
+        left[whole > 0] = 0.0
+        if left.any():
+            times[item.name] += left
+            stretches[item.name].add(item.id)
+    ranked = sorted(times.items(), key=lambda each: (-each[1].sum(), each[0]))
+    return tuple(
+        PathOperator(name, len(stretches[name]), dict(zip(names, parts.tolist(), strict=True)))
+        for name, parts in ranked
+        if parts.sum() > 0
+    )

@@ -1,0 +1,484 @@
+"""Where the time of a scope went, and what would be worth changing (paper §4.2, `debug`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+from crystalperf.indexes.errors import Remedy
+from crystalperf.indexes.resources import CPU, DISK, with_other
+from crystalperf.query import sql
+from crystalperf.query.attribution import storage
+from crystalperf.query.attribution.code.libraries import library_of
+from crystalperf.query.diagnose import findings, losses
+from crystalperf.query.diagnose.critical_operators import path_by_operator
+from crystalperf.query.diagnose.group_statistics import (
+    Detail,
+    Diagnosis,
+    disagreements,
+    group_details,
+    named,
+    neighbours,
+)
+from crystalperf.query.diagnose.hosts import HostTime, host_times
+from crystalperf.query.diagnose.missing_data import doubted
+from crystalperf.query.diagnose.outcome import ended_units, outcome, short_of_workers, without_workers
+from crystalperf.query.diagnose.waiting import tells_scopes, waiting, with_workers, without_unit
+from crystalperf.query.execution.critical_path import Piece, bottleneck, critical_path
+from crystalperf.query.execution.evidence import rests
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.load import most_at_a_time
+from crystalperf.query.results.answers import (
+    Cause,
+    Debug,
+    FunctionTime,
+    Note,
+    OperatorTime,
+    Outcome,
+    Parts,
+    PathItem,
+    SampleCounts,
+    ScopeItem,
+    Unsubmitted,
+)
+from crystalperf.query.results.assumptions import Assumption, DeviceNotModelled
+from crystalperf.query.results.findings import Committing, Finding, StageCost
+from crystalperf.query.trace.records import CONTRADICTED, Floats
+from crystalperf.query.trace.vocabulary import plural
+
+UNSEEN = 0.2
+"""Time without an operator is worth a word from this share of the scopes' unit time."""
+
+NEAR = 0.75
+"""A resource with this much of the bottleneck's time on the path holds the run up as well."""
+
+WORTH_MS = 0.01
+"""A finding is shown from this share of the runtime."""
+
+_MOST_FUNCTIONS = 20
+_MOST_OPERATORS = 200
+_LEFT_OUT_SHOWN = 3
+_WORKERS_SHOWN = 5
+
+
+def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Debug:
+    """The answer to `debug` for one scope."""
+    return diagnosed(connection, execution).debug
+
+
+def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Diagnosis:
+    """The same, with what recommendations are made of."""
+    names = execution.names
+    pieces = critical_path(execution.dag, execution.units, execution.coordinator.between, names)
+    total = np.sum([piece.parts_ms for piece in pieces], axis=0) if pieces else np.zeros(len(names) + 1)
+    path = tuple(item for piece in pieces for item in _items(piece, execution))
+    alive = with_workers(connection, execution)
+    other_ms, alone_ms = waiting(connection, execution, pieces, alive)
+    resource_ms = named(total, names)
+    largest = bottleneck(pieces, names, max(other_ms.values(), default=0.0))
+    details = group_details(connection, execution, path)
+    advisor = execution.framework.advisor
+    unmodelled = advisor.unmodelled(connection, execution)
+    ended = outcome(connection, execution)
+    lost = _lost(connection, execution, pieces, ended, alive)
+    hosts = host_times(connection, execution)
+    stages = _stage_costs(execution, details, hosts, _limits(resource_ms, largest, names))
+    answer = Debug(
+        scope=execution.scope.text,
+        measure=execution.measure,
+        runtime_ms=execution.runtime_ms,
+        bottleneck=largest,
+        resource_ms=resource_ms,
+        critical_path=path,
+        samples=_samples(connection, execution),
+        scopes=_scopes(connection, execution),
+        findings=_findings(
+            connection,
+            execution,
+            details,
+            hosts,
+            [*lost, *_while_alone(advisor.more(connection, details), alone_ms, other_ms)],
+            findings.on_a_device(findings.added_up(stages), unmodelled),
+        ),
+        functions=_functions(connection, execution),
+        unseen=_unseen(connection, execution),
+        other_ms=other_ms,
+        groups=tuple(each.facts for each in details),
+        operators=_operators(connection, execution),
+        disagreements=disagreements(connection, execution, details),
+        assumptions=_assumptions(connection, execution, unmodelled),
+        told=tuple(advisor.told(connection, execution)),
+        coordinator_ms=_coordinator_ms(pieces) if tells_scopes(connection) else 0.0,
+        no_unit_ms=without_unit(execution),
+        vocabulary=execution.framework.vocabulary,
+        framework=execution.framework.name,
+        resources=execution.resources,
+        unmodelled=unmodelled,
+        unsubmitted=_unsubmitted(connection, execution),
+        outcome=ended,
+        path_operators=path_by_operator(connection, execution, path),
+        or_else=advisor.or_else(connection, execution),
+        unending=advisor.unending(connection, execution),
+    )
+    if answer.unending:  # what runs on has no end in its log, and lacks nothing by that
+        return Diagnosis(answer, details, stages)
+    return Diagnosis(doubted(connection, execution, pieces, alive, answer), details, stages)
+
+
+def seen_of(
+    connection: duckdb.DuckDBPyConnection, execution: Execution
+) -> tuple[SampleCounts, tuple[FunctionTime, ...], tuple[Note, ...], tuple[ScopeItem, ...]]:
+    """What any answer to `debug` has, whatever its measure: samples, functions, what was not seen, scopes."""
+    return (
+        _samples(connection, execution),
+        _functions(connection, execution),
+        _unseen(connection, execution),
+        _scopes(connection, execution),
+    )
+
+
+def _coordinator_ms(pieces: Sequence[Piece]) -> float:
+    return sum(each.end_ms - each.start_ms for each in pieces if each.node.kind == "coordinator")
+
+
+def _items(piece: Piece, execution: Execution) -> Iterator[PathItem]:
+    """A stretch of the path by recorded time: in two or more where a pause in it was left out."""
+    whole_ms = piece.end_ms - piece.start_ms
+    for start, end in execution.clock.recorded(piece.start_ms, piece.end_ms):
+        parts = named(piece.parts_ms * ((end - start) / whole_ms), execution.names)
+        yield PathItem(piece.node.node_id, piece.node.name, start, end, parts)
+
+
+def _unsubmitted(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Unsubmitted | None:
+    left_out, whole_ms = execution.clock.left_out, execution.scope.end_ms - execution.scope.start_ms
+    if not len(left_out):
+        return None
+    (name,) = connection.execute("SELECT name FROM runs").fetchall()[0]
+    attended = execution.framework.reader.attended(name, execution.properties)
+    return Unsubmitted(execution.clock.left_out_ms, whole_ms, len(left_out), bool(attended))
+
+
+def _limits(path_ms: Parts, largest: str, names: Sequence[str]) -> frozenset[str]:
+    """The bottleneck and the resources close to it; their shares are too inexact to rank these."""
+    return frozenset(name for name in names if path_ms[name] >= NEAR * path_ms.get(largest, 0.0))
+
+
+def _bounds(execution: Execution) -> list[float]:
+    return [execution.scope.start_ms, execution.scope.end_ms]
+
+
+def _samples(connection: duckdb.DuckDBPyConnection, execution: Execution) -> SampleCounts:
+    bounds = _bounds(execution)
+    total, on_units, resolved = connection.execute(
+        f"""
+        WITH seen AS (
+            SELECT
+                unit_id IS NOT NULL AS on_unit,
+                deciding_depth IS NOT NULL AS decided,
+                {rests()} OR (contains(coalesce(skipped, ''), 'wait') AND NOT contains(skipped, 'not indexed'))
+                    AS waits_in_known_code
+            FROM samples JOIN stacks USING (stack_id)
+            WHERE time_ms BETWEEN ? AND ? AND kind <> 'waking'
+        )
+        SELECT
+            count(*),
+            count(*) FILTER (on_unit AND (decided OR NOT waits_in_known_code)),
+            count(*) FILTER (on_unit AND decided)
+        FROM seen
+        """,
+        bounds,
+    ).fetchall()[0]
+    skipped = connection.execute(sql.text("skipped_frames"), bounds).fetchall()
+    return SampleCounts(total, on_units, resolved, dict(skipped))
+
+
+def _functions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[FunctionTime, ...]:
+    if not execution.has_samples:
+        return ()
+    names = execution.names
+    query = sql.text("hot_functions").format(
+        vector=", ".join(f"stacks.{name}" for name in names),
+        mixed=", ".join(f"sum({name} * weight_ms) / sum(weight_ms)" for name in names),
+    )
+    found = []
+    for symbol, index_name, time_ms, callee, callee_ms, *vector in connection.execute(
+        query, [*_bounds(execution), _MOST_FUNCTIONS]
+    ).fetchall():
+        largest = int(np.argmax(vector))
+        share = float(vector[largest])
+        found.append(FunctionTime(symbol, index_name, names[largest], share, time_ms, callee, callee_ms or 0.0))
+    return tuple(found)
+
+
+def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[ScopeItem, ...]:
+    """The scopes within the one asked for, of the kind that the framework's users think in first."""
+    kinds = execution.framework.vocabulary.scopes[:1]
+    rows = connection.execute(
+        """
+        SELECT scope_id, coalesce(name, scope_id), start_ms, end_ms
+        FROM scopes
+        WHERE start_ms < $2 AND coalesce(end_ms, $2) > $1 AND (len($3::VARCHAR[]) = 0 OR list_contains($3, kind))
+        ORDER BY start_ms, length(scope_id), scope_id
+        """,
+        [*_bounds(execution), list(kinds)],
+    ).fetchall()
+    return tuple(ScopeItem(*row) for row in rows)
+
+
+def _stage_costs(
+    execution: Execution, details: Sequence[Detail], hosts: Sequence[HostTime], limits: Collection[str]
+) -> list[StageCost]:
+    """What each stage contributes to findings about tasks, slots and devices."""
+    advisor = execution.framework.advisor
+    by_group: dict[str, list[HostTime]] = {}
+    for each in hosts:
+        by_group.setdefault(each.group, []).append(each)
+    found: list[StageCost] = []
+    # Units that run in the order of their thread are of different kinds: none could share another's work, and their
+    # groups have no data that they should use a device for.
+    alike = not execution.framework.reader.in_order
+    for detail in details:
+        if detail.facts.path_ms > 0:
+            if alike:
+                found += findings.straggler(advisor, detail, by_group.get(detail.facts.id, ()))
+                found += findings.idle_slots(advisor, detail)
+            found += findings.starting_units(detail)
+    if alike:
+        found += findings.odd_use(advisor, details, limits)
+    return found
+
+
+def _while_alone(
+    own: Sequence[Finding], alone_ms: Mapping[Cause, float], other_ms: Mapping[Cause, float]
+) -> list[Finding]:
+    """The framework's findings, and those of time in which no unit ran, as far as no commit is what took it."""
+    capped = [
+        replace(each, cost_ms=min(each.cost_ms, alone_ms["coordinator"])) if isinstance(each, Committing) else each
+        for each in own
+    ]
+    committing_ms = sum(each.cost_ms for each in capped if isinstance(each, Committing))
+    rest_ms: list[dict[Cause, float]] = [
+        {**times, "coordinator": max(times.get("coordinator", 0.0) - committing_ms, 0.0)}
+        for times in (alone_ms, other_ms)
+    ]
+    return [*capped, *findings.coordinator(*rest_ms)]
+
+
+def _findings(
+    connection: duckdb.DuckDBPyConnection,
+    execution: Execution,
+    details: Sequence[Detail],
+    hosts: Sequence[HostTime],
+    first: Sequence[Finding],
+    of_stages: Sequence[Finding],
+) -> tuple[Finding, ...]:
+    """What cost time on the critical path, `first` and `of_stages` among it, the largest cost first; each is an upper
+    bound."""
+    advisor = execution.framework.advisor
+    others = neighbours(connection, *_bounds(execution))
+    found: list[Finding] = [
+        *first,
+        *of_stages,
+        *findings.slow_hosts(hosts, details),
+        *findings.spilling(advisor, details, advisor.spilled_by(connection, details)),
+        *findings.collecting_garbage(details),
+        *findings.reading_anew(details),
+        *findings.short_of_cpus(advisor, details, others, execution.slots.cpu_limit(), _throttled(execution)),
+    ]
+    whole_ms = execution.runtime_ms
+    within = [replace(each, cost_ms=min(each.cost_ms, whole_ms)) for each in found]
+    worth = [each for each in within if each.cost_ms >= WORTH_MS * whole_ms]
+    return tuple(sorted(worth, key=lambda each: -each.cost_ms))
+
+
+def _throttled(execution: Execution) -> dict[str, float]:
+    """By group, in which share of the quota's periods its container had used it up while its units waited for a CPU.
+
+    A unit waited evenly over its life, as far as anybody knows.
+    """
+    units, count = execution.units, len(execution.dag.groups)
+    waits = np.maximum(units.parts_ms[:, execution.names.index(CPU)] - execution.volumes.on_cpu_ms, 0.0)
+    whole, held = (np.bincount(units.group, each, count) for each in (waits, waits * execution.starved))
+    return {
+        group.group_id: float(held[number] / whole[number])
+        for number, group in enumerate(execution.dag.groups)
+        if whole[number] > 0
+    }
+
+
+def _lost(
+    connection: duckdb.DuckDBPyConnection,
+    execution: Execution,
+    pieces: Sequence[Piece],
+    ended: Outcome,
+    alive: Floats,
+) -> list[Finding]:
+    """What workers and units that were lost cost, and waiting for workers."""
+    advisor, slots = execution.framework.advisor, execution.slots
+    came, first_ms = connection.execute(
+        "SELECT count(*) > 0 OR EXISTS (FROM units), min(added_ms) FROM workers WHERE coalesce(lanes, 0) > 0"
+    ).fetchall()[0]
+    most = most_at_a_time(zip(slots.available_ms.tolist(), slots.until_ms.tolist(), strict=True))
+    waited_ms, lost_wait_ms = without_workers(execution, pieces, ended.lost, alive)
+    short_ms = short_of_workers(execution, pieces, ended.lost)
+    waited = losses.no_worker(advisor, waited_ms, first_ms, ended.lost, lost_wait_ms)
+    return [
+        *(waited if came else losses.never_a_worker(waited_ms)),
+        *losses.lost_workers(advisor, ended.lost, ended.workers, short_ms, most),
+        *losses.wasted(advisor, ended_units(connection, execution), most),
+    ]
+
+
+def _operators(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[OperatorTime, ...]:
+    names = with_other(execution.names)
+    sums = ", ".join(f"sum({name}_ms) AS {name}_ms" for name in names)
+    total = " + ".join(f"sum({name}_ms)" for name in names)
+    query = sql.text("operator_times").format(sums=sums, total=total)
+    rows = connection.execute(query, _bounds(execution)).fetchmany(_MOST_OPERATORS)
+    return tuple(
+        OperatorTime(
+            scope, node_id, name, tuple(sorted(groups, key=_counting)), basis, dict(zip(names, parts, strict=True))
+        )
+        for scope, node_id, name, groups, basis, *parts in rows
+    )
+
+
+def _counting(text: str) -> list[tuple[int, str]]:
+    """Sorts texts as a reader counts: vertex:9 before vertex:10."""
+    return [(int(each), "") if each.isdigit() else (-1, each) for each in re.split(r"([0-9]+)", text)]
+
+
+def _assumptions(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, unmodelled: str | None
+) -> tuple[Assumption, ...]:
+    """What was taken for granted in counting time on resources, and what the answers hold for."""
+    groups = [group.group_id for group in execution.dag.groups]
+    found = storage.assumptions(connection, groups, execution.has_samples, execution.framework)
+    if unmodelled is not None:
+        found.append(DeviceNotModelled(unmodelled))
+    return (*found, *execution.framework.advisor.assumptions(connection, execution))
+
+
+# What could not be seen -----------------------------------------------------------------------------------------------
+
+
+def _unseen(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[Note, ...]:
+    """What this run could not show, and what would have shown it."""
+    left_out = _left_out(connection)
+    contradicted = [Note(f"what waited for what: {meaning}") for meaning in _contradicted(connection)]
+    if not execution.has_samples:  # then it does not matter which code the indexes know
+        what = "none of the recordings given could be used" if left_out else "the run left no stack samples"
+        return (*contradicted, *left_out, *_no_samples(connection, execution, what))
+    unseen = [*contradicted, *_unknown_code(connection), *left_out]
+    framework, words = execution.framework, execution.framework.vocabulary
+    seen = _ids(connection, "SELECT DISTINCT worker_id FROM samples WHERE worker_id IS NOT NULL")
+    coordinators = _ids(connection, "SELECT worker_id FROM workers WHERE kind = 'coordinator'")
+    if coordinators and not coordinators & seen:
+        unseen.append(
+            Note(
+                f"the {words.coordinator}'s own time: it left no recording, so what it did between the"
+                f" {words.groups} is `other`"
+            )
+        )
+    ran = _ids(connection, "SELECT DISTINCT worker_id FROM units")
+    missing = sorted(ran - seen)
+    if missing and len(missing) == len(ran):
+        unseen.append(
+            Note(
+                f"code of {words.units}: no {words.worker} left a recording, so what {framework.title} does not"
+                " measure itself is `other`"
+            )
+        )
+    elif missing:
+        shown = ", ".join(missing[:_WORKERS_SHOWN]) + (" …" if len(missing) > _WORKERS_SHOWN else "")
+        unseen.append(
+            Note(f"{len(missing)} of {len(ran)} {words.workers} left no recording ({shown}); the others speak for them")
+        )
+    unseen += _unseen_operators(connection, execution, f"too few samples fell into these {words.groups}")
+    kinds = _ids(connection, "SELECT DISTINCT kind FROM samples")
+    if not kinds & {"wall", "park"}:
+        unseen.append(Note("blocked threads: the recordings have neither wall-clock samples nor park events"))
+    return tuple(unseen)
+
+
+def _ids(connection: duckdb.DuckDBPyConnection, query: str) -> set[str]:
+    """The texts of a query's one column that are known."""
+    return {row[0] for row in connection.execute(query).fetchall() if row[0] is not None}
+
+
+def _contradicted(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    rows = connection.execute("SELECT meaning FROM import_stats WHERE name = ? ORDER BY rowid", [CONTRADICTED])
+    return [meaning for (meaning,) in rows.fetchall()]
+
+
+def _unknown_code(connection: duckdb.DuckDBPyConnection) -> list[Note]:
+    rows = connection.execute(
+        """
+        SELECT name, origin, meaning FROM import_stats
+        WHERE name IN ('unindexed code', 'other index') ORDER BY name DESC, rowid
+        """
+    ).fetchall()
+    return [
+        Note(f"code: {meaning}", _index_of(origin) if name == "unindexed code" else None)
+        for name, origin, meaning in rows
+    ]
+
+
+def _index_of(prefix: str) -> Remedy:
+    """What makes an index of the packages that begin so."""
+    library = library_of(prefix)
+    return (
+        Remedy("index the library", {"library": library}) if library else Remedy("index the code", {"prefix": prefix})
+    )
+
+
+def _left_out(connection: duckdb.DuckDBPyConnection) -> list[Note]:
+    """The recordings that say nothing of the run, the first few by name."""
+    rows = connection.execute(
+        """
+        SELECT origin, meaning FROM import_stats
+        WHERE name IN ('foreign recording', 'other application', 'other time', 'unreadable recording', 'untimed stacks')
+        ORDER BY origin, rowid
+        """
+    ).fetchall()
+    found = [Note(f"{Path(origin).name}: {meaning}") for origin, meaning in rows[:_LEFT_OUT_SHOWN]]
+    if len(rows) > _LEFT_OUT_SHOWN:
+        found.append(Note(f"{len(rows) - _LEFT_OUT_SHOWN} more recordings that were left out"))
+    return found
+
+
+def _no_samples(connection: duckdb.DuckDBPyConnection, execution: Execution, what: str) -> list[Note]:
+    framework = execution.framework
+    tells_disk = execution.units.parts_ms[:, execution.names.index(DISK)].any()
+    storage = "" if framework.reader.frames.process is None and tells_disk else "reading and writing storage, "
+    untimed = f"what {framework.title} does not time itself ({storage}waiting for a CPU)"
+    note = Note(f"{untimed}, which is in `other`")
+    if framework.reader.frames.process is not None:  # else no recording could be given
+        remedy = Remedy("set up the job", {"framework": framework.name}) if framework.takes_samples else None
+        note = Note(f"what code ran, for {what}; {untimed} is in `other`", remedy)
+    why = f"{framework.title} times only some of them; stack samples tell the others"
+    return [note, *_unseen_operators(connection, execution, why)]
+
+
+def _unseen_operators(connection: duckdb.DuckDBPyConnection, execution: Execution, why: str) -> list[Note]:
+    """How much of the scopes' unit time no operator could be given, where it is much."""
+    names = " + ".join(f"{name}_ms" for name in with_other(execution.names))
+    total, lost = connection.execute(
+        f"""
+        SELECT coalesce(sum({names}), 0), coalesce(sum({names}) FILTER (basis = 'nothing'), 0)
+        FROM operator_times
+        WHERE scope_id IS NOT NULL
+            AND group_id IN (SELECT group_id FROM units WHERE finish_ms > ? AND launch_ms < ?)
+        """,
+        _bounds(execution),
+    ).fetchall()[0]
+    if lost <= UNSEEN * total:
+        return []
+    words = execution.framework.vocabulary
+    whose = f"the {plural(words.scope)}' {words.unit} time"
+    return [Note(f"operators: {100 * lost / total:.0f} % of {whose} could not be given to one; {why}")]

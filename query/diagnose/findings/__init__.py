@@ -1,0 +1,22 @@
+"""What cost time on the critical path, and what to try: one rule a function, each `facts → findings`.
+
+A rule states its evidence and what would contradict it, and looks for both; a cause that is contradicted is not told.
+A cost is the most that the finding can have cost: the time it held the critical path, or what would be left of it at
+best.  What the words for a basis mean is said in query.results.kinds.Basis.  Stages of one kind make one finding,
+whose cost is their sum (added_up).  The rules hold of any framework; what to try is the framework's where it knows
+better (Advisor).
+"""
+
+from crystalperf.query.diagnose.findings.alone import coordinator as coordinator
+from crystalperf.query.diagnose.findings.devices import odd_use as odd_use
+from crystalperf.query.diagnose.findings.lanes import idle_advice as idle_advice
+from crystalperf.query.diagnose.findings.lanes import idle_slots as idle_slots
+from crystalperf.query.diagnose.findings.lanes import short_of_cpus as short_of_cpus
+from crystalperf.query.diagnose.findings.lanes import starting_units as starting_units
+from crystalperf.query.diagnose.findings.memory import collecting_garbage as collecting_garbage
+from crystalperf.query.diagnose.findings.memory import reading_anew as reading_anew
+from crystalperf.query.diagnose.findings.memory import spilling as spilling
+from crystalperf.query.diagnose.findings.parts import added_up as added_up
+from crystalperf.query.diagnose.findings.parts import on_a_device as on_a_device
+from crystalperf.query.diagnose.findings.stragglers import slow_hosts as slow_hosts
+from crystalperf.query.diagnose.findings.stragglers import straggler as straggler

@@ -1,0 +1,40 @@
+"""Devices that were used for something else than moving data."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from crystalperf.query.diagnose.group_statistics import Detail
+from crystalperf.query.frameworks import Advisor
+from crystalperf.query.results.advice import InspectDevice
+from crystalperf.query.results.findings import OddUseStage
+
+SLOW_BPS = 1e6
+"""A device that moves less than this while it is used is used for something else than moving data."""
+
+
+def odd_use(advisor: Advisor, details: Sequence[Detail], limits: Collection[str]) -> list[OddUseStage]:
+    """Time on a device that hardly moved data: a misconfiguration as a rule (§4.2, §7.5).
+
+    `limits` are the resources that hold the run up: a device that is slow because it is full is no sign of a
+    misconfiguration.
+    """
+    found = []
+    for detail in details:
+        facts = detail.facts
+        if facts.path_ms <= 0 or advisor.own_device(detail):
+            continue
+        for resource, moved in detail.moved_bytes.items():
+            time_ms = facts.resource_ms[resource]
+            if moved is None or resource in limits or time_ms <= 0.1 * facts.unit_ms:
+                continue
+            if moved / (time_ms / 1000) >= SLOW_BPS:
+                continue
+            cost = facts.path_ms * time_ms / facts.unit_ms
+            found.append(
+                OddUseStage(
+                    facts.id, facts.name, cost, "modelled", InspectDevice(resource),
+                    resource=resource, resource_ms=time_ms, moved_bytes=moved,
+                )
+            )  # fmt: skip
+    return found

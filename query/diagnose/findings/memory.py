@@ -1,0 +1,64 @@
+"""Memory that did not suffice: spills, collections of garbage, and what was read anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crystalperf.indexes.resources import DISK, OTHER
+from crystalperf.query.diagnose.group_statistics import Detail
+from crystalperf.query.execution.execution import most_spilling_ms
+from crystalperf.query.frameworks import Advisor
+from crystalperf.query.results.advice import AvoidSpilling, FitCache, MoreMemory
+from crystalperf.query.results.findings import Garbage, Kept, Spilling, StageRef
+
+GC = 0.1
+"""… and garbage collection."""
+
+
+def spilling(advisor: Advisor, details: Sequence[Detail], spilled_by: Sequence[str]) -> list[Spilling]:
+    """Memory that did not suffice, so that rows went to disk; `spilled_by` are names of operators, worst first.
+
+    Evidence: bytes that were spilled.  It cost at most the time on disk and of unknown cause, and no more than writing
+    and reading back those bytes takes (most_spilling_ms).
+    """
+    groups = [detail for detail in details if detail.facts.spill_bytes and detail.facts.unit_ms > 0]
+    if not groups:
+        return []
+    spilled = sum(each.facts.spill_bytes for each in groups)
+    cost = 0.0
+    for each in groups:
+        facts = each.facts
+        moved_ms = float(most_spilling_ms(facts.spill_bytes, each.spill_memory_bytes))
+        on_disk_ms = facts.resource_ms[DISK] + min(facts.resource_ms[OTHER], moved_ms)
+        cost += facts.path_ms * min(on_disk_ms / facts.unit_ms, 1.0)
+    worst = max((each.facts for each in groups), key=lambda each: each.spill_bytes)
+    advice = AvoidSpilling(delegated=all(advisor.spills_apart(each.uses, each.facts.scope) for each in groups))
+    operator = spilled_by[0] if spilled_by else None
+    return [Spilling(cost, "modelled", advice, spilled, StageRef(worst.id, worst.name), operator)]
+
+
+def collecting_garbage(details: Sequence[Detail]) -> list[Garbage]:
+    """Heaps so full that collecting garbage takes a good part of the units' time."""
+    found = [each.facts for each in details if each.facts.gc_ms > GC * each.facts.unit_ms > 0]
+    if not found:
+        return []
+    cost = sum(each.path_ms * min(each.gc_ms / each.unit_ms, 1.0) for each in found)
+    worst = max(found, key=lambda each: each.gc_ms)
+    share, advice = worst.gc_ms / worst.unit_ms, MoreMemory(fewer_slots=True)
+    return [Garbage(cost, "measured", advice, StageRef(worst.id, worst.name), share, len(found) - 1)]
+
+
+def reading_anew(details: Sequence[Detail]) -> list[Kept]:
+    """Memory that had no room for what workers were to keep, so that units read and computed it again.
+
+    Evidence: units that read files for what others of their group found in memory.  It cost at most what their groups
+    took longer than if all units were as quick as the quickest that found it.
+    """
+    found = [each for each in details if each.anew and each.facts.unit_ms > 0]
+    cost = sum(each.facts.path_ms * min(each.anew_ms / each.facts.unit_ms, 1.0) for each in found)
+    if cost <= 0:
+        return []
+    worst = max(found, key=lambda each: each.anew_ms)
+    others, facts = sum(each.anew for each in found) - worst.anew, worst.facts
+    stage = StageRef(facts.id, facts.name)
+    return [Kept(cost, "modelled", FitCache(), stage, worst.anew, facts.units, others, len(found) - 1)]

@@ -1,0 +1,203 @@
+"""Units and hosts that take much longer than those like them, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from crystalperf.indexes.resources import CPU, OTHER
+from crystalperf.query.diagnose.findings.parts import LITTLE_BYTES, MORE, SKEW, usual_unit_ms
+from crystalperf.query.diagnose.group_statistics import Detail
+from crystalperf.query.diagnose.hosts import HostTime
+from crystalperf.query.frameworks import Advisor
+from crystalperf.query.results.advice import (
+    Advice,
+    CompareHosts,
+    InspectComputation,
+    InspectHost,
+    KeepWorkers,
+    MoreMemory,
+    RecordSamples,
+    SpreadInput,
+)
+from crystalperf.query.results.findings import (
+    CollectedGarbage,
+    FirstOnWorker,
+    MoreData,
+    MoreOfResource,
+    SlowHost,
+    SlowHosts,
+    StragglerCause,
+    StragglerStage,
+    Unexplained,
+    Waited,
+)
+from crystalperf.query.results.kinds import Basis
+
+FEWEST_FOR_SKEW = 3
+
+
+@dataclass(frozen=True)
+class Why:
+    """What explains a straggler, as far as is known: the cause, what to do, and how it is known."""
+
+    cause: StragglerCause
+    advice: Advice
+    basis: Basis
+
+
+def straggler(advisor: Advisor, detail: Detail, hosts: Sequence[HostTime]) -> list[StragglerStage]:
+    """A group whose longest unit takes much longer than those like it, and why.
+
+    Evidence: it takes SKEW times the median, of those with something to read where most units have nothing.  What read
+    anew what was to be in memory is explained by that (reading_anew).
+    """
+    facts, longest = detail.facts, detail.longest
+    if longest.anew:
+        return []
+    usual_ms = usual_unit_ms(detail)
+    if detail.with_data < FEWEST_FOR_SKEW or facts.longest_ms <= SKEW * usual_ms:
+        return []
+    excess_ms = facts.longest_ms - usual_ms
+    why = next(each for each in _reasons(advisor, detail, hosts, excess_ms) if each is not None)
+    return [
+        StragglerStage(
+            facts.id, facts.name, min(excess_ms, facts.path_ms), why.basis, why.advice,
+            task_id=longest.unit_id, duration_ms=facts.longest_ms, usual_ms=usual_ms, cause=why.cause,
+        )
+    ]  # fmt: skip
+
+
+def _reasons(advisor: Advisor, detail: Detail, hosts: Sequence[HostTime], excess_ms: float) -> Iterator[Why | None]:
+    """Reasons for a straggler in the order of their evidence's strength; the last always holds."""
+    yield _more_data(advisor, detail, excess_ms)
+    yield _collections(detail, excess_ms)
+    yield _slow_node(detail, hosts, excess_ms)
+    yield _first_of_its_worker(detail, excess_ms)
+    yield _more_of_a_resource(detail, excess_ms)
+    yield _unexplained(detail, excess_ms)
+
+
+def _more_data(advisor: Advisor, detail: Detail, excess_ms: float) -> Why | None:
+    """Evidence: it read as many times the median as it took.  Contradicted by others that read as much, sooner."""
+    longest, siblings, usual = detail.longest, detail.siblings, detail.facts.median_bytes
+    duration_ms = longest.duration_ms
+    slower = duration_ms / max(duration_ms - excess_ms, 1e-9)
+    if longest.read_bytes <= LITTLE_BYTES or longest.read_bytes <= max(MORE, slower / 2) * usual:
+        return None
+    if siblings.alike and siblings.alike_ms < duration_ms / SKEW:
+        return None
+    advice = SpreadInput() if advisor.skew is None else advisor.skew(detail)
+    return Why(MoreData(longest.read_bytes, usual), advice, "measured")
+
+
+def _collections(detail: Detail, excess_ms: float) -> Why | None:
+    """Evidence: collections stopped it for half of what it took longer, beyond what they stopped others for."""
+    gc_ms = detail.longest.gc_ms
+    if gc_ms - detail.median_gc_ms <= excess_ms / 2:
+        return None
+    return Why(CollectedGarbage(gc_ms), MoreMemory(fewer_slots=False), "measured")
+
+
+def _slow_node(detail: Detail, hosts: Sequence[HostTime], excess_ms: float) -> Why | None:
+    """Evidence: units on its node take longer on a resource than elsewhere, and it had half its excess on that one.
+
+    Contradicted by a longest unit whose time went elsewhere than its node's does.
+    """
+    longest = detail.longest
+    for host in _slow_ones([each for each in hosts if each.group == detail.facts.id]):
+        if host.host != longest.host:
+            continue
+        if longest.resource_ms[host.resource] - detail.median_resource_ms[host.resource] < excess_ms / 2:
+            continue
+        cause = SlowHost(host.host, host.resource, host.median_ms, host.others_ms)
+        return Why(cause, InspectHost(host.host, host.resource), "modelled")
+    return None
+
+
+def _first_of_its_worker(detail: Detail, excess_ms: float) -> Why | None:
+    """Evidence: nothing had ended on its worker when it began; a new process loads and compiles code.
+
+    That takes CPU time, and every first unit of a worker has to: contradicted by CPU time that makes up less than half
+    of what it took longer, and by other firsts of its group that took no such time.  It is modelled where CPU time and
+    other firsts bear it out, else guessed.
+    """
+    longest, siblings = detail.longest, detail.siblings
+    if not longest.first:
+        return None
+    cpu_ms = None if longest.cpu_ms is None else longest.cpu_ms - (detail.median_cpu_ms or 0.0)
+    if cpu_ms is not None and cpu_ms < excess_ms / 2:
+        return None
+    if siblings.firsts and siblings.firsts_ms < longest.duration_ms - excess_ms / 2:
+        return None
+    if cpu_ms is not None and siblings.firsts > 0:
+        return Why(FirstOnWorker(longest.worker_id, confirmed=True), KeepWorkers(), "modelled")
+    return Why(FirstOnWorker(longest.worker_id, confirmed=False), RecordSamples(), "guessed")
+
+
+def _more_of_a_resource(detail: Detail, excess_ms: float) -> Why | None:
+    """Evidence: half of what it took longer was on one resource.  The CPU counts where its time was measured."""
+    longest, usual = detail.longest, detail.median_resource_ms
+    extra = {name: ms - usual[name] for name, ms in longest.resource_ms.items() if name != OTHER}
+    name = max(extra, key=lambda each: extra[each])
+    if extra[name] <= excess_ms / 2:
+        return None
+    return Why(
+        MoreOfResource(name, extra[name]),
+        CompareHosts() if name != CPU else InspectComputation(),
+        "measured" if name == CPU and longest.cpu_ms is not None else "modelled",
+    )
+
+
+def _unexplained(detail: Detail, excess_ms: float) -> Why:
+    """What is left: it waited, where CPU time says that it did not compute."""
+    longest = detail.longest
+    if longest.cpu_ms is None or longest.cpu_ms > longest.duration_ms - excess_ms / 2:
+        return Why(Unexplained(), RecordSamples(), "measured")
+    return Why(Waited(longest.cpu_ms, longest.duration_ms), RecordSamples(), "measured")
+
+
+def _is_slow(host: HostTime) -> bool:
+    """Whether units on a host spend clearly more time on a resource, though they read no more than the others do."""
+    data = host.median_bytes / host.others_bytes if host.others_bytes > 0 else 1.0
+    return (
+        host.resource != OTHER
+        and host.median_ms > MORE * host.others_ms * max(data, 1.0)
+        and host.median_ms - host.others_ms > 0.2 * host.others_duration_ms
+    )
+
+
+def _slow_ones(hosts: Sequence[HostTime]) -> list[HostTime]:
+    """Hosts that are slow for a group, by resource; where most hosts would be, it is the others that had less to do."""
+    slow = [each for each in hosts if _is_slow(each)]
+    among = Counter((each.group, each.resource) for each in hosts)
+    many = Counter((each.group, each.resource) for each in slow)
+    most = {key for key, count in many.items() if count > 1 and 2 * count > among[key]}
+    return [each for each in slow if (each.group, each.resource) not in most]
+
+
+def slow_hosts(hosts: Sequence[HostTime], details: Sequence[Detail]) -> list[SlowHosts]:
+    """A host on which a resource is slower than on its peers, in most groups that use it: a malfunction (§4.2)."""
+    by_id = {detail.facts.id: detail.facts for detail in details}
+    used: dict[tuple[str, str], list[HostTime]] = {}
+    slow_ones = {(each.group, each.host, each.resource) for each in _slow_ones(hosts)}
+    for each in hosts:
+        if each.others_ms > 0.1 * each.others_duration_ms or _is_slow(each):
+            used.setdefault((each.host, each.resource), []).append(each)
+    found = []
+    for (host, resource), rows in used.items():
+        slow = [each for each in rows if (each.group, host, resource) in slow_ones]
+        weight = sum(each.median_ms * each.units for each in slow)
+        if not slow or weight < 0.5 * sum(each.median_ms * each.units for each in rows):
+            continue
+        cost = 0.0
+        for each in slow:
+            facts = by_id.get(each.group)
+            if facts is not None and facts.median_ms > 0:
+                share = (each.median_ms - each.others_ms) / (each.others_duration_ms + each.median_ms - each.others_ms)
+                cost += facts.path_ms * share
+        own_ms, peers_ms = sum(each.median_ms for each in slow), sum(each.others_ms for each in slow)
+        advice = InspectHost(host, resource)
+        found.append(SlowHosts(cost, "modelled", advice, host, resource, own_ms, peers_ms, len(slow)))
+    return found

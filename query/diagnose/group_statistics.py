@@ -1,0 +1,341 @@
+"""How the units of each group went: waves, skew, idle slots, and where labels and measurements disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from crystalperf.indexes.resources import CPU, DISK, NET, Resource, with_other
+from crystalperf.query import sql
+from crystalperf.query.execution.dag import AT_HOME
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.intervals import Level
+from crystalperf.query.execution.load import most_at_a_time
+from crystalperf.query.execution.scheduling import policy_of
+from crystalperf.query.execution.slots import Slots
+from crystalperf.query.results.answers import Debug, Disagreement, GroupFacts, Parts, PathItem
+from crystalperf.query.results.findings import StageCost
+from crystalperf.query.simulate.caching import anew, anew_ms
+from crystalperf.query.trace.arrays import medians, members
+from crystalperf.query.trace.records import Floats, uses_of
+
+FULL = 0.9
+"""A machine that is busy to this share has no CPU to spare …"""
+
+OTHERS = 0.25
+"""… and is crowded where processes that are not the application's have this share of it."""
+
+FEWEST_SAMPLES = 20
+"""Of a group with fewer samples the labels say too little to be held against anything …"""
+
+WORTH = 0.01
+"""… and one with less than this share of the unit time matters too little."""
+
+CLEARLY = 0.10
+"""Labels and measurements disagree where they are further apart than this share of the units' running time."""
+
+_MAY_MOVE = {DISK: ("spill_disk_bytes", "read_bytes"), NET: ("input_bytes",)}
+"""Beside what crosses a device for certain: what was spilled, what others had written to a disk of theirs, and input
+that may lie elsewhere."""
+
+
+@dataclass(frozen=True)
+class Longest:
+    """The longest unit of a group.
+
+    `first` is whether nothing had ended on its worker when it began; `cpu_ms` is its measured CPU time, None where the
+    log has none.  `anew` is whether it read files for what its worker was to keep in memory.
+    """
+
+    unit_id: int
+    worker_id: str
+    host: str
+    duration_ms: float
+    read_bytes: float
+    gc_ms: float
+    resource_ms: Parts
+    first: bool = False
+    cpu_ms: float | None = None
+    anew: bool = False
+
+
+@dataclass(frozen=True)
+class Siblings:
+    """What the other units of a group say of its longest: how many there are of a kind, and their median length in ms.
+
+    firsts  began when nothing had ended on their workers
+    alike   read at least two thirds of what the longest read
+    loaded  the fewest units, the longest among them or not, that read 95 % of the group's bytes together
+    """
+
+    firsts: int = 0
+    firsts_ms: float = 0.0
+    alike: int = 0
+    alike_ms: float = 0.0
+    loaded: int = 0
+    loaded_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class Detail:
+    """What the rules need of a group beyond its facts; times and bytes are sums over its units.
+
+    `own_ms` they ran their own code, of which `own_cpu_ms` is measured CPU time and `peers_ms` waiting for other
+    workers' data.  `ready_ms` is the time on the CPU in which they had none: they could have run, and no CPU time was
+    measured.  `moved_bytes` are what may have crossed the device of a resource, of those that bytes cross; None where
+    the log has no bytes.  `uses` and `place` are the framework's own words for what the group reads and writes and
+    where in the user's program it is; `operators` are those of its plan that ran in it, `details` their own
+    descriptions.  `median_cpu_ms` is None where the log has no CPU time; `median_starting` is the share of a unit's
+    time that starting it took.  `settings` are the run's.  `anew` units read files for what their workers were to keep,
+    and `anew_ms` is what that made all units take longer, at most.  `at_home` units ran where their data are, and were
+    bound to that place; `on_busiest` ran on the worker that had the most of all.
+    """
+
+    facts: GroupFacts
+    longest: Longest
+    own_ms: float
+    own_cpu_ms: float
+    ready_ms: float
+    peers_ms: float
+    read_bytes: int
+    moved_bytes: Mapping[str, int | None]
+    median_resource_ms: Parts
+    uses: frozenset[str]
+    place: str
+    operators: tuple[str, ...]
+    details: tuple[str, ...]
+    siblings: Siblings = Siblings()
+    median_gc_ms: float = 0.0
+    median_cpu_ms: float | None = None
+    median_starting: float = 1.0
+    spill_memory_bytes: int = 0
+    settings: Mapping[str, str] = field(default_factory=dict)
+    anew: int = 0
+    anew_ms: float = 0.0
+    at_home: int = 0
+    on_busiest: int = 0
+
+    @property
+    def with_data(self) -> int:
+        """The units that had something to do: all, but where half or more read next to nothing and ended sooner."""
+        facts, others = self.facts, self.siblings
+        empty = facts.median_bytes * 100 < facts.most_bytes and facts.median_ms * 2 < others.loaded_ms
+        return others.loaded if empty and 0 < others.loaded <= facts.units / 2 else facts.units
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The answer to `debug` for a scope; and what recommendations need besides: the stages in full, and what each of
+    them contributes to findings, however little."""
+
+    debug: Debug
+    details: Sequence[Detail] = ()
+    stages: Sequence[StageCost] = ()
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """What ran beside the application while the units of a group did.
+
+    `crowded` is the share of their time in which their machines were full, and others had a good part of them;
+    `others_cores` what those used then, of `processors`.
+    """
+
+    group: str
+    crowded: float
+    others_cores: float
+    processors: float
+
+
+def named(parts_ms: Floats, names: Sequence[str]) -> Parts:
+    """A row of parts by resource name."""
+    return dict(zip(with_other(names), (float(each) for each in parts_ms), strict=True))
+
+
+def group_details(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, path: Sequence[PathItem]
+) -> list[Detail]:
+    """One value per group with a unit in the scope, in order of launch."""
+    units, slots, names = execution.units, execution.slots, execution.names
+    rows, plans = _sums(connection, execution), _operators(connection)
+    described = {
+        group_id: (uses_of(what), place)
+        for group_id, what, place in connection.execute(
+            "SELECT group_id, what, coalesce(place, '') FROM groups"
+        ).fetchall()
+    }
+    on_path: dict[str, float] = {}
+    for item in path:
+        on_path[item.id] = on_path.get(item.id, 0.0) + item.end_ms - item.start_ms
+    ready = np.maximum(units.parts_ms[:, names.index(CPU)] - execution.volumes.on_cpu_ms, 0.0)
+    again, again_ms = anew(execution), anew_ms(execution)
+    is_patient = policy_of(execution).patience_ms > 0
+    taken = Level(units.launch_ms, units.finish_ms)
+    there = Level(slots.available_ms, np.minimum(slots.until_ms, execution.scope.end_ms))
+    found = []
+    groups = execution.dag.groups
+    stretches = [np.array([getattr(each, name) for each in groups]) for name in ("start_ms", "end_ms")]
+    idle_ms = np.maximum(there.over(*stretches)[:, 0] - taken.over(*stretches)[:, 0], 0.0).tolist()
+    medians_ms = medians(units.group, units.parts_ms, len(groups))
+    for number, (group, mine) in enumerate(zip(groups, members(units.group, len(groups)), strict=True)):
+        row = rows.get(group.group_id)
+        if row is None:
+            continue
+        parts = units.parts_ms[mine]
+        lanes = _most_slots(slots, group.start_ms, group.end_ms)
+        # In the user's slots, of which each may be several lanes: so its idle time is that of all of them.
+        shown = execution.framework.planner.shown_lanes(lanes, execution.properties) or lanes
+        facts = GroupFacts(
+            id=group.group_id,
+            name=group.name,
+            scope=group.scope_id,
+            units=row["units"],
+            slots=shown,
+            length_ms=group.end_ms - group.start_ms,
+            path_ms=on_path.get(group.group_id, 0.0),
+            median_ms=row["median_ms"],
+            longest_ms=row["longest_ms"],
+            median_bytes=row["median_bytes"],
+            most_bytes=row["most_bytes"],
+            unit_ms=row["unit_ms"],
+            idle_ms=idle_ms[number] * (shown / lanes if lanes else 1.0),
+            starting_ms=row["starting_ms"],
+            queued_ms=row["queued_ms"],
+            gc_ms=row["gc_ms"],
+            spill_bytes=row["spill_bytes"],
+            resource_ms=named(parts.sum(axis=0), names),
+        )
+        longest = int(np.flatnonzero(units.unit_id[mine] == row["longest_unit"])[0])
+        uses, place = described.get(group.group_id, (frozenset(), ""))
+        operators, details = plans.get(group.group_id, ((), ()))
+        found.append(
+            Detail(
+                facts=facts,
+                longest=Longest(
+                    unit_id=row["longest_unit"],
+                    worker_id=row["longest_worker"] or "?",
+                    host=row["longest_host"] or "?",
+                    duration_ms=row["longest_ms"],
+                    read_bytes=row["longest_read_bytes"],
+                    gc_ms=row["longest_gc_ms"],
+                    resource_ms=named(parts[longest], names),
+                    first=row["longest_first"],
+                    cpu_ms=row["longest_cpu_ms"],
+                    anew=bool(again[mine][longest]),
+                ),
+                own_ms=row["own_ms"],
+                own_cpu_ms=row["own_cpu_ms"],
+                ready_ms=float(ready[mine].sum()),
+                peers_ms=row["peers_ms"],
+                read_bytes=row["read_bytes"],
+                moved_bytes={each.name: row[f"moved_{each.name}"] for each in execution.resources if each.moves},
+                median_resource_ms=named(medians_ms[number], names),
+                uses=uses,
+                place=place,
+                operators=operators,
+                details=details,
+                siblings=Siblings(
+                    *(row[f"{kind}{of}"] or 0 for kind in ("firsts", "alike", "loaded") for of in ("", "_ms"))
+                ),
+                median_gc_ms=row["median_gc_ms"],
+                median_cpu_ms=row["median_cpu_ms"],
+                median_starting=row["median_starting"],
+                spill_memory_bytes=row["spill_memory_bytes"],
+                settings=execution.properties,
+                anew=int(again[mine].sum()),
+                anew_ms=float(again_ms[mine].sum()),
+                at_home=int((units.placement[mine] == AT_HOME).sum()) if is_patient else 0,
+                on_busiest=int(np.bincount(units.worker[mine] + 1).max()),
+            )
+        )
+    return found
+
+
+def _sums(connection: duckdb.DuckDBPyConnection, execution: Execution) -> dict[str, dict[str, Any]]:
+    """The rows of group_facts.sql by group."""
+    moved = ", ".join(f"{_moved(each)} AS moved_{each.name}" for each in execution.resources if each.moves)
+    bounds = [execution.scope.start_ms, execution.scope.end_ms]
+    cursor = connection.execute(sql.text("group_facts").format(moved=moved), bounds)
+    columns = [each[0] for each in cursor.description]
+    return {row[0]: dict(zip(columns, row, strict=True)) for row in cursor.fetchall()}
+
+
+def _moved(resource: Resource) -> str:
+    """SQL: the bytes that may have crossed a resource's device, over the units of a group; NULL where none are told."""
+    columns = (*resource.moves, *_MAY_MOVE.get(resource.name, ()))
+    known = f"coalesce({', '.join(columns)}) IS NOT NULL"
+    return f"sum({' + '.join(f'coalesce({each}, 0)' for each in columns)}) FILTER ({known})::BIGINT"
+
+
+def neighbours(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> list[Neighbours]:
+    """One value per group that ran on a crowded machine then, as far as recordings measured that."""
+    rows = connection.execute(sql.text("neighbours").format(full=FULL, others=OTHERS), [start_ms, end_ms]).fetchall()
+    return [Neighbours(*row) for row in rows]
+
+
+def _most_slots(slots: Slots, start_ms: float, end_ms: float) -> int:
+    """The most slots that were there at a time in a stretch."""
+    there = (slots.available_ms < end_ms) & (slots.until_ms > start_ms)
+    came, went = slots.available_ms[there], slots.until_ms[there]
+    if not (went < end_ms).any():
+        return len(came)
+    return most_at_a_time(zip(np.maximum(came, start_ms).tolist(), went.tolist(), strict=True))
+
+
+def disagreements(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, details: Sequence[Detail]
+) -> tuple[Disagreement, ...]:
+    """Groups whose labels alone would give a resource a share of running time that the measurements rule out.
+
+    CPU time and collections are measured to be cpu, waiting for other workers' data to be net: what is left is the
+    most that disk can have had, and so on.
+    """
+    names = execution.names
+    sums = ", ".join(f"sum(weight_ms * stacks.{name})" for name in names)
+    rows = connection.execute(
+        f"""
+        SELECT group_id, count(*), {sums}
+        FROM samples JOIN stacks USING (stack_id) JOIN units USING (unit_id)
+        WHERE deciding_depth IS NOT NULL AND thread IS NOT NULL AND time_ms BETWEEN ? AND ?
+        GROUP BY ALL
+        """,
+        [execution.scope.start_ms, execution.scope.end_ms],
+    ).fetchall()
+    labelled = {row[0]: np.array(row[2:], dtype=np.float64) for row in rows if row[1] >= FEWEST_SAMPLES}
+    all_ms = sum(detail.facts.unit_ms for detail in details)
+    found = []
+    for detail in details:
+        label = labelled.get(detail.facts.id)
+        if label is None or label.sum() <= 0 or detail.own_ms <= 0 or detail.facts.unit_ms < WORTH * all_ms:
+            continue
+        cpu = min(detail.own_cpu_ms / detail.own_ms, 1.0)
+        least = {CPU: cpu, NET: min(detail.peers_ms / detail.own_ms, 1.0 - cpu)}
+        for name, share in zip(names, label / label.sum(), strict=True):
+            low = least.get(name, 0.0)
+            high = 1.0 - sum(value for other, value in least.items() if other != name)
+            if share > high + CLEARLY or share < low - CLEARLY:
+                found.append((Disagreement(detail.facts.id, name, float(share), low, high), detail.facts.unit_ms))
+    ranked = sorted(found, key=lambda each: -each[1] * _distance(each[0]))
+    return tuple(each for each, _ in ranked)
+
+
+def _distance(each: Disagreement) -> float:
+    return max(each.label_share - each.at_most_share, each.at_least_share - each.label_share)
+
+
+def _operators(
+    connection: duckdb.DuckDBPyConnection,
+) -> Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Names and descriptions of the operators that ran in each group."""
+    rows = connection.execute(
+        """
+        SELECT group_id, list(name), list(coalesce(detail, ''))
+        FROM operators JOIN operator_groups USING (scope_id, node_id)
+        GROUP BY group_id
+        """
+    ).fetchall()
+    return {group_id: (tuple(names), tuple(texts)) for group_id, names, texts in rows}

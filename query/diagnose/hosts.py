@@ -1,0 +1,104 @@
+"""Each host of a group beside the others: how long its units took there, by resource."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+
+from crystalperf.indexes.resources import with_other
+from crystalperf.query import sql
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.trace.records import Floats, Ints
+
+MOST_HOSTS = 200
+"""Hosts of a group are compared up to this many; each is held against all others."""
+
+
+@dataclass(frozen=True)
+class HostTime:
+    """The time on one resource of a group's units on one host, beside that of the units on all others; medians."""
+
+    group: str
+    host: str
+    resource: str
+    units: int
+    median_ms: float
+    others_ms: float
+    median_bytes: float
+    others_bytes: float
+    others_duration_ms: float
+
+
+def host_times(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[HostTime]:
+    """Every resource of every group by host, where a group ran on several; by group, host and resource."""
+    bounds = [execution.scope.start_ms, execution.scope.end_ms]
+    hosts = connection.execute(sql.text("compared_hosts").format(most_hosts=MOST_HOSTS), bounds).fetchall()
+    if not hosts:
+        return []
+    names = with_other(execution.names)
+    given = {
+        "begin": bounds[0],
+        "end": bounds[1],
+        "groups": [row[0] for row in hosts],
+        "hosts": [row[1] for row in hosts],
+    }
+    query = sql.text("host_units").format(resources=", ".join(f"coalesce({name}_ms, 0) AS {name}_ms" for name in names))
+    columns = connection.execute(query, given).fetchnumpy()
+    whose = Split(columns["number"], columns["of_group"], len(hosts))
+    _, others_ms = whose.medians(columns["duration_ms"])
+    own_bytes, others_bytes = whose.medians(columns["read_bytes"])
+    by_name = {name: whose.medians(columns[f"{name}_ms"]) for name in sorted(names)}
+    return [
+        HostTime(group, host, name, units, own[at], others[at], own_bytes[at], others_bytes[at], others_ms[at])
+        for at, (group, host, units) in enumerate(hosts)
+        for name, (own, others) in by_name.items()
+    ]
+
+
+class Split:
+    """Rows of groups, each with parts: medians of a part's rows and of all the other rows of its group.
+
+    What is left of a sorted group when a part is taken out has its middle where as many rows of the part come before it
+    as the middle moves by, so that a group is sorted once and not once for each part.
+    """
+
+    def __init__(self, part: Ints, group: Ints, parts: int) -> None:
+        """`part` of each row, −1 for none that is asked for, and its `group`, from 0 on, (rows,).
+
+        Each part has rows, and so has the rest of its group.
+        """
+        self._part, self._group, self._parts = part, group, parts
+        self._rows = np.bincount(part[part >= 0], minlength=parts)
+        self._begin = np.cumsum(self._rows) - self._rows
+        of_part = np.zeros(parts, dtype=np.int64)
+        of_part[part[part >= 0]] = group[part >= 0]
+        rows = np.bincount(group)
+        self._group_begin = (np.cumsum(rows) - rows)[of_part]
+        self._others = rows[of_part] - self._rows
+
+    def medians(self, values: Floats) -> tuple[list[float], list[float]]:
+        """Of each part's rows, and of the other rows of its group, (parts,)."""
+        order = np.lexsort((values, self._group))
+        ordered = values[order]
+        part = self._part[order]
+        place = np.flatnonzero(part >= 0)
+        place = place[np.argsort(part[place], kind="stable")]
+        part = part[place]
+        own = ordered[place]
+        # How many rows of others come before each row of a part.
+        before = place - self._group_begin[part] - (np.arange(len(place)) - self._begin[part])
+
+        def rest(rank: Ints) -> Floats:
+            passed = np.bincount(part, weights=before <= rank[part], minlength=self._parts).astype(np.int64)
+            found: Floats = ordered[self._group_begin + rank + passed]
+            return found
+
+        mine = _middle(own[self._begin + (self._rows - 1) // 2], own[self._begin + self._rows // 2])
+        return mine, _middle(rest((self._others - 1) // 2), rest(self._others // 2))
+
+
+def _middle(low: Floats, high: Floats) -> list[float]:
+    middle: list[float] = (low * 0.5 + high * 0.5).tolist()
+    return middle

@@ -1,0 +1,86 @@
+"""Findings of what was lost: workers, the time until others came, and the work of units that failed or were killed.
+
+The conventions are those of query.diagnose.findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from crystalperf.query.diagnose.outcome import Ended, merged_reasons
+from crystalperf.query.frameworks import Advisor
+from crystalperf.query.results.advice import (
+    Advice,
+    AvoidExhaustion,
+    FreeClusterCapacity,
+    InspectEndedTasks,
+    ReadWorkerLog,
+    StartWorkersSooner,
+)
+from crystalperf.query.results.answers import LostWorker
+from crystalperf.query.results.findings import EndReason, Loss, LostWorkers, NoWorker, Wasted
+
+
+def no_worker(
+    advisor: Advisor, waited_ms: float, first_worker_ms: float | None, lost: Sequence[LostWorker], lost_wait_ms: float
+) -> list[NoWorker]:
+    """What held the run up while no worker was there: `lost_wait_ms` of it since the last of them was lost."""
+    first_ms = first_worker_ms or None
+    if lost_wait_ms <= 0:
+        return [NoWorker(waited_ms, "measured", StartWorkersSooner(), ever_came=True, first_worker_ms=first_ms)]
+    return [NoWorker(waited_ms, "measured", _after_loss(advisor, lost), True, first_ms, lost_wait_ms, _loss(lost))]
+
+
+def never_a_worker(waited_ms: float) -> list[NoWorker]:
+    """What held the run up where no worker ever came, though groups waited for one."""
+    return [NoWorker(waited_ms, "measured", FreeClusterCapacity(), ever_came=False)]
+
+
+def lost_workers(
+    advisor: Advisor, lost: Sequence[LostWorker], workers: int, short_ms: float, slots: int
+) -> list[LostWorkers]:
+    """Workers that were lost: work that had to be done again, and what ran on fewer lanes from then on.
+
+    `short_ms` is what of the critical path would not have been there on the lanes that were lost, at most.
+    """
+    if not lost:
+        return []
+    redone, redone_ms = sum(each.redone_units for each in lost), sum(each.redone_ms for each in lost)
+    cost_ms = short_ms + redone_ms / max(slots, 1)
+    return [
+        LostWorkers(
+            cost_ms, "modelled", _after_loss(advisor, lost), _loss(lost), workers, redone, redone_ms, short_ms
+        )
+    ]  # fmt: skip
+
+
+def _loss(lost: Sequence[LostWorker]) -> Loss:
+    lived_ms = float(np.median([each.lost_ms - each.added_ms for each in lost]))
+    return Loss(tuple(each.worker for each in lost), lived_ms, lost[0].why)
+
+
+def _after_loss(advisor: Advisor, lost: Sequence[LostWorker]) -> Advice:
+    exhausted = next((kind for each in lost if (kind := advisor.exhausted(each.why))), None)
+    return ReadWorkerLog(lost[0].worker, lost[0].host) if exhausted is None else AvoidExhaustion(exhausted)
+
+
+def wasted(advisor: Advisor, ended: Sequence[Ended], slots: int) -> list[Wasted]:
+    """Work that was thrown away: units that failed, and those that were killed, each with the commonest reasons.
+
+    Those that were killed did not fail: a copy was faster, or their group was over.
+    """
+    found = []
+    statuses: tuple[Literal["failed", "killed"], ...] = ("failed", "killed")
+    for status in statuses:
+        mine = [e for e in ended if e.status == status and not advisor.called_off(e.reason or "")]
+        if not mine or slots <= 0:
+            continue
+        reasons = tuple(EndReason(*each) for each in merged_reasons(mine))
+        units, unit_ms = sum(each.units for each in mine), sum(each.unit_ms for each in mine)
+        exhausted = next((kind for each in reasons if (kind := advisor.exhausted(each.reason))), None)
+        advice = InspectEndedTasks(status) if exhausted is None else AvoidExhaustion(exhausted)
+        found.append(Wasted(unit_ms / slots, "modelled", advice, status, units, unit_ms, reasons))
+    return found

@@ -1,0 +1,180 @@
+"""What is missing from a log, and whether it could change what holds a scope up.
+
+Of the critical path, what is missing may be:
+
+- the time of groups whose units have no end in the log, by the share of them that has none; where none of a group's
+  own is known to run any more, all of it
+- all time without a unit, where parts of the log are missing; if its beginning is among them, time that it does not
+  have, with no bound
+- waiting for a first worker, where the log does not have when workers came
+
+The sentence stands if it does with none of that and with all of it on whatever else takes most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import duckdb
+import numpy as np
+
+from crystalperf.indexes.resources import OTHER
+from crystalperf.query.diagnose.bottleneck import bottleneck_of
+from crystalperf.query.diagnose.group_statistics import named
+from crystalperf.query.diagnose.waiting import waiting
+from crystalperf.query.execution.critical_path import Piece, WallClock
+from crystalperf.query.execution.execution import Execution, Lost
+from crystalperf.query.execution.load import ALL, WHOLE
+from crystalperf.query.results.answers import Cause, Debug, Doubt
+from crystalperf.query.results.missing import Missing, UnannouncedWorkers, UnendedTasks, UnreadPart, UnreadParts
+from crystalperf.query.trace.records import Floats
+
+
+@dataclass(frozen=True)
+class _Hidden:
+    """A stretch in which a share of the time is of unknown kind; None as `group` is any time without a unit."""
+
+    start_ms: float
+    end_ms: float
+    share: float
+    group: str | None
+
+
+@dataclass(frozen=True)
+class _Missing:
+    """Something that is missing, and how much of the path it may be; `endless` where it is beyond the log."""
+
+    what: Missing
+    time_ms: float
+    endless: bool = False
+
+
+def doubted(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, pieces: Sequence[Piece], alive: Floats, debug: Debug
+) -> Debug:
+    """The answer with what could change its first sentence; `pieces` are its critical path, `alive` when a worker was
+    there (query.diagnose.waiting.with_workers)."""
+    parts = _missing_parts(connection, execution)
+    unannounced = _unannounced(connection)
+    if not (execution.lost or parts or unannounced):
+        return debug
+    hidden = [each for lost in execution.lost for each in _stretches(lost)]
+    known = _known(execution, pieces, hidden)
+    missing = []
+    if execution.lost:
+        missing.append(_Missing(_unended(execution), _length(pieces) - _length(known)))
+    if parts and _has_no_beginning(connection, execution):
+        if execution.scope.text in (ALL, WHOLE):
+            missing.append(_Missing(parts, 0.0, endless=True))
+    elif parts:
+        apart = [each for each in known if each.node.kind != "coordinator"]
+        missing.append(_Missing(parts, _length(known) - _length(apart)))
+        known = apart
+    other_ms, _ = waiting(connection, execution, known, alive)
+    if unannounced:
+        missing.append(_Missing(UnannouncedWorkers(unannounced), other_ms.pop("no worker", 0.0)))
+    missing = [each for each in missing if each.time_ms > 0 or each.endless]
+    rest_debug = _of(debug, known, other_ms, execution)
+    told, rest = bottleneck_of(debug), bottleneck_of(rest_debug)
+    if not any(each.endless for each in missing) and _stands(told.name, rest_debug, sum(e.time_ms for e in missing)):
+        return debug
+    name = None if rest.kind in ("unknown", "nothing") else rest.name
+    return replace(
+        debug, doubts=tuple(Doubt(each.what, each.time_ms, told.name, None, name, rest.time_ms) for each in missing)
+    )
+
+
+def _stands(name: str, known: Debug, missing_ms: float) -> bool:
+    """Whether what was told to hold the scope up does so too if all that is missing went to what comes next."""
+    candidates: dict[str, float] = {each: ms for each, ms in known.resource_ms.items() if each != OTHER}
+    if name == "coordinator" and known.other_ms.get("coordinator", 0.0) < known.coordinator_ms:
+        mine = known.coordinator_ms
+    else:
+        candidates.update(dict(known.other_ms.items()))
+        mine = candidates.pop(name, 0.0)
+    return mine >= max(candidates.values(), default=0.0) + missing_ms
+
+
+# Stretches ------------------------------------------------------------------------------------------------------------
+
+
+def _stretches(lost: Lost) -> Iterator[_Hidden]:
+    """When units of a group may have run of which the log has no end."""
+    last_ms = lost.end_ms if lost.last_ms is None else lost.last_ms
+    for group in (lost.group_id, None):
+        yield _Hidden(lost.start_ms, last_ms, lost.share, group)
+        yield _Hidden(last_ms, lost.end_ms, 1.0, group)
+
+
+def _known(execution: Execution, pieces: Sequence[Piece], hidden: Sequence[_Hidden]) -> list[Piece]:
+    """What of the path is known, cut where that changes."""
+    if not hidden:
+        return list(pieces)
+    wall = WallClock(execution.dag, execution.units, execution.coordinator.between, execution.names)
+    start, end = (np.array([getattr(each, name) for each in hidden]) for name in ("start_ms", "end_ms"))
+    found = []
+    for piece in pieces:
+        node = piece.node
+        near = np.flatnonzero((start < piece.end_ms) & (end > piece.start_ms)).tolist()
+        group = node.node_id if node.group is not None else None
+        mine = [each for each in (hidden[number] for number in near) if each.group == group]
+        if not mine or node.kind == "transfer":
+            found.append(piece)
+            continue
+        moments = {piece.start_ms, piece.end_ms, *(each.start_ms for each in mine), *(each.end_ms for each in mine)}
+        for begin, stop in pairwise(sorted(each for each in moments if piece.start_ms <= each <= piece.end_ms)):
+            share = max((each.share for each in mine if each.start_ms <= begin and each.end_ms >= stop), default=0.0)
+            if share < 1 and stop > begin:
+                found.append(Piece(node, begin, stop, wall.parts(node, begin, stop) * (1 - share)))
+    return found
+
+
+def _length(pieces: Sequence[Piece]) -> float:
+    return sum(float(each.parts_ms.sum()) for each in pieces)
+
+
+def _of(debug: Debug, known: Sequence[Piece], other_ms: dict[Cause, float], execution: Execution) -> Debug:
+    """The answer of what is known of the path alone."""
+    total = np.sum([each.parts_ms for each in known], axis=0) if known else np.zeros(len(execution.names) + 1)
+    alone_ms = sum(float(each.parts_ms.sum()) for each in known if each.node.kind == "coordinator")
+    return replace(
+        debug, resource_ms=named(total, execution.names), other_ms=other_ms, coordinator_ms=alone_ms, doubts=()
+    )
+
+
+# What is missing ------------------------------------------------------------------------------------------------------
+
+
+def _unended(execution: Execution) -> UnendedTasks:
+    lost = execution.lost
+    count, total = sum(each.lost for each in lost), sum(each.total for each in lost)
+    return UnendedTasks(count, total, lost[0].group_id if len(lost) == 1 else None, len(lost))
+
+
+def _missing_parts(connection: duckdb.DuckDBPyConnection, execution: Execution) -> UnreadParts | None:
+    """How many parts of the log are missing; None for none."""
+    names = sorted(execution.framework.reader.unread_work)
+    rows = connection.execute(
+        "SELECT name, sum(count)::BIGINT FROM import_stats WHERE list_contains(?::VARCHAR[], name) GROUP BY name",
+        [names],
+    ).fetchall()
+    return UnreadParts(tuple(UnreadPart(name, count) for name, count in sorted(rows))) if rows else None
+
+
+def _has_no_beginning(connection: duckdb.DuckDBPyConnection, execution: Execution) -> bool:
+    names = sorted(execution.framework.reader.unread_start)
+    row = connection.execute("SELECT 1 FROM import_stats WHERE list_contains(?::VARCHAR[], name)", [names]).fetchone()
+    return row is not None
+
+
+def _unannounced(connection: duckdb.DuckDBPyConnection) -> int:
+    """Workers that are known by their units only."""
+    rows = connection.execute(
+        """
+        SELECT count(*) FROM workers
+        WHERE kind = 'worker' AND coalesce(lanes, 0) = 0 AND worker_id IN (SELECT worker_id FROM units)
+        """
+    ).fetchall()
+    return int(rows[0][0])

@@ -1,0 +1,360 @@
+"""How a scope ended: what failed and why, what was tried again, which workers were lost, and what that cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import duckdb
+import numpy as np
+
+from crystalperf.query import sql
+from crystalperf.query.execution.critical_path import Piece
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.intervals import left_open
+from crystalperf.query.execution.load import ALL, WHOLE
+from crystalperf.query.frameworks import Advisor
+from crystalperf.query.results.answers import Failed, LostWorker, Outcome, Tally
+from crystalperf.query.trace.records import Floats
+from crystalperf.query.trace.vocabulary import Exhausted, Vocabulary
+
+_NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
+
+_SAME_MS = 1000.0
+"""The end of a worker and those of its units are seen within this time."""
+
+MOST_FAILURES = 20
+"""Failures of each kind that an outcome lists; tallies count all."""
+
+
+@dataclass(frozen=True)
+class _Scope:
+    id: str
+    kind: str
+    parent: str | None
+    name: str
+    status: str
+    error: str | None
+    start_ms: float
+    end_ms: float
+
+
+@dataclass(frozen=True)
+class _Group:
+    id: str
+    scope: str | None
+    name: str
+    status: str
+    error: str | None
+    start_ms: float
+    end_ms: float
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Units that ended in the same way on one worker in one group; a row of sql/lost_units.sql."""
+
+    group: str
+    worker: str | None
+    status: str
+    reason: str | None
+    again: bool
+    with_worker: bool
+    units: int
+    unit_ms: float
+
+
+def outcome(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Outcome:
+    """How a scope ended; of a part of the run, how that part did."""
+    words, advisor = execution.framework.vocabulary, execution.framework.advisor
+    scopes = _scopes(connection, execution, advisor)
+    groups = _groups(connection, execution, scopes, advisor)
+    ended = ended_units(connection, execution, [each.id for each in groups])
+    failed = [each for each in ended if each.status == "failed"]
+    lost, workers = _lost(connection, execution, advisor, ended)
+    duration_ms, complete, exit_code = connection.execute(
+        "SELECT duration_ms, complete, exit_code FROM runs"
+    ).fetchall()[0]
+    whole = execution.scope.text in (ALL, WHOLE)
+    tallies = (*_tallies(scopes, words), *_work_tallies(connection, execution, groups, failed))
+    failures = _failures(scopes, groups, failed, words)
+    errors = [each.error for each in failures] + [each.why for each in lost] + [each.reason or "" for each in failed]
+    cut = not complete and execution.scope.end_ms >= duration_ms
+    return Outcome(
+        status=_status(
+            [(each.start_ms, each.end_ms, each.status) for each in _outermost(scopes) or groups],
+            open_end=cut,
+            exit_code=exit_code if whole else None,
+            troubled=bool(failures or failed or lost),
+        ),
+        tallies=tallies,
+        failures=failures,
+        failed_ms=sum(each.unit_ms for each in failed),
+        reason=next((reason for reason, _ in merged_reasons(failed)), None),
+        retried_units=sum(each.units for each in failed if each.again),
+        retried_ms=sum(each.unit_ms for each in failed if each.again),
+        lost=lost,
+        workers=workers,
+        memory=_memory(advisor, errors),
+        exit_code=exit_code if whole else None,
+        cut=cut,
+    )
+
+
+def ended_units(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, groups: Sequence[str] | None = None
+) -> list[Ended]:
+    """The units of a scope that failed, were killed, or succeeded in vain; of all its groups where none are given."""
+    ids = [group.group_id for group in execution.dag.groups] if groups is None else list(groups)
+    bounds = [execution.scope.start_ms, execution.scope.end_ms]
+    return [Ended(*row) for row in connection.execute(sql.text("lost_units"), [*bounds, ids]).fetchall()]
+
+
+def merged_reasons(ended: Sequence[Ended]) -> list[tuple[str, int]]:
+    """Why units ended and how many each reason ended, the commonest first; numbers make no other reason of one."""
+    merged: dict[str, list[Ended]] = {}
+    for each in ended:
+        if each.reason:
+            merged.setdefault(_NUMBERS.sub("#", each.reason), []).append(each)
+    found = [(mine[0].reason or "", sum(each.units for each in mine)) for mine in merged.values()]
+    return sorted(found, key=lambda each: -each[1])
+
+
+def _ended_as(status: str, error: str | None, advisor: Advisor) -> str:
+    return "cancelled" if status == "failed" and advisor.called_off(error or "") else status
+
+
+def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> list[_Scope]:
+    """The scope itself and those within it, or those that were under way in a stretch, in order of their ends."""
+    scope = execution.scope
+    rows = connection.execute(
+        """
+        SELECT scope_id, kind, parent_id, coalesce(name, scope_id), status, error, start_ms, coalesce(end_ms, 'inf')
+        FROM scopes WHERE start_ms <= ? AND coalesce(end_ms, 'inf') >= ?
+        ORDER BY coalesce(end_ms, 'inf'), start_ms, rowid
+        """,
+        [scope.end_ms, scope.start_ms],
+    ).fetchall()
+    every = [_Scope(*row) for row in rows]
+    found = [replace(each, status=_ended_as(each.status, each.error, advisor)) for each in every]
+    if scope.text not in {each.id for each in found}:
+        return found
+    parents = {each.id: each.parent for each in found}
+    return [each for each in found if _is_within(each.id, scope.text, parents)]
+
+
+def _is_within(scope: str | None, whole: str, parents: Mapping[str, str | None]) -> bool:
+    for _ in range(len(parents)):  # a damaged log may name a scope as its own parent's parent
+        if scope is None or scope == whole:
+            break
+        scope = parents.get(scope)
+    return scope == whole
+
+
+def _outermost(scopes: Sequence[_Scope]) -> list[_Scope]:
+    ids = {each.id for each in scopes}
+    return [each for each in scopes if each.parent not in ids]
+
+
+def _groups(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, scopes: Sequence[_Scope], advisor: Advisor
+) -> list[_Group]:
+    """The groups of a scope that ran, in order of their ends; where none says whose it is, those of its time."""
+    scope = execution.scope
+    rows = connection.execute(
+        """
+        SELECT
+            group_id, scope_id, coalesce(name, group_id), status, failure,
+            coalesce(submit_ms, first_launch_ms) AS from_ms, coalesce(end_ms, 'inf') AS until_ms
+        FROM groups WHERE status <> 'skipped' AND from_ms <= ? AND until_ms >= ?
+        ORDER BY until_ms, from_ms, rowid
+        """,
+        [scope.end_ms, scope.start_ms],
+    ).fetchall()
+    every = [_Group(*row) for row in rows]
+    found = [replace(each, status=_ended_as(each.status, each.error, advisor)) for each in every]
+    ids = {each.id for each in scopes}
+    if scope.text not in ids:
+        return found
+    return [each for each in found if each.scope in ids] or found
+
+
+def _status(
+    parts: Sequence[tuple[float, float, str]], *, open_end: bool, exit_code: int | None, troubled: bool
+) -> Literal["succeeded", "failed", "recovered", "unfinished"]:
+    """How it all ended, by the last of its parts, (start, end, status)."""
+    last = max(parts, key=lambda each: (each[1], each[2] == "failed", each[0]), default=(0.0, 0.0, ""))[2]
+    if exit_code or last == "failed":
+        return "failed"
+    if open_end or last == "unfinished":
+        return "unfinished"
+    return "recovered" if troubled else "succeeded"
+
+
+# What failed ----------------------------------------------------------------------------------------------------------
+
+
+def _kind_word(kind: str, words: Vocabulary) -> str:
+    """The kind that users think in first is called a scope; the others have names of their own."""
+    return words.scope if kind == next(iter(words.scopes), kind) else kind
+
+
+def _kinds(scopes: Sequence[_Scope], words: Vocabulary) -> list[str]:
+    there = {each.kind for each in scopes}
+    return [*(each for each in words.scopes if each in there), *sorted(there - set(words.scopes))]
+
+
+def _tallies(scopes: Sequence[_Scope], words: Vocabulary) -> list[Tally]:
+    found = []
+    for kind in _kinds(scopes, words):
+        mine = [each.status for each in scopes if each.kind == kind]
+        found.append(_tally(_kind_word(kind, words), mine))
+    return found
+
+
+def _tally(kind: str, status: Sequence[str]) -> Tally:
+    failed, unfinished, cancelled = (status.count(each) for each in ("failed", "unfinished", "cancelled"))
+    return Tally(kind, len(status), failed, unfinished, cancelled)
+
+
+def _work_tallies(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, groups: Sequence[_Group], failed: Sequence[Ended]
+) -> list[Tally]:
+    """Of groups and units."""
+    words, status = execution.framework.vocabulary, [each.status for each in groups]
+    total, unfinished = connection.execute(
+        """
+        SELECT count(*), count(*) FILTER (status = 'unfinished')
+        FROM units WHERE finish_ms >= ? AND launch_ms <= ? AND list_contains(?, group_id)
+        """,
+        [execution.scope.start_ms, execution.scope.end_ms, [each.id for each in groups]],
+    ).fetchall()[0]
+    return [
+        _tally(words.group, status),
+        Tally(words.unit, total, sum(each.units for each in failed), unfinished),
+    ]
+
+
+def _failures(
+    scopes: Sequence[_Scope], groups: Sequence[_Group], failed: Sequence[Ended], words: Vocabulary
+) -> tuple[Failed, ...]:
+    """Scopes that failed by kind, the outermost kind first, then groups.
+
+    Of a kind those in which units failed come first, then in order of time: what was called off as another failed
+    ended at the same time.
+    """
+    by_group: dict[str, list[Ended]] = {}
+    for each in failed:
+        by_group.setdefault(each.group, []).append(each)
+    found: list[Failed] = []
+    for kind in _kinds(scopes, words):
+        mine = []
+        for scope in scopes:
+            if scope.kind == kind and scope.status == "failed":
+                of = [group for group in groups if group.scope == scope.id] or [
+                    group for group in groups if scope.start_ms <= group.start_ms and group.end_ms <= scope.end_ms
+                ]
+                mine.append(_failed(_kind_word(kind, words), scope, [e for g in of for e in by_group.get(g.id, ())]))
+        found += sorted(mine, key=lambda each: not each.units)[:MOST_FAILURES]
+    mine = [_failed(words.group, each, by_group.get(each.id, ())) for each in groups if each.status == "failed"]
+    return (*found, *sorted(mine, key=lambda each: not each.units)[:MOST_FAILURES])
+
+
+def _failed(kind: str, what: _Scope | _Group, units: Sequence[Ended]) -> Failed:
+    count, unit_ms = sum(each.units for each in units), sum(each.unit_ms for each in units)
+    return Failed(kind, what.id, what.name, what.error or "it does not say why", count, unit_ms)
+
+
+def _memory(advisor: Advisor, texts: Sequence[str]) -> Exhausted | None:
+    found = {advisor.exhausted(text) for text in dict.fromkeys(texts)}
+    return next((each for each in get_args(Exhausted) if each in found), None)
+
+
+# Workers that were lost -----------------------------------------------------------------------------------------------
+
+
+def _lost(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor, ended: Sequence[Ended]
+) -> tuple[tuple[LostWorker, ...], int]:
+    """The workers that were lost in a scope, and how many there were.
+
+    One that was sent home was not, and neither was one that went when nothing was left to do, with the run.
+    """
+    with_it = {each.worker for each in ended if each.with_worker and each.status == "failed"}
+    redone: dict[str | None, list[Ended]] = {}
+    for each in ended:
+        if each.again and (each.status == "succeeded" or (each.with_worker and each.status == "failed")):
+            redone.setdefault(each.worker, []).append(each)
+    (last_ms,) = connection.execute(
+        """
+        SELECT greatest((SELECT max(finish_ms) FROM units), (SELECT max(coalesce(end_ms, 'inf')) FROM scopes))
+        """
+    ).fetchall()[0]
+    rows = connection.execute(
+        """
+        SELECT worker_id, host, added_ms, removed_ms, removed_reason
+        FROM workers WHERE coalesce(lanes, 1) > 0 AND kind = 'worker' AND added_ms <= ?
+        ORDER BY removed_ms, worker_id
+        """,
+        [execution.scope.end_ms],
+    ).fetchall()
+    found = []
+    for worker, host, added, removed, reason in rows:
+        if removed is None or not execution.scope.start_ms <= removed <= execution.scope.end_ms:
+            continue
+        if worker not in with_it and (advisor.released(reason) or removed >= (last_ms or 0.0)):
+            continue
+        again = redone.get(worker, ())
+        units, unit_ms = sum(each.units for each in again), sum(each.unit_ms for each in again)
+        found.append(LostWorker(worker, host, added, removed, reason or "it does not say why", units, unit_ms))
+    return tuple(found), len(rows)
+
+
+def without_workers(
+    execution: Execution, pieces: Sequence[Piece], lost: Collection[LostWorker], alive: Floats
+) -> tuple[float, float]:
+    """ms of the critical path in which no worker was there, and of these ms since the last of them was lost.
+
+    `alive` is when one was (query.diagnose.waiting.with_workers).
+    """
+    if not len(execution.slots) and len(execution.units):
+        return 0.0, 0.0
+    clock = execution.clock
+    ends = np.array([clock.when(each.lost_ms) for each in lost])
+    whole = since_lost = 0.0
+    for begin, end in left_open(alive, 0.0, clock.when(execution.scope.end_ms)):
+        on_path = sum(max(min(end, each.end_ms) - max(begin, each.start_ms), 0.0) for each in pieces)
+        whole += on_path
+        since_lost += on_path if (np.abs(ends - begin) <= _SAME_MS).any() else 0.0
+    return whole, since_lost
+
+
+def short_of_workers(execution: Execution, pieces: Sequence[Piece], lost: Sequence[LostWorker]) -> float:
+    """ms of the critical path that units would not have taken on the slots of workers that were lost, at most.
+
+    A slot counts from its loss until another comes in its stead, and only where there are units for it.
+    """
+    slots, units = execution.slots, execution.units
+    if not lost or not len(slots):
+        return 0.0
+    until = np.sort(slots.until_ms[np.isfinite(slots.until_ms)])
+    came = np.sort(slots.available_ms)
+    moments = np.unique(np.concatenate([came, until]))
+    there = np.searchsorted(came, moments, side="right") - np.searchsorted(until, moments, side="right")
+    gone = np.sort(slots.until_ms[np.isin(slots.until_ms, [execution.clock.when(each.lost_ms) for each in lost])])
+    missing = np.minimum(np.maximum.accumulate(there) - there, np.searchsorted(gone, moments, side="right"))
+    total = 0.0
+    for piece in pieces:
+        if piece.node.group is None:
+            continue
+        finish = units.finish_ms[units.group == piece.node.group]
+        first, last = np.searchsorted(moments, [piece.start_ms, piece.end_ms], side="right")
+        edges = np.concatenate([[piece.start_ms], moments[first:last], [piece.end_ms]])
+        for begin, end, at in zip(edges[:-1], edges[1:], range(first - 1, last), strict=True):
+            if at < 0 or end <= begin or there[at] <= 0:
+                continue
+            wanted = min(int(there[at] + missing[at]), int((finish > begin).sum()))
+            total += float(end - begin) * max(1.0 - there[at] / wanted, 0.0) if wanted else 0.0
+    return float(total)

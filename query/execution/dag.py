@@ -1,0 +1,316 @@
+"""The execution DAG of a run: groups of units, with the coordinator's own time between them as nodes.
+
+    coordinator:0 ──► group:0 ──► coordinator:1 ──► group:2 ──► coordinator:2
+                 └──► group:1 ──────┘
+
+A group that a coordinator submits starts when the groups it reads have ended and it has been submitted.  What the
+coordinator did between is a node of its own, so that the nodes on any path account for every millisecond.  The trace
+says which groups a group reads; what else the coordinator waited for its framework infers from what was observed.
+
+A group that nobody submits starts by its dependencies alone: a pipelined one runs beside the groups it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crystalperf.query.execution.slots import Slots, Use
+from crystalperf.query.trace.contract import EdgeKind
+from crystalperf.query.trace.records import Floats, Ints
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+EPSILON_MS = 1.0
+"""Events are stamped in whole milliseconds, so an end and the start it causes may be one apart either way."""
+
+
+@dataclass(frozen=True)
+class GroupRun:
+    """One attempt of a group that ran at least one unit.  Times in ms since application start.
+
+    `submit_ms` is None where no coordinator submitted it.  Of groups that could both go on, the one of the lower `rank`
+    goes first.
+    """
+
+    group_id: str
+    name: str
+    scope_id: str | None
+    rank: int
+    submit_ms: float | None
+    start_ms: float
+    end_ms: float
+    pool: str | None = None
+
+
+class Barriers(Protocol):
+    """What a coordinator waited for before it submitted a group whose dependencies its log does not state.
+
+    Asked in order of submission: `sources` for each group, then `add` once it is in the graph.
+    """
+
+    def sources(self, group: GroupRun, limit_ms: float, known: Mapping[str, str]) -> dict[str, str]:
+        """The groups that it waited for and why, of those that had ended by `limit_ms`; `known` is what is stated."""
+
+    def add(self, group: GroupRun, sources: Mapping[str, str]) -> None:
+        """Take note of a group and of what it waited for in the end."""
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """Why a group waits for another, and how; a `transfer` is on the device of a resource."""
+
+    kind: EdgeKind
+    why: str
+    resource: str | None = None
+
+
+COORDINATED = Dependency("barrier", "coordinator")
+
+ANYWHERE, AT_HOME, ELSEWHERE = range(3)
+"""Where a unit wants to run: on any lane; on its recorded host, for its data are there; or it did want another host,
+one that was busy for so long that it gave up."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """Unit attempts as arrays of one length, sorted by launch.
+
+    `group` indexes the sequence of groups; `parts_ms` is (n, resources + 1), the last column is `other`, and its
+    rows sum to finish − launch.  `worker` and `host` number the workers (as in Slots, -1 unknown) and hosts.
+    `placement` is ANYWHERE, AT_HOME or ELSEWHERE.  Of `other`, `upstream_ms` was spent waiting for pipelined groups.
+    `follows` is the unit_id of the one whose worker keeps its data since, -1 for none.
+    """
+
+    unit_id: Ints
+    group: Ints
+    worker: Ints
+    host: Ints
+    launch_ms: Floats
+    finish_ms: Floats
+    parts_ms: Floats
+    placement: Ints
+    upstream_ms: Floats
+    follows: Ints
+
+    def __len__(self) -> int:
+        return len(self.unit_id)
+
+    @property
+    def duration_ms(self) -> Floats:
+        return self.finish_ms - self.launch_ms
+
+    def select(self, mask: NDArray[np.bool_] | Ints) -> Units:
+        return Units(*(getattr(self, name)[mask] for name in self.__dataclass_fields__))
+
+
+@dataclass(frozen=True)
+class Node:
+    """A group, or an interval in which only the coordinator, or a transfer, moved its successors forward.
+
+    `resource` is the one whose device a transfer takes.
+    """
+
+    node_id: str
+    name: str
+    start_ms: float
+    end_ms: float
+    group: int | None = None  # position in Dag.groups
+    scope_id: str | None = None
+    resource: str | None = None
+
+    @property
+    def kind(self) -> str:
+        return "group" if self.group is not None else "coordinator" if self.resource is None else "transfer"
+
+
+@dataclass(frozen=True)
+class Dag:
+    """The nodes of a scope and why each waits for which.  Start and end in ms since application start."""
+
+    start_ms: float
+    end_ms: float
+    groups: tuple[GroupRun, ...]
+    nodes: dict[str, Node]
+    edges: dict[tuple[str, str], Dependency] = field(default_factory=dict)
+
+    def graph(self) -> nx.DiGraph[str]:
+        """The same as a networkx graph; nodes carry `node`, edges `kind` and `why`."""
+        import networkx as nx  # takes as long to import as all the rest, and most questions do not ask for it
+
+        graph: nx.DiGraph[str] = nx.DiGraph()
+        for node_id, node in self.nodes.items():
+            graph.add_node(node_id, node=node)
+        for (source, target), dependency in self.edges.items():
+            graph.add_edge(source, target, kind=dependency.kind, why=dependency.why)
+        return graph
+
+    def check(self) -> None:
+        """Raise AssertionError unless the graph is acyclic and all its nodes lie within the scope."""
+        import networkx as nx
+
+        assert nx.is_directed_acyclic_graph(self.graph()), "the execution DAG has a cycle"
+        for node in self.nodes.values():
+            assert node.start_ms <= node.end_ms, f"{node.node_id} ends before it starts"
+            assert self.start_ms - 1e-6 <= node.start_ms, f"{node.node_id} starts before the scope"
+            assert node.end_ms <= self.end_ms + 1e-6, f"{node.node_id} ends after the scope"
+
+
+def build(
+    groups: Sequence[GroupRun],
+    units: Units,
+    start_ms: float,
+    end_ms: float,
+    slots: Slots,
+    stated: Mapping[tuple[str, str], Dependency],
+    *,
+    barriers: Callable[[Sequence[GroupRun]], Barriers] | None = None,
+    coordinator: str = "coordinator",
+    word: str = "group",
+    epsilon_ms: float = EPSILON_MS,
+) -> Dag:
+    """The DAG of the given groups between two times.
+
+    `groups` are those of the scope and `units.group` indexes them; `slots` are those there were, which tells waiting
+    for the coordinator from waiting for a slot.  `stated` are the dependencies of the trace by (source, target),
+    `barriers` what else the framework infers.  `coordinator` and `word` are what the framework calls it and a group,
+    for names of intervals.  An end and the start that it causes may be stamped `epsilon_ms` apart.
+    """
+    inferred = None if barriers is None else barriers(groups)
+    builder = _Builder(groups, start_ms, end_ms, stated, inferred, coordinator, word, epsilon_ms)
+    use = Use(units.launch_ms, units.finish_ms, slots.available_ms, slots.until_ms)
+    for index in sorted(range(len(groups)), key=lambda i: (_released(groups[i]), groups[i].rank, i)):
+        group = groups[index]
+        if group.submit_ms is None:
+            # Nobody says since when it could have run: it waited for a slot if there was none since its sources ended.
+            sources = builder.stated_sources(group)
+            since_ms = max((builder.by_id[each].end_ms for each in sources), default=start_ms)
+            full = use.stays_full(since_ms, group.start_ms)
+            builder.add(index, sources, since_ms if full else group.start_ms)
+            continue
+        # With slots free all the time, what passes up to the first launch is the coordinator's (it packs the units);
+        # otherwise it is a wait for slots, which the replay finds again by itself.
+        waited = use.is_full(group.submit_ms, group.start_ms)
+        builder.add(index, builder.all_sources(group), group.submit_ms if waited else group.start_ms)
+    return builder.finish()
+
+
+def _released(group: GroupRun) -> float:
+    return group.start_ms if group.submit_ms is None else group.submit_ms
+
+
+class _Builder:
+    """Adds groups in order of submission; the coordinator's intervals between them come to light on the way."""
+
+    def __init__(
+        self,
+        groups: Sequence[GroupRun],
+        start_ms: float,
+        end_ms: float,
+        stated: Mapping[tuple[str, str], Dependency],
+        barriers: Barriers | None,
+        coordinator: str,
+        word: str,
+        epsilon_ms: float,
+    ) -> None:
+        self.epsilon_ms = epsilon_ms
+        self.groups = tuple(groups)
+        self.start_ms, self.end_ms = start_ms, end_ms
+        self.barriers, self.coordinator, self.word = barriers, coordinator, word
+        self.stated: dict[str, dict[str, Dependency]] = {}
+        for (source, target), dependency in stated.items():
+            self.stated.setdefault(target, {})[source] = dependency
+        self.by_id = {each.group_id: each for each in groups}
+        self.nodes: dict[str, Node] = {}
+        self.edges: dict[tuple[str, str], Dependency] = {}
+        self.intervals = 0
+        self.latest: dict[tuple[str, ...], str] = {}  # by what a submission waited for, the interval that led to it
+
+    def stated_sources(self, group: GroupRun) -> dict[str, Dependency]:
+        """What the trace states that a group waited for, of what had ended by then."""
+        limit_ms = _released(group) + self.epsilon_ms
+        return {
+            source: dependency
+            for source, dependency in self.stated.get(group.group_id, {}).items()
+            if dependency.kind != "pipelined" and source in self.nodes and self.by_id[source].end_ms <= limit_ms
+        }
+
+    def all_sources(self, group: GroupRun) -> dict[str, Dependency]:
+        """What a submitted group waited for: what its trace states, and what its framework infers beyond."""
+        known = self.stated_sources(group)
+        if self.barriers is None:
+            return known
+        inferred = self.barriers.sources(
+            group, _released(group) + self.epsilon_ms, {source: each.why for source, each in known.items()}
+        )
+        found = {**{source: Dependency("barrier", why) for source, why in inferred.items()}, **known}
+        self.barriers.add(group, {source: each.why for source, each in found.items()})
+        return found
+
+    def add(self, index: int, sources: dict[str, Dependency], released_ms: float) -> None:
+        """A group, behind the interval in which the coordinator released it; what runs in a pipeline needs none."""
+        group = self.groups[index]
+        start_ms = _clip(group.start_ms, self.start_ms, self.end_ms)
+        end_ms = _clip(group.end_ms, start_ms, self.end_ms)
+        flows = any(each.kind == "pipelined" for each in self.stated.get(group.group_id, {}).values())
+        if sources or not flows:
+            released_ms = _clip(released_ms, self.start_ms, start_ms)
+            gate, gate_end = self._coordinator_until(sources, released_ms, start_ms, group)
+            start_ms = max(start_ms, gate_end)
+            self.edges[gate, group.group_id] = COORDINATED
+        self.nodes[group.group_id] = Node(
+            group.group_id, group.name, start_ms, max(end_ms, start_ms), index, group.scope_id
+        )
+
+    def _coordinator_until(
+        self, sources: dict[str, Dependency], released_ms: float, start_ms: float, group: GroupRun
+    ) -> tuple[str, float]:
+        """The interval that releases a group; groups released by the same ends share the coordinator's time."""
+        key = tuple(sorted(sources))
+        previous = self.latest.get(key)
+        if previous is not None and self.nodes[previous].end_ms > start_ms + self.epsilon_ms:
+            previous = None  # submitted later, it started before the one that the coordinator released then
+        if previous is not None:
+            begin = self.nodes[previous].end_ms
+            if released_ms <= begin + self.epsilon_ms:
+                return previous, begin
+            edges = {previous: COORDINATED}
+        else:
+            begin = max((self.nodes[source].end_ms for source in sources), default=self.start_ms)
+            edges = dict(sources)
+        name = f"before {group.name}" if sources or previous else f"start, up to the first {self.word}"
+        moved = next((each.resource for each in sources.values() if each.kind == "transfer"), None)
+        interval = self._interval(begin, max(begin, released_ms), name, group.scope_id, moved)
+        for source, dependency in edges.items():
+            self.edges[source, interval] = dependency
+        self.latest[key] = interval
+        return interval, self.nodes[interval].end_ms
+
+    def _interval(self, begin: float, end: float, name: str, scope_id: str | None, resource: str | None = None) -> str:
+        node_id = f"{self.coordinator}:{self.intervals}"
+        node = Node(node_id, name, begin, max(begin, end), None, scope_id, resource)
+        self.nodes[node.node_id] = node
+        self.intervals += 1
+        return node.node_id
+
+    def finish(self) -> Dag:
+        for target, sources in self.stated.items():
+            for source, dependency in sources.items():
+                if dependency.kind == "pipelined" and source in self.nodes and target in self.nodes:
+                    self.edges[source, target] = dependency
+        last = max((node.end_ms for node in self.nodes.values()), default=self.start_ms)
+        closing = self._interval(min(last, self.end_ms), self.end_ms, f"after the last {self.word}", None)
+        has_successor = {source for source, _ in self.edges}
+        for node_id in list(self.nodes):
+            if node_id != closing and node_id not in has_successor:
+                self.edges[node_id, closing] = COORDINATED
+        return Dag(self.start_ms, self.end_ms, self.groups, self.nodes, self.edges)
+
+
+def _clip(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)

@@ -1,0 +1,160 @@
+"""What samples say, and how well: the share of a sample on each resource, and what the shares of a scope rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+
+from crystalperf.indexes.resources import CPU, with_other
+from crystalperf.query.execution.dag import Units
+from crystalperf.query.trace.records import Floats, uses_of
+from crystalperf.query.trace.sample_kinds import ON_CPU, TIMED_KINDS
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How well a run tells the shares of its units' time.
+
+    `sampling` and `labels` are (resources,): standard deviations of each resource's share of the scope's unit time,
+    from the number of samples and from the classes' probabilities.  `unseen` is the share that is `other`, but for
+    what was measured to be waiting for pipelined groups, where those are in the recording.
+    """
+
+    sampling: Floats
+    labels: Floats
+    unseen: float
+    unseen_cpu: float = 0.0
+    """The share of `unseen` time that may have been computing: nothing measured its units' CPU time, or another process
+    computes for them.  Of other units, what is unseen is no computing; it may be waiting for a CPU."""
+
+
+def gathered(
+    connection: duckdb.DuckDBPyConnection,
+    start_ms: float,
+    end_ms: float,
+    units: Units,
+    names: Sequence[str],
+    *,
+    tells_upstream: bool,
+) -> Evidence:
+    """How far samples and labels of a scope determine its resource shares.
+
+    Samples come like a Poisson process, so a share of n of them has a variance of about n.  A label counts where no
+    thread state decides: the function is of one class or another, drawn once for all of its samples.  Stacks of it that
+    end in a call for a device have a share of 0 or 1, and rest on no label; nor does, of such time, what was measured
+    to be waiting for other workers' data.  Samples are added up before they meet their stacks, for there are many times
+    as many.
+    """
+    per_function = ", ".join(
+        f"sum(square_ms2 * {share} * {share}) FILTER (NOT {is_interval()}) AS sampling_{name}, "
+        f"pow(sum(weight_ms * sqrt(greatest({name} * (1 - {name}), 0))) FILTER (NOT {computes()}), 2) AS labels_{name}"
+        for name, share in zip(names, _shares(names), strict=True)
+    )
+    sums = ", ".join(f"coalesce(sum({kind}_{name}), 0)" for kind in ("sampling", "labels") for name in names)
+    row = connection.execute(
+        f"""
+        WITH seen AS (
+            SELECT stack_id, kind, sum(weight_ms) AS weight_ms, sum(weight_ms * weight_ms) AS square_ms2
+            FROM samples
+            WHERE unit_id IS NOT NULL AND time_ms BETWEEN ? AND ?
+            GROUP BY ALL
+        ),
+        functions AS (
+            SELECT
+                sum(weight_ms) AS total_ms, sum(weight_ms) FILTER (NOT {computes()}) AS labelled_ms,
+                {per_function}
+            FROM seen JOIN stacks USING (stack_id)
+            GROUP BY symbol
+        )
+        SELECT coalesce(sum(total_ms), 0), coalesce(sum(labelled_ms), 0), {sums} FROM functions
+        """,
+        [start_ms, end_ms],
+    ).fetchall()[0]
+    total_ms, labelled_ms, *variances = row
+    waited_ms = connection.execute(
+        "SELECT coalesce(sum(peers_ms), 0) FROM units WHERE finish_ms > ? AND launch_ms < ?", [start_ms, end_ms]
+    ).fetchall()[0][0]
+    busy = float(units.duration_ms.sum()) or 1.0
+    labelled = labelled_ms / total_ms if total_ms else 0.0
+    open_share = max(labelled - waited_ms / busy, 0.0) / labelled if labelled else 0.0
+    deviations = np.sqrt(np.array(variances, dtype=np.float64)).reshape(2, len(names)) / (total_ms or 1.0)
+    unseen_ms = float((units.parts_ms[:, -1] - (units.upstream_ms if tells_upstream else 0.0)).sum())
+    # The database adds up in the order its threads come in, which moves the last digits: the same question of the same
+    # run is to have one answer.
+    sampling, labels = np.round(deviations * np.array([[1.0], [open_share]]), DECIMALS)
+    return Evidence(sampling, labels, unseen_ms / busy)
+
+
+DECIMALS = 12
+"""Of a share: finer than anything that is told, coarser than what the order of a sum changes."""
+
+
+def sampled_sums(names: Sequence[str]) -> str:
+    """SQL: the sampled time on each resource and `other`, over rows of samples joined with stacks.
+
+    A thread that runs code, or could, is on the CPU or waits for one, whatever device its function is made for; so is
+    one in native code that only computes.  Of any other, the function says what it waits for.
+    """
+    undecided = f"CASE WHEN {computes()} OR deciding_depth IS NOT NULL THEN 0 ELSE 1 END"
+    columns = zip(with_other(names), (*_shares(names), undecided), strict=True)
+    return ", ".join(f"sum(weight_ms * {share}) AS {name}" for name, share in columns)
+
+
+def computes() -> str:
+    """SQL: whether the state of a sampled thread says that it is on the CPU or waits for one."""
+    return f"(kind IN ({_listed(ON_CPU)}) OR (kind = 'native' AND contains(coalesce(skipped, ''), 'compute')))"
+
+
+def is_interval() -> str:
+    """SQL: whether a row of samples is an interval that a recording measured, rather than a tick of its sampler."""
+    return f"kind IN ({_listed(tuple(TIMED_KINDS.values()))})"
+
+
+def rests() -> str:
+    """SQL: whether a stack is one of a thread that rests, as query.frameworks has that."""
+    return "list_contains(string_split(coalesce(skipped, ''), ','), 'rest')"
+
+
+def _shares(names: Sequence[str]) -> list[str]:
+    """SQL: the share of a sample on each resource."""
+    return [f"CASE WHEN {computes()} THEN {float(name == CPU)} ELSE coalesce({name}, 0) END" for name in names]
+
+
+def _listed(texts: tuple[str, ...]) -> str:
+    return ", ".join(f"'{text}'" for text in texts)
+
+
+MEASURED = 0.02
+"""Some CPU time of a unit is measured from this share of its time, garbage collection not counted."""
+
+
+def unseen_cpu(
+    connection: duckdb.DuckDBPyConnection,
+    start_ms: float,
+    end_ms: float,
+    delegates: Callable[[frozenset[str]], bool],
+    *,
+    tells_upstream: bool,
+) -> float:
+    """See Evidence.unseen_cpu; `delegates` is as in query.frameworks.Advisor."""
+    rows = connection.execute(
+        """
+        SELECT
+            any_value(what),
+            sum(finish_ms - launch_ms),
+            sum(units.other_ms - if($4, coalesce(upstream_ms, 0), 0)) AS unseen_ms,
+            coalesce(sum(units.other_ms - if($4, coalesce(upstream_ms, 0), 0)) FILTER (
+                own_cpu_ms IS NULL AND units.cpu_ms - coalesce(gc_ms, 0) <= $3 * (finish_ms - launch_ms)
+            ), 0) AS unmeasured_ms
+        FROM units LEFT JOIN groups USING (group_id)
+        WHERE finish_ms > $1 AND launch_ms < $2
+        GROUP BY group_id
+        """,
+        [start_ms, end_ms, MEASURED, tells_upstream],
+    ).fetchall()
+    busy = sum(row[1] for row in rows) or 1.0
+    share = sum(unseen if delegates(uses_of(what)) else unmeasured for what, _, unseen, unmeasured in rows) / busy
+    return round(float(share), DECIMALS)

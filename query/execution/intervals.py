@@ -1,0 +1,145 @@
+"""Intervals over time: how many are open, what they sum to, what they cover.
+
+A group's wall-clock is not its units' summed time: at every instant the units then running stand for the group, each
+with the same voice.  So a straggler that runs alone at the end decides alone what the end was spent on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crystalperf.query.trace.records import Floats, Ints
+
+if TYPE_CHECKING:
+    from crystalperf.query.execution.dag import Units
+
+
+_FEW = 2_000
+"""Units whose columns are summed at once."""
+
+
+class Level:
+    """The sum of the rates of the intervals open at each moment, and its integral over time.
+
+    `rate` is (n,) or (n, columns), 1 for each interval by default.
+    """
+
+    def __init__(self, start_ms: Floats, end_ms: Floats, rate: Floats | None = None) -> None:
+        rates = np.ones((len(start_ms), 1)) if rate is None else rate if rate.ndim == 2 else rate[:, None]
+        moments = np.concatenate([start_ms, end_ms])
+        order = np.argsort(moments, kind="stable")
+        self.moments: Floats = moments[order]
+        self.values: Floats = np.cumsum(np.concatenate([rates, -rates])[order], axis=0)[:-1]
+        self.integral = _integral(self.moments, self.values)
+
+    def over(self, start_ms: Floats, end_ms: Floats) -> Floats:
+        """The integral over each of several stretches, (stretches, columns)."""
+        found = np.zeros((len(start_ms), self.integral.shape[1]))
+        if len(self.moments):
+            for column, integral in enumerate(self.integral.T):
+                until, since = (np.interp(each, self.moments, integral) for each in (end_ms, start_ms))
+                found[:, column] = np.where(end_ms > start_ms, until - since, 0.0)
+        return found
+
+
+class Timeline:
+    """The mean resource vector of the units running, integrated over time."""
+
+    def __init__(self, units: Units, mine: Ints | slice = slice(None)) -> None:
+        launch, finish, parts = units.launch_ms[mine], units.finish_ms[mine], units.parts_ms[mine]
+        lasting = finish > launch
+        if not lasting.all():
+            launch, finish, parts = launch[lasting], finish[lasting], parts[lasting]
+        moments = np.concatenate([launch, finish])
+        order = np.argsort(moments, kind="stable")
+        self.moments: Floats = moments[order]
+        since_last, length = np.diff(self.moments)[:, None], (finish - launch)[:, None]
+        running = np.rint(_open(np.ones((len(launch), 1)), order))
+        self.integral = np.zeros((max(len(moments), 1), parts.shape[1]))
+        # Many units take their columns one by one, or a million of them would need hundreds of MB.
+        at_once = parts.shape[1] if len(launch) <= _FEW else 1
+        for first in range(0, parts.shape[1], at_once):
+            columns = slice(first, first + at_once)
+            mean = _open(parts[:, columns] / length, order) / np.maximum(running, 1)
+            mean[running[:, 0] <= 0] = 0.0
+            np.cumsum(mean * since_last, axis=0, out=self.integral[1:, columns])
+
+    def between(self, start_ms: float, end_ms: float) -> Floats:
+        """Wall-clock in each column of `parts_ms` from start to end, (resources + 1,); idle time is in none."""
+        return self.over([(start_ms, end_ms)])
+
+    def over(self, stretches: Sequence[tuple[float, float]]) -> Floats:
+        """The same, summed over stretches of (start, end)."""
+        if len(self.moments) < 2 or not len(stretches):
+            return np.zeros(self.integral.shape[1])
+        until = self._until(np.asarray(stretches, dtype=np.float64).reshape(-1))
+        found: Floats = np.maximum(until[1::2] - until[::2], 0.0).sum(axis=0)
+        return found
+
+    def _until(self, times_ms: Floats) -> Floats:
+        """The integral up to each time, (times, resources + 1); np.interp would copy every column each time."""
+        place = np.clip(np.searchsorted(self.moments, times_ms, side="right") - 1, 0, len(self.moments) - 2)
+        begin = self.moments[place]
+        length = self.moments[place + 1] - begin
+        share = np.divide(times_ms - begin, length, out=np.ones_like(length), where=length > 0).clip(0.0, 1.0)
+        before = self.integral[place]
+        found: Floats = before + share[:, None] * (self.integral[place + 1] - before)
+        return found
+
+
+def _open(rate: Floats, order: Ints) -> Floats:
+    """The sums of the rates of the intervals open from each moment to the next, (moments - 1, columns).
+
+    `order` sorts all starts and then all ends by time.
+    """
+    sums: Floats = np.cumsum(np.concatenate([rate, -rate])[order], axis=0)[:-1]
+    return sums
+
+
+def _integral(moments: Floats, values: Floats) -> Floats:
+    """Running sums of values that hold from each moment to the next, (moments, columns)."""
+    lengths = np.diff(moments)[:, None]
+    return np.vstack([np.zeros((1, values.shape[1])), np.cumsum(values * lengths, axis=0)])
+
+
+def merged(start_ms: Floats, end_ms: Floats) -> Floats:
+    """The union of intervals as sorted disjoint rows of (start, end)."""
+    if len(start_ms) == 0:
+        return np.empty((0, 2))
+    order = np.argsort(start_ms, kind="stable")
+    start, end = start_ms[order], np.maximum.accumulate(end_ms[order])
+    opens = np.concatenate([[True], start[1:] > end[:-1]])
+    return np.column_stack([start[opens], end[np.concatenate([opens[1:], [True]])]])
+
+
+def overlapping(intervals: Floats, start_ms: Any, end_ms: Any) -> tuple[Any, Any]:
+    """Of sorted disjoint intervals, the first and the last and one more that a stretch overlaps, or each of several."""
+    first = np.searchsorted(intervals[:, 1], start_ms, side="right")
+    return first, np.searchsorted(intervals[:, 0], end_ms, side="left")
+
+
+def covered(intervals: Floats, start_ms: float, end_ms: float) -> float:
+    """How much of a stretch the sorted disjoint intervals cover."""
+    first, last = overlapping(intervals, start_ms, end_ms)
+    if first >= last:
+        return 0.0
+    intervals = intervals[first:last]
+    inside = np.minimum(intervals[:, 1], end_ms) - np.maximum(intervals[:, 0], start_ms)
+    return float(np.maximum(inside, 0.0).sum())
+
+
+def left_open(intervals: Floats, start_ms: float, end_ms: float) -> list[tuple[float, float]]:
+    """The parts of a stretch that the sorted disjoint intervals leave."""
+    found, begin = [], start_ms
+    for first, last in intervals[slice(*overlapping(intervals, start_ms, end_ms))].tolist():
+        if first > begin:
+            found.append((begin, min(first, end_ms)))
+        begin = max(begin, last)
+        if begin >= end_ms:
+            break
+    if begin < end_ms:
+        found.append((begin, end_ms))
+    return [(low, high) for low, high in found if high > low]

@@ -1,0 +1,468 @@
+"""Reading a scope of a run file into arrays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from crystalperf.indexes.errors import Remedy, SettingError
+from crystalperf.indexes.resources import CPU, Resource, with_other
+from crystalperf.query import sql
+from crystalperf.query.attribution.input_places import (
+    FAR,
+    IN_WORKER,
+    KEPT,
+    REPLICATED,
+    far_groups,
+    kept_groups,
+    reaches,
+)
+from crystalperf.query.execution import dag
+from crystalperf.query.execution.clock import Clock, without_pauses
+from crystalperf.query.execution.cpu_limits import cpu_limits, idle_cores, starved_ms
+from crystalperf.query.execution.dag import Dependency, GroupRun, Units
+from crystalperf.query.execution.evidence import Evidence, gathered, sampled_sums, unseen_cpu
+from crystalperf.query.execution.execution import CoordinatorTime, Execution, Lost, ScopeTime, Volumes, no_volumes
+from crystalperf.query.execution.scenario import settings_of
+from crystalperf.query.execution.slots import Slots
+from crystalperf.query.execution.wire_bytes import wire_ratio
+from crystalperf.query.execution.worker_loads import measured_loads
+from crystalperf.query.frameworks import Framework
+from crystalperf.query.frameworks.registry import get
+from crystalperf.query.trace.arrays import over
+from crystalperf.query.trace.records import Floats, Ints, uses_of
+
+ALL, WHOLE = "all", "whole"
+"""The whole run, without its pauses and with them."""
+
+FOLLOWED = 0.9
+"""Share of the units that wanted a place, of a group that reads what workers kept, which ran where their parts had run
+before: so much is no chance."""
+
+_IDS_SHOWN = 20
+_OF_UNITS = (
+    *("unit_id", "group_number", "worker_number", "host_number", "launch_ms", "finish_ms"),
+    *("placement", "upstream_ms", "follows"),
+)
+"""Columns of scope_units.sql that Units are made of, beside their time by resource."""
+
+
+def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evidence: bool = True) -> Execution:
+    """Read a scope from a run file; of `all`, pauses are left out (query.execution.clock).
+
+    Without evidence there is the execution DAG and its units, but nothing that only answers need: volumes (all are 0),
+    how sure vectors are, times by operator, what was lost, limits of CPUs.  Raises SettingError where the scope is not
+    in the run.
+    """
+    stretch = find_scope(connection, scope)
+    resources = run_resources(connection)
+    names = tuple(each.name for each in resources)
+    run = connection.execute("SELECT scheduler, properties, framework, measure, framework_version FROM runs").fetchone()
+    assert run is not None
+    framework, properties = get(run[2]), dict(run[1] or {})
+    configured = {} if framework.planner.configured is None else framework.planner.configured(properties)
+    workers, hosts, slots, recorded = _slots(connection)
+    clock = Clock()
+    if scope == ALL:
+        first = float(slots.available_ms.min()) if len(slots) else None
+        clock = without_pauses(connection, framework, stretch.end_ms, first)
+        slots = replace(slots, available_ms=clock.at(slots.available_ms), until_ms=clock.at(slots.until_ms))
+    groups, units, volumes = _groups_and_units(
+        connection, stretch, clock, workers, hosts, names, with_volumes=with_evidence
+    )
+    if with_evidence and volumes.spill_memory.any():
+        volumes = replace(volumes, spill_ms=_spill_ms(connection, units, framework.reader.frames.spilling))
+    idle, wire = 0.0, None
+    if with_evidence:
+        cpu = units.parts_ms[:, names.index(CPU)]
+        loads = measured_loads(connection, stretch, clock, workers)
+        wire = wire_ratio(loads, units, volumes)
+        starved = starved_ms(loads, units.worker, units.launch_ms, units.finish_ms)
+        volumes = replace(volumes, starved_ms=starved)
+        cores = cpu_limits(loads, units.worker, volumes.on_cpu_ms, cpu, len(workers))
+        idle = idle_cores(loads)
+        per_slot = cores / np.maximum(np.bincount(slots.worker, minlength=len(cores)), 1)
+        slots = replace(slots, cpu_cores=per_slot[slots.worker])
+    execution = Execution(
+        framework=framework,
+        measure=run[3],
+        version=run[4],
+        resources=resources,
+        scope=stretch,
+        dag=dag.build(
+            groups,
+            units,
+            clock.when(stretch.start_ms),
+            clock.when(stretch.end_ms),
+            slots,
+            _stated(connection),
+            barriers=framework.planner.barriers,
+            coordinator=framework.vocabulary.coordinator,
+            word=framework.vocabulary.group,
+            epsilon_ms=framework.reader.resolution_ms,
+        ),
+        units=units,
+        volumes=volumes,
+        slots=slots,
+        idle_cores=idle,
+        wire=wire,
+        hosts=tuple(hosts),
+        coordinator=_coordinator(connection, stretch, clock, names),
+        recorded={**dict.fromkeys(settings_of(resources)), "cpu_speed": 1.0, **recorded, **configured},
+        scheduler=run[0],
+        properties=properties,
+        has_samples=_has(connection, "samples"),
+        tells_memory=_has(connection, "units WHERE peak_memory_bytes >= 0"),
+        evidence=Evidence(np.zeros(len(names)), np.zeros(len(names)), 1.0),
+        clock=clock,
+    )
+    if not with_evidence:
+        return execution
+    return replace(
+        execution,
+        evidence=_evidence(connection, stretch, units, names, framework),
+        operators=_operators(connection, groups, names),
+        **_readers(connection, groups, framework),
+        lost=_lost(connection, stretch, clock),
+        repeated=_repeated(connection, groups),
+        starts=not _has(connection, f"units WHERE launch_ms < {stretch.start_ms}"),
+    )
+
+
+def _repeated(connection: duckdb.DuckDBPyConnection, groups: Sequence[GroupRun]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    known = dict(connection.execute(sql.text("first_runs")).fetchall())
+    return np.array([known.get(each.group_id, False) for each in groups], np.bool_)
+
+
+def _evidence(
+    connection: duckdb.DuckDBPyConnection, scope: ScopeTime, units: Units, names: tuple[str, ...], framework: Framework
+) -> Evidence:
+    bounds = scope.start_ms, scope.end_ms
+    delegates, tells = framework.advisor.delegates, framework.reader.tells_upstream
+    return replace(
+        gathered(connection, *bounds, units, names, tells_upstream=tells),
+        unseen_cpu=unseen_cpu(connection, *bounds, delegates, tells_upstream=tells),
+    )
+
+
+def _lost(connection: duckdb.DuckDBPyConnection, scope: ScopeTime, clock: Clock) -> tuple[Lost, ...]:
+    """The groups of a scope that lack ends of units, within it."""
+
+    def shown(recorded_ms: float) -> float:
+        return clock.when(min(max(recorded_ms, scope.start_ms), scope.end_ms))
+
+    rows = connection.execute(sql.text("missing_ends"), [scope.start_ms, scope.end_ms]).fetchall()
+    return tuple(
+        Lost(group, lost, total, shown(start), shown(end), None if last is None else shown(last), share)
+        for group, lost, total, start, end, last, share in rows
+    )
+
+
+def _operators(
+    connection: duckdb.DuckDBPyConnection, groups: Sequence[GroupRun], names: Sequence[str]
+) -> dict[str, Floats]:
+    """Time of units by operator: (groups, resources + 1) for each name."""
+    sums = ", ".join(f"sum({name}_ms)" for name in with_other(names))
+    rows = connection.execute(
+        f"SELECT name, group_id, {sums} FROM operator_times WHERE node_id IS NOT NULL GROUP BY ALL ORDER BY ALL"
+    ).fetchall()
+    numbers = {group.group_id: number for number, group in enumerate(groups)}
+    found: dict[str, Floats] = {}
+    for name, group_id, *parts_ms in rows:
+        if group_id in numbers:
+            of_groups = found.setdefault(name, np.zeros((len(groups), len(names) + 1)))
+            of_groups[numbers[group_id]] += parts_ms
+    return found
+
+
+def _readers(connection: duckdb.DuckDBPyConnection, groups: Sequence[GroupRun], framework: Framework) -> dict[str, Any]:
+    """Execution.readers, .delegating and .spilling_apart."""
+    advisor = framework.advisor
+    rows = {row[0]: row[1:] for row in connection.execute(sql.text("group_readers")).fetchall()}
+    known = {number: rows[group.group_id] for number, group in enumerate(groups) if group.group_id in rows}
+    return {
+        "readers": {number: reads for number, (_, reads) in known.items() if reads},
+        "delegating": frozenset(number for number, (what, _) in known.items() if advisor.delegates(uses_of(what))),
+        "spilling_apart": frozenset(
+            number
+            for number, (what, _) in known.items()
+            if advisor.spills_apart(uses_of(what), groups[number].scope_id)
+        ),
+    }
+
+
+def run_resources(connection: duckdb.DuckDBPyConnection) -> tuple[Resource, ...]:
+    """The resources that a run's time is split by, in the order of a resource vector."""
+    rows = connection.execute("SELECT * FROM resources").fetchall()
+    names = [each[0] for each in connection.description or ()]
+    facts = [dict(zip(names, row, strict=True)) for row in rows]
+    return tuple(Resource(**{**each, "moves": tuple(each["moves"])}) for each in facts)
+
+
+def _has(connection: duckdb.DuckDBPyConnection, rows: str) -> bool:
+    return connection.execute(f"SELECT 1 FROM {rows} LIMIT 1").fetchone() is not None
+
+
+def find_scope(connection: duckdb.DuckDBPyConnection, text: str) -> ScopeTime:
+    """The times of a scope: `all` or `whole`, a scope's id, or START..END.
+
+    Raises SettingError naming what there is instead.
+    """
+    duration = connection.execute("SELECT duration_ms FROM runs").fetchall()[0][0]
+    if text in (ALL, WHOLE):
+        return ScopeTime(text, 0.0, duration)
+    if match := re.fullmatch(r"(\d+(?:\.\d*)?)\.\.(\d+(?:\.\d*)?)", text):
+        start, end = float(match[1]), min(float(match[2]), duration)
+        if not start < end:
+            raise SettingError(
+                f"scope {text}: START must lie before END, and within the run's {duration:.0f} ms",
+                Remedy("change the scope"),
+            )
+        return ScopeTime(text, start, end)
+    known: dict[str, tuple[str, float, float]] = {
+        scope_id: (kind, start, end)
+        for scope_id, kind, start, end in connection.execute(
+            "SELECT scope_id, kind, start_ms, coalesce(end_ms, ?) FROM scopes ORDER BY rowid", [duration]
+        ).fetchall()
+    }
+    if text in known:
+        return ScopeTime(text, *known[text][1:])
+    kind = text.partition(":")[0]
+    kinds = list(dict.fromkeys(each for each, _, _ in known.values()))
+    ids = [each for each, (its, _, _) in known.items() if its == kind]
+    if ids:
+        listed = ", ".join(ids[:_IDS_SHOWN]) + (" …" if len(ids) > _IDS_SHOWN else "")
+        raise SettingError(f"scope {text}: not in this run; it has {listed}", Remedy("change the scope"))
+    expected = ", ".join([ALL, WHOLE, *(f"{each}:ID" for each in kinds)])
+    raise SettingError(
+        f"scope {text}: not in this run; expected {expected} or START..END (ms since application start)",
+        Remedy("change the scope"),
+    )
+
+
+def _slots(
+    connection: duckdb.DuckDBPyConnection,
+) -> tuple[dict[str, int], dict[str, int], Slots, dict[str, float | None]]:
+    """Workers and hosts by number, slots, and what the log tells of the run's resources."""
+    rows = connection.execute(sql.text("worker_slots")).fetchall()
+    working = [row for row in rows if row[2]]
+    hosts: dict[str, int] = {}
+    columns: list[tuple[int, int, float, float]] = []
+    for number, (_, host, slots, added, removed, _) in enumerate(working):
+        where = hosts.setdefault(host, len(hosts))
+        columns += [(number, where, added, np.inf if removed is None else removed)] * int(slots)
+    worker, host_of, added_ms, until_ms = zip(*columns, strict=True) if columns else ((), (), (), ())
+    memory = {row[5] for row in working}
+    recorded: dict[str, float | None] = {
+        "workers": most_at_a_time((row[3], row[4]) for row in working) or None,
+        "cores": max((int(row[2]) for row in working), default=0) or None,
+        "memory": float(memory.pop()) if len(memory) == 1 and None not in memory else None,
+    }
+    slots_table = Slots(
+        worker=np.array(worker, dtype=np.int64),
+        host=np.array(host_of, dtype=np.int64),
+        available_ms=np.array(added_ms, dtype=np.float64),
+        until_ms=np.array(until_ms, dtype=np.float64),
+        cpu_cores=np.full(len(worker), np.inf),
+    )
+    return {row[0]: number for number, row in enumerate(working)}, hosts, slots_table, recorded
+
+
+def most_at_a_time(stretches: Iterable[tuple[float, float | None]]) -> int:
+    """The most workers that were there at a time, by when each came and went; None for one that stayed.
+
+    One that comes as another goes takes its place.
+    """
+    known = list(stretches)
+    moments = sorted([(came, 1) for came, _ in known] + [(went, -1) for _, went in known if went is not None])
+    there = most = 0
+    for _, change in moments:
+        there += change
+        most = max(most, there)
+    return most
+
+
+def _groups_and_units(
+    connection: duckdb.DuckDBPyConnection,
+    scope: ScopeTime,
+    clock: Clock,
+    workers: dict[str, int],
+    hosts: dict[str, int],
+    names: tuple[str, ...],
+    *,
+    with_volumes: bool,
+) -> tuple[list[GroupRun], Units, Volumes]:
+    """The groups with a unit in the scope, and those units, clipped to it; times by the clock."""
+    parts = ", ".join(f"coalesce({name}_ms, 0) AS {name}_ms" for name in with_other(names))
+    bounds = {"begin": scope.start_ms, "end": scope.end_ms}
+    described = {
+        row[0]: row
+        for row in connection.execute(
+            "SELECT group_id, coalesce(name, group_id), scope_id, rank, submit_ms, pool FROM groups"
+        ).fetchall()
+    }
+    ids = list(described)
+    named = {**bounds, "workers": list(workers), "hosts": list(hosts)}
+    wanted = "*" if with_volumes else ", ".join([*_OF_UNITS, *(f"{name}_ms" for name in with_other(names))])
+    question = sql.text("scope_units").format(
+        parts=parts, far=FAR, in_worker=IN_WORKER, kept=KEPT, replicated=REPLICATED, most=FOLLOWED, columns=wanted
+    )
+    columns = connection.execute(question, {**named, "groups": ids}).fetchnumpy()
+    if (columns["group_number"] < 0).any():  # a trace need not describe every group
+        ids = [row[0] for row in connection.execute("SELECT DISTINCT group_id FROM units").fetchall()]
+        columns = connection.execute(question, {**named, "groups": ids}).fetchnumpy()
+    launch = np.clip(columns["launch_ms"], scope.start_ms, scope.end_ms)
+    finish = np.clip(columns["finish_ms"], scope.start_ms, scope.end_ms)
+    whole = columns["finish_ms"] - columns["launch_ms"]
+    kept = over(finish - launch, whole, 1.0)
+    launch, finish, start_ms = clock.at(launch), clock.at(finish), clock.when(scope.start_ms)
+    # Groups are numbered by their first units.
+    used, first_unit, place = np.unique(columns["group_number"], return_index=True, return_inverse=True)
+    by_first = np.argsort(first_unit, kind="stable")
+    number = {ids[used[each]]: position for position, each in enumerate(by_first.tolist())}
+    group_of = np.argsort(by_first, kind="stable")[place.reshape(-1)]
+    first_launch, last_finish = np.full(len(number), np.inf), np.full(len(number), -np.inf)
+    np.minimum.at(first_launch, group_of, launch)
+    np.maximum.at(last_finish, group_of, finish)
+    groups: list[GroupRun] = []
+    for position, group_id in enumerate(number):
+        _, name, scope_id, rank, submit, pool = described.get(group_id, (group_id, group_id, None, 0, None, None))
+        first = float(first_launch[position])
+        groups.append(
+            GroupRun(
+                group_id=group_id,
+                name=name,
+                scope_id=scope_id,
+                rank=rank,
+                submit_ms=None if submit is None else max(min(clock.when(submit), first), start_ms),
+                start_ms=first,
+                end_ms=float(last_finish[position]),
+                pool=pool,
+            )
+        )
+    parts_ms = np.stack([columns.pop(f"{name}_ms") for name in with_other(names)], axis=1, dtype=np.float64)
+    parts_ms *= kept[:, None]
+    units = Units(
+        unit_id=columns["unit_id"].astype(np.int64, copy=False),
+        group=group_of,
+        worker=columns["worker_number"].astype(np.int64, copy=False),
+        host=columns["host_number"].astype(np.int64, copy=False),
+        launch_ms=launch,
+        finish_ms=finish,
+        parts_ms=parts_ms,
+        placement=columns["placement"].astype(np.int64, copy=False),
+        upstream_ms=np.asarray(columns["upstream_ms"], dtype=np.float64) * kept,
+        follows=columns["follows"].astype(np.int64, copy=False),
+    )
+    if not with_volumes:
+        return groups, units, no_volumes(len(units))
+    return groups, units, _volumes(connection, columns, whole, kept, number, group_of)
+
+
+def _volumes(
+    connection: duckdb.DuckDBPyConnection,
+    columns: dict[str, Any],
+    whole_ms: Floats,
+    kept: Floats,
+    number: dict[str, int],
+    group_of: Ints,
+) -> Volumes:
+    """What the framework logged per unit, of whose time of `whole_ms` the share `kept` lies in the scope: as much of
+    its bytes is taken to."""
+
+    def whole(name: str) -> Ints:
+        return np.asarray(columns[f"{name}_bytes"]).astype(np.int64)
+
+    def volume(name: str) -> Ints:
+        return whole(name) if is_whole else np.rint(whole(name) * kept).astype(np.int64)
+
+    is_whole = bool((kept == 1.0).all())
+
+    inputs = reaches(connection)
+    far = far_groups(inputs)
+    reads_far = np.array([each in far for each in number], dtype=bool)[group_of]
+    by_place = np.array([far.get(each, False) for each in number], dtype=bool)[group_of]
+    keeps = kept_groups(inputs)
+    is_kept = np.array([each in keeps for each in number], dtype=bool)[group_of]
+    is_kept &= (
+        columns["in_worker"].astype(bool) | ~np.array([keeps.get(each, False) for each in number], dtype=bool)[group_of]
+    )
+    is_far = reads_far & (columns["is_far"].astype(bool) | ~(by_place | is_kept))
+    return Volumes(
+        input=volume("input"),
+        far=np.where(is_far, volume("input"), 0),
+        kept=np.where(is_kept, volume("input"), 0),
+        remote=volume("remote"),
+        local=volume("local"),
+        handed=volume("handed"),
+        output=volume("output"),
+        spill_memory=volume("spill_memory"),
+        spill_disk=volume("spill_disk"),
+        peak_memory=whole("peak_memory"),
+        gc_ms=np.asarray(columns["gc_ms"]).astype(np.float64) * kept,
+        on_cpu_ms=np.minimum(np.asarray(columns["on_cpu_ms"]).astype(np.float64), whole_ms) * kept,
+        overhead_ms=np.asarray(columns["overhead_ms"]).astype(np.float64) * kept,
+        spill_ms=np.zeros(len(kept)),
+        peers_ms=np.asarray(columns["peers_ms"]).astype(np.float64) * kept,
+        starved_ms=np.zeros(len(kept)),
+    )
+
+
+def _stated(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], Dependency]:
+    """The dependencies between groups that the trace states."""
+    rows = connection.execute("SELECT source, target, kind, why, resource FROM dependencies ORDER BY rowid").fetchall()
+    return {(source, target): Dependency(kind, why, resource) for source, target, kind, why, resource in rows}
+
+
+def _spill_ms(connection: duckdb.DuckDBPyConnection, units: Units, spilling: tuple[str, str] | None) -> Floats:
+    """Of each unit's time the share of its samples that were in spilling, (units,); 0 without samples."""
+    if spilling is None:
+        return np.zeros(len(units))
+    found = connection.execute(
+        """
+        WITH spilling AS (
+            SELECT stack_id FROM stacks
+            WHERE len([frame FOR frame IN frames IF regexp_matches(frame, $1)]) > 0
+                AND len([frame FOR frame IN frames IF regexp_matches(frame, $2)]) = 0
+        )
+        SELECT unit_id, coalesce(sum(weight_ms) FILTER (stack_id IN (FROM spilling)), 0) / sum(weight_ms) AS share
+        FROM samples
+        WHERE unit_id IS NOT NULL AND weight_ms > 0
+        GROUP BY unit_id
+        """,
+        list(spilling),
+    ).fetchnumpy()
+    share = dict(zip(found["unit_id"].tolist(), found["share"].tolist(), strict=True))
+    spilling_ms: Floats = units.duration_ms * np.array([share.get(each, 0.0) for each in units.unit_id.tolist()])
+    return spilling_ms
+
+
+def _coordinator(
+    connection: duckdb.DuckDBPyConnection, scope: ScopeTime, clock: Clock, names: tuple[str, ...]
+) -> CoordinatorTime:
+    """Samples of the coordinator whose stack some function decides; those of threads that wait say nothing."""
+    if not _has(connection, "samples"):
+        return CoordinatorTime(np.empty(0), np.empty(0), np.empty((0, len(names) + 1)))
+    columns = connection.execute(
+        f"""
+        SELECT time_ms, any_value(weight_ms) AS weight_ms, {sampled_sums(names)}
+        FROM samples JOIN stacks USING (stack_id)
+        WHERE worker_id IN (SELECT worker_id FROM workers WHERE workers.kind = 'coordinator')
+            AND unit_id IS NULL AND deciding_depth IS NOT NULL
+            AND NOT contains(coalesce(skipped, ''), 'wait')
+            AND time_ms BETWEEN ? AND ?
+        GROUP BY samples.rowid, time_ms
+        ORDER BY time_ms, samples.rowid  -- threads are sampled at a time, and sums of them are told
+        """,
+        [scope.start_ms, scope.end_ms],
+    ).fetchnumpy()
+    weight = np.asarray(columns["weight_ms"], dtype=np.float64)
+    parts = np.stack([np.asarray(columns[name], dtype=np.float64) for name in with_other(names)], axis=1)
+    time = np.asarray(columns["time_ms"], dtype=np.float64)
+    goes = clock.goes(time)
+    return CoordinatorTime(clock.at(time[goes]), weight[goes], parts[goes])

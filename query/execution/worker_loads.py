@@ -1,0 +1,59 @@
+"""What recordings measured of processes, in arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from crystalperf.query import sql
+from crystalperf.query.execution.clock import Clock
+from crystalperf.query.execution.execution import ScopeTime
+from crystalperf.query.trace.records import Floats, Ints
+
+
+@dataclass(frozen=True)
+class Loads:
+    """Looks at processes, (looks,): the worker, the interval that a look is of, and the cores in use in it.
+
+    Of a container `quota` is its CPU quota, cores, and `throttled` the share of the quota's periods in which it was
+    used up; `received_per_s` are bytes that the network brought.  All three are NaN where they were not measured.
+    `has_units` is whether any unit ran on the worker meanwhile; a worker of -1 is none of the run's, as the
+    coordinator.
+    """
+
+    worker: Ints
+    since_ms: Floats
+    until_ms: Floats
+    cores: Floats
+    quota: Floats
+    throttled: Floats
+    received_per_s: Floats
+    has_units: NDArray[np.bool_]
+
+
+def measured_loads(
+    connection: duckdb.DuckDBPyConnection, scope: ScopeTime, clock: Clock, workers: Mapping[str, int]
+) -> Loads:
+    """The looks that recordings had within a scope, by the clock.
+
+    Outside of it workers may have had more or less: a container's quota changes, neighbours come and go.
+    """
+    columns = connection.execute(sql.text("worker_loads"), {"begin": scope.start_ms, "end": scope.end_ms}).fetchnumpy()
+
+    def column(name: str) -> Floats:
+        return np.ma.filled(np.ma.asarray(columns[name], dtype=np.float64), np.nan)
+
+    return Loads(
+        worker=np.array([workers.get(name, -1) for name in columns["worker_id"].tolist()], dtype=np.int64),
+        since_ms=clock.at(column("since_ms")),
+        until_ms=clock.at(column("time_ms")),
+        cores=column("cpu_cores"),
+        quota=column("quota_cores"),
+        throttled=column("throttled"),
+        received_per_s=column("received_bytes_per_s"),
+        has_units=np.asarray(columns["has_units"], dtype=np.bool_),
+    )

@@ -1,0 +1,107 @@
+"""Time of a vertex' subtasks by the operators that are chained in it, by their samples.
+
+A chained operator is called by the one before it, over an output of Flink's: so many of these on a stack, so far down
+the chain is the operator that works.
+"""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+
+from crystalperf.indexes.resources import with_other
+from crystalperf.query.frameworks import Operators
+from crystalperf.query.trace.records import Columns, Floats, integers, objects
+
+_PUSHED = r"\.(Chaining|CopyingChaining)Output\.pushToOperator(:|$)"
+
+STARTING, WAITING, UNKNOWN = "starting", "waiting for other subtasks", "not known"
+"""What the time of subtasks on none of the resources went to instead; Flink itself measured the first two."""
+
+
+def chained(vertex: str) -> tuple[str, ...]:
+    """The operators of a vertex in the order of their chain, by its name; one where they are no single chain."""
+    names = tuple(vertex.split(" -> "))
+    return (vertex,) if "(" in vertex or len(names) == 1 else names
+
+
+def times(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...], sampled: bool) -> Columns:
+    """The table operator_times; empty without samples, for nothing else tells operators of a chain apart.
+
+    Starting a stream's subtasks is on no resource (trace.py); of other jobs as much of it is as of the rest.
+    """
+    columns = with_other(names)
+    sums = ", ".join(f"sum(units.{name}_ms)" for name in columns)
+    streams = "(SELECT coalesce(properties['stream'], '') = 'true' FROM runs)"
+    rows = connection.execute(
+        f"""
+        SELECT units.group_id, any_value(groups.name), any_value(groups.scope_id),
+            sum(least(coalesce(units.overhead_ms, 0), units.other_ms)
+                * CASE WHEN {streams} THEN 1
+                       ELSE units.other_ms / greatest(units.finish_ms - units.launch_ms, 1e-9) END),
+            sum(coalesce(units.upstream_ms, 0)), {sums}
+        FROM units JOIN groups USING (group_id) GROUP BY units.group_id ORDER BY any_value(rank)
+        """
+    ).fetchall()
+    seen = _seen(connection, names)
+    found: list[tuple[str, str | None, int | None, str, str, Floats]] = []
+    node = 0
+    for group, vertex, scope, starting_ms, upstream_ms, *whole_ms in rows if sampled else ():
+        parts, operators, nothing = np.array(whole_ms), chained(vertex or group), np.zeros(len(columns))
+        shares = np.stack([seen.get((group, place), nothing[:-1]) for place in range(len(operators))])
+        whole = shares.sum(axis=0)
+        mixture = np.divide(shares, whole, out=np.zeros_like(shares), where=whole > 0)
+        mixture[:, whole <= 0] = (shares.sum(axis=1) / max(shares.sum(), 1e-9))[:, None]
+        if not shares.any():
+            mixture[0] = 1.0
+        for operator, share in zip(operators, mixture, strict=True):
+            own = np.append(share * parts[:-1], 0.0)
+            found.append((group, scope, node, operator, "samples", own))
+            node += 1
+        waited_ms = min(upstream_ms, parts[-1] - starting_ms)
+        left_ms = parts[-1] - starting_ms - waited_ms
+        reasons = (
+            (STARTING, "unit metrics", starting_ms),
+            (WAITING, "flow metrics", waited_ms),
+            (UNKNOWN, "nothing", left_ms),
+        )
+        for name, basis, ms in reasons:
+            if ms > 0:
+                found.append((group, scope, None, name, basis, np.append(nothing[:-1], ms)))
+    times_ms = np.array([each[5] for each in found]).reshape(len(found), len(columns))
+    return {
+        "group_id": objects([each[0] for each in found]),
+        "scope_id": objects([each[1] for each in found]),
+        "node_id": integers([each[2] for each in found]),
+        "name": objects([each[3] for each in found]),
+        "basis": objects([each[4] for each in found]),
+        **{f"{name}_ms": times_ms[:, place] for place, name in enumerate(columns)},
+    }
+
+
+def _seen(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]) -> dict[tuple[str, int], Floats]:
+    """By group and place in its chain, sampled time on each resource, (resources,); the last place takes what is after.
+
+    A stack that no function decides is on the CPU, as samples of running code mostly are.
+    """
+    sums = ", ".join(f"sum(weight_ms * coalesce(chained.{name}, {float(name == 'cpu')}))" for name in names)
+    rows = connection.execute(
+        f"""
+        WITH chained AS (
+            SELECT *, len(list_filter(frames, lambda frame: regexp_matches(frame, $1))) AS pushed FROM stacks
+        )
+        SELECT units.group_id, any_value(groups.name), pushed, {sums}
+        FROM samples JOIN chained USING (stack_id) JOIN units USING (unit_id) JOIN groups USING (group_id)
+        WHERE samples.kind NOT IN ('park', 'wait', 'sleep', 'waking')
+        GROUP BY units.group_id, pushed
+        """,
+        [_PUSHED],
+    ).fetchall()
+    found: dict[tuple[str, int], Floats] = {}
+    for group, vertex, pushed, *parts in rows:
+        place = group, min(pushed, len(chained(vertex or group)) - 1)
+        found[place] = found.get(place, np.zeros(len(names))) + np.array(parts)
+    return found
+
+
+OPERATORS = Operators(of_frame=lambda _class_name, _method: None, times=times)

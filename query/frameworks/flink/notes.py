@@ -1,0 +1,70 @@
+"""What a TaskManager's other threads did, and what a stream's answer lacks or rests on."""
+
+from __future__ import annotations
+
+import duckdb
+
+from crystalperf.query import sql
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.stream import Flow
+from crystalperf.query.frameworks.flink.advise import lacking
+from crystalperf.query.frameworks.flink.frames import helper
+from crystalperf.query.frameworks.flink.held import asking
+from crystalperf.query.frameworks.flink.remarks import (
+    AssumedTimeout,
+    HeldRecords,
+    Helper,
+    Helpers,
+    NoFlow,
+    UntimedRequests,
+)
+from crystalperf.query.results.remarks import Remark
+from crystalperf.query.trace.sample_kinds import RUNNING
+
+LEAST_MS = 100.0
+"""Helpers that were seen running for less are not worth a word."""
+
+
+def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
+    """Helper threads by what they do; why a stream's latency is not known, and what was taken for its timeout."""
+    found: list[Remark] = [*_helpers(connection, execution)]
+    stream = connection.execute("SELECT coalesce(properties['stream'], '') = 'true' FROM runs").fetchone()
+    if stream is not None and stream[0] and execution.flow is None:
+        found.append(NoFlow(lacking(connection)))
+    assumed = () if execution.flow is None else [each for each in execution.flow.hops if each.is_due_assumed]
+    if assumed:
+        found.append(AssumedTimeout(max(each.due_ms for each in assumed)))
+    if execution.flow is not None:
+        found += _requests(connection, execution.flow)
+    return found
+
+
+def _requests(connection: duckdb.DuckDBPyConnection, flow: Flow) -> list[Remark]:
+    """How long asynchronous requests take, by vertex, or that nothing says so."""
+    asks, _ = asking(connection)
+    found: list[Remark] = [HeldRecords(each.name, each.held_ms) for each in flow.stations if each.held_ms > 0]
+    if unknown := sorted(each.name for each in flow.stations if each.id in asks and not each.held_ms):
+        found.append(UntimedRequests(tuple(unknown)))
+    return found
+
+
+def _helpers(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Helpers]:
+    """By their measured CPU time; where no recording has that, by the time that samples saw them running."""
+    scope = [execution.scope.start_ms, execution.scope.end_ms]
+    rows = connection.execute(
+        "SELECT thread, sum(cpu_ms) FROM thread_loads WHERE unit_id IS NULL AND end_ms BETWEEN ? AND ? GROUP BY thread",
+        scope,
+    ).fetchall()
+    is_cpu_time = bool(rows)
+    if not rows:
+        question = sql.text("helpers", __package__)
+        asked = {"start": scope[0], "end": scope[1], "kinds": [RUNNING, "execution", "native"]}
+        rows = connection.execute(question, asked).fetchall()
+    sums: dict[str, float] = {}
+    for thread, ms in rows:
+        if (does := helper(thread)) is not None:
+            sums[does] = sums.get(does, 0.0) + ms
+    worth = sorted(((ms, does) for does, ms in sums.items() if ms >= LEAST_MS), reverse=True)
+    if not worth:
+        return []
+    return [Helpers(is_cpu_time, tuple(Helper(does, ms) for ms, does in worth))]

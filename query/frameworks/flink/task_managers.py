@@ -1,0 +1,113 @@
+"""TaskManagers of a streaming job: what their CPUs did, by what grows with the records and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import duckdb
+
+from crystalperf.query.execution.stream import Flow, Place
+from crystalperf.query.frameworks.flink.frames import COMPILING, FIXED, NETWORK, helper
+
+Threads = Mapping[str, Mapping[str | None, float]]
+"""By TaskManager, cores of its threads by what they do (frames.HELPERS), None for those of subtasks and all others."""
+
+
+def places_of(
+    connection: duckdb.DuckDBPyConnection,
+    stretch: tuple[float, float],
+    threads: Threads,
+    busy_lanes: float,
+    *,
+    at_limit: bool,
+) -> tuple[Place, ...]:
+    """TaskManagers, by the CPU time of their processes.
+
+    What threads use that work by the clock does not grow with the records; nor does compiling, nor what the virtual
+    machine does by itself, unless a job is at its limit, where both last the longer the slower records come.  Where no
+    recording tells threads apart, it is what is beyond a share of `busy_lanes`, subtasks that have work in the mean.
+    """
+    by_clock = FIXED if at_limit else (*FIXED, COMPILING)
+    rows = connection.execute(
+        """
+        SELECT worker_id, arg_max(cpu_ns, time_ms) - arg_min(cpu_ns, time_ms), max(time_ms) - min(time_ms),
+            any_value(cores), any_value(stated_cores), any_value(slots), any_value(quota_cores)
+        FROM flink_loads LEFT JOIN flink_task_managers USING (worker_id)
+            LEFT JOIN (
+                SELECT worker_id, arg_max(quota_cores, time_ms) AS quota_cores FROM loads GROUP BY worker_id
+            ) USING (worker_id)
+        WHERE time_ms BETWEEN ? AND ? AND cpu_ns IS NOT NULL GROUP BY worker_id ORDER BY worker_id
+        """,
+        list(stretch),
+    ).fetchall()
+    found = []
+    for worker, cpu_ns, lasting_ms, cores, stated, slots, quota in rows:
+        most = min(float("inf") if cores is None else cores, float("inf") if quota is None else quota)
+        if stated is not None and stated != slots:  # a standalone TaskManager states as many as it has slots
+            most = min(most, stated)
+        if lasting_ms > 0:
+            used = cpu_ns / 1e6 / lasting_ms
+            if (doing := threads.get(worker)) is None:
+                beside = max(used - busy_lanes / len(rows), 0.0)
+            else:
+                beside = sum(doing.get(each, 0.0) for each in by_clock)
+                if not at_limit:  # the virtual machine's own threads: collectors, the recorder
+                    beside += max(used - sum(doing.values()), 0.0)
+            found.append(Place(worker, used, most, min(beside, used)))
+    return tuple(found)
+
+
+def cores_by_thread(connection: duckdb.DuckDBPyConnection, stretch: tuple[float, float]) -> Threads:
+    """What threads of Java used of a TaskManager's CPU; TaskManagers without a recording are left out."""
+    rows = connection.execute(
+        """
+        SELECT worker_id, thread, sum(cpu_ms * (least(end_ms, $2) - greatest(start_ms, $1)) / (end_ms - start_ms))
+        FROM thread_loads WHERE end_ms > $1 AND start_ms < $2 AND end_ms > start_ms GROUP BY worker_id, thread
+        """,
+        list(stretch),
+    ).fetchall()
+    found: dict[str, dict[str | None, float]] = {}
+    for worker, thread, cpu_ms in rows:
+        doing, does = found.setdefault(worker, {}), helper(thread)
+        doing[does] = doing.get(does, 0.0) + cpu_ms / (stretch[1] - stretch[0])
+    return found
+
+
+WAKING = 0.6
+"""Cores that subtasks take for buffers as such, over those that the network's threads take in all: each is woken for a
+buffer, and its thread finds cold caches.  By even configurations of `ads` that differ in rate alone (the kernel's CPU
+time of subtasks' threads over 3 000 to 24 000 records/s, continued to none): 0.6 and 0.75."""
+
+
+def awake(flow: Flow, threads: Threads) -> Flow:
+    """The flow, with what buffers take that are due: of network threads, and of subtasks that are woken for them.
+
+    Of the latter as much goes to each group as it reads of these buffers.  Network threads work for what crosses the
+    network only: between subtasks of one TaskManager buffers go from hand to hand.  A flow without a recording of
+    threads is returned as it is.
+    """
+    every = sum(each.buffers_per_s for each in flow.hops)
+    due = sum(each.due_per_s for each in flow.hops)
+    if every <= 0:
+        return flow
+    cores = {worker: doing.get(NETWORK, 0.0) for worker, doing in threads.items()}
+    woken = WAKING * sum(cores.values()) / every
+    stations = []
+    for each in flow.stations:
+        read = sum(hop.due_per_s for hop in flow.hops if hop.target == each.id)
+        stations.append(replace(each, waking=min(woken * read / each.lanes, each.busy)))
+    places = tuple(_with_network(each, cores.get(each.id, 0.0), due / every) for each in flow.places)
+    return replace(flow, stations=tuple(stations), places=places)
+
+
+def _with_network(place: Place, cores: float, due: float) -> Place:
+    """A TaskManager whose network threads took so many cores, in the share `due` for buffers that are due."""
+    records = place.cpu_cores - place.fixed_cores
+    due_cores = min((1 + WAKING) * cores * due, records)
+    return replace(
+        place,
+        due_cores=due_cores,
+        crossing_cores=min(cores * (1 - due), records - due_cores),
+        crossing_due_cores=min(cores * due, due_cores),
+    )

@@ -1,0 +1,1 @@
+"""Frameworks that train models: PyTorch, TensorFlow, JAX and MXNet."""

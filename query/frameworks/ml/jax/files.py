@@ -1,0 +1,25 @@
+"""Which files are traces of JAX: XPlanes, and what its trace viewer shows, with JAX's own names in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from crystalperf.query.frameworks.ml.tensorflow import files
+from crystalperf.query.inputs.files import Application, Head, LogPart
+from crystalperf.query.trace.records import Problems
+
+_MARKS = re.compile(rb"jax(?:lib)?_version|PjitFunction\(|py_xla_execute|PjRtCApiLoadedExecutable")
+
+
+def recognise(head: Head) -> LogPart | None:
+    """A trace of JAX, by its beginning."""
+    found = files.recognise(head)
+    if found is None or not found.facts.keys() & {"xplane", "timeline"}:
+        return None
+    return found if _MARKS.search(head.deeper()) else None
+
+
+def gather(parts: Sequence[LogPart], problems: Problems) -> list[Application]:
+    """The XPlanes of a folder are one run, and what the viewer shows of them is left out."""
+    return files.gather(parts, problems, "jax")

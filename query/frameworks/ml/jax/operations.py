@@ -1,0 +1,74 @@
+"""What a thread of the host did in a JAX program, from the events that nest on it.
+
+    ynn_fusion.3                    an operator of XLA, which the CPU runs: it has the name of its HLO instruction
+    PjitFunction(step)              JAX hands over a compiled function
+    ThunkExecutor::Execute          the runtime's own doing
+    $train.py:15 batch              a function of Python, where the profiler traced these
+    $api.py:2479 block_until_ready  waiting for what was handed over
+
+At each moment the innermost event says what the thread did.  One that waits is no operator, whatever is around it.
+What came before the profiler had started, which may take it seconds, or after it was stopped is the profiler's doing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from crystalperf.query.frameworks.ml.tensorflow.xplane import Line, Traced
+from crystalperf.query.frameworks.ml.training.calls import device_of
+from crystalperf.query.frameworks.ml.training.nesting import innermost
+from crystalperf.query.frameworks.ml.training.program import Operation
+
+_SHORTEST_MS = 0.05
+"""Functions of Python that take less are a part of their callers."""
+
+_MARK = re.compile(r"ThreadpoolListener::|end: |ThunkExecutor::Execute \(wait")
+_WAITS = re.compile(
+    r"block_until_ready|try_to_block|BlockHost|SequencingEvent|[Aa]wait|\b[Ww]ait|[Ss]ynchronize|WaitEvent"
+    r"|\$\S*profiler\.py|_value$|__array__$|\b(?:sleep|acquire|recv|select|poll|join)$"
+)
+_PYTHON = re.compile(r"\$(?P<place>\S+) (?P<name>.+)")
+_ON_CPU = re.compile(r"Thunk|Cpu|PjitFunction|Eigen|Execute|Enqueue|Launch|XLA GPU module")
+_STARTS, _STOPS = (re.compile(rf"\$\S*profiler\.py:\d+ {word}_trace") for word in ("start", "stop"))
+_NUMBER = re.compile(r"\.\d+$")
+_COLLECTIVE = re.compile(r"(?:all-(?:reduce|gather|to-all)|reduce-scatter|collective-)")
+_INSTRUCTION = re.compile(r"[a-z][\w.-]*")
+_XLA_THREAD = "tf_XLA"
+
+
+def of_line(process: str, line: Line) -> Iterator[Operation]:
+    """The operations of a thread in order of time; none overlaps another."""
+    runs_xla = line.name.startswith(_XLA_THREAD)
+
+    def is_operator(each: Traced) -> bool:  # the viewer's file does not say so
+        return "hlo_op" in each.stats or (runs_xla and _INSTRUCTION.fullmatch(each.name) is not None)
+
+    begun = max((each.end_ms for each in line.events if _STARTS.match(each.name)), default=float("-inf"))
+    stopped = min((each.start_ms for each in line.events if _STOPS.match(each.name)), default=float("inf"))
+    of_program = [each for each in line.events if _counts(each) and each.end_ms > begun and each.start_ms < stopped]
+    for within, start_ms, end_ms in innermost(of_program, is_operator):
+        each = within[-1]
+        if end_ms <= start_ms or "step_num" in each.stats or _WAITS.search(each.name):
+            continue
+        if is_operator(each):
+            operator, module = _NUMBER.sub("", each.name), each.stats.get("hlo_module")
+            kind, likely = ("collective", "") if _COLLECTIVE.match(operator) else ("op", "cpu")
+            yield Operation(
+                process, start_ms, end_ms, operator, each.name, likely=likely, kind=kind, module=module
+            )  # fmt: skip
+        elif (python := _PYTHON.fullmatch(each.name)) is not None:
+            name, place = python["name"], python["place"]
+            on = device_of(place, name) or "cpu"  # of a function of C the place is its module
+            yield Operation(process, start_ms, end_ms, name, name, likely=on, kind="python", place=place)
+        else:
+            likely = "cpu" if _ON_CPU.search(each.name) else ""
+            yield Operation(process, start_ms, end_ms, each.name, each.name, likely=likely, kind="runtime")
+
+
+def _counts(each: Traced) -> bool:
+    """Whether an event lasts, and is more than a mark or a function that is over at once."""
+    length_ms = each.end_ms - each.start_ms
+    if length_ms <= 0 or _MARK.match(each.name) is not None:
+        return False
+    return not each.name.startswith("$") or length_ms >= _SHORTEST_MS

@@ -1,0 +1,33 @@
+"""Which files are traces of MXNet's profiler: Chrome's JSON that begins with the names of its devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from crystalperf.query.frameworks.ml.training.chrome import is_json
+from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.inputs.files import Application, Head, LogPart
+from crystalperf.query.trace.records import Problems
+
+_EVENTS = re.compile(rb'"traceEvents"\s*:')
+_DEVICE = re.compile(rb'"args"\s*:\s*\{\s*"name"\s*:\s*"(?:cpu|gpu|cpu pinned|cpu shared)/\d*"')
+_CALLS = re.compile(rb'"cat"\s*:\s*"MXNET_C_API"')
+
+
+def recognise(head: Head) -> LogPart | None:
+    """A trace of MXNet's profiler, by its beginning."""
+    text = head.text
+    if not is_json(text) or _EVENTS.search(text) is None or not (_DEVICE.search(text) or _CALLS.search(text)):
+        return None
+    return LogPart(head.part, head.folder, head.name, head.size)
+
+
+def gather(parts: Sequence[LogPart], _problems: Problems) -> list[Application]:
+    """Each trace is a run: processes do not say which others they train with."""
+    found = []
+    for each in parts:
+        app_id = re.sub(r"[^\w.-]+", "-", each.name)
+        log = LogFile(each.part.name, (each.part,), app_id)
+        found.append(Application("mxnet", app_id, None, None, None, log, each.size))
+    return found

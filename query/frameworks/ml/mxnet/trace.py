@@ -1,0 +1,167 @@
+"""A trace of MXNet's profiler as the trace that every framework hands over.
+
+The program calls MXNet, which has its engine's threads run operators on devices, later: calls are the program's lane,
+each thread of the engine is a lane of its device.  A call that waits (WaitAll, SyncCopyToCPU, …) waits for the operator
+that ended last.  No event says which call asked for an operator: it is taken to have waited for what ended last.
+
+The profiler shows each operator twice, once on its device (B, E) and once by its kind (b, e); the first counts.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from crystalperf.query.frameworks.ml.training import chrome, program
+from crystalperf.query.frameworks.ml.training.chrome import Event, number
+from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, PCIE, bound_by
+from crystalperf.query.frameworks.ml.training.lanes import Lane, Signal, filled, named_by_longest, stretches
+from crystalperf.query.frameworks.ml.training.program import Device, Operation, Program
+from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.trace.contract import Trace
+from crystalperf.query.trace.records import Problems
+
+PROCESS = "process"
+"""The device that the program's own calls run on."""
+
+_CALL = "MXNET_C_API"
+_DEVICE = re.compile(r"(?P<kind>cpu|gpu|cpu pinned|cpu shared)/\d*")
+_WAITS = re.compile(r"Wait|SyncCopyToCPU")
+_COPY = re.compile(r"Copy(?P<source>CPU|GPU)2(?P<target>CPU|GPU)")
+_EXCHANGE = re.compile(r"KVStoreDist|Horovod|AllReduce", re.IGNORECASE)
+_PRODUCT = re.compile(r"FullyConnected|(?:^|_)dot(?:$|_)")
+_ENGINE = frozenset(["DeleteVariable", "[Deleted]", "SetupExec", "ResourceRandomSetSeed"])
+
+
+def read(log: LogFile) -> Trace:
+    """The trace of a run.  Raises InputError, one sentence."""
+    problems = Problems(log.problems)
+    found = _Read()
+    for part in log.parts:
+        for events in chrome.read(log, part, problems, {}):
+            for each in events:
+                found.take(each)
+    if not any(found.on_device.values()) and not any(found.calls.values()):
+        raise program.nothing_ran(log.origin, problems, "let the profiler run while steps are trained")
+    return program.trace(of_events(found, log.app_id or "mxnet", log.origin, problems))
+
+
+@dataclass
+class _Read:
+    """What ran, from events that begin and events that end; µs.  Operators by (device, thread), calls by thread."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    on_device: dict[tuple[str, str], list[tuple[float, float, str]]] = field(default_factory=dict)
+    calls: dict[str, list[tuple[float, float, str]]] = field(default_factory=dict)
+    _open: dict[tuple[str, ...], list[float]] = field(default_factory=dict)
+
+    def take(self, event: Event) -> None:
+        """Keep of an event what counts."""
+        if event.ph == "M" and event.name == "process_name":
+            self.names[str(event.pid)] = str(event.facts.name or "")
+            return
+        moment, name = number(event.ts), str(event.name)
+        if moment is None:
+            return
+        if event.cat == _CALL and event.ph in ("b", "e"):
+            self._pair("b", event.ph, (_CALL, str(event.id), name), moment, self.calls.setdefault(str(event.id), []))
+        elif event.ph in ("B", "E"):
+            key = self.names.get(str(event.pid), str(event.pid)), str(event.tid)
+            self._pair("B", event.ph, (*key, name), moment, self.on_device.setdefault(key, []))
+        elif event.ph == "X" and (length := number(event.dur)) is not None and length >= 0:
+            key = self.names.get(str(event.pid), str(event.pid)), str(event.tid)
+            self.on_device.setdefault(key, []).append((moment, moment + length, name))
+
+    def _pair(
+        self, begins: str, mark: str, key: tuple[str, ...], moment: float, to: list[tuple[float, float, str]]
+    ) -> None:
+        """The end of what began last under that name."""
+        begun = self._open.setdefault(key, [])
+        if mark == begins:
+            begun.append(moment)
+        elif begun and (start := begun.pop()) <= moment:
+            to.append((start, moment, key[-1]))
+
+
+def of_events(found: _Read, app_id: str, origin: str, problems: Problems) -> Program:
+    """What a process did."""
+    lanes = [
+        Lane(device, f"thread {place}", PROCESS, filled(_operation(device, each) for each in ran))
+        for place, ((device, _), ran) in enumerate(sorted(found.on_device.items()), 1)
+        if ran
+    ]
+    engine, signals = tuple(lanes), list[Signal]()
+    for place, (_, ran) in enumerate(sorted(found.calls.items()), 1):
+        if ran:
+            name = "program" if len(found.calls) == 1 else f"program, thread {place}"
+            operations, waited = _calls(sorted(ran), engine)
+            signals += [Signal(source, moment, len(lanes), moment, "waited for it") for source, moment in waited]
+            lanes.append(Lane(PROCESS, name, PROCESS, operations, infers=False))
+    problems.add(
+        "no dependencies",
+        "info",
+        origin,
+        None,
+        "MXNet's profiler does not say what an operator waited for: it is taken to be what ended last before it",
+    )
+    cut = stretches(lanes, signals, name=named_by_longest, step=lambda _lane, _moment: None)
+    names = dict.fromkeys(each.device for each in lanes)
+    return Program(
+        framework="mxnet",
+        app_id=app_id,
+        origin=origin,
+        stretches=cut,
+        devices=[
+            Device(each, sum(lane.device == each for lane in lanes), PROCESS, each.startswith("gpu/")) for each in names
+        ],
+        steps=[],
+        problems=problems,
+        start_ms=(start := min(each.start_ms for each in cut)),
+        end_ms=max(each.end_ms for each in cut),
+        started_at_ms=start,
+    )
+
+
+def _operation(device: str, ran: tuple[float, float, str]) -> Operation:
+    start, end, name = ran
+    whole = Operation(device, start / 1e3, end / 1e3, name, kind="op", likely="cpu")
+    copy = _COPY.search(name)
+    if copy is not None:
+        between = copy["source"] != copy["target"]
+        resource = PCIE.name if between else HBM.name if copy["source"] == "GPU" else "cpu"
+        return replace(whole, kind="copy", resource=resource, likely="")
+    if _EXCHANGE.search(name):
+        return replace(whole, kind="collective", resource="net", likely="")
+    if name in _ENGINE:
+        return replace(whole, kind="runtime")
+    kind = _DEVICE.fullmatch(device)
+    if kind is not None and kind["kind"] == "gpu":
+        resource = GPU.name if _PRODUCT.search(name) else bound_by(name)
+        return replace(whole, kind="kernel", resource=resource, likely="")
+    return whole
+
+
+def _calls(
+    ran: Sequence[tuple[float, float, str]], engine: Sequence[Lane]
+) -> tuple[list[Operation], list[tuple[int, float]]]:
+    """The program's calls with its own time between them; and what those that wait waited for: (lane, moment)."""
+    ends = sorted((each.end_ms, number) for number, lane in enumerate(engine) for each in lane.operations)
+    found: list[Operation] = []
+    waited: list[tuple[int, float]] = []
+    for start, end, name in ran:
+        begin_ms, end_ms = start / 1e3, end / 1e3
+        if _WAITS.search(name):
+            place = bisect_right(ends, (end_ms, len(engine))) - 1
+            if place >= 0 and ends[place][0] > begin_ms:
+                begin_ms, source = ends[place]
+                waited.append((source, begin_ms))
+        found.append(Operation(PROCESS, begin_ms, end_ms, name, kind="op", likely="cpu"))
+    until = {moment for _, moment in waited}
+
+    def between(last: Operation, following: Operation) -> Iterator[Operation]:
+        if following.start_ms not in until:
+            yield Operation(PROCESS, last.end_ms, following.start_ms, "Python", kind="python", likely="cpu")
+
+    return filled(found, between), waited

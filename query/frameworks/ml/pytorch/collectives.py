@@ -1,0 +1,88 @@
+"""Collectives of ranks: as operations, as parts that join, and as what tells how far clocks of ranks are apart."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+
+from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Ran
+from crystalperf.query.frameworks.ml.pytorch.lanes import Built
+from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, collective_key, kernel_name
+from crystalperf.query.frameworks.ml.pytorch.outermost import Outermost
+from crystalperf.query.frameworks.ml.training.collectives import Collective, shifts, tell_uneven
+from crystalperf.query.frameworks.ml.training.program import Operation
+from crystalperf.query.trace.records import Problems
+
+
+def clock_shifts(
+    processes: Sequence[Process], labels: Sequence[str], origin: str, problems: Problems
+) -> dict[str, float]:
+    """What to add to the times of ranks whose clocks are apart, by their collectives; ms."""
+    parts = []
+    for process, label in zip(processes, labels, strict=True):
+        on_threads = [each for thread in process.threads.values() for each in thread.collectives]
+        on_streams = [each for stream in process.streams.values() for each in stream if COLLECTIVE.search(each.name)]
+        for each in (*on_threads, *on_streams):
+            operation = as_operation(process, label, each, 0.0)
+            if (key := collective_key(operation.operator, each.group)) is not None:
+                parts.append(Collective(0, label, key, operation))
+    tell_uneven(parts, origin, problems)
+    found = shifts(parts)
+    for label, shift in found.items():
+        meaning = (
+            f"clocks of ranks were off, that of {label} by about {abs(shift):.1f} ms by its collectives: put right"
+        )
+        problems.add("clocks apart", "info", origin, label, meaning)
+    return found
+
+
+def as_operation(process: Process, label: str, each: Ran, shift: float) -> Operation:
+    """A collective as an operation, which the network holds up."""
+    name = kernel_name(each.name) if COLLECTIVE.search(each.name) else each.name
+    return Operation(
+        label, process.ms(each.start, shift), process.ms(each.end, shift), name, "", "net", kind="collective",
+        bytes=each.bytes,
+    )  # fmt: skip
+
+
+def add(
+    built: Built,
+    process: Process,
+    label: str,
+    numbers: Mapping[tuple[str, str], int],
+    by_thread: Mapping[tuple[str, str], Sequence[Outermost]],
+    shift: float,
+) -> None:
+    """Add collectives that threads of the process carry out (gloo): an operator c10d::… has asked for each, or what ran
+    as it began, for the reducer of DistributedDataParallel asks by no operator."""
+    every = sorted(
+        (process.ms(each.ran.start, shift), process.ms(each.ran.end, shift), numbers[key], each.ran.name)
+        for key, mine in by_thread.items()
+        for each in mine
+    )
+    asked = [each[:3] for each in every if each[3].startswith("c10d::")]
+    others = [each[:3] for each in every if not each[3].startswith("c10d::")]
+    found = sorted(
+        (
+            (numbers[key], each)
+            for key in process.threads
+            for each in built.lanes[numbers[key]].operations
+            if each.kind == "collective"
+        ),
+        key=lambda one: one[1].start_ms,
+    )
+    last_ms = float("-inf")
+    for lane, each in found:
+        launch = _begun(asked, each.start_ms)
+        if len(asked) < len(found) and (launch is None or launch[0] < last_ms):  # none asked, or for another one
+            launch = _begun(others, each.start_ms)
+        last_ms = each.start_ms
+        launcher = None if launch is None else (launch[2], min(launch[1], each.start_ms))
+        if (name := collective_key(each.operator)) is not None:
+            built.collectives.append(Collective(lane, label, name, each, launcher))
+
+
+def _begun(operators: Sequence[tuple[float, float, int]], moment: float) -> tuple[float, float, int] | None:
+    """The last that had begun at a moment."""
+    place = bisect_right(operators, (moment, float("inf"), 0)) - 1
+    return operators[place] if place >= 0 else None

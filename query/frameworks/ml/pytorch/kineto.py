@@ -1,0 +1,218 @@
+"""A trace of PyTorch's profiler (Kineto) of one process as threads and streams.
+
+What ran on a thread nests; the outermost operator is the one that counts, without wrappers such as compiled regions.
+What a thread waited for, a kernel or another thread, is cut out of it, so that it shrinks with what it was waiting for.
+Categories have had other names before PyTorch 1.12; devices that are not NVIDIA's have some of their own.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, MODULE, STEP, is_mark, is_telling
+from crystalperf.query.frameworks.ml.training.chrome import Event, number
+
+HOST = frozenset(["cpu_op", "Operator", "operator"])
+CALLS = frozenset(
+    ["cuda_runtime", "cuda_driver", "Runtime", "Driver", "mtia_runtime", "xpu_runtime", "privateuse1_runtime"]
+)
+ON_DEVICE = frozenset(
+    ["kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "mtia_ccp_events", "xpu_kernel", "privateuse1"]
+)
+MARKS = frozenset(["user_annotation"])
+PYTHON = frozenset(["python_function"])
+
+SHORTEST_US = 50.0
+"""Functions of a library that take less are a part of their callers; of a long trace the program's own as well."""
+
+MOST_EVENTS = 400_000
+"""More of a run are not kept: whole steps from its beginning are, as many as hold no more events."""
+
+_ON_THREAD = re.compile(r"gloo:(?P<what>\w+)")
+_SIZES = {
+    "float": 4, "double": 8, "c10::Half": 2, "c10::BFloat16": 2, "int": 4, "long": 8, "long int": 8, "unsigned char": 1,
+    "bool": 1, "Float": 4, "BFloat16": 2, "Half": 2, "Double": 8, "Int": 4, "Long": 8, "Byte": 1,
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Ran:
+    """An event on a thread or stream, µs by the trace's clock."""
+
+    start: float
+    end: float
+    name: str
+    correlation: int | None = None
+    bytes: int | None = None
+    group: str = ""
+    """Of a collective what the trace says of who takes part, and in what."""
+
+
+@dataclass
+class Thread:
+    """A thread of the process: what ran, calls of the device's runtime, marks of the program, Python's functions."""
+
+    operators: list[Ran] = field(default_factory=list)
+    calls: list[Ran] = field(default_factory=list)
+    marks: list[Ran] = field(default_factory=list)
+    functions: list[Ran] = field(default_factory=list)
+    library: list[Ran] = field(default_factory=list)
+    """Functions of Python that are not the program's own, and those of C, but for short ones."""
+    collectives: list[Ran] = field(default_factory=list)
+    tells_python: bool = False
+    """Whether the trace has functions of Python for it, of whatever file."""
+
+
+@dataclass
+class Process:
+    """One trace: `steps` by number, `threads` and `streams` by their names, `header` what stands beside the events."""
+
+    label: str
+    header: dict[str, Any] = field(default_factory=dict)
+    threads: dict[tuple[str, str], Thread] = field(default_factory=dict)
+    streams: dict[tuple[str, str], list[Ran]] = field(default_factory=dict)
+    steps: list[tuple[str, float, float]] = field(default_factory=list)
+    main: tuple[str, str] | None = None
+    until_us: float = math.inf
+    """What began later was left out, since there was too much of it; by the trace's clock."""
+    most: int = MOST_EVENTS
+    tells_host: bool = False
+    """Whether it has operators or functions of threads, so that what lies between these is Python."""
+    shortest_us: float = 0.0
+    """Functions of the program's own that took less are a part of their callers."""
+
+    @property
+    def base_us(self) -> float:
+        """What to add to its times for Unix time, µs."""
+        base = self.header.get("baseTimeNanoseconds")
+        return base / 1e3 if isinstance(base, int | float) and not isinstance(base, bool) else 0.0
+
+    def ms(self, us: float, shift: float) -> float:
+        """A time of the trace as Unix time, ms, once `shift` ms put its clock right."""
+        return (us + self.base_us) / 1e3 + shift
+
+    @property
+    def rank(self) -> int | None:
+        info = self.header.get("distributedInfo")
+        rank = info.get("rank") if isinstance(info, dict) else None
+        return rank if isinstance(rank, int) else None
+
+    def take(self, events: Sequence[Event], names: dict[str, str]) -> None:
+        """Keep of some events what counts.  `names` has each name once."""
+        for each in events:
+            if each.ph != "X":
+                continue
+            start, length = number(each.ts), number(each.dur)
+            if start is None or length is None or length < 0 or start >= self.until_us:
+                continue
+            kind = each.cat if isinstance(each.cat, str) else ""
+            raw = each.name if isinstance(each.name, str) else str(each.name)
+            name = names.setdefault(raw, raw)
+            self.tells_host = self.tells_host or kind in HOST or kind in PYTHON
+            if kind in MARKS or (kind in HOST and is_mark(raw)):
+                self._mark(each, Ran(start, start + length, name))
+            elif kind in HOST:
+                self._thread(each).operators.append(Ran(start, start + length, name))
+            elif kind in CALLS:
+                correlation = each.facts.correlation
+                ran = Ran(start, start + length, name, correlation if isinstance(correlation, int) else None)
+                self._thread(each).calls.append(ran)
+            elif kind in ON_DEVICE:
+                self._on_device(each, Ran(start, start + length, name))
+            elif kind in PYTHON:
+                thread = self._thread(each)
+                thread.tells_python = True
+                if is_telling(raw):
+                    if length >= self.shortest_us or raw.startswith(MODULE):
+                        thread.functions.append(Ran(start, start + length, name))
+                elif length >= SHORTEST_US:
+                    thread.library.append(Ran(start, start + length, name))
+        if sum(map(len, self._every())) > 1.5 * self.most:  # in any order, so what is left out is known now and then
+            self._shorten()
+
+    def _shorten(self) -> None:
+        """Keep what began first, up to the end of a step where there is one.
+
+        A loop in Python calls functions, or resumes a generator, a million times a second: such are left out first.
+        """
+        if not self.shortest_us:
+            self.shortest_us = SHORTEST_US
+            for thread in self.threads.values():
+                thread.functions[:] = [
+                    each
+                    for each in thread.functions
+                    if each.end - each.start >= SHORTEST_US or each.name.startswith(MODULE)
+                ]
+            if sum(map(len, self._every())) <= 1.5 * self.most:
+                return
+        starts = sorted(each.start for events in self._every() for each in events)
+        limit = starts[self.most]
+        self.leave_out(max((end for _, _, end in self.steps if end <= limit), default=limit))
+
+    def leave_out(self, from_us: float) -> None:
+        """Leave out what began from then on, and steps that had not ended."""
+        self.until_us = min(self.until_us, from_us)
+        for events in self._every():
+            events[:] = [each for each in events if each.start < self.until_us]
+        self.steps = [each for each in self.steps if each[2] <= self.until_us]
+
+    def _every(self) -> Iterator[list[Ran]]:
+        for each in self.threads.values():
+            yield from (each.operators, each.calls, each.marks, each.functions, each.library, each.collectives)
+        yield from self.streams.values()
+
+    def _thread(self, event: Event) -> Thread:
+        return self.threads.setdefault((str(event.pid), str(event.tid)), Thread())
+
+    def _mark(self, event: Event, ran: Ran) -> None:
+        step = STEP.fullmatch(ran.name)
+        if step is not None:
+            self.steps.append((step["number"], ran.start, ran.end))
+            self.main = str(event.pid), str(event.tid)
+        elif _ON_THREAD.match(ran.name):
+            ran.bytes = _bytes(event.facts.dims, event.facts.types)
+            self._thread(event).collectives.append(ran)
+        else:
+            self._thread(event).marks.append(ran)
+
+    def _on_device(self, event: Event, ran: Ran) -> None:
+        facts = event.facts
+        ran.correlation = facts.correlation if isinstance(facts.correlation, int) else None
+        if isinstance(facts.bytes, int):
+            ran.bytes = facts.bytes
+        elif isinstance(facts.in_elements, int):
+            ran.bytes = facts.in_elements * _SIZES.get(str(facts.element_type), 4)
+        if COLLECTIVE.search(ran.name):
+            told = (facts.collective, facts.group, facts.ranks)
+            ran.group = sys.intern(" ".join(str(one) for one in told if one is not None))
+        stream = facts.stream if facts.stream is not None else event.tid
+        self.streams.setdefault((str(event.pid), re.sub(r"^stream ", "", str(stream))), []).append(ran)
+
+    def main_thread(self) -> tuple[str, str] | None:
+        """The thread that marks steps, else the one whose operators took the most time."""
+        if self.main is not None and self.main in self.threads:
+            return self.main
+
+        def busy(thread: Thread) -> float:
+            return sum(each.end - each.start for each in (*thread.operators, *thread.calls))
+
+        return max(self.threads, key=lambda key: busy(self.threads[key]), default=None)
+
+
+def _bytes(dims: Any, types: Any) -> int | None:
+    """Of tensors by their sizes and types."""
+    if not isinstance(dims, list) or not isinstance(types, list):
+        return None
+    total = 0
+    for shape, kind in zip(dims, types, strict=False):
+        if isinstance(shape, list) and str(kind) in _SIZES:
+            count = 1
+            for each in shape:
+                count *= each if isinstance(each, int) else 1
+            total += count * _SIZES[str(kind)] if shape else 0
+    return total or None

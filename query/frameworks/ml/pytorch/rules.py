@@ -1,0 +1,99 @@
+"""What a step of PyTorch lost to things that its program can change, beside what any training loses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import duckdb
+
+from crystalperf.query import sql
+from crystalperf.query.diagnose.group_statistics import Detail
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.frameworks.ml.pytorch.findings import (
+    AllReduce,
+    FirstUse,
+    FreeingMemory,
+    Lost,
+    OneLink,
+    OverlapPythonWaits,
+    OwnBatches,
+    ReuseDeviceMemory,
+    Starting,
+    SynchroniseLess,
+    TracePython,
+    UntoldHostTime,
+    UntoldWait,
+    UseLoaders,
+    WaitingInPython,
+    WaitsInPython,
+    WarmUp,
+)
+from crystalperf.query.frameworks.ml.pytorch.first_uses import FIRST_USE
+from crystalperf.query.frameworks.ml.pytorch.threads import BETWEEN, OWN_BATCHES, WAITING_IN_PYTHON
+from crystalperf.query.frameworks.ml.pytorch.waits import FREEING, STARTING, WAITING
+from crystalperf.query.frameworks.ml.training import rules
+from crystalperf.query.frameworks.ml.training.rules import input_waits
+from crystalperf.query.results.advice import Advice
+from crystalperf.query.results.findings import Finding
+from crystalperf.query.results.remarks import Remark
+
+_MOST = 0.5
+"""Share of the time on no resource from which what it was is what it was."""
+
+_FINDINGS: Mapping[str, tuple[type[Lost], Advice]] = {
+    WAITING: (UntoldWait, SynchroniseLess()),
+    FREEING: (FreeingMemory, ReuseDeviceMemory()),
+    STARTING: (Starting, WarmUp()),
+    BETWEEN: (UntoldHostTime, TracePython()),
+    WAITING_IN_PYTHON: (WaitingInPython, OverlapPythonWaits()),
+    OWN_BATCHES: (OwnBatches, UseLoaders()),
+    FIRST_USE: (FirstUse, WarmUp()),
+}
+"""By operator, what time in it is a finding of, and what can be done about that."""
+
+_NAMED = 2
+
+
+def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
+    """What the path lost to each; `cost_ms` is no more than the path's own time there."""
+    lost = []
+    question = sql.text("lost", __package__)
+    on_path = {each.facts.id: each.facts.path_ms for each in details if each.facts.path_ms > 0}
+    for operator, (kind, advice) in _FINDINGS.items():
+        took = connection.execute(question, {"operator": operator}).fetchall()
+        mine = [(min(ms, on_path[group]), disk_ms, name) for group, ms, disk_ms, name in took if group in on_path]
+        cost_ms, disk_ms = sum(ms for ms, _, _ in mine), sum(min(ms, on_disk) for ms, on_disk, _ in mine)
+        if cost_ms > 0:
+            names = tuple(dict.fromkeys(name for _, _, name in mine if name))[:_NAMED]
+            lost.append(kind(cost_ms, "measured", advice, cost_ms, disk_ms, names))
+    own_ms = sum(each.cost_ms for each in lost if isinstance(each, OwnBatches))
+    waits = [each for each in input_waits(connection, details) if each.cost_ms > own_ms]
+    return [*waits, *through_one(connection, details), *lost]
+
+
+def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[OneLink]:
+    """Processes that exchange gradients through one of them, as with a parameter server.
+
+    Evidence: they gather on one, and what it makes of that comes back, on the critical path.  That one's link carries
+    n - 1 times the bytes each way.  A ring's links carry 2 (n - 1) / n of them, so n times less, and `cost_ms` is what
+    that saves where bytes are all that takes time.  Contradicted where what is gathered is no gradient: where reducing
+    takes longer, it is taken to be none.
+    """
+    on_path = {each.facts.id: each.facts.path_ms for each in details if each.facts.path_ms > 0}
+    rows = connection.execute(sql.text("through_one", __package__)).fetchall()
+    mine = [(min(ms, on_path[group]), processes) for group, ms, processes in rows if group in on_path]
+    took_ms = sum(ms for ms, _ in mine)
+    if not mine or took_ms <= 0:
+        return []
+    count = mine[0][1]
+    return [OneLink(took_ms * (1 - 1 / count), "measured", AllReduce(count), count, took_ms)]
+
+
+def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, Remark]:
+    """By resource what else the time on it may be, and of time that is on none what most of it was."""
+    within = {"since": execution.scope.start_ms, "until": execution.scope.end_ms}
+    row = connection.execute(sql.text("waited", __package__), {"operator": WAITING_IN_PYTHON, **within}).fetchone()
+    found: dict[str, Remark] = dict(rules.or_else(connection, execution))
+    if row is not None and row[0] >= _MOST * row[1] > 0:
+        found["unknown"] = WaitsInPython(row[2] or None)
+    return found

@@ -1,0 +1,100 @@
+"""Steps of ranks and of all of them, and accelerators that get behind the threads that mark them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from crystalperf.query.frameworks.ml.pytorch.kineto import Process
+from crystalperf.query.frameworks.ml.pytorch.lanes import Built
+from crystalperf.query.frameworks.ml.training.lanes import CLOSE_MS
+from crystalperf.query.frameworks.ml.training.program import Step, numbered
+
+_BEHIND_SHARE = 0.03
+"""Of its steps' time, how much longer an accelerator took for their work, so that marks do not tell their length."""
+
+
+def of_process(process: Process, label: str, ranks: int, shift: float) -> list[Step]:
+    """Steps of one of so many ranks by its marks; those of an only rank are of all."""
+    return numbered(
+        Step(number, label if ranks > 1 else "", process.ms(start, shift), process.ms(end, shift), f"step {number}")
+        for number, start, end in sorted(process.steps, key=lambda each: each[1:])
+    )
+
+
+def common(of_ranks: Sequence[Step], ranks: int) -> list[Step]:
+    """Steps of all ranks: from when the first of them begins to where it begins its next."""
+    by_number: dict[str, list[Step]] = {}
+    for each in of_ranks:
+        by_number.setdefault(each.number, []).append(each)
+    found = [
+        Step(number, "", min(e.start_ms for e in mine), max(e.end_ms for e in mine), f"step {number}")
+        for number, mine in by_number.items()
+        if len({each.process for each in mine}) == ranks
+    ]
+    found.sort(key=lambda each: each.start_ms)
+    return [
+        replace(each, end_ms=min(each.end_ms, following.start_ms))
+        for each, following in zip(found, [*found[1:], replace(found[-1], start_ms=float("inf"))], strict=True)
+    ] if found else []  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """An accelerator that got behind the thread that marks a rank's steps, ms.
+
+    It worked for these `steps` from `begin_ms`, as what it had before them had ended, to `end_ms`; as the last was
+    marked, `queued_ms` of that were left.
+    """
+
+    process: str
+    steps: int
+    begin_ms: float
+    end_ms: float
+    queued_ms: float
+
+
+def backlog(built: Built, steps: Sequence[Step], label: str) -> Backlog | None:
+    """How far an accelerator got behind over a rank's steps; None where it is no farther behind than at their begin."""
+    mine = [each for each in steps if each.process in ("", label)]
+    if not mine:
+        return None
+    begin, end = min(each.start_ms for each in mine), max(each.end_ms for each in mine)
+    of_rank = [each for number, kernels in built.launches if built.lanes[number].process == label for each in kernels]
+    within = [each for each, launch in of_rank if launch is not None and begin <= launch[1] < end]
+    if not within:
+        return None
+    last = max(each.end_ms for each in within)
+    earlier = (each.end_ms for each, launch in of_rank if launch is None or launch[1] < begin)
+    since = max(begin, max(earlier, default=begin))
+    if last - since <= (1 + _BEHIND_SHARE) * (end - begin):
+        return None
+    return Backlog(mine[0].process, len(mine), since, last, last - end)
+
+
+def told_by(steps: Sequence[Step], behind: Iterable[Backlog]) -> list[Step]:
+    """Steps by their marks, but one as long as their mean for each rank whose accelerator got behind."""
+    found = {each.process: each for each in behind}
+    return [each for each in steps if each.process not in found] + [
+        Step("", each.process, each.begin_ms, each.begin_ms + (each.end_ms - each.begin_ms) / each.steps)
+        for each in found.values()
+    ]
+
+
+def keep_within(built: Built, steps: Sequence[Step], labels: Sequence[str], behind: Mapping[str, Backlog]) -> None:
+    """Leave out what ran before a rank's first step, and what began after its last, or was launched after that."""
+    launches = dict(built.launches)
+    for label in labels:
+        mine = [each for each in steps if each.process in ("", label)]
+        if not mine:
+            continue
+        begin, end = min(each.start_ms for each in mine), max(each.end_ms for each in mine)
+        for number, lane in enumerate(built.lanes):
+            if lane.process == label:
+                until = end
+                if label in behind:
+                    ends = (
+                        e.end_ms for e, launch in launches.get(number, ()) if launch is not None and launch[1] < end
+                    )
+                    until = max(end, max(ends, default=end))
+                lane.operations = [each for each in lane.operations if begin - CLOSE_MS <= each.start_ms < until]

@@ -1,0 +1,90 @@
+"""Streams of accelerators: their kernels and copies, with the operators and the calls that launched them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+
+from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Ran
+from crystalperf.query.frameworks.ml.pytorch.lanes import Built, Launched
+from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, collective_key, kernel_name
+from crystalperf.query.frameworks.ml.pytorch.outermost import Outermost
+from crystalperf.query.frameworks.ml.training.collectives import Collective
+from crystalperf.query.frameworks.ml.training.devices import HBM, PCIE, bound_by
+from crystalperf.query.frameworks.ml.training.lanes import Lane
+from crystalperf.query.frameworks.ml.training.program import Device, Operation
+
+Done = tuple[float, float, int]
+"""What ran on a stream: its end and its begin, ms, and the number of the stream's lane."""
+
+
+def add(
+    built: Built,
+    process: Process,
+    label: str,
+    shift: float,
+    launched: Mapping[int, tuple[int, Ran]],
+    by_thread: Mapping[tuple[str, str], Sequence[Outermost]],
+    numbers: Mapping[tuple[str, str], int],
+) -> tuple[list[Done], dict[int, Done]]:
+    """Add streams of the process' accelerators; returns what ran there by its end, and by the number of its call."""
+    ended: list[Done] = []
+    of_call: dict[int, Done] = {}
+    starts = {numbers[key]: [each.ran.start for each in mine] for key, mine in by_thread.items()}
+    theirs = {numbers[key]: mine for key, mine in by_thread.items()}
+    models = _models(process)
+    tells_calls = any(each.calls for each in process.threads.values())
+    for (device, stream), ran in sorted(process.streams.items()):
+        name = f"{label} GPU {device}"
+        built.devices.setdefault(name, Device(name, 0, label, True, models.get(device)))
+        number = len(built.lanes)
+        lane = Lane(name, f"stream {stream}", label)
+        lane.lets_go = "devices" if tells_calls else "any"  # a thread that waits for a kernel calls the runtime for it
+        kernels: list[Launched] = []
+        for each in sorted(ran, key=lambda one: one.start):
+            host = launched.get(each.correlation) if each.correlation is not None else None
+            by = None
+            if host is not None and host[0] in starts:
+                place = bisect_right(starts[host[0]], host[1].start) - 1
+                if place >= 0 and theirs[host[0]][place].ran.end >= host[1].start:
+                    by = theirs[host[0]][place]
+            operation = _kernel(process, name, each, by, shift)
+            if kernels and operation.start_ms < kernels[-1][0].end_ms:
+                operation.start_ms = min(kernels[-1][0].end_ms, operation.end_ms)
+            launch = None if host is None else (host[0], min(process.ms(host[1].end, shift), operation.start_ms))
+            kernels.append((operation, launch))
+            ended.append((operation.end_ms, operation.start_ms, number))
+            if each.correlation is not None:
+                of_call[each.correlation] = ended[-1]
+            if operation.kind == "collective" and (key := collective_key(operation.name, each.group)) is not None:
+                built.collectives.append(Collective(number, label, key, operation, (number, operation.start_ms)))
+        lane.operations = [each for each, _ in kernels]
+        lane.infers = any(launch is None for _, launch in kernels)  # else it waited for launches and for other streams
+        built.lanes.append(lane)
+        built.launches.append((number, kernels))
+    return sorted(ended), of_call
+
+
+def _models(process: Process) -> dict[str, str]:
+    listed = process.header.get("deviceProperties")
+    found = {}
+    for each in listed if isinstance(listed, list) else []:
+        if isinstance(each, dict) and isinstance(each.get("name"), str):
+            found[str(each.get("id"))] = each["name"]
+    return found
+
+
+def _kernel(process: Process, device: str, each: Ran, by: Outermost | None, shift: float) -> Operation:
+    kind, resource, name = "kernel", bound_by(each.name), kernel_name(each.name)
+    if each.name.startswith(("Memcpy", "Memset")):
+        kind = "copy"
+        resource = PCIE.name if re.search(r"HtoD|DtoH|PtoP", each.name) else HBM.name
+        name = each.name
+    elif COLLECTIVE.search(each.name):
+        kind, resource = "collective", "net"
+    return Operation(
+        device, process.ms(each.start, shift), process.ms(each.end, shift),
+        name if by is None else by.operator, name, resource, kind=kind, bytes=each.bytes,
+        module=None if by is None else by.module, place=None if by is None else by.place,
+    )  # fmt: skip

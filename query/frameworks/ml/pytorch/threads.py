@@ -1,0 +1,172 @@
+"""Threads: their operators and calls, and what passes between these.
+
+The thread that trains is never idle: what lies between its operators is Python, or waiting for its data, or where the
+trace has no functions of Python and it takes long, anything.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Thread
+from crystalperf.query.frameworks.ml.pytorch.lanes import Built
+from crystalperf.query.frameworks.ml.pytorch.names import mark_phase
+from crystalperf.query.frameworks.ml.pytorch.outermost import Outermost, inputs
+from crystalperf.query.frameworks.ml.pytorch.python import Part, Python, named
+from crystalperf.query.frameworks.ml.training.lanes import Lane, Signal, end_in_time, filled, waits
+from crystalperf.query.frameworks.ml.training.program import Operation
+
+PYTHON = "Python"
+"""What a thread does between two operators."""
+
+WAIT_FOR_INPUT = "DataLoader"
+"""What it does while it asks for its next batch, beside operators."""
+
+OWN_BATCHES = "own batches"
+"""What it does while its loader has no workers, beside operators: compute, read, sleep or wait."""
+
+WAITING_IN_PYTHON = "waiting in Python"
+"""What it does in a function of Python that computes nothing."""
+
+BETWEEN = "between operators"
+"""What it does in a longer gap of which the trace tells nothing: compute, read, sleep or wait."""
+
+PYTHON_GAP_MS = 40.0
+"""A gap between two operators of a program whose Python was not traced is Python's computing if no longer: under the
+lab's quotas of 25 ms such gaps last up to 22 ms, for a process lacks a CPU in them.  A longer one may hold anything."""
+
+RUNTIME_GAP_MS = 0.2
+"""A gap between two operators of another thread than the main one that is no longer is its engine's own time."""
+
+
+def as_operations(
+    process: Process, label: str, thread: Thread, operators: Iterable[Outermost], shift: float
+) -> Iterator[Operation]:
+    """What ran on a thread: its operators, and calls of the runtime outside these."""
+    for each in operators:
+        yield Operation(
+            label, process.ms(each.ran.start, shift), process.ms(each.ran.end, shift), each.operator, each.phase,
+            likely="cpu", kind="op", module=each.module, place=each.place,
+        )  # fmt: skip
+    inside = [(each.ran.start, each.ran.end) for each in operators]
+    starts = [start for start, _ in inside]
+    for call in thread.calls:  # those within an operator are its own time
+        place = bisect_right(starts, call.start) - 1
+        if place < 0 or inside[place][1] < call.end:
+            yield Operation(
+                label, process.ms(call.start, shift), process.ms(call.end, shift), call.name, "", likely="cpu",
+                kind="runtime",
+            )  # fmt: skip
+
+
+def fill_main(
+    built: Built,
+    process: Process,
+    thread: Thread,
+    number: int,
+    others: Sequence[Lane],
+    polled: Mapping[float, Signal],
+    shift: float,
+) -> None:
+    """Say what the main thread did between its operators: waited for another thread, for its data, or ran Python."""
+    lane = built.lanes[number]
+    sentinels = [
+        Operation(
+            lane.device, process.ms(moment, shift), process.ms(moment, shift), PYTHON, kind="python", likely="cpu"
+        )
+        for _, start, end in process.steps
+        for moment in (start, end)
+    ]
+    lane.operations = sorted([*lane.operations, *sentinels], key=lambda each: (each.start_ms, each.end_ms))
+    others = [each for each in others if each.lets_go == "any" and each.operations]
+    lanes = {id(each): position for position, each in enumerate(built.lanes)}
+    end_in_time(lane, others)
+    waited = waits(lane, others)
+    for _, end, which in waited:
+        built.signals.append(Signal(lanes[id(others[which])], end, number, end, "waited for it"))
+    holes = {begin: end for begin, end, _ in waited}
+    for begin, signal in polled.items():
+        if begin not in holes:
+            holes[begin] = signal.target_ms
+            built.signals.append(signal)
+    synchronised = {each.target_ms for each in built.signals if each.target == number and each.why == "synchronize"}
+    asked = sorted((process.ms(each.start, shift), process.ms(each.end, shift), each.name) for each in inputs(thread))
+
+    traced = Python(process, thread, shift) if thread.tells_python else None
+    in_gap = partial(traced.between, part=Part(PYTHON, WAITING_IN_PYTHON, "runtime")) if traced is not None else None
+    python = in_gap or (_brief if process.tells_host else _untold)
+
+    def between(last: Operation, following: Operation) -> Iterator[Operation]:
+        begin = holes.get(last.end_ms, last.end_ms)
+        if following.start_ms in synchronised:
+            return
+        place = bisect_right(asked, (begin, float("inf"), ""))
+        for start, end, name in asked[max(place - 1, 0) : place + 2]:
+            start, end = max(start, begin), min(end, following.start_ms)
+            if end > start:
+                yield from python(lane.device, begin, start)
+                yield from _asking(lane.device, start, end, name, traced)
+                begin = end
+        yield from python(lane.device, begin, following.start_ms)
+
+    lane.operations = named(filled(lane.operations, between))
+    lane.cuts = list(_phase_cuts(lane.operations, process, thread, shift))
+
+
+def _brief(device: str, start: float, end: float) -> Iterator[Operation]:
+    """Between two operators of a program whose Python was not traced."""
+    if end - start > PYTHON_GAP_MS:
+        yield Operation(device, start, end, BETWEEN, kind="runtime")
+    elif end > start:
+        yield Operation(device, start, end, PYTHON, likely="cpu", kind="python")
+
+
+def _untold(device: str, start: float, end: float) -> Iterator[Operation]:
+    """Between two calls of the runtime, of a thread whose operators were not traced."""
+    if end > start:
+        yield Operation(device, start, end, "between calls", kind="runtime")
+
+
+def _asking(device: str, start: float, end: float, mark: str, traced: Python | None) -> Iterator[Operation]:
+    """A thread asks for its next batch: it waits for its loader's workers, or makes the batch itself.
+
+    Where its Python was not traced nothing tells what it did.
+    """
+    name = mark.partition("#")[2] or mark
+    if "_SingleProcess" in mark:
+        if traced is None:
+            yield Operation(device, start, end, OWN_BATCHES, name, kind="input")
+        else:
+            yield from traced.between(device, start, end, Part(OWN_BATCHES, OWN_BATCHES, "input", name))
+    elif traced is None or "_MultiProcess" in mark:
+        yield Operation(device, start, end, WAIT_FOR_INPUT, name, kind="input")
+    else:  # in a mark of the program's own, or of a pipe of data, it waits for its batch where it waits
+        yield from traced.between(device, start, end, Part(PYTHON, WAIT_FOR_INPUT, "input", name))
+
+
+def engine(last: Operation, following: Operation) -> Iterator[Operation]:
+    """Short gaps of threads that autograd's engine has: its own time."""
+    if following.start_ms - last.end_ms <= RUNTIME_GAP_MS and "collective" not in (last.kind, following.kind):
+        yield Operation(last.device, last.end_ms, following.start_ms, "autograd engine", likely="cpu", kind="runtime")
+
+
+def _phase_cuts(operations: Sequence[Operation], process: Process, thread: Thread, shift: float) -> Iterator[float]:
+    """Where one part of a step ends and the next begins."""
+    marks = sorted(
+        (process.ms(each.start, shift), process.ms(each.end, shift), found)
+        for each in thread.marks
+        if (found := mark_phase(each.name)) is not None
+    )
+    last = ""
+    for each in operations:
+        place = bisect_right(marks, (each.start_ms, float("inf"), "")) - 1
+        inside = place >= 0 and marks[place][1] > each.start_ms
+        now = (
+            marks[place][2] if inside else "input" if each.kind == "input" else each.name if each.kind == "op" else last
+        )
+        if now not in (last, "communication"):
+            if last:
+                yield each.start_ms
+            last = now

@@ -1,0 +1,240 @@
+"""Traces of one rank or of many as the trace that every framework hands over.
+
+A rank's threads are lanes of its process, the streams of each accelerator lanes of that.  A collective waits for all
+ranks.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.frameworks.ml.pytorch import (
+    collectives,
+    first_uses,
+    launches,
+    queue,
+    steps,
+    streams,
+    threads,
+    waits,
+)
+from crystalperf.query.frameworks.ml.pytorch.kineto import MOST_EVENTS, Process, Ran
+from crystalperf.query.frameworks.ml.pytorch.lanes import Built
+from crystalperf.query.frameworks.ml.pytorch.outermost import Outermost, outermost
+from crystalperf.query.frameworks.ml.training import chrome, program
+from crystalperf.query.frameworks.ml.training.collectives import joined
+from crystalperf.query.frameworks.ml.training.lanes import (
+    Lane,
+    and_more,
+    filled,
+    longest_of,
+    named_by_longest,
+    stretches,
+)
+from crystalperf.query.frameworks.ml.training.program import Device, Operation, Program
+from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.trace.contract import Trace
+from crystalperf.query.trace.records import Problems, shortened
+
+
+def read(log: LogFile) -> Trace:
+    """The trace of a run.  Raises InputError, one sentence."""
+    problems = Problems(log.problems)
+    processes = []
+    names: dict[str, str] = {}
+    for number, part in enumerate(log.parts):
+        process = Process(str(number), most=MOST_EVENTS // len(log.parts))
+        for events in chrome.read(log, part, problems, process.header):
+            process.take(events, names)
+        process.label = f"rank {process.rank if process.rank is not None else number}"
+        if process.threads or process.streams:
+            processes.append(process)
+    if not any(each.streams or any(t.operators or t.calls for t in each.threads.values()) for each in processes):
+        raise program.nothing_ran(log.origin, problems, "profile with ProfilerActivity.CPU, and some steps")
+    _shorten(processes, log.origin, problems)
+    return program.trace(of_processes(processes, log.app_id or "pytorch", log.origin, problems))
+
+
+def _shorten(processes: Sequence[Process], origin: str, problems: Problems) -> None:
+    """Where steps of a rank were left out, leave them out of all, and say so."""
+    if not any(math.isfinite(each.until_us) for each in processes):
+        return
+    for each in processes:  # what it told of steps later on, the last of which may have been cut
+        each.leave_out(each.until_us)
+    common = set.intersection(*({number for number, _, _ in each.steps} for each in processes))
+    if common:
+        for each in processes:
+            each.leave_out(max(end for number, _, end in each.steps if number in common))
+    what = f"its first {len(common)} steps" if common else "what it begins with"
+    meaning = f"the trace holds more than {MOST_EVENTS // 1000} 000 events: answers are about {what}"
+    problems.add("long trace", "data loss", origin, None, meaning)
+
+
+def of_processes(processes: Sequence[Process], app_id: str, origin: str, problems: Problems) -> Program:
+    """What the processes of a run did."""
+    labels = _labels(processes)
+    built = Built()
+    shift = collectives.clock_shifts(processes, labels, origin, problems)
+    for process, label in zip(processes, labels, strict=True):
+        _add_process(built, process, label, shift.get(label, 0.0))
+    events = list(launches.events(built))
+    more, told = joined(built.collectives, built.lanes)
+    for lane in built.lanes:  # collectives of other ranks began later than they seemed to
+        lane.operations.sort(key=lambda each: each.start_ms)
+    queued = launches.queued(built)
+    of_ranks = [
+        each
+        for process, label in zip(processes, labels, strict=True)
+        for each in steps.of_process(process, label, len(processes), shift.get(label, 0.0))
+    ]
+    common = steps.common(of_ranks, len(processes))
+    behind = {label: found for label in labels if (found := steps.backlog(built, of_ranks, label)) is not None}
+    steps.keep_within(built, of_ranks, labels, behind)
+    ends = [each.end_ms for each in behind.values()]
+    common[-1:] = [replace(each, end_ms=max(each.end_ms, *ends)) if ends else each for each in common[-1:]]
+    cut = stretches(
+        built.lanes,
+        [*built.signals, *more, *events, *queued],
+        borders=sorted({each.start_ms for each in common}),
+        name=_stretch_name,
+        step=lambda lane, moment: next((e.scope_id for e in common if e.start_ms <= moment < e.end_ms), None),
+    )
+    if not cut:
+        raise InputError(f"{origin}: holds no operator within its steps; profile whole steps")
+    start = min([each.start_ms for each in common] or [min(each.start_ms for each in cut)])
+    end = max([*(each.end_ms for each in common), *(each.end_ms for each in cut)])
+    if any(each.calls for process in processes if not process.tells_host for each in process.threads.values()):
+        meaning = "operators of the CPU (profile with ProfilerActivity.CPU too): of threads only calls are known"
+        problems.add("no operators", "data loss", origin, None, meaning)
+    if any(_launches_untraced(each) for each in processes):
+        meaning = (
+            "kernels (profile with ProfilerActivity.CUDA too): of what was launched on accelerators nothing is known"
+        )
+        problems.add("no kernels", "data loss", origin, None, meaning)
+    if not common:
+        problems.add(
+            "no steps",
+            "info",
+            origin,
+            None,
+            "the trace marks no steps (call profiler.step() behind each): answers are about all of it",
+        )
+    return Program(
+        framework="pytorch",
+        app_id=app_id,
+        origin=origin,
+        stretches=cut,
+        devices=_with_lanes(built),
+        steps=common,
+        problems=problems,
+        name=_name(processes[0]),
+        start_ms=start,
+        end_ms=end,
+        started_at_ms=start,
+        step_ms=program.mean_step_ms(steps.told_by(of_ranks, behind.values())),
+        properties={
+            **_properties(processes),
+            "queued_ms": f"{max(each.queued_ms for each in behind.values()):.6g}" if behind else "",
+        },
+        collectives=[
+            {**each, "step": next((s.number for s in common if s.start_ms <= each["began_ms"] < s.end_ms), None)}
+            for each in told
+        ],
+    )
+
+
+def _launches_untraced(process: Process) -> bool:
+    calls = (call for thread in process.threads.values() for call in thread.calls)
+    return not process.streams and any("LaunchKernel" in call.name for call in calls)
+
+
+def _labels(processes: Sequence[Process]) -> list[str]:
+    """Names of processes: their ranks, or their order where these are not told or not of each its own."""
+    found = [each.label for each in processes]
+    return found if len(set(found)) == len(found) else [f"rank {number}" for number in range(len(found))]
+
+
+def _name(process: Process) -> str | None:
+    name = process.header.get("traceName")
+    if not isinstance(name, str) or re.search(r"(?:^|/)tmp\w*\.json$", name):
+        return None  # the profiler packs a temporary file
+    return shortened(re.sub(r".*/", "", name))
+
+
+def _properties(processes: Sequence[Process]) -> dict[str, str]:
+    """What predictions and answers depend on."""
+    info = processes[0].header.get("distributedInfo")
+    facts = info if isinstance(info, dict) else {}
+    world = facts.get("world_size")
+    return {
+        "backend": str(facts["backend"])[:40] if isinstance(facts.get("backend"), str) else "",
+        "world_size": str(world) if isinstance(world, int) else "",
+        "traced": str(len(processes)),
+        "processes": str(max(world if isinstance(world, int) else 1, len(processes))),
+        "synchronous": "yes",
+    }
+
+
+def _add_process(built: Built, process: Process, label: str, shift: float) -> None:
+    main = process.main_thread()
+    built.devices[label] = Device(label, 0, label)
+    numbers: dict[tuple[str, str], int] = {}
+    launched: dict[int, tuple[int, Ran]] = {}
+    by_thread: dict[tuple[str, str], list[Outermost]] = {}
+    order = sorted(process.threads, key=lambda key: key != main)
+    for key in order:
+        thread = process.threads[key]
+        by_thread[key] = outermost(thread)
+        numbers[key] = len(built.lanes)
+        is_main = key == main
+        lane = Lane(label, "main thread" if is_main else f"thread {key[1]}", label, infers=not is_main)
+        lane.lets_go = "any" if is_main or thread.operators or thread.collectives else "none"
+        lane.operations = filled(threads.as_operations(process, label, thread, by_thread[key], shift))
+        lane.operations += [collectives.as_operation(process, label, each, shift) for each in thread.collectives]
+        built.lanes.append(lane)
+        for call in thread.calls:
+            if call.correlation is not None:
+                launched[call.correlation] = (numbers[key], call)
+    ended, of_call = streams.add(built, process, label, shift, launched, by_thread, numbers)
+    collectives.add(built, process, label, numbers, by_thread, shift)
+    waited: list[waits.Wait] = []
+    pending = queue.of_process(process, of_call, shift)
+    for key in order:
+        thread = process.threads[key]
+        waited += waits.cut_synchronous(built, process, thread, numbers[key], ended, of_call, pending, shift)
+        first_uses.cut(built, process, thread, numbers[key], shift)
+    waits.fill_idle(built, label, waited)
+    if main is not None:
+        others = [built.lanes[number] for key, number in numbers.items() if key != main]
+        polled = waits.polled(built, numbers[main])
+        threads.fill_main(built, process, process.threads[main], numbers[main], others, polled, shift)
+    for key, number in numbers.items():
+        if key != main:
+            lane = built.lanes[number]
+            lane.operations = filled(lane.operations, threads.engine) if process.tells_host else filled(lane.operations)
+
+
+def _stretch_name(lane: Lane, operations: Sequence[Operation]) -> str:
+    """The part of the step, and what took longest in it."""
+    longest = longest_of(operations)
+    if longest.kind in ("kernel", "copy", "collective"):
+        return named_by_longest(lane, operations)
+    time: dict[str, float] = {}
+    for each in operations:
+        named = "input" if each.kind == "input" else each.name if each.kind == "op" else ""
+        time[named] = time.get(named, 0.0) + each.end_ms - each.start_ms
+    part = max((each for each in time if each), key=lambda each: time[each], default="")
+    within = f"{part}: " if part and part != "input" else ""
+    return f"{within}{longest.operator}{and_more(operations)}"
+
+
+def _with_lanes(built: Built) -> list[Device]:
+    return [
+        replace(each, lanes=sum(lane.device == each.name and bool(lane.operations) for lane in built.lanes))
+        for each in built.devices.values()
+        if any(lane.device == each.name and lane.operations for lane in built.lanes)
+    ]

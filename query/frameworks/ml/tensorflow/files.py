@@ -1,0 +1,119 @@
+"""Which files are traces of TensorFlow, and which of them make one run.
+
+RunMetadata   what one Session.run with FULL_TRACE leaves; all of a folder are one run, of one worker or several
+timeline      the same as Chrome's JSON, without bytes and with threads made up
+XPlane        what tf.profiler leaves, a file for each process and session of profiling
+summary       a file of events that embeds RunMetadata
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+from crystalperf.query.frameworks.ml.training.chrome import is_json
+from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.inputs.files import Application, Head, LogPart
+from crystalperf.query.trace.records import Problems
+
+KINDS = ("run metadata", "timeline", "xplane", "summary")
+
+_SUMMARY = b"brain.Event:"
+_TAGGED = re.compile(rb"\x42[\x80-\xff]{0,4}[\x00-\x7f]\x0a[\x00-\x7f]")
+_TIMELINE = re.compile(rb'"cat"\s*:\s*"Op"|"cat"\s*:\s*"DataFlow"|"name"\s*:\s*"Allocators"')
+_VIEWER = re.compile(rb'"name"\s*:\s*"/(?:host|device):[^"]{1,80}"')
+_SHOWN = re.compile(r"[._]trace\.json(?:\.gz)?$")  # what the viewer shows of an XPlane
+_EVENTS = re.compile(rb'"traceEvents"\s*:')
+_OTHERS = re.compile(rb'"(?:schemaVersion|baseTimeNanoseconds|deviceProperties)"\s*:')
+
+
+def recognise(head: Head) -> LogPart | None:
+    """A trace of TensorFlow, by its beginning."""
+    kind = kind_of(head)
+    if kind is None:
+        return None
+    return LogPart(head.part, head.folder, head.name, head.size, facts={kind: 1})
+
+
+def kind_of(head: Head) -> str | None:
+    """One of KINDS, None for what is none of them."""
+    text = head.text
+    if text[:1] == b"\n" and _is_run_metadata(text):
+        return "run metadata"
+    if text[:1] == b"\n" and _is_xplane(text):
+        return "xplane"
+    if _SUMMARY in text[:64]:
+        return "summary" if _TAGGED.search(head.deeper()) else None
+    if is_json(text) and _EVENTS.search(text) and not _OTHERS.search(text[:4096]):
+        return "timeline" if _TIMELINE.search(text) or _VIEWER.search(text) else None
+    return None
+
+
+def _after_length(text: bytes, place: int) -> int:
+    """Behind a varint; at most ten bytes."""
+    for offset in range(10):
+        if place + offset < len(text) and text[place + offset] < 128:
+            return place + offset + 1
+    return len(text)
+
+
+def _is_run_metadata(text: bytes) -> bool:
+    """A message in a message in a message that is text and a device's name: step_stats.dev_stats.device."""
+    inner = _after_length(text, 1)
+    if text[inner : inner + 1] != b"\n":
+        return False
+    device = _after_length(text, inner + 1)
+    if text[device : device + 1] != b"\n":
+        return False
+    name = _after_length(text, device + 1)
+    return re.match(rb"/(?:job:|gpu:|cpu:|device:|host:|task:|replica:)", text[name : name + 12]) is not None
+
+
+def _is_xplane(text: bytes) -> bool:
+    """The first plane: its number, where it is not 0, and its name."""
+    place = _after_length(text, 1)
+    if text[place : place + 1] == b"\x08":
+        place = _after_length(text, place + 1)
+    if text[place : place + 1] != b"\x12":
+        return False
+    name = _after_length(text, place + 1)
+    return re.match(rb"/(?:host|device):|Task Environment|#", text[name : name + 20]) is not None
+
+
+def gather(parts: Sequence[LogPart], _problems: Problems, framework: str = "tensorflow") -> list[Application]:
+    """RunMetadata of a folder are one run, and so are its XPlanes; of a timeline each file is one.
+
+    Where a folder has the same steps in several forms, the one that says most is read.
+    """
+    kinds = {part: kind for part in range(len(parts)) for kind in KINDS if kind in parts[part].facts}
+    groups: dict[tuple[str, str], list[LogPart]] = {}
+    for number, each in enumerate(parts):
+        kind = kinds[number]
+        key = each.part.name if kind == "timeline" else each.folder
+        groups.setdefault((kind, key), []).append(each)
+    whole = {each.folder for (kind, _), several in groups.items() if kind == "run metadata" for each in several}
+    found = []
+    for (kind, key), several in groups.items():
+        if kind in ("timeline", "summary") and several[0].folder in whole:
+            continue
+        if kind == "timeline" and _SHOWN.search(several[0].name) and ("xplane", several[0].folder) in groups:
+            continue
+        ordered = sorted(several, key=lambda each: _natural(each.name))
+        name = os.path.basename(key.rstrip("/")) or several[0].name
+        if len(several) == 1:
+            name = several[0].name
+        app_id = re.sub(r"[^\w.-]+", "-", name)
+        files = tuple(each.part for each in ordered)
+        origin = ordered[0].part.name if len(ordered) == 1 else key
+        found.append(
+            Application(
+                framework, app_id, None, None, None, LogFile(origin, files, app_id), sum(e.size for e in several)
+            )
+        )
+    return found
+
+
+def _natural(name: str) -> tuple[str | int, ...]:
+    """Names with numbers in them in the order of these."""
+    return tuple(int(each) if each.isdigit() else each for each in re.split(r"(\d+)", name))

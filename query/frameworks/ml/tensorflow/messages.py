@@ -1,0 +1,189 @@
+"""TensorFlow's messages as typed values: RunMetadata of one step, as FULL_TRACE leaves it.
+
+Numbers of fields are those of tensorflow/core/protobuf/config.proto, framework/step_stats.proto and graph.proto, which
+have not changed since TensorFlow 1.0; `all_start_nanos` and the like came with 1.9.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from crystalperf.query.frameworks.ml.training.wire import BYTES, all_of, fields, last_number, last_text, messages, text
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStats:
+    """When one node of the graph ran; Unix µs.
+
+    `scheduled` is when its inputs were there, 0 where that is not told.  `label` is 'Relu = Relu(Conv2D)', or for a
+    transfer '[4.0MB] [500Mb/s] edge_25_w from /job:ps/… to /job:worker/…'.
+    """
+
+    name: str
+    start: float
+    end: float
+    scheduled: float
+    label: str
+    thread: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceStats:
+    """What ran on one device, or one of its streams."""
+
+    device: str
+    nodes: list[NodeStats]
+    threads: dict[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDef:
+    """A node of a partition of the graph; `tensor` is the key under which _Send and _Recv meet."""
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    device: str
+    tensor: str = ""
+
+
+@dataclass
+class RunMetadata:
+    """One step of one client."""
+
+    devices: list[DeviceStats] = field(default_factory=list)
+    partitions: list[list[NodeDef]] = field(default_factory=list)
+
+
+def run_metadata(message: bytes | memoryview) -> RunMetadata:
+    """A RunMetadata.  Raises DamagedMessageError."""
+    found = RunMetadata()
+    for number, wire, value in fields(message):
+        if wire != BYTES:
+            continue
+        assert isinstance(value, memoryview)
+        if number == 1:
+            found.devices += step_stats(value)
+        elif number == 3:
+            found.partitions.append([_node_def(each) for each in messages(value, 1)])
+    return found
+
+
+def step_stats(message: bytes | memoryview) -> list[DeviceStats]:
+    """A StepStats.  Raises DamagedMessageError."""
+    return [_device_stats(each) for each in messages(message, 1)]
+
+
+def _device_stats(message: memoryview) -> DeviceStats:
+    device, nodes, threads = "", [], {}
+    for number, _, value in fields(message):
+        if number == 1:
+            device = text(value)
+        elif number == 2 and isinstance(value, memoryview):
+            nodes.append(_node_stats(value))
+        elif number == 3 and isinstance(value, memoryview):
+            entry = all_of(value)
+            threads[last_number(entry, 1)] = last_text(entry, 2)
+    return DeviceStats(device, nodes, threads)
+
+
+def _node_stats(message: memoryview) -> NodeStats:
+    found = all_of(message)
+    nanos = last_number(found, 13)
+    if nanos:
+        start, length, ready = nanos / 1e3, last_number(found, 16) / 1e3, last_number(found, 17) / 1e3
+    else:
+        start, length, ready = float(last_number(found, 2)), float(last_number(found, 5)), float(last_number(found, 9))
+    return NodeStats(
+        name=last_text(found, 1),
+        start=start,
+        end=start + max(length, 0.0),
+        scheduled=ready,
+        label=last_text(found, 8),
+        thread=last_number(found, 10),
+        bytes=sum(_output_bytes(each) for each in found.get(7, ()) if isinstance(each, memoryview)),
+    )
+
+
+def _output_bytes(message: memoryview) -> int:
+    """Of an output's tensor_description.allocation_description, what was asked for."""
+    for description in messages(message, 3):
+        for allocation in messages(description, 4):
+            return last_number(all_of(allocation), 1)
+    return 0
+
+
+def _node_def(message: memoryview) -> NodeDef:
+    name = op = device = tensor = ""
+    inputs: list[str] = []
+    for number, _, value in fields(message):
+        if number == 1:
+            name = text(value)
+        elif number == 2:
+            op = text(value)
+        elif number == 3:
+            inputs.append(text(value))
+        elif number == 4:
+            device = text(value)
+        elif number == 5 and op in ("_Send", "_Recv", "_HostSend", "_HostRecv") and isinstance(value, memoryview):
+            entry = all_of(value)
+            if 1 in entry and text(entry[1][-1]) == "tensor_name" and 2 in entry:
+                attribute = all_of(entry[2][-1])  # type: ignore[arg-type]
+                tensor = last_text(attribute, 2)
+    return NodeDef(name, op, tuple(inputs), device, tensor)
+
+
+# Labels -----------------------------------------------------------------------------------------------------------
+
+_KERNEL = re.compile(r"(?:\[[^\]]*\] ?)*(?P<name>\S+) = (?P<op>[\w.>]+)\((?P<inputs>.*)\)\s*(?:@.*)?$", re.DOTALL)
+_TRANSFER = re.compile(
+    r"\[(?P<size>[\d.]+)(?P<unit>[KMGT]?B)\] \[[^\]]*\] (?P<edge>\S+) from (?P<source>\S+) to (?P<target>\S+)"
+)
+_UNITS = {"B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
+
+
+def kernel_label(label: str) -> tuple[str, list[str]] | None:
+    """The operator of a kernel's label and the names of its inputs; None for another label."""
+    found = _KERNEL.match(label)
+    if found is None:
+        return None
+    inputs = [each.strip() for each in found["inputs"].split(",")]
+    return found["op"], [each for each in inputs if each]
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A tensor that crossed from one device to another; `edge` is its key."""
+
+    edge: str
+    source: str
+    target: str
+    bytes: int
+
+
+def transfer_label(label: str) -> Transfer | None:
+    """What the label of a RecvTensor says; None for another label."""
+    found = _TRANSFER.match(label)
+    if found is None:
+        return None
+    return Transfer(
+        found["edge"], found["source"], found["target"], round(float(found["size"]) * _UNITS[found["unit"]])
+    )
+
+
+def plausible(found: RunMetadata) -> bool:
+    """Whether what was read is what TensorFlow would write: devices with names, nodes with times."""
+    return bool(found.devices) and all(each.device.startswith("/") for each in found.devices)
+
+
+def embedded(message: bytes | memoryview) -> Iterator[tuple[str, int, memoryview]]:
+    """(tag, step, RunMetadata) in an event of a summary file.  Raises DamagedMessageError."""
+    event = all_of(message)
+    for each in event.get(8, ()):
+        if isinstance(each, memoryview):
+            tagged = all_of(each)
+            if 2 in tagged and isinstance(tagged[2][-1], memoryview):
+                yield last_text(tagged, 1), last_number(event, 2), tagged[2][-1]

@@ -1,0 +1,394 @@
+"""XPlanes: what TensorFlow 2's profiler, which is JAX's too, leaves of each process.
+
+A plane is a host or a device, a line of it a thread or a stream, with events that nest.  Operators of the host are
+events named 'node:Operator'.  What one waited for is not told, beyond the launches of kernels and the order on each
+thread, so it is taken to be what ended last before it (query.frameworks.ml.training.lanes).
+
+Numbers of fields are those of tsl/profiler/protobuf/xplane.proto.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from crystalperf.query.frameworks.ml.tensorflow.operator_kinds import is_input, likely_of
+from crystalperf.query.frameworks.ml.training import collectives
+from crystalperf.query.frameworks.ml.training.collectives import Collective
+from crystalperf.query.frameworks.ml.training.devices import PCIE, bound_by
+from crystalperf.query.frameworks.ml.training.lanes import Lane, Signal, filled, named_by_longest, stretches
+from crystalperf.query.frameworks.ml.training.nesting import innermost
+from crystalperf.query.frameworks.ml.training.program import Device, Operation, Program, Step, numbered
+from crystalperf.query.frameworks.ml.training.wire import (
+    DamagedMessageError,
+    all_of,
+    double,
+    fields,
+    last_number,
+    last_text,
+    messages,
+    signed,
+    text,
+    why_damaged,
+)
+from crystalperf.query.inputs.containers import Part
+from crystalperf.query.trace.records import Problems
+
+
+@dataclass(slots=True)
+class Traced:
+    """An event of a line, ms; `stats` as text."""
+
+    name: str
+    start_ms: float
+    end_ms: float
+    stats: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Line:
+    """A thread of a host or a stream of a device."""
+
+    name: str
+    events: list[Traced]
+
+
+@dataclass
+class Plane:
+    """A host or a device."""
+
+    name: str
+    lines: list[Line]
+    stats: dict[str, str]
+
+
+HostOperations = Callable[[str, Line], Iterable[Operation]]
+"""(process, thread) → its operations."""
+
+_KEPT_STATS = frozenset(
+    [
+        "hlo_module",
+        "hlo_op",
+        "step_num",
+        "correlation_id",
+        "memcpy_details",
+        "tf_op",
+        "name",
+        "kernel_type",
+        "instance_key",
+        "group_id",
+    ]
+)
+_OPERATOR = re.compile(r"(?P<node>[^:\s][^:]*):(?P<op>[A-Z_]\w*)")
+_EAGER = re.compile(r"EagerLocalExecute: (?P<op>(?!__)\w+)")
+_NEXT_BATCH = "IteratorGetNextOp::DoCompute"
+_DEVICE = re.compile(r"/device:(?P<kind>GPU|TPU|CUSTOM):(?P<number>\w+)")
+_STREAM = re.compile(r"Stream #")
+_COPY = re.compile(r"Mem(?:cpy|set)(?P<way>\w*)", re.IGNORECASE)
+_SIZE = re.compile(r"(?:size|num_bytes):(?P<bytes>\d+)")
+_COLLECTIVE = re.compile(
+    r"Collective(Reduce|Gather|Bcast|AllToAll|ReduceScatter)|nccl\w*|all-?reduce|all-?gather", re.IGNORECASE
+)
+
+
+def program(
+    files: Sequence[tuple[Part, bytes]],
+    app_id: str,
+    origin: str,
+    problems: Problems,
+    framework: str,
+    of_line: HostOperations,
+) -> Program:
+    """What the XPlanes of one or several processes tell."""
+    found = []
+    for part, message in files:
+        try:
+            found.append((_process(part, len(files)), list(planes(message))))
+        except DamagedMessageError as error:
+            why = f"an XPlane that cannot be read ({why_damaged(message, error)})"
+            problems.add("damaged trace", "data loss", part.name, None, why)
+    return of_planes(found, app_id, origin, problems, framework, of_line)
+
+
+def _process(part: Part, count: int) -> str:
+    return "process" if count == 1 else os.path.basename(part.name).removesuffix(".xplane.pb")
+
+
+# Reading ----------------------------------------------------------------------------------------------------------
+
+
+def planes(message: bytes) -> Iterator[Plane]:
+    """The planes of an XSpace, times in Unix ms where the profiler says when it began.  Raises DamagedMessageError."""
+    read = [_plane(each) for each in messages(message, 1)]
+    begin = next((each.stats["profile_start_time"] for each in read if "profile_start_time" in each.stats), "0")
+    shift = float(begin) / 1e6
+    for plane in read:
+        for line in plane.lines:
+            for each in line.events:
+                each.start_ms += shift
+                each.end_ms += shift
+        yield plane
+
+
+def _plane(message: memoryview) -> Plane:
+    found = all_of(message)
+    names = {number: last_text(of, 2) for number, of in _entries(found.get(4, ()))}
+    stat_names = {number: last_text(of, 2) for number, of in _entries(found.get(5, ()))}
+    lines = [_line(each, names, stat_names) for each in found.get(3, ()) if isinstance(each, memoryview)]
+    name = last_text(found, 2)
+    stats = _stats(found.get(6, ()), stat_names, None)
+    return Plane(name, lines, stats)
+
+
+def _entries(values: Sequence[int | memoryview]) -> Iterator[tuple[int, dict[int, list[int | memoryview]]]]:
+    """Key and message of a map's entries."""
+    for each in values:
+        if isinstance(each, memoryview):
+            entry = all_of(each)
+            if 2 in entry and isinstance(entry[2][-1], memoryview):
+                yield last_number(entry, 1), all_of(entry[2][-1])
+
+
+def _line(message: memoryview, names: dict[int, str], stat_names: dict[int, str]) -> Line:
+    name = display = ""
+    begin_ns = 0
+    raw: list[memoryview] = []
+    for number, _, value in fields(message):
+        if number == 2:
+            name = text(value)
+        elif number == 11:
+            display = text(value)
+        elif number == 3:
+            begin_ns = signed(value)
+        elif number == 4 and isinstance(value, memoryview):
+            raw.append(value)
+    return Line(display or name, [_event(each, begin_ns / 1e6, names, stat_names) for each in raw])
+
+
+def _event(message: memoryview, begin_ms: float, names: dict[int, str], stat_names: dict[int, str]) -> Traced:
+    metadata = offset = length = 0
+    stats: list[int | memoryview] = []
+    for number, _, value in fields(message):
+        if number == 1:
+            metadata = signed(value)
+        elif number == 2:
+            offset = signed(value)
+        elif number == 3:
+            length = signed(value)
+        elif number == 4:
+            stats.append(value)
+    start = begin_ms + offset / 1e9
+    return Traced(names.get(metadata, ""), start, start + max(length, 0) / 1e9, _stats(stats, stat_names, _KEPT_STATS))
+
+
+def _stats(values: Sequence[int | memoryview], names: dict[int, str], kept: frozenset[str] | None) -> dict[str, str]:
+    found = {}
+    for each in values:
+        if not isinstance(each, memoryview):
+            continue
+        name, value = "", ""
+        for number, _, content in fields(each):
+            if number == 1:
+                name = names.get(signed(content), "")
+                if kept is not None and name not in kept:
+                    break
+            elif number == 2:
+                value = f"{double(content):g}"
+            elif number in (3, 4):
+                value = str(content if number == 3 else signed(content))
+            elif number == 5:
+                value = text(content)
+            elif number == 7:
+                value = names.get(signed(content), "")
+        if name and value:
+            found[name] = value
+    return found
+
+
+# What it means ----------------------------------------------------------------------------------------------------
+
+
+def of_planes(
+    processes: Sequence[tuple[str, Sequence[Plane]]],
+    app_id: str,
+    origin: str,
+    problems: Problems,
+    framework: str,
+    of_line: HostOperations,
+) -> Program:
+    """What the planes of each process tell; times in ms on one clock."""
+    lanes: list[Lane] = []
+    devices: dict[str, Device] = {}
+    steps: list[Step] = []
+    signals: list[Signal] = []
+    found: list[Collective] = []
+    for process, its_planes in processes:
+        launches: dict[str, tuple[int, float]] = {}
+        hosts = [each for each in its_planes if each.name.startswith("/host:")]
+        for plane in hosts:
+            for line in plane.lines:
+                operations = filled(of_line(process, line))
+                for each in line.events:
+                    if "correlation_id" in each.stats:
+                        launches[each.stats["correlation_id"]] = (len(lanes), each.end_ms)
+                if operations:
+                    found += [
+                        Collective(len(lanes), process, f"{each.operator} {each.name}", each)
+                        for each in operations
+                        if each.kind == "collective"
+                    ]
+                    lanes.append(Lane(process, line.name, process, operations))
+        for plane in its_planes:
+            if (matched := _DEVICE.match(plane.name)) is not None:
+                name = f"{process} {matched['kind']}:{matched['number']}"
+                for line in _streams(plane):
+                    operations = filled(_kernels(name, line))
+                    if operations:
+                        signals += _launched(line, launches, lanes, len(lanes))
+                        lanes.append(Lane(name, line.name, process, operations))
+                        model = plane.stats.get("device_type_string") or plane.stats.get("device_vendor")
+                        devices[name] = Device(name, 0, process, True, model)
+        steps += _steps(process if len(processes) > 1 else "", its_planes)
+    signals = [each for each in signals if lanes[each.source].operations]
+    collectives.tell_uneven(found, origin, problems)
+    more, told = collectives.joined(found, lanes)
+    for name in dict.fromkeys(lane.device for lane in lanes):
+        known = devices.get(name, Device(name, 0, name))
+        count = sum(lane.device == name for lane in lanes)
+        devices[name] = Device(name, count, known.host, known.accelerator, known.model)
+    if lanes and not signals and len(lanes) > 1:
+        problems.add(
+            "no dependencies",
+            "info",
+            origin,
+            None,
+            "an XPlane does not say what an operator waited for: it is taken to be what ended last before it in its"
+            " process",
+        )
+    cut = stretches(
+        lanes,
+        [*signals, *more],
+        borders=sorted({each.start_ms for each in steps}),
+        name=named_by_longest,
+        step=lambda lane, moment: _step_at(steps, lane, moment),
+    )
+    start = min((each.start_ms for each in cut), default=0.0)
+    end = max((each.end_ms for each in cut), default=start)
+    if steps:
+        start, end = min(start, steps[0].start_ms), max(end, steps[-1].end_ms)
+    version = _version(framework, [each for _, its_planes in processes for each in its_planes])
+    return Program(
+        framework, app_id, origin, cut, list(devices.values()), steps, problems, version=version, start_ms=start,
+        end_ms=end, started_at_ms=start, properties={"processes": str(len(processes))}, collectives=told,
+    )  # fmt: skip
+
+
+def _version(framework: str, read: Sequence[Plane]) -> str | None:
+    return next((found for each in read if (found := each.stats.get(f"{framework}_version"))), None)
+
+
+def of_line(process: str, line: Line) -> Iterator[Operation]:
+    """The operators of a thread of TensorFlow, the outermost of its events.
+
+    dense/MatMul:MatMul            a node of a graph
+    EagerLocalExecute: MatMul      an operator that Python runs by itself; of a function its nodes are told
+    IteratorGetNextOp::DoCompute   the wait for the next batch
+    Iterator::Prefetch::Map        what makes batches ahead: it computes, reads, or waits for another that does
+    """
+    for each in line.events:
+        found = _OPERATOR.fullmatch(each.name) or _EAGER.fullmatch(each.name)
+        if each.end_ms <= each.start_ms:
+            continue
+        if found is None:
+            if each.name == _NEXT_BATCH:
+                yield Operation(process, each.start_ms, each.end_ms, "IteratorGetNext", kind="input")
+            elif line.name.startswith("tf_data") and each.name.startswith("Iterator::"):
+                yield Operation(process, each.start_ms, each.end_ms, each.name, kind="input")
+            continue
+        operator, kind, resource, likely = found["op"], "op", "", ""
+        if operator in ("_Send", "_Recv"):
+            kind = "runtime"
+        elif _COLLECTIVE.search(operator):
+            kind, resource = "collective", "net"
+        elif is_input(operator):
+            kind = "input"
+        else:
+            likely = likely_of(operator)
+            if not likely and line.name.startswith("tf_data"):
+                kind = "input"  # the program's own Python, which makes batches
+        node = found.groupdict().get("node") or ""
+        yield Operation(process, each.start_ms, each.end_ms, operator, node, resource, likely, kind)
+
+
+def _streams(plane: Plane) -> list[Line]:
+    """The lines of a device that say what it ran; others show the same once more, by scope or module."""
+    streams = [each for each in plane.lines if _STREAM.match(each.name)]
+    return streams or [each for each in plane.lines if each.name in ("XLA Ops", "TensorFlow Ops")][:1]
+
+
+def _kernels(device: str, line: Line) -> Iterator[Operation]:
+    """What a line of a device ran; of operators that nest, as a loop and its body do, the innermost."""
+    ran = [each for each in line.events if each.end_ms > each.start_ms]
+    if _STREAM.match(line.name):
+        yield from (_kernel(device, each) for each in ran)
+        return
+    for within, start_ms, end_ms in innermost(ran):
+        yield replace(_kernel(device, within[-1]), start_ms=start_ms, end_ms=end_ms)
+
+
+def _kernel(device: str, each: Traced) -> Operation:
+    size = _SIZE.search(each.stats.get("memcpy_details", ""))
+    copy, kind, resource = _COPY.match(each.name), "kernel", bound_by(each.name)
+    if copy is not None:
+        kind = "copy"
+        resource = PCIE.name if re.search(r"H2D|D2H|HtoD|DtoH", copy["way"]) else "gpumem"
+    elif _COLLECTIVE.match(each.name):
+        kind, resource = "collective", "net"
+    return Operation(
+        device, each.start_ms, each.end_ms, each.name, each.stats.get("tf_op", ""), resource, kind=kind,
+        bytes=None if size is None else int(size["bytes"]),
+    )  # fmt: skip
+
+
+def _launched(line: Line, launches: dict[str, tuple[int, float]], lanes: Sequence[Lane], number: int) -> list[Signal]:
+    """The launches of a stream's kernels by threads of the host."""
+    found = []
+    for each in line.events:
+        lane, moment = launches.get(each.stats.get("correlation_id", ""), (len(lanes), 0.0))
+        if lane < len(lanes) and moment <= each.start_ms:
+            found.append(Signal(lane, moment, number, each.start_ms, "launch"))
+    return found
+
+
+def _steps(process: str, its_planes: Sequence[Plane]) -> list[Step]:
+    """Steps that the program marked, else those that a device shows."""
+    marked = [
+        (each.start_ms, each.end_ms, each.stats["step_num"])
+        for plane in its_planes
+        if plane.name.startswith("/host:")
+        for line in plane.lines
+        for each in line.events
+        if "step_num" in each.stats and each.end_ms > each.start_ms
+    ]
+    if not marked:
+        shown = [
+            [(each.start_ms, each.end_ms, each.name) for each in line.events]
+            for plane in its_planes
+            for line in plane.lines
+            if line.name == "Steps"
+        ]
+        marked = max(shown, key=len, default=[])
+        ran = [each for plane in its_planes for line in _streams(plane) for each in line.events]
+        length = max((each.end_ms for each in ran), default=0.0) - min((each.start_ms for each in ran), default=0.0)
+        if sum(end - start for start, end, _ in marked) < length / 2:
+            marked = []  # of one device among many, or of a moment
+    return numbered(Step(number, process, start, end, f"step {number}") for start, end, number in sorted(marked))
+
+
+def _step_at(steps: Sequence[Step], lane: Lane, moment: float) -> str | None:
+    for each in steps:
+        if each.process in ("", lane.process) and each.start_ms <= moment < each.end_ms:
+            return each.scope_id
+    return None

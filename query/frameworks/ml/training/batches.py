@@ -1,0 +1,54 @@
+"""What a larger batch does to a training: what works on examples grows with it, what works on parameters does not.
+
+Optimizers, accumulating gradients and exchanging them do as much for any batch, and so does what a CPU does to have an
+accelerator compute.  Which operators these are is told by their names.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from crystalperf.indexes.resources import CPU, NET
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.frameworks import Growth
+from crystalperf.query.frameworks.ml.training.assumptions import BatchGrows
+from crystalperf.query.frameworks.ml.training.devices import GPU
+
+_OF_PARAMETERS = re.compile(
+    r"^(Python|between |starting )"  # what the program does between operators, and once
+    # PyTorch: optimizers, one by one, in groups or as one kernel; gradients, and those of DDP
+    r"|^(Optimizer\.|aten::_(foreach|fused)_(?!dropout)|multi_tensor_apply)"
+    r"|^aten::(add|sub|mul|div|addcmul|addcdiv|lerp|sqrt|zero|copy)_$"
+    r"|^torch::autograd::(AccumulateGrad|CopyBackwards)|^torch\.distributed\.ddp\.reducer"
+    # TensorFlow and MXNet
+    r"|^(Resource)?(Sparse)?Apply|^(Assign|VariableV2|VarHandleOp|ReadVariableOp|Const$|NoOp$|IdentityN?$)"
+    r"|(^|_)(sgd|adam|adamw|adagrad|rmsprop|ftrl|lamb)\w*_update$|^KVStore"
+)
+"""Operators that do as much for any batch."""
+
+_OF_EXAMPLES = re.compile(r"all_?to_?all|\b(i?send|i?recv)\b|sendrecv", re.IGNORECASE)
+"""Exchanges of what is made of examples; all others are taken to be of parameters and their gradients."""
+
+
+def grows(operator: str) -> bool:
+    """Whether an operator does more for a larger batch, by its name."""
+    return _OF_PARAMETERS.search(operator) is None
+
+
+def growth(execution: Execution) -> Growth:
+    """How much of each group's time grows with the batch, (groups, resources + 1), and what that takes for granted."""
+    shape = (len(execution.dag.groups), execution.units.parts_ms.shape[1])
+    whole, larger = np.zeros(shape), np.zeros(shape)
+    net, launches = execution.names.index(NET), GPU.name in execution.names
+    for name, times_ms in execution.operators.items():
+        whole += times_ms
+        if grows(name):
+            mine = times_ms.copy()
+            if not _OF_EXAMPLES.search(name):
+                mine[:, net] = 0.0
+            larger += mine
+    if launches:
+        larger[:, execution.names.index(CPU)] = 0.0
+    return Growth(np.divide(larger, whole, out=np.zeros(shape), where=whole > 0), BatchGrows(launches))

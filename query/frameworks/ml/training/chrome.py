@@ -1,0 +1,325 @@
+"""Traces in Chrome's JSON format as a stream of events: PyTorch's, TensorFlow's timeline, MXNet's.
+
+A trace is {"traceEvents": [EVENT, …], …} or the list alone, in one line or in many, and may be larger than memory.  So
+it is cut where one event ends and the next begins, and each stretch of whole events is decoded at once.  What stands
+outside of the list is small and is decoded by itself.
+
+Writers forget to escape what they write (backslashes of Windows' paths, line ends) and write numbers that JSON does not
+have (inf, nan); that is put right.  A stretch that cannot be decoded even so is read event by event, and of these the
+ones that are damaged are left out and counted.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import msgspec
+
+from crystalperf.query.inputs.containers import LogFile, Part, pieces
+from crystalperf.query.trace.records import Problems
+
+CHUNK_BYTES = 4 << 20
+"""Text that is decoded at a time."""
+
+_MOST_TRIES = 40
+"""Ends of objects looked at, from the last one on, until one turns out to be the end of an event."""
+
+_MOST_PIECES = 8
+"""Where a stretch is damaged, an event has no more places in it that look like the end of one."""
+
+_MOST_BYTES = 16 * CHUNK_BYTES
+"""Text without the end of an event; more of it is left out."""
+
+_MOST_HEADER_BYTES = 16 << 20
+_EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
+_BETWEEN = re.compile(rb"\}\s*,\s*\{")
+_LAST = re.compile(rb'\}\s*(?=\]\s*(?:,\s*"|\}?\s*\Z))')
+_CONTROLS = bytes.maketrans(bytes(range(32)), b" " * 32)
+_UNESCAPED = re.compile(rb'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\(?!u?[0-9a-fA-F]{0,3}\Z)')
+_NO_NUMBER = re.compile(rb"([:\[,]\s*)[-+]?(?:inf(?:inity)?|nan(?:\(\w*\))?)(?=\s*[,}\]])", re.IGNORECASE)
+
+
+class Args(msgspec.Struct, gc=False, frozen=True):
+    """What profilers say of an event beside its times; each names its fields otherwise."""
+
+    name: Any = None
+    op: Any = None
+    correlation: Any = None
+    stream: Any = None
+    bytes: Any = None
+    dims: Any = msgspec.field(default=None, name="Input Dims")
+    types: Any = msgspec.field(default=None, name="Input type")
+    collective: Any = msgspec.field(default=None, name="Collective name")
+    group: Any = msgspec.field(default=None, name="Process Group Name")
+    ranks: Any = msgspec.field(default=None, name="Process Group Ranks")
+    in_elements: Any = msgspec.field(default=None, name="In msg nelems")
+    element_type: Any = msgspec.field(default=None, name="dtype")
+    step_num: Any = None
+    hlo_op: Any = None
+    hlo_module: Any = None
+    tf_op: Any = None
+    correlation_id: Any = None
+    memcpy_details: Any = None
+    input0: Any = None
+    input1: Any = None
+    input2: Any = None
+    input3: Any = None
+    input4: Any = None
+    input5: Any = None
+    input6: Any = None
+    input7: Any = None
+    input8: Any = None
+    input9: Any = None
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the operators whose outputs this one takes, as TensorFlow's timeline has them."""
+        found = (getattr(self, f"input{number}") for number in range(10))
+        return [each for each in found if isinstance(each, str)]
+
+    @property
+    def stats(self) -> dict[str, str]:
+        """What an XPlane tells of the event, as far as its viewer's file keeps it."""
+        found = ((name, getattr(self, name)) for name in _STATS)
+        return {name: str(value) for name, value in found if isinstance(value, str | int | float)}
+
+
+_STATS = ("step_num", "hlo_op", "hlo_module", "tf_op", "correlation_id", "memcpy_details")
+NO_ARGS = Args()
+
+
+class Event(msgspec.Struct, gc=False, frozen=True):
+    """One event; times in µs.  Fields that are missing or of another kind are None."""
+
+    ph: str = ""
+    name: Any = None
+    cat: Any = None
+    ts: float | str | None = None
+    dur: float | str | None = None
+    pid: int | str | float | None = None
+    tid: int | str | float | None = None
+    id: Any = None
+    args: Any = None
+
+    @property
+    def facts(self) -> Args:
+        """Its arguments as far as they are known here."""
+        if not isinstance(self.args, dict):
+            return NO_ARGS
+        try:
+            return msgspec.convert(self.args, Args, strict=False)
+        except msgspec.ValidationError:
+            return NO_ARGS
+
+
+class _Typed(Event, gc=False, frozen=True):
+    args: Args | None = None
+
+    @property
+    def facts(self) -> Args:
+        return self.args or NO_ARGS
+
+
+_typed = msgspec.json.Decoder(list[_Typed], strict=False)
+_loose = msgspec.json.Decoder(list[Event], strict=False)
+
+
+def read(log: LogFile, part: Part, problems: Problems, header: dict[str, Any]) -> Iterator[list[Event]]:
+    """The events of one file in order, many at a time; `header` gets what stands beside them.
+
+    What cannot be decoded is told in `problems`, and the rest is given out.
+    """
+    stream = pieces(part, problems)
+    text = b""
+    inside = False
+    enough = CHUNK_BYTES
+    damaged = 0
+    for piece in stream:
+        text += piece
+        if not inside:
+            start = _start(text)
+            if start is None:
+                if len(text) > _MOST_HEADER_BYTES:
+                    break
+                continue
+            _take_header(text[: start[0]], header)
+            text, inside = text[start[1] :], True
+        if len(text) >= enough:
+            events, text, lost = _whole_events(text)
+            damaged += lost
+            if len(text) > _MOST_BYTES:
+                _tell_damage(problems, part, "a stretch without whole events was left out")
+                text = b""
+            enough = max(CHUNK_BYTES, 2 * len(text))  # what has no end yet is not looked through for every piece
+            yield events
+    if inside:
+        events, lost = _rest(text, part, problems, header)
+        damaged += lost
+        yield events
+    if damaged:
+        events_are = "1 event that cannot be read was" if damaged == 1 else f"{damaged} events that cannot be read were"
+        _tell_damage(problems, part, f"{events_are} left out")
+
+
+def _start(text: bytes) -> tuple[int, int] | None:
+    """Where what stands before the events ends, and where the events begin; None where that is not there yet."""
+    if text.lstrip()[:1] == b"[":
+        return 0, text.index(b"[") + 1
+    found = _EVENTS.search(text)
+    return None if found is None else (found.start(), found.end())
+
+
+def _take_header(text: bytes, header: dict[str, Any]) -> None:
+    """The members before the list of events: `{"a": 1, "b": {…},`."""
+    found = _decoded_members(text.strip().rstrip(b","), b"", b"}")
+    header.update(found)
+
+
+def _decoded_members(text: bytes, before: bytes, after: bytes) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(before + text + after)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _whole_events(text: bytes) -> tuple[list[Event], bytes, int]:
+    """The whole events at the beginning of a text, what is left of it, and how many of them are damaged."""
+    found = _at_once(text)
+    if found is None:
+        text = _mended(text)
+        found = _at_once(text)
+    return _one_by_one(text) if found is None else (*found, 0)
+
+
+def _at_once(text: bytes) -> tuple[list[Event], bytes] | None:
+    """The whole events and what is left; None where some are damaged, or no end of one was found."""
+    end = len(text)
+    for _ in range(_MOST_TRIES):
+        brace = text.rfind(b"}", 0, end)
+        if brace < 0:
+            break
+        if (between := _BETWEEN.match(text, brace)) is not None:
+            events = _decode(text[: brace + 1])
+            if not isinstance(events, str):
+                return events, text[between.end() - 1 :]
+            if events == "damaged":
+                break
+        end = brace
+    return None
+
+
+def _one_by_one(text: bytes, *, goes_on: bool = True) -> tuple[list[Event], bytes, int]:
+    """The events that can be read, what is left behind the last border between two, and how many are damaged.
+
+    A border is where one object of a list ends and the next begins: within an event there may be some too, and in its
+    texts what looks like one.  An event that has not ended is left where the text goes on.
+    """
+    borders = [(each.start() + 1, each.end() - 1) for each in _BETWEEN.finditer(text)]
+    found: list[Event] = []
+    begin = place = damaged = 0
+    while place < len(borders):
+        events: list[Event] | Literal["cut", "damaged"] = "cut"
+        last = place
+        while events == "cut" and last < min(place + _MOST_PIECES, len(borders)):
+            events = _decode(text[begin : borders[last][0]])
+            last += 1
+        if events == "cut" and last == len(borders) and goes_on:
+            break
+        if isinstance(events, str):
+            last = place + 1  # what looked like more of it may be the next event
+            damaged += b'"ph"' in text[begin : borders[place][0]]
+        else:
+            found += events
+        begin, place = borders[last - 1][1], last
+    return found, text[begin:], damaged
+
+
+def _mended(text: bytes) -> bytes:
+    """Text as its writer meant it: backslashes are escaped, numbers that JSON does not have are none."""
+    text = text.translate(_CONTROLS)
+    if b"\\" in text:
+        text = _UNESCAPED.sub(lambda each: each[1] or b"\\\\", text)
+    return _NO_NUMBER.sub(rb"\1null", text)
+
+
+def _decode(text: bytes) -> list[Event] | Literal["cut", "damaged"]:
+    """Events with commas between them; a text that ends within one is cut."""
+    whole = b"[" + text + b"]"
+    try:
+        return _typed.decode(whole)  # type: ignore[return-value]
+    except msgspec.ValidationError:
+        pass
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return "cut" if "truncated" in str(error) else "damaged"
+    try:
+        return _loose.decode(whole)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return "damaged"
+
+
+def _rest(text: bytes, part: Part, problems: Problems, header: dict[str, Any]) -> tuple[list[Event], int]:
+    """The last events, and how many of them are damaged; `header` gets what stands behind them."""
+    for each in (text, _mended(text)):
+        if (events := _closed(each, header)) is not None:
+            return events, 0
+    found, left, damaged = _one_by_one(_mended(text))
+    events = _closed(left, header)
+    if events is None:
+        more, left, lost = _one_by_one(left, goes_on=False)
+        found, damaged = [*found, *more], damaged + lost
+        read = _decode(left.rstrip().rstrip(b","))  # Chrome's format permits a list without its end
+        if not isinstance(read, str):
+            events = read
+        elif (end := _LAST.search(left)) is not None:
+            _closed(left[end.end() :], header)
+            damaged += b'"ph"' in left
+        else:
+            _tell_damage(problems, part, "it ends within an event; what was after that place is missing")
+    return [*found, *(events or [])], damaged
+
+
+def _closed(text: bytes, header: dict[str, Any]) -> list[Event] | None:
+    """The events up to the end of their list; None where it has none, or some of them are damaged."""
+    for end in _ends(text):
+        body = text[:end].rstrip().rstrip(b",")
+        events = _decode(body) if body else []
+        behind = text[end + 1 :].strip()
+        if not isinstance(events, str) and (behind in (b"", b"}") or behind.startswith(b",")):
+            header.update(_decoded_members(behind[1:], b"{", b""))
+            return events
+    return None
+
+
+def _ends(text: bytes) -> Iterator[int]:
+    """Where the list of events may end: at a bracket, from behind."""
+    if not (stripped := text.strip()) or stripped.startswith(b"]"):
+        yield len(text) - len(text.lstrip())
+        return
+    end = len(text)
+    for _ in range(_MOST_TRIES):
+        end = text.rfind(b"]", 0, end)
+        if end < 0:
+            return
+        yield end
+
+
+def _tell_damage(problems: Problems, part: Part, meaning: str) -> None:
+    problems.add("damaged trace", "data loss", part.name, None, f"a trace is damaged: {meaning}")
+
+
+def number(value: float | str | None) -> float | None:
+    """A time in µs, None for one that is no number or endless; older writers put it into quotes."""
+    try:
+        found = math.nan if value is None else float(value)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def is_json(text: bytes) -> bool:
+    """Whether a file that begins so may be JSON."""
+    return text.lstrip()[:1] in (b"{", b"[")

@@ -1,0 +1,146 @@
+"""Collectives of several processes: which belong together, how long each process waited for the others.
+
+No profiler gives one a name that all processes share, so they are joined by their order: the first all_reduce of a
+process in a group belongs to the first of each other process in it.  Bytes move once the last process is there; before,
+the others wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+from crystalperf.query.frameworks.ml.training.lanes import WAIT_MS, Lane, Signal
+from crystalperf.query.frameworks.ml.training.program import Operation
+from crystalperf.query.trace.records import Problems
+
+CONTRADICTORY = 0.1
+"""Share of collectives that ended somewhere before they could begin, from which clocks are taken to be apart."""
+
+
+@dataclass(slots=True)
+class Collective:
+    """One process' part in a collective: `lane` it is on, `process`, and what the process did just before it.
+
+    `key` is what tells it from others of its process that run beside it: its kind and, where the trace names it, the
+    group of processes that take part.  `launcher` is a lane and a moment on it.
+    """
+
+    lane: int
+    process: str
+    key: str
+    operation: Operation
+    launcher: tuple[int, float] | None = None
+
+
+def rounds(found: Sequence[Collective]) -> list[list[Collective]]:
+    """The parts of each collective, one of each process, as far as all processes have as many."""
+    joined = []
+    for of_process in _by_key(found).values():
+        if len({len(each) for each in of_process.values()}) == 1:
+            joined += [list(each) for each in zip(*of_process.values(), strict=True)]
+    return joined
+
+
+def _by_key(found: Sequence[Collective]) -> dict[str, dict[str, list[Collective]]]:
+    """By key and process, in order of time."""
+    by_key: dict[str, dict[str, list[Collective]]] = {}
+    for each in sorted(found, key=lambda one: one.operation.start_ms):
+        by_key.setdefault(each.key, {}).setdefault(each.process, []).append(each)
+    return by_key
+
+
+def tell_uneven(found: Sequence[Collective], origin: str, problems: Problems) -> None:
+    """Say of which collectives processes have different numbers, for these are not joined."""
+    for of_process in _by_key(found).values():
+        counts = {process: len(each) for process, each in of_process.items()}
+        fewest, most = min(counts, key=counts.__getitem__), max(counts, key=counts.__getitem__)
+        if counts[fewest] != counts[most]:
+            name = of_process[fewest][0].operation.operator
+            meaning = (
+                f"collectives whose number differs, as {name} ({counts[fewest]} on {fewest}, {counts[most]} on {most}):"
+                " who waited for whom there is not known"
+            )
+            problems.add("uneven collectives", "info", origin, name, meaning)
+
+
+def shifts(found: Sequence[Collective]) -> dict[str, float]:
+    """What to add to the times of each process so that no collective ends before all were there, ms.
+
+    A collective ends on all processes at once, so clocks are apart by the same time at each.  Where that varies by more
+    than the time from one to the next does, these were no collectives of the same processes.
+    """
+    joined = [each for each in rounds(found) if len(each) > 1]
+    wrong = [each for each in joined if not _possible(each)]
+    if not joined or len(wrong) <= CONTRADICTORY * len(joined):
+        return {}
+    known: dict[str, float] = {}
+    while left := [each for each in joined if any(one.process not in known for one in each)]:
+        gaps: dict[str, list[float]] = {}
+        ends: dict[str, list[float]] = {}
+        for parts in left:
+            there = [one.operation.end_ms + known[one.process] for one in parts if one.process in known]
+            for one in parts:
+                if there and one.process not in known:
+                    gaps.setdefault(one.process, []).append(median(there) - one.operation.end_ms)
+                    ends.setdefault(one.process, []).append(one.operation.end_ms)
+        if not gaps:  # the first of all, or of those who share no collective with it
+            known[left[0][0].process] = 0.0
+        known |= {process: _constant(each, ends[process]) for process, each in gaps.items()}
+    return {process: shift for process, shift in known.items() if shift}
+
+
+def _constant(gaps: Sequence[float], ends: Sequence[float]) -> float:
+    """The middle of gaps, or 0 where they vary by more than the time from one end to the next does."""
+    shift = median(gaps)
+    lengths = [after - before for before, after in pairwise(ends)]
+    if len(lengths) < 2:
+        return shift
+    usual = median(lengths)
+    unsteady = median(abs(each - shift) for each in gaps)
+    return shift if unsteady <= max(median(abs(each - usual) for each in lengths), WAIT_MS) else 0.0
+
+
+def _possible(parts: Sequence[Collective]) -> bool:
+    """Whether they can be one collective: none of them ended before all had begun."""
+    return min(each.operation.end_ms for each in parts) >= _began(parts)
+
+
+def _began(parts: Sequence[Collective]) -> float:
+    return max(each.operation.start_ms for each in parts)
+
+
+def joined(found: Sequence[Collective], lanes: Sequence[Lane]) -> tuple[list[Signal], list[Mapping[str, Any]]]:
+    """Signals to collectives from what each process did before, and what they were, for the raw table.
+
+    A part of a process that waited for others begins when the last was there.  Parts that cannot be of one collective
+    waited for nobody.
+    """
+    signals: list[Signal] = []
+    told: list[Mapping[str, Any]] = []
+    apart = [[each] for parts in rounds(found) if not _possible(parts) for each in parts]
+    for parts in [*filter(_possible, rounds(found)), *apart]:
+        began = _began(parts)
+        for each in parts:
+            mine = each.operation
+            arrived = mine.start_ms
+            if arrived < began < mine.end_ms:
+                mine.start_ms = began
+            told.append(
+                {
+                    "name": mine.operator,
+                    "worker_id": lanes[each.lane].device,
+                    "bytes": mine.bytes,
+                    "arrived_ms": arrived,
+                    "began_ms": mine.start_ms,
+                    "ended_ms": mine.end_ms,
+                }
+            )
+            for other in parts:
+                if other.launcher is not None and other.launcher[1] <= mine.start_ms + 1e-9:
+                    lane, moment = other.launcher
+                    signals.append(Signal(lane, moment, each.lane, mine.start_ms, "collective"))
+    return signals, told

@@ -1,0 +1,99 @@
+"""What frameworks of training have in common as a Framework: devices, steps, operators that run in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib import import_module
+
+from crystalperf.query.frameworks import Frames, Framework, Planner, Reader, Setup
+from crystalperf.query.frameworks.ml.training import (
+    absent,
+    batches,
+    devices,
+    operator_times,
+    rules,
+    sentences,
+    servers,
+    worlds,
+)
+from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.inputs.files import Application, Head, LogPart
+from crystalperf.query.trace.contract import Trace
+from crystalperf.query.trace.records import Problems
+from crystalperf.query.trace.vocabulary import Vocabulary, plural
+
+PLANNER = Planner(
+    configured=worlds.configured,
+    replan=worlds.replan,
+    growth=batches.growth,
+    steady=servers.steady,
+    unsure=absent.unsure,
+    expand=devices.expanded,
+    unasked=lambda _properties: ("cores", "memory"),
+)
+
+
+def of_training(
+    *,
+    name: str,
+    title: str,
+    log_hint: str,
+    recognise: Callable[[Head], LogPart | None],
+    gather: Callable[[Sequence[LogPart], Problems], list[Application]],
+    setup: Setup,
+    process: str = "process",
+) -> Framework:
+    """The framework of that name, whose package has a module `trace` that reads.
+
+    `process` is its word for one of the processes that train together.
+    """
+    processes = plural(process)
+    return Framework(
+        name=name,
+        title=title,
+        reader=Reader(
+            recognise=recognise,
+            read=_read_by(f"crystalperf.query.frameworks.ml.{name}.trace"),
+            gather=gather,
+            frames=Frames(operators=operator_times.OPERATORS),
+            raw=operator_times.raw_tables,
+            attended=lambda _name, _properties: False,
+            in_order=True,
+            excerpt=True,
+            tells_upstream=False,
+            resolution_ms=0.002,
+        ),
+        vocabulary=Vocabulary(
+            worker="device",
+            lane="lane",
+            group="stretch",
+            unit="operator",
+            coordinator="runtime",
+            scope="step",
+            scopes=("step",),
+            settings={
+                processes: "workers",
+                "processes": "workers",
+                "ranks": "workers",
+                "lanes": "cores",
+                "batch": "input",
+            },
+            exchanged="gradients",
+            upstream="the next batch of input",
+            log=f"a trace of {title}",
+            log_hint=log_hint,
+        ),
+        planner=PLANNER,
+        advisor=replace(rules.RULES, setup=setup, sentences=sentences.SENTENCES),
+    )
+
+
+def _read_by(module: str) -> Callable[[LogFile], Trace]:
+    """A module's read(), imported where there is a trace: a run of any framework asks all others for their names."""
+
+    def read(log: LogFile) -> Trace:
+        found: Trace = import_module(module).read(log)
+        return found
+
+    return read

@@ -1,0 +1,319 @@
+"""What a training program did, as any of its profilers tells it, and the trace of that.
+
+    device     a process, or an accelerator of one, with the threads or streams that it runs operators on
+    operation  one instance of an operator on a device
+    stretch    operations that follow one another on one thread or stream without waiting for anything else
+    step       one round of training, of one process or of all
+
+A stretch starts when those that it waits for have ended.  What passes between is the runtime's own time: dispatching,
+launching, Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.resources import Resource, known
+from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, PCIE
+from crystalperf.query.trace.contract import Bounds, Edge, EdgeKind, Group, Scope, Trace, Worker, rows
+from crystalperf.query.trace.records import Problems, integers, numbers, objects, shortened
+
+
+@dataclass(slots=True)
+class Operation:
+    """One instance of an operator, or a part of one that something else interrupts; times in ms.
+
+    `operator` is its kind, in the framework's words, and `name` the instance's where it has one.  `resource` is what
+    was measured to hold it up; `likely` what its kind says, by resource a share.  Both may be empty.  `bytes` crossed a
+    link or a device.  `function` is the one that it was in and in no other below, (file, name, line): where a label
+    says that its code is on a device, that goes before `likely`.
+    """
+
+    device: str
+    start_ms: float
+    end_ms: float
+    operator: str
+    name: str = ""
+    resource: str = ""
+    likely: str = ""
+    kind: str = ""
+    bytes: int | None = None
+    module: str | None = None
+    place: str | None = None
+    function: tuple[str, str, int] | None = None
+
+
+@dataclass(slots=True)
+class Source:
+    """A stretch, by its number, that another waits for, and why."""
+
+    stretch: int
+    why: str
+    kind: EdgeKind = "barrier"
+
+
+@dataclass(slots=True)
+class Stretch:
+    """Operations that follow one another; `ready_ms` is when it could have started, None where it did then."""
+
+    name: str
+    operations: list[Operation]
+    sources: list[Source] = field(default_factory=list)
+    step: str | None = None
+    ready_ms: float | None = None
+
+    @property
+    def start_ms(self) -> float:
+        return self.operations[0].start_ms
+
+    @property
+    def end_ms(self) -> float:
+        return max(each.end_ms for each in self.operations)
+
+
+@dataclass(frozen=True)
+class Device:
+    """What runs operations: a process, or an accelerator of one; `lanes` are its threads or streams."""
+
+    name: str
+    lanes: int
+    host: str
+    accelerator: bool = False
+    model: str | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """A round of training of one process, or of all where `process` is empty; ms."""
+
+    number: str
+    process: str
+    start_ms: float
+    end_ms: float
+    name: str | None = None
+
+    @property
+    def scope_id(self) -> str:
+        return f"step:{self.number}" if not self.process else f"step:{self.process}/{self.number}"
+
+
+def numbered(steps: Iterable[Step]) -> list[Step]:
+    """Steps, each with a number of its own in its process: the second 0 is 0.2.
+
+    Those of a process come in order of time.  Programs count anew in each epoch, and files are named alike.  A step
+    that is told twice at a time, as by two threads, is there once.
+    """
+    found: dict[str, Step] = {}
+    last: dict[str, Step] = {}
+    times: dict[str, int] = {}
+    for each in steps:
+        as_told = each.scope_id
+        if as_told in last and each.start_ms < last[as_told].end_ms:
+            continue
+        last[as_told] = own = each
+        while own.scope_id in found:
+            times[as_told] = times.get(as_told, 1) + 1
+            own = replace(each, number=f"{each.number}.{times[as_told]}")
+        found[own.scope_id] = own
+    return list(found.values())
+
+
+@dataclass
+class Program:
+    """A recorded stretch of training; times in ms on one clock, `start_ms` of which is `started_at_ms` of Unix time."""
+
+    framework: str
+    app_id: str
+    origin: str
+    stretches: list[Stretch]
+    devices: list[Device]
+    steps: list[Step]
+    problems: Problems
+    name: str | None = None
+    version: str | None = None
+    start_ms: float = 0.0
+    end_ms: float = 0.0
+    started_at_ms: float = 0.0
+    complete: bool = True
+    step_ms: float | None = None
+    """The mean step where `steps` do not tell it, as they are of all processes."""
+    properties: dict[str, str] = field(default_factory=dict)
+    collectives: list[Mapping[str, Any]] = field(default_factory=list)
+
+
+def mean_step_ms(steps: Sequence[Step]) -> float | None:
+    """The mean step: of each process first, then over processes, for workers may train each at its own speed."""
+    by_process: dict[str, list[float]] = {}
+    for each in steps:
+        by_process.setdefault(each.process, []).append(each.end_ms - each.start_ms)
+    means = [sum(each) / len(each) for each in by_process.values()]
+    return sum(means) / len(means) if means else None
+
+
+def nothing_ran(origin: str, problems: Problems, instead: str) -> InputError:
+    """The sentence for a trace without an operator: what is damaged, or else how to record one."""
+    damage = next((each.meaning for each in problems if each.severity == "data loss"), None)
+    if damage is not None:
+        return InputError(f"{origin}: no operator could be read from it: {damage}")
+    return InputError(f"{origin}: holds no operator that ran; {instead}")
+
+
+def trace(found: Program) -> Trace:
+    """The trace of a program."""
+    accelerated = any(each.accelerator for each in found.devices)
+    resources = (*known(), GPU, HBM, PCIE) if accelerated else known()
+    short = cache(partial(shortened, longest=200))  # a million operations have some hundred names
+    order = sorted(
+        (
+            (each.start_ms, number, position)
+            for number, stretch in enumerate(found.stretches)
+            for position, each in enumerate(stretch.operations)
+        ),
+    )
+    operations = [found.stretches[number].operations[position] for _, number, position in order]
+    groups = [number for _, number, _ in order]
+    launch, finish = _times(operations, found)
+    host = {each.name: each.host for each in found.devices}
+    mean = mean_step_ms(found.steps) if found.step_ms is None else found.step_ms
+    count = len(operations)
+    units: dict[str, Any] = {
+        "unit_id": np.arange(count, dtype=np.int64),
+        "group_id": objects([_group_id(each) for each in groups]),
+        "worker_id": objects([each.device for each in operations]),
+        "host": objects([host.get(each.device) for each in operations]),
+        "launch_ms": launch,
+        "finish_ms": finish,
+        "status": objects(["succeeded"] * count),
+        "reason": objects([None] * count),
+        "again": objects([False] * count),
+        "upstream_ms": numbers(
+            [
+                length if each.kind == "input" and not (each.resource or each.likely) else 0.0
+                for each, length in zip(operations, (finish - launch).tolist(), strict=True)
+            ]
+        ),
+    }
+    return Trace(
+        run={
+            "app_id": found.app_id,
+            "name": shortened(found.name),
+            "framework": found.framework,
+            "framework_version": shortened(found.version, 40),
+            "measure": "step time" if found.steps else "makespan",
+            "started_at_ms": round(found.started_at_ms),
+            "duration_ms": found.end_ms - found.start_ms,
+            "complete": found.complete,
+            "properties": {
+                **{key: value for key, value in found.properties.items() if value},
+                **({} if mean is None else {"step_ms": f"{mean:.6g}", "steps": str(_most_steps(found.steps))}),
+            },
+            "libraries": [],
+        },
+        workers=rows([Worker(each.name, each.lanes, host=each.host) for each in found.devices]),
+        groups=_groups(found),
+        units=units,
+        bounds=_bounds(operations, finish - launch, resources),
+        dependencies=rows(
+            [
+                Edge(_group_id(source.stretch), _group_id(number), source.kind, source.why)
+                for number, stretch in enumerate(found.stretches)
+                for source in stretch.sources
+            ]
+        ),
+        scopes=rows([_scope(each, found) for each in found.steps]),
+        resources=resources,
+        problems=tuple(found.problems),
+        unit_functions=tuple(each.function for each in operations) if any(e.function for e in operations) else (),
+        raw={
+            "training_operations": {
+                "unit_id": np.arange(count, dtype=np.int64),
+                "operator": objects([short(each.operator) or "?" for each in operations]),
+                "name": objects([short(each.name) for each in operations]),
+                "kind": objects([each.kind or None for each in operations]),
+                "bytes": integers([each.bytes for each in operations]),
+                "module": objects([short(each.module) for each in operations]),
+                "place": objects([short(each.place) for each in operations]),
+            },
+            "training_collectives": _collectives(found),
+            "training_devices": {
+                "worker_id": objects([each.name for each in found.devices]),
+                "accelerator": objects([each.accelerator for each in found.devices]),
+                "model": objects([shortened(each.model, 200) for each in found.devices]),
+            },
+        },
+    )
+
+
+def _most_steps(steps: Sequence[Step]) -> int:
+    by_process: dict[str, int] = {}
+    for each in steps:
+        by_process[each.process] = by_process.get(each.process, 0) + 1
+    return max(by_process.values(), default=0)
+
+
+def _group_id(number: int) -> str:
+    return f"stretch:{number}"
+
+
+def _times(operations: Sequence[Operation], found: Program) -> tuple[Any, Any]:
+    launch = np.array([each.start_ms for each in operations], dtype=np.float64) - found.start_ms
+    finish = np.array([each.end_ms for each in operations], dtype=np.float64) - found.start_ms
+    length = found.end_ms - found.start_ms
+    launch = np.clip(launch, 0.0, length)
+    return launch, np.clip(finish, launch, length)
+
+
+def _groups(found: Program) -> dict[str, Any]:
+    length = found.end_ms - found.start_ms
+    listed = []
+    for number, each in enumerate(found.stretches):
+        start = min(max(each.start_ms - found.start_ms, 0.0), length)
+        ready = None if each.ready_ms is None else min(max(each.ready_ms - found.start_ms, 0.0), start)
+        listed.append(
+            Group(
+                _group_id(number),
+                unit_count=len(each.operations),
+                first_launch_ms=start,
+                end_ms=min(max(each.end_ms - found.start_ms, start), length),
+                name=shortened(each.name, 200),
+                scope_id=each.step,
+                rank=number,
+                submit_ms=ready,
+            )
+        )
+    return rows(listed)
+
+
+def _scope(each: Step, found: Program) -> Scope:
+    start = each.start_ms - found.start_ms
+    return Scope(each.scope_id, "step", max(start, 0.0), each.end_ms - found.start_ms, shortened(each.name))
+
+
+def _bounds(operations: Sequence[Operation], lasting: Any, resources: Sequence[Resource]) -> Bounds:
+    names = [each.name for each in resources]
+    floor, likely, outside = (np.zeros((len(operations), len(names) + 1)) for _ in range(3))
+    for row, each in enumerate(operations):
+        if each.resource in names:
+            floor[row, names.index(each.resource)] = lasting[row]
+        elif each.likely in names:
+            likely[row, names.index(each.likely)] = lasting[row]
+    return Bounds(np.asarray(lasting, np.float64), floor, likely, outside)
+
+
+def _collectives(found: Program) -> dict[str, Any]:
+    rows_of = found.collectives
+    return {
+        "name": objects([each["name"] for each in rows_of]),
+        "worker_id": objects([each["worker_id"] for each in rows_of]),
+        "step": objects([each.get("step") for each in rows_of]),
+        "bytes": integers([each.get("bytes") for each in rows_of]),
+        "arrived_ms": numbers([each["arrived_ms"] - found.start_ms for each in rows_of]),
+        "began_ms": numbers([each["began_ms"] - found.start_ms for each in rows_of]),
+        "ended_ms": numbers([each["ended_ms"] - found.start_ms for each in rows_of]),
+    }

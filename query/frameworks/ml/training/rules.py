@@ -1,0 +1,88 @@
+"""What a step of training waited for: its length, input, communication exposed or hidden, launches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import duckdb
+
+from crystalperf.indexes.resources import DISK
+from crystalperf.query import sql
+from crystalperf.query.diagnose.group_statistics import Detail
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.frameworks import Advisor
+from crystalperf.query.frameworks.ml.training import absent
+from crystalperf.query.frameworks.ml.training.assumptions import StepsByAccelerator
+from crystalperf.query.frameworks.ml.training.findings import Input, ReadAhead
+from crystalperf.query.frameworks.ml.training.operator_times import kind_times
+from crystalperf.query.frameworks.ml.training.remarks import (
+    Communication,
+    InputWait,
+    MayBePageCache,
+    StepTime,
+    WaitForSlowest,
+)
+from crystalperf.query.results.assumptions import Assumption
+from crystalperf.query.results.remarks import Remark
+
+_WORTH = 0.02
+"""Share of the time from which waiting for input is reported."""
+
+
+def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
+    """What was measured of the scope's steps."""
+    properties, found = execution.properties, list[Remark]()
+    if "step_ms" in properties:
+        steps, processes = (int(properties.get(each, "1")) for each in ("steps", "processes"))
+        found.append(StepTime(float(properties["step_ms"]), steps, processes))
+    start, end = execution.scope.start_ms, execution.scope.end_ms
+    input_ms, _ = kind_times(connection, start, end).get("input", (0.0, 0.0))
+    if input_ms >= _WORTH * (end - start):
+        found.append(InputWait(input_ms))
+    return [*found, *_communication(connection, start, end)]
+
+
+def taken(_connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Assumption]:
+    """What was taken for granted in counting its time."""
+    queued = execution.properties.get("queued_ms")
+    return [StepsByAccelerator(float(queued))] if queued else []
+
+
+def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Input]:
+    """Steps that wait for their next batch.
+
+    Evidence: operators that hand over a batch were under way on the critical path, or the loop asked its loader for
+    one; what was computed meanwhile was another's.  Contradicted where the batch was there, for then they take no time.
+    """
+    waited = dict(
+        connection.execute(
+            "SELECT group_id, sum(upstream_ms) FROM units WHERE upstream_ms > 0 GROUP BY group_id"
+        ).fetchall()
+    )
+    cost_ms = sum(min(each.facts.path_ms, waited.get(each.facts.id, 0.0)) for each in details)
+    return [Input(cost_ms, "measured", ReadAhead(), cost_ms)] if cost_ms > 0 else []
+
+
+def _communication(connection: duckdb.DuckDBPyConnection, start: float, end: float) -> list[Remark]:
+    """How long bytes moved between processes, how much of it nothing else hid, and who waited for whom."""
+    within = {"start": start, "end": end}
+    moved, waited, last = connection.execute(sql.text("exchanged", __package__), within).fetchall()[0]
+    if not moved and not waited:
+        return []
+    hidden = connection.execute(sql.text("hidden", __package__), within).fetchall()[0][0]
+    moved = moved or 0.0
+    found: list[Remark] = [Communication(moved, max(moved - hidden, 0.0))]
+    return [*found, WaitForSlowest(waited, last)] if waited and waited > 0 else found
+
+
+def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, Remark]:
+    """By resource, what else time on it may be."""
+    start, end = execution.scope.start_ms, execution.scope.end_ms
+    _, reading_ms = kind_times(connection, start, end).get("python", (0.0, 0.0))
+    found: dict[str, Remark] = dict(absent.or_else(connection, execution))
+    if reading_ms >= absent.WORTH * (end - start) > 0:
+        found[DISK] = MayBePageCache()
+    return found
+
+
+RULES = Advisor(told=told, more=input_waits, assumptions=taken, unmeasured=absent.unmeasured, or_else=or_else)

@@ -1,0 +1,150 @@
+"""Workers that train beside each other with parameter servers: what a step takes once they have settled.
+
+Each worker fetches variables, computes, sends gradients, and begins anew without waiting for the others.  So how long
+a step takes depends on who meets whom at a server's link.  Traced are a few steps, often the first ones, in which all
+workers fetch at once and then all send at once, while one direction of the link stands idle.  Later they come apart, so
+that some fetch while others send and steps are shorter, or they do not: that is chance, and lasts (docs/training.md).
+Here both ends are worked out, and what lies between them is what recorded runs took in the mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.scenario import SPEED, World
+from crystalperf.query.frameworks import Steady
+from crystalperf.query.frameworks.ml.training.assumptions import SendingCost, StepsSettle
+from crystalperf.query.simulate.transfers import PAYLOAD
+
+SENDING_MS_PER_MB = 1.35
+SENDING_MOST = 1.3
+"""CPU that either side of gRPC needs for 10⁶ bytes, on a whole core, and how many times as much or as little on another
+machine: TensorFlow 2.21, bases of the lab's sweep on two machines.  Processes used 27 and 16 ms a step for 8.6 MB, of
+which operators took 10 and 5."""
+
+IN_STEP = 0.2
+"""How far from apart to in step steps are in the mean, as a share: twelve runs of the lab's base, of which ten came
+apart, one stayed in step and one between, 0.1; and even configurations, 0.2 of two workers and 0.3 of three."""
+
+_KEYS = (
+    "fetched_bytes",
+    "sent_bytes",
+    "busiest_share",
+    "computing_ms",
+    "else_ms",
+    "out_bytes_per_ms",
+    "in_bytes_per_ms",
+)
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What one step of a worker asks for.
+
+    `busiest_share` of its bytes go over the link of the server that has most; of what no transfer covers,
+    `computing_ms` scales with the CPU and `else_ms` does not.  `out_bytes_per_ms` and `in_bytes_per_ms` are what a
+    server's link carries either way.
+    """
+
+    fetched_bytes: float
+    sent_bytes: float
+    busiest_share: float
+    computing_ms: float
+    else_ms: float
+    out_bytes_per_ms: float
+    in_bytes_per_ms: float
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """As properties of a run."""
+        return {key: f"{getattr(self, key):.6g}" for key in _KEYS}
+
+
+def demand_of(properties: Mapping[str, str]) -> Demand | None:
+    """The demand that a run's properties tell."""
+    return Demand(*(float(properties[key]) for key in _KEYS)) if all(key in properties for key in _KEYS) else None
+
+
+def union_ms(spans: Iterable[tuple[float, float]]) -> float:
+    """How long at least one of the spans lasts."""
+    total, until = 0.0, float("-inf")
+    for start, end in sorted(spans):
+        total += max(end - max(start, until), 0.0)
+        until = max(until, end)
+    return total
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a step of workers that have settled takes to be expected, ms, and what it lies between."""
+
+    mean_ms: float
+    apart_ms: float
+    """Where the server's link is never idle while anybody waits for it."""
+    together_ms: float
+    """Where all fetch at once and all send at once, as they begin."""
+
+
+def settled(
+    demand: Demand,
+    workers: int,
+    *,
+    link: float = 1.0,
+    speed: float = 1.0,
+    share: float = 1.0,
+    sending: float = SENDING_MS_PER_MB,
+) -> Step:
+    """The step of so many workers once they have settled, under so many times the links and the CPU.
+
+    `share` is the part of a core that each process had in the recorded run; with more than one it sends no faster.
+    """
+    cpu = min(share, 1.0) * speed * 1e6 / sending
+    own = tuple(min(rate * link, cpu) for rate in (demand.out_bytes_per_ms, demand.in_bytes_per_ms))
+    computing = demand.computing_ms / speed + demand.else_ms
+    flows = (demand.fetched_bytes, demand.sent_bytes)
+    room = {
+        "out": demand.out_bytes_per_ms * link / demand.busiest_share,
+        "in": demand.in_bytes_per_ms * link / demand.busiest_share,
+        "serving": cpu / demand.busiest_share,
+    }
+    taken = [amount / rate for amount, rate in zip(flows, own, strict=True)]
+    alone = sum(taken) + computing
+    crowded = (flows[0] / room["out"], flows[1] / room["in"], sum(flows) / room["serving"])
+    apart = max(alone, workers * max(crowded))
+    shared = [min(room[way], room["serving"]) / workers for way in ("out", "in")]
+    slowest = (max(took, each / rate) for took, each, rate in zip(taken, flows, shared, strict=True))
+    together = max(computing + sum(slowest), apart)
+    return Step(apart + IN_STEP * (together - apart), apart, together)
+
+
+def steady(execution: Execution, world: World) -> Steady | None:
+    """A step once workers have settled, as recorded and in the changed world.
+
+    None where that is no question of parameter servers, or the world changes what these flows do not tell.
+    """
+    demand = demand_of(execution.properties)
+    if demand is None or any(
+        ratio != 1 and key not in ("network", SPEED, "workers") for key, ratio in world.ratios.items()
+    ):
+        return None
+    workers, times = int(execution.properties.get("processes", "1")), world.ratio("workers")
+    if workers * max(times, 1.0) < 2:
+        return None
+    if stated := execution.recorded.get("network"):
+        rate = stated * PAYLOAD["net"] / 1e3
+        demand = replace(demand, out_bytes_per_ms=rate, in_bytes_per_ms=rate)
+    share = execution.recorded.get(SPEED) or 1.0
+    before = settled(demand, workers, share=share).mean_ms
+    link, speed = world.ratio("network"), world.ratio(SPEED)
+    after, quick, slow = (
+        settled(demand, round(workers * times), link=link, speed=speed, share=share, sending=SENDING_MS_PER_MB * each)
+        for each in (1.0, 1 / SENDING_MOST, SENDING_MOST)
+    )
+    recorded = float(execution.properties.get("step_ms", before))
+    assumed = (
+        StepsSettle(before, recorded, slow.together_ms, quick.apart_ms),
+        SendingCost(SENDING_MS_PER_MB / SENDING_MOST, SENDING_MS_PER_MB * SENDING_MOST, share),
+    )
+    return Steady(before, after.mean_ms, (quick.apart_ms, slow.together_ms), assumed)

@@ -1,0 +1,50 @@
+"""What other numbers of processes do to a training: data parallelism, and parameter servers.
+
+Every process keeps its batch, so a step does more work with more of them, and only its communication changes.  A ring
+all-reduce sends 2 (n - 1) / n of its bytes over each link (Patarasuk and Yuan, 2009); a parameter server's link carries
+the tensors of all workers.  Links, and how evenly processes run, stay as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from crystalperf.indexes.resources import NET
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.scenario import World
+from crystalperf.query.frameworks import Planned
+from crystalperf.query.frameworks.ml.training.assumptions import MoreProcesses
+from crystalperf.query.frameworks.ml.training.refusals import FewerProcesses, LanesFixed, OperatorsFixed, SingleProcess
+from crystalperf.query.results.refusals import Refusal
+
+
+def configured(properties: Mapping[str, str]) -> dict[str, float]:
+    """How many processes a run had: its table of workers lists their accelerators, servers and links as well."""
+    return {"workers": float(properties.get("processes", "1"))}
+
+
+def replan(execution: Execution, world: World, _wanted: bool) -> Planned | Refusal:
+    """The run with its communication as other numbers of processes would have it."""
+    if world.ratio("units") != 1:
+        return OperatorsFixed()
+    if world.ratio("cores") != 1:
+        return LanesFixed()
+    ratio = world.ratio("workers")
+    if ratio == 1:
+        return Planned(execution)
+    count = int(execution.properties.get("processes", "1"))
+    if ratio < 1:
+        return FewerProcesses(count)
+    after = count * ratio
+    synchronous = execution.properties.get("synchronous") != "no"
+    if synchronous and count == 1:
+        return SingleProcess()
+    factor = ((after - 1) / after) / ((count - 1) / count) if synchronous else ratio
+    net = execution.names.index(NET)
+    parts = execution.units.parts_ms.copy()
+    longer = parts[:, net] * (factor - 1)
+    parts[:, net] += longer
+    units = execution.units
+    changed = replace(execution, units=replace(units, parts_ms=parts, finish_ms=units.finish_ms + longer))
+    return Planned(changed, (MoreProcesses(count, after, ratio, synchronous),))

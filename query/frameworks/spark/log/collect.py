@@ -1,0 +1,727 @@
+"""What a Spark event log says of its run, collected event by event.
+
+Memory grows with tasks, stages, jobs and operators, not with the log.  Values stay as the log has them, Unix
+milliseconds on the driver's clock among them; tables.py makes tables of them and repairs what cannot be.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Raw
+from msgspec.json import Decoder
+
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.frameworks.spark.failures import cause, loss
+from crystalperf.query.frameworks.spark.log import events as spark
+from crystalperf.query.frameworks.spark.log.micro_batches import Batches
+from crystalperf.query.frameworks.spark.log.second import Second, Told
+from crystalperf.query.inputs.containers import Batch, LogFile, batches
+from crystalperf.query.trace.records import Problems, coded, shortened
+from crystalperf.query.trace.redaction import HIDDEN, is_secret
+
+Floats = npt.NDArray[np.float64]
+
+_CHUNK = 4_096  # tasks that wait row by row before they become columns
+_LARGEST_INT = 1 << 31
+_LARGEST_LONG = 1 << 53  # of ids that are long in Spark; larger ones no float holds
+MOST_ATTEMPTS = 1 << 16  # of one stage
+_MOST_TEXTS = 10_000  # different reasons for the end of tasks that are kept
+
+STATUS = ("succeeded", "failed", "killed", "unfinished", "resubmitted")
+SUCCEEDED, FAILED, KILLED, UNFINISHED, RESUBMITTED = range(5)
+
+TASK_FIELDS = tuple(
+    "task_id stage_id stage_attempt index partition attempt executor host locality status reason speculative"  # noqa: SIM905
+    " launch finish getting_result deserialize deserialize_cpu_ns run run_cpu_ns result_serialize gc fetch_wait"
+    " shuffle_write_ns input_bytes output_bytes remote_bytes local_bytes write_bytes spill_memory spill_disk"
+    " peak_memory result_bytes input_rows shuffle_rows from_memory".split()
+)
+_ROW = struct.Struct(f"{len(TASK_FIELDS)}d")
+
+_KEPT_PROPERTIES = re.compile(
+    r"spark\.(master|submit\.deployMode|default\.parallelism|task\.cpus|scheduler\.mode|speculation|rdd\.compress"
+    r"|executor\.(cores|memory|memoryOverhead|instances)|driver\.(cores|memory)|cores\.max|locality\.wait(\.\w+)?"
+    r"|memory\.(fraction|storageFraction|offHeap\.enabled|offHeap\.size)|dynamicAllocation\.[\w.]+"
+    r"|shuffle\.(compress|spill\.compress|service\.enabled|manager|sort\.bypassMergeThreshold)|broadcast\.compress|io\.compression\.codec"
+    r"|eventLog\.(enabled|compress|compression\.codec|rolling\.enabled|logStageExecutorMetrics)"
+    r"|sql\.(shuffle\.partitions|autoBroadcastJoinThreshold|adaptive\.[\w.]+)"
+    r"|sql\.files\.(maxPartitionBytes|openCostInBytes)|profiler\.[\w.]+|hadoop\.fs\.defaultFS"
+    r"|plugins|rapids\.sql\.enabled|(executor|task)\.resource\.gpu\.amount"
+    r"|repl\.class\.uri|databricks\.clusterSource)"
+)
+_URL = re.compile(r"[a-z][a-z0-9+]{1,15}:/")
+_NUMBER = re.compile(rb'"?(\d{1,18})"?')
+
+KINDS = ("scan", "cached", "shuffle read", "shuffle write", "broadcast", "python", "output")
+"""What tasks of a stage may read and write, in the order in which it is told."""
+
+_SCANS = re.compile(r"^(Batch)?Scan\b|FileScan|HadoopRDD|FileScanRDD|DataSourceRDD|JDBCRDD|TableScan")
+_PYTHON = re.compile(r"Python|Pandas|ArrowEval|InArrow")
+_SHUFFLED = re.compile(r"Shuffled|CoGroupedRDD|AQEShuffleRead|CustomShuffleReader")
+
+
+@dataclass(slots=True)
+class Job:
+    job_id: int
+    submit: float | None
+    stage_ids: list[int]
+    name: str | None = None
+    call_site: str | None = None
+    sql_id: int | None = None
+    group: str | None = None
+    end: float | None = None
+    result: str | None = None
+    error: str | None = None
+    started: bool = True  # whether the log has its start
+
+
+@dataclass(slots=True)
+class Stage:
+    stage_id: int
+    attempt: int
+    name: str | None
+    task_count: int | None
+    parents: list[int]
+    rdd_id: int | None
+    submit: float | None = None
+    end: float | None = None
+    failure: str | None = None
+    profile: int | None = None
+    pool: str | None = None
+    accumulators: list[int] | None = None
+    metric_values: dict[int, float] = field(default_factory=dict)  # accumulator to its value when the stage ended
+    location: str | None = None
+    kept: dict[int, int] = field(default_factory=dict)  # RDDs that executors keep in memory, and their partitions
+    kind: str | None = None
+    ran: bool = False
+    completed: bool = False
+
+
+@dataclass(slots=True)
+class Executor:
+    executor_id: str
+    host: str | None = None
+    cores: float | None = None
+    profile: int = 0
+    usable_bytes: float | None = None  # of its heap, by its block manager
+    added: float | None = None
+    removed: float | None = None
+    reason: str | None = None
+    announced: bool = False
+
+
+@dataclass(slots=True)
+class SqlQuery:
+    sql_id: int
+    root: int | None
+    name: str | None
+    call_site: str | None
+    start: float | None
+    end: float | None = None
+    error: str | None = None
+    tells_errors: bool = False  # its end says whether it failed, as Spark 3.4 and newer have it
+
+
+class Texts(dict[str | None, int]):
+    """Numbers for texts that repeat in a million tasks: `texts[text]` is the text's number."""
+
+    def __missing__(self, text: str | None) -> int:
+        if len(self) >= _MOST_TEXTS:
+            return self.setdefault("others", len(self))
+        self[text] = number = len(self)
+        return number
+
+    def column(self, codes: Floats) -> Any:
+        """The column that has these numbers."""
+        return coded(codes, list(self))
+
+
+class Parts(NamedTuple):
+    """What stands for the parts of a task's metrics that its log left out."""
+
+    read: spark.ShuffleRead
+    write: spark.ShuffleWrite
+    given: spark.Input
+    taken: spark.Output
+
+
+_UNKNOWN = Parts(spark.ShuffleRead(), spark.ShuffleWrite(), spark.Input(), spark.Output())
+_ZERO = Parts(
+    spark.ShuffleRead(0.0, 0.0, 0.0, 0.0), spark.ShuffleWrite(0.0, 0.0), spark.Input(0.0, 0.0), spark.Output(0.0)
+)
+_NO_METRICS = spark.TaskMetrics()
+
+
+@dataclass
+class LoggedRun:
+    """What was seen so far."""
+
+    log: LogFile
+    problems: Problems
+    version: str | None = None
+    java: str | None = None
+    name: str | None = None
+    app_id: str | None = None
+    attempt: str | None = None
+    start: float | None = None
+    end: float | None = None
+    ended: bool = False
+    exit_code: int | None = None
+    properties: dict[str, str] = field(default_factory=dict)
+    archives: set[str] = field(default_factory=set)
+    profiles: dict[int, spark.ResourceProfile] = field(default_factory=dict)
+    executors: dict[str, Executor] = field(default_factory=dict)
+    jobs: dict[int, Job] = field(default_factory=dict)
+    stages: dict[tuple[int, int], Stage] = field(default_factory=dict)
+    planned: dict[int, Stage] = field(default_factory=dict)
+    sql: dict[int, SqlQuery] = field(default_factory=dict)
+    plans: dict[int, Raw] = field(default_factory=dict)
+    operators: dict[int, list[spark.Operator]] = field(default_factory=dict)
+    driver_metrics: dict[tuple[int, int], float] = field(default_factory=dict)  # by query and accumulator
+    running: dict[float, spark.TaskStart | bytes] = field(default_factory=dict)
+    left_out: Parts = _UNKNOWN
+    rows: bytearray = field(default_factory=lambda: bytearray(_CHUNK * _ROW.size))
+    row_count: int = 0  # of `rows` that are filled
+    tasks: list[Floats] = field(default_factory=list)  # columns, (TASK_FIELDS, some thousand)
+    executor_names: Texts = field(default_factory=Texts)
+    hosts: Texts = field(default_factory=Texts)
+    localities: Texts = field(default_factory=Texts)
+    reasons: Texts = field(default_factory=Texts)
+    batches: Batches = field(default_factory=Batches)
+
+    def add(self, name: str, severity: Any, meaning: str, count: int = 1, where: str | None = None) -> None:
+        if count:
+            self.problems.add(name, severity, self.log.origin, where, meaning, count)
+
+
+def collect(log: LogFile) -> LoggedRun:
+    """Everything one attempt's event log says.
+
+    Raises InputError where the log cannot be read or holds no event of an application.
+    """
+    run = LoggedRun(log, Problems(log.problems))
+    events = spark.Events(log, run.problems, run.running)
+    numbers: list[list[int]] = [[] for _ in _texts(run)]  # of texts, by the second process's
+    with Second(log) as second:
+        for batch in batches(log, run.problems):
+            told = second.tasks(batch, zeros=run.left_out is _ZERO)
+            if told is not None:
+                _take(run, told, numbers)
+            lines = enumerate(batch.lines) if told is None else told.others
+            for event in events.of(batch.part.name, batch.first_line, lines):
+                _HANDLERS[type(event)](run, event)
+    events.note_unknown()
+    for sql_id in list(run.plans):
+        _read_plan(run, sql_id)
+    _add_running_tasks(run)
+    _flush(run)
+    if not (run.start or run.jobs or run.stages or run.tasks or run.executors or run.properties):
+        raise InputError(f"{log.origin}: {_why_empty(run)}")
+    return run
+
+
+def _why_empty(run: LoggedRun) -> str:
+    for problem in run.problems:
+        if problem.severity != "info":
+            where = f" ({problem.first_where})" if problem.first_where else ""
+            return f"no Spark event could be read from it: {problem.meaning}{where}"
+    return "holds no event of a Spark application; give the event log that Spark wrote (spark.eventLog.dir)"
+
+
+# Events -----------------------------------------------------------------------------------------------------------
+
+
+def _on_task_start(run: LoggedRun, event: spark.TaskStart) -> None:
+    if event.info and event.info.task_id is not None and event.stage_id is not None:
+        run.running[event.info.task_id] = event
+    else:
+        _incomplete(run, "task start")
+
+
+def _on_task_end(run: LoggedRun, event: spark.TaskEnd) -> None:
+    info = event.info
+    if info is None or info.task_id is None or event.stage_id is None:
+        return _incomplete(run, "task end")
+    start = run.running.pop(info.task_id, None)
+    if start is not None and (info.launch is None or info.executor is None):
+        started = _started(start)
+        if started is not None and started.info is not None:
+            info.launch = started.info.launch if info.launch is None else info.launch
+            info.executor = info.executor or started.info.executor
+    status, reason = SUCCEEDED, None
+    if event.reason is None or event.reason.reason != "Success":
+        status, reason = _end_of(event.reason, info)
+    _append_task(run, event, info, status, reason, event.metrics)
+    return None
+
+
+def _started(start: spark.TaskStart | bytes) -> spark.TaskStart | None:
+    return spark.task_start(start) if isinstance(start, bytes) else start
+
+
+def _append_task(
+    run: LoggedRun,
+    event: spark.TaskStart | spark.TaskEnd,
+    info: spark.TaskInfo,
+    status: int,
+    reason: str | None,
+    metrics: spark.TaskMetrics | None,
+) -> None:
+    if metrics is None:
+        metrics, (read, write, given, taken) = _NO_METRICS, _UNKNOWN
+    else:
+        left_out = run.left_out
+        read, write = metrics.shuffle_read or left_out.read, metrics.shuffle_write or left_out.write
+        given, taken = metrics.input or left_out.given, metrics.output or left_out.taken
+    row = (
+        info.task_id,
+        event.stage_id,
+        event.stage_attempt or 0.0,
+        info.index,
+        info.partition,
+        info.attempt,
+        run.executor_names[info.executor],
+        run.hosts[info.host],
+        run.localities[info.locality],
+        status,
+        run.reasons[reason],
+        info.speculative,
+        info.launch,
+        info.finish,
+        info.getting_result,
+        metrics.deserialize,
+        metrics.deserialize_cpu_ns,
+        metrics.run,
+        metrics.run_cpu_ns,
+        metrics.result_serialize,
+        metrics.gc,
+        read.fetch_wait,
+        write.time_ns,
+        given.bytes,
+        taken.bytes,
+        read.remote_bytes,
+        read.local_bytes,
+        write.bytes,
+        metrics.spill_memory,
+        metrics.spill_disk,
+        metrics.peak_memory,
+        metrics.result_bytes,
+        given.rows,
+        read.rows,
+        spark.NAN if given.method is None else given.method in ("Memory", "Network"),  # of whose memory ever
+    )
+    place = run.row_count * _ROW.size
+    try:
+        _ROW.pack_into(run.rows, place, *row)
+    except struct.error:  # a null
+        _ROW.pack_into(run.rows, place, *(spark.NAN if each is None else each for each in row))
+    run.row_count += 1
+    if run.row_count == _CHUNK:
+        _flush(run)
+
+
+def _add_running_tasks(run: LoggedRun) -> None:
+    """Tasks that the log saw start but not end."""
+    for start in run.running.values():
+        event = _started(start)
+        if event is None or event.info is None or event.info.task_id is None or event.stage_id is None:
+            _incomplete(run, "task start")
+        else:
+            _append_task(run, event, event.info, UNFINISHED, None, None)
+    run.running.clear()
+
+
+class Reader:
+    """What a second process makes of the tasks of a log, batch by batch, for who reads the log to take over."""
+
+    def __init__(self, *, zeros: bool) -> None:
+        self._run = LoggedRun(LogFile("", ()), Problems(), left_out=_ZERO if zeros else _UNKNOWN)
+        self._decode = Decoder(spark.TaskEnd).decode
+        self._passed_over = spark.PassedOver()
+        self._told = [0] * len(_texts(self._run))
+
+    def tasks(self, batch: Batch) -> Told | None:
+        """The tasks of a batch; None where it takes who reads all of the log."""
+        run = self._run
+        found = spark.tasks_among(batch.lines, self._decode, self._passed_over)
+        if found is None:
+            return None
+        for each in found.ends:
+            _on_task_end(run, each)
+        _flush(run)
+        columns = np.concatenate(run.tasks, axis=1) if run.tasks else np.empty((len(TASK_FIELDS), 0))
+        run.tasks.clear()
+        new = [list(texts)[told:] for texts, told in zip(_texts(run), self._told, strict=True)]
+        self._told = [told + len(each) for told, each in zip(self._told, new, strict=True)]
+        if max(self._told) >= _MOST_TEXTS:
+            return None
+        return Told(batch.first_line, batch.count, columns.tobytes(), new, found.started, found.others)
+
+
+def _texts(run: LoggedRun) -> tuple[Texts, ...]:
+    """In the order of _TEXT_FIELDS."""
+    return run.executor_names, run.hosts, run.localities, run.reasons
+
+
+_TEXT_FIELDS = [TASK_FIELDS.index(name) for name in ("executor", "host", "locality", "reason")]
+
+
+def _take(run: LoggedRun, told: Told, numbers: list[list[int]]) -> None:
+    """The tasks of a batch that the second process read, as _on_task_start and _on_task_end would have taken them.
+
+    `numbers` of texts are this process's, by those of the second, as far as they are known.
+    """
+    _flush(run)
+    columns = np.frombuffer(told.columns).reshape(len(TASK_FIELDS), -1).copy()
+    for place, texts, known, new in zip(_TEXT_FIELDS, _texts(run), numbers, told.texts, strict=True):
+        known.extend(texts[text] for text in new)
+        columns[place] = np.array(known, dtype=np.float64)[columns[place].astype(np.int64)]
+    for task_id in columns[0].tolist():
+        run.running.pop(task_id, None)
+    run.running.update(told.started)
+    if columns.shape[1]:
+        run.tasks.append(columns)
+
+
+def _flush(run: LoggedRun) -> None:
+    if run.row_count:
+        rows = np.frombuffer(run.rows, count=run.row_count * len(TASK_FIELDS)).reshape(run.row_count, -1)
+        run.tasks.append(rows.T.copy())
+        run.row_count = 0
+
+
+def _end_of(reason: spark.EndReason | None, info: spark.TaskInfo) -> tuple[int, str | None]:
+    """Status and text of a task that did not end with 'Success'."""
+    if reason is None or reason.reason is None:
+        status = KILLED if info.killed else FAILED if info.failed else SUCCEEDED
+        return status, None
+    if reason.reason == "Resubmitted":
+        return RESUBMITTED, reason.reason
+    return (KILLED if reason.reason == "TaskKilled" else FAILED), _why(reason)
+
+
+def _why(reason: spark.EndReason) -> str | None:
+    """Why a task did not succeed, on one line: the kind of end, or what was thrown and at the end of the chain."""
+    if reason.class_name or reason.stack:
+        thrown = ": ".join(each for each in (reason.class_name, reason.description) if each)
+        stack = reason.stack or ""
+        return cause(stack if thrown in stack or "Caused by: " in stack else thrown) or reason.reason
+    if reason.reason == "FetchFailed" and reason.message:
+        return cause(reason.message)
+    details = (reason.kill_reason, loss(reason.loss_reason or ""), cause(reason.message))
+    return shortened(": ".join([reason.reason or "", *(each for each in details if each)]))
+
+
+def _on_stage_submitted(run: LoggedRun, event: spark.StageSubmitted) -> None:
+    stage = _stage(event.info)
+    if stage is None:
+        return _incomplete(run, "stage submission")
+    stage.ran = True
+    if event.properties is not None:
+        stage.pool = shortened(event.properties.pool)
+    run.stages.setdefault((stage.stage_id, stage.attempt), stage)
+    return None
+
+
+def _on_stage_completed(run: LoggedRun, event: spark.StageCompleted) -> None:
+    stage = _stage(event.info)
+    if stage is None or event.info is None:
+        return _incomplete(run, "stage completion")
+    before = run.stages.get((stage.stage_id, stage.attempt))
+    if before is not None:
+        stage.pool = before.pool
+        stage.submit = before.submit if stage.submit is None else stage.submit
+    stage.ran = stage.completed = True
+    accumulables = event.info.accumulables or []
+    metrics = [each for each in accumulables if each.name is None or not each.name.startswith("internal.metrics.")]
+    stage.accumulators = sorted(set(spark.whole_numbers((each.accumulator_id for each in metrics), _LARGEST_LONG)))
+    stage.metric_values = _values(metrics)
+    stage.kind = _kind(event.info, {each.name or "" for each in accumulables})
+    run.stages[stage.stage_id, stage.attempt] = stage
+    return None
+
+
+def _stage(info: spark.StageInfo | None) -> Stage | None:
+    stage_id = spark.whole_number(info.stage_id) if info else None
+    attempt = spark.whole_number(info.attempt or 0, MOST_ATTEMPTS - 1) if info else None
+    if info is None or stage_id is None or attempt is None:
+        return None
+    return Stage(
+        stage_id=stage_id,
+        attempt=attempt,
+        name=shortened(info.name),
+        task_count=spark.whole_number(info.task_count),
+        parents=spark.whole_numbers(info.parents or []),
+        rdd_id=spark.whole_number(info.rdds[0].rdd_id) if info.rdds else None,
+        submit=info.submit,
+        end=info.end,
+        failure=cause(info.failure),
+        profile=spark.whole_number(info.resource_profile),
+        location=_location(info),
+        kept=_kept(info),
+    )
+
+
+def _values(metrics: list[spark.Accumulable]) -> dict[int, float]:
+    """Accumulators with a number for a value; SQL metrics have theirs in quotes."""
+    found = {}
+    for each in metrics:
+        accumulator_id = spark.whole_number(each.accumulator_id, _LARGEST_LONG)
+        if accumulator_id is not None and (number := _NUMBER.fullmatch(bytes(each.value))):
+            found[accumulator_id] = float(number[1])
+    return found
+
+
+def _location(info: spark.StageInfo) -> str | None:
+    """The storage that an RDD read as a file is named by: hdfs://namenode/data."""
+    names = (each.name or "" for each in info.rdds or [])
+    return next((shortened(spark.USER_IN_URL.sub("//", name)) for name in names if _URL.match(name)), None)
+
+
+def _kept(info: spark.StageInfo) -> dict[int, int]:
+    """The RDDs of a stage that executors keep in memory, and the partitions of each."""
+    found = {}
+    for each in info.rdds or []:
+        rdd_id, partitions = spark.whole_number(each.rdd_id), spark.whole_number(each.partitions)
+        if rdd_id is not None and partitions and each.storage and each.storage.memory:
+            found[rdd_id] = partitions
+    return found
+
+
+def _kind(info: spark.StageInfo, metrics: set[str]) -> str:
+    """What the tasks of a stage read and write, by the RDDs they compute and the metrics they updated."""
+    names = {each.name or "" for each in info.rdds or []}
+    names |= {_scope(scope) for scope in {each.scope for each in info.rdds or []}}
+    cached = any(each.storage and (each.storage.disk or each.storage.memory) for each in info.rdds or [])
+    shuffle_read = any(name.startswith("internal.metrics.shuffle.read.") for name in metrics)
+    found = {
+        "scan": any(_SCANS.search(name) for name in names) or "internal.metrics.input.bytesRead" in metrics,
+        "cached": cached or any("InMemoryTableScan" in name for name in names),
+        "shuffle read": shuffle_read or any(_SHUFFLED.search(name) for name in names),
+        "shuffle write": any(name.startswith("internal.metrics.shuffle.write.") for name in metrics),
+        "broadcast": any(name.startswith("BroadcastExchange") for name in names),
+        "python": any(_PYTHON.search(name) for name in names | metrics),
+        "output": "internal.metrics.output.bytesWritten" in metrics,
+    }
+    return ", ".join(name for name in KINDS if found[name])
+
+
+def _scope(text: str | None) -> str:
+    """The name in an RDD's scope, which is JSON within JSON."""
+    match = re.search(r'"name":"((?:[^"\\]|\\.){0,200})"', text or "")
+    try:
+        return str(json.loads(f'"{match[1]}"')) if match else ""
+    except ValueError:
+        return ""
+
+
+def _on_job_start(run: LoggedRun, event: spark.JobStart) -> None:
+    job_id = spark.whole_number(event.job_id)
+    if job_id is None:
+        return _incomplete(run, "job start")
+    infos = [stage for stage in map(_stage, event.stages or []) if stage is not None]
+    ids = event.stage_ids or [stage.stage_id for stage in infos]
+    job = Job(job_id, event.submit, sorted(set(spark.whole_numbers(ids))))
+    last = max(infos, key=lambda stage: stage.stage_id, default=None)
+    job.name = last.name if last else None
+    if event.properties is not None:
+        given = event.properties
+        job.sql_id = int(given.sql_id) if given.sql_id and re.fullmatch(r"[0-9]{1,15}", given.sql_id) else None
+        job.group, job.call_site = shortened(given.job_group), shortened(given.call_site)
+        job.name = shortened(given.description) or job.call_site or job.name
+    run.jobs.setdefault(job.job_id, job)
+    for stage in infos:
+        run.planned.setdefault(stage.stage_id, stage)
+    return None
+
+
+def _on_job_end(run: LoggedRun, event: spark.JobEnd) -> None:
+    job_id = spark.whole_number(event.job_id)
+    if job_id is None:
+        return _incomplete(run, "job end")
+    job = run.jobs.get(job_id)
+    if job is None:
+        job = run.jobs[job_id] = Job(job_id, None, [], started=False)
+        meaning = "jobs whose start is not in the log are known by their end and by stages of no other job"
+        run.add("missing_job_start", "data loss", meaning)
+    job.end = event.end
+    if event.result is not None:
+        job.result = event.result.result
+        job.error = cause(event.result.exception.message) if event.result.exception else None
+    return None
+
+
+def _on_executor_added(run: LoggedRun, event: spark.ExecutorAdded) -> None:
+    if event.executor is None:
+        return _incomplete(run, "executor")
+    executor = run.executors.setdefault(event.executor, Executor(event.executor))
+    if not executor.announced:
+        executor.announced = True
+        executor.added = event.time
+        if event.info is not None:
+            executor.host, executor.cores = event.info.host, event.info.cores
+            executor.profile = spark.whole_number(event.info.resource_profile) or 0
+    return None
+
+
+def _on_block_manager_added(run: LoggedRun, event: spark.BlockManagerAdded) -> None:
+    name = event.manager.executor if event.manager else None
+    if event.manager is None or name is None:
+        return
+    name = "driver" if name == "<driver>" else name  # Spark before 1.4
+    executor = run.executors.setdefault(name, Executor(name))
+    if executor.added is None:
+        executor.added = event.time
+    executor.host = executor.host or event.manager.host
+    executor.usable_bytes = event.on_heap_bytes
+
+
+def _on_executor_removed(run: LoggedRun, event: spark.ExecutorRemoved) -> None:
+    if event.executor is None:
+        return _incomplete(run, "executor")
+    executor = run.executors.setdefault(event.executor, Executor(event.executor))
+    executor.removed, executor.reason = event.time, loss(event.reason or "")
+    return None
+
+
+def _on_resource_profile(run: LoggedRun, event: spark.ResourceProfile) -> None:
+    profile_id = spark.whole_number(event.profile_id)
+    if profile_id is not None:
+        run.profiles[profile_id] = event
+
+
+def _on_version(run: LoggedRun, event: spark.LogStart | spark.DatabricksMetadata) -> None:
+    run.version = run.version or shortened(event.version)
+    if run.version is not None and run.version.startswith("1."):
+        run.left_out = _ZERO  # Spark 1.x leaves out the parts of a task's metrics that are zero
+
+
+def _on_environment(run: LoggedRun, event: spark.EnvironmentUpdate) -> None:
+    if event.jvm is not None:
+        run.java = run.java or shortened(event.jvm.java)
+        if scala := re.search(r"\d+(\.\d+)+", event.jvm.scala or ""):
+            run.archives.add(f"scala-library-{scala[0]}")
+    for path in event.class_path or {}:
+        name = path.rpartition("/")[2].rpartition("\\")[2]
+        if name.endswith(".jar") and len(run.archives) < _MOST_TEXTS:
+            run.archives.add(shortened(name.removesuffix(".jar")) or "")
+    for key, value in (event.properties or {}).items():
+        if value is not None and (_KEPT_PROPERTIES.fullmatch(key) or key in ("spark.app.id", "spark.app.name")):
+            run.properties[key] = HIDDEN if is_secret(key) else spark.USER_IN_URL.sub("//", shortened(value) or "")
+
+
+def _on_application_start(run: LoggedRun, event: spark.ApplicationStart) -> None:
+    if run.start is None:
+        run.start, run.name = event.time, shortened(event.name)
+        run.app_id, run.attempt = shortened(event.app_id), shortened(event.attempt)
+    elif (event.time, shortened(event.app_id)) != (run.start, run.app_id):  # else it is written twice
+        meaning = "the log holds the start of a second application; the first one's identity is kept"
+        run.add("second_application", "error", meaning)
+
+
+def _on_application_end(run: LoggedRun, event: spark.ApplicationEnd) -> None:
+    run.ended, run.end = True, event.time
+    if event.exit_code is not None and abs(event.exit_code) < _LARGEST_INT:
+        run.exit_code = int(event.exit_code)
+
+
+def _on_sql_start(run: LoggedRun, event: spark.SqlStart) -> None:
+    sql_id = spark.whole_number(event.sql_id, _LARGEST_LONG)
+    if sql_id is None:
+        return _incomplete(run, "SQL query")
+    root = spark.whole_number(event.root_sql_id, _LARGEST_LONG)
+    first_line = (event.details or "").partition("\n")[0]
+    run.sql.setdefault(sql_id, SqlQuery(sql_id, root, shortened(event.description), shortened(first_line), event.time))
+    _keep_plan(run, sql_id, event.plan)
+    return None
+
+
+def _on_sql_plan(run: LoggedRun, event: spark.SqlPlanUpdate) -> None:
+    sql_id = spark.whole_number(event.sql_id, _LARGEST_LONG)
+    if sql_id is not None:
+        _keep_plan(run, sql_id, event.plan)
+
+
+def _on_sql_end(run: LoggedRun, event: spark.SqlEnd) -> None:
+    sql_id = spark.whole_number(event.sql_id, _LARGEST_LONG)
+    if sql_id is None:
+        return _incomplete(run, "SQL query")
+    _read_plan(run, sql_id)
+    if sql_id not in run.sql:
+        run.sql[sql_id] = SqlQuery(sql_id, None, None, None, None)
+        meaning = "SQL queries whose start is not in the log are known by their end and their jobs"
+        run.add("missing_sql_start", "data loss", meaning)
+    query = run.sql[sql_id]
+    query.end, query.error, query.tells_errors = event.time, cause(event.error), event.error is not None
+    return None
+
+
+def _on_driver_metrics(run: LoggedRun, event: spark.SqlDriverMetrics) -> None:
+    sql_id = spark.whole_number(event.sql_id, _LARGEST_LONG)
+    if sql_id is None:
+        return _incomplete(run, "SQL query")
+    for update in event.updates or []:
+        accumulator_id = spark.whole_number(update[0], _LARGEST_LONG) if len(update) == 2 else None
+        if accumulator_id is not None:
+            key = sql_id, accumulator_id
+            run.driver_metrics[key] = run.driver_metrics.get(key, 0.0) + update[1]
+    return None
+
+
+def _on_query_progress(run: LoggedRun, event: spark.QueryProgress) -> None:
+    if event.progress is None or not run.batches.add(event.progress):
+        _incomplete(run, "streaming batch")
+
+
+def _keep_plan(run: LoggedRun, sql_id: int, plan: Raw) -> None:
+    """Keeps the last plan unread: adaptive execution logs many, each up to megabytes."""
+    if bytes(plan) not in (b"", b"null"):
+        run.plans[sql_id] = plan.copy()  # a copy, or it would hold the whole line
+
+
+def _read_plan(run: LoggedRun, sql_id: int) -> None:
+    plan = run.plans.pop(sql_id, None)
+    if plan is None:
+        return
+    try:
+        run.operators[sql_id] = spark.plan_rows(plan)
+    except ValueError as error:
+        meaning = f"a plan was left out because {error}; its query has no operators"
+        run.add("unreadable_plan", "data loss", meaning, where=f"SQL query {sql_id}")
+
+
+def _incomplete(run: LoggedRun, what: str) -> None:
+    meaning = f"an event lacks what identifies it, such as a {what}'s id, and was left out"
+    run.add("incomplete_event", "data loss", meaning)
+
+
+_HANDLERS: dict[type, Callable[[LoggedRun, Any], None]] = {
+    spark.TaskStart: _on_task_start,
+    spark.TaskEnd: _on_task_end,
+    spark.StageSubmitted: _on_stage_submitted,
+    spark.StageCompleted: _on_stage_completed,
+    spark.JobStart: _on_job_start,
+    spark.JobEnd: _on_job_end,
+    spark.ExecutorAdded: _on_executor_added,
+    spark.ExecutorRemoved: _on_executor_removed,
+    spark.BlockManagerAdded: _on_block_manager_added,
+    spark.ResourceProfile: _on_resource_profile,
+    spark.LogStart: _on_version,
+    spark.DatabricksMetadata: _on_version,
+    spark.EnvironmentUpdate: _on_environment,
+    spark.ApplicationStart: _on_application_start,
+    spark.ApplicationEnd: _on_application_end,
+    spark.SqlStart: _on_sql_start,
+    spark.SqlPlanUpdate: _on_sql_plan,
+    spark.SqlEnd: _on_sql_end,
+    spark.SqlDriverMetrics: _on_driver_metrics,
+    spark.QueryProgress: _on_query_progress,
+}

@@ -1,0 +1,367 @@
+"""What a user's files and folders hold: logs grouped by application, and recordings of stack samples.
+
+Every file is recognised by its content, never by its name: recordings here, logs by the frameworks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from crystalperf.indexes import store
+from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
+from crystalperf.query.frameworks import Framework
+from crystalperf.query.frameworks.registry import frameworks, is_built_in
+from crystalperf.query.inputs.containers import (
+    ZIP_MAGIC,
+    LogFile,
+    Part,
+    archive,
+    filesystem,
+    head,
+    is_url,
+    local,
+    members,
+    opened,
+    told,
+)
+from crystalperf.query.inputs.files import HEAD_BYTES, Application, Head, Inputs, LogPart, SampleFile
+from crystalperf.query.trace.plugins import broken
+from crystalperf.query.trace.records import Problems, as_text, shortened
+from crystalperf.query.trace.vocabulary import either
+
+Kind = Literal["log", "jfr", "collapsed", "zip", "empty", "unknown"]
+
+_MOST_FILES = 20_000
+_COLLAPSED_LINE = re.compile(r".+\S \d+(\.\d+)?\r?")
+
+_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, Zstandard
+
+
+@dataclass(frozen=True)
+class _Found:
+    """One file, or member of a zip, and what its head says; a log is of a framework."""
+
+    part: Part
+    kind: Kind
+    framework: str | None = None
+    log: LogPart | None = None
+    what: str = ""
+    advice: str = ""
+    known: bool = False
+    """Whether `what` names a kind of file that is not read."""
+
+
+def choose(inputs: Inputs, app: str | None = None) -> Application:
+    """The one application, or the one of that id (`app-1`, or `app-1/2` for attempt 2 of it).
+
+    Raises InputError where there is none or the choice is open.
+    """
+    if not inputs.applications:
+        what = "only recordings of stack samples were given" if inputs.samples else "nothing that was given is one"
+        raise InputError(f"no {_logs(article=False)}: {what}{_hints()}")
+    found = [each for each in inputs.applications if app in (None, each.app_id, f"{each.app_id}/{each.attempt}")]
+    ids = list(dict.fromkeys(each.app_id for each in found))
+    if not found:
+        raise InputError(f"no application '{app}' in the input; it holds {_listed(inputs.applications)}")
+    if len(ids) > 1:
+        listed = {"applications": _listed(inputs.applications)}
+        raise InputError(f"the input holds {len(ids)} applications", Remedy("choose an application", listed))
+    return found[0]
+
+
+def _logs(*, article: bool = True) -> str:
+    """What is read: the logs that the frameworks know, with `or` before the last."""
+    words = [each.vocabulary.log for each in frameworks().values()]
+    return either([word if article else word.partition(" ")[2] for word in words])
+
+
+def _hints() -> str:
+    """Where users find their logs, after a semicolon."""
+    return "".join(f"; {hint}" for each in frameworks().values() if (hint := each.vocabulary.log_hint))
+
+
+def discover(paths: Sequence[str | Path]) -> Inputs:
+    """What the given files, folders and URLs hold, in any order.
+
+    Raises InputError, one sentence, for a path that does not exist, cannot be read, or was named and is of no use;
+    what is of no use inside a folder is counted in `problems`.
+    """
+    if not paths:
+        raise InputError("no input: give an event log, and recordings of stack samples where there are any")
+    problems = Problems()
+    for what, why in broken().items():
+        problems.add("broken_plugin", "error", what, None, f"the package of {what} could not be loaded: {why}")
+    found: dict[str, _Found] = {}
+    passed_over: list[_Found] = []
+    for path in map(str, paths):
+        for each in _files(path, problems, passed_over):
+            found.setdefault(each.part.name, each)
+    samples = [
+        SampleFile(each.part.path, "jfr" if each.kind == "jfr" else "collapsed")
+        for each in sorted(found.values(), key=lambda each: each.part.name)
+        if each.kind in ("jfr", "collapsed")
+    ]
+    logs: dict[str, list[LogPart]] = {}
+    for each in found.values():
+        if each.framework is not None and each.log is not None:
+            logs.setdefault(each.framework, []).append(each.log)
+    gathered = [each for name, parts in logs.items() for each in _gathered(frameworks()[name], parts, problems)]
+    applications = _newest_first(gathered, problems)
+    if not applications and not samples:
+        others = f"; {(first := passed_over[0]).part.name} is {first.what}" if passed_over else ""
+        raise InputError(
+            f"{', '.join(map(str, paths))}: holds neither {_logs()} nor a recording of stack samples{others}{_hints()}"
+        )
+    return Inputs(tuple(applications), tuple(samples), tuple(problems))
+
+
+# Files ------------------------------------------------------------------------------------------------------------
+
+
+def _files(path: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
+    """The usable files of a path that the user named; one that is known to be something else goes to the list."""
+    path = local(path)
+    if is_url(path):
+        yield from _url_files(path, problems, passed_over)
+    elif os.path.isdir(path):
+        yield from _folder_files(path, problems, passed_over)
+    elif not os.path.exists(path):
+        raise InputError(f"{path}: no such file or folder")
+    else:
+        yield from _named(_sniff(Part(path), path, problems))
+
+
+def _url_files(url: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
+    system, inner = filesystem(url)
+    with told(url):
+        is_folder = system.isdir(inner)
+        if not is_folder and not system.exists(inner):
+            raise InputError(f"{url}: no such file or folder")
+        below = sorted(system.find(inner)) if is_folder else []
+    if not is_folder:
+        yield from _named(_sniff(Part(url), url, problems))
+        return
+    yield from _unnamed((system.unstrip_protocol(each) for each in below), url, problems, passed_over)
+
+
+def _folder_files(folder: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
+    def refused(error: OSError) -> None:
+        if error.filename == folder:
+            raise InputError(f"{folder}: cannot be read ({error.strerror}); check its permissions") from error
+        meaning = "folders that cannot be read were passed over"
+        problems.add("unreadable_folder", "data loss", folder, error.filename, meaning)
+
+    paths: list[str] = []
+    for where, folders, files in os.walk(folder, onerror=refused):  # never follows links to folders
+        folders.sort()
+        paths += (os.path.join(where, name) for name in sorted(files) if not name.startswith("."))
+        if len(paths) > _MOST_FILES:
+            raise InputError(f"{folder}: holds more than {_MOST_FILES} files; name the folder of one application")
+    yield from _unnamed(paths, folder, problems, passed_over)
+
+
+def _is_mark(path: str) -> bool:
+    """Whether a file that is of no use is a framework's mark of a log's state."""
+    marks = (each.reader.marks for each in frameworks().values())
+    return any(each is not None and each.match(os.path.basename(path)) for each in marks)
+
+
+def _unnamed(paths: Iterable[str], folder: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
+    """Files within a folder that the user named; what is of no use is counted."""
+    for path in paths:
+        try:
+            found = _sniff(Part(path), path, problems)
+        except InputError as error:
+            problems.add("unreadable_file", "data loss", folder, path, f"files were passed over: {error}")
+            continue
+        for each in found:
+            if each.kind in ("unknown", "zip"):
+                if _is_mark(path):
+                    continue
+                meaning = "files that are neither logs nor recordings of samples were passed over"
+                problems.add("other_file", "info", folder, path, meaning)
+                if each.known and not passed_over:
+                    passed_over.append(each)
+            elif each.kind != "empty":
+                yield each
+
+
+def _named(found: list[_Found]) -> list[_Found]:
+    """What a file holds that the user named; raises InputError where it is of no use."""
+    good = [each for each in found if each.kind in ("log", "jfr", "collapsed")]
+    if good:
+        return good
+    first = found[0]
+    what = {"empty": "is empty", "zip": f"is a zip archive without {_logs()} in it"}.get(first.kind)
+    advice = f"; {first.advice}" if first.advice else ""
+    raise InputError(
+        f"{first.part.path}: {what or f'is {first.what}'}; CrystalPerf reads {_logs()}, and stack samples as a JFR"
+        f" recording or collapsed stacks{advice}"
+    )
+
+
+def _sniff(part: Part, path: str, problems: Problems) -> list[_Found]:
+    """What a file is, by its first bytes; several where it is a zip archive."""
+    folder, name = os.path.split(path)
+    with opened(part) as stored:
+        start = stored.read(4096)
+    if not start:
+        return [_Found(part, "empty")]
+    if start.startswith(ZIP_MAGIC) and part.member is None:
+        found = _sniff_members(path, problems)
+        return found or [_Found(part, "zip")]
+    if _is_recording(start):
+        return [_Found(part, "jfr")]
+    text = head(part, HEAD_BYTES)
+    beginning = Head(part, as_text(folder), as_text(name), _size(part), text)
+    for framework in frameworks().values():
+        if (log := _recognised(framework, beginning, problems)) is not None:
+            return [_Found(part, "log", framework.name, log)]
+    if _is_collapsed(text):
+        return [_Found(part, "collapsed")]
+    return [_unknown(part, path, start, text)]
+
+
+def _recognised(framework: Framework, beginning: Head, problems: Problems) -> LogPart | None:
+    """What a framework says of a file; one of another package that fails at it is named, and has no say."""
+    try:
+        return framework.reader.recognise(beginning)
+    except (CrystalPerfError, MemoryError):
+        raise
+    except Exception as error:
+        if is_built_in(framework):
+            raise
+        meaning = f"the package of {framework.title} could not look at files: {shortened(repr(error))}"
+        problems.add("broken_plugin", "error", framework.name, beginning.part.name, meaning)
+        return None
+
+
+def _unknown(part: Part, path: str, start: bytes, text: bytes) -> _Found:
+    """What a file is that nobody reads; what is known of such files is imported where there is one."""
+    from crystalperf.query.inputs import foreign
+
+    known = foreign.described(start, text)
+    if known is None:
+        return _Found(part, "unknown", what=_described(start, text))
+    ours = _ours(path) if foreign.is_database(start) else None
+    return _Found(part, "unknown", what=ours or known.what, advice=known.advice, known=True)
+
+
+def _is_recording(start: bytes) -> bool:
+    """Whether a file is a JFR recording; their reader is not imported for a log as text."""
+    if start.startswith(b"{"):
+        return False
+    from crystalperf.query.recordings.jfr import is_jfr
+
+    return is_jfr(start)
+
+
+def _sniff_members(path: str, problems: Problems) -> list[_Found]:
+    """The logs within a zip archive; a member that cannot be read is none."""
+    found: list[_Found] = []
+    members(path)  # refuses what cannot be opened
+    with archive(path):
+        names = members(path)
+        if len(names) > _MOST_FILES:
+            raise InputError(f"{path}: holds more than {_MOST_FILES} files; unpack it, and name one application's")
+        for name in names:
+            found += (each for each in _sniff(Part(path, name), f"{path}!/{name}", problems) if each.kind == "log")
+    return found
+
+
+def _size(part: Part) -> int:
+    if part.member is not None or is_url(part.path):
+        return 0
+    return os.stat(part.path).st_size
+
+
+def _is_collapsed(text: bytes) -> bool:
+    """Stacks as text, one a line: frames with semicolons between them, a space, a weight."""
+    try:
+        lines = text[: text.rfind(b"\n")].decode().split("\n") if b"\n" in text else [text.decode()]
+    except UnicodeDecodeError:
+        return False
+    lines = [line for line in lines if line.strip()][:200]
+    good = sum(_COLLAPSED_LINE.fullmatch(line) is not None for line in lines)
+    return good > 0.9 * len(lines) and any(";" in line for line in lines)
+
+
+def _ours(path: str) -> str | None:
+    """What a database that CrystalPerf made is, None for any other."""
+    kind = None if is_url(path) or "!/" in path else store.kind_of(Path(path))
+    what = {"run": "a run that was profiled before, which is asked by itself", "index": "a resource index"}
+    return what.get(kind or "")
+
+
+def _described(start: bytes, text: bytes) -> str:
+    from crystalperf.query.inputs import foreign
+
+    if start.startswith(_COMPRESSED) and text.startswith(_COMPRESSED):
+        return "compressed more than once; unpack it once first"
+    if not text.strip():
+        return "blank"
+    if b"\0" in text:
+        return "a binary file of a kind not known here"
+    if foreign.begins_json(text):
+        return "JSON of a kind not known here"
+    return "text of a kind not known here"
+
+
+# Applications -----------------------------------------------------------------------------------------------------
+
+
+def _gathered(framework: Framework, parts: Sequence[LogPart], problems: Problems) -> list[Application]:
+    """The applications of a framework's logs; each file is one where the framework does not say otherwise."""
+    if framework.reader.gather is not None:
+        return framework.reader.gather(parts, problems)
+    return [
+        Application(
+            framework=framework.name,
+            app_id=each.app_id or each.name,
+            attempt=each.attempt,
+            name=each.app_name,
+            started_at_ms=each.started,
+            log=LogFile(each.part.name, (each.part,), each.app_id or each.name),
+            size=each.size,
+        )
+        for each in parts
+    ]
+
+
+def _newest_first(applications: list[Application], problems: Problems) -> list[Application]:
+    """Attempts of an application in order, the newest first; several logs of one attempt: the one that says most."""
+
+    def age(each: Application) -> tuple[float, str, bool, int]:
+        attempt = (each.attempt or "").zfill(20)
+        finished = not each.log.origin.endswith(".inprogress")
+        return (each.started_at_ms or 0.0, attempt, finished, each.size)
+
+    ordered = sorted(applications, key=age, reverse=True)
+    kept: dict[tuple[str, str, str | None], Application] = {}
+    for each in ordered:
+        key = each.framework, each.app_id, each.attempt
+        if key in kept:
+            meaning = f"several logs of one attempt of {each.app_id}; the newest was kept"
+            problems.add("repeated_log", "info", each.log.origin, None, meaning)
+        else:
+            kept[key] = each
+    attempts: dict[str, list[Application]] = {}
+    for each in kept.values():
+        attempts.setdefault(each.app_id, []).append(each)
+    for app_id, several in attempts.items():
+        if len(several) > 1:
+            others = ", ".join(str(each.attempt) for each in several[1:])
+            meaning = f"{app_id} has several attempts; the newest is answered for, {app_id}/N names another ({others})"
+            problems.add("several_attempts", "info", several[0].log.origin, None, meaning, len(several))
+    return list(kept.values())
+
+
+def _listed(applications: Sequence[Application]) -> str:
+    texts = [f"{each.app_id} ({each.name})" if each.name else each.app_id for each in applications]
+    texts = list(dict.fromkeys(texts))
+    return ", ".join(texts[:20]) + (f" and {len(texts) - 20} more" if len(texts) > 20 else "")

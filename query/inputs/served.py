@@ -1,0 +1,51 @@
+"""Addresses of servers that hand out logs, in place of files: each framework knows its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from crystalperf.indexes.errors import InputError
+from crystalperf.indexes.exports import cache_folder
+from crystalperf.query.frameworks.registry import frameworks
+from crystalperf.query.trace.vocabulary import either
+
+
+def fetched(paths: Sequence[str | Path], app: str | None, progress: Callable[[str], None]) -> list[str | Path]:
+    """The paths, with files of the cache in the place of addresses; `app` chooses among what a server has.
+
+    An address that no framework knows stays, to be read as a file.  Raises InputError, one sentence.
+    """
+    found: list[str | Path] = []
+    for path in paths:
+        is_address = str(path).startswith(("http://", "https://"))
+        file = _file(str(path), app, cache_folder() / "fetched", progress) if is_address else None
+        found.append(path if file is None else file)
+    return found
+
+
+def handed_out(address: str, app: str | None, folder: Path, progress: Callable[[str], None]) -> Path:
+    """The log that a server hands out at an address, as a file below a folder; nothing else is asked for it.
+
+    Raises InputError, one sentence.
+    """
+    file = _file(address, app, folder, progress)
+    if file is None:
+        raise InputError(f"{address}: names no log of {_able()}")
+    return file
+
+
+def _file(address: str, app: str | None, folder: Path, progress: Callable[[str], None]) -> Path | None:
+    for framework in frameworks().values():
+        if framework.reader.served is not None:
+            file = framework.reader.served(address, app, folder / framework.name, progress)
+            if file is not None:
+                return file
+    if not urlsplit(address).path.strip("/"):
+        raise InputError(f"{address}: answers, but is no server that hands out logs of {_able()}; give the log itself")
+    return None
+
+
+def _able() -> str:
+    return either([each.title for each in frameworks().values() if each.reader.served is not None])

@@ -1,1 +1,0 @@
-"""A run as values to compute on: its tables, its execution DAG, its worlds."""

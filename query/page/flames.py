@@ -1,0 +1,173 @@
+"""Sampled stacks as one tree, with whom each worked for and what the label of its deciding function says.
+
+A tree of a million samples has more branches than anybody looks at: the ones with the least time end in their trunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import duckdb
+import numpy as np
+
+from crystalperf.indexes import guard
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.indexes.places import load_part
+from crystalperf.indexes.resources import OTHER, with_other
+from crystalperf.query import sql
+from crystalperf.query.attribution.code.names import declaring_names
+from crystalperf.query.execution.evidence import sampled_sums
+from crystalperf.query.page.stacktree import least_cut, name_of, pairs, tree_of
+from crystalperf.query.results.page import Flames, Labels, Sampled
+from crystalperf.query.text.figures import grouped
+from crystalperf.query.trace.records import Floats, Ints
+
+if TYPE_CHECKING:
+    from crystalperf.query.execution.execution import Execution
+
+MOST_NODES = 12_000
+"""Nodes of the tree that a page holds …"""
+
+MOST_ROWS = 30_000
+"""… and rows of sampled time."""
+
+MIXED = 0.6
+"""A function is of mixed resource where none has this share of its time."""
+
+WHY = "crystalperf index show {name} --index {index} --why"
+
+_DECIMALS = 1
+"""Of sampled times in ms: a sample stands for some 20."""
+
+_EXACT = 6
+"""Decimals of the same before it is told which branches have most: the order of a sum changes what is finer."""
+
+
+def flames(connection: duckdb.DuckDBPyConnection, execution: Execution, groups: Sequence[str]) -> Flames | None:
+    """The stacks that were sampled in a scope; None where there are none.  `groups` are those of the timeline."""
+    names = with_other(execution.names)
+    query = sql.text("sampled_stacks").format(sums=sampled_sums(execution.names))
+    bounds = [execution.scope.start_ms, execution.scope.end_ms]
+    rows = connection.execute(query, [*bounds, list(groups)]).fetchnumpy()
+    if not len(rows["stack_id"]):
+        return None
+    stacks, place = np.unique(np.asarray(rows["stack_id"]).astype(np.int64), return_inverse=True)
+    frames, tree = tree_of(connection, stacks)
+    operators, of_stack = _operators(connection, stacks)
+    group, operator = np.asarray(rows["owner"]).astype(np.int64), of_stack[place]
+    owner = pairs(group + 1, operator + 1)
+    time = np.stack([np.asarray(rows[name], dtype=np.float64) for name in names], axis=1).round(_EXACT)
+    waiting = np.where(np.asarray(rows["waits"]).astype(bool), time[:, -1], 0.0)
+    table = np.column_stack([time[:, :-1], waiting, time[:, -1] - waiting])
+    node = tree.end[place]
+    total_ms = tree.totals(np.bincount(node, table.sum(axis=1), len(tree.parent)).astype(np.float64))
+    kept, target, cut_ms = least_cut(tree, total_ms, node, owner, most_nodes=MOST_NODES, most_rows=MOST_ROWS)
+    _, first, which = np.unique(pairs(target[node], owner), return_index=True, return_inverse=True)
+    sums = np.stack([np.bincount(which, column, len(first)).astype(np.float64) for column in table.T], axis=1)
+    used, frame = _renumbered(kept.frame)
+    said = ""
+    if cut_ms:
+        said = (
+            f"{grouped(len(kept.frame))} of {grouped(len(tree.frame))} branches are shown; time of the others, none of"
+        )
+        said += f" which has {cut_ms:.0f} ms, stands at the branch that they leave"
+    return Flames(
+        frames=tuple(frames[each] for each in used),
+        parent=tuple(kept.parent.tolist()),
+        frame=tuple(frame.tolist()),
+        operators=operators,
+        sampled=Sampled(
+            node=tuple(target[node[first]].tolist()),
+            group=tuple(group[first].tolist()),
+            operator=tuple(operator[first].tolist()),
+            resource_ms={name: _column(sums, number) for number, name in enumerate(names) if name != OTHER},
+            waiting_ms=_column(sums, len(names) - 1),
+            unknown_ms=_column(sums, len(names)),
+        ),
+        labels=_labels(connection, execution, {frames[each]: row for row, each in enumerate(used)}),
+        mixed_below_share=MIXED,
+        why=WHY,
+        coarsened=said,
+    )
+
+
+def _operators(connection: duckdb.DuckDBPyConnection, stacks: Ints) -> tuple[tuple[str, ...], Ints]:
+    """The operators that stacks are of, sorted, and the position of each stack's; -1 where no frame names one."""
+    rows = connection.execute("SELECT stack_id, operator FROM stacks WHERE operator IS NOT NULL").fetchall()
+    of = dict(rows)
+    mine = [of.get(each) for each in stacks.tolist()]
+    known = tuple(sorted({each for each in mine if each is not None}))
+    number = {each: position for position, each in enumerate(known)}
+    return known, np.array([-1 if each is None else number[each] for each in mine], dtype=np.int64)
+
+
+def _column(sums: Floats, number: int) -> tuple[float, ...]:
+    return tuple(np.round(sums[:, number], _DECIMALS).tolist())
+
+
+def _renumbered(frame: Ints) -> tuple[list[int], Ints]:
+    """The frames that are used, in order, and each node's position among them; -1 stays."""
+    used, place = np.unique(frame, return_inverse=True)
+    return used[1:].tolist(), place.ravel() - 1  # the first is that of the root, -1
+
+
+def _labels(connection: duckdb.DuckDBPyConnection, execution: Execution, frames: dict[str, int]) -> Labels:
+    """What is known of the functions that decide: by the run's own stacks, and beyond that by the indexes at hand."""
+    vector = ", ".join(f"arg_min(stacks.{name}, stack_id)" for name in execution.names)
+    rows = connection.execute(
+        f"""
+        SELECT {name_of("frames[deciding_depth + 1]")} AS name, index_name, symbol, {vector}
+        FROM stacks
+        WHERE deciding_depth IS NOT NULL AND symbol IS NOT NULL
+        GROUP BY name, index_name, symbol
+        QUALIFY row_number() OVER (PARTITION BY name ORDER BY count(*) DESC, symbol, index_name) = 1
+        ORDER BY name
+        """
+    ).fetchall()
+    shown = [row for row in rows if row[0] in frames]
+    known = _from_indexes(execution, [(row[1], row[0], row[2]) for row in shown])
+    facts = [known.get((row[1], row[2]), (None, (), ())) for row in shown]
+    return Labels(
+        frame=tuple(frames[row[0]] for row in shown),
+        index=tuple(row[1] for row in shown),
+        shares=tuple(_rounded(row[3:]) for row in shown),
+        confidence=tuple(None if each[0] is None else round(each[0], 3) for each in facts),
+        code=tuple(each[1] for each in facts),
+        documentation=tuple(each[2] for each in facts),
+    )
+
+
+def _rounded(shares: Sequence[float | None]) -> tuple[float, ...]:
+    return () if any(each is None for each in shares) else tuple(round(float(each or 0.0), 3) for each in shares)
+
+
+_Known = dict[tuple[str, str], tuple[float | None, tuple[float, ...], tuple[float, ...]]]
+
+
+def _from_indexes(execution: Execution, wanted: Sequence[tuple[str, str, str]]) -> _Known:
+    """Confidence and the two classifiers' shares, by (index, symbol); what no index at hand has is left out.
+
+    `wanted` are (index, class and method, symbol).
+    """
+    found: _Known = {}
+    columns = ", ".join(f"{kind}_{name}" for kind in ("code", "doc") for name in execution.names)
+    count = len(execution.names)
+    with guard.fresh() as connection:  # that of the run may open no other file
+        for number, index in enumerate(sorted({each[0] for each in wanted})):
+            mine = [each for each in wanted if each[0] == index]
+            classes = {name for _, frame, _ in mine for name in declaring_names(frame.rpartition(".")[0])}
+            names = "CREATE OR REPLACE TEMP TABLE names_shown AS SELECT unnest(?::VARCHAR[]) AS name"
+            connection.execute(names, [sorted(classes)])
+            try:
+                schema = load_part(connection, index, f"shown_{number}", "names_shown")
+                rows = connection.execute(f"SELECT symbol, confidence, {columns} FROM {schema}.functions").fetchall()
+            except (CrystalPerfError, duckdb.Error):  # not at hand, or of other resources: the stacks tell the rest
+                continue
+            symbols = {each[2] for each in mine}
+            found |= {
+                (index, row[0]): (row[1], _rounded(row[2 : 2 + count]), _rounded(row[2 + count :]))
+                for row in rows
+                if row[0] in symbols
+            }
+    return found

@@ -1,0 +1,150 @@
+"""The execution DAG of a run with each group's time and spread, and the plans of its scopes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from crystalperf.indexes.resources import with_other
+from crystalperf.query import sql
+from crystalperf.query.results.page import Graph, GraphNode, GraphScope, PlanNode, Spread
+from crystalperf.query.text.figures import counted, grouped
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from crystalperf.query.execution.execution import Execution
+    from crystalperf.query.results.answers import Debug
+
+QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
+
+MOST_GROUPS = 400
+"""Groups that a page tells apart, those with most of the critical path and of the time first."""
+
+MOST_OPERATORS = 2_000
+"""Operators of plans that a page shows; the latest plans give way."""
+
+_LONGEST_DETAIL = 300
+
+
+def kept_groups(debug: Debug) -> frozenset[str]:
+    """The groups that the page tells apart."""
+    ranked = sorted(debug.groups, key=lambda each: (-each.path_ms, -each.unit_ms))
+    return frozenset(each.id for each in ranked[:MOST_GROUPS])
+
+
+def graph(connection: duckdb.DuckDBPyConnection, execution: Execution, debug: Debug, kept: Collection[str]) -> Graph:
+    """The DAG between the groups that are kept, by recorded time; `debug` is the answer of the same scope."""
+    path_ms: dict[str, float] = {}
+    for item in debug.critical_path:
+        path_ms[item.id] = path_ms.get(item.id, 0.0) + item.end_ms - item.start_ms
+    facts = {each.id: each for each in debug.groups}
+    # Units that run one after the other are parts of one piece of work, and nobody wants them alike.
+    spreads = {} if execution.framework.reader.in_order else _spreads(connection, execution)
+    nodes: list[GraphNode] = []
+    beside = _beside(execution, kept)
+    for node in execution.dag.nodes.values():
+        if node.node_id not in kept and node.node_id not in beside:
+            continue
+        mine = facts.get(node.node_id)
+        if mine is not None:
+            resource_ms = mine.resource_ms
+        elif node.resource is not None:
+            resource_ms = dict.fromkeys(with_other(execution.names), 0.0)
+            resource_ms[node.resource] = node.end_ms - node.start_ms
+        else:
+            parts = execution.coordinator.between(node.start_ms, node.end_ms)
+            resource_ms = dict(zip(with_other(execution.names), parts.tolist(), strict=True))
+        recorded = execution.clock.recorded(node.start_ms, node.end_ms) or [(node.start_ms, node.end_ms)]
+        nodes.append(
+            GraphNode(
+                id=node.node_id,
+                kind="group" if node.group is not None else "coordinator" if node.resource is None else "transfer",
+                name=node.name,
+                scope=node.scope_id,
+                start_ms=recorded[0][0],
+                end_ms=recorded[-1][1],
+                path_ms=path_ms.get(node.node_id, 0.0),
+                resource_ms=resource_ms,
+                units=0 if mine is None else mine.units,
+                spread=spreads.get(node.node_id),
+            )
+        )
+    number = {node.id: position for position, node in enumerate(nodes)}
+    edges = [
+        (number[source], number[target], dependency.kind)
+        for (source, target), dependency in execution.dag.edges.items()
+        if source in number and target in number
+    ]
+    operators, left_out = _plans(connection, debug)
+    words, reduced = execution.framework.vocabulary, []
+    if len(facts) > len(kept):
+        reduced.append(f"of {counted(len(facts), words.group)} the {grouped(len(kept))} that matter most are shown")
+    if left_out:
+        reduced.append(f"of the plans {counted(left_out, 'operator')} more are left out")
+    return Graph(
+        nodes=tuple(nodes),
+        source=tuple(each[0] for each in edges),
+        target=tuple(each[1] for each in edges),
+        edge_kind=tuple(each[2] for each in edges),
+        scopes=_scopes(connection, execution),
+        operators=operators,
+        quantiles=QUANTILES,
+        reduced="; ".join(reduced),
+    )
+
+
+def _beside(execution: Execution, kept: Collection[str]) -> set[str]:
+    """What is no group and is tied to a group that is kept."""
+    nodes, found = execution.dag.nodes, set()
+    for source, target in execution.dag.edges:
+        for one, other in ((source, target), (target, source)):
+            if nodes[one].group is None and (other in kept or nodes[other].group is None):
+                found.add(one)
+    return found
+
+
+def _spreads(connection: duckdb.DuckDBPyConnection, execution: Execution) -> dict[str, Spread]:
+    quantiles = list(QUANTILES)
+    bounds = [quantiles, quantiles, execution.scope.start_ms, execution.scope.end_ms]
+    rows = connection.execute(sql.text("unit_spread"), bounds).fetchall()
+    return {group: Spread(tuple(durations), tuple(read)) for group, durations, read in rows}
+
+
+def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[GraphScope, ...]:
+    rows = connection.execute(
+        """
+        SELECT scope_id, kind, coalesce(name, scope_id), parent_id, start_ms, end_ms, status FROM scopes
+        WHERE start_ms < $2 AND coalesce(end_ms, $2) > $1
+        ORDER BY start_ms, length(scope_id), scope_id
+        LIMIT $3
+        """,
+        [execution.scope.start_ms, execution.scope.end_ms, MOST_OPERATORS],
+    ).fetchall()
+    return tuple(GraphScope(*row) for row in rows)
+
+
+def _plans(connection: duckdb.DuckDBPyConnection, debug: Debug) -> tuple[tuple[PlanNode, ...], int]:
+    """The operators of all plans in order, with the time that the answer gives each, and how many are left out."""
+    known = {(each.scope, each.node_id): each for each in debug.operators if each.node_id is not None}
+    rows = connection.execute(
+        "SELECT scope_id, node_id, parent_id, name, coalesce(detail, '') FROM operators ORDER BY scope_id, node_id"
+    ).fetchall()
+    timed = {scope for scope, _ in known}
+    rows.sort(key=lambda row: (row[0] not in timed, len(row[0]), row[0], row[1]))
+    found = []
+    for scope, node_id, parent_id, name, detail in rows[:MOST_OPERATORS]:
+        mine = known.get((scope, node_id))
+        found.append(
+            PlanNode(
+                scope=scope,
+                node_id=node_id,
+                parent_id=parent_id,
+                name=name,
+                detail=detail[:_LONGEST_DETAIL],
+                groups=() if mine is None else mine.groups,
+                resource_ms=None if mine is None else mine.resource_ms,
+                basis=None if mine is None else mine.basis,
+            )
+        )
+    return tuple(found), max(len(rows) - MOST_OPERATORS, 0)

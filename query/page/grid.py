@@ -1,0 +1,204 @@
+"""The what-ifs of a page: each setting of the grid is asked of the run as `predict` would be.
+
+Every resource is varied alone, and those that help most two at a time.  A question takes as long as replaying the run
+a few times, so a run of many units gets fewer of them: the usual ones, which its verdict has asked before, and the
+most telling of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.query.advise.verdict import knee_of
+from crystalperf.query.diagnose.bottleneck import bottleneck_in
+from crystalperf.query.execution.scenario import Setting, settings_of
+from crystalperf.query.results.answers import Prediction, Sweep
+from crystalperf.query.results.page import Curve, Grid, Pair, Point
+from crystalperf.query.text.answers import Told, knee_sentence, most_sentence, refusal_sentence
+from crystalperf.query.text.figures import grouped, time_unit
+
+if TYPE_CHECKING:
+    from crystalperf.query.advise.asked_run import AskedRun
+    from crystalperf.query.execution.execution import Execution
+    from crystalperf.query.results.answers import Verdict
+    from crystalperf.query.trace.vocabulary import Vocabulary
+
+MOST_SETTINGS = 60
+
+MOST_REPLAYED = 20_000
+"""Settings beyond the usual ones, times the units that each replays: some seconds …"""
+
+COMPILED = 4
+"""… as are so many times as much where replays are compiled."""
+
+COMMAND = "crystalperf predict {run} --set {settings}"
+
+RATIOS: Mapping[str, tuple[float, ...]] = {
+    "count": (2.0, 4.0, 0.5, 8.0, 3.0, 1.5, 6.0, 16.0),
+    "speed": (2.0, 1.5, 4.0, 0.5, 1.25, 3.0, 0.75, 8.0),
+    "bytes": (2.0, 0.5, 4.0, 0.75, 1.5, 0.25, 3.0, 8.0),
+    "bytes per second": (2.0, 10.0, 0.5, 4.0, 25.0, 0.25, 100.0, 0.1),
+}
+"""By the unit of a setting what is asked of it, new over recorded, the most telling first."""
+
+PAIRED = 3
+"""Settings that are asked two at a time, those that help most …"""
+
+PAIR_RATIOS = ((2.0, 2.0), (4.0, 4.0), (2.0, 4.0), (4.0, 2.0))
+"""… and by how much of each."""
+
+Ratios = tuple[tuple[str, float], ...]
+"""One setting of the grid: its keys, each with new over recorded."""
+
+Answers = Mapping[Ratios, Prediction]
+
+
+def grid(
+    run: AskedRun,
+    execution: Execution,
+    verdict: Verdict,
+    groups: Sequence[str],
+    tell: Told,
+    *,
+    compiled: bool,
+    full: bool,
+) -> Grid:
+    """Ask the run.  `groups` are those whose lengths are kept, `tell` words what a user can do about a refusal.
+
+    `compiled` is whether replays are; with `full` all settings are asked, however long it takes.
+    """
+    header, debug = verdict.header, verdict.debug
+    words, flows = header.vocabulary, debug.flow is not None
+    settable = settings_of(header.resources, words, flows=flows)
+    keys = ["cores", "workers", *(each.setting for each in header.resources), "memory"]
+    keys = [each for each in keys if each not in header.unasked]
+    usual = [_usual(each.setting, words) for each in verdict.what_ifs]
+    if flows:  # where nothing is replayed but the flow of records, the usual questions are all there is
+        keys = list(dict.fromkeys(key for ratios in usual for key, _ in ratios))
+    answers: dict[Ratios, Prediction] = {}
+    for ratios in usual:
+        _ask(run, ratios, words, answers)
+    more: list[Ratios] = []
+    if usual and not flows:
+        more = [each for each in _more(keys, settable, answers, debug.runtime_ms) if each not in answers]
+    replayed = MOST_REPLAYED * (COMPILED if compiled else 1)
+    most = MOST_SETTINGS if full else len(usual) + replayed // max(len(execution.units), 1)
+    left_out = []
+    for ratios in more:
+        if len(answers) < min(most, MOST_SETTINGS):
+            _ask(run, ratios, words, answers)
+        else:
+            left_out.append(ratios)
+    lengths = {each.id: each.recorded_ms for answer in answers.values() for each in answer.groups}
+    shown = _Shown(execution, verdict, tuple(each for each in groups if each in lengths), tell)
+    pairs = dict.fromkeys((ratios[0][0], ratios[1][0]) for ratios in answers if len(ratios) == 2)
+    coarser = ""
+    if left_out and most < MOST_SETTINGS:
+        coarser = (
+            f"{grouped(len(answers))} settings were asked and not {MOST_SETTINGS}, for each takes replays of"
+            f" {grouped(len(execution.units))} {words.units}"
+        )
+    return Grid(
+        recorded_ms=debug.runtime_ms,
+        bottleneck=debug.bottleneck,
+        resource_ms=debug.resource_ms,
+        groups=shown.groups,
+        group_ms=tuple(lengths[each] for each in shown.groups),
+        curves=tuple(shown.curve(key, settable[key], answers) for key in keys if _of(answers, key)),
+        pairs=tuple(shown.pair(one, other, answers) for one, other in pairs),
+        coarser=coarser,
+        command=COMMAND,
+    )
+
+
+def _usual(setting: str, words: Vocabulary) -> Ratios:
+    """One of the usual questions, `network=10x`."""
+    word, _, value = setting.partition("=")
+    return ((words.settings.get(word, word), float(value.removesuffix("x"))),)
+
+
+def _ask(run: AskedRun, ratios: Ratios, words: Vocabulary, answers: dict[Ratios, Prediction]) -> None:
+    settings = [f"{words.word_of(key)}={ratio:g}x" for key, ratio in ratios]
+    try:
+        answers[ratios] = run.predict(settings)
+    except CrystalPerfError:  # half of one worker is no question
+        return
+
+
+def _more(
+    keys: Sequence[str], settable: Mapping[str, Setting], answers: Answers, runtime_ms: float
+) -> Iterator[Ratios]:
+    """What else may be asked, the most telling first: each setting alone, rank by rank, the best together."""
+
+    def helped(key: str) -> float:
+        answer = answers.get(((key, 2.0),))
+        return runtime_ms if answer is None or answer.predicted_ms is None else answer.predicted_ms
+
+    best = sorted(keys, key=helped)[:PAIRED]
+    together = [((one, a), (other, b)) for a, b in PAIR_RATIOS for one, other in combinations(best, 2)]
+    for rank in range(max(map(len, RATIOS.values()))):
+        yield from (((key, RATIOS[settable[key].unit][rank]),) for key in sorted(keys, key=helped))
+        if rank >= 1:
+            yield from together[:PAIRED]
+            together = together[PAIRED:]
+
+
+def _of(answers: Answers, *keys: str) -> list[tuple[Ratios, Prediction]]:
+    """The answers about these settings alone, by their ratios."""
+    mine = [(ratios, answer) for ratios, answer in answers.items() if tuple(key for key, _ in ratios) == keys]
+    return sorted(mine, key=lambda each: [ratio for _, ratio in each[0]])
+
+
+class _Shown:
+    """Answers as the page has them."""
+
+    def __init__(self, execution: Execution, verdict: Verdict, groups: tuple[str, ...], tell: Told) -> None:
+        self.execution, self.debug, self.words = execution, verdict.debug, verdict.header.vocabulary
+        self.resources = verdict.header.resources
+        self.groups, self.tell = groups, tell
+
+    def curve(self, key: str, setting: Setting, answers: Answers) -> Curve:
+        mine = _of(answers, key)
+        rising = [(each[0][1], answer) for each, answer in mine if each[0][1] > 1 and answer.predicted_ms is not None]
+        sweep = Sweep(tuple(answer for _, answer in rising), tuple(ratio for ratio, _ in rising))
+        knee = knee_of(sweep)
+        worth = None if knee is None or not knee.worth else sweep.amounts[knee.point]
+        return Curve(
+            key=self.words.word_of(key),
+            label=setting.meaning,
+            unit=setting.unit,
+            recorded=self.execution.recorded.get(key),
+            points=tuple(self._point(ratios, answer) for ratios, answer in mine),
+            knee=next((number for number, (each, _) in enumerate(mine) if each[0][1] == worth), None),
+            knee_said="" if knee is None else knee_sentence(knee, sweep),
+        )
+
+    def pair(self, one: str, other: str, answers: Answers) -> Pair:
+        points = tuple(self._point(ratios, answer) for ratios, answer in _of(answers, one, other))
+        return Pair((self.words.word_of(one), self.words.word_of(other)), points)
+
+    def _point(self, ratios: Ratios, answer: Prediction) -> Point:
+        lengths = {each.id: each.predicted_ms for each in answer.groups}
+        known = answer.predicted_ms is not None
+        had = [self.execution.recorded.get(key) for key, _ in ratios]
+        return Point(
+            setting=answer.setting,
+            ratios=tuple(ratio for _, ratio in ratios),
+            amounts=tuple(None if each is None else each * ratio for each, (_, ratio) in zip(had, ratios, strict=True)),
+            predicted_ms=answer.predicted_ms,
+            interval_ms=answer.interval_ms,
+            bound_ms=answer.bound_ms,
+            refused="" if known else self._refused(answer),
+            bottleneck=bottleneck_in(answer.resource_ms, self.debug) if answer.resource_ms else None,
+            resource_ms=answer.resource_ms,
+            group_ms=tuple(lengths.get(each) for each in self.groups) if known else (),
+        )
+
+    def _refused(self, answer: Prediction) -> str:
+        """Why there is no time; of a flow the records that it would take are told all the same."""
+        sentence = refusal_sentence([answer], time_unit(answer.runtime_ms), self.tell)
+        most = "" if answer.flow is None else most_sentence(answer.flow, self.words, self.resources)
+        return f"{sentence}. {most}" if most else sentence

@@ -1,0 +1,68 @@
+"""All that a page of a run shows, from its run file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import crystalperf
+from crystalperf.query.page import flames, graph, timeline
+from crystalperf.query.page.grid import grid
+from crystalperf.query.page.page_text import said
+from crystalperf.query.results.page import Picture
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from crystalperf.query.advise.asked_run import AskedRun
+    from crystalperf.query.execution.execution import Execution
+    from crystalperf.query.page.frontend import Door
+    from crystalperf.query.results.answers import PathItem, Verdict
+
+MOST_PATH = 2_000
+"""Stretches of the critical path that a page has; in between shorter ones are left out."""
+
+
+def picture(
+    run: AskedRun,
+    connection: duckdb.DuckDBPyConnection,
+    execution: Execution,
+    verdict: Verdict,
+    door: Door,
+    progress: Callable[[str], None],
+    *,
+    compiled: bool,
+    full: bool,
+) -> Picture:
+    """What there is to see of the whole run, of which `verdict` is the answer; see Run.picture()."""
+    kept = graph.kept_groups(verdict.debug)
+    progress("units on their lanes")
+    lanes = timeline.timeline(connection, execution)
+    progress("stacks as a tree")
+    tree = flames.flames(connection, execution, lanes.groups)
+    progress("what if: the grid")
+    groups = [each for each in lanes.groups if each in kept]
+    answers = grid(run, execution, verdict, groups, door.tell, compiled=compiled, full=full)
+    debug = verdict.debug
+    shorter = replace(
+        debug,
+        groups=tuple(each for each in debug.groups if each.id in kept),
+        critical_path=_longest(debug.critical_path),
+    )
+    return Picture(
+        version=crystalperf.__version__,
+        redacted=False,
+        said=said(verdict, door),
+        verdict=replace(verdict, run=door.run, debug=shorter),
+        what_if=answers,
+        timeline=lanes,
+        graph=graph.graph(connection, execution, debug, kept),
+        flames=tree,
+    )
+
+
+def _longest(path: Sequence[PathItem]) -> tuple[PathItem, ...]:
+    """The longest stretches in order of time."""
+    ranked = sorted(path, key=lambda each: each.start_ms - each.end_ms)[:MOST_PATH]
+    return tuple(sorted(ranked, key=lambda each: each.start_ms))

@@ -1,0 +1,127 @@
+"""Every sentence that the terminal says of a run, for a page to show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+
+from crystalperf.indexes.resources import OTHER
+from crystalperf.query.advise.usual_what_ifs import told
+from crystalperf.query.results.answers import Cause
+from crystalperf.query.results.page import Figure, Said, SaidFinding, SaidRecommendation, SaidTable, SaidWhatIf
+from crystalperf.query.text.answers import (
+    bottleneck_sentence,
+    capitalised,
+    cause_words,
+    check_sentences,
+    device_name,
+    disagreement_words,
+    flow_sentences,
+    header_facts,
+    not_known_sentences,
+    nothing_to_do,
+    noticeable_findings,
+    other_words,
+    outcome_sentences,
+    same_sentence,
+    samples_sentence,
+    saving_text,
+    unmodelled_sentence,
+    unsubmitted_sentence,
+)
+from crystalperf.query.text.figures import TimeUnit, printable, time_unit
+from crystalperf.query.text.findings import advice_text
+from crystalperf.query.text.sentences import lines_of, text_of, texts_of
+from crystalperf.query.text.stations import stations_note, stations_table
+
+if TYPE_CHECKING:
+    from crystalperf.query.page.frontend import Door
+    from crystalperf.query.results.answers import Verdict, WhatIf
+
+RANGE = "90 % range"
+
+HOW = {
+    "recorded": "as recorded",
+    "exact": "predicted",
+    "between": "interpolated",
+    "refused": "not predicted",
+    "unknown": "not on this page",
+}
+"""See Said.how."""
+
+
+def said(verdict: Verdict, door: Door) -> Said:
+    """The sentences of a verdict."""
+    header, debug = verdict.header, verdict.debug
+    unit, words = time_unit(debug.runtime_ms), debug.vocabulary
+    asked = told(verdict.what_ifs, debug.runtime_ms)
+    intervals = any(each.interval_ms for each in asked.changing)
+    check = check_sentences(verdict, unit, RANGE if intervals else "") if asked.changing else ""
+    heads, stations = stations_table(debug)
+    left_out = ""
+    if debug.unsubmitted is not None:
+        left_out = unsubmitted_sentence(debug, time_unit(debug.unsubmitted.whole_ms), unit)
+    return Said(
+        title=header.name,
+        facts=tuple(header_facts(header)),
+        outcome=(*outcome_sentences(debug, unit), *flow_sentences(debug, header.resources)),
+        left_out=left_out,
+        headline=bottleneck_sentence(verdict.bottleneck, debug, header.resources, unit),
+        unmodelled=unmodelled_sentence(debug),
+        rests_on=samples_sentence(header, debug),
+        recommendations=tuple(
+            SaidRecommendation(
+                f"{text_of(each, debug.words)}.",
+                _sentence(saving_text(each.saving, unit)),
+                lines_of(each, debug.words),
+            )
+            for each in verdict.recommendations
+        ),
+        nothing_to_do=nothing_to_do(verdict),
+        other=other_words(debug, unit),
+        what_ifs=tuple(_what_if(each, debug.runtime_ms, unit) for each in asked.changing),
+        same=same_sentence(asked.same),
+        unknown=tuple(not_known_sentences(asked.unknown, debug.runtime_ms, unit, door.tell)),
+        check=check,
+        findings=tuple(
+            SaidFinding(unit.text(each.cost_ms), text_of(each, debug.words), each.basis, advice_text(each, debug.words))
+            for each in noticeable_findings(debug.findings, unit)
+        ),
+        disagreements=tuple(disagreement_words(each) for each in debug.disagreements),
+        assumptions=texts_of(debug.assumptions, debug.words),
+        missing=tuple(each.meaning for each in header.problems if each.severity != "info"),
+        unseen=tuple(door.tell(each.what, each.remedy) for each in debug.unseen),
+        told=tuple(text_of(each, debug.words) for each in debug.told),
+        stations=SaidTable(tuple(heads), tuple(map(tuple, stations)), stations_note(debug) if stations else ""),
+        next=door.next(verdict.next),
+        figure=figure_of(unit),
+        words={
+            name: getattr(words, name)
+            for name in ("worker", "workers", "lane", "lanes", "group", "groups", "unit", "units")
+        }
+        | {"coordinator": words.coordinator, "scope": words.scope},
+        devices={each.name: device_name(each.name, header.resources) for each in header.resources}
+        | {OTHER: capitalised(OTHER)},
+        causes={cause: cause_words(cause, words) for cause in get_args(Cause)},
+        how=HOW,
+    )
+
+
+def figure_of(unit: TimeUnit) -> Figure:
+    """The unit as a page has it."""
+    return Figure(unit.name, unit.ms, unit.decimals)
+
+
+def _sentence(text: str) -> str:
+    return f"{capitalised(text)}." if text else ""
+
+
+def _what_if(answer: WhatIf, runtime_ms: float, unit: TimeUnit) -> SaidWhatIf:
+    assert answer.predicted_ms is not None  # it is one of those that change the runtime
+    likely = answer.interval_ms
+    return SaidWhatIf(
+        question=printable(answer.question),
+        setting=answer.setting,
+        runtime=unit.text(answer.predicted_ms),
+        change=unit.change(answer.predicted_ms, runtime_ms),
+        range="" if likely is None else f"{unit.number(likely[0])} to {unit.text(likely[1])}",
+    )

@@ -1,0 +1,194 @@
+"""Every unit of a run on the lanes of its worker, coarsened where there are more than a page can hold."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crystalperf.indexes.resources import with_other
+from crystalperf.query.page.page_text import figure_of
+from crystalperf.query.results.page import Bars, Places, Stretches, Timeline
+from crystalperf.query.text.figures import grouped, time_unit
+from crystalperf.query.trace.records import Floats, Ints
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from crystalperf.query.execution.execution import Execution
+
+MOST_BARS = 100_000
+"""Rows of units that a page holds; more of them are drawn together where they are short and follow each other."""
+
+STATUSES = ("succeeded", "failed", "killed", "unfinished")
+
+_FINEST = 20_000
+"""A bar that stands for several units is no longer than this part of the run, to begin with."""
+
+
+def timeline(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Timeline:
+    """What ran where and when in a scope, by recorded time."""
+    start, end = execution.scope.start_ms, execution.scope.end_ms
+    parts = ", ".join(f"coalesce({name}_ms, 0)" for name in with_other(execution.names))
+    columns = connection.execute(
+        f"""
+        SELECT
+            coalesce(worker_id, '?') AS worker_id, group_id, status,
+            greatest(launch_ms, $1) AS launch_ms, least(finish_ms, $2) AS finish_ms,
+            list_position([{parts}], list_max([{parts}])) - 1 AS resource
+        FROM units
+        WHERE finish_ms > $1 AND launch_ms < $2
+        ORDER BY worker_id, launch_ms, finish_ms, unit_id
+        """,
+        [start, end],
+    ).fetchnumpy()
+    groups = _in_order(columns["group_id"].tolist())
+    names = dict(connection.execute("SELECT group_id, coalesce(name, group_id) FROM groups").fetchall())
+    workers = _workers(connection, dict.fromkeys(columns["worker_id"].tolist()))
+    launch = np.asarray(columns["launch_ms"], dtype=np.float64)
+    finish = np.asarray(columns["finish_ms"], dtype=np.float64)
+    worker = np.array([workers[each][0] for each in columns["worker_id"].tolist()], dtype=np.int64)
+    lane, of_lane = _lanes(worker, launch, finish)
+    group = np.array([groups[each] for each in columns["group_id"].tolist()], dtype=np.int64)
+    status = np.array([_status(each) for each in columns["status"].tolist()], dtype=np.int64)
+    resource = np.asarray(columns["resource"]).astype(np.int64)
+    bars, coarsened = _bars(lane, launch, finish, group, status, resource, end - start, execution)
+    nodes = [node for node in execution.dag.nodes.values() if node.group is None and node.end_ms > node.start_ms]
+    between = [
+        (node.node_id, node.name, first, last)
+        for node in nodes
+        for first, last in execution.clock.recorded(node.start_ms, node.end_ms)
+    ]
+    return Timeline(
+        start_ms=start,
+        end_ms=end,
+        figure=figure_of(time_unit(end - start if execution.flow is not None else execution.runtime_ms)),
+        workers=_places([row for _, row in workers.values()]),
+        lanes=tuple(of_lane),
+        groups=tuple(groups),
+        group_names=tuple(names.get(each, each) for each in groups),
+        statuses=STATUSES,
+        units=bars,
+        coordinator=_stretches(between),
+        pauses=_stretches([("", "", first, last) for first, last in execution.clock.left_out.tolist()]),
+        coarsened=coarsened,
+    )
+
+
+def _in_order(texts: Sequence[str]) -> dict[str, int]:
+    return {each: number for number, each in enumerate(dict.fromkeys(texts))}
+
+
+def _status(text: str) -> int:
+    return STATUSES.index(text) if text in STATUSES else 0
+
+
+def _workers(connection: duckdb.DuckDBPyConnection, ran: dict[str, None]) -> dict[str, tuple[int, tuple[Any, ...]]]:
+    """Workers that ran units or could have, in order of their coming: by id their row and its number."""
+    rows = connection.execute(
+        """
+        SELECT worker_id, host, added_ms, removed_ms, removed_reason FROM workers
+        WHERE list_contains(?, worker_id) OR coalesce(lanes, 0) > 0
+        ORDER BY added_ms, length(worker_id), worker_id
+        """,
+        [list(ran)],
+    ).fetchall()
+    found = {row[0]: row for row in rows}
+    for each in ran:  # of which the log has no more than their units
+        found.setdefault(each, (each, None, 0.0, None, None))
+    return {worker_id: (number, row) for number, (worker_id, row) in enumerate(found.items())}
+
+
+def _places(rows: Sequence[tuple[Any, ...]]) -> Places:
+    return Places(
+        id=tuple(row[0] for row in rows),
+        host=tuple(row[1] for row in rows),
+        start_ms=tuple(round(row[2]) for row in rows),
+        end_ms=tuple(None if row[3] is None else round(row[3]) for row in rows),
+        reason=tuple(row[4] for row in rows),
+    )
+
+
+def _stretches(rows: Sequence[tuple[str, str, float, float]]) -> Stretches:
+    ordered = sorted(rows, key=lambda row: row[2:])
+    ids, names, starts, ends = zip(*ordered, strict=True) if ordered else ((), (), (), ())
+    return Stretches(tuple(ids), tuple(names), tuple(starts), tuple(ends))
+
+
+def _lanes(worker: Ints, launch: Floats, finish: Floats) -> tuple[Ints, list[int]]:
+    """The lane of each unit, and of each lane its worker; rows come sorted by worker and launch.
+
+    Which of its slots a worker gave a unit is in no log: each unit takes the first lane that is free.
+    """
+    lane_in_worker = np.zeros(len(worker), dtype=np.int64)
+    widest: dict[int, int] = {}
+    free: list[int] = []
+    running: list[tuple[float, int]] = []
+    last = -1
+    for number, (place, start, end) in enumerate(zip(worker.tolist(), launch.tolist(), finish.tolist(), strict=True)):
+        if place != last:
+            free, running, last = [], [], place
+        while running and running[0][0] <= start + 0.5:  # events are stamped in whole milliseconds
+            heapq.heappush(free, heapq.heappop(running)[1])
+        lane = heapq.heappop(free) if free else len(running)
+        lane_in_worker[number] = lane
+        widest[place] = max(widest.get(place, 0), lane + 1)
+        heapq.heappush(running, (end, lane))
+    count = int(worker.max(initial=-1)) + 1
+    lanes = [place for place in range(count) for _ in range(widest.get(place, 1))]
+    first = np.concatenate([[0], np.cumsum([widest.get(place, 1) for place in range(count)])]).astype(np.int64)
+    return first[worker] + lane_in_worker if len(worker) else lane_in_worker, lanes
+
+
+def _bars(
+    lane: Ints,
+    launch: Floats,
+    finish: Floats,
+    group: Ints,
+    status: Ints,
+    resource: Ints,
+    length_ms: float,
+    execution: Execution,
+) -> tuple[Bars, str]:
+    """Units as rows; where there are too many, short ones of a group that follow each other on a lane are one row.
+
+    Its status and its resource are those of the unit that is the worst and the longest of them.
+    """
+    count = np.ones(len(lane), dtype=np.int64)
+    said, cell_ms = "", max(length_ms, 1.0) / _FINEST
+    kept = np.arange(len(lane))
+    first, last = launch, finish
+    while len(kept) > MOST_BARS and cell_ms <= 2 * length_ms:  # then every group is one row on every lane
+        short = finish - launch < cell_ms
+        cell = np.where(short, np.floor(launch / cell_ms), -1 - np.arange(len(lane), dtype=np.float64))
+        order = np.lexsort((launch - finish, -status, cell, group, lane))
+        keys = np.stack([lane[order], group[order], cell[order]])
+        opens = np.concatenate([[True], (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
+        begin = np.flatnonzero(opens)
+        kept = order[begin]
+        first, last = np.minimum.reduceat(launch[order], begin), np.maximum.reduceat(finish[order], begin)
+        count = np.diff(np.append(begin, len(order)))
+        words = execution.framework.vocabulary
+        said = (
+            f"{words.units} shorter than {cell_ms:.0f} ms that follow each other on a {words.lane} are drawn together:"
+            f" {grouped(len(begin))} bars for {grouped(len(lane))} {words.units}"
+        )
+        cell_ms *= 2
+    if not said:
+        first, last = launch, finish
+    order = np.lexsort((first, lane[kept]))
+    kept, first, last = kept[order], np.rint(first[order]), np.rint(last[order])
+    return (
+        Bars(
+            lane=tuple(lane[kept].tolist()),
+            start_ms=tuple(first.astype(np.int64).tolist()),
+            length_ms=tuple((last - first).astype(np.int64).tolist()),
+            group=tuple(group[kept].tolist()),
+            status=tuple(status[kept].tolist()),
+            resource=tuple(resource[kept].tolist()),
+            count=tuple(count[order].tolist()) if said else (),
+        ),
+        said,
+    )

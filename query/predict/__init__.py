@@ -1,0 +1,1 @@
+"""Predictions: estimate, limits, interval, priors, and what reruns of a job show."""

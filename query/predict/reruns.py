@@ -1,0 +1,107 @@
+"""Other runs of a job: what was different there, and what that says of a prediction (query.predict.rerun_errors)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.scenario import World
+from crystalperf.query.predict.rerun_errors import Guess, Seen, after_run, half_width, learned
+from crystalperf.query.results.answers import Advice, Advised, Learned, Prediction, Rerun
+from crystalperf.query.results.refusals import RefusedError, RerunNotPredicted
+
+SAME_INPUT = 0.05
+"""Two runs whose input differs by a larger share did not do the same work."""
+
+FROM_LOGS = ("workers", "cores", "memory")
+"""Settings that logs tell, so that two runs can be compared without a word of the user's."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Another run: what a door calls it, what was asked of it, and what it says."""
+
+    rerun: Rerun
+    seen: Seen
+
+
+def differences(base: Execution, other: Execution, name: str, stated: Iterable[str]) -> list[str]:
+    """The settings, KEY=VALUE, that make another run's world of the recorded one's.
+
+    `stated` are the user's own, which win.  Raises InputError where it is no run of the same job.
+    """
+    if other.framework.name != base.framework.name:
+        raise InputError(f"{name}: a run of {other.framework.title}, and the other is one of {base.framework.title}")
+    had, has = (float(each.volumes.input.sum()) for each in (base, other))
+    if abs(has - had) > SAME_INPUT * had:
+        raise InputError(
+            f"{name}: it read {has / 1e6:.0f} MB and the other run {had / 1e6:.0f} MB, so it is no run of the same work"
+        )
+    texts = list(stated)
+    words = {inner: word for word, inner in base.framework.vocabulary.settings.items()}
+    told = {text.partition("=")[0] for text in texts}
+    for key in FROM_LOGS:
+        before, after, word = base.recorded.get(key), other.recorded.get(key), words.get(key, key)
+        if before and after and before != after and not told & {key, word}:
+            texts.append(f"{word}={after:.0f}{'B' if key == 'memory' else ''}")
+    return texts
+
+
+def compared(name: str, world: World, prediction: Prediction, actual_ms: float) -> Compared:
+    """What another run says of the model.  Raises RefusedError where its world cannot be predicted."""
+    if prediction.predicted_ms is None or prediction.interval_ms is None:
+        raise RefusedError(RerunNotPredicted(name, prediction.setting, prediction.refused))
+    return Compared(
+        Rerun(name, prediction.setting, prediction.predicted_ms, actual_ms),
+        Seen(guess_of(world, prediction), actual_ms),
+    )
+
+
+def guess_of(world: World, prediction: Prediction) -> Guess:
+    """A prediction as learning takes it."""
+    assert prediction.predicted_ms is not None
+    assert prediction.interval_ms is not None
+    ratios = {key: math.log(ratio) for key, ratio in world.ratios.items()}
+    return Guess(ratios, prediction.predicted_ms, prediction.interval_ms)
+
+
+def in_their_light(world: World, prediction: Prediction, others: Sequence[Compared]) -> Prediction:
+    """The prediction, corrected by what the model was off in other runs of the job; groups move along."""
+    if not others or prediction.predicted_ms is None or prediction.interval_ms is None:
+        return prediction
+    before = guess_of(world, prediction)
+    after = learned(before, [each.seen for each in others])
+    moved = after.predicted_ms / before.predicted_ms
+    return replace(
+        prediction,
+        predicted_ms=after.predicted_ms,
+        interval_ms=after.interval_ms,
+        resource_ms={name: ms * moved for name, ms in prediction.resource_ms.items()},
+        groups=tuple(
+            each if each.predicted_ms is None else replace(each, predicted_ms=each.predicted_ms * moved)
+            for each in prediction.groups
+        ),
+        learned=Learned(tuple(each.rerun for each in others), prediction.predicted_ms, prediction.interval_ms),
+    )
+
+
+def advice(
+    questions: Sequence[tuple[World, Prediction]], runs: Sequence[tuple[World, Prediction]], others: Sequence[Compared]
+) -> Advice:
+    """Which of some runs would leave the least range of some questions; refused ones are left out.
+
+    Of runs that leave the same to a percent, the one that is named first comes first.
+    """
+    seen = [each.seen for each in others]
+    asked = {each.setting: guess_of(world, each) for world, each in questions if each.interval_ms is not None}
+    could = {each.setting: guess_of(world, each) for world, each in runs if each.interval_ms is not None}
+    now = tuple(half_width(learned(each, seen)) for each in asked.values())
+    found = [
+        Advised(setting, tuple(after_run(each, seen, candidate) for each in asked.values()))
+        for setting, candidate in could.items()
+    ]
+    found.sort(key=lambda each: round(sum(each.half_width_shares) / max(len(asked), 1), 2))
+    return Advice(tuple(asked), now, tuple(found))

@@ -1,0 +1,57 @@
+"""The critical path of a predicted run: what its time would go to, by resource."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from crystalperf.query.execution.critical_path import WallClock, fill, path_by
+from crystalperf.query.execution.dag import Node
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.scenario import World
+from crystalperf.query.simulate.effects import State
+from crystalperf.query.simulate.fixed_point import Settled
+from crystalperf.query.trace.records import Floats
+
+
+class _Predicted(WallClock):
+    """Splits the coordinator's intervals as they were recorded, each resource as much faster as the world has it."""
+
+    def __init__(self, state: State, settled: Settled, recorded: Execution, world: World) -> None:
+        now, units = settled.replayed, state.execution.units
+        nodes = {
+            node_id: replace(node, start_ms=now.node_start_ms[node_id], end_ms=now.node_end_ms[node_id])
+            for node_id, node in state.dag.nodes.items()
+        }
+        length = np.maximum(now.finish_ms - now.launch_ms, 0.0)
+        ran = replace(
+            units,
+            launch_ms=now.launch_ms,
+            finish_ms=now.finish_ms,
+            parts_ms=settled.parts_ms,
+            upstream_ms=np.minimum(units.upstream_ms, length),
+        )
+        dag = replace(state.dag, start_ms=now.start_ms, end_ms=now.end_ms, nodes=nodes)
+        super().__init__(dag, ran, recorded.coordinator.between, recorded.names)
+        self._recorded = recorded
+        self._faster = np.array([*(world.ratio(each.setting) for each in recorded.resources), 1.0])
+
+    def parts(self, node: Node, start_ms: float, end_ms: float) -> Floats:
+        """(resources + 1,) that sum to end − start."""
+        if node.kind != "coordinator":
+            return super().parts(node, start_ms, end_ms)
+        before = self._recorded.dag.nodes[node.node_id]
+        parts = self._recorded.coordinator.between(before.start_ms, before.end_ms) / self._faster
+        whole = float(parts.sum())
+        return fill(parts * ((end_ms - start_ms) / whole if whole > 0 else 0.0), end_ms - start_ms)
+
+
+def path_parts(state: State, settled: Settled, recorded: Execution, world: World) -> Floats:
+    """Of a predicted run the time on each resource along its critical path, and `other`, (resources + 1,) in ms.
+
+    They sum to the replay's makespan.
+    """
+    pieces = path_by(_Predicted(state, settled, recorded, world))
+    found: Floats = np.sum([each.parts_ms for each in pieces], axis=0) if pieces else np.zeros(len(recorded.names) + 1)
+    return found

@@ -1,0 +1,235 @@
+"""A changed world asked of a scope: the replay of it, and what that takes for granted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from crystalperf.indexes.resources import CPU, NET, Resource
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.scenario import UNITS, World
+from crystalperf.query.execution.scheduling import Policy, chosen, policy_of
+from crystalperf.query.predict.priors import borrowed
+from crystalperf.query.results.assumptions import (
+    AddedSlots,
+    Assumption,
+    CpuLimited,
+    CpuTimeScales,
+    DeviceBandwidth,
+    DeviceTimeScales,
+    NodeShared,
+    SlotsIdle,
+    TransferTime,
+    TransferTimeAtLeast,
+    TransferTimeUnknown,
+    WorkersStay,
+)
+from crystalperf.query.simulate.device_sharing import Beside
+from crystalperf.query.simulate.effects import (
+    State,
+    bandwidth,
+    device_speed,
+    input_size,
+    memory,
+    operator_speed,
+    skew,
+    unchanged,
+)
+from crystalperf.query.simulate.effects import (
+    slot_counts as slots,
+)
+from crystalperf.query.simulate.fixed_point import Settled, settled
+from crystalperf.query.simulate.network_speed import carried_bps
+from crystalperf.query.simulate.replay import NoWorkerLeftError, Replayed, replay
+from crystalperf.query.simulate.transfers import MODEL, Physics
+from crystalperf.query.simulate.warmup import Cold, cold
+from crystalperf.query.simulate.waves import sequential_limits
+
+ENDS: tuple[Literal["best"], Literal["worst"]] = ("best", "worst")
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """The recorded units replayed on the recorded slots: where every question about a scope starts."""
+
+    replayed: Replayed
+    limits: list[int | None]
+    """Per group the units it may run at a time, see sequential_limits()."""
+    policy: Policy
+    """How the framework gave out slots."""
+    beside: Beside
+    """Which units ran beside each other."""
+    first: Cold | None
+    """What it costs units to be the first on their worker; None where none is (cold())."""
+    carried_bps: Callable[[], float | None]
+    """What the network of a host carried at least, bytes a second; None where nothing tells."""
+    lent: Callable[[], tuple[Execution, tuple[Assumption, ...]]]
+    """The scope with what its log leaves open shared out, and how: see borrowed()."""
+
+
+def replay_unchanged(execution: Execution) -> Unchanged:
+    """Replay a scope as it was recorded; how far it is off is the model's own error."""
+    units, policy = execution.units, policy_of(execution)
+    limits = sequential_limits(execution, policy)
+    slots = execution.slots
+    try:
+        replayed = replay(execution.dag, units, units.duration_ms, slots, policy, limits)
+    except NoWorkerLeftError:  # the log lacks one, or the replay is a little longer than the run
+        slots = slots.staying()
+        replayed = replay(execution.dag, units, units.duration_ms, slots, policy, limits)
+    beside = Beside(slots, replayed)
+    carried, lent = cache(lambda: carried_bps(execution)), cache(lambda: borrowed(execution))
+    return Unchanged(replayed, limits, policy, beside, cold(execution, replayed), carried, lent)
+
+
+class Answer(NamedTuple):
+    """What the model makes of a question: the runtime in ms, and the replay behind it."""
+
+    ms: float
+    state: State
+    """With the units that the changed world runs."""
+    settled: Settled
+
+    @property
+    def replayed(self) -> Replayed:
+        return self.settled.replayed
+
+
+@dataclass(frozen=True)
+class Question:
+    """A changed world asked of a scope, whose unchanged replay is `base`; `replans` as in predict()."""
+
+    execution: Execution
+    world: World
+    base: Unchanged
+    replans: bool = True
+
+    def of(self, execution: Execution) -> Question:
+        """The same asked of the scope with other units."""
+        return replace(self, execution=execution)
+
+    def answer(self, physics: Physics = MODEL) -> Answer:
+        """What the model gives."""
+        better, worse = direction(self.world)
+        try:
+            found = self._replayed(physics)
+        except NoWorkerLeftError:
+            found = self._staying(physics)
+        else:
+            if not better and (found.state.slots.until_ms < found.replayed.end_ms).any():
+                # Workers were given back when nothing was left for them, which would have been later.
+                kept = self._staying(physics)
+                found = min(found, kept, key=lambda each: each.replayed.makespan_ms)
+        runtime_ms, base_ms = self.execution.runtime_ms, self.base.replayed.makespan_ms
+        ms = found.replayed.makespan_ms * (runtime_ms / base_ms if base_ms > 0 else 1.0)
+        # Other speeds alone change the order of ends, and list scheduling may then do worse with better devices
+        # (Graham's anomaly); that is luck, not an answer.  Nor do fewer slots help; fewer workers may, who fetch less
+        # of each other.
+        same_workers = self.world.ratio("workers") == 1
+        same_slots = same_workers and self.world.ratio("cores") == 1
+        ms = min(ms, runtime_ms) if better and same_slots else ms
+        ms = max(ms, runtime_ms) if worse and same_workers else ms
+        return found._replace(ms=ms)
+
+    def both(self, link_bps: float | None = None) -> list[Answer]:
+        """What changed bandwidths may come to by the two ends of physics, the least first; where it is told what a
+        network carries at least, that one is no end."""
+        physics = replace(MODEL, link_bps=link_bps)
+        return sorted((self.answer(replace(physics, end=end)) for end in ENDS), key=_ms)
+
+    def ends(self, link_bps: float | None = None) -> list[Answer] | None:
+        """The least and the most that changed bandwidths may come to; None where none changes.
+
+        A network that nobody stated takes the longest for its bytes if `link_bps`, what it carries at least, is all.
+        """
+        execution, world = self.execution, self.world
+        changed = any(world.ratio(each.setting) != 1 for each in execution.resources if each.unit == "bytes per second")
+        if not changed or not execution.volumes.tell_bytes:
+            return None
+        found = self.both()
+        for each in execution.resources if link_bps else ():
+            if each.name == NET and world.ratio(each.setting) < 1:
+                recorded = {**execution.recorded, each.setting: link_bps}
+                slow = replace(execution, recorded=recorded)
+                slowed = replace(self.of(slow), world=replace(world, recorded=recorded))
+                found.append(slowed.answer(replace(MODEL, end="worst")))
+        return [min(found, key=_ms), max(found, key=_ms)]
+
+    def _staying(self, physics: Physics) -> Answer:
+        """The replay in which workers that were lost or given back stay until another came in their place."""
+        kept = replace(self.execution, slots=self.execution.slots.staying())
+        again = replace(self.base, limits=sequential_limits(kept, self.base.policy))
+        found = replace(self.of(kept), base=again)._replayed(physics)
+        return found._replace(state=found.state.assuming(WorkersStay()))
+
+    def _replayed(self, physics: Physics) -> Answer:
+        """The replay, and its own makespan."""
+        execution, world, base = self.execution, self.world, self.base
+        state = slots.apply(unchanged(execution), world, replans=self.replans)
+        for effect in (input_size, skew, operator_speed, memory):
+            state = effect.apply(state, world)
+        state = device_speed.apply(replace(state, before_ms=state.parts_ms), world)
+        state = bandwidth.apply(state, world, physics)
+        policy, asked = base.policy, world.choice("scheduler")
+        if asked is not None:
+            policy = chosen(asked, execution.dag, policy)
+        found = settled(state, execution, base.replayed, world, policy, base.limits, physics, base.beside, base.first)
+        state = state.assuming(*_assumed(state, world, found.replayed, physics.link_bps))
+        return Answer(found.replayed.makespan_ms, state, found)
+
+
+def _ms(answer: Answer) -> float:
+    return answer.ms
+
+
+def direction(world: World) -> tuple[bool, bool]:
+    """Whether nothing can take longer than recorded, and whether nothing can take less."""
+    if any(
+        key in ("units", "skew", "scheduler") or key.startswith(UNITS) for key in world.changes
+    ):  # other is neither better nor worse
+        return False, False
+    ratios = [1.0, *(1 / ratio if key == "input" else ratio for key, ratio in world.ratios.items())]
+    return min(ratios) >= 1, max(ratios) <= 1
+
+
+def _assumed(state: State, world: World, replayed: Replayed, link_bps: float | None) -> list[Assumption]:
+    """What the model takes for granted in this world."""
+    execution = state.execution
+    found: list[Assumption] = []
+    if world.ratio("cpu_speed") != 1:
+        found.append(CpuTimeScales())
+    if world.ratio("cores") != 1 or world.ratio("workers") != 1:
+        found += [AddedSlots(with_cores=execution.framework.planner.lanes_bring_cpu), NodeShared()]
+        launched, ended = np.sort(replayed.launch_ms), np.sort(replayed.finish_ms)
+        open_then = np.arange(1, len(launched) + 1) - np.searchsorted(ended, launched, side="right")
+        busy = int(open_then.max(initial=0))
+        if len(state.slots) > busy:
+            found.append(SlotsIdle(len(state.slots), busy))
+    limit = state.slots.cpu_limit()
+    if np.isfinite(limit):
+        found.append(CpuLimited(float(limit)))
+    for each in execution.resources:
+        if each.name == CPU or world.ratio(each.setting) == 1:
+            continue
+        if each.unit == "speed":
+            found.append(DeviceTimeScales(each.device))
+        elif not execution.volumes.tell_bytes:
+            found.append(DeviceBandwidth(each.device))
+        else:
+            found.append(_transferred(execution, each, link_bps))
+    return found
+
+
+def _transferred(execution: Execution, resource: Resource, link_bps: float | None) -> Assumption:
+    """What of the time on a device changes with its bandwidth."""
+    moved_bytes = float(execution.volumes.read(resource).sum())
+    seen_ms = float(execution.units.parts_ms[:, execution.names.index(resource.name)].sum())
+    if execution.recorded.get(resource.setting):
+        return TransferTime(resource.device, seen_ms, moved_bytes)
+    if resource.name == NET and link_bps is not None:
+        return TransferTimeAtLeast(resource.device, seen_ms, moved_bytes, float(link_bps))
+    return TransferTimeUnknown(resource.device, seen_ms)

@@ -1,0 +1,501 @@
+"""From logs and recordings to a run file: STEPS is the table of contents."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import numpy as np
+
+from crystalperf import indexes as contract
+from crystalperf.indexes import store
+from crystalperf.indexes.errors import CrystalPerfError, InputError
+from crystalperf.indexes.resources import with_other
+from crystalperf.query import sql
+from crystalperf.query.attribution.code.decide import NumberedStacks, add_frames, decide
+from crystalperf.query.attribution.code.libraries import Fit, Ran, fitting, stand_ins, unknown_code
+from crystalperf.query.attribution.code.resolve import load_indexes
+from crystalperf.query.attribution.splitting import Recorded, split
+from crystalperf.query.attribution.stated_functions import labelled
+from crystalperf.query.attribution.storage import view_unit_samples
+from crystalperf.query.execution.critical_path import WallClock
+from crystalperf.query.execution.evidence import is_interval, rests, sampled_sums
+from crystalperf.query.execution.load import WHOLE, load
+from crystalperf.query.frameworks import Framework
+from crystalperf.query.frameworks.registry import get, is_built_in
+from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.inputs.discover import choose, discover
+from crystalperf.query.inputs.files import Application, Inputs, SampleFile
+from crystalperf.query.inputs.served import fetched
+from crystalperf.query.runfile import keeping
+from crystalperf.query.sql import summed
+from crystalperf.query.trace.contract import Trace
+from crystalperf.query.trace.inserting import insert, readable
+from crystalperf.query.trace.records import (
+    CONTRADICTED,
+    Columns,
+    Floats,
+    Ints,
+    Problems,
+    import_stats,
+    numbered,
+    objects,
+    shortened,
+)
+
+if TYPE_CHECKING:
+    from crystalperf.query.attribution.samples.place import Placed
+    from crystalperf.query.recordings import collapsed, jfr
+
+# What reads and places recordings is imported where there are some: most runs have none.
+
+Progress = Callable[[str], None]
+
+
+def profile_inputs(
+    paths: Sequence[str | Path],
+    output: Path | None,
+    app: str | None,
+    indexes: Sequence[str],
+    progress: Progress,
+    *,
+    replace: bool = False,
+) -> Path:
+    """Profile the one application among the paths; returns the run file, which may be an earlier one.
+
+    `replace` lets it take the place of another application's run.
+    """
+    progress("looking at the inputs")
+    inputs = discover(fetched(paths, app, progress))
+    application = choose(inputs, app)
+    if output is not None:
+        keeping.check_replaceable(output, application, replace=replace)
+    framework = get(application.framework)
+    signature = keeping.signature(inputs, application)
+    facts = {"inputs": json.dumps(signature), "tables": keeping.layout(framework)}
+    for each in (output,) if output is not None else keeping.kept_places(application, signature):
+        output = each
+        if signature and keeping.still_good(output, facts, indexes, framework):
+            return output
+    assert output is not None
+    profile_application(inputs, application, output, indexes, facts, progress)
+    return output
+
+
+def profile_application(
+    inputs: Inputs,
+    application: Application,
+    output: Path,
+    indexes: Sequence[str] = (),
+    facts: dict[str, str] | None = None,
+    progress: Progress = lambda _: None,
+) -> None:
+    """Write the run file of an application that discover() found; `facts` go into its metadata."""
+    framework = get(application.framework)
+    store.prepare("run", more=framework.reader.raw())
+    progress(f"reading the {framework.vocabulary.log.partition(' ')[2]}")
+    problems = Problems(inputs.problems)
+    assemble(
+        _read(framework, application.log, problems),  # held by nobody else, for assemble lets go of its units
+        _recordings(inputs.samples, problems, progress),
+        framework,
+        indexes,
+        problems,
+        output,
+        facts or {},
+        progress,
+        _untimed(inputs.samples, problems) if any(each.kind == "collapsed" for each in inputs.samples) else (),
+    )
+
+
+def _read(framework: Framework, log: LogFile, problems: Problems) -> Trace:
+    """The trace of a log; what reading did not take as it stood is added to `problems`.
+
+    Raises InputError, one sentence; of another package's framework whatever it raises is told as that.
+    """
+    try:
+        trace = framework.reader.read(log)
+    except (CrystalPerfError, MemoryError):
+        raise
+    except Exception as error:
+        if is_built_in(framework):
+            raise
+        raise InputError(
+            f"{log.origin}: the package of {framework.title} ({framework.reader.read.__module__}) cannot read it"
+            f" ({shortened(repr(error))}); tell its authors"
+        ) from error
+    for each in trace.problems:
+        problems.add(each.name, each.severity, each.origin, each.first_where, each.meaning, each.count)
+    return trace
+
+
+def _recordings(
+    samples: Sequence[SampleFile], problems: Problems, progress: Progress
+) -> Iterator[tuple[str, jfr.Recording]]:
+    for each in samples:
+        if each.kind != "jfr":
+            continue
+        from crystalperf.query.recordings import jfr
+
+        progress(f"reading {Path(each.path).name}")
+        try:
+            recording = jfr.read(each.path)
+        except Exception as error:  # whatever is wrong with one recording, the log and the others have their answer
+            _add_unreadable(problems, each.path, error)
+        else:
+            yield each.path, recording
+
+
+def _add_unreadable(problems: Problems, path: str, error: Exception) -> None:
+    from crystalperf.query.recordings import jfr
+
+    why = str(error) if isinstance(error, jfr.JfrError) else f"it is damaged ({type(error).__name__})"
+    problems.add("unreadable recording", "data loss", path, None, f"a recording could not be read: {shortened(why)}")
+
+
+def _untimed(samples: Sequence[SampleFile], problems: Problems) -> Iterator[tuple[str, collapsed.Collapsed]]:
+    for each in samples:
+        if each.kind == "collapsed":
+            from crystalperf.query.recordings import collapsed
+
+            try:
+                yield each.path, collapsed.read(each.path, problems)
+            except InputError as error:
+                meaning = f"stacks could not be read: {error}"
+                problems.add("unreadable recording", "data loss", each.path, None, meaning)
+
+
+@dataclass
+class Assembly:
+    """A profile being put together."""
+
+    trace: Trace
+    framework: Framework
+    wanted: Sequence[str]
+    """Names of the indexes to use, none for those that fit the run."""
+    problems: Problems
+    stacks: NumberedStacks
+    placed: list[Placed] = field(default_factory=list)
+    mixtures: list[Columns] = field(default_factory=list)
+    fits: list[Fit] = field(default_factory=list)
+    loaded: list[str] = field(default_factory=list)
+    """Of the indexes that fit, those that know a frame."""
+    told: Ints | None = None
+    """Of each unit the function that the trace itself tells, a stack by its number, -1 for none."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.trace.names
+
+    @property
+    def is_sampled(self) -> bool:
+        return bool(self.placed or self.mixtures)
+
+
+def assemble(
+    trace: Trace,
+    recordings: Iterable[tuple[str, jfr.Recording]],
+    framework: Framework,
+    indexes: Sequence[str],
+    problems: Problems,
+    output: Path,
+    metadata: dict[str, str],
+    progress: Progress,
+    untimed: Iterable[tuple[str, collapsed.Collapsed]] = (),
+) -> None:
+    """Write the run file of one application.
+
+    `recordings` are (file name, recording), `untimed` are stacks for want of recordings, `indexes` names the indexes to
+    use, none for those that fit the run.
+    """
+    run = Assembly(trace, framework, indexes, problems, NumberedStacks(framework))
+    if trace.unit_functions:
+        run.told = run.stacks.add_functions(trace.unit_functions)
+    del trace  # or it would keep the units that a step lets go of
+    for name, recording in recordings:
+        from crystalperf.query.attribution.samples.place import place
+
+        progress(f"placing the samples of {Path(name).name}")
+        try:
+            one = place(name, recording, run.trace, run.stacks, framework, problems)
+        except Exception as error:
+            _add_unreadable(problems, name, error)
+            continue
+        if one is not None:
+            run.placed.append(one)
+    timed = {one.worker_id for one in run.placed}
+    if untimed:
+        from crystalperf.query.attribution.samples.untimed import mixed_rows
+
+        run.mixtures = mixed_rows(untimed, run.trace, run.stacks, framework, timed, problems)
+    with contract.create(output, "run", metadata, run.names, framework.reader.raw()) as connection:
+        # DuckDB types an object column by a sample of its rows; in a sample of empty lists it would see no type.
+        connection.execute("SET pandas_analyze_sample = 1000000000")
+        for said, step in STEPS:
+            progress(said)
+            step(connection, run)
+        # DuckDB writes the file now, and leaves Python free: what answers is imported meanwhile.
+        threading.Thread(target=import_module, args=("crystalperf.query.run",)).start()
+
+
+# Steps ------------------------------------------------------------------------------------------------------------
+
+
+def find_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
+    """Which function decides each stack."""
+    facts = run.trace.run
+    ran = Ran(facts.get("java_version"), facts.get("libraries") or [], facts.get("framework_version"))
+    classes = {class_name for class_name, _, _ in run.stacks.frames}
+    run.fits = fitting(run.framework, ran, classes, run.wanted)
+    for each in run.fits:
+        if each.found is None:
+            meaning = f"there is no index of {each.wanted}: its functions decide nothing"
+            run.problems.add("no index", "info", each.wanted, None, meaning)
+    add_frames(connection, run.stacks)
+    loaded = load_indexes(connection, [each.found for each in run.fits if each.found is not None], "frames")
+    run.loaded = list(loaded.known)
+    by_name = {each.found: each for each in run.fits}
+    fitting_ones = [each for each in run.fits if each.kind == "framework" or each.found in run.loaded]
+    if others := stand_ins(fitting_ones):
+        meaning = f"the index of another version stands in: {', '.join(others)}"
+        run.problems.add("other index", "info", others[0], None, meaning)
+    decide(
+        connection,
+        run.stacks,
+        loaded,
+        [name for name in run.loaded if not by_name[name].is_exact],
+        [name for name in run.loaded if by_name[name].kind == "library"],
+        run.names,
+    )
+    if run.told is not None:
+        run.trace = replace(run.trace, bounds=labelled(connection, run.trace.bounds, run.told, run.names))
+    connection.execute("DROP SCHEMA IF EXISTS memory.places CASCADE")
+
+
+def keep_trace(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
+    """What the framework handed over, and the samples."""
+    connection.execute("BEGIN")  # else each table would be made durable by itself
+    for one in run.placed:
+        insert(connection, "samples", one.rows)
+        insert(connection, "loads", one.loads)
+        insert(connection, "thread_loads", one.thread_loads)
+    for rows in run.mixtures:
+        insert(connection, "samples", rows)
+    for name, columns in run.trace.tables().items():
+        insert(connection, name, columns)
+    row = dict(run.trace.run)
+    properties = row.pop("properties")
+    insert(connection, "runs", {name: objects([value]) for name, value in row.items()})
+    # A mapping goes in as two lists, which every DuckDB takes for one.
+    connection.execute(
+        "UPDATE runs SET properties = map(?::VARCHAR[], ?::VARCHAR[])", [list(properties), list(properties.values())]
+    )
+    for one in run.placed:
+        connection.execute(
+            "UPDATE workers SET clock_offset_ms = ?, pid = ? WHERE worker_id = ?",
+            [one.clock_offset_ms, one.pid, one.worker_id],
+        )
+    connection.execute("COMMIT")
+
+
+def split_units(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
+    """The time of units by resource, and its sums by group."""
+    trace = run.trace
+    sampled = None
+    if run.is_sampled:
+        view_unit_samples(connection, trace.units, run.names)
+        seeing = {one.worker_id for one in run.placed if one.sees_all}
+        sampled = recorded_times(connection, trace, seeing, run.framework.reader.frames.unit_thread)
+    insert(connection, "units", with_parts(trace, sampled))
+    if run.placed:  # without recordings no thread was measured
+        from crystalperf.query.attribution.samples.threadloads import LEAST_MEASURED
+
+        connection.execute(sql.text("measured_cpu"), {"least": LEAST_MEASURED})
+    _keep_groups(connection, trace)
+    run.trace = trace.without_units()  # they are in the run file, where the steps that follow find them
+
+
+def tell_operators(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
+    """The time of units by operator."""
+    if run.framework.reader.frames.operators is not None:
+        insert(
+            connection,
+            "operator_times",
+            run.framework.reader.frames.operators.times(connection, run.names, run.is_sampled),
+        )
+
+
+def keep_graph(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
+    """The nodes and edges of the whole run's execution DAG."""
+    execution = load(connection, WHOLE, with_evidence=False)
+    graph = execution.dag
+    clock = WallClock(graph, execution.units, execution.coordinator.between, run.names)
+    nodes = list(graph.nodes.values())
+    parts = np.array([clock.parts(node, node.start_ms, node.end_ms) for node in nodes]).reshape(len(nodes), -1)
+    columns: Columns = {
+        "node_id": objects([node.node_id for node in nodes]),
+        "kind": objects([node.kind for node in nodes]),
+        "name": objects([node.name for node in nodes]),
+        "group_id": objects([None if node.group is None else node.node_id for node in nodes]),
+        "scope_id": objects([node.scope_id for node in nodes]),
+        "start_ms": np.array([node.start_ms for node in nodes]),
+        "end_ms": np.array([node.end_ms for node in nodes]),
+        **{f"{name}_ms": parts[:, position] for position, name in enumerate(with_other(run.names))},
+    }
+    insert(connection, "nodes", columns)
+    edges: Columns = {
+        "source": objects([source for source, _ in graph.edges]),
+        "target": objects([target for _, target in graph.edges]),
+        "kind": objects([each.kind for each in graph.edges.values()]),
+        "why": objects([each.why for each in graph.edges.values()]),
+    }
+    insert(connection, "edges", edges)
+    _note_contradicted(connection, run)
+
+
+def _note_contradicted(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
+    """A dependency whose source ended too late is in no graph: its target did not wait for it."""
+    found = connection.execute(sql.text("contradicted_dependencies"), [run.framework.reader.resolution_ms]).fetchone()
+    assert found is not None
+    count, stated, source, target = found
+    if count:
+        meaning = (
+            f"{count} of {stated} stated dependencies contradict the log's times and were left out: what should have"
+            f" waited was submitted, or began, earlier, first {shortened(str(target))}, before"
+            f" {shortened(str(source))} had ended"
+        )
+        origin = str(run.trace.run.get("app_id") or "the log")
+        run.problems.add(CONTRADICTED, "error", origin, None, meaning)
+
+
+def note_problems(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
+    """What reading did not take as it stood, code that no index knows, and the indexes that were used."""
+    _note_unknown_code(connection, run)
+    insert(connection, "import_stats", import_stats(run.problems))
+    used = [each.found for each in run.fits if each.kind == "framework" and each.found not in (None, *run.loaded)]
+    connection.executemany(
+        "INSERT INTO metadata VALUES (?, ?)",
+        [
+            ("indexes", json.dumps([*used, *run.loaded])),
+            ("index_hashes", json.dumps(keeping.content_hashes(run.fits))),
+        ],
+    )
+
+
+STEPS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection, Assembly], None]], ...] = (
+    ("finding the code of the samples", find_code),
+    ("keeping the trace and its samples", keep_trace),
+    ("splitting time by resource", split_units),
+    ("telling operators apart", tell_operators),
+    ("tying groups to a graph", keep_graph),
+    ("noting what could not be read", note_problems),
+)
+"""What is said of a step while it runs, and the step; each reads what the ones before it have written."""
+
+
+# Parts of steps ---------------------------------------------------------------------------------------------------
+
+
+def with_parts(trace: Trace, sampled: tuple[Recorded, Floats] | None) -> Columns:
+    """The units with their time split by resource; `sampled` is what recordings tell, None for none."""
+    units = trace.units
+    group = numbered(units["group_id"])
+    duration = np.asarray(units["finish_ms"], dtype=np.float64) - np.asarray(units["launch_ms"], dtype=np.float64)
+    recorded, sample_ms = sampled or (None, None)
+    parts = split(trace.bounds, duration, group, recorded, trace.names)
+    filled: Columns = dict(units)
+    if sample_ms is not None:
+        filled["sample_ms"] = sample_ms
+    for position, name in enumerate(with_other(trace.names)):
+        filled[f"{name}_ms"] = parts[:, position]
+    return filled
+
+
+def recorded_times(
+    connection: duckdb.DuckDBPyConnection,
+    trace: Trace,
+    seeing: set[str | None],
+    unit_thread: Callable[[str], str] = lambda name: name,
+) -> tuple[Recorded, Floats]:
+    """Per unit the recorded time on each resource, and in all, (units,) in ms.
+
+    Reads the view `unit_samples` (query.attribution.storage).  `seeing` are workers whose recorder sees every state.
+    `unit_thread` is as in query.frameworks: of a unit that several threads work for, one waits for the other, so a wait
+    of which nothing tells for what is none of the unit's.
+    """
+    from crystalperf.query.attribution.samples.untimed import fill_the_rest
+
+    names = with_other(trace.names)
+    threads = connection.execute("SELECT DISTINCT thread FROM unit_samples WHERE thread IS NOT NULL").fetchall()
+    helping = [name for (name,) in threads if unit_thread(name) != name]
+    rows = connection.execute(
+        f"""
+        SELECT unit_id, {is_interval()} AS measured, {sampled_sums(trace.names)}
+        FROM unit_samples
+        WHERE NOT (
+            {is_interval()} AND deciding_depth IS NULL AND NOT {rests()}
+            AND unit_id IN (SELECT unit_id FROM unit_samples WHERE list_contains($1::VARCHAR[], thread))
+        )
+        GROUP BY ALL
+        """,
+        [helping],
+    ).fetchnumpy()
+    position: dict[int, int] = {unit: index for index, unit in enumerate(trace.units["unit_id"].tolist())}
+    where: Ints = np.array([position[unit] for unit in rows["unit_id"].tolist()], dtype=np.int64)
+    measured = np.asarray(rows["measured"], dtype=bool)
+    values = np.stack([np.asarray(rows[name], dtype=np.float64) for name in names], axis=1)
+    intervals, samples = np.zeros((2, len(position), len(names)))
+    intervals[where[measured]] = values[measured]
+    samples[where[~measured]] = values[~measured]
+    whole = np.array([each in seeing for each in trace.units["worker_id"].tolist()], dtype=bool)
+    found = fill_the_rest(connection, Recorded(intervals, samples, whole), trace.bounds, trace.units, trace.names)
+    return found, intervals.sum(axis=1) + samples.sum(axis=1)
+
+
+def _keep_groups(connection: duckdb.DuckDBPyConnection, trace: Trace) -> None:
+    """The groups with the sums of their units' parts, in the order of the trace."""
+    if not trace.groups or not len(trace.groups["group_id"]):
+        return
+    sums = ", ".join(f"{summed(f'{name}_ms')} AS {name}_ms" for name in with_other(trace.names))
+    view, select, texts = readable(trace.groups)  # noqa: RUF059 (DuckDB reads `view` by its name)
+    connection.execute(
+        f"""
+        INSERT INTO groups BY NAME
+        SELECT read.* EXCLUDE (position), parts.* EXCLUDE (group_id)
+        FROM (SELECT {select}, row_number() OVER () AS position FROM view) AS read
+        LEFT JOIN (SELECT group_id, {sums} FROM units GROUP BY group_id) AS parts USING (group_id)
+        ORDER BY position
+        """,
+        texts,
+    )
+
+
+def _note_unknown_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
+    """Say when much of the time of units is in the user's own code, which an index would explain."""
+    if not run.stacks.stacks:
+        return
+    rows = connection.execute("SELECT frame_id FROM resolved_frames WHERE how = 'unknown'").fetchall()
+    keys = list(run.stacks.frames)
+    unknown = {frame: keys[frame][0] for (frame,) in rows if run.stacks.roles[frame] is None}
+    stacks = list(run.stacks.stacks)
+    times = connection.execute(
+        "SELECT stack_id, deciding_depth, sum(weight_ms) FROM samples JOIN stacks USING (stack_id)"
+        " WHERE unit_id IS NOT NULL GROUP BY ALL ORDER BY ALL"
+    ).fetchall()
+
+    def above(stack: int, depth: int | None) -> list[str]:
+        frames = np.frombuffer(stacks[stack], dtype=np.int32)[:depth].tolist()
+        return [unknown[frame] for frame in frames if frame in unknown]
+
+    found = unknown_code((above(stack, depth), time_ms) for stack, depth, time_ms in times)
+    if found is not None:
+        prefix, share = found
+        units = run.framework.vocabulary.units
+        meaning = f"{100 * share:.0f} % of the time sampled in {units} is in {prefix}.*, which no index knows"
+        run.problems.add("unindexed code", "info", prefix, None, meaning)

@@ -1,0 +1,1 @@
+"""Replay of an execution in another scenario, and the effects of a scenario."""

@@ -1,0 +1,100 @@
+"""Devices that the units of a node, or of a worker, share while they run.
+
+A disk, a cable and the CPUs of a worker serve all units that run beside each other.  How many want a device at a
+time is read off the schedule, recorded or replayed, so a changed schedule changes what each unit gets of it.
+"""
+
+from __future__ import annotations
+
+from functools import cache, cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crystalperf.query.execution.slots import Slots
+from crystalperf.query.simulate.list_schedule import has_compiled, integrals
+from crystalperf.query.simulate.replay import Replayed
+from crystalperf.query.trace.records import Floats, Ints
+
+
+class Sorted:
+    """Intervals by group and time, sorted once for whatever rates are asked about."""
+
+    def __init__(self, group: Ints, start_ms: Floats, end_ms: Floats) -> None:
+        self.length_ms = end_ms - start_ms
+        few = int(group.max(initial=0)) < 1 << 16  # then the sort counts rather than compares
+        by_group = np.argsort(group.astype(np.uint16) if few else group, kind="stable")
+        moments = np.stack([start_ms, end_ms])
+        orders = [np.zeros(0, dtype=np.int64)]
+        of_groups = np.split(by_group, np.flatnonzero(np.diff(group[by_group])) + 1)
+        for mine in of_groups:  # small sorts are the quicker ones
+            both = np.concatenate([mine, mine + len(group)])
+            orders.append(both[np.argsort(moments.reshape(-1)[both], kind="stable")])
+        self._order = np.concatenate(orders)
+        self._gap_ms = np.diff(moments.reshape(-1)[self._order])
+        last_of_group = 2 * np.cumsum([len(mine) for mine in of_groups])[:-1] - 1
+        self._gap_ms[last_of_group] = 0.0  # from one group to the next there is no time
+
+    def means(self, rate: Floats, *, compiles: bool | None = None) -> Floats:
+        """Over each interval's life the mean sum of the rates of all intervals of its group, itself included.
+
+        (intervals,), as `rate` is, whose unit it has; one without length has its own rate.  `compiles` is whether by
+        compiled code, None for where it is there; the answers are the same to the last bit.
+        """
+        if not len(rate):
+            return rate
+        if has_compiled() if compiles is None else compiles:
+            total = integrals(self._order, self._gap_ms, rate)
+        else:
+            interval, closes, first, last = self._columns
+            steps = rate[interval]
+            np.negative(steps, out=steps, where=closes)
+            level = np.cumsum(steps, out=steps)[:-1]
+            level *= self._gap_ms
+            integral = np.zeros(len(steps))
+            np.cumsum(level, out=integral[1:])
+            total = integral[last] - integral[first]
+        found: Floats = np.divide(total, self.length_ms, out=rate.copy(), where=self.length_ms > 0)
+        return found
+
+    @cached_property
+    def _columns(self) -> tuple[Ints, NDArray[np.bool_], Ints, Ints]:
+        """Of each moment its interval and whether it ends it, and the places of each interval's two moments."""
+        order, count = self._order, len(self.length_ms)
+        closes = order >= count
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return np.where(closes, order - count, order), closes, place[:count], place[count:]
+
+
+class Beside:
+    """The units that run beside each other in a replay, by whose devices they share."""
+
+    def __init__(self, slots: Slots, replayed: Replayed) -> None:
+        def sorted_by(whose: str) -> Sorted:
+            owner = slots.worker if whose == "worker" else slots.host
+            return Sorted(owner[replayed.slot], replayed.launch_ms, replayed.finish_ms)
+
+        self.slots, self.replayed = slots, replayed
+        self._sorted_by = cache(sorted_by)
+
+    def level(self, whose: str, rate: Floats) -> Floats:
+        """While each unit runs, the mean sum of the rates of all units of its worker or host, itself included.
+
+        (units,), as `rate` is; `whose` is worker or host.
+        """
+        return self._sorted_by(whose).means(rate)
+
+    def company(self, whose: str, share: Floats) -> Floats:
+        """How many units share a device of their worker or host with each unit on average, itself counted as one.
+
+        `share` is the part of each unit's time on that device.  Two units that are on it all the time give 2 each;
+        a unit whose neighbours never touch it gives 1.
+        """
+        return together(self.level(whose, share), share)
+
+
+def together(level: Floats, share: Floats) -> Floats:
+    """How many share a device with each unit, itself counted as one, where they come to a level, itself included."""
+    found: Floats = 1.0 + np.maximum(level - share, 0.0)
+    return found

@@ -1,0 +1,54 @@
+"""input: more or less data, of the same kind.
+
+Each unit's own work grows with it, unless the framework cuts more units or knows what does not grow; starting one takes
+as long as it did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from crystalperf.query.execution.execution import Volumes
+from crystalperf.query.execution.scenario import World
+from crystalperf.query.results.assumptions import Assumption, MemorySuffices, TasksFit, TasksShortOfMemory, WorkGrows
+from crystalperf.query.simulate.effects import State, around, computing, waiting
+
+
+def apply(state: State, world: World) -> State:
+    """The state with so many times the data; the framework has cut its units by then (effects.slots)."""
+    ratio = world.ratio("input")
+    if ratio == 1:
+        return state
+    execution = state.execution
+    outside = waiting(state)
+    outside += (state.parts_ms - outside) * around(state)[:, None]
+    grows = execution.framework.planner.growth
+    growth = None if grows is None else grows(execution)
+    times = ratio if growth is None else 1.0 + (ratio - 1.0) * growth.shares[execution.units.group]
+    parts = outside + (state.parts_ms - outside) * times
+    if growth is not None:
+        return replace(state, execution=computing(state, parts), parts_ms=parts).assuming(growth.assumption)
+    volumes = execution.volumes
+    larger = {
+        name: values * ratio if values.dtype.kind == "f" else np.rint(values * ratio).astype(np.int64)
+        for name in Volumes.__dataclass_fields__
+        if name != "overhead_ms"
+        for values in [getattr(volumes, name)]
+    }
+    memory = _memory(state, world, larger["peak_memory"])
+    execution = replace(execution, volumes=replace(volumes, **larger))
+    return replace(state, execution=execution, parts_ms=parts).assuming(WorkGrows(), memory)
+
+
+def _memory(state: State, world: World, peak_bytes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Assumption:
+    """Whether units would hold more than their share of memory; what they would spill costs nothing."""
+    execution = state.execution
+    memory, rule = execution.recorded.get("memory"), execution.framework.planner.memory
+    if memory is None or rule is None or not len(peak_bytes):
+        return MemorySuffices()
+    slots = max(execution.recorded.get("cores") or 1, 1) * world.ratio("cores")
+    slot = rule.usable(memory * world.ratio("memory"), execution.properties) / slots
+    short = int((peak_bytes > slot).sum())
+    return TasksShortOfMemory(short, len(peak_bytes)) if short else TasksFit()

@@ -1,0 +1,34 @@
+"""skew=none: the work of each group, spread evenly over its units."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from crystalperf.query.execution.execution import Volumes
+from crystalperf.query.execution.scenario import World
+from crystalperf.query.results.assumptions import WorkEven
+from crystalperf.query.simulate.effects import State, waiting
+from crystalperf.query.trace.records import Floats
+
+
+def apply(state: State, world: World) -> State:
+    """The state in which every unit of a group takes what they take on average, of each resource."""
+    if world.choice("skew") is None:
+        return state
+    execution = state.execution
+    group, count = execution.units.group, np.maximum(np.bincount(execution.units.group), 1)
+
+    def mean(values: Floats) -> Floats:
+        return np.asarray((np.bincount(group, values) / count)[group], np.float64)
+
+    parts = state.parts_ms - waiting(state)
+    parts = np.stack([mean(column) for column in parts.T], axis=1) + waiting(state)
+    even: dict[str, Any] = {}
+    for name in Volumes.__dataclass_fields__:
+        values = getattr(execution.volumes, name)
+        found = mean(values.astype(np.float64))
+        even[name] = found if values.dtype.kind == "f" else np.rint(found).astype(np.int64)
+    return replace(state, execution=replace(execution, volumes=Volumes(**even)), parts_ms=parts).assuming(WorkEven())

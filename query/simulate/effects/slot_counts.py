@@ -1,0 +1,75 @@
+"""cores, workers, units: units on other slots, cut anew where the framework would (Algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.scenario import UNITS, World
+from crystalperf.query.execution.slots import Slots
+from crystalperf.query.frameworks import Planned
+from crystalperf.query.results.assumptions import TasksKept
+from crystalperf.query.results.refusals import PlanUnknown, Refusal, RefusedError, WorkersUnknown
+from crystalperf.query.simulate.effects import State
+
+
+def apply(state: State, world: World, *, replans: bool) -> State:
+    """The state on the slots of the world.  Raises RefusedError where the run has no workers."""
+    planned = _planned(state.execution, world, replans)
+    slots = changed_slots(state.execution, world, planned.lanes)
+    parts = state.parts_ms
+    if planned.execution is not state.execution:
+        parts = planned.execution.units.parts_ms.copy()
+    return replace(state, execution=planned.execution, parts_ms=parts, slots=slots).assuming(*planned.assumptions)
+
+
+def _planned(execution: Execution, world: World, wanted: bool) -> Planned:
+    """The run as its framework would plan it for these slots.  Raises RefusedError where it has no plan."""
+    same = all(world.ratio(key) == 1 for key in ("cores", "workers", "input", "units"))
+    if same and not any(key.startswith(UNITS) for key in world.ratios):
+        return Planned(execution)
+    framework = execution.framework
+    if framework.planner.replan is not None:
+        planned = framework.planner.replan(execution, world, wanted)
+        if isinstance(planned, Refusal):
+            raise RefusedError(planned)
+        return planned
+    if world.ratio("units") != 1:
+        raise RefusedError(PlanUnknown(framework.title))
+    return Planned(execution, (TasksKept(),))
+
+
+def changed_slots(execution: Execution, world: World, times: float = 1.0) -> Slots:
+    """The slots of the changed world, so many times those asked for.
+
+    Workers come and go as the recorded ones did.  Added ones are copies of these on nodes of their own; of fewer,
+    as many are left out evenly.  Raises RefusedError where the run has no workers.
+    """
+    # Where each worker has operators of its own, others take none of them: what they change is for replan to say.
+    more_workers = 1.0 if execution.framework.reader.in_order else world.ratio("workers")
+    cores = world.ratio("cores") * times
+    if cores == 1 and more_workers == 1:
+        return execution.slots
+    old = execution.slots
+    if not len(old):
+        raise RefusedError(WorkersUnknown())
+    recorded, first, width = np.unique(old.worker, return_index=True, return_counts=True)
+    count = max(round(len(recorded) * more_workers), 1)
+    if count >= len(recorded):
+        chosen, copy = np.arange(count) % len(recorded), np.arange(count) // len(recorded)
+    else:
+        chosen = np.floor(np.linspace(0, len(recorded), count, endpoint=False)).astype(np.int64)
+        copy = np.zeros(count, dtype=np.int64)
+    slots_of = np.maximum(np.rint(width[chosen] * cores).astype(np.int64), 1)
+    row = np.repeat(np.arange(count), slots_of)
+    origin = first[chosen][row]
+    shared = 1.0 if execution.framework.planner.lanes_bring_cpu else (width[chosen] / slots_of)[row]
+    return Slots(
+        worker=row,
+        host=old.host[origin] + copy[row] * (int(old.host.max()) + 1),
+        available_ms=old.available_ms[origin],
+        until_ms=old.until_ms[origin],
+        cpu_cores=old.cpu_cores[origin] * shared,
+    )

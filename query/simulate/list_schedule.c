@@ -1,0 +1,666 @@
+/* The two loops of a replay that are worth a compiler: query.simulate.list_schedule and query.simulate.device_sharing call them.
+ *
+ * schedule() takes the steps of query.simulate.replay over plain columns, and integrals() those of Sorted.means().  Both
+ * give the same numbers to the last bit; tests/test_listing.py and tests/test_sharing.py compare.  Where this file was
+ * not compiled, Python does it all.
+ *
+ * Columns are contiguous, of int64 or float64.  What is in them is taken as right, for only those two modules make
+ * them.
+ */
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Heaps: the least first.  Entries of one heap that compare as equal are equal, so any heap gives one order. */
+
+typedef struct {
+    double at;     /* a time, or how many units run */
+    int64_t order; /* of two at one time, the one entered first; of two workers, the lower rank */
+    int64_t which;
+    int kind;
+} Entry;
+
+typedef struct {
+    Entry *entries;
+    size_t count, room;
+} Heap;
+
+static bool before(const Entry *one, const Entry *other) {
+    return one->at < other->at || (one->at == other->at && one->order < other->order);
+}
+
+/* False where there is no memory. */
+static bool heap_push(Heap *heap, Entry entry) {
+    if (heap->count == heap->room) {
+        size_t room = heap->room ? 2 * heap->room : 256;
+        Entry *grown = realloc(heap->entries, room * sizeof(Entry));
+        if (grown == NULL) return false;
+        heap->entries = grown;
+        heap->room = room;
+    }
+    size_t place = heap->count++;
+    while (place > 0) {
+        size_t parent = (place - 1) / 2;
+        if (!before(&entry, &heap->entries[parent])) break;
+        heap->entries[place] = heap->entries[parent];
+        place = parent;
+    }
+    heap->entries[place] = entry;
+    return true;
+}
+
+static Entry heap_pop(Heap *heap) {
+    Entry first = heap->entries[0], last = heap->entries[--heap->count];
+    size_t place = 0;
+    for (;;) {
+        size_t child = 2 * place + 1;
+        if (child >= heap->count) break;
+        if (child + 1 < heap->count && before(&heap->entries[child + 1], &heap->entries[child])) child++;
+        if (!before(&heap->entries[child], &last)) break;
+        heap->entries[place] = heap->entries[child];
+        place = child;
+    }
+    if (heap->count > 0) heap->entries[place] = last;
+    return first;
+}
+
+/* ---- Columns by name. */
+
+enum { MOST_COLUMNS = 48 }; /* more than any function below reads */
+
+typedef struct {
+    Py_buffer views[MOST_COLUMNS];
+    int count;
+    bool failed;
+} Columns;
+
+/* A column's first number; `length`, where asked for, is how many there are.  After a failure NULL, with Python's
+ * error set. */
+static void *column(Columns *columns, PyObject *named, const char *name, int flags, int64_t *length) {
+    if (columns->failed) return NULL;
+    PyObject *found = PyDict_GetItemString(named, name); /* borrowed */
+    if (found == NULL) PyErr_Format(PyExc_KeyError, "%s", name);
+    Py_buffer *view = &columns->views[columns->count];
+    if (found == NULL || PyObject_GetBuffer(found, view, PyBUF_C_CONTIGUOUS | flags) < 0) {
+        columns->failed = true;
+        return NULL;
+    }
+    columns->count++;
+    if (view->itemsize != 8) {
+        PyErr_Format(PyExc_TypeError, "%s is not of 8 bytes an item", name);
+        columns->failed = true;
+        return NULL;
+    }
+    if (length != NULL) *length = view->len / 8;
+    return view->buf;
+}
+
+static void release(Columns *columns) {
+    while (columns->count > 0) PyBuffer_Release(&columns->views[--columns->count]);
+}
+
+/* ---- The schedule. */
+
+enum { ANYWHERE, AT_HOME, ELSEWHERE }; /* query.execution.dag */
+enum { SLOT, UNIT, NODE, WAKE };
+
+/* X_at[i] is where the rows of i begin in X, which is sorted by what i counts.  `home` are the units that wait for
+ * their host, in lists of one group and host each; `list_of` says which a unit is in, `homes_at` which are a
+ * group's.  A group that `finds` its homes has a list for each such unit, and as many of them in use as it has hosts
+ * once it has started: where a unit `followed` another, that one's worker of this schedule. */
+typedef struct {
+    int64_t units, slots, workers, hosts, groups, nodes, lists;
+    double start, patience, offers;
+    bool is_fair, restarts, on_demand;
+    const double *available, *until, *node_from, *node_to, *key, *duration;
+    const int64_t *worker_of_slot, *host_of_worker, *first_slot, *workers_of_host, *first_worker;
+    const int64_t *group_of, *place_of, *followed, *finds;
+    const int64_t *anywhere, *anywhere_at, *elsewhere, *elsewhere_at;
+    const int64_t *homes_at, *left_of;
+    int64_t *wanted_of, *host_of, *home, *home_at, *home_host, *list_of; /* changed where a group `finds` its homes */
+    const int64_t *node_group, *node_of_group, *missing_of, *successors, *successors_at, *limits;
+    double *launch, *finish, *node_start, *node_end;
+    int64_t *slot_of;
+} Plan;
+
+typedef struct {
+    const Plan *plan;
+    double now, last_until;
+    int64_t entered, turn;
+    Heap events;
+    /* Free slots: a stack for each worker, and heaps of (running, worker), of workers that ran something and of those
+     * that never did, whose entries may no longer be true; how many of each have a slot free and run nothing, and the
+     * lots of those that never did. */
+    Heap least_loaded[2];
+    int64_t *stack, *depth, *running, *is_new, idle[2];
+    double lots;
+    /* Hosts that have a free slot: how many each has, and the list of those hosts with each one's place in it. */
+    int64_t *free_on, *free_hosts, *free_place, free_count;
+    /* Groups: the next unit of each queue, how many wait, how many of those at home, and how many run. */
+    int64_t *left, *waiting, *at_home, *lists_left, *next_anywhere, *next_elsewhere, *active, *blocked, *next_home;
+    double *since, *wakes;
+    int64_t *ready, ready_count, *to_start, to_start_count, *missing;
+} State;
+
+static bool enter(State *state, double at, int kind, int64_t which) {
+    return heap_push(&state->events, (Entry){at, ++state->entered, which, kind});
+}
+
+static int64_t top_slot(const State *state, int64_t worker) {
+    return state->stack[state->plan->first_slot[worker] + state->depth[worker] - 1];
+}
+
+/* Whether a worker has a slot free and is there. */
+static bool can_run(const State *state, int64_t worker) {
+    return worker >= 0 && worker < state->plan->workers && state->depth[worker] > 0 &&
+           state->now < state->plan->until[top_slot(state, worker)];
+}
+
+/* Counts a worker among those that have a slot free and run nothing, if it is one. */
+static void tally(State *state, int64_t worker, int64_t by) {
+    if (state->depth[worker] > 0 && state->running[worker] == 0) state->idle[state->is_new[worker]] += by;
+}
+
+static int64_t take_slot(State *state, int64_t worker) {
+    int64_t slot = top_slot(state, worker), host = state->plan->host_of_worker[worker];
+    tally(state, worker, -1);
+    state->depth[worker]--;
+    tally(state, worker, 1);
+    if (--state->free_on[host] == 0) {
+        int64_t moved = state->free_hosts[--state->free_count];
+        state->free_hosts[state->free_place[host]] = moved;
+        state->free_place[moved] = state->free_place[host];
+    }
+    return slot;
+}
+
+static bool offer(State *state, int64_t worker) {
+    return heap_push(&state->least_loaded[state->is_new[worker]],
+                     (Entry){(double)state->running[worker], worker, worker, 0});
+}
+
+static bool give_slot(State *state, int64_t slot) {
+    int64_t worker = state->plan->worker_of_slot[slot], host = state->plan->host_of_worker[worker];
+    tally(state, worker, -1);
+    state->stack[state->plan->first_slot[worker] + state->depth[worker]++] = slot;
+    tally(state, worker, 1);
+    if (state->free_on[host]++ == 0) {
+        state->free_hosts[state->free_count] = host;
+        state->free_place[host] = state->free_count++;
+    }
+    return offer(state, worker);
+}
+
+/* The least loaded worker that ran something, or one that never did, with a slot free; -1 where there is none.  Slots
+ * of workers that are gone are dropped on the way. */
+static int64_t first_of(State *state, int64_t is_new) {
+    Heap *heap = &state->least_loaded[is_new];
+    while (heap->count > 0) {
+        const Entry *first = &heap->entries[0];
+        int64_t worker = first->which;
+        while (state->depth[worker] > 0 && state->now >= state->plan->until[top_slot(state, worker)])
+            take_slot(state, worker);
+        bool is_true = first->at == (double)state->running[worker] && state->is_new[worker] == is_new;
+        if (state->depth[worker] > 0 && is_true) return worker;
+        heap_pop(heap);
+    }
+    return -1;
+}
+
+static bool any_alive(State *state) {
+    return first_of(state, 1) >= 0 || first_of(state, 0) >= 0;
+}
+
+/* Whose turn it is; only after any_alive(). */
+static int64_t least_loaded(State *state) {
+    int64_t new = first_of(state, 1), other = first_of(state, 0);
+    if (new < 0 || other < 0) return new < 0 ? other : new;
+    if (state->running[other] > 0) return new;
+    if (state->plan->on_demand) return other;
+    state->lots += (double)state->idle[1] / (double)(state->idle[1] + state->idle[0]);
+    if (state->lots < 1.0) return other;
+    state->lots -= 1.0;
+    return new;
+}
+
+/* The group whose unit goes next, -1 where none can. */
+static int64_t next_group(const State *state) {
+    const Plan *plan = state->plan;
+    int64_t group = -1;
+    for (int64_t place = 0; place < state->ready_count; place++) {
+        int64_t each = state->ready[place];
+        if (state->blocked[each] == state->turn) continue;
+        if (plan->limits[each] >= 0 && state->active[each] >= plan->limits[each]) continue;
+        if (group < 0)
+            group = each;
+        else if (plan->is_fair && state->active[each] != state->active[group])
+            group = state->active[each] < state->active[group] ? each : group;
+        else if (plan->key[each] < plan->key[group])
+            group = each;
+    }
+    return group;
+}
+
+/* The first unit of a group whose host has a slot free, -1 where there is none. */
+static int64_t first_at_home(const State *state, int64_t group) {
+    const Plan *plan = state->plan;
+    int64_t best = -1;
+    if (state->lists_left[group] <= state->free_count) {
+        for (int64_t list = plan->homes_at[group]; list < plan->homes_at[group + 1]; list++) {
+            int64_t host = plan->home_host[list];
+            if (state->next_home[list] < plan->home_at[list + 1] && host >= 0 && state->free_on[host] > 0) {
+                int64_t head = plan->home[state->next_home[list]];
+                if (best < 0 || head < best) best = head;
+            }
+        }
+        return best;
+    }
+    for (int64_t number = 0; number < state->free_count; number++) {
+        int64_t host = state->free_hosts[number];
+        int64_t low = plan->homes_at[group], high = plan->homes_at[group + 1];
+        while (low < high) {
+            int64_t middle = (low + high) / 2;
+            if (plan->home_host[middle] < host)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        bool found = low < plan->homes_at[group + 1] && plan->home_host[low] == host;
+        if (found && state->next_home[low] < plan->home_at[low + 1]) {
+            int64_t head = plan->home[state->next_home[low]];
+            if (best < 0 || head < best) best = head;
+        }
+    }
+    return best;
+}
+
+/* The worker for a unit on its host: the wanted one if it can be, -1 where there is none. */
+static int64_t near(const State *state, int64_t unit) {
+    const Plan *plan = state->plan;
+    if (can_run(state, plan->wanted_of[unit])) return plan->wanted_of[unit];
+    int64_t host = plan->host_of[unit];
+    for (int64_t place = plan->first_worker[host]; place < plan->first_worker[host + 1]; place++)
+        if (can_run(state, plan->workers_of_host[place])) return plan->workers_of_host[place];
+    return -1;
+}
+
+/* The first unit of a group that would go elsewhere by now, -1 where there is none. */
+static int64_t impatient(const State *state, int64_t group) {
+    const Plan *plan = state->plan;
+    int64_t unit = -1;
+    if (state->next_elsewhere[group] < plan->elsewhere_at[group + 1])
+        unit = plan->elsewhere[state->next_elsewhere[group]];
+    for (int64_t list = plan->homes_at[group]; list < plan->homes_at[group + 1]; list++)
+        if (state->next_home[list] < plan->home_at[list + 1]) {
+            int64_t head = plan->home[state->next_home[list]];
+            if (unit < 0 || head < unit) unit = head;
+        }
+    return unit;
+}
+
+/* The least loaded worker that stays until a time, -1 where there is none. */
+static int64_t staying(const State *state, double ends) {
+    int64_t found = -1;
+    for (int64_t worker = 0; worker < state->plan->workers; worker++) {
+        bool stays = state->depth[worker] > 0 && state->plan->until[top_slot(state, worker)] >= ends;
+        if (stays && (found < 0 || state->running[worker] < state->running[found])) found = worker;
+    }
+    return found;
+}
+
+/* The unit of a group to launch now and the worker that it wants; -1 where it has to wait, with its waking entered.
+ * False where there is no memory. */
+static bool choose(State *state, int64_t group, int64_t *unit, int64_t *wanted) {
+    const Plan *plan = state->plan;
+    *unit = *wanted = -1;
+    if (state->next_anywhere[group] < plan->anywhere_at[group + 1]) {
+        *unit = plan->anywhere[state->next_anywhere[group]];
+        *wanted = plan->wanted_of[*unit];
+    }
+    if (state->at_home[group] > 0) {
+        int64_t head = first_at_home(state, group);
+        if (head >= 0 && (*unit < 0 || head < *unit)) {
+            int64_t worker = near(state, head);
+            if (worker >= 0) {
+                *unit = head;
+                *wanted = worker;
+            }
+        }
+    }
+    if (*unit >= 0) return true;
+    double patient_until = state->since[group] + plan->patience;
+    if (state->now >= patient_until) {
+        *unit = impatient(state, group);
+        if (*unit >= 0) *wanted = plan->wanted_of[*unit];
+    } else if (state->wakes[group] != patient_until) {
+        state->wakes[group] = patient_until;
+        return enter(state, patient_until + plan->offers / 2.0, WAKE, group);
+    }
+    return true;
+}
+
+/* Out of its queue. */
+static void dequeue(State *state, int64_t group, int64_t unit) {
+    const Plan *plan = state->plan;
+    if (plan->place_of[unit] == ANYWHERE)
+        state->next_anywhere[group]++;
+    else if (plan->place_of[unit] == ELSEWHERE)
+        state->next_elsewhere[group]++;
+    else {
+        int64_t list = plan->list_of[unit];
+        state->at_home[group]--;
+        if (++state->next_home[list] == plan->home_at[list + 1]) state->lists_left[group]--;
+    }
+    if (--state->waiting[group] > 0) return;
+    int64_t place = 0;
+    while (state->ready[place] != group) place++;
+    state->ready_count--;
+    memmove(&state->ready[place], &state->ready[place + 1], (size_t)(state->ready_count - place) * sizeof(int64_t));
+}
+
+/* Launch what can be launched now.  False where there is no memory. */
+static bool launch_all(State *state) {
+    const Plan *plan = state->plan;
+    state->turn++;
+    for (;;) {
+        int64_t unit, wanted, group = next_group(state);
+        if (group < 0) return true;
+        if (!any_alive(state)) {
+            for (int64_t place = 0; place < state->ready_count && !plan->restarts; place++) /* no slot is left idle */
+                state->since[state->ready[place]] = state->now;
+            return true;
+        }
+        if (!choose(state, group, &unit, &wanted)) return false;
+        if (unit >= 0 && !can_run(state, wanted)) {
+            /* The least loaded one, but not one that is lost before the unit would end, where others are. */
+            wanted = least_loaded(state);
+            double ends = state->now + plan->duration[unit];
+            if (plan->until[top_slot(state, wanted)] < ends && ends <= state->last_until) wanted = staying(state, ends);
+        }
+        if (unit < 0 || wanted < 0) { /* such workers are all there are now, and others are yet to come */
+            state->blocked[group] = state->turn;
+            continue;
+        }
+        int64_t slot = take_slot(state, wanted);
+        tally(state, wanted, -1);
+        state->running[wanted]++;
+        state->is_new[wanted] = 0;
+        if (state->depth[wanted] > 0 && !offer(state, wanted)) return false;
+        dequeue(state, group, unit);
+        state->active[group]++;
+        if (plan->restarts && plan->place_of[unit] == AT_HOME) state->since[group] = state->now;
+        plan->slot_of[unit] = slot;
+        plan->launch[unit] = state->now;
+        plan->finish[unit] = state->now + plan->duration[unit];
+        if (!enter(state, plan->finish[unit], UNIT, unit)) return false;
+    }
+}
+
+typedef struct {
+    int64_t host, unit;
+} Home;
+
+static int by_host(const void *one, const void *other) {
+    const Home *a = one, *b = other;
+    if (a->host != b->host) return a->host < b->host ? -1 : 1;
+    return a->unit < b->unit ? -1 : a->unit > b->unit;
+}
+
+/* The lists of a group that starts, by where the units ran that its own follow.  False where there is no memory. */
+static bool find_homes(State *state, int64_t group) {
+    const Plan *plan = state->plan;
+    int64_t list = plan->homes_at[group] - 1, end_list = plan->homes_at[group + 1];
+    int64_t first = plan->home_at[list + 1], count = plan->home_at[end_list] - first;
+    Home *homes = malloc((size_t)(count + 1) * sizeof(Home));
+    if (homes == NULL) return false;
+    for (int64_t place = 0; place < count; place++) {
+        int64_t unit = plan->home[first + place], other = plan->followed[unit];
+        if (other >= 0 && plan->finish[other] > 0) {
+            plan->wanted_of[unit] = plan->worker_of_slot[plan->slot_of[other]];
+            plan->host_of[unit] = plan->host_of_worker[plan->wanted_of[unit]];
+        }
+        homes[place] = (Home){plan->host_of[unit], unit};
+    }
+    qsort(homes, (size_t)count, sizeof(Home), by_host);
+    state->lists_left[group] = -list - 1;
+    for (int64_t place = 0; place < count; place++) {
+        if (place == 0 || homes[place].host != homes[place - 1].host) {
+            plan->home_host[++list] = homes[place].host;
+            plan->home_at[list] = state->next_home[list] = first + place;
+        }
+        plan->home[first + place] = homes[place].unit;
+        plan->list_of[homes[place].unit] = list;
+    }
+    state->lists_left[group] += list + 1;
+    while (++list < end_list) { /* not in use */
+        plan->home_host[list] = INT64_MAX;
+        plan->home_at[list] = state->next_home[list] = first + count;
+    }
+    free(homes);
+    return true;
+}
+
+/* Nodes that wait for no other any more.  False where there is no memory. */
+static bool start_nodes(State *state) {
+    const Plan *plan = state->plan;
+    for (int64_t place = 0; place < state->to_start_count; place++) {
+        int64_t node = state->to_start[place], group = plan->node_group[node];
+        plan->node_start[node] = state->now;
+        if (group >= 0 && state->left[group] > 0) {
+            if (plan->finds[group] && !find_homes(state, group)) return false;
+            state->ready[state->ready_count++] = group;
+            state->since[group] = state->now;
+            continue;
+        }
+        double ends = group < 0 ? state->now + plan->node_to[node] - plan->node_from[node] : state->now;
+        if (!enter(state, ends, NODE, node)) return false;
+    }
+    state->to_start_count = 0;
+    return true;
+}
+
+/* What an event changes.  False where there is no memory. */
+static bool happen(State *state, Entry event) {
+    const Plan *plan = state->plan;
+    if (event.kind == NODE) {
+        plan->node_end[event.which] = state->now;
+        for (int64_t at = plan->successors_at[event.which]; at < plan->successors_at[event.which + 1]; at++) {
+            int64_t successor = plan->successors[at];
+            if (--state->missing[successor] == 0) state->to_start[state->to_start_count++] = successor;
+        }
+        return true;
+    }
+    if (event.kind == WAKE) return true;
+    if (event.kind == SLOT) return give_slot(state, event.which);
+    int64_t slot = plan->slot_of[event.which], group = plan->group_of[event.which];
+    state->active[group]--;
+    state->left[group]--;
+    state->running[plan->worker_of_slot[slot]]--;
+    tally(state, plan->worker_of_slot[slot], 1);
+    if (!give_slot(state, slot)) return false;
+    return state->left[group] > 0 || enter(state, state->now, NODE, plan->node_of_group[group]);
+}
+
+/* A clock, a heap of ends, and queues.  False where there is no memory. */
+static bool run(State *state) {
+    const Plan *plan = state->plan;
+    for (int64_t worker = 0; worker < plan->workers; worker++) state->is_new[worker] = 1;
+    for (int64_t slot = 0; slot < plan->slots; slot++) {
+        state->last_until = fmax(state->last_until, plan->until[slot]);
+        if (!enter(state, fmax(plan->start, plan->available[slot]), SLOT, slot)) return false;
+    }
+    for (int64_t group = 0; group < plan->groups; group++) {
+        state->left[group] = state->waiting[group] = plan->left_of[group];
+        state->next_anywhere[group] = plan->anywhere_at[group];
+        state->next_elsewhere[group] = plan->elsewhere_at[group];
+        state->lists_left[group] = plan->homes_at[group + 1] - plan->homes_at[group];
+        state->at_home[group] = plan->home_at[plan->homes_at[group + 1]] - plan->home_at[plan->homes_at[group]];
+        state->since[group] = state->wakes[group] = -1.0;
+    }
+    memcpy(state->next_home, plan->home_at, (size_t)plan->lists * sizeof(int64_t));
+    memcpy(state->missing, plan->missing_of, (size_t)plan->nodes * sizeof(int64_t));
+    for (int64_t node = 0; node < plan->nodes; node++)
+        if (state->missing[node] == 0) state->to_start[state->to_start_count++] = node;
+    state->now = plan->start;
+    if (!start_nodes(state)) return false;
+    while (state->events.count > 0) {
+        state->now = state->events.entries[0].at;
+        while (state->events.count > 0 && !(state->events.entries[0].at > state->now)) /* not <=: NaN has to go too */
+            if (!happen(state, heap_pop(&state->events)) || !start_nodes(state)) return false;
+        if (!launch_all(state)) return false;
+    }
+    return true;
+}
+
+/* One block of numbers, all 0, shared out among the columns of a state; NULL where there is no memory. */
+static int64_t *share_out(State *state) {
+    const Plan *plan = state->plan;
+    struct {
+        int64_t **where;
+        int64_t count;
+    } parts[] = {
+        {&state->stack, plan->slots},          {&state->depth, plan->workers},
+        {&state->running, plan->workers},      {&state->is_new, plan->workers},
+        {&state->free_on, plan->hosts},
+        {&state->free_hosts, plan->hosts},     {&state->free_place, plan->hosts},
+        {&state->left, plan->groups},          {&state->waiting, plan->groups},
+        {&state->at_home, plan->groups},       {&state->lists_left, plan->groups},
+        {&state->next_anywhere, plan->groups}, {&state->next_elsewhere, plan->groups},
+        {&state->active, plan->groups},        {&state->blocked, plan->groups},
+        {&state->next_home, plan->lists},      {&state->ready, plan->groups},
+        {&state->to_start, plan->nodes},       {&state->missing, plan->nodes},
+    };
+    int64_t whole = 1;
+    for (size_t each = 0; each < sizeof parts / sizeof *parts; each++) whole += parts[each].count;
+    int64_t *block = calloc((size_t)whole, sizeof(int64_t)), *next = block;
+    for (size_t each = 0; block != NULL && each < sizeof parts / sizeof *parts; each++) {
+        *parts[each].where = next;
+        next += parts[each].count;
+    }
+    return block;
+}
+
+static bool schedule(const Plan *plan) {
+    State state = {.plan = plan};
+    int64_t *block = share_out(&state);
+    double *times = calloc((size_t)(2 * plan->groups + 1), sizeof(double));
+    bool done = block != NULL && times != NULL;
+    if (done) {
+        state.since = times;
+        state.wakes = times + plan->groups;
+        done = run(&state);
+    }
+    free(block);
+    free(times);
+    free(state.events.entries);
+    free(state.least_loaded[0].entries);
+    free(state.least_loaded[1].entries);
+    return done;
+}
+
+#define READS(name) plan.name = column(&columns, named, #name, 0, NULL)
+#define FILLS(name) plan.name = column(&columns, named, #name, PyBUF_WRITABLE, NULL)
+#define COUNTED(name, count) plan.name = column(&columns, named, #name, 0, &plan.count)
+
+static PyObject *py_schedule(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *named;
+    Plan plan = {0};
+    int is_fair, restarts, on_demand;
+    if (!PyArg_ParseTuple(arguments, "O!dddppp", &PyDict_Type, &named, &plan.start, &plan.patience, &plan.offers,
+                          &is_fair, &restarts, &on_demand))
+        return NULL;
+    plan.is_fair = is_fair;
+    plan.restarts = restarts;
+    plan.on_demand = on_demand;
+    Columns columns = {.count = 0};
+    COUNTED(duration, units);
+    COUNTED(available, slots);
+    COUNTED(host_of_worker, workers);
+    COUNTED(first_worker, hosts); /* one more than there are hosts */
+    COUNTED(left_of, groups);
+    COUNTED(node_group, nodes);
+    plan.home_host = column(&columns, named, "home_host", PyBUF_WRITABLE, &plan.lists);
+    READS(until), READS(node_from), READS(node_to), READS(key);
+    READS(worker_of_slot), READS(first_slot), READS(workers_of_host);
+    READS(group_of), READS(place_of), READS(followed), READS(finds);
+    READS(anywhere), READS(anywhere_at), READS(elsewhere), READS(elsewhere_at);
+    READS(homes_at);
+    FILLS(wanted_of), FILLS(host_of), FILLS(home), FILLS(home_at), FILLS(list_of);
+    READS(node_of_group), READS(missing_of), READS(successors), READS(successors_at), READS(limits);
+    FILLS(launch), FILLS(finish), FILLS(slot_of), FILLS(node_start), FILLS(node_end);
+    bool done = !columns.failed;
+    if (done) {
+        Py_BEGIN_ALLOW_THREADS
+        done = schedule(&plan);
+        Py_END_ALLOW_THREADS
+        if (!done) PyErr_NoMemory();
+    }
+    release(&columns);
+    if (!done) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* ---- Fills `total` with the integral of the level over each interval: Sorted.means() in one go. */
+
+static void integrals(const int64_t *order, int64_t moments, const double *gap_ms, const double *rate, int64_t count,
+                      double *total) {
+    double level = 0.0, integral = 0.0;
+    for (int64_t place = 0; place < moments; place++) {
+        int64_t moment = order[place];
+        if (moment < count) {
+            total[moment] = integral;
+            level += rate[moment];
+        } else {
+            total[moment - count] = integral - total[moment - count];
+            level -= rate[moment - count];
+        }
+        if (place + 1 < moments) integral += level * gap_ms[place];
+    }
+}
+
+static PyObject *py_integrals(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *named;
+    if (!PyArg_ParseTuple(arguments, "O!", &PyDict_Type, &named)) return NULL;
+    Columns columns = {.count = 0};
+    int64_t moments, count;
+    const int64_t *order = column(&columns, named, "order", 0, &moments);
+    const double *gap_ms = column(&columns, named, "gap_ms", 0, NULL);
+    const double *rate = column(&columns, named, "rate", 0, &count);
+    double *total = column(&columns, named, "total", PyBUF_WRITABLE, NULL);
+    bool done = !columns.failed;
+    if (done) {
+        Py_BEGIN_ALLOW_THREADS
+        integrals(order, moments, gap_ms, rate, count, total);
+        Py_END_ALLOW_THREADS
+    }
+    release(&columns);
+    if (!done) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"schedule", py_schedule, METH_VARARGS,
+     "schedule(columns, start_ms, patience_ms, offers_ms, is_fair, restarts, on_demand): fills launch, finish, slot_of, "
+     "node_start and node_end."},
+    {"integrals", py_integrals, METH_VARARGS, "integrals(columns): fills total from order, gap_ms and rate."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef described = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "crystalperf.query.simulate._list_schedule",
+    .m_doc = "Loops of crystalperf.query.simulate as machine code.",
+    .m_size = 0,
+    .m_methods = functions,
+};
+
+PyMODINIT_FUNC PyInit__list_schedule(void) {
+    return PyModuleDef_Init(&described);
+}

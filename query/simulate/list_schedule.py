@@ -1,0 +1,199 @@
+"""List scheduling over plain columns: the inner loop of a replay (query.simulate.replay) as machine code.
+
+list_schedule.c is compiled when CrystalPerf is installed, where there is a compiler.  Otherwise query.simulate.replay
+takes the same steps in the same order, so the answers are the same to the last bit.  The loop knows units, slots and
+nodes by number only, and no pipelines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from crystalperf.query.execution.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Units
+from crystalperf.query.execution.scheduling import LongestFirst, Policy, by_rank, fair_share
+from crystalperf.query.execution.slots import Slots
+from crystalperf.query.trace.records import Floats, Ints
+
+_COMPILED = "crystalperf.query.simulate._list_schedule"
+_listing = import_module(_COMPILED) if find_spec(_COMPILED) else None
+assert (ANYWHERE, AT_HOME, ELSEWHERE) == (0, 1, 2)  # as list_schedule.c has them
+
+
+class Listed(NamedTuple):
+    """When units and nodes began and ended, ms, and the slot of each unit; nodes that never did have NaN."""
+
+    launch_ms: Floats
+    finish_ms: Floats
+    slot: Ints
+    node_start_ms: Floats
+    node_end_ms: Floats
+
+
+def can_list(dag: Dag, policy: Policy) -> bool:
+    """Whether a replay is of the kind that list() knows: no pipelines, and a scheduler whose order is a number."""
+    known = policy.order in (by_rank, fair_share) or isinstance(policy.order, LongestFirst)
+    return known and dag.start_ms >= 0 and all(each.kind != "pipelined" for each in dag.edges.values())
+
+
+def followed(units: Units) -> Ints:
+    """The positions of the units that others follow to their worker, (units,); -1 for none, or one that is not here."""
+    found: Ints = np.full(len(units), -1, dtype=np.int64)
+    follows = np.flatnonzero(units.follows >= 0)
+    if len(follows):
+        order = np.argsort(units.unit_id, kind="stable")
+        place = np.searchsorted(units.unit_id, units.follows[follows], sorter=order)
+        other = order[np.minimum(place, len(units) - 1)]
+        found[follows] = np.where(units.unit_id[other] == units.follows[follows], other, -1)
+    return found
+
+
+_FOUND = ("home", "home_at", "home_host", "list_of", "wanted_of", "host_of")
+"""Columns that a replay changes where units want places that only it tells."""
+
+
+class Plan:
+    """What of a replay does not change with how long units take: a DAG, units' places, slots and a policy.
+
+    Rounds of a prediction (query.simulate.fixed_point) share one.
+    """
+
+    def __init__(
+        self, dag: Dag, units: Units, slots: Slots, policy: Policy, limits: Sequence[int | None] | None
+    ) -> None:
+        self.count = len(units)
+        nodes = list(dag.nodes.values())
+        number = {node_id: position for position, node_id in enumerate(dag.nodes)}
+        group = np.array([-1 if each.group is None else each.group for each in nodes], dtype=np.int64)
+        groups = len(dag.groups)
+        node_of_group = np.full(groups, -1, dtype=np.int64)
+        node_of_group[group[group >= 0]] = np.flatnonzero(group >= 0)
+        source = np.array([number[each] for each, _ in dag.edges], dtype=np.int64)
+        target = np.array([number[each] for _, each in dag.edges], dtype=np.int64)
+        order = np.argsort(source, kind="stable")
+        workers = int(slots.worker.max(initial=-1)) + 1
+        host_of_worker = np.zeros(workers, dtype=np.int64)
+        host_of_worker[slots.worker] = slots.host
+        hosts = int(max(slots.host.max(initial=-1), units.host.max(initial=-1))) + 1
+        by_host = np.argsort(host_of_worker, kind="stable")
+        placement = units.placement if policy.patience_ms > 0 else np.full(self.count, ANYWHERE, dtype=np.int64)
+        anywhere, elsewhere = (_by_group(units.group, placement == place, groups) for place in (ANYWHERE, ELSEWHERE))
+        home = np.flatnonzero(placement == AT_HOME)
+        home = home[np.lexsort((home, units.host[home], units.group[home]))]
+        other = followed(units)
+        finds = np.bincount(units.group[home], other[home] >= 0, groups) > 0  # homes once it starts: a list for each
+        apart = (np.diff(units.group[home]) != 0) | (np.diff(units.host[home]) != 0) | finds[units.group[home[1:]]]
+        opens = np.flatnonzero(np.r_[True, apart][: len(home)])
+        list_of = np.full(self.count, -1, dtype=np.int64)
+        list_of[home] = np.repeat(np.arange(len(opens)), np.diff(np.r_[opens, len(home)]))
+        self.start_ms, self.policy = float(dag.start_ms), policy
+        columns: dict[str, Any] = {
+            "available": slots.available_ms,
+            "until": slots.until_ms,
+            "worker_of_slot": slots.worker,
+            "host_of_worker": host_of_worker,
+            "first_slot": _starts(slots.worker, workers),
+            "workers_of_host": by_host,
+            "first_worker": _starts(host_of_worker, hosts),
+            "group_of": units.group,
+            "wanted_of": units.worker,
+            "host_of": units.host,
+            "place_of": placement,
+            "anywhere": anywhere[0],
+            "anywhere_at": anywhere[1],
+            "elsewhere": elsewhere[0],
+            "elsewhere_at": elsewhere[1],
+            "home": home,
+            "home_at": np.r_[opens, len(home)],
+            "home_host": units.host[home[opens]],
+            "list_of": list_of,
+            "homes_at": _starts(units.group[home[opens]], groups),
+            "followed": other,
+            "finds": finds.astype(np.int64),
+            "left_of": np.bincount(units.group, minlength=groups),
+            "node_group": group,
+            "node_from": np.array([each.start_ms for each in nodes], dtype=np.float64),
+            "node_to": np.array([each.end_ms for each in nodes], dtype=np.float64),
+            "node_of_group": node_of_group,
+            "missing_of": np.bincount(target, minlength=len(nodes)),
+            "successors": target[order],
+            "successors_at": _starts(source, len(nodes)),
+            "key": _keys(dag, policy),
+            "limits": np.array([-1 if each is None else each for each in limits or [None] * groups], dtype=np.int64),
+        }
+        self.columns = {name: _as_read(each) for name, each in columns.items()}
+        self.found = _FOUND if finds.any() else ()
+
+    def run(self, durations_ms: Floats) -> Listed:
+        """The schedule for these durations, (units,) in ms; only where has_compiled()."""
+        assert _listing is not None
+        nodes = len(self.columns["node_group"])
+        listed = Listed(
+            launch_ms=np.zeros(self.count),
+            finish_ms=np.zeros(self.count),
+            slot=np.zeros(self.count, dtype=np.int64),
+            node_start_ms=np.full(nodes, np.nan),
+            node_end_ms=np.full(nodes, np.nan),
+        )
+        columns = {
+            **self.columns,
+            **{name: self.columns[name].copy() for name in self.found},
+            "duration": np.ascontiguousarray(durations_ms, dtype=np.float64),
+            "launch": listed.launch_ms,
+            "finish": listed.finish_ms,
+            "slot_of": listed.slot,
+            "node_start": listed.node_start_ms,
+            "node_end": listed.node_end_ms,
+        }
+        rule = self.policy
+        waits = float(rule.patience_ms), float(rule.offers_ms)
+        _listing.schedule(columns, self.start_ms, *waits, rule.order is fair_share, rule.restarts, rule.on_demand)
+        return listed
+
+
+def has_compiled() -> bool:
+    """Whether the loops were compiled when this was installed."""
+    return _listing is not None
+
+
+def integrals(order: Ints, gap_ms: Floats, rate: Floats) -> Floats:
+    """The integral of the level over each interval (query.simulate.device_sharing.Sorted); only where
+    has_compiled()."""
+    assert _listing is not None
+    total = np.empty(len(rate))
+    columns = {"order": order, "gap_ms": gap_ms, "rate": np.ascontiguousarray(rate, dtype=np.float64), "total": total}
+    _listing.integrals(columns)
+    return total
+
+
+def _as_read(column: Any) -> Any:
+    """Contiguous, of eight bytes an item."""
+    return np.ascontiguousarray(column, dtype=np.float64 if column.dtype.kind == "f" else np.int64)
+
+
+def _starts(numbers: Ints, count: int) -> Ints:
+    """Where the rows of each number begin once they are sorted by it, (count + 1,)."""
+    found: Ints = np.r_[0, np.cumsum(np.bincount(numbers, minlength=count))].astype(np.int64)
+    return found
+
+
+def _by_group(group: Ints, chosen: np.ndarray[Any, np.dtype[np.bool_]], groups: int) -> tuple[Ints, Ints]:
+    """The chosen units sorted by group, each group's in recorded order, and where each group's begin."""
+    units = np.flatnonzero(chosen)
+    return units[np.argsort(group[units], kind="stable")], _starts(group[units], groups)
+
+
+def _keys(dag: Dag, policy: Policy) -> Floats:
+    """By group: of two that could go on, the one of the lower number goes first."""
+    ranks = np.array([each.rank for each in dag.groups], dtype=np.float64)
+    if not isinstance(policy.order, LongestFirst):
+        return ranks
+    left = np.array([policy.order.left_ms[each.group_id] for each in dag.groups], dtype=np.float64)
+    keys = np.empty(len(ranks))
+    pairs = np.stack([-left, ranks], axis=1)
+    keys[:] = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)  # equal pairs stay equal
+    return keys

@@ -1,0 +1,134 @@
+"""Where the time of a record of a flow goes, and what it could be sped up by."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+
+from crystalperf.indexes.resources import CPU, OTHER
+from crystalperf.query.advise.candidates import MEASURED, Candidate, faster
+from crystalperf.query.diagnose.diagnose import seen_of
+from crystalperf.query.diagnose.group_statistics import named
+from crystalperf.query.diagnose.outcome import outcome
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.stream import Flow, legs
+from crystalperf.query.results.answers import Cause, Debug, FlowFacts, Note, PathItem, StationFacts
+from crystalperf.query.results.recommendations import RaiseParallelism
+from crystalperf.query.streaming.predict import highest, is_far, main_resource, reached
+
+SHORT_OF = 0.7
+"""A station that is busy for this share of its time wants for lanes."""
+
+
+def diagnose_flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Debug:
+    """The answer to `debug` for a run that is a flow: times are of one record, from its source to its end."""
+    flow, names = execution.flow, execution.names
+    assert flow is not None
+    path: list[PathItem] = []
+    other_ms: dict[Cause, float] = {}
+    now = 0.0
+    for each in legs(flow, measured=True, names=names):
+        parts = each.work_ms.copy()
+        parts[-1] += each.time_ms - float(each.work_ms.sum())
+        path.append(PathItem(each.id, each.name, now, now + each.time_ms, named(parts, names)))
+        now += each.time_ms
+        causes: tuple[tuple[Cause, float], ...] = (
+            ("filling", each.filling_ms),
+            ("queueing", each.mates_ms + each.queue_ms),
+            ("held", each.held_ms),
+            ("resting", min(each.resting_ms, float(each.work_ms[-1]))),
+            ("unknown", max(float(each.work_ms[-1]) - each.resting_ms, 0.0)),
+        )
+        for cause, ms in causes:
+            if ms > 0:
+                other_ms[cause] = other_ms.get(cause, 0.0) + ms
+    total = {name: sum(each.resource_ms[name] for each in path) for name in (*names, OTHER)}
+    samples, functions, unseen, scopes = seen_of(connection, execution)
+    return Debug(
+        scope=execution.scope.text,
+        measure=execution.measure,
+        runtime_ms=execution.runtime_ms,
+        bottleneck="unknown",
+        resource_ms=total,
+        critical_path=tuple(path),
+        samples=samples,
+        scopes=scopes,
+        functions=functions,
+        unseen=(*unseen, *_unmeasured(flow, execution)),
+        other_ms=other_ms,
+        vocabulary=execution.framework.vocabulary,
+        framework=execution.framework.name,
+        resources=execution.resources,
+        outcome=outcome(connection, execution),
+        told=tuple(execution.framework.advisor.told(connection, execution)),
+        flow=flow_facts(flow, execution),
+    )
+
+
+def flow_facts(flow: Flow, execution: Execution) -> FlowFacts:
+    """Rates, and what limits them."""
+    names, limit = execution.names, highest(flow)
+    if flow.at_limit:
+        limit = reached(flow)
+    resource = limit.resource
+    if limit.kind == "station":
+        resource = main_resource(flow.station(limit.id), names)
+    return FlowFacts(
+        start_ms=flow.start_ms,
+        end_ms=flow.end_ms,
+        rate_per_s=flow.rate_per_s,
+        most_per_s=limit.rate_per_s if np.isfinite(limit.rate_per_s) else None,
+        limit=limit.id,
+        limit_kind=limit.kind,
+        limit_resource=resource,
+        at_limit=flow.at_limit,
+        at_least=is_far(limit.rate_per_s, flow.rate_per_s),
+        markers_ms=flow.markers_ms,
+        stations=tuple(
+            StationFacts(
+                each.id, each.name, each.lanes, each.records_per_s, each.busy, each.busiest, each.blocked,
+                each.record_ms, named(each.shares, names), each.resting,
+            )
+            for each in flow.stations
+        ),
+    )  # fmt: skip
+
+
+def _unmeasured(flow: Flow, execution: Execution) -> list[Note]:
+    words = execution.framework.vocabulary
+    found = []
+    if not flow.places:
+        found.append(Note(f"the CPU time of {words.workers}: when it runs out is not known"))
+    if flow.markers_ms is None:
+        found.append(Note("the time of a record as such: it is worked out from rates, busy time and queues"))
+    return found
+
+
+def flow_candidates(execution: Execution, debug: Debug) -> list[Candidate]:
+    """What could be changed about a stream; query.advise.ranking asks what each saves."""
+    flow = execution.flow
+    assert flow is not None
+    units = execution.framework.vocabulary.word_of("units")
+    found = [
+        Candidate(
+            RaiseParallelism(
+                price="setting",
+                because=f"units.{each.id}",
+                saving=MEASURED,
+                stage=each.id,
+                before=each.lanes,
+                after=2 * each.lanes,
+                busy_share=each.busiest,
+            ),
+            f"{units}.{each.id}=2x",
+        )
+        for each in flow.stations
+        if each.busiest >= SHORT_OF and not each.is_source
+    ]
+    tuned = None if execution.framework.advisor is None else execution.framework.advisor.filling
+    filling_ms = debug.other_ms.get("filling", 0.0)
+    if tuned is not None and filling_ms > 0 and not flow.at_limit:  # more buffers cost CPU, and fewer records get in
+        found.append(tuned(flow, filling_ms))
+    if debug.resource_ms.get(CPU, 0.0) > 0:
+        found.append(faster(CPU, "cpu_speed"))
+    return found

@@ -1,0 +1,314 @@
+"""Answers as JSON: one shape for every door, described by JSON Schemas.
+
+    {"schema": "crystalperf.debug/1", "scope": "all", …}
+
+An answer is an object of its value's fields, in their order and by their names, and of what its value computes from
+them.  A value of a kind has its key, its sentence and its fields; a finding has its own fields apart, as evidence, and
+a recommendation has its lines to paste.
+`schema` says what kind of answer it is, and the version that changes when a field changes its meaning or goes.
+Times have three decimals, shares four, ratios six.
+
+    python -m crystalperf.query.text.as_json --write docs/schema     the schemas, one file per kind
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+
+from crystalperf.indexes.resources import Resource
+from crystalperf.query.advise.verdict import knee_of
+from crystalperf.query.results.advice import Advice as FindingAdvice
+from crystalperf.query.results.answers import (
+    Advice,
+    Choice,
+    Debug,
+    Failure,
+    GroupFacts,
+    Header,
+    OperatorTime,
+    Prediction,
+    Profiled,
+    Sweep,
+    Verdict,
+)
+from crystalperf.query.results.assumptions import Assumption
+from crystalperf.query.results.findings import Finding
+from crystalperf.query.results.kinds import Basis, Kind
+from crystalperf.query.results.missing import Missing
+from crystalperf.query.results.page import Picture
+from crystalperf.query.results.recommendations import Recommendation
+from crystalperf.query.results.refusals import Refusal
+from crystalperf.query.results.remarks import Remark
+from crystalperf.query.results.words import Words
+from crystalperf.query.text.findings import advice_text
+from crystalperf.query.text.sentences import lines_of, text_of
+
+Answer = Debug | Prediction | Sweep | Advice | Choice | Verdict | Header | Profiled | Failure | Picture
+
+KINDS: Mapping[type, str] = {
+    Debug: "debug",
+    Prediction: "prediction",
+    Sweep: "sweep",
+    Advice: "advice",
+    Choice: "choice",
+    Verdict: "verdict",
+    Header: "header",
+    Profiled: "profile",
+    Failure: "error",
+    Picture: "picture",
+}
+"""What an answer is called in its JSON, by its type."""
+
+VERSION = 1
+
+
+def _properties(answer: type, *names: str) -> dict[str, Callable[[Any], Any]]:
+    return {name: getattr(answer, name).fget for name in names}
+
+
+_COMPUTED: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
+    GroupFacts: _properties(GroupFacts, "waves", "skew_time", "skew_bytes"),
+    OperatorTime: _properties(OperatorTime, "time_ms"),
+    Prediction: _properties(Prediction, "replay_error_ratio"),
+    Debug: _properties(Debug, "conclusive"),
+    Verdict: _properties(Verdict, "replay_error_ratio"),
+    Sweep: {"knee": knee_of},
+    Choice: _properties(Choice, "cheapest", "perhaps"),
+}
+"""What is computed from an answer's fields and stands beside them."""
+
+_TEXT = {"type": "string"}
+_WORDS = "#/$defs/Words"
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def as_json(answer: Answer) -> dict[str, Any]:
+    """The answer as values that JSON knows."""
+    plain: dict[str, Any] = _plain(answer, "", _words_of(answer))
+    return {"schema": schema_name(type(answer)), **plain}
+
+
+def schema_name(answer: type) -> str:
+    """What the JSON of an answer says that it is: crystalperf.debug/1."""
+    return f"crystalperf.{KINDS[answer]}/{VERSION}"
+
+
+def _words_of(answer: Answer) -> Words:
+    verdict = answer.verdict if isinstance(answer, Picture) else answer
+    debug = verdict.debug if isinstance(verdict, Verdict) else verdict
+    return debug.words if isinstance(debug, Debug) else Words()
+
+
+def _plain(value: Any, name: str, words: Words) -> Any:
+    """A value under the name of the field that holds it; `words` are those of the nearest answer around it."""
+    if isinstance(value, Resource):  # constants of a model rather than measurements: not rounded
+        return msgspec.to_builtins(value)
+    if isinstance(value, Finding):
+        return _finding(value, words)
+    if isinstance(value, Recommendation):
+        return _recommendation(value, words)
+    if isinstance(value, Kind):
+        return {"kind": value.kind, "text": text_of(value, words), **_fields(value, words)}
+    if is_dataclass(value):
+        own = getattr(value, "words", None)
+        words = own if isinstance(own, Words) else words
+        found = {each.name: getattr(value, each.name) for each in fields(value)}
+        found |= {key: compute(value) for key, compute in _COMPUTED.get(type(value), {}).items()}
+        return {key: _plain(each, key, words) for key, each in found.items() if not isinstance(each, Words)}
+    if isinstance(value, Mapping):
+        return {key: _plain(each, name, words) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        kinds = set(map(type, value))
+        if kinds == {int}:  # the columns of a page have a hundred thousand rows
+            return list(value)
+        if kinds == {float}:
+            decimals = _decimals(name)
+            return [round(each, decimals) for each in value]
+        return [_plain(each, name, words) for each in value]
+    if isinstance(value, bool | int | str) or value is None:
+        return value
+    return round(float(value), _decimals(name))  # of Python or of numpy
+
+
+def _finding(value: Finding, words: Words) -> dict[str, Any]:
+    base = {each.name for each in fields(Finding)}
+    own = _fields(value, words)
+    advice = own["advice"] and {**own["advice"], "text": advice_text(value, words)}
+    return {
+        "kind": value.kind,
+        "cost_ms": own["cost_ms"],
+        "basis": value.basis,
+        "text": text_of(value, words),
+        "advice": advice,
+        "evidence": {key: each for key, each in own.items() if key not in base},
+    }
+
+
+def _recommendation(value: Recommendation, words: Words) -> dict[str, Any]:
+    base = {each.name for each in fields(Recommendation)}
+    own = _fields(value, words)
+    return {
+        "kind": value.kind,
+        "price": value.price,
+        "text": text_of(value, words),
+        "lines": list(lines_of(value, words)),
+        "saving": own["saving"],
+        "because": value.because,
+        "settings": own["settings"],
+        **{key: each for key, each in own.items() if key not in base},
+    }
+
+
+def _fields(value: Kind, words: Words) -> dict[str, Any]:
+    return {each.name: _plain(getattr(value, each.name), each.name, words) for each in fields(value)}
+
+
+def _decimals(name: str) -> int:
+    if name.endswith("_ratio"):
+        return 6
+    return 4 if name.endswith(("share", "shares")) else 3
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """The JSON Schema of each kind of answer, by its kind."""
+    return {kind: _schema(answer) for answer, kind in KINDS.items()}
+
+
+def _schema(answer: type) -> dict[str, Any]:
+    _, known = msgspec.json.schema_components((answer,), ref_template="#/$defs/{name}")
+    computed = {each.__name__: found for each, found in _COMPUTED.items()}
+    for name in list(known):
+        for key, compute in computed.get(name, {}).items():
+            hint = get_type_hints(compute)["return"]
+            (told,), more = msgspec.json.schema_components((hint,), ref_template="#/$defs/{name}")
+            known[name]["properties"][key] = told
+            known |= {each: shape for each, shape in more.items() if each not in known}
+    for name in known.keys() & {each.__name__ for each in (Assumption, Refusal)}:
+        known[name]["properties"] = {"kind": _TEXT, "text": _TEXT, **known[name]["properties"]}
+        known[name]["additionalProperties"] = True  # the numbers and names of its kind, which plugins have too
+    if "Finding" in known:
+        known |= _of_kinds()
+    known = _reachable(answer.__name__, {name: _wordless(shape) for name, shape in known.items()})
+    if "Recommendation" in known:
+        _recommend(known["Recommendation"])
+    for shape in known.values():  # all fields are always there, so none has a default
+        if "description" in shape:
+            shape["description"] = cleandoc(shape["description"])
+        if "properties" in shape:
+            for each in shape["properties"].values():
+                each.pop("default", None)
+            shape["required"] = list(shape["properties"])
+    top = known.pop(answer.__name__)
+    properties = {"schema": {"const": schema_name(answer)}, **top["properties"]}
+    return {
+        "$schema": _DIALECT,
+        **top,
+        "properties": properties,
+        "required": list(properties),
+        **({"$defs": dict(sorted(known.items()))} if known else {}),
+    }
+
+
+def _wordless(shape: dict[str, Any]) -> dict[str, Any]:
+    """A shape without its words, which JSON has not."""
+    properties = {key: each for key, each in shape.get("properties", {}).items() if each.get("$ref") != _WORDS}
+    return {**shape, "properties": properties} if "properties" in shape else shape
+
+
+def _reachable(name: str, known: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The shapes that a shape refers to, however far, itself among them."""
+    found, left = dict[str, dict[str, Any]](), [name]
+    while left:
+        each = left.pop()
+        if each not in found:
+            found[each] = known[each]
+            left += re.findall(r'"#/\$defs/(\w+)"', json.dumps(known[each]))
+    return found
+
+
+def _of_kinds() -> dict[str, dict[str, Any]]:
+    """The shapes of values that differ by their kind: what all of them have."""
+    kind = {"type": "string", "description": "the same key in every version"}
+    text = {"type": "string", "description": "the sentence for a reader; programs read the kind and the numbers"}
+    finding = {
+        "title": "Finding",
+        "description": Finding.__doc__,
+        "type": "object",
+        "properties": {
+            "kind": kind,
+            "cost_ms": {"type": "number"},
+            "basis": {"enum": sorted(get_args(Basis))},
+            "text": text,
+            "advice": {"anyOf": [{"$ref": "#/$defs/Advice"}, {"type": "null"}]},
+            "evidence": {
+                "type": "object",
+                "description": "names and numbers by kind, the unit in the name",
+                "additionalProperties": True,
+            },
+        },
+    }
+    others = {
+        each.__name__: {
+            "title": each.__name__,
+            "description": each.__doc__,
+            "type": "object",
+            "properties": {"kind": kind, "text": text},
+            "additionalProperties": True,
+        }
+        for each in (FindingAdvice, Missing, Remark)
+    }
+    return {"Finding": finding, **others}
+
+
+def _recommend(shape: dict[str, Any]) -> None:
+    """Describe recommendations as JSON has them: what all kinds have; each kind has more of its own."""
+    fields_of, text = shape["properties"], {"type": "string"}
+    shape["properties"] = {
+        "kind": text,
+        "price": fields_of["price"],
+        "text": text,
+        "lines": {"type": "array", "items": text},
+        **{key: fields_of[key] for key in ("saving", "because", "settings")},
+    }
+    shape |= {"description": _RECOMMENDATION, "additionalProperties": True}
+
+
+_RECOMMENDATION = """One thing to change, the most worthwhile first.  Each kind has fields of its own besides these.
+
+kind      the key of the kind, the same in every version
+price     what the change takes: a setting, code to change, a machine to get, one more run to record
+text      the sentence: what to change, from what to what, in the user's terms
+lines     what to paste, each a line
+saving    how much shorter the run gets, within what range, and how that is known
+because   what it rests on: a finding's kind, or a what-if's setting
+settings  the settings that it changes
+"""
+
+
+def schema_text(schema: Mapping[str, Any]) -> str:
+    """A schema as its file holds it."""
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def main() -> None:
+    """Write the schemas."""
+    parser = argparse.ArgumentParser(description="write the JSON Schemas of all answers")
+    parser.add_argument("--write", type=Path, required=True, metavar="FOLDER")
+    folder: Path = parser.parse_args().write
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind, schema in schemas().items():
+        (folder / f"{kind}.json").write_text(schema_text(schema), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""The groups of a flow as a table: how many records they take, and how busy that keeps them."""
+
+from __future__ import annotations
+
+from crystalperf.query.results.answers import Debug
+from crystalperf.query.text.answers import capitalised
+from crystalperf.query.text.figures import grouped, percent
+
+
+def stations_table(debug: Debug) -> tuple[list[str], list[list[str]]]:
+    """Heads, and a row for each group in order of the flow; no rows where nothing flows.
+
+    The first two columns are the group's id and name.
+    """
+    if debug.flow is None:
+        return [], []
+    words = debug.vocabulary
+    rows = [
+        [
+            each.id,
+            each.name,
+            grouped(each.units),
+            grouped(round(each.records_per_s)),
+            f"{1e3 * each.record_ms:.1f}",
+            percent(each.busy_share, 1.0),
+            percent(each.busiest_share, 1.0),
+            percent(each.blocked_share, 1.0),
+        ]
+        for each in debug.flow.stations
+    ]
+    return [capitalised(words.group), "", words.units, "records/s", "µs each", "busy", "busiest", "held up"], rows
+
+
+def stations_note(debug: Debug) -> str:
+    """What the shares of the table are of."""
+    words = debug.vocabulary
+    return (
+        f"Busy: the share of the time of its {words.units}; busiest: that of the {words.unit} with most; held up: the"
+        " share in which it waited for what is behind it."
+    )

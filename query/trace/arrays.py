@@ -1,0 +1,47 @@
+"""Sums over arrays that several parts of the model do alike."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crystalperf.query.trace.records import Floats, Ints
+
+PLACES = 8
+"""Most places for each unit up to which a table of all places is the quickest."""
+
+
+def over(part: Floats, whole: Floats, otherwise: float = 0.0) -> Floats:
+    """Quotients, `otherwise` where there is nothing to divide by."""
+    quotient: Floats = np.divide(part, whole, out=np.full(len(part), otherwise), where=whole > 0)
+    return quotient
+
+
+def members(group: Ints, count: int) -> list[Ints]:
+    """The numbers of the units of each of groups 0 to `count` − 1, in their order."""
+    order = np.argsort(group, kind="stable")
+    bounds = np.searchsorted(group[order], np.arange(count + 1))
+    return [order[bounds[number] : bounds[number + 1]] for number in range(count)]
+
+
+def medians(group: Ints, columns: Floats, count: int) -> Floats:
+    """The median of each column over the rows of each of groups 0 to `count` − 1, (groups, columns); NaN of none."""
+    rows = np.bincount(group, minlength=count)
+    begin, some = np.cumsum(rows) - rows, rows > 0
+    low, high = (begin + (rows - 1) // 2)[some], (begin + rows // 2)[some]
+    found = np.full((count, columns.shape[1]), np.nan)
+    for number, column in enumerate(columns.T):
+        ordered = column[np.lexsort((column, group))]
+        found[some, number] = (ordered[low] + ordered[high]) / 2
+    return found
+
+
+def before_any(place: Ints, launch_ms: Floats, finish_ms: Floats) -> NDArray[np.bool_]:
+    """Whether each unit was launched before any had ended in the same place."""
+    count = int(place.max(initial=-1)) + 1
+    if count > PLACES * len(place):
+        used, place = np.unique(place, return_inverse=True)
+        count = len(used)
+    ended = np.full(count, np.inf)
+    np.minimum.at(ended, place, finish_ms)
+    return np.asarray(launch_ms < ended[place], np.bool_)

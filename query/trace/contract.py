@@ -1,0 +1,265 @@
+"""The contract of a framework's reader: the trace of one run.
+
+A reader returns a Trace, and nothing after it knows where it came from:
+
+    workers        processes or devices, each with the lanes that units run on
+    groups         attempts of a set of units that do the same to other data
+    units          what holds a lane from launch to finish
+    dependencies   which group waits for which, and how: barrier, pipelined, order or transfer
+    scopes         the stretches of the run that a user has a name for: queries, jobs, steps
+    bounds         of each unit's time, what the framework itself measured
+
+Tables are columns of arrays, for a run may have millions of units; `rows` makes one of a few values.  Their columns are
+those of the run part of indexes/schema.sql, except what samples and the analysis fill; columns that are left out are
+unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from crystalperf.indexes.resources import Resource, known
+from crystalperf.query.trace.records import Columns, Floats, Problem, RunTables, objects
+
+EdgeKind = Literal["barrier", "pipelined", "order", "transfer"]
+"""How a group waits for another.
+
+barrier     none of its units starts before all of the other's have ended
+pipelined   both run; it starts after the other has started and ends after it, by as much as it did in the run
+order       like a barrier, for they share a lane
+transfer    a barrier, and then bytes cross a device before it starts
+"""
+
+Measure = Literal["makespan", "step time", "latency", "throughput"]
+"""What a run is changed for, and so what an answer is about.
+
+latency     the time of one record through a run that is a flow of them
+throughput  how many it takes, where it is at its limit, and latency says no more than how deep its buffers are
+"""
+
+
+MOVED = ("input_bytes", "output_bytes", "remote_bytes", "local_bytes", "handed_bytes")
+"""Columns of units that a resource's device may move."""
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A process or device that runs units; a row of `workers`."""
+
+    worker_id: str
+    lanes: int | None
+    host: str | None = None
+    kind: Literal["worker", "coordinator"] = "worker"
+    cores: int | None = None
+    memory_bytes: int | None = None
+    added_ms: float = 0.0
+    removed_ms: float | None = None
+    removed_reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A stretch of the run with a name; a row of `scopes`."""
+
+    scope_id: str
+    kind: str
+    start_ms: float
+    end_ms: float | None
+    name: str | None = None
+    parent_id: str | None = None
+    place: str | None = None
+    status: Literal["succeeded", "failed", "unfinished"] = "succeeded"
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """An attempt of a set of like units; a row of `groups`.
+
+    `submit_ms` is when a coordinator released it, None where nothing but its dependencies does.
+    """
+
+    group_id: str
+    unit_count: int
+    first_launch_ms: float | None
+    end_ms: float | None
+    name: str | None = None
+    scope_id: str | None = None
+    what: str | None = None
+    place: str | None = None
+    rank: int = 0
+    pool: str | None = None
+    submit_ms: float | None = None
+    status: Literal["succeeded", "failed", "skipped", "unfinished"] = "succeeded"
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What holds a lane of a worker from launch to finish; a row of `units`.
+
+    `measured_ms` has what the framework itself measured of it by resource, `likely_ms` what else seems so, and counts
+    only where there are no samples (see Bounds).
+    """
+
+    unit_id: int
+    group_id: str
+    worker_id: str
+    launch_ms: float
+    finish_ms: float
+    host: str | None = None
+    status: Literal["succeeded", "failed", "killed", "unfinished"] = "succeeded"
+    reason: str | None = None
+    again: bool = False
+    upstream_ms: float | None = None
+    input_bytes: int | None = None
+    output_bytes: int | None = None
+    remote_bytes: int | None = None
+    handed_bytes: int | None = None
+    peak_memory_bytes: int | None = None
+    own_ms: float | None = None
+    own_cpu_ms: float | None = None
+    peers_ms: float | None = None
+    queued_ms: float | None = None
+    starting_ms: float | None = None
+    overhead_ms: float | None = None
+    local_bytes: int | None = None
+    measured_ms: Mapping[str, float] = field(default_factory=dict)
+    likely_ms: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A dependency between groups; a row of `dependencies`."""
+
+    source: str
+    target: str
+    kind: EdgeKind
+    why: str
+    resource: str | None = None
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What the framework measured of its units' time, in ms; what it leaves open samples and labels decide.
+
+    `held_ms`, (units,), is the time a unit had its lane, NaN where nothing measured it: then all of its time is
+    unknown.  The others are (units, resources + 1), the last column `other`.  `floor_ms` was measured on a resource
+    while the lane was held.  `likely_ms` seems so, and counts only where there are no samples.  `outside_ms` passed
+    before and after the lane was held.
+    """
+
+    held_ms: Floats
+    floor_ms: Floats
+    likely_ms: Floats
+    outside_ms: Floats
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One run, as its framework tells it.
+
+    `run` is the one row of `runs`; the other tables have the names and columns of schema.sql's run part.  `raw` are
+    tables in the framework's own words, described by its package, which nothing but SQL and its package reads.
+    `unit_threads` has the name of each unit's thread, in the order of units, where the framework names its threads by
+    what they run.  `unit_functions` has of each unit, in that order, the function that the trace itself says it was in,
+    and in no other below: (class or path of a Python file, name, line), None where it does not say.  Where a label says
+    that its code is on a device, so is all that the unit's `likely_ms` sums to (query.attribution.stated_functions).
+    Both are empty where nothing is said.
+    """
+
+    run: Mapping[str, Any]
+    workers: Columns
+    groups: Columns
+    units: Columns
+    bounds: Bounds
+    dependencies: Columns = field(default_factory=dict)
+    scopes: Columns = field(default_factory=dict)
+    operators: Columns = field(default_factory=dict)
+    operator_groups: Columns = field(default_factory=dict)
+    operator_metrics: Columns = field(default_factory=dict)
+    group_inputs: Columns = field(default_factory=dict)
+    resources: tuple[Resource, ...] = field(default_factory=known)
+    problems: tuple[Problem, ...] = ()
+    raw: RunTables = field(default_factory=dict)
+    unit_threads: tuple[str, ...] = ()
+    unit_functions: tuple[tuple[str, str, int] | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        for resource in self.resources:
+            if unknown := [each for each in resource.moves if each not in MOVED]:
+                raise ValueError(f"resource {resource.name}: no column {unknown[0]}; units have {', '.join(MOVED)}")
+        count = len(self.units.get("unit_id", ()))
+        for name, told in (("unit_threads", self.unit_threads), ("unit_functions", self.unit_functions)):
+            if len(told) not in (0, count):
+                raise ValueError(f"{name} has {len(told)} values for {count} units; give one for each, or none")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the run's resources, in the order of a resource vector."""
+        return tuple(each.name for each in self.resources)
+
+    def without_units(self) -> Trace:
+        """The same run without what is told unit by unit, which for a million units takes hundreds of MB."""
+        none = np.empty((0, len(self.resources) + 1))
+        return replace(
+            self, units={}, bounds=Bounds(none[:, 0], none, none, none), raw={}, unit_threads=(), unit_functions=()
+        )
+
+    def tables(self) -> RunTables:
+        """The tables that go into the run file as they are: all but `runs` and those that the analysis completes."""
+        mine = ("workers", "scopes", "dependencies", "operators", "operator_groups", "operator_metrics", "group_inputs")
+        return {**{name: getattr(self, name) for name in mine}, "resources": rows(self.resources), **self.raw}
+
+
+def of_rows(
+    run: Mapping[str, Any],
+    workers: Sequence[Worker],
+    groups: Sequence[Group],
+    units: Sequence[Unit],
+    edges: Sequence[Edge] = (),
+    scopes: Sequence[Scope] = (),
+    *,
+    more_resources: Sequence[Resource] = (),
+    problems: Sequence[Problem] = (),
+) -> Trace:
+    """A trace of values, for readers of runs that are not large.
+
+    `run` needs app_id, framework, started_at_ms and duration_ms.  `more_resources` are the run's own, beside those that
+    every run has.  Raises ValueError where a unit has a time on a resource that the run does not.
+    """
+    resources = (*known(), *more_resources)
+    names = [each.name for each in resources]
+    floor, likely, outside = np.zeros((3, len(units), len(names) + 1))
+    for row, unit in enumerate(units):
+        for parts, told in ((floor, unit.measured_ms), (likely, unit.likely_ms)):
+            for name, ms in told.items():
+                if name not in names:
+                    raise ValueError(f"unit {unit.unit_id}: measured on {name}, which is no resource of the run")
+                parts[row, names.index(name)] = ms
+    lasting = np.array([each.finish_ms - each.launch_ms for each in units], dtype=np.float64)
+    # Waiting for a pipelined neighbour is on no resource, and was measured as well.
+    floor[:, -1] = [each.upstream_ms or 0.0 for each in units]
+    defaults = {"measure": "makespan", "complete": True, "properties": {}, "libraries": []}
+    return Trace(
+        run={**defaults, **run},
+        workers=rows(workers),
+        groups=rows(groups),
+        units={name: values for name, values in rows(units).items() if name not in ("measured_ms", "likely_ms")},
+        bounds=Bounds(lasting, floor, likely, outside),
+        dependencies=rows(edges),
+        scopes=rows(scopes),
+        resources=resources,
+        problems=tuple(problems),
+    )
+
+
+def rows(values: Sequence[Any]) -> Columns:
+    """Frozen values of one kind as columns; nothing for none."""
+    if not values:
+        return {}
+    return {name: objects([getattr(each, name) for each in values]) for name in values[0].__dataclass_fields__}

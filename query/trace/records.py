@@ -1,0 +1,174 @@
+"""Records that the readers of a run share: columns of its tables, and what reading did not take as it stood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from crystalperf.query.trace.redaction import redacted
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+Columns = dict[str, npt.NDArray[Any]]
+"""One table: column name to a one-dimensional array, masked where values may be unknown; texts, lists and
+mappings are object arrays with None for unknown, or `Coded`.  DuckDB reads it as it stands."""
+
+RunTables = dict[str, Columns]
+"""Tables of a run file (the run part of indexes/schema.sql) by name."""
+
+Severity = Literal["info", "data loss", "error"]
+"""info: worth knowing; data loss: something that happened is not in the tables; error: the input contradicts itself
+and a value was repaired or left out."""
+
+LONGEST_TEXT = 300
+"""Characters kept of a text that comes out of an input file."""
+
+
+LARGEST = 2**53
+"""Of an integer in a run's tables, 9 PB: float64 has no larger ones exactly, and sums of a few still fit an int64."""
+
+
+class Coded:
+    """A column of texts that repeat, as numbers of them: in a million rows each text is kept once.
+
+    `codes` are (rows,), `texts` what they number, None for unknown.  It is read as the object array that it stands for.
+    """
+
+    dtype = np.dtype(object)
+
+    def __init__(self, codes: npt.NDArray[Any], texts: Sequence[str | None]) -> None:
+        self.codes: npt.NDArray[np.int32] = codes.astype(np.int32)
+        self.texts = list(texts)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return objects(self.texts or [None])[self.codes]
+
+    def __getitem__(self, where: Any) -> Any:
+        if isinstance(where, int | np.integer):
+            return self.texts[self.codes[where]]
+        return objects(self.texts or [None])[self.codes[where]]
+
+    def __iter__(self) -> Iterator[str | None]:
+        return iter(self.tolist())
+
+    def tolist(self) -> list[str | None]:
+        """The texts, row by row."""
+        return [self.texts[code] for code in self.codes.tolist()]
+
+
+def coded(codes: npt.NDArray[Any], texts: Sequence[str | None]) -> Any:
+    """A column of texts by their numbers; see Coded."""
+    return Coded(codes, texts)
+
+
+def numbered(column: Any) -> Ints:
+    """A number for each row of a column of texts, (rows,): the same for the same text."""
+    texts = column.texts if isinstance(column, Coded) else column.tolist()
+    of_text: dict[str | None, int] = {}
+    numbers_of_texts = np.array([of_text.setdefault(text, len(of_text)) for text in texts], dtype=np.int64)
+    return numbers_of_texts[column.codes] if isinstance(column, Coded) else numbers_of_texts
+
+
+def renamed(column: npt.NDArray[Any], names: Mapping[str, str]) -> Any:
+    """A column of texts with other names for them, None for those that have none."""
+    if isinstance(column, Coded):
+        return Coded(column.codes, [names.get(each or "") for each in column.texts])
+    return objects([names.get(each) for each in column.tolist()])
+
+
+CONTRADICTED = "contradicted_dependency"
+"""The problem of dependencies that a trace states and its times contradict."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One kind of thing that reading did not take as it stood; a row of the table import_stats."""
+
+    name: str
+    severity: Severity
+    origin: str
+    count: int
+    first_where: str | None
+    meaning: str
+
+
+class Problems:
+    """Counts problems by name and origin, so that a million of one kind stay one record.
+
+    The first meaning and place of a kind are kept.
+    """
+
+    def __init__(self, start: Iterable[Problem] = ()) -> None:
+        self._found: dict[tuple[str, str], Problem] = {}
+        for each in start:
+            self.add(each.name, each.severity, each.origin, each.first_where, each.meaning, each.count)
+
+    def add(self, name: str, severity: Severity, origin: str, where: str | None, meaning: str, count: int = 1) -> None:
+        origin, meaning = as_text(origin), as_text(meaning)
+        where = None if where is None else as_text(where)
+        known = self._found.get((name, origin))
+        if known:
+            severity, where, meaning, count = known.severity, known.first_where, known.meaning, known.count + count
+        self._found[name, origin] = Problem(name, severity, origin, int(count), where, meaning)
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self._found.values())
+
+
+def import_stats(problems: Iterable[Problem]) -> Columns:
+    """The table import_stats."""
+    rows = list(problems)
+    columns: Columns = {
+        name: objects([getattr(row, name) for row in rows])
+        for name in ("name", "severity", "origin", "first_where", "meaning")
+    }
+    columns["count"] = np.array([row.count for row in rows], dtype=np.int64)
+    return columns
+
+
+def objects(values: Iterable[Any]) -> npt.NDArray[Any]:
+    """An object array of one dimension, also where the values are lists."""
+    items = list(values)
+    return np.fromiter(items, dtype=object, count=len(items))
+
+
+def integers(values: Iterable[float | None] | npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+    """A masked int64 array; None, NaN and what is no number of bytes or rows any more are unknown."""
+    array = numbers(values)
+    mask = array.mask | (np.abs(array.data) > LARGEST)
+    return np.ma.MaskedArray(np.where(mask, 0.0, array.data).astype(np.int64), mask=mask)
+
+
+def numbers(values: Iterable[float | None] | npt.NDArray[np.float64]) -> Any:
+    """A masked float64 array; None and NaN are unknown."""
+    given = values if isinstance(values, np.ndarray) else np.array(list(values), dtype=np.float64)
+    return np.ma.MaskedArray(given, mask=~np.isfinite(given))
+
+
+def as_text(text: str) -> str:
+    """Text that can be written: a file's name may have bytes that are no letters, which Python keeps as surrogates."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def uses_of(what: str | None) -> frozenset[str]:
+    """What the units of a group read and write, of the column groups.what: the framework's words, comma separated."""
+    return frozenset(each for each in (what or "").split(", ") if each)
+
+
+def shortened(text: str | None, longest: int = LONGEST_TEXT) -> str | None:
+    """A text of an input on one line, without control characters and secrets, cut to a length; None for a blank one."""
+    if text is None:
+        return None
+    line = " ".join(text[: 4 * longest].split())
+    if not line.isprintable():
+        line = "".join(character for character in line if character.isprintable())
+    line = redacted(line)
+    return (line if len(line) <= longest else line[: longest - 1] + "…") or None

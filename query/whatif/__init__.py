@@ -1,1 +1,0 @@
-"""The run replayed, as it was and in a changed world."""
