@@ -9,7 +9,6 @@ import numpy as np
 from crystalperf.indexes.resources import CPU, DISK
 from crystalperf.query.execution.scenario import World
 from crystalperf.query.frameworks import MemoryRule
-from crystalperf.query.predict.limits import no_room
 from crystalperf.query.results.assumptions import (
     Assumption,
     GarbageScales,
@@ -27,6 +26,7 @@ from crystalperf.query.results.refusals import (
     RefusedError,
     SpilledMemoryUnknown,
 )
+from crystalperf.query.simulate.caching import cache_refusal
 from crystalperf.query.simulate.effects import State
 from crystalperf.query.simulate.transfers import moves_known
 from crystalperf.query.trace.records import Floats
@@ -94,7 +94,7 @@ def apply(state: State, world: World) -> State:
 def _refuse_unknown_spills(state: State, world: World, asked: _Request) -> None:
     """Raise RefusedError where cached data, spills or garbage collection change by an unknown amount."""
     volumes = state.execution.worker_volumes
-    if refusal := no_room(state.execution, world):
+    if refusal := cache_refusal(state.execution, world):
         raise RefusedError(refusal, low=1.0)
     if volumes.spill_disk.any() and not asked.spilled:  # Photon logs no more
         low, high = (1.0 if asked.ratio < 1 else None), (1.0 if asked.ratio > 1 else None)
