@@ -33,7 +33,7 @@ from crystalperf.query.advise.verdict import (
 )
 from crystalperf.query.diagnose.bottleneck import bottleneck_in
 from crystalperf.query.frameworks import Framework, Reader
-from crystalperf.query.frameworks.registry import get
+from crystalperf.query.frameworks.registry import frameworks, get
 from crystalperf.query.results.advice import MoreMemory
 from crystalperf.query.results.answers import (
     Bottleneck,
@@ -467,7 +467,7 @@ def test_a_run_with_a_fourth_resource_is_answered_in_its_own_words(
         reader=Reader(recognise=lambda _: None, read=lambda _: None),
         vocabulary=words,
     )  # type: ignore[arg-type, return-value]
-    monkeypatch.setattr("crystalperf.query.frameworks.registry.frameworks", lambda: {"bare": bare})
+    monkeypatch.setitem(frameworks(), "bare", bare)
     facts = {"app_id": "j", "framework": "bare", "started_at_ms": 0, "duration_ms": 10_000.0, "name": "train"}
     run = contract.of_rows(
         facts,

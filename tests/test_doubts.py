@@ -11,8 +11,9 @@ import duckdb
 import pytest
 
 import crystalperf as cp
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.bottleneck import bottleneck_of
-from crystalperf.query.diagnose.diagnose import diagnose
+from crystalperf.query.diagnose.diagnose import diagnosed
 from crystalperf.query.execution.execution import Lost
 from crystalperf.query.execution.load import load
 from crystalperf.query.frameworks import Framework, Reader
@@ -199,7 +200,7 @@ def test_nothing_is_said_of_a_run_that_only_just_stands(tmp_path: Path) -> None:
     """Whatever the answer, taking the doubt back gives the sentence that there was."""
     with duckdb.connect(str(made(tmp_path, ends=3, expected=10).path), read_only=True) as connection:
         run = load(connection)
-        doubtful, sure = diagnose(connection, run), diagnose(connection, replace(run, lost=()))
+        doubtful, sure = (diagnosed(connection, each, Advisor()).debug for each in (run, replace(run, lost=())))
     assert bottleneck_of(replace(doubtful, doubts=())) == bottleneck_of(sure)
 
 

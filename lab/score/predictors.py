@@ -142,7 +142,7 @@ def world_of(base: Base, configuration: Configuration) -> World:
     run = execution(base)
 
     def parsed(texts: Sequence[str]) -> dict[str, tuple[Value, ...]]:
-        return parse_settings(texts, settings_of(run.resources), run.framework.vocabulary.settings, lists=False)
+        return parse_settings(texts, settings_of(run.resources), run.words.vocabulary.settings, lists=False)
 
     (changes,) = combinations(parsed(asked_of(configuration)))
     return changed_world(changes, recorded_resources(run.recorded, parsed(recorded_of(base.configuration))))

@@ -6,15 +6,14 @@ its terms (Advisor.resized); what can be bought is the same for all.  query.advi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import duckdb
 
 from crystalperf.indexes.resources import CPU, OTHER
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.group_statistics import Diagnosis
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.frameworks import Advisor
 from crystalperf.query.results import advice
 from crystalperf.query.results.advice import AvoidExhaustion, StartWorkersSooner
 from crystalperf.query.results.answers import Debug
@@ -32,13 +31,16 @@ from crystalperf.query.results.findings import (
     Straggler,
 )
 from crystalperf.query.results.recommendations import (
+    MEASURED,
+    MODELLED,
+    STOPPED,
+    Candidate,
     FasterDevice,
     FixFailure,
     FollowAdvice,
     MoreMemory,
     MoreWorkers,
     Price,
-    Recommendation,
     Saving,
 )
 
@@ -51,31 +53,15 @@ LEAST_SHARE = 0.05
 MOST_IDLE = 0.5
 """More slots bring nothing to tasks that leave this share of the slots idle."""
 
-MODELLED, MEASURED, GUESSED = Saving("modelled"), Saving("measured"), Saving("guessed")
-"""Savings of which only the basis is known yet."""
-
 _OF_TASKS = (IdleSlots, Straggler, StartingUnits, Spilling, Garbage)
 """Findings about tasks and slots; a framework with candidates of its own knows what can be done about them."""
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A recommendation before it is ranked.
-
-    what_if      the setting whose prediction tells what it saves, KEY=VALUE; None where only a bound is known
-    at_most_ms   what it can save at most: a finding's cost; None where only the what-if tells
-    comes_first  whether nothing else counts before this is done
-    """
-
-    recommendation: Recommendation
-    what_if: str | None = None
-    at_most_ms: float | None = None
-    comes_first: bool = False
-
-
-def candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, diagnosis: Diagnosis) -> list[Candidate]:
+def candidates(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor, diagnosis: Diagnosis
+) -> list[Candidate]:
     """Everything that could be changed, in no order."""
-    advisor, debug = execution.framework.advisor, diagnosis.debug
+    debug = diagnosis.debug
     own = [] if advisor.candidates is None else list(advisor.candidates(connection, execution, diagnosis))
     known = {each.recommendation.because for each in own}
     return [
@@ -85,10 +71,6 @@ def candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, diag
         *_from_findings(debug, known, has_own=advisor.candidates is not None),
         *_resized(advisor, execution, debug),
     ]
-
-
-STOPPED = "stopped"
-"""What a framework's own candidate rests on where the program ended its work, which is no error of that work."""
 
 
 def _failure(debug: Debug) -> list[Candidate]:

@@ -16,6 +16,7 @@ from crystalperf.query import sql
 from crystalperf.query.attribution import storage
 from crystalperf.query.attribution.code.libraries import library_of
 from crystalperf.query.diagnose import findings, losses
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.critical_operators import path_by_operator
 from crystalperf.query.diagnose.group_statistics import (
     Detail,
@@ -66,28 +67,22 @@ _LEFT_OUT_SHOWN = 3
 _WORKERS_SHOWN = 5
 
 
-def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Debug:
-    """The answer to `debug` for one scope."""
-    return diagnosed(connection, execution).debug
-
-
-def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Diagnosis:
-    """The same, with what recommendations are made of."""
+def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> Diagnosis:
+    """The answer to `debug` for one scope, with what recommendations are made of."""
     names = execution.names
     pieces = critical_path(execution.dag, execution.units, execution.coordinator.between, names)
     total = np.sum([piece.parts_ms for piece in pieces], axis=0) if pieces else np.zeros(len(names) + 1)
     path = tuple(item for piece in pieces for item in _items(piece, execution))
     alive = with_workers(connection, execution)
-    other_ms, alone_ms = waiting(connection, execution, pieces, alive)
+    other_ms, alone_ms = waiting(connection, execution, advisor, pieces, alive)
     resource_ms = named(total, names)
     largest = bottleneck(pieces, names, max(other_ms.values(), default=0.0))
     details = group_details(connection, execution, path)
-    advisor = execution.framework.advisor
     unmodelled = advisor.unmodelled(connection, execution)
-    ended = outcome(connection, execution)
-    lost = _lost(connection, execution, pieces, ended, alive)
+    ended = outcome(connection, execution, advisor)
+    lost = _lost(connection, execution, advisor, pieces, ended, alive)
     hosts = host_times(connection, execution)
-    stages = _stage_costs(execution, details, hosts, _limits(resource_ms, largest, names))
+    stages = _stage_costs(execution, advisor, details, hosts, _limits(resource_ms, largest, names))
     answer = Debug(
         scope=execution.scope.text,
         measure=execution.measure,
@@ -100,26 +95,27 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Di
         findings=_findings(
             connection,
             execution,
+            advisor,
             details,
             hosts,
             [*lost, *_while_alone(advisor.more(connection, details), alone_ms, other_ms)],
             findings.on_a_device(findings.added_up(stages), unmodelled),
         ),
         functions=_functions(connection, execution),
-        unseen=_unseen(connection, execution),
+        unseen=_unseen(connection, execution, advisor),
         other_ms=other_ms,
         groups=tuple(each.facts for each in details),
         operators=_operators(connection, execution),
         disagreements=disagreements(connection, execution, details),
-        assumptions=_assumptions(connection, execution, unmodelled),
+        assumptions=_assumptions(connection, execution, advisor, unmodelled),
         told=tuple(advisor.told(connection, execution)),
         coordinator_ms=_coordinator_ms(pieces) if tells_scopes(connection) else 0.0,
         no_unit_ms=without_unit(execution),
-        vocabulary=execution.framework.vocabulary,
-        framework=execution.framework.name,
+        vocabulary=execution.words.vocabulary,
+        framework=execution.words.framework,
         resources=execution.resources,
         unmodelled=unmodelled,
-        unsubmitted=_unsubmitted(connection, execution),
+        unsubmitted=_unsubmitted(execution),
         outcome=ended,
         path_operators=path_by_operator(connection, execution, path),
         or_else=advisor.or_else(connection, execution),
@@ -127,17 +123,17 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Di
     )
     if answer.unending:  # what runs on has no end in its log, and lacks nothing by that
         return Diagnosis(answer, details, stages)
-    return Diagnosis(doubted(connection, execution, pieces, alive, answer), details, stages)
+    return Diagnosis(doubted(connection, execution, advisor, pieces, alive, answer), details, stages)
 
 
 def seen_of(
-    connection: duckdb.DuckDBPyConnection, execution: Execution
+    connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor
 ) -> tuple[SampleCounts, tuple[FunctionTime, ...], tuple[Note, ...], tuple[ScopeItem, ...]]:
     """What any answer to `debug` has, whatever its measure: samples, functions, what was not seen, scopes."""
     return (
         _samples(connection, execution),
         _functions(connection, execution),
-        _unseen(connection, execution),
+        _unseen(connection, execution, advisor),
         _scopes(connection, execution),
     )
 
@@ -154,13 +150,11 @@ def _items(piece: Piece, execution: Execution) -> Iterator[PathItem]:
         yield PathItem(piece.node.node_id, piece.node.name, start, end, parts)
 
 
-def _unsubmitted(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Unsubmitted | None:
+def _unsubmitted(execution: Execution) -> Unsubmitted | None:
     left_out, whole_ms = execution.clock.left_out, execution.scope.end_ms - execution.scope.start_ms
     if not len(left_out):
         return None
-    (name,) = connection.execute("SELECT name FROM runs").fetchall()[0]
-    attended = execution.framework.reader.attended(name, execution.properties)
-    return Unsubmitted(execution.clock.left_out_ms, whole_ms, len(left_out), bool(attended))
+    return Unsubmitted(execution.clock.left_out_ms, whole_ms, len(left_out), bool(execution.log.attended))
 
 
 def _limits(path_ms: Parts, largest: str, names: Sequence[str]) -> frozenset[str]:
@@ -217,7 +211,7 @@ def _functions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> t
 
 def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[ScopeItem, ...]:
     """The scopes within the one asked for, of the kind that the framework's users think in first."""
-    kinds = execution.framework.vocabulary.scopes[:1]
+    kinds = execution.words.vocabulary.scopes[:1]
     rows = connection.execute(
         """
         SELECT scope_id, coalesce(name, scope_id), start_ms, end_ms
@@ -231,17 +225,20 @@ def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tupl
 
 
 def _stage_costs(
-    execution: Execution, details: Sequence[Detail], hosts: Sequence[HostTime], limits: Collection[str]
+    execution: Execution,
+    advisor: Advisor,
+    details: Sequence[Detail],
+    hosts: Sequence[HostTime],
+    limits: Collection[str],
 ) -> list[StageCost]:
     """What each stage contributes to findings about tasks, slots and devices."""
-    advisor = execution.framework.advisor
     by_group: dict[str, list[HostTime]] = {}
     for each in hosts:
         by_group.setdefault(each.group, []).append(each)
     found: list[StageCost] = []
     # Units that run in the order of their thread are of different kinds: none could share another's work, and their
     # groups have no data that they should use a device for.
-    alike = not execution.framework.reader.in_order
+    alike = not execution.in_order
     for detail in details:
         if detail.facts.path_ms > 0:
             if alike:
@@ -272,6 +269,7 @@ def _while_alone(
 def _findings(
     connection: duckdb.DuckDBPyConnection,
     execution: Execution,
+    advisor: Advisor,
     details: Sequence[Detail],
     hosts: Sequence[HostTime],
     first: Sequence[Finding],
@@ -279,16 +277,15 @@ def _findings(
 ) -> tuple[Finding, ...]:
     """What cost time on the critical path, `first` and `of_stages` among it, the largest cost first; each is an upper
     bound."""
-    advisor = execution.framework.advisor
     others = neighbours(connection, *_bounds(execution))
     found: list[Finding] = [
         *first,
         *of_stages,
         *findings.slow_hosts(hosts, details),
-        *findings.spilling(advisor, details, advisor.spilled_by(connection, details)),
+        *findings.spilling(details, advisor.spilled_by(connection, details)),
         *findings.collecting_garbage(details),
         *findings.reading_anew(details),
-        *findings.short_of_cpus(advisor, details, others, execution.slots.cpu_limit(), _throttled(execution)),
+        *findings.short_of_cpus(details, others, execution.slots.cpu_limit(), _throttled(execution)),
     ]
     whole_ms = execution.runtime_ms
     within = [replace(each, cost_ms=min(each.cost_ms, whole_ms)) for each in found]
@@ -314,12 +311,13 @@ def _throttled(execution: Execution) -> dict[str, float]:
 def _lost(
     connection: duckdb.DuckDBPyConnection,
     execution: Execution,
+    advisor: Advisor,
     pieces: Sequence[Piece],
     ended: Outcome,
     alive: Floats,
 ) -> list[Finding]:
     """What workers and units that were lost cost, and waiting for workers."""
-    advisor, slots = execution.framework.advisor, execution.slots
+    slots = execution.slots
     came, first_ms = connection.execute(
         "SELECT count(*) > 0 OR EXISTS (FROM units), min(added_ms) FROM workers WHERE coalesce(lanes, 0) > 0"
     ).fetchall()[0]
@@ -354,28 +352,28 @@ def _counting(text: str) -> list[tuple[int, str]]:
 
 
 def _assumptions(
-    connection: duckdb.DuckDBPyConnection, execution: Execution, unmodelled: str | None
+    connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor, unmodelled: str | None
 ) -> tuple[Assumption, ...]:
     """What was taken for granted in counting time on resources, and what the answers hold for."""
     groups = [group.group_id for group in execution.dag.groups]
-    found = storage.assumptions(connection, groups, execution.has_samples, execution.framework)
+    found = storage.assumptions(connection, groups, execution.has_samples, execution.title)
     if unmodelled is not None:
         found.append(DeviceNotModelled(unmodelled))
-    return (*found, *execution.framework.advisor.assumptions(connection, execution))
+    return (*found, *advisor.assumptions(connection, execution))
 
 
 # What could not be seen -----------------------------------------------------------------------------------------------
 
 
-def _unseen(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[Note, ...]:
+def _unseen(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> tuple[Note, ...]:
     """What this run could not show, and what would have shown it."""
     left_out = _left_out(connection)
     contradicted = [Note(f"what waited for what: {meaning}") for meaning in _contradicted(connection)]
     if not execution.has_samples:  # then it does not matter which code the indexes know
         what = "none of the recordings given could be used" if left_out else "the run left no stack samples"
-        return (*contradicted, *left_out, *_no_samples(connection, execution, what))
+        return (*contradicted, *left_out, *_no_samples(connection, execution, advisor, what))
     unseen = [*contradicted, *_unknown_code(connection), *left_out]
-    framework, words = execution.framework, execution.framework.vocabulary
+    words = execution.words.vocabulary
     seen = _ids(connection, "SELECT DISTINCT worker_id FROM samples WHERE worker_id IS NOT NULL")
     coordinators = _ids(connection, "SELECT worker_id FROM workers WHERE kind = 'coordinator'")
     if coordinators and not coordinators & seen:
@@ -390,7 +388,7 @@ def _unseen(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tupl
     if missing and len(missing) == len(ran):
         unseen.append(
             Note(
-                f"code of {words.units}: no {words.worker} left a recording, so what {framework.title} does not"
+                f"code of {words.units}: no {words.worker} left a recording, so what {execution.title} does not"
                 " measure itself is `other`"
             )
         )
@@ -452,16 +450,15 @@ def _left_out(connection: duckdb.DuckDBPyConnection) -> list[Note]:
     return found
 
 
-def _no_samples(connection: duckdb.DuckDBPyConnection, execution: Execution, what: str) -> list[Note]:
-    framework = execution.framework
+def _no_samples(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor, what: str) -> list[Note]:
     tells_disk = execution.units.parts_ms[:, execution.names.index(DISK)].any()
-    storage = "" if framework.reader.frames.process is None and tells_disk else "reading and writing storage, "
-    untimed = f"what {framework.title} does not time itself ({storage}waiting for a CPU)"
+    storage = "" if not execution.takes_recordings and tells_disk else "reading and writing storage, "
+    untimed = f"what {execution.title} does not time itself ({storage}waiting for a CPU)"
     note = Note(f"{untimed}, which is in `other`")
-    if framework.reader.frames.process is not None:  # else no recording could be given
-        remedy = Remedy("set up the job", {"framework": framework.name}) if framework.takes_samples else None
+    if execution.takes_recordings:
+        remedy = Remedy("set up the job", {"framework": execution.words.framework}) if advisor.setup else None
         note = Note(f"what code ran, for {what}; {untimed} is in `other`", remedy)
-    why = f"{framework.title} times only some of them; stack samples tell the others"
+    why = f"{execution.title} times only some of them; stack samples tell the others"
     return [note, *_unseen_operators(connection, execution, why)]
 
 
@@ -479,6 +476,6 @@ def _unseen_operators(connection: duckdb.DuckDBPyConnection, execution: Executio
     ).fetchall()[0]
     if lost <= UNSEEN * total:
         return []
-    words = execution.framework.vocabulary
+    words = execution.words.vocabulary
     whose = f"the {plural(words.scope)}' {words.unit} time"
     return [Note(f"operators: {100 * lost / total:.0f} % of {whose} could not be given to one; {why}")]

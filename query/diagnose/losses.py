@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.outcome import Ended, merged_reasons
-from crystalperf.query.frameworks import Advisor
 from crystalperf.query.results.advice import (
     Advice,
     AvoidExhaustion,

@@ -11,11 +11,11 @@ import duckdb
 import numpy as np
 
 from crystalperf.query import sql
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.execution.critical_path import Piece
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.intervals import left_open
 from crystalperf.query.execution.load import ALL, WHOLE
-from crystalperf.query.frameworks import Advisor
 from crystalperf.query.results.answers import Failed, LostWorker, Outcome, Tally
 from crystalperf.query.trace.records import Floats
 from crystalperf.query.trace.vocabulary import Exhausted, Vocabulary
@@ -66,9 +66,9 @@ class Ended:
     unit_ms: float
 
 
-def outcome(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Outcome:
+def outcome(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> Outcome:
     """How a scope ended; of a part of the run, how that part did."""
-    words, advisor = execution.framework.vocabulary, execution.framework.advisor
+    words = execution.words.vocabulary
     scopes = _scopes(connection, execution, advisor)
     groups = _groups(connection, execution, scopes, advisor)
     ended = ended_units(connection, execution, [each.id for each in groups])
@@ -223,7 +223,7 @@ def _work_tallies(
     connection: duckdb.DuckDBPyConnection, execution: Execution, groups: Sequence[_Group], failed: Sequence[Ended]
 ) -> list[Tally]:
     """Of groups and units."""
-    words, status = execution.framework.vocabulary, [each.status for each in groups]
+    words, status = execution.words.vocabulary, [each.status for each in groups]
     total, unfinished = connection.execute(
         """
         SELECT count(*), count(*) FILTER (status = 'unfinished')

@@ -170,7 +170,7 @@ def _bars(
         kept = order[begin]
         first, last = np.minimum.reduceat(launch[order], begin), np.maximum.reduceat(finish[order], begin)
         count = np.diff(np.append(begin, len(order)))
-        words = execution.framework.vocabulary
+        words = execution.words.vocabulary
         said = (
             f"{words.units} shorter than {cell_ms:.0f} ms that follow each other on a {words.lane} are drawn together:"
             f" {grouped(len(begin))} bars for {grouped(len(lane))} {words.units}"

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from crystalperf.indexes.resources import CPU, Resource
-from crystalperf.query.execution.execution import Execution, most_spilling_ms
+from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.volumes import most_spilling_ms
 from crystalperf.query.predict.priors import waits_unknown
 from crystalperf.query.results.refusals import (
     Refusal,

@@ -93,7 +93,7 @@ def more_room(execution: Execution, world: World) -> float:
 def usable_bytes(execution: Execution, world: World) -> tuple[float, float]:
     """What a worker's units and what it keeps have of its memory, as recorded and in the changed world; 0 where the run
     does not tell."""
-    memory, rule = float(execution.recorded.get("memory") or 0.0), execution.framework.planner.memory
+    memory, rule = float(execution.recorded.get("memory") or 0.0), execution.planner.memory
     sizes = memory, memory * world.ratio("memory")
     before, after = (each if rule is None else max(rule.usable(each, execution.properties), 0.0) for each in sizes)
     return before, after

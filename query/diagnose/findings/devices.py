@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.group_statistics import Detail
-from crystalperf.query.frameworks import Advisor
 from crystalperf.query.results.advice import InspectDevice
 from crystalperf.query.results.findings import OddUseStage
 

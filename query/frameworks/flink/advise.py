@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from crystalperf.query.advise.candidates import MEASURED, MODELLED, Candidate
 from crystalperf.query.diagnose.findings import idle_advice
 from crystalperf.query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED, UNPLACED
 from crystalperf.query.frameworks.flink.recommendations import (
@@ -16,7 +15,7 @@ from crystalperf.query.frameworks.flink.recommendations import (
     ShortenBufferTimeout,
 )
 from crystalperf.query.frameworks.flink.remarks import Lacking
-from crystalperf.query.results.recommendations import Recommendation, SettingChange
+from crystalperf.query.results.recommendations import MEASURED, MODELLED, Candidate, Recommendation, SettingChange
 
 if TYPE_CHECKING:
     from crystalperf.query.diagnose.group_statistics import Detail

@@ -62,6 +62,7 @@ SPARK = Framework(
         served=_served,
         attended=attended.attended,
         occupied=results.occupied,
+        delegates=rules.runs_python,
         unread_work=frozenset({"missing_part", "compacted_log", "second_application"}),
         unread_start=frozenset({"application_start", "second_application"}),
         frames=Frames(

@@ -313,7 +313,6 @@ RULES = Advisor(
     idle=idle_advice,
     skew=uneven_advice,
     own_device=reads_schema,
-    delegates=runs_python,
     delegated=python_shares,
     spilled_by=spilling_operators,
     more=own_findings,

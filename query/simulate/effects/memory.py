@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from crystalperf.indexes.resources import CPU, DISK
+from crystalperf.query.execution.execution import MemoryRule
 from crystalperf.query.execution.scenario import World
-from crystalperf.query.frameworks import MemoryRule
 from crystalperf.query.results.assumptions import (
     Assumption,
     GarbageScales,
@@ -109,14 +109,13 @@ def _missing(state: State, asked: _Request) -> Floats:
     A unit that spilled lacked the spilled bytes; more memory of its slot lowers that, less raises it.  One that did not
     spill lacks the part of its peak that no longer fits.
     """
-    execution, framework = state.execution, state.execution.framework
-    volumes = execution.worker_volumes
+    execution, volumes = state.execution, state.execution.worker_volumes
     if asked.memory is None:
-        raise RefusedError(MemoryUnknown(framework.vocabulary.word_of("memory")))
-    rule = framework.planner.memory or MemoryRule(lambda memory_bytes, _properties: memory_bytes)
+        raise RefusedError(MemoryUnknown(execution.words.vocabulary.word_of("memory")))
+    rule = execution.planner.memory or MemoryRule(lambda memory_bytes, _properties: memory_bytes)
     wanted = asked.memory * asked.ratio
     if wanted < rule.least_bytes:
-        raise RefusedError(MemoryBelowMinimum(framework.title, wanted, rule.least_bytes))
+        raise RefusedError(MemoryBelowMinimum(execution.title, wanted, rule.least_bytes))
     if not (execution.tells_memory or asked.spilled):
         raise RefusedError(MemoryNeedUnknown(), low=1.0)
     if asked.ratio < 1 and asked.gc > MUCH_COLLECTING:
