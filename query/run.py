@@ -145,7 +145,7 @@ class Run:
             vocabulary=framework.vocabulary,
             steps=int(properties["steps"]) if repeated else None,
             step_ms=float(properties["step_ms"]) if repeated else None,
-            unasked=tuple(sorted(framework.planner.unasked(properties))),
+            unasked=tuple(sorted(framework.planner.excluded_settings(properties))),
         )
 
     def verdict(self, progress: Callable[[str], None] = lambda _: None, *, paged: bool = False) -> Verdict:

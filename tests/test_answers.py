@@ -131,7 +131,7 @@ def test_a_training_is_asked_about_more_processes_and_not_about_lanes_or_memory(
     framework: str, more: tuple[str, str]
 ) -> None:
     known = get(framework)
-    unasked = tuple(known.planner.unasked({}))
+    unasked = tuple(known.planner.excluded_settings({}))
     header = replace(HEADER, framework=framework, vocabulary=known.vocabulary, unasked=unasked)
     asked = [(each.text, each.setting) for each in verdict._asked_of(header, debug(cpu=1))]
     assert asked[0] == more

@@ -1,7 +1,8 @@
 """What could be changed about a run so that it takes less time, before anybody knows by how much.
 
 The framework brings what its users can set or write (Advisor.candidates) and says how a what-if's setting is changed in
-its terms (Advisor.resized); what can be bought is the same for all.  query.advise.ranking asks what each saves.
+its terms (Advisor.resizing_candidate); what can be bought is the same for all.  query.advise.ranking asks what each
+saves.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def _failure(debug: Debug) -> list[Candidate]:
 
 def _unmeasured(connection: duckdb.DuckDBPyConnection, advisor: Advisor) -> list[Candidate]:
     """What the run has to record before it answers what its user asks for."""
-    found = advisor.unmeasured(connection)
+    found = advisor.required_recording(connection)
     return [] if found is None else [Candidate(found, comes_first=True)]
 
 
@@ -172,7 +173,7 @@ def _busy_share(debug: Debug) -> float:
 
 def _more(advisor: Advisor, execution: Execution, key: Literal["workers", "memory"]) -> Candidate | None:
     """Twice the workers or their memory, in the framework's settings; None where it has no such thing to change."""
-    if advisor.resized is not None:
-        return advisor.resized(execution, key, 2.0)
+    if advisor.resizing_candidate is not None:
+        return advisor.resizing_candidate(execution, key, 2.0)
     kind = MoreWorkers if key == "workers" else MoreMemory
     return Candidate(kind(price="machine", because=key, saving=MODELLED, ratio=2.0), f"{key}=2x")

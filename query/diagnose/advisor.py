@@ -53,44 +53,44 @@ class Setup:
 class Advisor:
     """Findings and recommendations that only a framework has, and how its jobs are set up.  All of it is optional."""
 
-    idle: Callable[[Detail], Advice | None] | None = None
+    idle_advice: Callable[[Detail], Advice | None] | None = None
     """A group that left slots idle → what to do, None where nothing can or need be done."""
-    skew: Callable[[Detail], Advice] | None = None
+    skew_advice: Callable[[Detail], Advice] | None = None
     """A group of which one unit reads much more than most → what to do."""
-    own_device: Callable[[Detail], bool] = lambda _detail: False
+    has_device_finding: Callable[[Detail], bool] = lambda _detail: False
     """Whether a group's time on devices has a finding of its own."""
-    delegated: Callable[[duckdb.DuckDBPyConnection], Mapping[str, float]] = lambda _run: {}
+    delegated_shares: Callable[[duckdb.DuckDBPyConnection], Mapping[str, float]] = lambda _run: {}
     """The run file → by group the share of its units' time on no resource in which such processes computed or waited,
     as far as the log has it; of other groups that delegate it is all that nothing else accounts for."""
-    spilled_by: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[str]] = lambda _run, _details: []
+    spilling_operators: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[str]] = lambda _run, _details: []
     """The run file, the groups of a scope → names of the operators that spilled, the one with most bytes first."""
-    more: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], Sequence[Finding]] = lambda _run, _details: ()
+    findings: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], Sequence[Finding]] = lambda _run, _details: ()
     """The run file, the groups of a scope → findings of its own."""
     assumptions: Callable[[duckdb.DuckDBPyConnection, Execution], Sequence[Assumption]] = lambda _run, _scope: ()
     """The run file, a scope → what was assumed in attributing its time."""
-    told: Callable[[duckdb.DuckDBPyConnection, Execution], Sequence[Remark]] = lambda _run, _scope: ()
+    remarks: Callable[[duckdb.DuckDBPyConnection, Execution], Sequence[Remark]] = lambda _run, _scope: ()
     """The run file, a scope → what the framework measured of itself that no other answer has."""
-    unmodelled: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
+    unmodelled_device: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
     """The run file, a scope → a device that computed for its units and is in no resource, None without one."""
     candidates: Callable[[duckdb.DuckDBPyConnection, Execution, Diagnosis], Sequence[Candidate]] | None = None
     """The run file, a scope, its diagnosis → what users can change about it, in its terms."""
-    unmeasured: Callable[[duckdb.DuckDBPyConnection], Recommendation | None] = lambda _run: None
+    required_recording: Callable[[duckdb.DuckDBPyConnection], Recommendation | None] = lambda _run: None
     """The run file → what to record before what its user asks for can be answered, None where all of it is there."""
-    unending: Callable[[duckdb.DuckDBPyConnection, Execution], Remark | None] = lambda _run, _scope: None
+    unbounded_load: Callable[[duckdb.DuckDBPyConnection, Execution], Remark | None] = lambda _run, _scope: None
     """The run file, a scope → what comes first of a run without an end of its own, as a stream that goes on until it is
     stopped; None of any other."""
-    or_else: Callable[[duckdb.DuckDBPyConnection, Execution], Mapping[str, Remark]] = lambda _run, _scope: {}
+    other_causes: Callable[[duckdb.DuckDBPyConnection, Execution], Mapping[str, Remark]] = lambda _run, _scope: {}
     """The run file, a scope → by resource what else the time on it may be; by `unknown` what most of the time on none
     was."""
-    filling: Callable[[Flow, float], Candidate] | None = None
+    buffering_candidate: Callable[[Flow, float], Candidate] | None = None
     """A stream, ms that a record of it spends in buffers that fill → how that is changed."""
-    resized: Callable[[Execution, str, float], Candidate | None] | None = None
+    resizing_candidate: Callable[[Execution, str, float], Candidate | None] | None = None
     """A scope, `workers`, `cores` or `memory`, the factor → how that is changed, None where it cannot be."""
-    released: Callable[[str | None], bool] = lambda _reason: False
+    was_released: Callable[[str | None], bool] = lambda _reason: False
     """Why a worker ended → whether it was released, and not lost."""
-    called_off: Callable[[str], bool] = lambda _error: False
+    was_cancelled: Callable[[str], bool] = lambda _error: False
     """Why a scope or a unit failed → whether somebody cancelled it."""
-    exhausted: Callable[[str], Exhausted | None] = lambda _text: None
+    exhausted_memory: Callable[[str], Exhausted | None] = lambda _text: None
     """An error, or why a worker ended → what ran out of memory, None where nothing did."""
     setup: Setup | None = None
     """What a job needs so that it leaves a log and samples."""

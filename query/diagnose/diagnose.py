@@ -78,7 +78,7 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
     resource_ms = named(total, names)
     largest = bottleneck(pieces, names, max(other_ms.values(), default=0.0))
     details = group_details(connection, execution, path)
-    unmodelled = advisor.unmodelled(connection, execution)
+    unmodelled = advisor.unmodelled_device(connection, execution)
     ended = outcome(connection, execution, advisor)
     lost = _lost(connection, execution, advisor, pieces, ended, alive)
     hosts = host_times(connection, execution)
@@ -98,7 +98,7 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
             advisor,
             details,
             hosts,
-            [*lost, *_while_alone(advisor.more(connection, details), alone_ms, other_ms)],
+            [*lost, *_while_alone(advisor.findings(connection, details), alone_ms, other_ms)],
             findings.on_a_device(findings.added_up(stages), unmodelled),
         ),
         functions=_functions(connection, execution),
@@ -108,7 +108,7 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
         operators=_operators(connection, execution),
         disagreements=disagreements(connection, execution, details),
         assumptions=_assumptions(connection, execution, advisor, unmodelled),
-        told=tuple(advisor.told(connection, execution)),
+        told=tuple(advisor.remarks(connection, execution)),
         coordinator_ms=_coordinator_ms(pieces) if tells_scopes(connection) else 0.0,
         no_unit_ms=without_unit(execution),
         vocabulary=execution.words.vocabulary,
@@ -118,8 +118,8 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
         unsubmitted=_unsubmitted(execution),
         outcome=ended,
         path_operators=path_by_operator(connection, execution, path),
-        or_else=advisor.or_else(connection, execution),
-        unending=advisor.unending(connection, execution),
+        or_else=advisor.other_causes(connection, execution),
+        unending=advisor.unbounded_load(connection, execution),
     )
     if answer.unending:  # what runs on has no end in its log, and lacks nothing by that
         return Diagnosis(answer, details, stages)
@@ -282,7 +282,7 @@ def _findings(
         *first,
         *of_stages,
         *findings.slow_hosts(hosts, details),
-        *findings.spilling(details, advisor.spilled_by(connection, details)),
+        *findings.spilling(details, advisor.spilling_operators(connection, details)),
         *findings.collecting_garbage(details),
         *findings.reading_anew(details),
         *findings.short_of_cpus(details, others, execution.slots.cpu_limit(), _throttled(execution)),

@@ -123,7 +123,7 @@ def merged_reasons(ended: Sequence[Ended]) -> list[tuple[str, int]]:
 
 
 def _ended_as(status: str, error: str | None, advisor: Advisor) -> str:
-    return "cancelled" if status == "failed" and advisor.called_off(error or "") else status
+    return "cancelled" if status == "failed" and advisor.was_cancelled(error or "") else status
 
 
 def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> list[_Scope]:
@@ -268,7 +268,7 @@ def _failed(kind: str, what: _Scope | _Group, units: Sequence[Ended]) -> Failed:
 
 
 def _memory(advisor: Advisor, texts: Sequence[str]) -> Exhausted | None:
-    found = {advisor.exhausted(text) for text in dict.fromkeys(texts)}
+    found = {advisor.exhausted_memory(text) for text in dict.fromkeys(texts)}
     return next((each for each in get_args(Exhausted) if each in found), None)
 
 
@@ -304,7 +304,7 @@ def _lost(
     for worker, host, added, removed, reason in rows:
         if removed is None or not execution.scope.start_ms <= removed <= execution.scope.end_ms:
             continue
-        if worker not in with_it and (advisor.released(reason) or removed >= (last_ms or 0.0)):
+        if worker not in with_it and (advisor.was_released(reason) or removed >= (last_ms or 0.0)):
             continue
         again = redone.get(worker, ())
         units, unit_ms = sum(each.units for each in again), sum(each.unit_ms for each in again)

@@ -155,7 +155,7 @@ def _delegated_share(connection: duckdb.DuckDBPyConnection, execution: Execution
     """
     if execution.has_samples:
         return {}
-    shares = advisor.delegated(connection)
+    shares = advisor.delegated_shares(connection)
     groups = [execution.dag.groups[number].group_id for number in execution.delegating]
     return {group: shares.get(group, 1.0) for group in groups}
 

@@ -152,22 +152,22 @@ class Planner:
     """The run file, a scope of it → it as a stream; None where it is none, or was not measured."""
     shown_lanes: Callable[[int | None, Mapping[str, str]], int | None] = lambda lanes, _properties: lanes
     """(most slots of a worker, properties) → slots as its user counts them, 0 where nothing says where units ran."""
-    unsure: Callable[[Execution, World], tuple[Refusal, World] | None] = lambda _run, _world: None
+    other_bound: Callable[[Execution, World], tuple[Refusal, World] | None] = lambda _run, _world: None
     """The run, a scenario → why its answer lies between two bounds, and the scenario of the other bound."""
-    endless: Callable[[Mapping[str, str]], Refusal | None] = lambda _properties: None
+    unbounded_reason: Callable[[Mapping[str, str]], Refusal | None] = lambda _properties: None
     """Properties of a run → why no runtime is predicted, None where it ends by itself."""
     memory: MemoryRule | None = None
     """What a worker's memory is to its units."""
     expand: Callable[[str], tuple[str, ...]] = lambda text: (text,)
     """KEY=VALUE of a what-if → the same in settings of resources, where one word stands for several."""
-    unasked: Callable[[Mapping[str, str]], Collection[str]] = lambda _properties: ()
+    excluded_settings: Callable[[Mapping[str, str]], Collection[str]] = lambda _properties: ()
     """Properties of a run → settings that the usual what-ifs leave out: no trace shows what they change, or the run
     cannot have more of them."""
     lanes_bring_cpu: bool = True
     """Whether a worker with more slots gets more CPU, as where its container is sized by its slots."""
     loads_code: bool = False
     """Whether its workers load and compile code as they meet it (JVM warm-up)."""
-    checked: Callable[[Execution], Collection[str]] = lambda _run: ()
+    checked_settings: Callable[[Execution], Collection[str]] = lambda _run: ()
     """The run → settings of the work, such as `units`, whose effect reruns have checked, so that answers have an
     interval."""
 

@@ -81,7 +81,7 @@ def predict(
     tight, room = execution, more_room(execution, world)
     if room > 1 and anew(execution).any():
         execution, assumed = with_room(execution, room), (*assumed, _cache_misses(execution, room))
-    if world.changes and (refusal := execution.planner.endless(execution.properties) or lost(execution)):
+    if world.changes and (refusal := execution.planner.unbounded_reason(execution.properties) or lost(execution)):
         return known.with_refusal(refusal)
     question = Question(execution, world, base, replans)
     try:
@@ -99,7 +99,7 @@ def predict(
             parts_ms *= changed / predicted if predicted > 0 else 1.0
         predicted = changed
         known = replace(known, settled_step_ms=(steady.before_ms, steady.after_ms))
-    unsure = world.unchecked(execution.planner.checked(execution))
+    unsure = world.unchecked(execution.planner.checked_settings(execution))
     if predicted > 0 and not unsure:  # a run that was cut before anything ran takes no time, whatever it has
         variance = variances(
             execution.runtime_ms,
@@ -226,7 +226,7 @@ def _otherwise(question: Question) -> Iterator[tuple[Refusal, float]]:
     execution, world = question.execution, question.world
     if spilled := unseen_spills(execution, world):
         yield SpillTimeUnknown(), question.of(spilled).answer().ms
-    if world.changes and (told := execution.planner.unsure(execution, world)) is not None:
+    if world.changes and (told := execution.planner.other_bound(execution, world)) is not None:
         why, end = told
         yield why, replace(question, world=end).answer().ms
 

@@ -61,7 +61,7 @@ def diagnose_flow(connection: duckdb.DuckDBPyConnection, execution: Execution, a
         framework=execution.words.framework,
         resources=execution.resources,
         outcome=outcome(connection, execution, advisor),
-        told=tuple(advisor.told(connection, execution)),
+        told=tuple(advisor.remarks(connection, execution)),
         flow=flow_facts(flow, execution),
     )
 
@@ -126,7 +126,7 @@ def flow_candidates(execution: Execution, advisor: Advisor, debug: Debug) -> lis
         for each in flow.stations
         if each.busiest >= SHORT_OF and not each.is_source
     ]
-    tuned = advisor.filling
+    tuned = advisor.buffering_candidate
     filling_ms = debug.other_ms.get("filling", 0.0)
     if tuned is not None and filling_ms > 0 and not flow.at_limit:  # more buffers cost CPU, and fewer records get in
         found.append(tuned(flow, filling_ms))

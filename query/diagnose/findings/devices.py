@@ -22,7 +22,7 @@ def odd_use(advisor: Advisor, details: Sequence[Detail], limits: Collection[str]
     found = []
     for detail in details:
         facts = detail.facts
-        if facts.path_ms <= 0 or advisor.own_device(detail):
+        if facts.path_ms <= 0 or advisor.has_device_finding(detail):
             continue
         for resource, moved in detail.moved_bytes.items():
             time_ms = facts.resource_ms[resource]

@@ -65,7 +65,7 @@ def idle_slots(advisor: Advisor, detail: Detail) -> list[IdleStage]:
         cost_ms = path_ms * min(1 - detail.with_data / facts.slots, idle)
     elif cause == "bound-to-data":
         cost_ms = ran_ms * idle
-    advice = idle_advice(detail) if advisor.idle is None else advisor.idle(detail)
+    advice = idle_advice(detail) if advisor.idle_advice is None else advisor.idle_advice(detail)
     if advice is None or cost_ms <= 0:
         return []
     return [idle_stage(detail, cause, cost_ms, idle, advice)]

@@ -88,7 +88,7 @@ def _more_data(advisor: Advisor, detail: Detail, excess_ms: float) -> Why | None
         return None
     if siblings.alike and siblings.alike_ms < duration_ms / SKEW:
         return None
-    advice = SpreadInput() if advisor.skew is None else advisor.skew(detail)
+    advice = SpreadInput() if advisor.skew_advice is None else advisor.skew_advice(detail)
     return Why(MoreData(longest.read_bytes, usual), advice, "measured")
 
 
