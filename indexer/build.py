@@ -49,7 +49,7 @@ STEPS = 200
 Warnings = list[tuple[str, str]]
 
 
-def build(
+def build(  # noqa: PLR0913 - what a caller may set, by keyword
     name: str,
     source: Source | None = None,
     *,

@@ -52,7 +52,7 @@ from crystalperf.query.results.findings import Garbage, StageRef
 from crystalperf.query.results.refusals import InvalidQuestion, RecordedValueUnknown
 from crystalperf.query.results.unseen import BlockedThreadsUnsampled
 from crystalperf.query.run import Other
-from crystalperf.query.runfile.pipeline import assemble
+from crystalperf.query.runfile.pipeline import gather, write_run
 from crystalperf.query.text.answers import bottleneck_sentence, cause_words, knee_sentence
 from crystalperf.query.text.as_json import KINDS, as_json, schema_text, schemas
 from crystalperf.query.trace import contract
@@ -481,7 +481,7 @@ def test_a_run_with_a_fourth_resource_is_answered_in_its_own_words(
         more_resources=[GPU],
     )
     file = tmp_path / "run.duckdb"
-    assemble(run, [], bare, (), Problems(), file, {}, lambda _: None)
+    write_run(gather(run, bare, Problems()), file)
     found = Run(file).verdict()
     assert found.bottleneck.name == found.debug.bottleneck == "gpu"
     assert (found.bottleneck.time_ms, found.debug.runtime_ms) == (6_500, 10_000)

@@ -68,7 +68,7 @@ from crystalperf.query.results.findings import (
 from crystalperf.query.results.unseen import CodeUnlabelled, CodeUnsampled, TimeUnmeasured
 from crystalperf.query.results.words import Words
 from crystalperf.query.run import Run
-from crystalperf.query.runfile.pipeline import assemble
+from crystalperf.query.runfile.pipeline import gather, write_run
 from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import text_of
 from crystalperf.query.trace.amounts import counted, lasting, part_of
@@ -612,7 +612,7 @@ def flowing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     )  # fmt: skip
     path = tmp_path_factory.mktemp("run") / "flowing.duckdb"
     frameworks()[FLOWING.name] = FLOWING
-    assemble(made, [], FLOWING, [], Problems(), path, {}, lambda _: None)
+    write_run(gather(made, FLOWING, Problems()), path)
     yield path
     del frameworks()[FLOWING.name]
 

@@ -86,7 +86,7 @@ def place(
 
 def _process(
     name: str, recording: jfr.Recording, trace: Trace, framework: Framework, problems: Problems
-) -> tuple[str | None, str | None] | None:
+) -> tuple[str | None, str] | None:
     """The application and the worker of a recording; None, with a problem that says why, where it is of another."""
     find = framework.reader.frames.process
     arguments = recording.jvm.java_arguments if recording.jvm else None
@@ -113,7 +113,7 @@ class _WorkerUnits:
     threads: list[str] | None
 
 
-def _units_of(trace: Trace, worker_id: str | None) -> _WorkerUnits:
+def _units_of(trace: Trace, worker_id: str) -> _WorkerUnits:
     units = trace.units
     mine = np.flatnonzero(np.array([each == worker_id for each in units["worker_id"]], dtype=bool))
     mine = mine[np.argsort(np.asarray(units["launch_ms"])[mine], kind="stable")]
