@@ -64,6 +64,7 @@ SPARK = Framework(
         occupied=results.occupied,
         delegates=rules.runs_python,
         unread_work=frozenset({"missing_part", "compacted_log", "second_application"}),
+        counted_problems=frozenset({"missing_task_ends"}),
         unread_start=frozenset({"application_start", "second_application"}),
         frames=Frames(
             annotate=frames.annotate,
