@@ -41,16 +41,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     scored = commands.add_parser("score", help="predict every configuration from the recorded base runs")
     scored.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
     scored.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
-    scored.add_argument("--pictures", type=Path, metavar="DIR", help="also draw one a suite, as SVG")
     scored.add_argument(
         "--profiles", type=Path, metavar="DIR", help="where run files of the bases are kept (default OUT/profiles)"
     )
     scored.add_argument("--vectors", action="store_true", help="also the bases' vectors against the machine's truth")
-    scored.add_argument("--write", type=Path, metavar="PAGE", help="put the tables into this page, between their marks")
+    scored.add_argument(
+        "--write", type=Path, metavar="PAGE", help="put tables into this page, those that it has marks of"
+    )
     scored.add_argument(
         "--under",
         metavar="NAME",
-        help="with --write: between marks that begin with NAME, and only tables that have them",
+        help="with --write: between marks that begin with NAME",
     )
     scored.add_argument("--only", choices=ROLES, help="configurations to show (default both)")
     fitted = commands.add_parser(
@@ -68,9 +69,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kept.add_argument("--to", type=Path, required=True, metavar="DIR", help="where to")
     kept.add_argument("--recorder", action="append", default=[], metavar="NAME", help="jfr20, jfr100, async20, none")
     kept.add_argument("--bases", type=int, default=1, metavar="N", help="base runs of each recorder (default 1)")
-    costs = commands.add_parser("overhead", help="what recorders cost, switched on and off in one JVM")
-    costs.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
-    costs.add_argument("--rounds", type=int, default=12, metavar="N", help="each with every recorder once (default 12)")
     given = parser.parse_args(arguments)
     # Ending by exception lets every block clean up after itself.
     signal.signal(signal.SIGTERM, _end_in_order)
@@ -84,8 +82,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             size = keep(find_suite(given.suite), given.out, given.to, given.recorder, given.bases)
             print(f"{given.to / given.suite}: {size / 1e6:.1f} MB")
             return 0
-        if given.command == "overhead":
-            return _overhead(given.out, given.rounds)
         if given.command == "calibrate":
             return _calibrate(given.suite or list(SUITES), given.out, given.profiles, given.only_width)
         suite, recorders = find_suite(given.suite), given.recorder
@@ -106,16 +102,11 @@ def _score(given: argparse.Namespace) -> int:
 
     kept = given.profiles or given.out / "profiles"
     known = _measured(given.suite or list(SUITES), given.out, kept)
-    if given.pictures:
-        from lab.score.pictures import draw
-
-        for each in (one for one in known if one.bases):
-            draw(each, given.pictures / f"accuracy-{each.suite.name}.svg")
     roles = (given.only,) if given.only else ROLES
     for name, lines in report.tables(known, given.out, kept if given.vectors else None, roles).items():
         mark = f"{given.under} {name}" if given.under else name
         if given.write:
-            if not given.under or has(given.write, mark):
+            if has(given.write, mark):
                 put(given.write, mark, lines)
         else:
             print("\n".join((f"\n## {name}", *lines)))
@@ -127,13 +118,6 @@ def _calibrate(names: Sequence[str], out: Path, profiles: Path | None, only_widt
 
     calibration, count = calibrate(_measured(names, out, profiles or out / "profiles"), only_width=only_width)
     print(f"from {count} predictions of even configurations: {calibration}")
-    return 0
-
-
-def _overhead(out: Path, rounds: int) -> int:
-    from lab.costs.overhead import measure, table
-
-    print("\n".join(table(measure(out, rounds))))
     return 0
 
 

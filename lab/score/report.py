@@ -10,9 +10,7 @@ from pathlib import Path
 
 from scipy.stats import binomtest
 
-from lab.costs import overhead
 from lab.runs.suites import ROLES
-from lab.score.deciding import rule_table
 from lab.score.floors import floor_table, short_name
 from lab.score.pairs import ARMS, SHIPPED, Arm, Measured, Pair, noise, pairs
 from lab.score.vectors import vector_table
@@ -28,12 +26,9 @@ def tables(known: Sequence[Measured], out: Path, kept: Path | None, roles: Seque
         "intervals": ["", *coverage(known, roles), ""],
         "configurations": _sections((title, every_configuration(each, roles)) for each, title in titled),
     }
-    if turns := overhead.read(out):
-        found["overhead"] = ["", *overhead.table(turns), ""]
     if kept is not None:
         compared = ((title, vector_table(each.suite, out, kept).splitlines()) for each, title in titled)
         found["vectors"] = _sections(compared)
-        found["rules"] = ["", *rule_table([each.suite for each in known], out, kept).splitlines(), ""]
     return found
 
 
