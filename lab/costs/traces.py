@@ -87,15 +87,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         made, run = Path(folder) / "trace.json", Path(folder) / "run.duckdb"
         for trace in given.traces:
             copies, count = repeated(trace, made, int(given.size))
-            read_s, read_mib = measured(["-c", _READ, str(made)], Path(folder))
+            read = measured(["-c", _READ, str(made)], Path(folder))
             run.unlink(missing_ok=True)
             profiling = ["-m", "crystalperf.cli.main", "profile", str(made), "-o", str(run)]
-            profile_s, profile_mib = measured(profiling, Path(folder))
-            print(
-                f"{trace.name[:30]:30s} {made.stat().st_size / 1e6:5.0f} {copies:7d} {count:9d} {read_s:16.1f}"
-                f" {read_mib:6.0f} {profile_s:16.1f} {profile_mib:6.0f}",
-                flush=True,
-            )
+            both = (read, measured(profiling, Path(folder)))
+            cells = " ".join(f"{each.cpu_s:16.1f} {each.peak_mib:6.0f}" for each in both)
+            size_mb = made.stat().st_size / 1e6
+            print(f"{trace.name[:30]:30s} {size_mb:5.0f} {copies:7d} {count:9d} {cells}", flush=True)
     return 0
 
 
