@@ -6,9 +6,6 @@ import json
 import random
 import shutil
 import statistics
-import subprocess
-import sys
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,7 +23,7 @@ from lab.flink.baselines import BASELINES, Changed, Seen, covered_ms
 from lab.flink.runs import run_once
 from lab.flink.suite import Configuration, configurations
 from lab.flink.truth import Ages, ages
-from lab.machine.host import when_free
+from lab.runs.series import make_missing, read_lines, write_lines
 from lab.scored import OURS, Scored
 
 RECORDED = "network=100Mbps"
@@ -37,7 +34,6 @@ KEPT_UP = 0.97
 _SEED = 20210714
 _PER_BASE = 3
 _A_RUN_S = 100.0
-MOST_FAILURES = 3
 
 
 def plan(repetitions: int, only: str | None, workloads: Iterable[str]) -> list[tuple[Configuration, int]]:
@@ -72,47 +68,26 @@ def run_suite(
     workloads: Iterable[str],
     minutes: float | None,
 ) -> int:
-    """Make the runs that neither have a folder nor a kept row yet; returns how many are still missing.
+    """Make the runs that neither have a folder nor a kept row yet; returns how many are still missing
+    (lab.runs.series)."""
+    kept = read_lines(out, _key)
 
-    A run that fails is told and left for the next call; LabError after MOST_FAILURES in a row.
-    """
-    planned = plan(repetitions, only, tuple(workloads))
-    kept = _kept(out)
+    def made(planned: tuple[Configuration, int]) -> str:
+        folder = folder_of(out, *planned)
+        shutil.rmtree(folder, ignore_errors=True)  # what a run that failed left would be taken for this one's
+        truth = measured(run_once(planned[0].run, home, jobs, folder), ages(folder / "ages"))
+        return str({key: round(value, 1) for key, value in truth.items() if value is not None})
+
     missing = [
         (one, repetition)
-        for one, repetition in planned
+        for one, repetition in plan(repetitions, only, tuple(workloads))
         if (one.number, repetition) not in kept and not (folder_of(out, one, repetition) / "run.json").exists()
     ]
-    until = time.monotonic() + 60 * minutes if minutes is not None else None
-    print(f"{len(planned)} runs, {len(missing)} to do", file=sys.stderr, flush=True)
-    done = failures = 0
-    for one, repetition in missing:
-        if until is not None and time.monotonic() + _A_RUN_S > until:
-            break
-        folder = folder_of(out, one, repetition)
-        shutil.rmtree(folder, ignore_errors=True)  # what a run that failed left would be taken for this one's
-        begin = time.monotonic()
-        try:
-            row = when_free(partial(run_once, one.run, home, jobs, folder))
-        except (LabError, subprocess.TimeoutExpired) as error:
-            failures += 1
-            print(f"{one.name} {dict(one.changed)}: {error}", file=sys.stderr, flush=True)
-            if failures == MOST_FAILURES:
-                raise LabError(f"{failures} runs failed in a row; {folder / 'logs'} may say why") from error
-            continue
-        done, failures = done + 1, 0
-        truth = measured(row, ages(folder / "ages"))
-        told = {key: round(value, 1) for key, value in truth.items() if value is not None}
-        left = len(missing) - done
-        seconds = time.monotonic() - begin
-        print(
-            f"{one.name} {dict(one.changed)}: {told}, {seconds:.0f} s; {left} missing, about"
-            f" {left * seconds / 3600:.1f} h",
-            file=sys.stderr,
-            flush=True,
-        )
-        write_rows(out)
-    return len(missing) - done
+
+    def name(planned: tuple[Configuration, int]) -> str:
+        return f"{planned[0].name} {dict(planned[0].changed)}"
+
+    return make_missing(missing, made, name, partial(write_rows, out), minutes=minutes, first_guess_s=_A_RUN_S)
 
 
 def measured(row: Mapping[str, Any], seen: Ages | None) -> dict[str, Any]:
@@ -139,7 +114,7 @@ def measured(row: Mapping[str, Any], seen: Ages | None) -> dict[str, Any]:
 def write_rows(out: Path) -> None:
     """OUT/rows.jsonl: a line for each run that is there, without its threads, and those kept of runs that are not."""
     lines = list[str]()
-    kept = _kept(out)
+    kept = read_lines(out, _key)
     for one, repetition in plan(9, None, {each.workload for each in configurations()}):
         file = folder_of(out, one, repetition) / "run.json"
         if file.exists():
@@ -149,16 +124,11 @@ def write_rows(out: Path) -> None:
             lines.append(json.dumps({**facts, "changed": dict(one.changed), **truth, "state": row["state"]}))
         elif (one.number, repetition) in kept:
             lines.append(kept[one.number, repetition])
-    partial = out / "rows.partial"
-    partial.write_text("".join(f"{line}\n" for line in dict.fromkeys(lines)), encoding="utf-8")
-    partial.rename(out / "rows.jsonl")
+    write_lines(out, dict.fromkeys(lines))
 
 
-def _kept(out: Path) -> dict[tuple[int, int], str]:
-    """The lines of OUT/rows.jsonl by configuration's number and repetition."""
-    file = out / "rows.jsonl"
-    rows = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    return {(row["number"], row["repetition"]): line for line in rows for row in (json.loads(line),)}
+def _key(row: Mapping[str, Any]) -> tuple[int, int]:
+    return row["number"], row["repetition"]
 
 
 def score(out: Path, only: str | None) -> str:
