@@ -32,7 +32,7 @@ def make_missing(
 ) -> int:
     """Make runs and return how many are still missing; a line of progress for each goes to stderr.
 
-    `run` makes one and returns what came of it, `after` follows each.  A run that fails is left for the next call;
+    `run` makes one and returns what came of it, `after` follows one that did not fail.  A run that fails is left for the next call;
     LabError after MOST_FAILURES in a row.  None is started that would end after so many `minutes`, by the median of
     those before it.
     """
@@ -56,7 +56,8 @@ def make_missing(
         took.append(time.monotonic() - begin)
         ends = time.strftime("%H:%M", time.localtime(time.time() + statistics.median(took) * (len(missing) - position)))
         print(f"[{position}/{len(missing)}] {name(one)}: {found}; ends about {ends}", file=sys.stderr, flush=True)
-        after()
+        if not failures:
+            after()
     return len(missing) - done
 
 
