@@ -32,9 +32,9 @@ def make_missing(
 ) -> int:
     """Make runs and return how many are still missing; a line of progress for each goes to stderr.
 
-    `run` makes one and returns what came of it, `after` follows one that did not fail.  A run that fails is left for the next call;
-    LabError after MOST_FAILURES in a row.  None is started that would end after so many `minutes`, by the median of
-    those before it.
+    `run` makes one and returns what came of it, `after` follows one that did not fail.  One that fails is left for the
+    next call; LabError after MOST_FAILURES in a row.  None is started that would end after so many `minutes`, by the
+    median of those before it.
     """
     until = None if minutes is None else time.monotonic() + 60 * minutes
     print(f"{len(missing)} runs to do", file=sys.stderr, flush=True)
