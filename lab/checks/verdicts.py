@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,6 @@ class Held:
     slack_ms: float
     path: tuple[tuple[str, Interval], ...]
     inside: tuple[Interval, ...]
-    extra: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def debug(self) -> Answer:

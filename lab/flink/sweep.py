@@ -6,7 +6,7 @@ import json
 import random
 import shutil
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -179,7 +179,26 @@ def score(out: Path, only: str | None) -> str:
                 several = [row[measure] for row in by_number.get(one.number, []) if row.get(measure) is not None]
                 if len(several) > 1:
                     floors.setdefault(measure, []).append(statistics.stdev(several) / statistics.mean(several))
-    lines += ["", "| measure | predicted by | predictions | mean ± sd % | worst % | held % | half-width % |"]
+    return "\n".join([*lines, *_summary(found, floors, sustained)])
+
+
+@dataclass(frozen=True)
+class Sustained:
+    """Whether a configuration keeps up with its rate, in truth and as told; `said` is what was told of its latency.
+
+    No answer tells of no rate that it is kept up with.
+    """
+
+    truth: bool
+    told: bool
+    said: str
+
+
+def _summary(
+    found: Mapping[str, Scored], floors: Mapping[str, Sequence[float]], sustained: Sequence[Sustained]
+) -> list[str]:
+    """How far off everybody is by measure, and how many rates are rightly told to be kept up with."""
+    lines = ["", "| measure | predicted by | predictions | mean ± sd % | worst % | held % | half-width % |"]
     lines.append("|---|---|---|---|---|---|---|")
     for measure, scored in found.items():
         lines += [f"| {measure} | {who} | {scored.cells(who)} |" for who in scored.off]
@@ -194,19 +213,7 @@ def score(out: Path, only: str | None) -> str:
             of = [each for each in sustained if each.truth is truth]
             right = sum(each.told is truth for each in of)
             lines.append(f"| rates {words} | {OURS} says so of {right} | {len(of)} | | | | |")
-    return "\n".join(lines)
-
-
-@dataclass(frozen=True)
-class Sustained:
-    """Whether a configuration keeps up with its rate, in truth and as told; `said` is what was told of its latency.
-
-    No answer tells of no rate that it is kept up with.
-    """
-
-    truth: bool
-    told: bool
-    said: str
+    return lines
 
 
 def _replayed(workload: str, seen: Seen, rows: Mapping[int, list[dict[str, Any]]]) -> list[str]:
