@@ -32,7 +32,7 @@ from crystalperf.query.inputs.discover import discover
 from crystalperf.query.predict.scenario_replay import replay_unchanged
 from crystalperf.query.run import Run
 from crystalperf.query.simulate.replay import Replayed
-from lab.pages import cell, put
+from lab.pages import cell, head, put
 
 CONSERVED = 1e-3
 """The share of a task's, stage's or run's time that its parts may be off by."""
@@ -109,10 +109,7 @@ def stage_errors(found: Profiled) -> np.ndarray[tuple[int, int], np.dtype[np.flo
 
 def logs_table(folder: Path, scratch: Path) -> list[str]:
     """A row for every application in the event logs of a manifest."""
-    lines = [
-        "| log | result | tasks | stages | replay error | check | seconds |",
-        "|---|---|---:|---:|---:|---|---:|",
-    ]
+    lines = head("log | result | >tasks | >stages | >replay error | check | >seconds")
     done: set[Path] = set()
     with (folder / "MANIFEST.tsv").open(encoding="utf-8", newline="") as stream:
         rows = [row for row in csv.DictReader(stream, delimiter="\t") if row["kind"] == "spark-eventlog"]
@@ -171,11 +168,10 @@ def _sentence(error: CrystalPerfError, path: Path) -> str:
 
 def runs_table(folders: Iterable[Path], scratch: Path) -> list[str]:
     """A row for every recorded run: how well the replay and the samples do."""
-    lines = [
-        "| run | runtime s | tasks | replay error | stage start off by, median / p95 ms"
-        " | stage end off by, median / p95 ms | samples on tasks | decided | run time accounted for | check |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---|",
-    ]
+    lines = head(
+        "run | >runtime s | >tasks | >replay error | >stage start off by, median / p95 ms"
+        " | >stage end off by, median / p95 ms | >samples on tasks | >decided | >run time accounted for | check"
+    )
     for folder in folders:
         try:
             found = profiled([folder], None, scratch)

@@ -25,6 +25,7 @@ from crystalperf.query.inputs.containers import Part, pieces
 from crystalperf.query.trace.records import Problems
 from lab.costs.processes import Cost, cost
 from lab.errors import LabError
+from lab.pages import head
 
 Line = Callable[[Path, Path], list[str]]
 """A command, of the log and of an empty folder to write to."""
@@ -86,8 +87,8 @@ def main() -> None:
         parser.error("a peer needs --spark-jars")
     costs = measured(given.log, lines(given.spark_jars, given.sparklens, given.profiler), given.rounds)
     us = costs["crystalperf analyze"]
-    print(f"| {given.log.name}, medians of {given.rounds} | s | CPU s | MiB | s, times ours | CPU s, times ours |")
-    print("|---|---|---|---|---|---|")
+    what = f"{given.log.name}, medians of {given.rounds}"
+    print("\n".join(head(f"{what} | s | CPU s | MiB | s, times ours | CPU s, times ours")))
     for name, each in costs.items():
         print(
             f"| {name} | {each.wall_s:.1f} | {each.cpu_s:.1f} | {each.peak_mib:.0f}"

@@ -23,6 +23,7 @@ from lab.flink.baselines import BASELINES, Changed, Seen, covered_ms
 from lab.flink.runs import run_once
 from lab.flink.suite import Configuration, configurations
 from lab.flink.truth import Ages, ages
+from lab.pages import head
 from lab.runs.series import make_missing, read_lines, write_lines
 from lab.scored import OURS, Scored
 
@@ -144,42 +145,48 @@ def score(out: Path, only: str | None) -> str:
     for line in rows.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         by_number.setdefault(row["number"], []).append(row)
-    lines = ["| configuration | measure | measured | predicted | off | 90 % range |", "|---|---|---|---|---|---|"]
+    lines = head("configuration | measure | measured | predicted | off | 90 % range")
     found: dict[str, Scored] = {}
-    floors: dict[str, list[float]] = {}
     bases: dict[str, tuple[Run, Seen]] = {}
     sustained: list[Sustained] = []
-    for one in configurations():
-        mine, folder = by_number.get(one.number, []), _base_folder(out, one.workload)
-        if one.is_base or not mine or folder is None or only not in (None, one.role):
-            continue
+    wanted = [
+        one
+        for one in configurations()
+        if not one.is_base and only in (None, one.role) and one.number in by_number
+        if (_base_folder(out, one.workload) / "collected").exists()
+    ]
+    for one in wanted:
         if one.workload not in bases:
-            bases[one.workload] = _base(folder, by_number.get(_base_of(one.workload).number, []))
+            bases[one.workload] = _base(
+                _base_folder(out, one.workload), by_number.get(_base_of(one.workload).number, [])
+            )
         run, seen = bases[one.workload]
         for measure in MEASURES:
-            truths = [row[measure] for row in mine if row.get(measure) is not None]
-            if len(truths) > 1:
-                floors.setdefault(measure, []).append(statistics.stdev(truths) / statistics.mean(truths))
-            if truths:
+            if truths := _values(by_number, one, measure):
                 lines.append(_scored(one, measure, truths, run, seen, found.setdefault(measure, Scored())))
-        kept_up = [row["kept_up"] for row in mine if row.get("kept_up") is not None]
-        if kept_up:
+        if kept_up := _values(by_number, one, "kept_up"):
             sustained.append(_sustained(one, statistics.mean(kept_up) > 0.5, run))
             if not sustained[-1].truth:
-                lines.append(
-                    f"| {one.workload} {dict(one.changed)} | latency_ms | does not keep up | {sustained[-1].said} | | |"
-                )
+                what = f"{one.workload} {dict(one.changed)} | latency_ms | does not keep up"
+                lines.append(f"| {what} | {sustained[-1].said} | | |")
     if only != "odd":
-        lines += ["", "| base | measure | measured | told of the run itself | off | mean of its runs | off |"]
-        lines.append("|---|---|---|---|---|---|---|")
+        lines += ["", *head("base | measure | measured | told of the run itself | off | mean of its runs | off")]
         lines += [row for workload, (_, seen) in bases.items() for row in _replayed(workload, seen, by_number)]
-    for one in configurations():
-        if one.is_base:
-            for measure in MEASURES:
-                several = [row[measure] for row in by_number.get(one.number, []) if row.get(measure) is not None]
-                if len(several) > 1:
-                    floors.setdefault(measure, []).append(statistics.stdev(several) / statistics.mean(several))
+    repeated = [*wanted, *(one for one in configurations() if one.is_base)]
+    floors = {
+        measure: [
+            statistics.stdev(several) / statistics.mean(several)
+            for one in repeated
+            if len(several := _values(by_number, one, measure)) > 1
+        ]
+        for measure in MEASURES
+    }
     return "\n".join([*lines, *_summary(found, floors, sustained)])
+
+
+def _values(by_number: Mapping[int, list[dict[str, Any]]], one: Configuration, name: str) -> list[float]:
+    """A column of a configuration's rows, where it is known."""
+    return [row[name] for row in by_number.get(one.number, []) if row.get(name) is not None]
 
 
 @dataclass(frozen=True)
@@ -198,11 +205,10 @@ def _summary(
     found: Mapping[str, Scored], floors: Mapping[str, Sequence[float]], sustained: Sequence[Sustained]
 ) -> list[str]:
     """How far off everybody is by measure, and how many rates are rightly told to be kept up with."""
-    lines = ["", "| measure | predicted by | predictions | mean ± sd % | worst % | held % | half-width % |"]
-    lines.append("|---|---|---|---|---|---|---|")
+    lines = ["", *head("measure | predicted by | predictions | mean ± sd % | worst % | held % | half-width %")]
     for measure, scored in found.items():
         lines += [f"| {measure} | {who} | {scored.cells(who)} |" for who in scored.off]
-        if measure in floors:
+        if floors[measure]:
             mean, worst = 100 * statistics.mean(floors[measure]), 100 * max(floors[measure])
             lines.append(
                 f"| {measure} | runs of one configuration among themselves | {len(floors[measure])} | {mean:.1f} |"
@@ -312,6 +318,5 @@ def _base(folder: Path, rows: list[dict[str, Any]]) -> tuple[Run, Seen]:
     return run, Seen(measures, flow, busy_ms, execution, recorded=(RECORDED,))
 
 
-def _base_folder(out: Path, workload: str) -> Path | None:
-    folder = folder_of(out, _base_of(workload), 0)
-    return folder if (folder / "collected").exists() else None
+def _base_folder(out: Path, workload: str) -> Path:
+    return folder_of(out, _base_of(workload), 0)

@@ -412,7 +412,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(each.name for each in CONFIGURATIONS))
         return 0
     chosen = planned(given.repetitions, given.framework) if given.what == "sweep" else CONFIGURATIONS
-    wanted = [each for each in chosen if each.framework == given.what or given.what == "sweep"]
+    wanted = [each for each in chosen if given.what in (each.framework, "sweep")]
     wanted = [each for each in wanted if not given.only or each.name in given.only]
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what ends it as Ctrl-C does takes no rows with it
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from scipy.stats import binomtest
 
+from lab.pages import head
 from lab.runs.suites import ROLES
 from lab.score.floors import floor_table, short_name
 from lab.score.pairs import ARMS, SHIPPED, Arm, Measured, Pair, noise, pairs
@@ -38,10 +39,7 @@ def _sections(parts: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
 
 def deviations(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[str]:
     """|predicted − actual| / actual of every arm, over all the suites given."""
-    lines = [
-        "| who, from one base run | configurations | mean ± deviation % | worst % | bias % | refused |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = head("who, from one base run | configurations | mean ± deviation % | worst % | bias % | refused")
     for title, arm in ARMS:
         found = [pair for each in known for pair in pairs(each, arm)]
         for role in roles:
@@ -81,10 +79,7 @@ def by_suite(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[st
     A word stands where there is none: no base of that recorder was kept, or the model refused.
     """
     names = [short_name(title) for title, _ in ARMS]
-    lines = [
-        f"| suite | configurations | worst of shipped | noise | {' | '.join(names)} |",
-        f"|---|---|---:|---:|{'---:|' * len(names)}",
-    ]
+    lines = head(f"suite | configurations | >worst of shipped | >noise | >{' | >'.join(names)}")
     for each in known:
         found = [pairs(each, arm) for _, arm in ARMS]
         apart = [abs(one) for one in noise(each)]
@@ -129,10 +124,7 @@ def coverage(known: Sequence[Measured], roles: Sequence[str] = ROLES, arm: Arm =
     The binomial interval (Wilson, 95 %) counts configurations, since predictions of one configuration from several
     base runs are no independent trials.
     """
-    lines = [
-        "| intervals | configurations | predictions | inside % | binomial interval % | median half width % |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = head("intervals | configurations | predictions | inside % | binomial interval % | median half width %")
     found = [pair for each in known for pair in pairs(each, arm) if pair.interval_ms is not None]
     for role in roles:
         mine = [pair for pair in found if pair.configuration.role == role]
@@ -156,7 +148,7 @@ def _is_inside(pair: Pair) -> bool:
 
 def every_configuration(known: Measured, roles: Sequence[str] = ROLES) -> list[str]:
     """Every configuration: measured, and predicted from each recorded base by what is shipped."""
-    lines = ["| number | workload | changed | actual s | predicted s | off % |", "|---|---|---|---|---|---|"]
+    lines = head("number | workload | changed | actual s | predicted s | off %")
     found = pairs(known, SHIPPED)
     for one in known.scored:
         mine = [pair for pair in found if pair.configuration.number == one.number]
