@@ -193,7 +193,8 @@ RERUN = "one run against the median of its reruns"
 def table(asked: Sequence[Asked], runs: Sequence[Rerun]) -> list[str]:
     """By folder and by who predicts, and of runs themselves: deviations, ranges that hold, refusals."""
     lines = head(
-        "job | who | answered | off, mean ± deviation % | worst % | ranges that held % | half-width % | median % | refused"
+        "job | who | answered | off, mean ± deviation % | worst % | ranges that held % | half-width %"
+        " | median % | refused"
     )
     called = sorted({_called(each.base) for each in asked})
     for folder in [*called, "all"] if len(called) > 1 else called:
