@@ -15,6 +15,7 @@ from lab.runs.suites import ROLES
 from lab.score.floors import floor_table, short_name
 from lab.score.pairs import ARMS, SHIPPED, Arm, Measured, Pair, noise, pairs
 from lab.score.vectors import vector_table
+from lab.scored import spread
 
 
 def tables(known: Sequence[Measured], out: Path, kept: Path | None, roles: Sequence[str]) -> dict[str, list[str]]:
@@ -47,7 +48,7 @@ def deviations(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[
     apart = [abs(each) for one in known for each in noise(one)]
     if apart:
         lines.append(
-            f"| noise: base runs against their median | {len(apart)} runs | {_spread(apart)} | {100 * max(apart):.0f} |"
+            f"| noise: base runs against their median | {len(apart)} runs | {spread(apart)} | {100 * max(apart):.0f} |"
             " | |"
         )
     return lines
@@ -64,7 +65,7 @@ def _deviation_row(title: str, role: str, found: Sequence[Pair]) -> list[str]:
     if not off:
         return [f"| {title} | {count} | | | | {len(found)} |"]
     return [
-        f"| {title} | {count} | {_spread([abs(each) for each in off])} | {100 * max(map(abs, off)):.0f} |"
+        f"| {title} | {count} | {spread([abs(each) for each in off])} | {100 * max(map(abs, off)):.0f} |"
         f" {100 * statistics.mean(off):+.1f} | {len(found) - len(off)} |"
     ]
 
@@ -112,10 +113,6 @@ def _cell(found: Sequence[Pair], *, fitted: bool) -> str:
 
 def _percent(of: Callable[[Sequence[float]], float], values: Sequence[float]) -> str:
     return f"{100 * of(values):.0f}" if values else ""
-
-
-def _spread(values: Sequence[float]) -> str:
-    return f"{100 * statistics.mean(values):.1f} ± {100 * statistics.pstdev(values):.1f}"
 
 
 def coverage(known: Sequence[Measured], roles: Sequence[str] = ROLES, arm: Arm = SHIPPED) -> list[str]:

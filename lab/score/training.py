@@ -126,8 +126,7 @@ def score(out: Path, roles: Sequence[str] = ROLES) -> tuple[list[str], list[str]
     for role, scored in found.items():
         all_of += [f"| {who} | {role} | {scored.cells(who)} |" for who in scored.off]
         if floor := from_median(truths[each.name] for each in swept if role_of(each) == role):
-            mean, deviation = (100 * each for each in spread(floor))
-            runs = f"{len(floor)} runs | {mean:.1f} ± {deviation:.1f} | {100 * max(floor):.0f}"
+            runs = f"{len(floor)} runs | {spread(floor)} | {100 * max(floor):.0f}"
             all_of.append(f"| a run itself, of the median of its reruns | {role} | {runs} | | |")
     for name, base in bases.items():
         away = [abs(each / base.step_ms - 1) for each in base.steps_ms]
