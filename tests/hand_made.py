@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from crystalperf.indexes.resources import known
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.results.answers import Header
@@ -24,6 +26,11 @@ HEADER = Header(
     resources=known(),
     vocabulary=get("spark").vocabulary,
 )
+
+
+def figures(sentence: str) -> list[float]:
+    """The numbers that a sentence says, in its order."""
+    return [float(each) for each in re.findall(r"\d+(?:\.\d+)?", sentence)]
 
 
 class Seconds:

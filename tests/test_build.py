@@ -206,6 +206,7 @@ while True:
 """
 
 
+@pytest.mark.later
 def test_a_killed_build_leaves_a_whole_index_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SIGKILL at random moments of build after build (CRYSTALPERF_TEST_KILLS of them; CI does 200)."""
     source = tmp_path / "source"

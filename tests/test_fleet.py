@@ -29,6 +29,7 @@ from crystalperf.fleet.store import Store
 from crystalperf.fleet.tables import tables
 from crystalperf.indexes.errors import IndexFileError, InputError, SettingError
 from crystalperf.query.results.answers import Prediction
+from tests.later import few
 from tests.spark_logs import Stage, Task, write
 
 EXECUTORS = {"1": 2, "2": 2}
@@ -103,7 +104,7 @@ def test_what_is_known_is_not_read_again(small: Path, monkeypatch: pytest.Monkey
     assert (built.known, built.read) == (4, 0)
 
 
-@pytest.mark.parametrize("final", ["one", "one-renamed"])
+@pytest.mark.parametrize("final", few(["one", "one-renamed"], 1))
 def test_a_log_that_grew_is_read_anew_and_counts_once(tmp_path: Path, final: str) -> None:
     place = log(tmp_path / "logs", "one")
     whole = place.read_text()
@@ -119,6 +120,7 @@ def test_a_log_that_grew_is_read_anew_and_counts_once(tmp_path: Path, final: str
     assert ask(tmp_path / "fleet").logs == (1 if final == "one" else 2)
 
 
+@pytest.mark.later
 def test_the_statement_of_the_docs_counts_once_too(tmp_path: Path) -> None:
     place = log(tmp_path / "logs", "one")
     whole = place.read_text()
@@ -199,7 +201,7 @@ def test_rows_are_on_disk_before_what_they_were_made_of_goes(tmp_path: Path, mon
     assert files | {each.parent for each in files} <= {path for path, _ in settled}
 
 
-@pytest.mark.parametrize("moment", ["keep", "_write_table", "write"])
+@pytest.mark.parametrize("moment", few(["keep", "_write_table", "write"], 1))
 def test_a_killed_build_goes_on_to_the_same_tables(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
@@ -278,6 +280,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 """
 
 
+@pytest.mark.later
 def test_a_batch_of_many_logs_takes_no_memory_for_each(tmp_path: Path) -> None:
     answer = read(found([str(log(tmp_path / "logs", "one"))])[0])
     (tmp_path / "row.json").write_bytes(answer.rows.replace(answer.log.encode(), b"LOG"))
@@ -322,7 +325,7 @@ def test_a_store_whose_client_has_errors_of_its_own_is_a_row(tmp_path: Path, mon
     assert "KeyError" in problem["what"]
 
 
-@pytest.mark.parametrize("damaged", ["logs/day=*/*.parquet", "_fleet/read/*.json"])
+@pytest.mark.parametrize("damaged", few(["logs/day=*/*.parquet", "_fleet/read/*.json"], 1))
 def test_a_fleet_that_lost_its_power_goes_on_or_says_what_is_wrong(tmp_path: Path, damaged: str) -> None:
     place = log(tmp_path / "logs", "one")
     build([str(place)], tmp_path / "fleet", InProcess())

@@ -307,7 +307,7 @@ def test_an_absolute_value_needs_the_recorded_one() -> None:
 
 def test_a_speed_is_asked_relatively_and_stated_in_cores() -> None:
     run = execution([(0, 10)], (0, 0, 1, 0))
-    with pytest.raises(SettingError, match="relative to the recorded run"):
+    with pytest.raises(SettingError, match="cpu_speed"):
         world(run, "cpu_speed=3")
     stated = world(run, "cpu_speed=2x", recorded=("cpu_speed=0.45",))
     assert stated.ratio("cpu_speed") == 2
@@ -316,7 +316,7 @@ def test_a_speed_is_asked_relatively_and_stated_in_cores() -> None:
 
 def test_half_an_executor_is_refused() -> None:
     run = execution([(0, 10)], (1, 0, 0, 0))
-    with pytest.raises(SettingError, match="no whole number"):
+    with pytest.raises(SettingError, match=r"executors.*0\.5"):
         world(run, "executors=0.5x")
 
 
@@ -439,7 +439,7 @@ def test_adaptive_shuffles_follow_the_slots_unless_one_key_has_it_all() -> None:
 
 
 def test_what_the_log_tells_of_slots_cannot_be_overruled() -> None:
-    with pytest.raises(SettingError, match="the log says that the run had 2"):
+    with pytest.raises(SettingError, match=r"\b2\b"):
         recorded_resources(recorded_of(workers=1, cores=2), parse_settings(["cores=4"], lists=False))
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import crystalperf as cp
-from crystalperf import indexes
 from crystalperf.cli.remedies import error_sentence, note_sentence
 from crystalperf.indexes.errors import IndexFileError, InputError, SettingError
 from crystalperf.query.run import Run
 from crystalperf.query.text.as_json import as_json
+from tests.reading import rows
 from tests.refusals import refused
 
 
@@ -27,13 +27,6 @@ def run(demo_run: Run) -> Run:
 @pytest.fixture(scope="module")
 def run_without_samples(demo_log_run: Run) -> Run:
     return demo_log_run
-
-
-def rows(run: Run, query: str) -> list[tuple[object, ...]]:
-    connection = indexes.open_read_only(run.path, "run")
-    found = connection.execute(query).fetchall()
-    connection.close()
-    return found
 
 
 def test_every_tasks_parts_sum_to_its_duration(run: Run) -> None:

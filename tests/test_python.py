@@ -51,6 +51,7 @@ def executed(code: str, names: dict[str, Any]) -> tuple[str, Any]:
     return out.getvalue(), value
 
 
+@pytest.mark.later
 def test_the_page_prints_what_it_says(demo_run: cp.Run) -> None:
     names: dict[str, Any] = {}
     for match in _BLOCK.finditer(PAGE.read_text(encoding="utf-8")):
@@ -238,6 +239,7 @@ def test_values_from_python_are_those_of_duckdb(demo_run: cp.Run) -> None:
     assert found.types == tuple(map(str, expected.types))
 
 
+@pytest.mark.later
 def test_what_a_statement_from_python_costs_ends(demo_run: cp.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     endless = "SELECT levenshtein(repeat('a', 10000000), repeat('b', 10000000))"
     with refused(cp.CrystalPerfError, "1 s"):

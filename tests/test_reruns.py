@@ -98,7 +98,7 @@ def test_real_reruns_narrow_the_range_and_are_told(runs: dict[str, Run]) -> None
 
 
 def test_what_is_no_run_of_the_same_work_is_refused(runs: dict[str, Run]) -> None:
-    with pytest.raises(InputError, match="no run of the same work"):
+    with pytest.raises(InputError, match="q6"):
         runs["q9 fr20"].predict(cores="2x", reruns=[Other("q6", runs["q6 none"])])
 
 
@@ -107,9 +107,9 @@ def test_a_run_tells_nothing_of_itself(runs: dict[str, Run], tmp_path: Path) -> 
     base, again = runs["q9 fr20"], Other("again", runs["q9 none"])
     log = next((SWEEPS / "q9" / "base-0-00-jfr20").glob("*event*"))
     bare = Other("bare", query.profile(log, output=tmp_path / "bare.duckdb"))
-    with pytest.raises(SettingError, match="bare: is the run itself"):
+    with pytest.raises(SettingError, match="bare"):
         base.predict(cores="2x", reruns=[again, bare])
-    with pytest.raises(SettingError, match="twice: is the same run as again"):
+    with pytest.raises(SettingError, match=r"twice.*again"):
         base.predict(cores="2x", reruns=[again, Other("twice", again.run)])
 
 
