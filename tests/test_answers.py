@@ -338,8 +338,6 @@ def test_the_knee_is_the_last_worthwhile_doubling(times: list[float | None], kne
 def test_the_knee_counts_per_doubling() -> None:
     # Four times the cores save 15 %: less than 10 % per doubling.
     few, more = knee_of(sweep((2, 100.0), (8, 85.0))), knee_of(sweep((2, 100.0), (8, 79.0)))
-    assert few is not None
-    assert more is not None
     assert (few.point, more.point) == (0, 1)
     assert (few.worth, more.worth) == (False, True)  # of 110 ms recorded, 100 save less than a tenth
 
@@ -349,12 +347,10 @@ def test_the_knee_of_more_work_counts_the_time_for_the_same_work() -> None:
     told = [predicted(f"ranks={2**n}", ms, work_ratio=2.0**n) for n, ms in enumerate([110.0, 132.0, 330.0])]
     ranks = Sweep(tuple(told), (1, 2, 4))
     found = knee_of(ranks)
-    assert found is not None
     assert (found.point, found.worth) == (1, True)
     assert "ranks=2 " in knee_sentence(found, ranks)
     plain = sweep((1, 110.0), (2, 132.0))
     none = knee_of(plain)
-    assert none is not None
     assert not none.worth
     assert figures(knee_sentence(none, plain)) == [10]
 
@@ -411,7 +407,6 @@ def test_the_verdict_is_told_step_by_step(run: Run) -> None:
     assert all(each.question in step for each, step in zip(found.what_ifs, steps[1:-1], strict=True))
     assert found.bottleneck.kind == "cause"
     assert found.bottleneck.name == found.debug.bottleneck == "no worker"
-    assert found.best is not None
     assert found.best.setting == "cpu_speed=2x"
     assert found.next.kind == "setup"
     assert found.replay_error_ratio == pytest.approx(run.unchanged().replay_error_ratio)

@@ -224,6 +224,7 @@ def test_a_cache_that_cannot_be_written_costs_nothing(home: Path, tmp_path: Path
     small(tmp_path)
 
 
+@pytest.mark.later
 def test_builds_at_the_same_time(home: Path, tmp_path: Path, parsed: list[str]) -> None:
     program = (
         "import sys; sys.path[:0] = [sys.argv[1]]\n"

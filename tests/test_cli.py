@@ -497,8 +497,6 @@ def test_a_closed_pipe_is_silent(run_file: Path) -> None:
     for option in ("--csv", "--json"):
         command = [*COMMAND, "sql", "--run", str(run_file), statement, option]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
-            assert done.stdout is not None
-            assert done.stderr is not None
             assert done.stdout.readline() != b""
             done.stdout.close()
             assert done.stderr.read() == b""

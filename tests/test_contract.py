@@ -223,6 +223,7 @@ def test_executors_without_a_recording_are_not_spoken_for(crystalperf: Answer, d
     assert len([each for each in unseen if "executor" in each]) == 1
 
 
+@pytest.mark.later
 def test_the_order_of_the_inputs_does_not_matter(
     crystalperf: Answer, demo: Path, demo_run: Run, tmp_path: Path
 ) -> None:

@@ -48,7 +48,7 @@ from crystalperf.query.run import Run
 from crystalperf.query.streaming.backlog import settled
 from crystalperf.query.streaming.predict import _spread, changed, highest, predict_flow
 from tests.later import few
-from tests.reading import profiled
+from tests.reading import profiled, rows
 
 DATA = Path(__file__).parent / "data/flink"
 FLINK_SCHEMA = Path(steady.__file__).with_name("schema.sql")
@@ -278,6 +278,7 @@ def test_what_buffers_take_that_are_due_does_not_grow_with_the_records() -> None
     assert highest(replace(half, places=())).rate_per_s == pytest.approx(9000)  # of b, which has 0.1 of growing work
 
 
+@pytest.mark.later
 def test_network_threads_tell_what_buffers_take_of_subtasks() -> None:
     """Of a stream at a low rate, and of the same job as fast as it goes, where nearly no buffer is due."""
     slow, fast = (flow_of(profiled(SWEEPS / name)) for name in (AT_A_RATE, AT_ITS_LIMIT))
@@ -315,14 +316,12 @@ def test_the_time_of_a_record_is_near_what_sinks_saw(name: str) -> None:
     assert debug.runtime_ms == pytest.approx(AGES_MS[name], rel=0.15)
     assert sum(each.end_ms - each.start_ms for each in debug.critical_path) == pytest.approx(debug.runtime_ms)
     assert sum(debug.resource_ms.values()) == pytest.approx(debug.runtime_ms)
-    assert debug.flow is not None
     assert debug.flow.rate_per_s == pytest.approx(int(name.rpartition("-")[2]), rel=0.02)
     assert not debug.flow.at_limit
 
 
 def test_the_range_of_another_rate_holds_what_happened_there() -> None:
     told = real("ads-3000").predict(["rate=12000"])
-    assert told.interval_ms is not None
     assert told.interval_ms[0] <= AGES_MS["ads-12000"] <= told.interval_ms[1]
     assert told.predicted_ms == pytest.approx(AGES_MS["ads-12000"], rel=0.15)
 
@@ -332,7 +331,6 @@ def test_channels_with_few_records_send_no_empty_buffers(tmp_path: Path) -> None
     than a second in all."""
     run = changed_run(tmp_path, slow)
     flow = flow_of(run)
-    assert flow is not None
     assert flow.rate_per_s == pytest.approx(10, rel=0.02)
     assert [each.due_ms for each in flow.hops] == [100.0, 100.0]
     assert run.debug().other_ms["filling"] == pytest.approx(100.0, rel=0.01)
@@ -340,8 +338,6 @@ def test_channels_with_few_records_send_no_empty_buffers(tmp_path: Path) -> None
     (sooner,) = (each for each in run.verdict().recommendations if isinstance(each, ShortenBufferTimeout))
     assert (sooner.before_ms, sooner.after_ms) == (100, 10)
     told = run.predict(["rate=2x"])
-    assert told.interval_ms is not None
-    assert told.predicted_ms is not None
     assert told.interval_ms[1] > 1.4 * told.predicted_ms  # nobody knows the timeout
     assert BufferTimeout(100.0) in told.assumptions
 
@@ -483,7 +479,6 @@ def test_a_rate_beyond_the_highest_has_no_latency_and_names_what_is_full() -> No
     told = run.predict(["rate=100x"])
     assert told.predicted_ms is None
     assert isinstance(told.refused[0], RateBeyondMeasured)  # the run was at a fortieth of its limit
-    assert told.flow is not None
     assert told.flow.most_per_s is not None
     assert told.flow.rate_per_s == pytest.approx(100 * told.flow.recorded_per_s)
     assert told.is_answered
@@ -501,13 +496,11 @@ def test_a_source_that_fills_buffers_makes_more_than_comes_through() -> None:
     """The sink saw 1 425 records a second in the mean; the source made 4 000, for buffers had room to the end."""
     run = real("slow-sink")
     flow = flow_of(run)
-    assert flow is not None
     assert flow.at_limit
     assert flow.rate_per_s == pytest.approx(1424.8, rel=0.03)
     assert {round(each.records_per_s) for each in flow.stations} == {round(flow.rate_per_s)}
     assert flow.stations[0].blocked > 0.95
     limits = run.debug().flow
-    assert limits is not None
     assert (limits.at_limit, limits.limit, limits.limit_kind) == (True, "vertex:3", "group")
     assert limits.rate_per_s == pytest.approx(1410, abs=1)
 
@@ -545,7 +538,6 @@ def test_each_of_two_inputs_has_buffers_of_its_own() -> None:
     of what had waited for most of a second."""
     run = real("two-rates")
     flow = flow_of(run)
-    assert flow is not None
     assert flow.stations[0].records_per_s == pytest.approx(4002, rel=0.01)  # the sinks saw so many
     fast, slow_one = (each for each in flow.hops if each.target == "vertex:2")
     assert slow_one.buffers_per_s == pytest.approx(fast.buffers_per_s, rel=0.1)
@@ -596,15 +588,12 @@ def test_what_lies_between_two_vertices_may_hold_a_job_up() -> None:
     """The base that goes as fast as it can fills most of its cable, and no subtask nor CPU is busy all the time."""
     run = profiled(SWEEPS / AT_ITS_LIMIT)
     limits = run.debug().flow
-    assert limits is not None
     assert (limits.at_limit, limits.limit_kind) == (True, "hop")
     faster = run.predict(["cpu_speed=2x"])
     assert isinstance(faster.refused[0], LimitNotMeasured)
     assert not faster.refused[0].network_known
     told, wider = (run.predict([each], recorded=["network=100Mbps"]).flow for each in ("cpu_speed=2x", "network=2x"))
-    assert told is not None
     assert (told.limit_kind, told.limit_resource, told.most_per_s) == ("worker", "net", told.recorded_per_s)
-    assert wider is not None
     assert wider.limit_resource == "cpu"
     slower = run.predict(["rate=6000"])
     assert slower.predicted_ms == pytest.approx(86, abs=2)
@@ -634,7 +623,6 @@ def test_a_job_at_its_limit_is_asked_for_a_rate_that_it_keeps_up_with() -> None:
     kept = SWEEPS / "071-full-0/collected"
     run = profiled(kept)
     slower = run.predict(["rate=6000"])
-    assert slower.interval_ms is not None
     assert slower.predicted_ms == pytest.approx(86.1, rel=0.15)  # six runs of the same job at that rate, in the mean
     assert slower.interval_ms[0] < 86.1 < slower.interval_ms[1]
     faster = run.predict(["rate=300000"])
@@ -653,8 +641,6 @@ def test_a_rate_so_near_the_limit_that_its_wait_is_anything_has_two_ends() -> No
     assert isinstance(told.refused[0], RateNearLimit)
     assert told.bound_ms is not None
     low, high = told.bound_ms
-    assert low is not None
-    assert high is not None
     assert low < 169 < high
     assert high > 3 * low
 
@@ -664,14 +650,9 @@ def test_unchanged_is_unchanged_and_more_subtasks_are_less_busy() -> None:
     same = run.unchanged()
     assert same.predicted_ms == same.runtime_ms
     wider = run.predict(["parallelism=2x"])
-    assert wider.flow is not None
-    assert wider.flow.most_per_s is not None
-    assert same.flow is not None
-    assert same.flow.most_per_s is not None
     assert (same.flow.limit, wider.flow.limit) == ("vertex:0", "tm1")  # then the machines' CPU is what limits
     assert wider.flow.most_per_s > 1.2 * same.flow.most_per_s
     one = run.predict(["parallelism.Parse=4"])
-    assert one.flow is not None
     assert one.flow.limit == "vertex:0"  # the source stays as it was, and is what limits
     assert one.flow.most_per_s == pytest.approx(same.flow.most_per_s)
 
@@ -735,7 +716,7 @@ def test_a_stream_that_was_collected_too_shortly_says_so(tmp_path: Path) -> None
     assert NoFlow("time") in changed_run(tmp_path, begun).debug().told
 
 
-@pytest.mark.parametrize(("state", "asked"), [("RUNNING", True), ("CANCELED", True), ("FINISHED", False)])
+@pytest.mark.parametrize(("state", "asked"), few([("RUNNING", True), ("CANCELED", True), ("FINISHED", False)], 2))
 def test_a_stream_without_an_end_is_asked_for_its_metrics_first(tmp_path: Path, state: str, asked: bool) -> None:
     archive = gzip.decompress((DATA / "ads-3000.json.gz").read_bytes()).decode()
     ended = r"\"state\":\"FINISHED\",\"job-type"
@@ -932,4 +913,4 @@ def test_a_damaged_look_costs_itself(tmp_path: Path) -> None:
     damaged.write_bytes(gzip.compress(b"\n".join(text)))
     run = cp.profile([DATA / "ads-3000.json.gz", damaged], output=tmp_path / "run.duckdb")
     assert run.debug().measure == "latency"
-    assert any("looks that cannot be read" in each.meaning for each in run.header().problems)
+    assert ("damaged sample",) in rows(run, "SELECT name FROM import_stats")

@@ -154,7 +154,6 @@ def test_logs_of_a_history_server_are_read_as_the_files_are(
 def test_what_is_in_the_cache_is_not_fetched_again(server: str, tmp_path: Path) -> None:
     steps: list[str] = []
     first = history.served(f"{server}/history/{APP}", None, tmp_path, steps.append)
-    assert first is not None
     assert first.stat().st_mode & 0o777 == 0o600
     before = first.stat().st_mtime_ns
     assert [each for each in steps if "fetching" in each]
@@ -241,7 +240,6 @@ def test_the_page_of_a_running_application_says_where_its_log_is(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
     try:
-        assert process.stdout is not None
         address = process.stdout.readline().decode().strip()
         wait_for(f"{address}/api/v1/applications", lambda text: '"id"' in text)
         code, out, err = crystalperf("analyze", address)

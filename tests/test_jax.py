@@ -122,5 +122,4 @@ def test_an_exchange_among_devices_of_one_process_is_no_computing() -> None:
 
 def test_setup_says_how_to_trace_steps() -> None:
     setup = get("jax").advisor.setup
-    assert setup is not None
     assert "StepTraceAnnotation" in setup.text(Job(folder="/tmp/traces"))

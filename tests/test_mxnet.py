@@ -124,7 +124,6 @@ def test_each_trace_of_a_folder_is_a_run(trained: Path) -> None:
 
 def test_setup_says_what_to_add() -> None:
     setup = get("mxnet").advisor.setup
-    assert setup is not None
     assert 'filename="/tmp/x/mxnet.json"' in setup.text(Job("/tmp/x"))
     assert 'filename="/mxnet.json"' in setup.text(Job(""))
 

@@ -282,7 +282,6 @@ def test_a_log_that_ends_early_is_unfinished(make: Make) -> None:
 def test_a_run_without_work_waits_for_nothing_not_even_for_its_executors(make: Make) -> None:
     run = make(added("1", 6000))
     debug = run.debug()
-    assert debug.unsubmitted is not None
     assert (debug.unsubmitted.left_out_ms, debug.runtime_ms) == (20_000, 0)
     assert (bottleneck_of(debug).kind, run.debug("whole").runtime_ms) == ("nothing", 20_000)
 
@@ -422,7 +421,6 @@ def test_the_wait_since_all_executors_died_is_told_and_costed(make: Make) -> Non
     _, _, found = asked(run)
     waited = found["no-worker"]
     assert isinstance(waited, NoWorker)
-    assert waited.lost is not None
     assert (waited.since_lost_ms, waited.lost.workers) == (pytest.approx(12_000), ("1", "2"))
     assert waited.cost_ms >= 12_000
     header = run.header()

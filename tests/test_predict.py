@@ -238,7 +238,6 @@ def test_bounds_that_are_narrow_are_an_answer() -> None:
     answer = predict(run, world(run, "memory=4x"))
     assert answer.predicted_ms == pytest.approx((8400 * 10_000) ** 0.5, rel=0.001)
     assert [each.predicted_ms for each in answer.groups] == [pytest.approx(answer.predicted_ms)]
-    assert answer.interval_ms is not None
     assert answer.interval_ms[0] < 8400
     assert answer.interval_ms[1] > 10_000
     assert BetweenEnds(SpillTimeUnknown()) in answer.assumptions
@@ -466,7 +465,6 @@ def test_bytes_at_the_rate_of_a_disk_came_from_it(megabytes: int, is_narrow: boo
     run = replace(run, volumes=replace(run.volumes, input=np.array([megabytes * 1_000_000])))
     for setting in ("disk=0.25x", "disk=4x"):
         range_ms = predict(run, world(run, setting, recorded=("disk=10MB/s",))).interval_ms
-        assert range_ms is not None
         assert (range_ms[0] <= 10_000 <= range_ms[1]) != is_narrow, setting
 
 

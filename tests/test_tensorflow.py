@@ -84,7 +84,6 @@ def test_workers_of_a_parameter_server_are_one_run_and_transfers_are_the_network
 def test_more_workers_crowd_the_servers_link() -> None:
     run = profiled(DATA / "tensorflow-ps")
     more = run.predict(["processes=2x"])
-    assert more.predicted_ms is not None
     assert more.predicted_ms > 1.2 * more.runtime_ms
     assert MoreProcesses(2, 4.0, 2.0, synchronous=False) in more.assumptions
     assert run.header().workers == 6
@@ -139,16 +138,13 @@ def test_steps_are_told_as_they_are_in_the_mean_of_how_workers_may_stand_to_each
         if row["name"].startswith("tf-w2-c0.45-n200.")
     ]
     header = run.header()
-    assert header.step_ms is not None
     assert told.settled_step_ms is not None
-    assert told.predicted_ms is not None
     before_ms, after_ms = told.settled_step_ms
     assert statistics.median(untraced) < before_ms < header.step_ms
     assert told.predicted_ms / told.runtime_ms == pytest.approx(after_ms / before_ms)
     assert {round(after_ms), round(before_ms)} <= {
         int(each) for each in re.findall(r"\d+", step_sentence(header, told))
     }
-    assert told.interval_ms is not None
     (steps,) = (each for each in told.assumptions if isinstance(each, StepsSettle))
     in_step_ms, apart_ms = (told.runtime_ms * each / before_ms for each in (steps.in_step_ms, steps.apart_ms))
     assert told.interval_ms[0] < apart_ms < told.predicted_ms < in_step_ms < told.interval_ms[1]
@@ -253,7 +249,6 @@ def test_labels_are_read() -> None:
     found = messages.transfer_label(
         "[4.0MB] [500.0Mb/s] edge_25_w/read from /job:ps/replica:0/task:0/device:CPU:0 to /job:w"
     )
-    assert found is not None
     assert (found.edge, found.bytes) == ("edge_25_w/read", 4 << 20)
     assert messages.kernel_label("edge") is None
     assert messages.transfer_label("x = y()") is None
@@ -402,8 +397,6 @@ def test_a_pipeline_that_sleeps_is_input_and_no_cpu_time() -> None:
     assert faster.predicted_ms is None
     assert faster.bound_ms is not None
     low, high = faster.bound_ms
-    assert low is not None
-    assert high is not None
     assert low < 0.7 * faster.runtime_ms < 0.95 * faster.runtime_ms < high
 
 

@@ -133,6 +133,7 @@ def test_what_it_does_not_say_is_refused_in_a_sentence(crystalperf: Ask) -> None
     is_one_line(done.stderr, "Jam")
 
 
+@pytest.mark.later
 def test_a_damaged_log_is_one_sentence(crystalperf: Ask, tmp_path: Path) -> None:
     log = tmp_path / "plum.jam"
     log.write_text(PLUM.read_text(encoding="utf-8").replace('"from": 3', '"from" 3', 1), encoding="utf-8")
@@ -148,6 +149,7 @@ def test_without_the_package_its_log_is_no_log() -> None:
         discover([PLUM])
 
 
+@pytest.mark.later
 def test_a_dependency_that_the_times_contradict_is_told(crystalperf: Ask, tmp_path: Path) -> None:
     """Filling began before all was cooked: as a barrier, which it is not, that cannot be."""
     log = tmp_path / "plum.jam"

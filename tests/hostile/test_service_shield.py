@@ -424,8 +424,6 @@ def hostile_statements(places: list[str]) -> list[str]:
     from importlib.util import module_from_spec, spec_from_file_location
 
     spec = spec_from_file_location("sql_statements", Path(__file__).with_name("test_sql_statements.py"))
-    assert spec is not None
-    assert spec.loader is not None
     module = module_from_spec(spec)
     import sys
 
