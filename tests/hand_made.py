@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from crystalperf.indexes.resources import Resource, known
@@ -38,6 +39,11 @@ def run_by(framework: Framework, resources: tuple[Resource, ...] = known()) -> d
         "planner": framework.planner,
         "in_order": framework.reader.in_order,
     }
+
+
+def figures(sentence: str) -> list[float]:
+    """The numbers that a sentence says, in its order."""
+    return [float(each) for each in re.findall(r"\d+(?:\.\d+)?", sentence)]
 
 
 class Seconds:

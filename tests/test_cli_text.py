@@ -465,6 +465,7 @@ def test_setup_takes_the_first_framework_and_refuses_what_it_does_not_know(
 
 
 @pytest.mark.parametrize("folder", ["/tmp"])
+@pytest.mark.later
 def test_setup_flags_start_a_jvm(folder: str, tmp_path: Path) -> None:
     """Java itself takes the flags and leaves a recording."""
     import shutil

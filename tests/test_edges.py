@@ -40,7 +40,6 @@ def test_only_what_a_unit_does_meanwhile_hides_a_transfer() -> None:
     needs_ms = 10_000 / FRAME_DATA
     for speed in (2, 10, 100):
         told = asked(run, f"cpu_speed={speed}x", recorded=("network=1MB/s",)).predicted_ms
-        assert told is not None
         assert told >= 0.95 * needs_ms
     assert visible(np.array([10.0]), np.array([4.0]), np.array([10.0]), 0.2) == pytest.approx([6.0])
 
@@ -126,7 +125,6 @@ def test_added_spills_go_to_the_disk_that_is_asked_about() -> None:
 
     def added_ms(*settings: str) -> float:
         told = asked(run, "memory=0.2x", *settings, recorded=("disk=100MB/s",)).predicted_ms
-        assert told is not None
         return told - 10_000
 
     assert added_ms("disk=10x") == pytest.approx(added_ms() / 10, rel=0.2)
@@ -201,8 +199,6 @@ def test_each_of_several_devices_may_be_what_nobody_saw() -> None:
     run = log_alone()
     alone, both = asked(run, "network=0.25x"), asked(run, "network=0.25x", "disk=0.999x")
     assert alone.predicted_ms is both.predicted_ms is None
-    assert alone.bound_ms is not None
-    assert both.bound_ms is not None
     assert alone.bound_ms[1] is not None
     assert both.bound_ms[1] == pytest.approx(alone.bound_ms[1], rel=0.01)
     stated = asked(run, "network=0.25x", "disk=0.999x", recorded=("disk=100MB/s",))

@@ -79,7 +79,7 @@ def test_of_a_job_with_an_end_only_the_time_with_subtasks_scales() -> None:
 def test_time_that_anything_ran_counts_once() -> None:
     assert covered_ms(np.array([0.0, 5.0, 30.0]), np.array([10.0, 12.0, 40.0])) == 22.0
     assert covered_ms(np.array([]), np.array([])) == 0.0
-    assert np.allclose(spread([0.1, 0.3]), (0.2, 0.1))
+    assert spread([0.1, 0.3]) == "20.0 ± 10.0"
 
 
 def test_a_sweep_begins_anew_where_a_run_failed_and_stops_when_all_do(
