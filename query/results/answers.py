@@ -134,8 +134,8 @@ class Failed:
 class LostWorker:
     """A worker that went while there was work to do, and was not sent home.
 
-    `why` is what the framework says of it, None where it says nothing.  `redone_units` ran on it and had to run again, for they ended with it or
-    what they had made was lost; they had run for `redone_ms` in sum.
+    `why` is what the framework says of it, None where it says nothing.  `redone_units` ran on it and had to run again,
+    for they ended with it or what they had made was lost; they had run for `redone_ms` in sum.
     """
 
     worker: str
