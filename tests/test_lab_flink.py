@@ -174,9 +174,9 @@ def test_threads_use_no_more_cpu_than_their_process(tmp_path: Path) -> None:
             "SELECT count(DISTINCT unit_id) = (SELECT count(*) FROM units) FROM thread_loads"
         ).fetchall()
         execution = load(connection, "all")
-        assert execution.framework.planner.flow is not None
-        flow = execution.framework.planner.flow(connection, execution)
-        said = FLINK.advisor.told(connection, execution)
+        assert execution.planner.flow is not None
+        flow = execution.planner.flow(connection, execution)
+        said = FLINK.advisor.remarks(connection, execution)
     assert len(rows) == 2
     assert all(0.75 * whole < threads < 1.05 * whole for threads, whole in rows)
     assert named == (True,)

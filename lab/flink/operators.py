@@ -168,7 +168,7 @@ def _predicted(run: Run, ratio: float) -> tuple[Flow, Flow]:
 
 
 def _flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow:
-    flow = None if execution.framework.planner.flow is None else execution.framework.planner.flow(connection, execution)
+    flow = None if execution.planner.flow is None else execution.planner.flow(connection, execution)
     if flow is None:
         raise LabError("the run is no stream with a steady stretch; operators are told apart in streams")
     return flow

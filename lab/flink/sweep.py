@@ -304,11 +304,7 @@ def _base(folder: Path, rows: list[dict[str, Any]]) -> tuple[Run, Seen]:
     run = cp.profile([each for each in (folder / "collected", folder / "recordings") if each.exists()])
     with run.reading() as connection:
         execution = load(connection, "all")
-        flow = (
-            None
-            if execution.framework.planner.flow is None
-            else execution.framework.planner.flow(connection, execution)
-        )
+        flow = None if execution.planner.flow is None else execution.planner.flow(connection, execution)
     measures = {}
     for measure in MEASURES:
         values = [row[measure] for row in rows if row.get(measure) is not None]

@@ -13,10 +13,9 @@ import numpy as np
 from crystalperf.indexes.resources import CPU, DISK, NET, Resource, with_other
 from crystalperf.query import sql
 from crystalperf.query.execution.dag import AT_HOME
-from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.execution import Execution, policy_of
 from crystalperf.query.execution.intervals import Level
 from crystalperf.query.execution.load import most_at_a_time
-from crystalperf.query.execution.scheduling import policy_of
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.results.answers import Debug, Disagreement, GroupFacts, Parts, PathItem
 from crystalperf.query.results.findings import StageCost
@@ -93,7 +92,8 @@ class Detail:
     descriptions.  `median_cpu_ms` is None where the log has no CPU time; `median_starting` is the share of a unit's
     time that starting it took.  `settings` are the run's.  `anew` units read files for what their workers were to keep,
     and `anew_ms` is what that made all units take longer, at most.  `at_home` units ran where their data are, and were
-    bound to that place; `on_busiest` ran on the worker that had the most of all.
+    bound to that place; `on_busiest` ran on the worker that had the most of all.  `delegates` is whether other
+    processes compute for its units, `spills_apart` whether these spill, for want of their own memory, and no worker.
     """
 
     facts: GroupFacts
@@ -119,6 +119,8 @@ class Detail:
     anew_ms: float = 0.0
     at_home: int = 0
     on_busiest: int = 0
+    delegates: bool = False
+    spills_apart: bool = False
 
     @property
     def with_data(self) -> int:
@@ -197,7 +199,7 @@ def group_details(
         parts = units.parts_ms[mine]
         lanes = _most_slots(slots, group.start_ms, group.end_ms)
         # In the user's slots, of which each may be several lanes: so its idle time is that of all of them.
-        shown = execution.framework.planner.shown_lanes(lanes, execution.properties) or lanes
+        shown = execution.planner.shown_lanes(lanes, execution.properties) or lanes
         facts = GroupFacts(
             id=group.group_id,
             name=group.name,
@@ -229,6 +231,8 @@ def group_details(
                 anew_ms=float(again_ms[mine].sum()),
                 at_home=int((units.placement[mine] == AT_HOME).sum()) if is_patient else 0,
                 on_busiest=int(np.bincount(units.worker[mine] + 1).max()),
+                delegates=number in execution.delegating,
+                spills_apart=number in execution.spilling_apart,
                 **{name: row[name] for name in _SUMMED},
             )
         )

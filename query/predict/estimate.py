@@ -19,9 +19,8 @@ import numpy as np
 
 from crystalperf.indexes.errors import SettingError
 from crystalperf.indexes.resources import NET, Resource, with_other
-from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.execution import Execution, Steady
 from crystalperf.query.execution.scenario import World
-from crystalperf.query.frameworks import Steady
 from crystalperf.query.predict.interval import MOST_APART, interval, variances
 from crystalperf.query.predict.limits import NOTICED, beyond, crosses_anew, lost, unseen, unseen_spills
 from crystalperf.query.predict.priors import waits_unknown
@@ -108,7 +107,7 @@ def predict(
     tight, room = execution, more_room(execution, world)
     if room > 1 and anew(execution).any():
         execution, assumed = with_room(execution, room), (*assumed, _cache_misses(execution, room))
-    if world.changes and (refusal := execution.framework.planner.endless(execution.properties) or lost(execution)):
+    if world.changes and (refusal := execution.planner.unbounded_reason(execution.properties) or lost(execution)):
         return known.with_refusal(refusal)
     question = Question(execution, world, base, replans)
     try:
@@ -119,14 +118,14 @@ def predict(
         return known.with_refusal(told.why, told.ms)
     predicted = told.ms
     parts_ms = _path_parts(question, told.answers, predicted) if path else None
-    steady = execution.framework.planner.steady(execution, world) if physics is MODEL else None
+    steady = execution.planner.steady(execution, world) if physics is MODEL else None
     if steady is not None:  # the recorded run changes as the settled one does
         changed = execution.runtime_ms * steady.after_ms / steady.before_ms
         if parts_ms is not None:
             parts_ms *= changed / predicted if predicted > 0 else 1.0
         predicted = changed
         known = replace(known, settled_step_ms=(steady.before_ms, steady.after_ms))
-    unsure = world.unchecked(execution.framework.planner.checked(execution))
+    unsure = world.unchecked(execution.planner.checked_settings(execution))
     if predicted > 0 and not unsure:  # a run that was cut before anything ran takes no time, whatever it has
         rooms = [room / ROOM_KNOWN, room * ROOM_KNOWN] if execution is not tight else []
         others = [question.of(with_room(tight, max(each, 1.0))) for each in rooms]
@@ -235,7 +234,7 @@ def _otherwise(question: Question) -> Iterator[tuple[Refusal, float]]:
     execution, world = question.execution, question.world
     if spilled := unseen_spills(execution, world):
         yield SpillTimeUnknown(), question.of(spilled).answer().ms
-    if world.changes and (told := execution.framework.planner.unsure(execution, world)) is not None:
+    if world.changes and (told := execution.planner.other_bound(execution, world)) is not None:
         why, end = told
         yield why, replace(question, world=end).answer().ms
 

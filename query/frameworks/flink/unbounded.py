@@ -38,14 +38,14 @@ class _Vertex:
     pressed: float
 
 
-def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Remark | None:
+def load(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Remark | None:
     """What is said first of a stream without an end of its own; None of any other job, and where it was measured."""
     if STOPPED not in execution.properties or execution.flow is not None:
         return None
     first_ms = connection.execute("SELECT min(launch_ms) FROM units").fetchall()[0][0]
     if first_ms is None or first_ms > execution.runtime_ms / 2:  # it waited for slots for longer than it ran
         return None
-    rows = connection.execute(sql.text("unending", __package__)).fetchall()
+    rows = connection.execute(sql.text("unbounded", __package__)).fetchall()
     found = [
         _Vertex(name, source, *(min(each or 0.0, 1.0) for each in (busy, idle, held)))
         for name, source, busy, idle, held in rows
