@@ -17,7 +17,7 @@ pytest.importorskip("scipy", reason="the lab's extra is not installed")
 
 from lab.__main__ import main
 from lab.errors import LabError
-from lab.pages import has, put
+from lab.pages import has, head, put
 from lab.runs.suites import Configuration, Suite, Sweep, axis, configurations
 from lab.runs.sweep import read_rows, write_rows
 from lab.score import priors as learning
@@ -224,6 +224,10 @@ def test_the_table_of_floors(known: Measured) -> None:
         ["| other", "odd: 2"],
         ["| all", "odd: 4"],
     ]
+
+
+def test_the_head_of_a_table_says_which_cells_stand_to_the_right() -> None:
+    assert head("run | >tasks | check") == ["| run | tasks | check |", "|---|---:|---|"]
 
 
 def test_tables_of_another_section_go_between_marks_of_its_own(tmp_path: Path) -> None:

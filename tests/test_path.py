@@ -27,7 +27,7 @@ import crystalperf as cp
 from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.resources import CPU, OTHER, resources
 from crystalperf.query.execution.critical_path import Piece, WallClock, _within, critical_path
-from crystalperf.query.execution.dag import Dag, Dependency, GroupRun, Node, Units, build
+from crystalperf.query.execution.dag import Dag, DagRules, Dependency, GroupRun, Node, Units, build
 from crystalperf.query.execution.intervals import merged
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE, JobBarriers
@@ -116,7 +116,7 @@ def made(stages: list[Stage], slots: int) -> Made:
     )
     worker, endless = np.zeros(slots, dtype=np.int64), np.full(slots, np.inf)
     there = Slots(worker, worker, np.zeros(slots), endless, endless)
-    dag = build(groups, units, 0, END_MS, there, stated, barriers=JobBarriers, coordinator="driver")
+    dag = build(groups, units, 0, END_MS, there, stated, DagRules(JobBarriers, "driver"))
     return Made(groups, units, dag, there)
 
 

@@ -12,7 +12,7 @@ import pytest
 import crystalperf as cp
 from crystalperf.indexes.errors import Remedy, SettingError
 from crystalperf.indexes.resources import Resource, known
-from crystalperf.query.execution.dag import GroupRun, Units, build
+from crystalperf.query.execution.dag import DagRules, GroupRun, Units, build
 from crystalperf.query.execution.evidence import Evidence
 from crystalperf.query.execution.execution import CoordinatorTime, Execution, ScopeTime
 from crystalperf.query.execution.scenario import (
@@ -85,7 +85,7 @@ def execution(
         **run_by(SPARK),
         measure="makespan",
         scope=ScopeTime("all", 0, end),
-        dag=build([whole], units, 0, end, slots, {}, barriers=JobBarriers, coordinator="driver"),
+        dag=build([whole], units, 0, end, slots, {}, DagRules(JobBarriers, "driver")),
         units=units,
         volumes=no_volumes(len(rows)),
         slots=slots,

@@ -10,7 +10,7 @@ import pytest
 
 from crystalperf.indexes.errors import SettingError
 from crystalperf.indexes.resources import known
-from crystalperf.query.execution.dag import ANYWHERE, Dependency, GroupRun, Units, build
+from crystalperf.query.execution.dag import ANYWHERE, DagRules, Dependency, GroupRun, Units, build
 from crystalperf.query.execution.evidence import Evidence
 from crystalperf.query.execution.execution import CoordinatorTime, Execution, ScopeTime
 from crystalperf.query.execution.scenario import changed_world, combinations, parse_settings, settings_of
@@ -97,7 +97,7 @@ def run_of(
         **run_by(framework),
         measure="makespan",
         scope=ScopeTime("all", 0, end),
-        dag=build(groups, units, 0, end, there, stated, barriers=JobBarriers, coordinator="driver"),
+        dag=build(groups, units, 0, end, there, stated, DagRules(JobBarriers, "driver")),
         units=units,
         volumes=volumes,
         slots=there,

@@ -177,7 +177,7 @@ class _Told:
     def sides(self, question: Question, others_ms: Sequence[float]) -> tuple[float, float]:
         """The least and the most that other physics, and what is open, come to."""
         every = [self.ms, *self.others_ms, *others_ms, *(each.ms for each in self.ends or ())]
-        if self.physics.cold and len(self.answers) == 1 and self.answers[0].settled.cold_share > COLD_NOTICED:
+        if self.physics.cold and len(self.answers) == 1 and self.answers[0].fixed_point.cold_share > COLD_NOTICED:
             warm = question.answer(replace(self.physics, cold=False))
             every += [warm.ms, self.ms**2 / warm.ms]
         return min(every), max(every)
@@ -261,7 +261,7 @@ def _lent(
 def _path_parts(question: Question, answers: Sequence[Answer], predicted_ms: float) -> Floats:
     """What a predicted runtime goes to along its critical path, (resources + 1,); the mean of several replays."""
     execution, world = question.execution, question.world
-    found = np.sum([path_parts(each.state, each.settled, execution, world) for each in answers], axis=0)
+    found = np.sum([path_parts(each.state, each.fixed_point, execution, world) for each in answers], axis=0)
     whole_ms = float(found.sum())
     parts: Floats = found * (predicted_ms / whole_ms) if whole_ms > 0 else found
     return parts
