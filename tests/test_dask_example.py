@@ -120,7 +120,7 @@ def test_a_report_alone_says_that_it_lacks_what_tasks_waited_for(folder: Callabl
     assert [each.name for each in read.problems] == ["no dependencies"]
 
 
-@pytest.mark.parametrize("files", few([(REPORT, DUMP), (REPORT,), (DUMP,)], 1))
+@pytest.mark.parametrize("files", few([((REPORT, DUMP),), ((REPORT,),), ((DUMP,),)], 1))
 def test_the_unchanged_run_is_replayed(folder: Callable[..., Path], files: tuple[str, ...], tmp_path: Path) -> None:
     run = cp.profile([folder(*files)], output=tmp_path / "run.duckdb")
     predicted = run.predict(workers="2x")
