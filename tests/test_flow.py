@@ -501,7 +501,7 @@ def test_a_source_that_fills_buffers_makes_more_than_comes_through() -> None:
     assert {round(each.records_per_s) for each in flow.stations} == {round(flow.rate_per_s)}
     assert flow.stations[0].blocked > 0.95
     limits = run.debug().flow
-    assert (limits.at_limit, limits.limit, limits.limit_kind) == (True, "vertex:3", "group")
+    assert (limits.at_limit, limits.limit, limits.limit_kind) == (True, "vertex:3", "station")
     assert limits.rate_per_s == pytest.approx(1410, abs=1)
 
 
