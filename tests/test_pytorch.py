@@ -57,7 +57,6 @@ from crystalperf.query.text.answers import bottleneck_sentence, examples_ratio, 
 from crystalperf.query.text.figures import time_unit
 from crystalperf.query.trace.records import Problems
 from tests.hand_made import figures
-from tests.later import few
 from tests.reading import profiled, rows
 from tests.refusals import refused
 
@@ -163,9 +162,8 @@ def test_a_library_that_starts_frees_what_is_nothing(run_of: RunOf) -> None:
     assert debug.resource_ms["cpu"] == pytest.approx(10.0, abs=0.1)
 
 
-@pytest.mark.parametrize(
-    ("gap_us", "functions", "cpu_ms"), few([(30_000, 0, 32.0), (80_000, 0, 2.0), (80_000, 1, 82.0)], 2)
-)
+@pytest.mark.few(2)
+@pytest.mark.parametrize(("gap_us", "functions", "cpu_ms"), [(30_000, 0, 32.0), (80_000, 0, 2.0), (80_000, 1, 82.0)])
 def test_a_long_gap_is_pythons_only_where_the_trace_has_its_functions(
     run_of: RunOf, gap_us: int, functions: int, cpu_ms: float
 ) -> None:
@@ -357,7 +355,8 @@ def test_stacks_of_a_jvm_beside_a_trace_are_no_error(tmp_path: Path) -> None:
     assert cp.profile([tmp_path], output=tmp_path / "run.duckdb").debug().runtime_ms > 0
 
 
-@pytest.mark.parametrize("kind", few([["cpu_op"], {"cpu_op": 1}, 7, None], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize("kind", [["cpu_op"], {"cpu_op": 1}, 7, None])
 def test_an_event_of_no_kind_is_passed_over(tmp_path: Path, kind: object) -> None:
     path = written(tmp_path / "t.json", [event("aten::mm", 0, 12), {**event("aten::add", 20, 5), "cat": kind}])
     assert cp.profile(path).debug().runtime_ms == pytest.approx(0.012)
@@ -603,17 +602,15 @@ def test_clocks_are_apart_by_the_same_time_at_each_collective() -> None:
     assert {(each.source, each.target) for each in signals} == {(0, 0), (1, 1)}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("beside", "alone_ms"),
-    few(
-        [
-            ([(8, 10, 40), (9, 10, 40)], 40),
-            ([(8, 10, 40), (9, 30, 40)], 20),
-            ([(8, 10, 70), (9, 20, 10), (10, 40, 10)], 10),
-            ([(8, 0, 5), (9, 95, 1)], 80),
-        ],
-        2,
-    ),
+    [
+        ([(8, 10, 40), (9, 10, 40)], 40),
+        ([(8, 10, 40), (9, 30, 40)], 20),
+        ([(8, 10, 70), (9, 20, 10), (10, 40, 10)], 10),
+        ([(8, 0, 5), (9, 95, 1)], 80),
+    ],
 )
 def test_what_two_streams_hide_at_once_is_hidden_once(
     run_of: RunOf, beside: list[tuple[int, int, int]], alone_ms: int
@@ -978,9 +975,10 @@ def test_a_function_of_c_waits_by_its_name_and_type(function: str, waits: bool) 
     assert names.is_wait(function) == waits
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("mark", "waited_ms"),
-    few([("DataLoader, mine", 5.0), ("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 8.0)], 1),
+    [("DataLoader, mine", 5.0), ("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 8.0)],
 )
 def test_what_a_program_computes_in_a_mark_of_its_own_is_computing(run_of: RunOf, mark: str, waited_ms: float) -> None:
     """Whose name is that of a loader: but a loader's own, whose workers make the batch, is waiting."""
@@ -1157,7 +1155,8 @@ def many_steps(count: int, order: int = 1) -> list[dict[str, Any]]:
     return events[::order]
 
 
-@pytest.mark.parametrize("order", few([1, -1], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize("order", [1, -1])
 def test_of_a_long_trace_the_first_steps_are_kept_in_whatever_order_it_tells_them(
     run_of: RunOf, monkeypatch: pytest.MonkeyPatch, order: int
 ) -> None:
@@ -1297,7 +1296,8 @@ def test_all_that_a_thread_does_for_its_batches_is_asked_about_by_what_it_is(run
         assert run.predict([f"operator.{asked}=2x"]).predicted_ms == pytest.approx(12.0 - saved_ms, abs=0.1)
 
 
-@pytest.mark.parametrize(("job", "file_bytes"), few([("files", 65_536), ("saved", 66_879)], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize(("job", "file_bytes"), [("files", 65_536), ("saved", 66_879)])
 def test_what_a_training_reads_is_what_its_disk_brings(job: str, file_bytes: int) -> None:
     """A batch is 16 files, none of them in the page cache, and the disk brings 2 MB/s.  The bytes of the one job are
     read by functions that are known by name, those of the other by torch.load(), which its label tells."""
@@ -1310,21 +1310,20 @@ def test_what_a_training_reads_is_what_its_disk_brings(job: str, file_bytes: int
     assert "page cache" in first
 
 
-@pytest.mark.parametrize("line", few(["9" * 12, "9" * 5000], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize("line", ["9" * 12, "9" * 5000])
 def test_a_line_that_no_file_has_costs_a_function_its_name(run_of: RunOf, line: str) -> None:
     run = run_of(made_by_itself(event(f"a.py({line}): f", 0, 8_000, "python_function")))
     assert times(run, "own batches: <module> (train.py)") == [8.0, 8.0, 0.0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("function", "read"),
-    few(
-        [
-            ("subprocess.py(1165): communicate", "<built-in method read of _io.BufferedReader object at 0x7f>"),
-            ("multiprocessing/connection.py(378): _recv", "<built-in function read>"),  # its label says network
-        ],
-        1,
-    ),
+    [
+        ("subprocess.py(1165): communicate", "<built-in method read of _io.BufferedReader object at 0x7f>"),
+        ("multiprocessing/connection.py(378): _recv", "<built-in function read>"),  # its label says network
+    ],
 )
 def test_a_pipe_of_another_process_is_no_device(run_of: RunOf, function: str, read: str) -> None:
     """What reads a file reads a pipe too: by subprocess.communicate() a disk held the training up."""
@@ -1343,17 +1342,15 @@ def test_a_pipe_of_another_process_is_no_device(run_of: RunOf, function: str, re
     }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("callers", "disk_ms"),
-    few(
-        [
-            (["logging/__init__.py(1673): handle", "logging/__init__.py(1098): emit"], 0.0),
-            (["logging/__init__.py(1236): emit", "logging/__init__.py(1098): emit"], 5.0),
-            (["tqdm/std.py(457): print_status", "tqdm/std.py(451): fp_write"], 0.0),
-            (["train.py(1): report"], 5.0),
-        ],
-        2,
-    ),
+    [
+        (["logging/__init__.py(1673): handle", "logging/__init__.py(1098): emit"], 0.0),
+        (["logging/__init__.py(1236): emit", "logging/__init__.py(1098): emit"], 5.0),
+        (["tqdm/std.py(457): print_status", "tqdm/std.py(451): fp_write"], 0.0),
+        (["train.py(1): report"], 5.0),
+    ],
 )
 def test_what_is_told_on_the_screen_is_no_disks(run_of: RunOf, callers: list[str], disk_ms: float) -> None:
     """A log that another process was slow to read held the training up as a disk."""
@@ -1467,7 +1464,8 @@ def test_functions_of_c_that_hand_over_their_thread(function: str, device: str |
     assert names.device_of_c(function) == device
 
 
-@pytest.mark.parametrize(("reducing_us", "told"), few([(0, True), (1_000, True), (6_000, False)], 2))
+@pytest.mark.few(2)
+@pytest.mark.parametrize(("reducing_us", "told"), [(0, True), (1_000, True), (6_000, False)])
 def test_gradients_that_go_through_one_rank_are_told_with_what_a_ring_saves(
     tmp_path: Path, reducing_us: int, told: bool
 ) -> None:
