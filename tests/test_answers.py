@@ -33,7 +33,7 @@ from crystalperf.query.advise.verdict import (
 )
 from crystalperf.query.diagnose.bottleneck import bottleneck_in
 from crystalperf.query.frameworks import Framework, Reader
-from crystalperf.query.frameworks.registry import get
+from crystalperf.query.frameworks.registry import frameworks, get
 from crystalperf.query.results.advice import MoreMemory
 from crystalperf.query.results.answers import (
     Bottleneck,
@@ -41,7 +41,6 @@ from crystalperf.query.results.answers import (
     Failure,
     GroupFacts,
     GroupPrediction,
-    Note,
     PathItem,
     Prediction,
     Profiled,
@@ -51,8 +50,9 @@ from crystalperf.query.results.answers import (
 )
 from crystalperf.query.results.findings import Garbage, StageRef
 from crystalperf.query.results.refusals import InvalidQuestion, RecordedValueUnknown
+from crystalperf.query.results.unseen import BlockedThreadsUnsampled
 from crystalperf.query.run import Other
-from crystalperf.query.runfile.pipeline import assemble
+from crystalperf.query.runfile.pipeline import gather, write_run
 from crystalperf.query.text.answers import bottleneck_sentence, cause_words, knee_sentence
 from crystalperf.query.text.as_json import KINDS, as_json, schema_text, schemas
 from crystalperf.query.trace import contract
@@ -121,7 +121,7 @@ def test_a_training_is_asked_about_more_processes_and_not_about_lanes_or_memory(
     framework: str, more: tuple[str, str]
 ) -> None:
     known = get(framework)
-    unasked = tuple(known.planner.unasked({}))
+    unasked = tuple(known.planner.excluded_settings({}))
     header = replace(HEADER, framework=framework, vocabulary=known.vocabulary, unasked=unasked)
     asked = [(each.text, each.setting) for each in verdict._asked_of(header, debug(cpu=1))]
     assert asked[0] == more
@@ -295,10 +295,10 @@ def test_the_next_step_is_samples_then_an_index_then_more_of_what_is_short(monke
 
 
 def test_what_was_not_seen_says_what_would_show_it() -> None:
-    seen = replace(debug(cpu=1), unseen=(Note("blocked threads"),))
+    seen = replace(debug(cpu=1), unseen=(BlockedThreadsUnsampled(),))
     assert not_seen(seen, HEADER) == seen.unseen
     unplaced, kept = not_seen(seen, replace(HEADER, indexes=()))
-    assert (unplaced.remedy, kept) == (Remedy("build the index", {"index": "spark-4.0.1"}), Note("blocked threads"))
+    assert (unplaced.remedy, kept) == (Remedy("build the index", {"index": "spark-4.0.1"}), BlockedThreadsUnsampled())
     blind = replace(HEADER, has_samples=False)
     kept, unsampled = not_seen(seen, blind)
     assert unsampled.remedy == Remedy("set up the job", {"framework": "spark"})
@@ -428,7 +428,7 @@ def test_a_run_with_a_fourth_resource_is_answered_in_its_own_words(
         reader=Reader(recognise=lambda _: None, read=lambda _: None),
         vocabulary=words,
     )  # type: ignore[arg-type, return-value]
-    monkeypatch.setattr("crystalperf.query.frameworks.registry.frameworks", lambda: {"bare": bare})
+    monkeypatch.setitem(frameworks(), "bare", bare)
     facts = {"app_id": "j", "framework": "bare", "started_at_ms": 0, "duration_ms": 10_000.0, "name": "train"}
     run = contract.of_rows(
         facts,
@@ -442,7 +442,7 @@ def test_a_run_with_a_fourth_resource_is_answered_in_its_own_words(
         more_resources=[GPU],
     )
     file = tmp_path / "run.duckdb"
-    assemble(run, [], bare, (), Problems(), file, {}, lambda _: None)
+    write_run(gather(run, bare, Problems()), file)
     found = Run(file).verdict()
     assert found.bottleneck.name == found.debug.bottleneck == "gpu"
     assert (found.bottleneck.time_ms, found.debug.runtime_ms) == (6_500, 10_000)

@@ -12,8 +12,9 @@ import duckdb
 import pytest
 
 import crystalperf as cp
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.bottleneck import bottleneck_of
-from crystalperf.query.diagnose.diagnose import diagnose
+from crystalperf.query.diagnose.diagnose import diagnosed
 from crystalperf.query.execution.execution import Lost
 from crystalperf.query.execution.load import load
 from crystalperf.query.frameworks import Framework, Reader
@@ -22,7 +23,7 @@ from crystalperf.query.results.answers import Bottleneck, Debug, Doubt
 from crystalperf.query.results.missing import UnannouncedWorkers, UnendedTasks, UnreadPart, UnreadParts
 from crystalperf.query.results.refusals import TasksWithoutEnd
 from crystalperf.query.run import Run
-from crystalperf.query.runfile.pipeline import assemble
+from crystalperf.query.runfile.pipeline import gather, write_run
 from crystalperf.query.text.answers import bottleneck_sentence
 from crystalperf.query.trace.contract import Group, Scope, Unit, Worker, of_rows
 from crystalperf.query.trace.records import Problems
@@ -85,7 +86,7 @@ def made(
     for each in problems:
         found.add(each, "data loss", "log", None, "something is missing", 3)
     path = folder / "run.duckdb"
-    assemble(trace, [], TORN, [], found, path, {}, lambda _: None)
+    write_run(gather(trace, TORN, found), path)
     return Run(path)
 
 
@@ -197,7 +198,7 @@ def test_nothing_is_said_of_a_run_that_only_just_stands(tmp_path: Path) -> None:
     """Whatever the answer, taking the doubt back gives the sentence that there was."""
     with duckdb.connect(str(made(tmp_path, ends=3, expected=10).path), read_only=True) as connection:
         run = load(connection)
-        doubtful, sure = diagnose(connection, run), diagnose(connection, replace(run, lost=()))
+        doubtful, sure = (diagnosed(connection, each, Advisor()).debug for each in (run, replace(run, lost=())))
     assert bottleneck_of(replace(doubtful, doubts=())) == bottleneck_of(sure)
 
 

@@ -10,9 +10,10 @@ import pytest
 
 from crystalperf.query.execution.cpu_limits import cpu_limits
 from crystalperf.query.execution.dag import Dependency, GroupRun, Units, build
-from crystalperf.query.execution.execution import Execution, no_volumes
+from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Value, World
 from crystalperf.query.execution.slots import Slots
+from crystalperf.query.execution.volumes import no_volumes
 from crystalperf.query.execution.wire_bytes import FRAME_DATA
 from crystalperf.query.predict.estimate import predict
 from crystalperf.query.predict.scenario_replay import replay_unchanged
@@ -20,6 +21,7 @@ from crystalperf.query.results.answers import Prediction
 from crystalperf.query.results.assumptions import WorkersStay
 from crystalperf.query.simulate.repartition import with_units
 from crystalperf.query.simulate.transfers import visible
+from tests.hand_made import run_by
 from tests.test_measured_load import with_volumes
 from tests.test_pipelines import TOY
 from tests.test_predict import GIB, execution, predicted, world
@@ -92,7 +94,7 @@ def piped() -> Execution:
     groups = [GroupRun("a", "a", None, 0, None, 0.0, 11.0), GroupRun("b", "b", None, 1, None, 1.0, 11.0)]
     dag = build(groups, units, 0, 11, slots, {("a", "b"): Dependency("pipelined", "rows")})
     whole = execution([(0, 11)], (1, 0, 0, 0))
-    return replace(whole, framework=TOY, dag=dag, units=units, volumes=no_volumes(3), slots=slots)
+    return replace(whole, **run_by(TOY), dag=dag, units=units, volumes=no_volumes(3), slots=slots)
 
 
 def test_waiting_in_a_pipeline_is_no_work_to_spread_or_to_multiply() -> None:

@@ -20,7 +20,7 @@ from crystalperf.indexes.errors import Remedy
 from crystalperf.indexes.resources import Resource, known
 from crystalperf.indexes.store import create
 from crystalperf.query.diagnose import findings
-from crystalperf.query.diagnose.diagnose import diagnose
+from crystalperf.query.diagnose.diagnose import diagnosed
 from crystalperf.query.diagnose.group_statistics import Detail, Longest, Neighbours, Siblings, group_details, neighbours
 from crystalperf.query.diagnose.hosts import HostTime
 from crystalperf.query.diagnose.waiting import waiting, with_workers
@@ -66,9 +66,10 @@ from crystalperf.query.results.findings import (
     Unexplained,
     Waited,
 )
+from crystalperf.query.results.unseen import CodeUnlabelled, CodeUnsampled, TimeUnmeasured
 from crystalperf.query.results.words import Words
 from crystalperf.query.run import Run
-from crystalperf.query.runfile.pipeline import assemble
+from crystalperf.query.runfile.pipeline import gather, write_run
 from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import text_of
 from crystalperf.query.trace.amounts import counted, lasting, part_of
@@ -398,23 +399,23 @@ def test_tasks_too_short_to_hand_out() -> None:
 
 
 def test_spills_name_the_operator_and_cost_the_disks_share() -> None:
-    assert findings.spilling(RULES, [detail()], []) == []
+    assert findings.spilling([detail()], []) == []
     spilled = detail(facts={"spill_bytes": 500 * MIB, "resource_ms": parts(cpu=30_000.0, disk=10_000.0)})
-    (found,) = findings.spilling(RULES, [detail(), spilled], ["Sort", "HashAggregate"])
+    (found,) = findings.spilling([detail(), spilled], ["Sort", "HashAggregate"])
     assert found.cost_ms == pytest.approx(2500)
     unseen = detail(facts={"spill_bytes": 50 * 10**6, "resource_ms": parts(cpu=30_000.0, other=10_000.0)})
-    (small,) = findings.spilling(RULES, [unseen], [])
+    (small,) = findings.spilling([unseen], [])
     assert small.cost_ms == pytest.approx(10_000 * 2000 / 40_000), "no more than moving its bytes takes"
     assert (found.spilled_bytes, found.operator) == (500 * MIB, "Sort")
 
 
 def test_rows_that_python_workers_of_rdds_spilled_ask_for_memory_of_theirs() -> None:
     spilled = {"spill_bytes": 500 * MIB, "resource_ms": parts(disk=40_000.0)}
-    of_rdd = detail(facts={**spilled, "scope": None}, uses=frozenset({"shuffle read", "python"}))
-    (found,) = findings.spilling(RULES, [of_rdd], [])
+    of_rdd = detail(facts={**spilled, "scope": None}, delegates=True, spills_apart=True)
+    (found,) = findings.spilling([of_rdd], [])
     assert found.advice == AvoidSpilling(delegated=True)
-    of_query = detail(facts=spilled, uses=frozenset({"shuffle read", "python"}))
-    (found,) = findings.spilling(RULES, [of_rdd, of_query], [])
+    of_query = detail(facts=spilled, delegates=True)
+    (found,) = findings.spilling([of_rdd, of_query], [])
     assert found.advice == AvoidSpilling(delegated=False), "the executor spilled some of it"
 
 
@@ -440,13 +441,13 @@ def test_no_time_is_told_as_nothing() -> None:
 
 
 def test_tasks_without_a_cpu_cost_what_they_waited_for_one() -> None:
-    assert findings.short_of_cpus(RULES, [detail()], [], np.inf) == []
+    assert findings.short_of_cpus([detail()], [], np.inf) == []
     starved = detail(ready_ms=30_000.0)
-    (found,) = findings.short_of_cpus(RULES, [starved], [], np.inf)
+    (found,) = findings.short_of_cpus([starved], [], np.inf)
     assert found.cost_ms == 7500
     assert (found.waited_ms, found.cpu_ms) == (30_000, 40_000)
     assert (found.throttled_share, found.cores_per_slot, found.others_cores) == (None, None, None)
-    (found,) = findings.short_of_cpus(RULES, [starved], [], 0.2)
+    (found,) = findings.short_of_cpus([starved], [], 0.2)
     assert found.cores_per_slot == 0.2
 
 
@@ -463,31 +464,30 @@ def test_what_helps_tasks_without_a_cpu_is_what_was_seen_to_have_it(
     crowded: float, cores_per_slot: float, advice: MoreCpu
 ) -> None:
     crowd = [Neighbours("stage:3.0", crowded, 5.5, 8.0)]
-    (found,) = findings.short_of_cpus(RULES, [detail(ready_ms=30_000.0)], crowd, cores_per_slot)
+    (found,) = findings.short_of_cpus([detail(ready_ms=30_000.0)], crowd, cores_per_slot)
     assert found.advice == advice
 
 
 def test_a_quota_that_was_used_up_is_what_held_tasks_back_whoever_else_was_there() -> None:
     starved, crowd = detail(ready_ms=30_000.0), [Neighbours("stage:3.0", 0.9, 5.5, 8.0)]
-    (found,) = findings.short_of_cpus(RULES, [starved], crowd, 0.2, throttled={"stage:3.0": 0.82})
+    (found,) = findings.short_of_cpus([starved], crowd, 0.2, throttled={"stage:3.0": 0.82})
     assert found.throttled_share == pytest.approx(0.82)
     assert (found.cores_per_slot, found.others_cores) == (None, None)
     assert found.advice == MoreCpu(larger_limit=True, own_machines=False, slots="same")
-    (found,) = findings.short_of_cpus(RULES, [starved], crowd, 0.2, throttled={"stage:3.0": 0.3})
+    (found,) = findings.short_of_cpus([starved], crowd, 0.2, throttled={"stage:3.0": 0.3})
     assert (found.throttled_share, found.others_cores) == (None, 5.5)
 
 
 def test_a_task_whose_python_worker_computes_waits_for_no_cpu() -> None:
-    assert (
-        findings.short_of_cpus(RULES, [detail(ready_ms=30_000.0, uses=frozenset({"scan", "python"}))], [], np.inf) == []
-    )
+    assert SPARK.reader.delegates(frozenset({"scan", "python"}))
+    assert findings.short_of_cpus([detail(ready_ms=30_000.0, delegates=True)], [], np.inf) == []
 
 
 def test_who_else_had_the_cpu_is_named_where_the_machine_was_full_most_of_the_time() -> None:
     starved = detail(ready_ms=30_000.0)
-    (found,) = findings.short_of_cpus(RULES, [starved], [Neighbours("stage:3.0", 0.7, 5.5, 8.0)], np.inf)
+    (found,) = findings.short_of_cpus([starved], [Neighbours("stage:3.0", 0.7, 5.5, 8.0)], np.inf)
     assert (found.others_cores, found.host_cores) == (pytest.approx(5.5), 8)
-    (found,) = findings.short_of_cpus(RULES, [starved], [Neighbours("stage:3.0", 0.4, 5.5, 8.0)], np.inf)
+    (found,) = findings.short_of_cpus([starved], [Neighbours("stage:3.0", 0.4, 5.5, 8.0)], np.inf)
     assert found.others_cores is None
 
 
@@ -613,7 +613,7 @@ def flowing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     )  # fmt: skip
     path = tmp_path_factory.mktemp("run") / "flowing.duckdb"
     frameworks()[FLOWING.name] = FLOWING
-    assemble(made, [], FLOWING, [], Problems(), path, {}, lambda _: None)
+    write_run(gather(made, FLOWING, Problems()), path)
     yield path
     del frameworks()[FLOWING.name]
 
@@ -640,10 +640,10 @@ def test_waiting_for_a_pipelined_group_is_a_cause_of_its_own(flowing: Path) -> N
         last = next(each for each in execution.dag.nodes.values() if each.node_id == "writes")
         piece = Piece(last, 1000.0, 11_000.0, np.array([0.0, 0.0, 0.0, 1500.0, 8500.0]))
         alive = with_workers(connection, execution)
-        other_ms, alone_ms = waiting(connection, execution, [piece], alive)
+        other_ms, alone_ms = waiting(connection, execution, FLOWING.advisor, [piece], alive)
         assert other_ms == pytest.approx({"upstream": 8000, "unknown": 500})
         assert alone_ms == {"no worker": 0, "no scope": 0, "coordinator": 0}
-        other_ms, _ = waiting(connection, execution, pieces, alive)
+        other_ms, _ = waiting(connection, execution, FLOWING.advisor, pieces, alive)
         assert sum(other_ms.values()) == pytest.approx(sum(float(each.parts_ms[-1]) for each in pieces))
 
 
@@ -657,9 +657,10 @@ def test_what_may_have_crossed_each_device_is_summed(flowing: Path) -> None:
 
 def test_what_could_not_be_seen_names_no_command_but_what_to_do(flowing: Path) -> None:
     with duckdb.connect(str(flowing), read_only=True) as connection:
-        answer = diagnose(connection, load(connection))
+        answer = diagnosed(connection, load(connection), FLOWING.advisor).debug
     (note,) = answer.unseen
-    assert note.remedy == Remedy("set up the job", {"framework": "flowing"})
+    remedy = Remedy("set up the job", {"framework": "flowing"})
+    assert note == CodeUnsampled("Flowing", storage=True, unusable=False, remedy=remedy)
     assert [(each.id, each.name, each.end_ms) for each in answer.scopes] == [("step:2", "second", None)]
     assert answer.coordinator_ms == pytest.approx(2000)  # before the first unit and after the last
     assert (answer.measure, set(answer.resource_ms)) == ("makespan", {"cpu", "disk", "net", "link", "other"})
@@ -668,9 +669,8 @@ def test_what_could_not_be_seen_names_no_command_but_what_to_do(flowing: Path) -
 def test_where_no_recording_can_be_used_none_is_asked_for(flowing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(frameworks(), "flowing", replace(FLOWING, reader=replace(FLOWING.reader, frames=Frames())))
     with duckdb.connect(str(flowing), read_only=True) as connection:
-        (note,) = diagnose(connection, load(connection)).unseen
-    assert "Flowing" in note.what
-    assert note.remedy is None
+        (note,) = diagnosed(connection, load(connection), FLOWING.advisor).debug.unseen
+    assert (type(note), note.remedy) == (TimeUnmeasured, None)
 
 
 def test_code_that_no_index_knows_is_named_by_its_package(flowing: Path, tmp_path: Path) -> None:
@@ -679,12 +679,15 @@ def test_code_that_no_index_knows_is_named_by_its_package(flowing: Path, tmp_pat
     with duckdb.connect(str(noted)) as connection:
         rows = [("other index", "made-1", "another version"), ("unindexed code", "com.acme", "9% is in com.acme.*")]
         connection.executemany("INSERT INTO import_stats VALUES (?, 'info', ?, 1, NULL, ?)", rows)
-        (note,) = diagnose(connection, load(connection)).unseen  # without samples no code was looked up
-        assert note.remedy == Remedy("set up the job", {"framework": "flowing"})
+        (note,) = diagnosed(
+            connection, load(connection), FLOWING.advisor
+        ).debug.unseen  # without samples no code was looked up
+        assert isinstance(note, CodeUnsampled)
         connection.execute("INSERT INTO samples (time_ms, kind, weight_ms) VALUES (1.0, 'wall', 1.0)")
-        first, second, *_ = diagnose(connection, load(connection)).unseen
-    assert "com.acme.*" in first.what
-    assert [each.remedy for each in (first, second)] == [Remedy("index the code", {"prefix": "com.acme"}), None]
+        first, second, *_ = diagnosed(connection, load(connection), FLOWING.advisor).debug.unseen
+    remedy = Remedy("index the code", {"prefix": "com.acme"})
+    assert first == CodeUnlabelled("9% is in com.acme.*", remedy=remedy)
+    assert second == CodeUnlabelled("another version")
 
 
 # The demo -------------------------------------------------------------------------------------------------------------

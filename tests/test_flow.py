@@ -93,8 +93,8 @@ def ads() -> tuple[Execution, Flow]:
     """ads-3000 as it is loaded, and its flow."""
     with real("ads-3000").reading() as connection:
         execution = load(connection)
-        assert execution.framework.planner.flow is not None
-        flow = execution.framework.planner.flow(connection, execution)
+        assert execution.planner.flow is not None
+        flow = execution.planner.flow(connection, execution)
     assert flow is not None
     return execution, flow
 
@@ -102,8 +102,8 @@ def ads() -> tuple[Execution, Flow]:
 def flow_of(run: Run) -> Flow | None:
     with run.reading() as connection:
         execution = load(connection)
-        assert execution.framework.planner.flow is not None
-        return execution.framework.planner.flow(connection, execution)
+        assert execution.planner.flow is not None
+        return execution.planner.flow(connection, execution)
 
 
 def slow(_: int, look: Look) -> None:
@@ -658,8 +658,8 @@ def test_a_worker_whose_own_work_takes_all_its_cpu_ends_no_answer() -> None:
     """A run at its limit, of which its workers' CPU tells that it could not take a record."""
     with real("ads-3000").reading() as connection:
         execution = load(connection)
-        assert execution.framework.planner.flow is not None
-        known = execution.framework.planner.flow(connection, execution)
+        assert execution.planner.flow is not None
+        known = execution.planner.flow(connection, execution)
     assert known is not None
     full = tuple(replace(each, busy=1.0) if each.is_source else each for each in known.stations)
     places = tuple(replace(each, cpu_cores=0.8, most_cores=0.7, fixed_cores=0.75) for each in known.places)

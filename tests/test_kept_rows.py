@@ -16,7 +16,6 @@ from crystalperf.query.execution.dag import AT_HOME
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.load import load
 from crystalperf.query.execution.scenario import Value, changed_world
-from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.frameworks.spark.recommendations import SkipLocalityWait
 from crystalperf.query.predict.estimate import predict
 from crystalperf.query.results.assumptions import CacheMisses, InputCached
@@ -238,7 +237,7 @@ def test_rows_in_another_executor_cross_the_network(tmp_path: Path) -> None:
     assert moved["disk"] == [0, 0, 0, 0]
     assert not anew(here).any()
     with duckdb.connect(str(run.path), read_only=True) as connection:
-        said = assumptions(connection, ["stage:1.0"], False, SPARK)
+        said = assumptions(connection, ["stage:1.0"], False, "Spark")
     assert InputCached(stages=1, tasks=3, total=4) in said
 
 
@@ -246,7 +245,7 @@ def test_what_was_in_memory_is_told(tmp_path: Path) -> None:
     run = profiled(tmp_path, stage(10 * MIB), stage(70 * MIB), stage(70 * MIB))
     with duckdb.connect(str(run.path), read_only=True) as connection:
         groups = [name for (name,) in connection.execute("SELECT group_id FROM groups").fetchall()]
-        said = assumptions(connection, groups, False, SPARK)
+        said = assumptions(connection, groups, False, "Spark")
     assert InputCached(stages=2, tasks=8, total=8) in said
 
 

@@ -14,7 +14,7 @@ from crystalperf.indexes.errors import Remedy, SettingError
 from crystalperf.indexes.resources import Resource, known
 from crystalperf.query.execution.dag import GroupRun, Units, build
 from crystalperf.query.execution.evidence import Evidence
-from crystalperf.query.execution.execution import CoordinatorTime, Execution, ScopeTime, no_volumes
+from crystalperf.query.execution.execution import CoordinatorTime, Execution, ScopeTime
 from crystalperf.query.execution.scenario import (
     Configuration,
     Value,
@@ -27,6 +27,7 @@ from crystalperf.query.execution.scenario import (
 from crystalperf.query.execution.scenario import parse_settings as parse
 from crystalperf.query.execution.scheduling import FIRST_COME
 from crystalperf.query.execution.slots import Slots
+from crystalperf.query.execution.volumes import no_volumes
 from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.frameworks.spark.assumptions import LargeKeyKept, StagesReplanned
 from crystalperf.query.frameworks.spark.partitions import replan
@@ -46,6 +47,7 @@ from crystalperf.query.simulate.effects.bandwidth import scale_io
 from crystalperf.query.simulate.transfers import OVERLAP
 from crystalperf.query.simulate.waves import sequential_limits
 from crystalperf.query.text.as_json import as_json
+from tests.hand_made import run_by
 from tests.spark_logs import Query, Stage, Task, write
 
 GIB = float(2**30)
@@ -80,9 +82,8 @@ def execution(
     pool = np.repeat(np.arange(executors), cores)
     slots = Slots(pool, pool, np.zeros(len(pool)), np.full(len(pool), np.inf), np.full(len(pool), np.inf))
     return Execution(
-        framework=SPARK,
+        **run_by(SPARK),
         measure="makespan",
-        resources=known(),
         scope=ScopeTime("all", 0, end),
         dag=build([whole], units, 0, end, slots, {}, barriers=JobBarriers, coordinator="driver"),
         units=units,

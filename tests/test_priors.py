@@ -100,7 +100,7 @@ def test_a_run_with_samples_borrows_nothing(scanning: Execution) -> None:
 
 
 def test_a_framework_without_recorded_runs_borrows_nothing(scanning: Execution) -> None:
-    other = replace(scanning, framework=replace(scanning.framework, name="toy"))
+    other = replace(scanning, words=replace(scanning.words, framework="toy"))
     assert borrowed(other) == (other, ())
 
 

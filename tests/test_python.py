@@ -26,7 +26,8 @@ import pytest
 import crystalperf as cp
 from crystalperf.indexes.resources import known
 from crystalperf.query.execution.scenario import settings_of
-from crystalperf.query.frameworks.registry import BUILT_IN, get
+from crystalperf.query.frameworks.registry import get
+from crystalperf.query.inputs.registry import BUILT_IN
 from crystalperf.query.sql.rows import Rows
 from tests.refusals import refused
 

@@ -11,7 +11,6 @@ import duckdb
 import pytest
 
 import crystalperf as cp
-from crystalperf.query.advise.candidates import Candidate
 from crystalperf.query.advise.ranking import ranked
 from crystalperf.query.diagnose.group_statistics import group_details
 from crystalperf.query.execution.load import load
@@ -25,7 +24,7 @@ from crystalperf.query.results import recommendations as core
 from crystalperf.query.results.advice import FewerTasks
 from crystalperf.query.results.answers import Failed, Outcome, Prediction, Tally, Verdict
 from crystalperf.query.results.findings import Committing, Coordinator, IdleStage, StartingStage
-from crystalperf.query.results.recommendations import ChangeSetting, Recommendation, Saving, SettingChange
+from crystalperf.query.results.recommendations import Candidate, ChangeSetting, Recommendation, Saving, SettingChange
 from crystalperf.query.run import Run
 from crystalperf.query.text.answers import nothing_to_do, saving_text
 from crystalperf.query.text.as_json import as_json

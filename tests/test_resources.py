@@ -28,10 +28,11 @@ from crystalperf.query.execution.scenario import (
     parse_settings,
     settings_of,
 )
+from crystalperf.query.frameworks.registry import frameworks
 from crystalperf.query.predict.estimate import predict
 from crystalperf.query.results.answers import Prediction
 from crystalperf.query.run import Run
-from crystalperf.query.runfile.pipeline import assemble
+from crystalperf.query.runfile.pipeline import gather, write_run
 from crystalperf.query.simulate.effects import device_speed, unchanged
 from crystalperf.query.trace.contract import Group, Trace, Unit, Worker, of_rows
 from crystalperf.query.trace.records import Problems
@@ -119,7 +120,13 @@ def on_gpu(rows: list[tuple[float, float]], parts: list[list[float]], resource: 
     unsure = Evidence(np.zeros(4), np.zeros(4), 0.0)
     units = replace(run.units, parts_ms=np.array(parts, dtype=np.float64))
     coordinator = CoordinatorTime(np.zeros(0), np.zeros(0), np.zeros((0, 5)))
-    return replace(run, resources=(*known(), resource), units=units, evidence=unsure, coordinator=coordinator)
+    return replace(
+        run,
+        words=replace(run.words, resources=(*known(), resource)),
+        units=units,
+        evidence=unsure,
+        coordinator=coordinator,
+    )
 
 
 def world(run: Execution, setting: str) -> World:
@@ -187,9 +194,9 @@ def test_an_index_decides_though_it_does_not_know_all_resources(connection: duck
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr("crystalperf.query.frameworks.registry.frameworks", lambda: {"toy": TOY})
+    monkeypatch.setitem(frameworks(), "toy", TOY)
     path = tmp_path / "run.duckdb"
-    assemble(trace(), [], TOY, [], Problems(), path, {}, lambda _: None)
+    write_run(gather(trace(), TOY, Problems()), path)
     return Run(path)
 
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import duckdb
 import numpy as np
 
-from crystalperf.indexes.errors import Remedy
-from crystalperf.indexes.resources import CPU, DISK, with_other
+from crystalperf.indexes.resources import CPU, with_other
 from crystalperf.query import sql
 from crystalperf.query.attribution import storage
-from crystalperf.query.attribution.code.libraries import library_of
 from crystalperf.query.diagnose import findings, losses
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.critical_operators import path_by_operator
 from crystalperf.query.diagnose.group_statistics import (
     Detail,
@@ -28,6 +26,7 @@ from crystalperf.query.diagnose.group_statistics import (
 from crystalperf.query.diagnose.hosts import HostTime, host_times
 from crystalperf.query.diagnose.missing_data import doubted
 from crystalperf.query.diagnose.outcome import ended_units, outcome, short_of_workers, without_workers
+from crystalperf.query.diagnose.unseen import unseen
 from crystalperf.query.diagnose.waiting import tells_scopes, waiting, with_workers, without_unit
 from crystalperf.query.execution.critical_path import Piece, bottleneck, critical_path
 from crystalperf.query.execution.evidence import rests
@@ -37,7 +36,6 @@ from crystalperf.query.results.answers import (
     Cause,
     Debug,
     FunctionTime,
-    Note,
     OperatorTime,
     Outcome,
     Parts,
@@ -48,11 +46,8 @@ from crystalperf.query.results.answers import (
 )
 from crystalperf.query.results.assumptions import Assumption, DeviceNotModelled
 from crystalperf.query.results.findings import Committing, Finding, StageCost
-from crystalperf.query.trace.records import CONTRADICTED, Floats
-from crystalperf.query.trace.vocabulary import plural
-
-UNSEEN = 0.2
-"""Time without an operator is worth a word from this share of the scopes' unit time."""
+from crystalperf.query.results.unseen import Unseen
+from crystalperf.query.trace.records import Floats
 
 NEAR = 0.75
 """A resource with this much of the bottleneck's time on the path holds the run up as well."""
@@ -62,32 +57,24 @@ WORTH_MS = 0.01
 
 _MOST_FUNCTIONS = 20
 _MOST_OPERATORS = 200
-_LEFT_OUT_SHOWN = 3
-_WORKERS_SHOWN = 5
 
 
-def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Debug:
-    """The answer to `debug` for one scope."""
-    return diagnosed(connection, execution).debug
-
-
-def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Diagnosis:
-    """The same, with what recommendations are made of."""
+def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> Diagnosis:
+    """The answer to `debug` for one scope, with what recommendations are made of."""
     names = execution.names
     pieces = critical_path(execution.dag, execution.units, execution.coordinator.between, names)
     total = np.sum([piece.parts_ms for piece in pieces], axis=0) if pieces else np.zeros(len(names) + 1)
     path = tuple(item for piece in pieces for item in _items(piece, execution))
     alive = with_workers(connection, execution)
-    other_ms, alone_ms = waiting(connection, execution, pieces, alive)
+    other_ms, alone_ms = waiting(connection, execution, advisor, pieces, alive)
     resource_ms = named(total, names)
     largest = bottleneck(pieces, names, max(other_ms.values(), default=0.0))
     details = group_details(connection, execution, path)
-    advisor = execution.framework.advisor
-    unmodelled = advisor.unmodelled(connection, execution)
-    ended = outcome(connection, execution)
-    lost = _lost(connection, execution, pieces, ended, alive)
+    unmodelled = advisor.unmodelled_device(connection, execution)
+    ended = outcome(connection, execution, advisor)
+    lost = _lost(connection, execution, advisor, pieces, ended, alive)
     hosts = host_times(connection, execution)
-    stages = _stage_costs(execution, details, hosts, _limits(resource_ms, largest, names))
+    stages = _stage_costs(execution, advisor, details, hosts, _limits(resource_ms, largest, names))
     answer = Debug(
         scope=execution.scope.text,
         measure=execution.measure,
@@ -100,44 +87,45 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Di
         findings=_findings(
             connection,
             execution,
+            advisor,
             details,
             hosts,
-            [*lost, *_while_alone(advisor.more(connection, details), alone_ms, other_ms)],
+            [*lost, *_while_alone(advisor.findings(connection, details), alone_ms, other_ms)],
             findings.on_a_device(findings.added_up(stages), unmodelled),
         ),
         functions=_functions(connection, execution),
-        unseen=_unseen(connection, execution),
+        unseen=unseen(connection, execution, advisor),
         other_ms=other_ms,
         groups=tuple(each.facts for each in details),
         operators=_operators(connection, execution),
         disagreements=disagreements(connection, execution, details),
-        assumptions=_assumptions(connection, execution, unmodelled),
-        told=tuple(advisor.told(connection, execution)),
+        assumptions=_assumptions(connection, execution, advisor, unmodelled),
+        told=tuple(advisor.remarks(connection, execution)),
         coordinator_ms=_coordinator_ms(pieces) if tells_scopes(connection) else 0.0,
         no_unit_ms=without_unit(execution),
-        vocabulary=execution.framework.vocabulary,
-        framework=execution.framework.name,
+        vocabulary=execution.words.vocabulary,
+        framework=execution.words.framework,
         resources=execution.resources,
         unmodelled=unmodelled,
-        unsubmitted=_unsubmitted(connection, execution),
+        unsubmitted=_unsubmitted(execution),
         outcome=ended,
         path_operators=path_by_operator(connection, execution, path),
-        or_else=advisor.or_else(connection, execution),
-        unending=advisor.unending(connection, execution),
+        or_else=advisor.other_causes(connection, execution),
+        unending=advisor.unbounded_load(connection, execution),
     )
     if answer.unending:  # what runs on has no end in its log, and lacks nothing by that
         return Diagnosis(answer, details, stages)
-    return Diagnosis(doubted(connection, execution, pieces, alive, answer), details, stages)
+    return Diagnosis(doubted(connection, execution, advisor, pieces, alive, answer), details, stages)
 
 
 def seen_of(
-    connection: duckdb.DuckDBPyConnection, execution: Execution
-) -> tuple[SampleCounts, tuple[FunctionTime, ...], tuple[Note, ...], tuple[ScopeItem, ...]]:
+    connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor
+) -> tuple[SampleCounts, tuple[FunctionTime, ...], tuple[Unseen, ...], tuple[ScopeItem, ...]]:
     """What any answer to `debug` has, whatever its measure: samples, functions, what was not seen, scopes."""
     return (
         _samples(connection, execution),
         _functions(connection, execution),
-        _unseen(connection, execution),
+        unseen(connection, execution, advisor),
         _scopes(connection, execution),
     )
 
@@ -154,13 +142,11 @@ def _items(piece: Piece, execution: Execution) -> Iterator[PathItem]:
         yield PathItem(piece.node.node_id, piece.node.name, start, end, parts)
 
 
-def _unsubmitted(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Unsubmitted | None:
+def _unsubmitted(execution: Execution) -> Unsubmitted | None:
     left_out, whole_ms = execution.clock.left_out, execution.scope.end_ms - execution.scope.start_ms
     if not len(left_out):
         return None
-    (name,) = connection.execute("SELECT name FROM runs").fetchall()[0]
-    attended = execution.framework.reader.attended(name, execution.properties)
-    return Unsubmitted(execution.clock.left_out_ms, whole_ms, len(left_out), bool(attended))
+    return Unsubmitted(execution.clock.left_out_ms, whole_ms, len(left_out), bool(execution.log.attended))
 
 
 def _limits(path_ms: Parts, largest: str, names: Sequence[str]) -> frozenset[str]:
@@ -217,7 +203,7 @@ def _functions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> t
 
 def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[ScopeItem, ...]:
     """The scopes within the one asked for, of the kind that the framework's users think in first."""
-    kinds = execution.framework.vocabulary.scopes[:1]
+    kinds = execution.words.vocabulary.scopes[:1]
     rows = connection.execute(
         """
         SELECT scope_id, coalesce(name, scope_id), start_ms, end_ms
@@ -231,17 +217,20 @@ def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tupl
 
 
 def _stage_costs(
-    execution: Execution, details: Sequence[Detail], hosts: Sequence[HostTime], limits: Collection[str]
+    execution: Execution,
+    advisor: Advisor,
+    details: Sequence[Detail],
+    hosts: Sequence[HostTime],
+    limits: Collection[str],
 ) -> list[StageCost]:
     """What each stage contributes to findings about tasks, slots and devices."""
-    advisor = execution.framework.advisor
     by_group: dict[str, list[HostTime]] = {}
     for each in hosts:
         by_group.setdefault(each.group, []).append(each)
     found: list[StageCost] = []
     # Units that run in the order of their thread are of different kinds: none could share another's work, and their
     # groups have no data that they should use a device for.
-    alike = not execution.framework.reader.in_order
+    alike = not execution.in_order
     for detail in details:
         if detail.facts.path_ms > 0:
             if alike:
@@ -272,6 +261,7 @@ def _while_alone(
 def _findings(
     connection: duckdb.DuckDBPyConnection,
     execution: Execution,
+    advisor: Advisor,
     details: Sequence[Detail],
     hosts: Sequence[HostTime],
     first: Sequence[Finding],
@@ -279,16 +269,15 @@ def _findings(
 ) -> tuple[Finding, ...]:
     """What cost time on the critical path, `first` and `of_stages` among it, the largest cost first; each is an upper
     bound."""
-    advisor = execution.framework.advisor
     others = neighbours(connection, *_bounds(execution))
     found: list[Finding] = [
         *first,
         *of_stages,
         *findings.slow_hosts(hosts, details),
-        *findings.spilling(advisor, details, advisor.spilled_by(connection, details)),
+        *findings.spilling(details, advisor.spilling_operators(connection, details)),
         *findings.collecting_garbage(details),
         *findings.reading_anew(details),
-        *findings.short_of_cpus(advisor, details, others, execution.slots.cpu_limit(), _throttled(execution)),
+        *findings.short_of_cpus(details, others, execution.slots.cpu_limit(), _throttled(execution)),
     ]
     whole_ms = execution.runtime_ms
     within = [replace(each, cost_ms=min(each.cost_ms, whole_ms)) for each in found]
@@ -314,12 +303,13 @@ def _throttled(execution: Execution) -> dict[str, float]:
 def _lost(
     connection: duckdb.DuckDBPyConnection,
     execution: Execution,
+    advisor: Advisor,
     pieces: Sequence[Piece],
     ended: Outcome,
     alive: Floats,
 ) -> list[Finding]:
     """What workers and units that were lost cost, and waiting for workers."""
-    advisor, slots = execution.framework.advisor, execution.slots
+    slots = execution.slots
     came, first_ms = connection.execute(
         "SELECT count(*) > 0 OR EXISTS (FROM units), min(added_ms) FROM workers WHERE coalesce(lanes, 0) > 0"
     ).fetchall()[0]
@@ -354,131 +344,11 @@ def _counting(text: str) -> list[tuple[int, str]]:
 
 
 def _assumptions(
-    connection: duckdb.DuckDBPyConnection, execution: Execution, unmodelled: str | None
+    connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor, unmodelled: str | None
 ) -> tuple[Assumption, ...]:
     """What was taken for granted in counting time on resources, and what the answers hold for."""
     groups = [group.group_id for group in execution.dag.groups]
-    found = storage.assumptions(connection, groups, execution.has_samples, execution.framework)
+    found = storage.assumptions(connection, groups, execution.has_samples, execution.title)
     if unmodelled is not None:
         found.append(DeviceNotModelled(unmodelled))
-    return (*found, *execution.framework.advisor.assumptions(connection, execution))
-
-
-# What could not be seen -----------------------------------------------------------------------------------------------
-
-
-def _unseen(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[Note, ...]:
-    """What this run could not show, and what would have shown it."""
-    left_out = _left_out(connection)
-    contradicted = [Note(f"what waited for what: {meaning}") for meaning in _contradicted(connection)]
-    if not execution.has_samples:  # then it does not matter which code the indexes know
-        what = "none of the recordings given could be used" if left_out else "the run left no stack samples"
-        return (*contradicted, *left_out, *_no_samples(connection, execution, what))
-    unseen = [*contradicted, *_unknown_code(connection), *left_out]
-    framework, words = execution.framework, execution.framework.vocabulary
-    seen = _ids(connection, "SELECT DISTINCT worker_id FROM samples WHERE worker_id IS NOT NULL")
-    coordinators = _ids(connection, "SELECT worker_id FROM workers WHERE kind = 'coordinator'")
-    if coordinators and not coordinators & seen:
-        unseen.append(
-            Note(
-                f"the {words.coordinator}'s own time: it left no recording, so what it did between the"
-                f" {words.groups} is `other`"
-            )
-        )
-    ran = _ids(connection, "SELECT DISTINCT worker_id FROM units")
-    missing = sorted(ran - seen)
-    if missing and len(missing) == len(ran):
-        unseen.append(
-            Note(
-                f"code of {words.units}: no {words.worker} left a recording, so what {framework.title} does not"
-                " measure itself is `other`"
-            )
-        )
-    elif missing:
-        shown = ", ".join(missing[:_WORKERS_SHOWN]) + (" …" if len(missing) > _WORKERS_SHOWN else "")
-        unseen.append(
-            Note(f"{len(missing)} of {len(ran)} {words.workers} left no recording ({shown}); the others speak for them")
-        )
-    unseen += _unseen_operators(connection, execution, f"too few samples fell into these {words.groups}")
-    kinds = _ids(connection, "SELECT DISTINCT kind FROM samples")
-    if not kinds & {"wall", "park"}:
-        unseen.append(Note("blocked threads: the recordings have neither wall-clock samples nor park events"))
-    return tuple(unseen)
-
-
-def _ids(connection: duckdb.DuckDBPyConnection, query: str) -> set[str]:
-    """The texts of a query's one column that are known."""
-    return {row[0] for row in connection.execute(query).fetchall() if row[0] is not None}
-
-
-def _contradicted(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    rows = connection.execute("SELECT meaning FROM import_stats WHERE name = ? ORDER BY rowid", [CONTRADICTED])
-    return [meaning for (meaning,) in rows.fetchall()]
-
-
-def _unknown_code(connection: duckdb.DuckDBPyConnection) -> list[Note]:
-    rows = connection.execute(
-        """
-        SELECT name, origin, meaning FROM import_stats
-        WHERE name IN ('unindexed code', 'other index') ORDER BY name DESC, rowid
-        """
-    ).fetchall()
-    return [
-        Note(f"code: {meaning}", _index_of(origin) if name == "unindexed code" else None)
-        for name, origin, meaning in rows
-    ]
-
-
-def _index_of(prefix: str) -> Remedy:
-    """What makes an index of the packages that begin so."""
-    library = library_of(prefix)
-    return (
-        Remedy("index the library", {"library": library}) if library else Remedy("index the code", {"prefix": prefix})
-    )
-
-
-def _left_out(connection: duckdb.DuckDBPyConnection) -> list[Note]:
-    """The recordings that say nothing of the run, the first few by name."""
-    rows = connection.execute(
-        """
-        SELECT origin, meaning FROM import_stats
-        WHERE name IN ('foreign recording', 'other application', 'other time', 'unreadable recording', 'untimed stacks')
-        ORDER BY origin, rowid
-        """
-    ).fetchall()
-    found = [Note(f"{Path(origin).name}: {meaning}") for origin, meaning in rows[:_LEFT_OUT_SHOWN]]
-    if len(rows) > _LEFT_OUT_SHOWN:
-        found.append(Note(f"{len(rows) - _LEFT_OUT_SHOWN} more recordings that were left out"))
-    return found
-
-
-def _no_samples(connection: duckdb.DuckDBPyConnection, execution: Execution, what: str) -> list[Note]:
-    framework = execution.framework
-    tells_disk = execution.units.parts_ms[:, execution.names.index(DISK)].any()
-    storage = "" if framework.reader.frames.process is None and tells_disk else "reading and writing storage, "
-    untimed = f"what {framework.title} does not time itself ({storage}waiting for a CPU)"
-    note = Note(f"{untimed}, which is in `other`")
-    if framework.reader.frames.process is not None:  # else no recording could be given
-        remedy = Remedy("set up the job", {"framework": framework.name}) if framework.takes_samples else None
-        note = Note(f"what code ran, for {what}; {untimed} is in `other`", remedy)
-    why = f"{framework.title} times only some of them; stack samples tell the others"
-    return [note, *_unseen_operators(connection, execution, why)]
-
-
-def _unseen_operators(connection: duckdb.DuckDBPyConnection, execution: Execution, why: str) -> list[Note]:
-    """How much of the scopes' unit time no operator could be given, where it is much."""
-    names = " + ".join(f"{name}_ms" for name in with_other(execution.names))
-    total, lost = connection.execute(
-        f"""
-        SELECT coalesce(sum({names}), 0), coalesce(sum({names}) FILTER (basis = 'nothing'), 0)
-        FROM operator_times
-        WHERE scope_id IS NOT NULL
-            AND group_id IN (SELECT group_id FROM units WHERE finish_ms > ? AND launch_ms < ?)
-        """,
-        _bounds(execution),
-    ).fetchall()[0]
-    if lost <= UNSEEN * total:
-        return []
-    words = execution.framework.vocabulary
-    whose = f"the {plural(words.scope)}' {words.unit} time"
-    return [Note(f"operators: {100 * lost / total:.0f} % of {whose} could not be given to one; {why}")]
+    return (*found, *advisor.assumptions(connection, execution))

@@ -27,13 +27,16 @@ from crystalperf.query.execution.clock import Clock, without_pauses
 from crystalperf.query.execution.cpu_limits import cpu_limits, idle_cores, starved_ms
 from crystalperf.query.execution.dag import Dependency, GroupRun, Units
 from crystalperf.query.execution.evidence import Evidence, gathered, sampled_sums, unseen_cpu
-from crystalperf.query.execution.execution import CoordinatorTime, Execution, Lost, ScopeTime, Volumes, no_volumes
+from crystalperf.query.execution.execution import CoordinatorTime, Execution, Lost, PlanningFramework, ScopeTime
+from crystalperf.query.execution.log_facts import log_facts
 from crystalperf.query.execution.scenario import settings_of
 from crystalperf.query.execution.slots import Slots
+from crystalperf.query.execution.volumes import Volumes, no_volumes
 from crystalperf.query.execution.wire_bytes import wire_ratio
 from crystalperf.query.execution.worker_loads import measured_loads
-from crystalperf.query.frameworks import Framework
-from crystalperf.query.frameworks.registry import get
+from crystalperf.query.inputs.reader import Reader
+from crystalperf.query.inputs.registry import find
+from crystalperf.query.results.words import Words
 from crystalperf.query.trace.arrays import over
 from crystalperf.query.trace.records import Floats, Ints, uses_of
 
@@ -64,19 +67,20 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
     names = tuple(each.name for each in resources)
     run = connection.execute("SELECT scheduler, properties, framework, measure, framework_version FROM runs").fetchone()
     assert run is not None
-    framework, properties = get(run[2]), dict(run[1] or {})
+    framework: PlanningFramework = find(run[2])
+    reader, properties = framework.reader, dict(run[1] or {})
     configured = {} if framework.planner.configured is None else framework.planner.configured(properties)
     workers, hosts, slots, recorded = _slots(connection)
-    clock = Clock()
+    log, clock = log_facts(connection, reader), Clock()
     if scope == ALL:
         first = float(slots.available_ms.min()) if len(slots) else None
-        clock = without_pauses(connection, framework, stretch.end_ms, first)
+        clock = without_pauses(connection, reader, log, stretch.end_ms, first)
         slots = replace(slots, available_ms=clock.at(slots.available_ms), until_ms=clock.at(slots.until_ms))
     groups, units, volumes = _groups_and_units(
         connection, stretch, clock, workers, hosts, names, with_volumes=with_evidence
     )
     if with_evidence and volumes.spill_memory.any():
-        volumes = replace(volumes, spill_ms=_spill_ms(connection, units, framework.reader.frames.spilling))
+        volumes = replace(volumes, spill_ms=_spill_ms(connection, units, reader.frames.spilling))
     idle, wire = 0.0, None
     if with_evidence:
         cpu = units.parts_ms[:, names.index(CPU)]
@@ -89,10 +93,11 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         per_slot = cores / np.maximum(np.bincount(slots.worker, minlength=len(cores)), 1)
         slots = replace(slots, cpu_cores=per_slot[slots.worker])
     execution = Execution(
-        framework=framework,
+        words=Words(framework.name, framework.vocabulary, resources),
+        title=framework.title,
+        planner=framework.planner,
         measure=run[3],
         version=run[4],
-        resources=resources,
         scope=stretch,
         dag=dag.build(
             groups,
@@ -104,7 +109,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
             barriers=framework.planner.barriers,
             coordinator=framework.vocabulary.coordinator,
             word=framework.vocabulary.group,
-            epsilon_ms=framework.reader.resolution_ms,
+            epsilon_ms=reader.resolution_ms,
         ),
         units=units,
         volumes=volumes,
@@ -120,14 +125,17 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         tells_memory=_has(connection, "units WHERE peak_memory_bytes >= 0"),
         evidence=Evidence(np.zeros(len(names)), np.zeros(len(names)), 1.0),
         clock=clock,
+        in_order=reader.in_order,
+        takes_recordings=reader.frames.process is not None,
+        log=log,
     )
     if not with_evidence:
         return execution
     return replace(
         execution,
-        evidence=_evidence(connection, stretch, units, names, framework),
+        evidence=_evidence(connection, stretch, units, names, reader),
         operators=_operators(connection, groups, names),
-        **_readers(connection, groups, framework),
+        **_readers(connection, groups, reader),
         lost=_lost(connection, stretch, clock),
         repeated=_repeated(connection, groups),
         starts=not _has(connection, f"units WHERE launch_ms < {stretch.start_ms}"),
@@ -140,13 +148,13 @@ def _repeated(connection: duckdb.DuckDBPyConnection, groups: Sequence[GroupRun])
 
 
 def _evidence(
-    connection: duckdb.DuckDBPyConnection, scope: ScopeTime, units: Units, names: tuple[str, ...], framework: Framework
+    connection: duckdb.DuckDBPyConnection, scope: ScopeTime, units: Units, names: tuple[str, ...], reader: Reader
 ) -> Evidence:
     bounds = scope.start_ms, scope.end_ms
-    delegates, tells = framework.advisor.delegates, framework.reader.tells_upstream
+    tells = reader.tells_upstream
     return replace(
         gathered(connection, *bounds, units, names, tells_upstream=tells),
-        unseen_cpu=unseen_cpu(connection, *bounds, delegates, tells_upstream=tells),
+        unseen_cpu=unseen_cpu(connection, *bounds, reader.delegates, tells_upstream=tells),
     )
 
 
@@ -180,19 +188,19 @@ def _operators(
     return found
 
 
-def _readers(connection: duckdb.DuckDBPyConnection, groups: Sequence[GroupRun], framework: Framework) -> dict[str, Any]:
-    """Execution.readers, .delegating and .spilling_apart."""
-    advisor = framework.advisor
+def _readers(connection: duckdb.DuckDBPyConnection, groups: Sequence[GroupRun], reader: Reader) -> dict[str, Any]:
+    """Execution.readers, .delegating and .spilling_apart.
+
+    Processes that compute for units spill for want of their own memory where they keep rows; within a scope, as a query
+    is one, they keep none.
+    """
     rows = {row[0]: row[1:] for row in connection.execute(sql.text("group_readers")).fetchall()}
     known = {number: rows[group.group_id] for number, group in enumerate(groups) if group.group_id in rows}
+    delegating = frozenset(number for number, (what, _) in known.items() if reader.delegates(uses_of(what)))
     return {
         "readers": {number: reads for number, (_, reads) in known.items() if reads},
-        "delegating": frozenset(number for number, (what, _) in known.items() if advisor.delegates(uses_of(what))),
-        "spilling_apart": frozenset(
-            number
-            for number, (what, _) in known.items()
-            if advisor.spills_apart(uses_of(what), groups[number].scope_id)
-        ),
+        "delegating": delegating,
+        "spilling_apart": frozenset(number for number in delegating if groups[number].scope_id is None),
     }
 
 

@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from crystalperf.indexes.resources import CPU, NET, Resource
-from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.execution import Execution, policy_of
 from crystalperf.query.execution.scenario import UNITS, World
-from crystalperf.query.execution.scheduling import Policy, chosen, policy_of
+from crystalperf.query.execution.scheduling import Policy, chosen
 from crystalperf.query.predict.priors import borrowed
 from crystalperf.query.results.assumptions import (
     AddedSlots,
@@ -203,7 +203,7 @@ def _assumed(state: State, world: World, replayed: Replayed, link_bps: float | N
     if world.ratio("cpu_speed") != 1:
         found.append(CpuTimeScales())
     if world.ratio("cores") != 1 or world.ratio("workers") != 1:
-        found += [AddedSlots(with_cores=execution.framework.planner.lanes_bring_cpu), NodeShared()]
+        found += [AddedSlots(with_cores=execution.planner.lanes_bring_cpu), NodeShared()]
         launched, ended = np.sort(replayed.launch_ms), np.sort(replayed.finish_ms)
         open_then = np.arange(1, len(launched) + 1) - np.searchsorted(ended, launched, side="right")
         busy = int(open_then.max(initial=0))

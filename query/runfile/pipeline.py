@@ -27,11 +27,11 @@ from crystalperf.query.attribution.storage import view_unit_samples
 from crystalperf.query.execution.critical_path import WallClock
 from crystalperf.query.execution.evidence import is_interval, rests, sampled_sums
 from crystalperf.query.execution.load import WHOLE, load
-from crystalperf.query.frameworks import Framework
-from crystalperf.query.frameworks.registry import get, is_built_in
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.inputs.discover import choose, discover
 from crystalperf.query.inputs.files import Application, Inputs, SampleFile
+from crystalperf.query.inputs.reader import ReadableFramework
+from crystalperf.query.inputs.registry import find, is_built_in
 from crystalperf.query.inputs.served import fetched
 from crystalperf.query.runfile import keeping
 from crystalperf.query.sql import summed
@@ -76,7 +76,7 @@ def profile_inputs(
     application = choose(inputs, app)
     if output is not None:
         keeping.check_replaceable(output, application, replace=replace)
-    framework = get(application.framework)
+    framework: ReadableFramework = find(application.framework)
     signature = keeping.signature(inputs, application)
     facts = {"inputs": json.dumps(signature), "tables": keeping.layout(framework)}
     for each in (output,) if output is not None else keeping.kept_places(application, signature):
@@ -97,24 +97,24 @@ def profile_application(
     progress: Progress = lambda _: None,
 ) -> None:
     """Write the run file of an application that discover() found; `facts` go into its metadata."""
-    framework = get(application.framework)
+    framework: ReadableFramework = find(application.framework)
     store.prepare("run", more=framework.reader.raw())
     progress(f"reading the {framework.vocabulary.log.partition(' ')[2]}")
     problems = Problems(inputs.problems)
-    assemble(
-        _read(framework, application.log, problems),  # held by nobody else, for assemble lets go of its units
-        _recordings(inputs.samples, problems, progress),
+    untimed = _untimed(inputs.samples, problems) if any(each.kind == "collapsed" for each in inputs.samples) else ()
+    run = gather(
+        _read(framework, application.log, problems),  # held by nobody else, for a step lets go of its units
         framework,
-        indexes,
         problems,
-        output,
-        facts or {},
+        indexes,
+        _recordings(inputs.samples, problems, progress),
+        untimed,
         progress,
-        _untimed(inputs.samples, problems) if any(each.kind == "collapsed" for each in inputs.samples) else (),
     )
+    write_run(run, output, facts, progress)
 
 
-def _read(framework: Framework, log: LogFile, problems: Problems) -> Trace:
+def _read(framework: ReadableFramework, log: LogFile, problems: Problems) -> Trace:
     """The trace of a log; what reading did not take as it stood is added to `problems`.
 
     Raises InputError, one sentence; of another package's framework whatever it raises is told as that.
@@ -124,7 +124,7 @@ def _read(framework: Framework, log: LogFile, problems: Problems) -> Trace:
     except (CrystalPerfError, MemoryError):
         raise
     except Exception as error:
-        if is_built_in(framework):
+        if is_built_in(framework.name):
             raise
         raise InputError(
             f"{log.origin}: the package of {framework.title} ({framework.reader.read.__module__}) cannot read it"
@@ -176,7 +176,7 @@ class Assembly:
     """A profile being put together."""
 
     trace: Trace
-    framework: Framework
+    framework: ReadableFramework
     wanted: Sequence[str]
     """Names of the indexes to use, none for those that fit the run."""
     problems: Problems
@@ -198,18 +198,16 @@ class Assembly:
         return bool(self.placed or self.mixtures)
 
 
-def assemble(
+def gather(
     trace: Trace,
-    recordings: Iterable[tuple[str, jfr.Recording]],
-    framework: Framework,
-    indexes: Sequence[str],
+    framework: ReadableFramework,
     problems: Problems,
-    output: Path,
-    metadata: dict[str, str],
-    progress: Progress,
+    indexes: Sequence[str] = (),
+    recordings: Iterable[tuple[str, jfr.Recording]] = (),
     untimed: Iterable[tuple[str, collapsed.Collapsed]] = (),
-) -> None:
-    """Write the run file of one application.
+    progress: Progress = lambda _: None,
+) -> Assembly:
+    """A trace with the samples that are of its run.
 
     `recordings` are (file name, recording), `untimed` are stacks for want of recordings, `indexes` names the indexes to
     use, none for those that fit the run.
@@ -217,13 +215,12 @@ def assemble(
     run = Assembly(trace, framework, indexes, problems, NumberedStacks(framework))
     if trace.unit_functions:
         run.told = run.stacks.add_functions(trace.unit_functions)
-    del trace  # or it would keep the units that a step lets go of
     for name, recording in recordings:
         from crystalperf.query.attribution.samples.place import place
 
         progress(f"placing the samples of {Path(name).name}")
         try:
-            one = place(name, recording, run.trace, run.stacks, framework, problems)
+            one = place(name, recording, trace, run.stacks, framework, problems)
         except Exception as error:
             _add_unreadable(problems, name, error)
             continue
@@ -233,8 +230,16 @@ def assemble(
     if untimed:
         from crystalperf.query.attribution.samples.untimed import mixed_rows
 
-        run.mixtures = mixed_rows(untimed, run.trace, run.stacks, framework, timed, problems)
-    with contract.create(output, "run", metadata, run.names, framework.reader.raw()) as connection:
+        run.mixtures = mixed_rows(untimed, trace, run.stacks, framework, timed, problems)
+    return run
+
+
+def write_run(
+    run: Assembly, output: Path, metadata: dict[str, str] | None = None, progress: Progress = lambda _: None
+) -> None:
+    """Write the run file of one application; a step may let go of what no later one needs, as the trace's units."""
+    more = run.framework.reader.raw()
+    with contract.create(output, "run", metadata or {}, run.names, more) as connection:
         # DuckDB types an object column by a sample of its rows; in a sample of empty lists it would see no type.
         connection.execute("SET pandas_analyze_sample = 1000000000")
         for said, step in STEPS:
@@ -426,8 +431,8 @@ def recorded_times(
     """Per unit the recorded time on each resource, and in all, (units,) in ms.
 
     Reads the view `unit_samples` (query.attribution.storage).  `seeing` are workers whose recorder sees every state.
-    `unit_thread` is as in query.frameworks: of a unit that several threads work for, one waits for the other, so a wait
-    of which nothing tells for what is none of the unit's.
+    `unit_thread` is as in query.inputs.frames: of a unit that several threads work for, one waits for the other, so a
+    wait of which nothing tells for what is none of the unit's.
     """
     from crystalperf.query.attribution.samples.untimed import fill_the_rest
 

@@ -80,7 +80,7 @@ def settled(
     rest = [column for column in range(parts.shape[1]) if column not in by_bytes]
     same = units is recorded.units and slots is recorded.slots  # then the same units are the first
     first = None if same or not physics.cold else first or cold(recorded, base)
-    more_cpu = world.ratio("cores") if execution.framework.planner.lanes_bring_cpu else 1.0
+    more_cpu = world.ratio("cores") if execution.planner.lanes_bring_cpu else 1.0
     least_ms = execution.volumes.on_cpu_ms / world.ratio("cpu_speed")
     if more_cpu != 1 and physics.turns and np.isfinite(recorded.slots.cpu_limit()):
         parts[:, cpu] = in_turns(units.group, np.minimum(least_ms, parts[:, cpu]), parts[:, cpu])
@@ -96,7 +96,7 @@ def settled(
     crossings = Crossings(known, None if is_recut else beside_before, parts_before.sum(axis=1))
     cpus = Cpus(recorded, execution, world, parts, parts_before, beside_recorded, beside_before)
     placed = units
-    if world.ratio("workers") != 1 and not execution.framework.reader.in_order:
+    if world.ratio("workers") != 1 and not execution.in_order:
         placed = _placed_anew(units, len(execution.dag.groups))
     again = prepared(state.dag, placed, slots, policy, limits)
     now = before

@@ -8,8 +8,8 @@ from functools import cache
 from importlib import import_module
 
 from crystalperf.query.results.kinds import Kind
+from crystalperf.query.results.sentences import Sentences as Sentences
 from crystalperf.query.results.words import Words
-from crystalperf.query.text.registry import Sentences as Sentences
 
 CORE = Sentences()
 """Sentences of the kinds that any framework's runs may have."""
@@ -43,7 +43,7 @@ def _generic(value: Kind) -> str:
 @cache
 def _core() -> Sentences:
     """CORE, filled: each of these modules registers its own."""
-    for subject in ("findings", "missing", "recommendations", "refusals", "assumptions"):
+    for subject in ("findings", "missing", "unseen", "recommendations", "refusals", "assumptions"):
         import_module(f"crystalperf.query.text.{subject}")
     return CORE
 
