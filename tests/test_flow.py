@@ -499,7 +499,7 @@ def test_a_source_that_fills_buffers_makes_more_than_comes_through() -> None:
     assert flow.stations[0].blocked > 0.95
     limits = run.debug().flow
     assert (limits.at_limit, limits.limit, limits.limit_kind) == (True, "vertex:3", "station")
-    assert limits.rate_per_s == pytest.approx(1410, abs=1)
+    assert limits.rate_per_s == pytest.approx(1410, abs=5)
 
 
 def test_a_flow_is_settled_once_every_station_has_what_the_full_one_leaves() -> None:
