@@ -23,7 +23,6 @@ from crystalperf.query.recordings.jfr.metadata import read_string
 from crystalperf.query.recordings.jfr.model import ProblemLog
 from crystalperf.query.recordings.jfr.source import load
 from crystalperf.query.recordings.jfr.varint import Truncated, read_varint, varint_stream, varints_at
-from tests.later import few
 from tests.refusals import refused
 
 RECORDINGS = Path(__file__).parents[2] / "shared/real-inputs/jfr/recordings"
@@ -736,8 +735,9 @@ def recordings() -> list[Path]:
     return found or [Path("none")]
 
 
+@pytest.mark.few(8)
 @needs_recordings
-@pytest.mark.parametrize("path", few(recordings(), 8), ids=lambda p: p.name)
+@pytest.mark.parametrize("path", recordings(), ids=lambda p: p.name)
 def test_real_recordings_are_read_whole_or_refused(path: Path) -> None:
     if path.suffix == ".lz4":
         pytest.importorskip("cramjam", reason="lz4 needs cramjam")
@@ -778,8 +778,9 @@ def expected_collapsed() -> list[Path]:
     return sorted(p for p in found if "process_cpu" in p.name or "wall_wall" in p.name) or [Path("none")]
 
 
+@pytest.mark.few(4)
 @needs_recordings
-@pytest.mark.parametrize("path", few(expected_collapsed(), 4), ids=lambda p: p.name.partition("__")[0])
+@pytest.mark.parametrize("path", expected_collapsed(), ids=lambda p: p.name.partition("__")[0])
 def test_sums_by_stack_equal_those_of_the_go_parser(path: Path) -> None:
     parts = re.match(r"(.*)_\d+_(process_cpu|wall_wall)", path.name)
     expected: Counter[str] = Counter()

@@ -25,7 +25,6 @@ from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import text_of
 from crystalperf.query.trace.vocabulary import Exhausted
 from tests.hand_made import figures
-from tests.later import few
 
 START = 1_795_257_733_277
 Event = dict[str, Any]
@@ -297,16 +296,14 @@ def test_a_run_that_ends_with_work_under_way_is_unfinished_by_a_whole_log(make: 
 # Workers that were lost -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "why",
-    few(
-        [
-            "Container container_e87_16_01_000002 exited from explicit termination request.",
-            "Executor killed by driver.",
-            "Executor decommission: spark scale down",
-        ],
-        1,
-    ),
+    [
+        "Container container_e87_16_01_000002 exited from explicit termination request.",
+        "Executor killed by driver.",
+        "Executor decommission: spark scale down",
+    ],
 )
 def test_an_executor_that_was_sent_home_was_not_lost(why: str, make: Make) -> None:
     run = make(added("1", 500), added("2", 500), removed("2", 5000, why), *WORK, job_end(0, 9000))
@@ -342,7 +339,8 @@ MEMORY = [
 ]
 
 
-@pytest.mark.parametrize(("why", "memory", "advice"), few(MEMORY, 2))
+@pytest.mark.few(2)
+@pytest.mark.parametrize(("why", "memory", "advice"), MEMORY)
 def test_what_ran_out_of_memory_is_told_and_advised_on(why: str, memory: Exhausted, advice: str, make: Make) -> None:
     tasks = [
         task(0, 1000, 3000, 0, "1", lost_with("1", why)),

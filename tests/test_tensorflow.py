@@ -22,7 +22,6 @@ from crystalperf.query.frameworks.ml.training.assumptions import MoreProcesses, 
 from crystalperf.query.frameworks.ml.training.servers import Demand
 from crystalperf.query.text.answers import step_sentence
 from crystalperf.query.trace.records import Problems
-from tests.later import few
 from tests.reading import profiled, rows
 from tests.refusals import refused
 
@@ -38,9 +37,10 @@ def steps(folder: str) -> list[messages.RunMetadata]:
 # Real traces ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "name",
-    few(["tensorflow-ps", "tensorflow-xplane", "worker0-step2.run_metadata.pb", "worker0-step2.timeline.json"], 2),
+    ["tensorflow-ps", "tensorflow-xplane", "worker0-step2.run_metadata.pb", "worker0-step2.timeline.json"],
 )
 def test_the_replay_of_a_real_trace_gives_it_back(name: str) -> None:
     run = profiled(DATA / name)
