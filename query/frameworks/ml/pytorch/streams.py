@@ -37,7 +37,7 @@ def add(
     tells_calls = any(each.calls for each in process.threads.values())
     for (device, stream), ran in sorted(process.streams.items()):
         name = f"{label} GPU {device}"
-        built.devices.setdefault(name, Device(name, 0, label, True, models.get(device)))
+        built.devices.setdefault(name, Device(name, label, True, models.get(device)))
         number = len(built.lanes)
         lane = Lane(name, f"stream {stream}", label)
         lane.lets_go = "devices" if tells_calls else "any"  # a thread that waits for a kernel calls the runtime for it
