@@ -150,7 +150,7 @@ class TestShares:
 
 def recording(events: list[tuple[int, int, str, int]]) -> Recording:
     """A recording of threads main and helper, with events (start ms, end ms, kind, thread)."""
-    thread = [Thread(name, name, number, number, "", (name,), 1) for number, name in enumerate(("main", "helper"))]
+    thread = [Thread(name, name, number, 1) for number, name in enumerate(("main", "helper"))]
     count = len(events)
     intervals = Intervals(
         start_ns=np.array([each[0] for each in events], dtype=np.int64) * 1_000_000,
@@ -160,8 +160,6 @@ def recording(events: list[tuple[int, int, str, int]]) -> Recording:
         kind=np.array([INTERVAL_KINDS.index(each[2]) for each in events], dtype=np.uint8),
         bytes=np.zeros(count, dtype=np.int64),
         asked_ns=np.zeros(count, dtype=np.int64),
-        detail=np.full(count, -1, dtype=np.int32),
-        details=(),
     )
     made = object.__new__(Recording)
     object.__setattr__(made, "threads", tuple(thread))

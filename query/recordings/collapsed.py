@@ -100,24 +100,18 @@ def _recording(texts: list[str], stacks: list[bytes]) -> jfr.Recording:
     parsed = [frame(text) for text in texts]
     class_names, class_id = _numbered([each[0] for each in parsed])
     method_names, method_id = _numbered([each[1] for each in parsed])
-    nothing = np.zeros(len(parsed), dtype=np.int32)
     arrays = [np.frombuffer(key, dtype=np.int32) for key in stacks]
     offsets = np.concatenate([[0], np.cumsum([len(each) for each in arrays])]).astype(np.int64)
     none64, none32 = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
     none8, real = np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.float32)
     return jfr.Recording(
-        chunks=(),
         jvms=(),
         frames=jfr.Frames(
             class_id=class_id,
             method_id=method_id,
-            descriptor_id=nothing,
             line=np.array([each[2] for each in parsed], dtype=np.int32),
-            type_id=nothing.astype(np.uint8),
             class_names=class_names,
             method_names=method_names,
-            descriptors=("",),
-            type_names=("",),
         ),
         stacks=jfr.Stacks(
             offsets=offsets,
@@ -126,7 +120,7 @@ def _recording(texts: list[str], stacks: list[bytes]) -> jfr.Recording:
         ),
         threads=(),
         samples=jfr.Samples(none64, none32, none32, none32, none8, none8, none64, ()),
-        intervals=jfr.Intervals(none64, none64, none32, none32, none8, none64, none64, none32, ()),
+        intervals=jfr.Intervals(none64, none64, none32, none32, none8, none64, none64),
         cpu_load=jfr.ThreadCpuLoad(none64, none32, real, real),
         process_load=jfr.ProcessLoad(none64, real, real, real),
         throttling=jfr.Throttling(none64, none64, none64),
@@ -136,7 +130,6 @@ def _recording(texts: list[str], stacks: list[bytes]) -> jfr.Recording:
         processors=0,
         settings={},
         periods_ns={},
-        event_counts={},
         problems=(),
     )
 

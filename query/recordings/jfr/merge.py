@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import TypeVar
 
 import numpy as np
@@ -15,7 +15,6 @@ from .model import (
     I32,
     I64,
     Bool,
-    Chunk,
     Frames,
     Intervals,
     Jvm,
@@ -32,61 +31,52 @@ from .model import (
 from .pools import Frames as ChunkFrames
 from .pools import Pools
 
-THREAD_LEAVES = ("javaName", "osName", "javaThreadId", "osThreadId", "group")
+THREAD_LEAVES = ("javaName", "osName", "javaThreadId", "osThreadId")
 
 
 class FrameTable:
     """Frames and their strings, coded in order of appearance."""
 
     def __init__(self) -> None:
-        self._tables: tuple[dict[str, int], ...] = ({}, {}, {}, {})
-        self._methods: dict[tuple[int, int, int], int] = {}
-        self._frames: dict[int, int] = {}  # by method code, line and type, packed into one integer
+        self._classes: dict[str, int] = {}
+        self._names: dict[str, int] = {}
+        self._methods: dict[tuple[int, int], int] = {}  # by class and name
+        self._frames: dict[int, int] = {}  # by method code and line, packed into one integer
 
     def add(self, pools: Pools, frames: ChunkFrames) -> I32:
         """Codes of a chunk's frames: the result translates the chunk's own frame codes."""
         method_keys, method_row = np.unique(frames.method, return_inverse=True)
-        kind_keys, kind_row = np.unique(frames.kind, return_inverse=True)
         method = np.array(self._method_codes(pools, method_keys.tolist()), np.int64)
-        kind = np.array(self._kind_codes(pools, kind_keys.tolist()), np.int64)
         if not frames.line.size:
             return np.empty(0, np.int32)
-        packed = method[method_row] << 40 | frames.line.view(np.uint32).astype(np.int64) << 8 | kind[kind_row]
+        packed = method[method_row] << 32 | frames.line.view(np.uint32).astype(np.int64)
         known = self._frames
         return np.array([known.setdefault(frame, len(known)) for frame in packed.tolist()], np.int32)
 
-    def _code(self, table: int, text: str) -> int:
-        strings = self._tables[table]
-        return strings.setdefault(text, len(strings))
-
-    def _kind_codes(self, pools: Pools, keys: list[int]) -> list[int]:
-        type_ids = pools.types.ids("jdk.types.FrameType")
-        texts = (next((t for t in (pools.text(i, key) for i in type_ids) if t is not None), "") for key in keys)
-        return [min(self._code(3, text), 255) for text in texts]
-
     def _method_codes(self, pools: Pools, keys: list[int]) -> list[int]:
         tables = [pools.by_type[i] for i in pools.types.ids("jdk.types.Method") if i in pools.by_type]
-        columns = [[pool.column(name) for name in ("type", "name", "descriptor")] for pool in tables]
+        columns = [[pool.column(name) for name in ("type", "name")] for pool in tables]
         codes = []
         for key in keys:
-            texts = ["", "", ""]
+            owner, name = "", ""
             for pool, found in zip(tables, columns, strict=True):
                 row = pool.row(key)
                 if row is not None:
-                    texts = [pools.named(pool.layout[c], row[c]) or "" if c >= 0 else "" for c in found]
+                    owner, name = (pools.named(pool.layout[c], row[c]) or "" if c >= 0 else "" for c in found)
                     break
-            named = (self._code(0, texts[0].replace("/", ".")), self._code(1, texts[1]), self._code(2, texts[2]))
+            named = (
+                self._classes.setdefault(owner.replace("/", "."), len(self._classes)),
+                self._names.setdefault(name, len(self._names)),
+            )
             codes.append(self._methods.setdefault(named, len(self._methods)))
         return codes
 
     def frames(self) -> Frames:
         packed = np.fromiter(self._frames, np.int64, len(self._frames))
-        methods = np.array(list(self._methods), np.int32).reshape(-1, 3)[packed >> 40]
-        line = (packed >> 8 & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
-        class_id, method_id, descriptor_id = (np.ascontiguousarray(methods[:, i]) for i in range(3))
-        classes, names, descriptors, kinds = (tuple(strings) for strings in self._tables)
-        kind = (packed & 255).astype(np.uint8)
-        return Frames(class_id, method_id, descriptor_id, line, kind, classes, names, descriptors, kinds)
+        methods = np.array(list(self._methods), np.int32).reshape(-1, 2)[packed >> 32]
+        line = (packed & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+        class_id, method_id = (np.ascontiguousarray(methods[:, i]) for i in range(2))
+        return Frames(class_id, method_id, line, tuple(self._classes), tuple(self._names))
 
 
 class StackMerger:
@@ -127,11 +117,9 @@ class StackMerger:
 @dataclass
 class _ThreadRecord:
     java_tid: int
-    os_tid: int
     jvm: int
+    java_name: str = ""
     os_name: str = ""
-    group: str = ""
-    names: dict[str, None] = field(default_factory=dict)
 
 
 class ThreadTable:
@@ -149,39 +137,23 @@ class ThreadTable:
             if pool is None:
                 continue
             columns = [pool.column(name) for name in THREAD_LEAVES]
-            group_ref = pool.layout[columns[4]].ref if columns[4] >= 0 else 0
             for key, row in zip(pool.keys, pool.values, strict=True):
-                java, os_name, java_tid, os_tid, group = (row[c] if c >= 0 else None for c in columns)
+                java_name, os_name, java_tid, os_tid = (row[c] if c >= 0 else None for c in columns)
                 java_tid = java_tid if isinstance(java_tid, int) else 0
                 os_tid = os_tid if isinstance(os_tid, int) else 0
                 identity = (jvm, 0, java_tid) if java_tid > 0 else (jvm, 1, os_tid)
                 index = self._index.setdefault(identity, len(self._index))
                 if index == len(self._threads):
-                    self._threads.append(_ThreadRecord(java_tid, os_tid, jvm))
+                    self._threads.append(_ThreadRecord(java_tid, jvm))
                 thread = self._threads[index]
-                java_name = pools.string(java)
-                if java_name:
-                    # Taken out and put in again: the last name is the current one.
-                    thread.names.pop(java_name, None)
-                    thread.names[java_name] = None
+                thread.java_name = pools.string(java_name) or thread.java_name
                 thread.os_name = pools.string(os_name) or thread.os_name
-                thread.os_tid = os_tid or thread.os_tid
-                if isinstance(group, int) and group_ref:
-                    thread.group = pools.text(group_ref, group) or thread.group
                 by_key[key] = index
         return by_key
 
     def threads(self, pids: list[int]) -> tuple[Thread, ...]:
         return tuple(
-            Thread(
-                next(reversed(each.names), ""),
-                each.os_name,
-                each.java_tid,
-                each.os_tid,
-                each.group,
-                tuple(each.names),
-                pids[each.jvm] if each.jvm < len(pids) else 0,
-            )
+            Thread(each.java_name, each.os_name, each.java_tid, pids[each.jvm] if each.jvm < len(pids) else 0)
             for each in self._threads
         )
 
@@ -210,7 +182,6 @@ def _by_time(none: Measured, parts: list[Measured]) -> Measured:
 class Merged:
     """Everything collected so far, over all chunks."""
 
-    chunks: list[Chunk] = field(default_factory=list)
     frames: FrameTable = field(default_factory=FrameTable)
     stacks: StackMerger = field(default_factory=StackMerger)
     threads: ThreadTable = field(default_factory=ThreadTable)
@@ -225,13 +196,9 @@ class Merged:
     quota_cores: float | None = None
     processors: int = 0
     states: dict[str, int] = field(default_factory=lambda: {"": 0})
-    details: dict[str, int] = field(default_factory=lambda: {"": 0})
     settings: dict[tuple[str, str], str] = field(default_factory=dict)
-    event_counts: dict[str, int] = field(default_factory=dict)
     jvms: dict[int, Jvm] = field(default_factory=dict)
     pids: list[int] = field(default_factory=list)
-    properties: list[dict[str, str]] = field(default_factory=list)
-    hosts: list[str | None] = field(default_factory=list)
     _current_jvm: int = 0
 
     def use_jvm(self, pid: int | None) -> int:
@@ -240,21 +207,13 @@ class Merged:
             if pid not in self.jvms:
                 self.pids.append(pid)
             self._current_jvm = self.pids.index(pid)
-        while len(self.properties) <= self._current_jvm:
-            self.properties.append({})
-            self.hosts.append(None)
         return self._current_jvm
 
     def recording(self, log: ProblemLog) -> Recording:
-        slots = {pid: slot for slot, pid in enumerate(self.pids)}
-        jvms = tuple(
-            replace(jvm, host_name=self.hosts[slots[pid]], system_properties=self.properties[slots[pid]])
-            for pid, jvm in self.jvms.items()
-        )
+        jvms = tuple(self.jvms.values())
         if len(jvms) > 1:
             log.add("several JVMs", "info", "the recording", "recordings of several JVMs were joined", len(jvms))
         return Recording(
-            tuple(self.chunks),
             jvms,
             self.frames.frames(),
             self.stacks.stacks(),
@@ -270,7 +229,6 @@ class Merged:
             self.processors,
             self.settings,
             periods_ns(self.settings),
-            self.event_counts,
             log.problems(),
         )
 
@@ -307,8 +265,6 @@ class Merged:
             kind[order],
             _joined([part.bytes for part in parts], np.int64)[order],
             _joined([part.asked_ns for part in parts], np.int64)[order],
-            _joined([part.detail for part in parts], np.int32)[order],
-            tuple(self.details),
         )
 
 

@@ -84,7 +84,7 @@ def of_processes(processes: Sequence[Process], origin: str, problems: Problems) 
         for each in steps.of_process(process, label, len(processes), shift.get(label, 0.0))
     ]
     common = steps.common(of_ranks, len(processes))
-    behind = {label: found for label in labels if (found := steps.backlog(built, of_ranks, label)) is not None}
+    behind = {label: late for label in labels if (late := steps.backlog(built, of_ranks, label)) is not None}
     steps.keep_within(built, of_ranks, labels, behind)
     if common and behind:
         common[-1] = replace(common[-1], end_ms=max(common[-1].end_ms, *(each.end_ms for each in behind.values())))

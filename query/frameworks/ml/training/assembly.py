@@ -53,12 +53,13 @@ class Assembly:
 
         borders = sorted({each.start_ms for each in steps})
         cut = stretches(self.lanes, self.signals, borders=borders, name=name, step=scope_at)
+        spans = [*((each.start_ms, each.end_ms) for each in steps), *((each.start_ms, each.end_ms) for each in cut)]
         return Program(
             stretches=cut,
             devices=self._devices(),
             steps=steps,
-            start_ms=min((each.start_ms for each in (*steps, *cut)), default=0.0),
-            end_ms=max((each.end_ms for each in (*steps, *cut)), default=0.0),
+            start_ms=min((start for start, _ in spans), default=0.0),
+            end_ms=max((end for _, end in spans), default=0.0),
             exchanges=[in_step(each) for each in exchanges],
         )
 
