@@ -50,6 +50,7 @@ def analyze(paths: Sequence[str], limit: int = 10, offset: int = 0) -> Answer:
     from crystalperf.cli.runs import analyzed_run, run_word
     from crystalperf.query.text.as_json import as_json
     from crystalperf.query.text.notebook import sentence_of
+    from crystalperf.query.text.sentences import texts_of
 
     if not paths:
         raise SettingError("paths: name logs and recordings, files or folders, or one run profiled before")
@@ -68,7 +69,7 @@ def analyze(paths: Sequence[str], limit: int = 10, offset: int = 0) -> Answer:
             {"set": each.setting, "predicted_ms": None if each.predicted_ms is None else round(each.predicted_ms)}
             for each in found.what_ifs
         ],
-        "unseen": [each.what for each in found.debug.unseen][:5],
+        "unseen": texts_of(found.debug.unseen, found.debug.words)[:5],
     }
     rows = [_recommended(each) for each in as_json(found)["recommendations"]]
     return fitting(facts, rows, limit, offset)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from crystalperf.cli.remedies import note_sentence
+from crystalperf.cli.remedies import unseen_sentence
 from crystalperf.cli.text import counted, cut_left, grouped, percent, printable, time_unit, volume
 from crystalperf.query.text.answers import (
     WORTH_SHOWING,
@@ -314,7 +314,7 @@ def problems(page: Page, header: Header) -> None:
 def not_seen(page: Page, header: Header, debug: Debug) -> None:
     """What was lost in reading, and what could not be seen at all."""
     problems(page, header)
-    listed(page, "Not seen", [note_sentence(each) for each in debug.unseen])
+    listed(page, "Not seen", [unseen_sentence(each, debug.words) for each in debug.unseen])
 
 
 def listed(page: Page, title: str, items: Sequence[str]) -> None:

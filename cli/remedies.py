@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from crystalperf.cli.text import shell_word
+from crystalperf.query.text.sentences import text_of
 
 if TYPE_CHECKING:
     from crystalperf.indexes.errors import CrystalPerfError, Remedy
-    from crystalperf.query.results.answers import Note
+    from crystalperf.query.results.unseen import Unseen
+    from crystalperf.query.results.words import Words
 
 
 def error_sentence(error: CrystalPerfError) -> str:
@@ -17,10 +19,10 @@ def error_sentence(error: CrystalPerfError) -> str:
     return with_remedy(str(error), error.remedy)
 
 
-def note_sentence(note: Note) -> str:
+def unseen_sentence(unseen: Unseen, words: Words) -> str:
     """What could not be seen, and what to type so that it is."""
-    sentence = with_remedy(note.what, note.remedy)
-    again = note.remedy is not None and note.remedy.kind == "build the index"
+    sentence = with_remedy(text_of(unseen, words), unseen.remedy)
+    again = unseen.remedy is not None and unseen.remedy.kind == "build the index"
     return f"{sentence}, then analyze again" if again else sentence
 
 

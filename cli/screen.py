@@ -112,5 +112,6 @@ def _not_seen(page: Page, verdict: Verdict) -> None:
         first = notes[0]  # the most telling, such as why a recording that was given is not used
         told = first.remedy is not None and first.remedy.kind == "set up the job" and verdict.next.kind == "setup"
         more = f" ({len(notes) - 1} more)" if len(notes) > 1 else ""
-        sentence = first.what if told else with_remedy(first.what, first.remedy)
+        text = text_of(first, verdict.debug.words)
+        sentence = text if told else with_remedy(text, first.remedy)
         page.paragraph(f"Not seen: {printable(sentence)}{more}.", hanging="  ")

@@ -24,7 +24,7 @@ from crystalperf.query.advise.verdict import bottleneck_of, usual_questions
 from crystalperf.query.inputs.discover import discover
 from crystalperf.query.inputs.files import Application, Inputs
 from crystalperf.query.predict.interval import CALIBRATED
-from crystalperf.query.results.answers import Prediction
+from crystalperf.query.results.answers import Debug, Header, Prediction
 from crystalperf.query.run import Run
 from crystalperf.query.runfile.pipeline import profile_application
 from crystalperf.query.text.findings import advice_text
@@ -162,57 +162,78 @@ def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Ap
     with run.reading() as connection:
         header, debug = run.header(), run.debug()
         names = tuple(each.name for each in header.resources)
-        is_batch = debug.measure == "makespan" and debug.runtime_ms > 0  # others are no hours to be saved
-        asked = usual_questions(header) if is_batch else ()
-        gains, replayed_ms = [], None
-        for each in asked:
-            try:
-                prediction = run.predict([each.setting], path=False)
-            except CrystalPerfError as error:
-                gains.append(_refused(each.text, each.setting, sentence(error)))
-                continue
-            replayed_ms = prediction.replayed_ms
-            gains.append(_gain(each.text, each.setting, prediction))
+        gains, replayed_ms = _gains(run, header, debug)
         facts = _facts(connection, run_id)
         started, attempt = connection.execute("SELECT started_at_ms, attempt FROM runs").fetchall()[0]
         day = _day(started)
-        rows = {
-            "groups": list(_groups(connection, run_id, day, with_other(names))),
-            "operators": list(_operators(connection, run_id, day, names)),
-        }
+        groups = list(_groups(connection, run_id, day, with_other(names)))
+        operators = list(_operators(connection, run_id, day, names))
     place.unlink(missing_ok=True)
+    own = {
+        "run_id": run_id,
+        "log": log,
+        "path": item.name,
+        "attempt": attempt,
+        "started_at": _moment(started).strftime(_MOMENT),
+        **facts,
+        "unit_ms": _summed(each["unit_ms"] for each in groups),
+        "replayed_ms": replayed_ms,
+        "gains": gains,
+        "day": day,
+    }
+    problem = {"log": log, "path": item.name, "run_id": run_id, "day": day}
+    return {
+        "runs": [own | _answers(header, debug)],
+        "groups": groups,
+        "operators": operators,
+        "functions": _functions(debug, run_id, day),
+        "findings": _findings(debug, run_id, day),
+        "problems": [problem | {"severity": each.severity, "what": each.meaning} for each in header.problems],
+    }
+
+
+def _gains(run: Run, header: Header, debug: Debug) -> tuple[list[Row], float | None]:
+    """What each of the usual settings would save, and how long the run takes when replayed unchanged, ms.
+
+    None are asked of a run whose makespan does not count: it has no hours to save.
+    """
+    gains, replayed_ms = [], None
+    for each in usual_questions(header) if debug.measure == "makespan" and debug.runtime_ms > 0 else ():
+        try:
+            prediction = run.predict([each.setting], path=False)
+        except CrystalPerfError as error:
+            gains.append(_refused(each.text, each.setting, sentence(error)))
+            continue
+        replayed_ms = prediction.replayed_ms
+        gains.append(_gain(each.text, each.setting, prediction))
+    return gains, replayed_ms
+
+
+def _answers(header: Header, debug: Debug) -> Row:
+    """What a run's header and its diagnosis say, for the table of runs."""
     bottleneck, outcome = bottleneck_of(debug), debug.outcome
-    rows["runs"] = [
-        {
-            "run_id": run_id,
-            "log": log,
-            "path": item.name,
-            "app_id": header.app_id,
-            "attempt": attempt,
-            "name": header.name,
-            "framework": header.framework,
-            "framework_version": header.framework_version,
-            "started_at": _moment(started).strftime(_MOMENT),
-            "measure": debug.measure,
-            "runtime_ms": debug.runtime_ms,
-            "duration_ms": header.duration_ms,
-            "complete": header.complete,
-            "outcome": "unfinished" if outcome is None else outcome.status,
-            "reason": None if outcome is None else outcome.reason,
-            "workers": header.workers,
-            **facts,
-            "bottleneck": bottleneck.name,
-            "bottleneck_ms": bottleneck.time_ms,
-            "path_ms": dict(debug.resource_ms),
-            "unit_ms": _summed(each["unit_ms"] for each in rows["groups"]),
-            "has_samples": header.has_samples,
-            "indexes": list(header.indexes),
-            "replayed_ms": replayed_ms,
-            "gains": gains,
-            "day": day,
-        }
-    ]
-    rows["functions"] = [
+    return {
+        "app_id": header.app_id,
+        "name": header.name,
+        "framework": header.framework,
+        "framework_version": header.framework_version,
+        "measure": debug.measure,
+        "runtime_ms": debug.runtime_ms,
+        "duration_ms": header.duration_ms,
+        "complete": header.complete,
+        "outcome": "unfinished" if outcome is None else outcome.status,
+        "reason": None if outcome is None else outcome.reason,
+        "workers": header.workers,
+        "bottleneck": bottleneck.name,
+        "bottleneck_ms": bottleneck.time_ms,
+        "path_ms": dict(debug.resource_ms),
+        "has_samples": header.has_samples,
+        "indexes": list(header.indexes),
+    }
+
+
+def _functions(debug: Debug, run_id: str, day: str) -> list[Row]:
+    return [
         {
             "run_id": run_id,
             "name": each.qualified_name,
@@ -223,7 +244,10 @@ def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Ap
         }
         for each in debug.functions[:MOST_FUNCTIONS]
     ]
-    rows["findings"] = [
+
+
+def _findings(debug: Debug, run_id: str, day: str) -> list[Row]:
+    return [
         {
             "run_id": run_id,
             "rule": each.kind,
@@ -235,18 +259,6 @@ def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Ap
         }
         for each in debug.findings
     ]
-    rows["problems"] = [
-        {
-            "log": log,
-            "path": item.name,
-            "run_id": run_id,
-            "severity": each.severity,
-            "what": each.meaning,
-            "day": day,
-        }
-        for each in header.problems
-    ]
-    return rows
 
 
 def _facts(connection: duckdb.DuckDBPyConnection, run_id: str) -> Row:

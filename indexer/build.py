@@ -15,6 +15,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ STEPS = 200
 Warnings = list[tuple[str, str]]
 
 
-def build(
+def build(  # noqa: PLR0913 - what a caller may set, by keyword
     name: str,
     source: Source | None = None,
     *,
@@ -92,8 +93,7 @@ def build(
             "name": package,
             "version": version,
             **source_facts,
-            "resources": json.dumps(classifier.resources),
-            **{f"model_{key.removeprefix('model_')}": str(value) for key, value in classifier.identity.items()},
+            **_of_classifier(classifier),
             "arguments": json.dumps({"model": model, "workers": workers} | given),
             "functions": str(len(functions)),
         }
@@ -102,7 +102,8 @@ def build(
         path = output or built_path(name)
         writing = bar.add_task("write", total=None, unit="")
         with create(path, "index", metadata) as connection:
-            for table, columns in _tables(package, version, parsed, functions, vectors, calls, warnings):
+            content = _Content(symbols(package, version, functions), parsed, functions, vectors, calls, warnings)
+            for table, columns in _tables(content):
                 # DuckDB reads the dictionary `columns` by its name.
                 connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) SELECT * FROM columns")
             facts = {
@@ -113,6 +114,12 @@ def build(
         kept.write()
         bar.update(writing, total=1, completed=1)
     return path
+
+
+def _of_classifier(classifier: Classifier) -> dict[str, str]:
+    """What the metadata says of the classifier."""
+    names = {f"model_{key.removeprefix('model_')}": str(value) for key, value in classifier.identity.items()}
+    return {"resources": json.dumps(classifier.resources), **names}
 
 
 def _parse(
@@ -229,25 +236,64 @@ def _in_steps(values: NDArray[Any]) -> NDArray[np.float64]:
 Columns = dict[str, NDArray[Any]]
 
 
-def _tables(
-    package: str,
-    version: str,
-    parsed: Sequence[ParsedFile],
-    functions: Sequence[Function],
-    vectors: Vectors,
-    calls: Sequence[ResolvedCall],
-    warnings: Warnings,
-) -> Iterator[tuple[str, Columns]]:
+ResolvedCall = tuple[int, str, int | None]
+"""Caller, name, and the function called where there is no doubt."""
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What an index is made of; `symbols` are the functions'."""
+
+    symbols: Iterable[str]
+    parsed: Sequence[ParsedFile]
+    functions: Sequence[Function]
+    vectors: Vectors
+    calls: Sequence[ResolvedCall]
+    warnings: Warnings
+
+
+def _tables(content: _Content) -> Iterator[tuple[str, Columns]]:
     """Each table with its columns, in an order that depends on the source alone."""
-    files = [file for file in parsed for _ in file.functions]
+    yield "functions", _function_columns(content)
+    classes = sorted(
+        {
+            (each.class_name, file.file, each.first_line, each.last_line)
+            for file in content.parsed
+            for each in file.classes
+        }
+    )
+    yield "classes", _columns(classes, ("class_name", "file", "first_line", "last_line"))
+    names = sorted(
+        {
+            (function.runtime_class, method, number)
+            for number, function in enumerate(content.functions)
+            for method in function.runtime_methods
+            if function.runtime_class
+        }
+    )
+    yield "runtime_names", _columns(names, ("class_name", "method", "function_id"))
+    yield (
+        "calls",
+        {
+            "caller_id": np.array([caller for caller, _, _ in content.calls], np.int32),
+            "callee_name": _objects(name for _, name, _ in content.calls),
+            "callee_id": _objects(callee for _, _, callee in content.calls),
+        },
+    )
+    yield "build_warnings", _columns(sorted(set(content.warnings)), ("file", "problem"))
+
+
+def _function_columns(content: _Content) -> Columns:
+    functions, vectors = content.functions, content.vectors
+    files = [file for file in content.parsed for _ in file.functions]
     enclosing = [
         None if function.enclosing is None else start + function.enclosing
-        for start, file in zip(starts(parsed), parsed, strict=True)
+        for start, file in zip(starts(content.parsed), content.parsed, strict=True)
         for function in file.functions
     ]
     columns: Columns = {
         "function_id": np.arange(len(functions), dtype=np.int32),
-        "symbol": _objects(symbols(package, version, functions)),
+        "symbol": _objects(content.symbols),
         "language": _objects(file.language for file in files),
         "kind": _objects(each.kind for each in functions),
         "qualified_name": _objects(each.qualified_name for each in functions),
@@ -265,36 +311,7 @@ def _tables(
         for number, resource in enumerate(resources()):
             columns[prefix + resource] = np.ma.masked_invalid(values[:, number])
     columns["confidence"] = vectors.confidence
-    yield "functions", columns
-
-    classes = sorted(
-        {(each.class_name, file.file, each.first_line, each.last_line) for file in parsed for each in file.classes}
-    )
-    yield "classes", _columns(classes, ("class_name", "file", "first_line", "last_line"))
-
-    names = sorted(
-        {
-            (function.runtime_class, method, number)
-            for number, function in enumerate(functions)
-            for method in function.runtime_methods
-            if function.runtime_class
-        }
-    )
-    yield "runtime_names", _columns(names, ("class_name", "method", "function_id"))
-
-    yield (
-        "calls",
-        {
-            "caller_id": np.array([caller for caller, _, _ in calls], np.int32),
-            "callee_name": _objects(name for _, name, _ in calls),
-            "callee_id": _objects(callee for _, _, callee in calls),
-        },
-    )
-    yield "build_warnings", _columns(sorted(set(warnings)), ("file", "problem"))
-
-
-ResolvedCall = tuple[int, str, int | None]
-"""Caller, name, and the function called where there is no doubt."""
+    return columns
 
 
 def _calls(

@@ -37,12 +37,19 @@ class Distillation:
     """Of a label's probability given to all resources alike: some labels are wrong."""
 
 
+@dataclass(frozen=True)
+class Learned:
+    """The examples `rows` with their `labels`, and the two linear heads that learned from them."""
+
+    data: Prepared
+    rows: Ids
+    labels: Labels
+    heads: tuple[Head, Head]
+    embedding: Embedding
+
+
 def distil(
-    data: Prepared,
-    rows: Ids,
-    labels: Labels,
-    heads: tuple[Head, Head],
-    embedding: Embedding,
+    learned: Learned,
     unlabelled: Sequence[tuple[str, FunctionText]],
     encoder: str,
     seed: int,
@@ -50,10 +57,11 @@ def distil(
     distillation: Distillation | None = None,
     schooling: Schooling | None = None,
 ) -> tuple[SequenceHead, Teacher]:
-    """A sequence head and its teacher, from the examples `rows` with their `labels`, and (library, function) pairs.
+    """A sequence head and its teacher, from labelled examples and (library, function) pairs.
 
-    `heads` learned from the same examples; `encoder` is a sentence-transformers model, by hub name or folder.
+    `encoder` is a sentence-transformers model, by hub name or folder.
     """
+    data, rows, labels, embedding = learned.data, learned.rows, learned.labels, learned.embedding
     plan = distillation or Distillation()
     functions = [data.examples[row].function for row in rows]
     count = len(resources())
@@ -61,7 +69,7 @@ def distil(
     # An example that is also among the unlabelled has its label already, or is one that models are tested on.
     known = {each.function.code for each in data.examples}
     asked = [each for each in unlabelled if each[1].code not in known]
-    thought = heads_logits(heads, data.words, embedding, [function for _, function in asked])
+    thought = heads_logits(learned.heads, data.words, embedding, [function for _, function in asked])
     chosen = choose(softmax(thought), [library for library, _ in asked], plan, seed)
     others = [asked[at][1] for at in chosen]
     say(f"the encoder reads {len(others)} of {len(asked)} unlabelled functions")

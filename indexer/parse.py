@@ -312,7 +312,7 @@ class _Sweep:
             depth=scope.depth + 1,
         )
 
-    def _add(
+    def _add(  # noqa: PLR0913, PLR0917 - what is known of a Function only where it is met
         self,
         scope: _Scope,
         kind: FunctionKind,

@@ -269,7 +269,7 @@ class _Reader:
             return ("builtins", name)
         return (UNKNOWN, "a name that nothing binds", name) if not self.stars else (*self.module.split("."), name)
 
-    def _value(self, scope: _Scope, node: ast.expr) -> Steps:
+    def _value(self, scope: _Scope, node: ast.expr) -> Steps:  # noqa: PLR0911 - a kind of expression each
         """The path of an expression's value."""
         if isinstance(node, ast.Name):
             return self._name(scope, node.id)

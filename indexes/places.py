@@ -83,67 +83,74 @@ def load_places(connection: duckdb.DuckDBPyConnection, names: Sequence[str], ali
     schema = f"memory.{alias}"
 
     def load(stored: Sequence[_Stored]) -> None:
-        def union(table: str, packed: str, whole: str) -> str:
-            """Rows of all indexes, those of exports and of databases with these columns."""
-            return (
-                "("
-                + " UNION ALL ".join(
-                    f"SELECT {turn} AS turn, {packed if each.attached is None else whole}"
-                    f" FROM {each.table(table if each.attached is None else table.replace('vectors', 'functions'))}"
-                    for turn, each in enumerate(stored)
-                )
-                + ")"
-            )
-
         _add_places(connection, schema, stored, asked)
-        columns = "function_id, symbol, language, kind, qualified_name, package, file, first_line"
-        functions = union(
-            "functions",
-            f"{columns}, first_line + last_line AS last_line, class_name",
-            f"{columns}, last_line, coalesce(class_name, '') AS class_name",
-        )
-        shares = union("vectors", f"function_id, {PACKED_SHARES}", f"function_id, {WHOLE_SHARES}")
-        both = ", ".join(f"{SHARES[each]} AS {each}" for each in resources())
-        own = "function_id, method AS own_method, class_name AS own_class"
-        names = union("runtime_names", own, own)
-        # All indexes by one statement, for to begin one takes a millisecond.  Expressions stand above the joins, where
-        # few rows are left: most of the time goes to unpacking names.
-        connection.execute(
-            f"""
-            CREATE TABLE {schema}.near AS
-            SELECT *, {NAME} AS name FROM (FROM {functions} SEMI JOIN {schema}.files USING (turn, file));
-            CREATE TABLE {schema}.named AS FROM {names} SEMI JOIN {schema}.near USING (turn, function_id);
-            CREATE TABLE {schema}.needed AS
-            SELECT turn, function_id FROM {schema}.near JOIN {schema}.places USING (turn, file)
-            WHERE line BETWEEN first_line AND last_line OR name = method OR language = 'python'
-            UNION
-            SELECT turn, function_id FROM {schema}.named WHERE own_method IN (SELECT method FROM {schema}.places);
-            CREATE TABLE {schema}.chosen AS FROM {schema}.near SEMI JOIN {schema}.needed USING (turn, function_id);
-            CREATE TABLE {schema}.functions AS
-            SELECT found.* REPLACE (CASE WHEN has_class THEN {CLASS} END AS class_name), {both}
-            FROM (
-                SELECT *, language = 'python' OR (language = 'java' AND kind = 'method' AND (turn, function_id)
-                    NOT IN (SELECT (turn, function_id) FROM {schema}.named)) AS has_class
-                FROM {schema}.chosen
-            ) found
-            JOIN {shares} USING (turn, function_id);
-            CREATE TABLE {schema}.runtime_names AS
-            SELECT turn, function_id, method, coalesce(own_class, {CLASS_OF_FUNCTION}) AS class_name
-            FROM (
-                SELECT * REPLACE (CASE WHEN own_class IS NULL THEN {CLASS} END AS class_name)
-                FROM (SELECT *, coalesce(own_method, name) AS method
-                    FROM {schema}.named JOIN {schema}.chosen USING (turn, function_id))
-                SEMI JOIN {schema}.places USING (turn, file, method)
-            ) f;
-            CREATE TABLE {schema}.classes AS
-            SELECT * FROM {union("classes", "class_name, file", "class_name, file")}
-            SEMI JOIN {schema}.files USING (turn, file);
-            DROP TABLE {schema}.near; DROP TABLE {schema}.named; DROP TABLE {schema}.needed; DROP TABLE {schema}.chosen;
-            """
-        )
+        connection.execute(_near_places(schema, stored))
 
     _load(connection, schema, names, load)
     return schema
+
+
+def _union(stored: Sequence[_Stored], table: str, packed: str, whole: str) -> str:
+    """SQL: rows of all indexes, those of exports and of databases with these columns."""
+    return (
+        "("
+        + " UNION ALL ".join(
+            f"SELECT {turn} AS turn, {packed if each.attached is None else whole}"
+            f" FROM {each.table(table if each.attached is None else table.replace('vectors', 'functions'))}"
+            for turn, each in enumerate(stored)
+        )
+        + ")"
+    )
+
+
+def _near_places(schema: str, stored: Sequence[_Stored]) -> str:
+    """SQL: the tables of load_places(), once `places` and `files` are there.
+
+    All indexes by one statement, for to begin one takes a millisecond.  Expressions stand above the joins, where few
+    rows are left: most of the time goes to unpacking names.
+    """
+    columns = "function_id, symbol, language, kind, qualified_name, package, file, first_line"
+    functions = _union(
+        stored,
+        "functions",
+        f"{columns}, first_line + last_line AS last_line, class_name",
+        f"{columns}, last_line, coalesce(class_name, '') AS class_name",
+    )
+    shares = _union(stored, "vectors", f"function_id, {PACKED_SHARES}", f"function_id, {WHOLE_SHARES}")
+    both = ", ".join(f"{SHARES[each]} AS {each}" for each in resources())
+    own = "function_id, method AS own_method, class_name AS own_class"
+    names = _union(stored, "runtime_names", own, own)
+    return f"""
+        CREATE TABLE {schema}.near AS
+        SELECT *, {NAME} AS name FROM (FROM {functions} SEMI JOIN {schema}.files USING (turn, file));
+        CREATE TABLE {schema}.named AS FROM {names} SEMI JOIN {schema}.near USING (turn, function_id);
+        CREATE TABLE {schema}.needed AS
+        SELECT turn, function_id FROM {schema}.near JOIN {schema}.places USING (turn, file)
+        WHERE line BETWEEN first_line AND last_line OR name = method OR language = 'python'
+        UNION
+        SELECT turn, function_id FROM {schema}.named WHERE own_method IN (SELECT method FROM {schema}.places);
+        CREATE TABLE {schema}.chosen AS FROM {schema}.near SEMI JOIN {schema}.needed USING (turn, function_id);
+        CREATE TABLE {schema}.functions AS
+        SELECT found.* REPLACE (CASE WHEN has_class THEN {CLASS} END AS class_name), {both}
+        FROM (
+            SELECT *, language = 'python' OR (language = 'java' AND kind = 'method' AND (turn, function_id)
+                NOT IN (SELECT (turn, function_id) FROM {schema}.named)) AS has_class
+            FROM {schema}.chosen
+        ) found
+        JOIN {shares} USING (turn, function_id);
+        CREATE TABLE {schema}.runtime_names AS
+        SELECT turn, function_id, method, coalesce(own_class, {CLASS_OF_FUNCTION}) AS class_name
+        FROM (
+            SELECT * REPLACE (CASE WHEN own_class IS NULL THEN {CLASS} END AS class_name)
+            FROM (SELECT *, coalesce(own_method, name) AS method
+                FROM {schema}.named JOIN {schema}.chosen USING (turn, function_id))
+            SEMI JOIN {schema}.places USING (turn, file, method)
+        ) f;
+        CREATE TABLE {schema}.classes AS
+        SELECT * FROM {_union(stored, "classes", "class_name, file", "class_name, file")}
+        SEMI JOIN {schema}.files USING (turn, file);
+        DROP TABLE {schema}.near; DROP TABLE {schema}.named; DROP TABLE {schema}.needed; DROP TABLE {schema}.chosen;
+    """
 
 
 def _add_places(connection: duckdb.DuckDBPyConnection, schema: str, stored: Sequence[_Stored], asked: str) -> None:

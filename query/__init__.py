@@ -1,6 +1,6 @@
 """A run's log and samples, joined with resource indexes, become an explanation and predictions.
 
-profile(paths) -> Run      read, resolve, assemble, keep as one DuckDB file
+profile(paths) -> Run      read, resolve, write, keep as one DuckDB file
 open_run(path) -> Run      the same file later
 Run.verdict(), Run.debug(), Run.predict(), Run.sweep()  the questions
 as_json(answer)            an answer as scripts read it

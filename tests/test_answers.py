@@ -41,7 +41,6 @@ from crystalperf.query.results.answers import (
     Failure,
     GroupFacts,
     GroupPrediction,
-    Note,
     PathItem,
     Prediction,
     Profiled,
@@ -51,8 +50,9 @@ from crystalperf.query.results.answers import (
 )
 from crystalperf.query.results.findings import Garbage, StageRef
 from crystalperf.query.results.refusals import InvalidQuestion, RecordedValueUnknown
+from crystalperf.query.results.unseen import BlockedThreadsUnsampled
 from crystalperf.query.run import Other
-from crystalperf.query.runfile.pipeline import assemble
+from crystalperf.query.runfile.pipeline import gather, write_run
 from crystalperf.query.text.answers import bottleneck_sentence, cause_words, knee_sentence
 from crystalperf.query.text.as_json import KINDS, as_json, schema_text, schemas
 from crystalperf.query.trace import contract
@@ -329,10 +329,10 @@ def test_the_next_step_is_samples_then_an_index_then_more_of_what_is_short(monke
 
 
 def test_what_was_not_seen_says_what_would_show_it() -> None:
-    seen = replace(debug(cpu=1), unseen=(Note("blocked threads"),))
+    seen = replace(debug(cpu=1), unseen=(BlockedThreadsUnsampled(),))
     assert not_seen(seen, HEADER) == seen.unseen
     unplaced, kept = not_seen(seen, replace(HEADER, indexes=()))
-    assert (unplaced.remedy, kept) == (Remedy("build the index", {"index": "spark-4.0.1"}), Note("blocked threads"))
+    assert (unplaced.remedy, kept) == (Remedy("build the index", {"index": "spark-4.0.1"}), BlockedThreadsUnsampled())
     blind = replace(HEADER, has_samples=False)
     kept, unsampled = not_seen(seen, blind)
     assert unsampled.remedy == Remedy("set up the job", {"framework": "spark"})
@@ -481,7 +481,7 @@ def test_a_run_with_a_fourth_resource_is_answered_in_its_own_words(
         more_resources=[GPU],
     )
     file = tmp_path / "run.duckdb"
-    assemble(run, [], bare, (), Problems(), file, {}, lambda _: None)
+    write_run(gather(run, bare, Problems()), file)
     found = Run(file).verdict()
     assert found.bottleneck.name == found.debug.bottleneck == "gpu"
     assert (found.bottleneck.time_ms, found.debug.runtime_ms) == (6_500, 10_000)

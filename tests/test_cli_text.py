@@ -16,7 +16,7 @@ from crystalperf.cli import parts
 from crystalperf.cli.answering import next_command
 from crystalperf.cli.page import Page
 from crystalperf.cli.reference import page
-from crystalperf.cli.remedies import error_sentence, note_sentence, with_remedy
+from crystalperf.cli.remedies import error_sentence, unseen_sentence, with_remedy
 from crystalperf.cli.render import debug_text
 from crystalperf.cli.rows import rows_text
 from crystalperf.cli.screen import MOST_LINES, verdict_text
@@ -38,7 +38,6 @@ from crystalperf.query.results.answers import (
     GroupFacts,
     GroupPrediction,
     NextStep,
-    Note,
     Outcome,
     PathItem,
     Prediction,
@@ -54,6 +53,7 @@ from crystalperf.query.results.findings import Loss, LostWorkers, NoScope
 from crystalperf.query.results.missing import UnendedTasks
 from crystalperf.query.results.recommendations import ChangeSetting, FixFailure, RecordSamples, Saving, SettingChange
 from crystalperf.query.results.refusals import InvalidQuestion, RemoteReadsUnknown
+from crystalperf.query.results.unseen import BlockedThreadsUnsampled, CodeUnlabelled, RecordingLeftOut
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.answers import check_sentences
 from crystalperf.query.text.folding import fold_path
@@ -93,7 +93,7 @@ DEBUG = Debug(
     scopes=(ScopeItem("sql:3", "select 1", 0.0, 26_000.0),),
     findings=(NoScope(5_000.0, "measured", InspectProgram()),),
     functions=(FunctionTime(LONG_NAME, "spark-4.0.1", "net", 0.9, 9_000.0),),
-    unseen=(Note("blocked threads"),),
+    unseen=(BlockedThreadsUnsampled(),),
     vocabulary=get("spark").vocabulary,
 )  # fmt: skip
 
@@ -173,7 +173,7 @@ def test_first_screen_of_a_long_answer_drops_rows_but_no_part() -> None:
     lost = Loss(("1",), 5_000.0, long)
     findings = (LostWorkers(9_000.0, "measured", ReadWorkerLog("1", long), lost, 2, 3, 100.0, 5.0),) * 5
     asked = [WhatIf(f"thing {each} twice as fast", f"thing{each}=2x", 9_000.0 + each) for each in range(12)]
-    debug = replace(DEBUG, critical_path=path, findings=findings, unseen=(Note(long), Note(long)))
+    debug = replace(DEBUG, critical_path=path, findings=findings, unseen=(RecordingLeftOut("a.jfr", long),) * 2)
     changes = tuple(SettingChange(f"{name}.{'x' * 45}", 1, 2) for name in ("first", "second"))
     to_do = (replace(RAISE, settings=changes),) * 3
     found = replace(verdict(*asked), debug=debug, recommendations=to_do)
@@ -344,8 +344,8 @@ def test_words_a_remedy_in_flags_and_commands() -> None:
     _, words = screen(verdict(WhatIf("fast", "network=1Gbps", None, refused=refused, remedy=remedy)))
     assert f"network=1Gbps; {UNKNOWN}{told}" in words
     assert with_remedy("", Remedy("choose an application", {"applications": "a, b"})).endswith(" --app: a, b")
-    note = Note("org.acme.*", Remedy("index the code", {"prefix": "org.acme"}))
-    assert "`crystalperf index build acme-1 --source PATH`" in note_sentence(note)
+    code = CodeUnlabelled("org.acme.*", remedy=Remedy("index the code", {"prefix": "org.acme"}))
+    assert "`crystalperf index build acme-1 --source PATH`" in unseen_sentence(code, Words())
 
 
 def test_every_remedy_has_its_words() -> None:

@@ -20,7 +20,7 @@ from crystalperf.query.execution.load import load
 from crystalperf.query.frameworks import Framework, Reader
 from crystalperf.query.frameworks.registry import frameworks
 from crystalperf.query.frameworks.spark.attended import attended
-from crystalperf.query.runfile.pipeline import assemble
+from crystalperf.query.runfile.pipeline import gather, write_run
 from crystalperf.query.trace.contract import Edge, Group, Scope, Unit, Worker, of_rows
 from crystalperf.query.trace.records import Problems
 from crystalperf.query.trace.vocabulary import Vocabulary
@@ -91,7 +91,7 @@ def made(folder: Path, name: str, steps: list[tuple[float, float]], duration_ms:
     for each in problems:
         found.add(each, "data loss", "log", None, "something is missing")
     path = folder / f"{name}-{len(steps)}-{int(duration_ms)}-{len(problems)}.duckdb"
-    assemble(trace, [], SHELL, [], found, path, {}, lambda _: None)
+    write_run(gather(trace, SHELL, found), path)
     return path
 
 

@@ -18,6 +18,7 @@ from crystalperf.indexes.errors import InputError
 from crystalperf.query.attribution.samples.untimed import spread
 from crystalperf.query.recordings import jfr
 from crystalperf.query.recordings.collapsed import could_run, frame, read
+from crystalperf.query.results.unseen import RecordingLeftOut
 from crystalperf.query.run import Run
 from crystalperf.query.trace.records import Problems
 from tests.refusals import refused
@@ -122,7 +123,8 @@ def test_tasks_without_a_recording_are_split_by_the_mixture(run: Run, log_run: R
     ((severity, origin),) = rows(run, "SELECT severity, origin FROM import_stats WHERE name = 'untimed stacks'")
     assert severity == "info"
     assert "executor-0.collapsed.gz" in str(origin)
-    assert any("executor-0.collapsed.gz" in each.what for each in run.debug().unseen)
+    left_out = [each.recording for each in run.debug().unseen if isinstance(each, RecordingLeftOut)]
+    assert left_out == ["executor-0.collapsed.gz"]
     assert run.debug().functions
 
 

@@ -21,7 +21,7 @@ from crystalperf.query.results.answers import Bottleneck, Debug, Doubt
 from crystalperf.query.results.missing import UnannouncedWorkers, UnendedTasks, UnreadPart, UnreadParts
 from crystalperf.query.results.refusals import TasksWithoutEnd
 from crystalperf.query.run import Run
-from crystalperf.query.runfile.pipeline import assemble
+from crystalperf.query.runfile.pipeline import gather, write_run
 from crystalperf.query.text.answers import bottleneck_sentence
 from crystalperf.query.text.notebook import sentence_of
 from crystalperf.query.trace.contract import Group, Scope, Unit, Worker, of_rows
@@ -85,7 +85,7 @@ def made(
     for each in problems:
         found.add(each, "data loss", "log", None, "something is missing", 3)
     path = folder / "run.duckdb"
-    assemble(trace, [], TORN, [], found, path, {}, lambda _: None)
+    write_run(gather(trace, TORN, found), path)
     return Run(path)
 
 

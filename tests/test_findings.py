@@ -65,9 +65,10 @@ from crystalperf.query.results.findings import (
     Unexplained,
     Waited,
 )
+from crystalperf.query.results.unseen import CodeUnlabelled, CodeUnsampled, TimeUnmeasured
 from crystalperf.query.results.words import Words
 from crystalperf.query.run import Run
-from crystalperf.query.runfile.pipeline import assemble
+from crystalperf.query.runfile.pipeline import gather, write_run
 from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import text_of
 from crystalperf.query.trace.amounts import counted, lasting, part_of
@@ -611,7 +612,7 @@ def flowing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     )  # fmt: skip
     path = tmp_path_factory.mktemp("run") / "flowing.duckdb"
     frameworks()[FLOWING.name] = FLOWING
-    assemble(made, [], FLOWING, [], Problems(), path, {}, lambda _: None)
+    write_run(gather(made, FLOWING, Problems()), path)
     yield path
     del frameworks()[FLOWING.name]
 
@@ -657,8 +658,8 @@ def test_what_could_not_be_seen_names_no_command_but_what_to_do(flowing: Path) -
     with duckdb.connect(str(flowing), read_only=True) as connection:
         answer = diagnose(connection, load(connection))
     (note,) = answer.unseen
-    assert note.what.startswith("what code ran, for the run left no stack samples; what Flowing does not time itself")
-    assert note.remedy == Remedy("set up the job", {"framework": "flowing"})
+    remedy = Remedy("set up the job", {"framework": "flowing"})
+    assert note == CodeUnsampled("Flowing", storage=True, unusable=False, remedy=remedy)
     assert [(each.id, each.name, each.end_ms) for each in answer.scopes] == [("step:2", "second", None)]
     assert answer.coordinator_ms == pytest.approx(2000)  # before the first unit and after the last
     assert (answer.measure, set(answer.resource_ms)) == ("makespan", {"cpu", "disk", "net", "link", "other"})
@@ -668,8 +669,7 @@ def test_where_no_recording_can_be_used_none_is_asked_for(flowing: Path, monkeyp
     monkeypatch.setitem(frameworks(), "flowing", replace(FLOWING, reader=replace(FLOWING.reader, frames=Frames())))
     with duckdb.connect(str(flowing), read_only=True) as connection:
         (note,) = diagnose(connection, load(connection)).unseen
-    assert note.what.startswith("what Flowing does not time itself")
-    assert note.remedy is None
+    assert (type(note), note.remedy) == (TimeUnmeasured, None)
 
 
 def test_code_that_no_index_knows_is_named_by_its_package(flowing: Path, tmp_path: Path) -> None:
@@ -679,11 +679,12 @@ def test_code_that_no_index_knows_is_named_by_its_package(flowing: Path, tmp_pat
         rows = [("other index", "made-1", "another version"), ("unindexed code", "com.acme", "9% is in com.acme.*")]
         connection.executemany("INSERT INTO import_stats VALUES (?, 'info', ?, 1, NULL, ?)", rows)
         (note,) = diagnose(connection, load(connection)).unseen  # without samples no code was looked up
-        assert "stack samples" in note.what
+        assert isinstance(note, CodeUnsampled)
         connection.execute("INSERT INTO samples (time_ms, kind, weight_ms) VALUES (1.0, 'wall', 1.0)")
         first, second, *_ = diagnose(connection, load(connection)).unseen
-    assert (first.what, first.remedy) == ("code: 9% is in com.acme.*", Remedy("index the code", {"prefix": "com.acme"}))
-    assert (second.what, second.remedy) == ("code: another version", None)
+    remedy = Remedy("index the code", {"prefix": "com.acme"})
+    assert first == CodeUnlabelled("9% is in com.acme.*", remedy=remedy)
+    assert second == CodeUnlabelled("another version")
 
 
 # The demo -------------------------------------------------------------------------------------------------------------

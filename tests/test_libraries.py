@@ -15,7 +15,7 @@ import duckdb
 import pytest
 
 from crystalperf import query
-from crystalperf.cli.remedies import note_sentence
+from crystalperf.cli.remedies import unseen_sentence
 from crystalperf.indexes.errors import CrystalPerfError, Remedy
 from crystalperf.indexes.exports import (
     built_path,
@@ -38,10 +38,11 @@ from crystalperf.query.attribution.code.libraries import (
     stand_ins,
     unknown_code,
 )
-from crystalperf.query.diagnose.diagnose import _index_of
+from crystalperf.query.diagnose.unseen import index_of
 from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.lookup.frames import resolve_frames
-from crystalperf.query.results.answers import Note
+from crystalperf.query.results.unseen import CodeUnlabelled
+from crystalperf.query.results.words import Words
 from tests.small_indexes import small_index
 
 DATA = Path(__file__).parent / "data"
@@ -127,7 +128,7 @@ def test_indexes_of_the_class_path_and_the_jdk(home: Path) -> None:
     assert asked == [Fit("mine-1", "mine-1", "user", True), Fit("jdk-17", "jdk-17", "library", True)]
 
 
-def test_an_index_of_several_libraries_fits_where_one_of_them_ran(home: Path) -> None:
+def test_anindex_of_several_libraries_fits_where_one_of_them_ran(home: Path) -> None:
     make("jvm-libraries-1", artifacts=["guava:33.4.0-jre", "log4j-core:2.24.3"])
     assert fitting(SPARK, RAN, [])[1:] == [Fit("jvm-libraries-1", "jvm-libraries-1", "library", True)]
     older = replace(RAN, archives=["guava-14.0.1", "log4j-core-2.24.3"])
@@ -155,8 +156,8 @@ def test_the_advice_names_a_library_that_the_indexer_can_fetch() -> None:
     assert set(LIBRARIES.values()) <= set(catalogue())
     for start, name in LIBRARIES.items():
         assert library_of(package_prefix(f"{start}.inner.deep.Thing") or "") == name
-    assert _index_of("it.unimi") == Remedy("index the library", {"library": "fastutil"})
-    assert "fastutil-VERSION`" in note_sentence(Note("much", _index_of("it.unimi")))
+    assert index_of("it.unimi") == Remedy("index the library", {"library": "fastutil"})
+    assert "fastutil-VERSION`" in unseen_sentence(CodeUnlabelled("much", remedy=index_of("it.unimi")), Words())
 
 
 def test_python_where_its_frames_are(home: Path) -> None:
@@ -327,17 +328,15 @@ def test_unknown_code_counts_once_a_stack_and_only_where_it_is_much() -> None:
 
 def test_a_run_says_that_its_own_code_is_not_indexed_until_it_is(spark_alone: Path) -> None:
     before = query.profile([ACME])
-    noted = [sentence for each in before.debug().unseen if "com.acme" in (sentence := note_sentence(each))]
-    assert len(noted) == 1
-    share = int(noted[0].removeprefix("code: ").partition("%")[0])
-    assert 60 <= share <= 95
-    assert "crystalperf index build acme-1 --source PATH" in noted[0]
+    (code,) = (each for each in before.debug().unseen if isinstance(each, CodeUnlabelled))
+    assert 60 <= int(code.problem.partition("%")[0]) <= 95
+    assert code.remedy == Remedy("index the code", {"prefix": "com.acme"})
     assert not any("com.acme" in each.qualified_name for each in before.debug().functions)
 
     make("acme-1", origin="user", of="acme-1")
     after = query.profile([ACME])  # the kept run is not reused: another index fits now
     assert after.header().indexes[:2] == ("spark-4.0.1", "acme-1")
-    assert not any("com.acme" in note_sentence(each) for each in after.debug().unseen)
+    assert not any(isinstance(each, CodeUnlabelled) for each in after.debug().unseen)
     assert after.debug().functions[0].qualified_name == "com.acme.etl.Parser.digit"
 
 

@@ -12,8 +12,8 @@ import pytest
 
 import crystalperf as cp
 from crystalperf import indexes
-from crystalperf.cli.remedies import error_sentence, note_sentence
-from crystalperf.indexes.errors import IndexFileError, InputError, SettingError
+from crystalperf.cli.remedies import error_sentence
+from crystalperf.indexes.errors import IndexFileError, InputError, Remedy, SettingError
 from crystalperf.query.run import Run
 from crystalperf.query.text.as_json import as_json
 from tests.refusals import refused
@@ -102,7 +102,7 @@ def test_a_log_without_samples_is_answered_and_says_what_it_could_not_see(run_wi
     assert answer.samples.total == 0
     assert sum(answer.resource_ms.values()) == pytest.approx(answer.runtime_ms, rel=1e-3)
     assert answer.resource_ms["net"] > answer.resource_ms["cpu"]  # fetch wait is measured
-    assert "crystalperf setup spark" in " ".join(map(note_sentence, answer.unseen))
+    assert Remedy("set up the job", {"framework": "spark"}) in [each.remedy for each in answer.unseen]
 
 
 def test_the_scope_of_a_query_leaves_out_what_was_before_it(run: Run) -> None:

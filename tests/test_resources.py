@@ -31,7 +31,7 @@ from crystalperf.query.execution.scenario import (
 from crystalperf.query.predict.estimate import predict
 from crystalperf.query.results.answers import Prediction
 from crystalperf.query.run import Run
-from crystalperf.query.runfile.pipeline import assemble
+from crystalperf.query.runfile.pipeline import gather, write_run
 from crystalperf.query.simulate.effects import device_speed, unchanged
 from crystalperf.query.trace.contract import Group, Trace, Unit, Worker, of_rows
 from crystalperf.query.trace.records import Problems
@@ -189,7 +189,7 @@ def test_an_index_decides_though_it_does_not_know_all_resources(connection: duck
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr("crystalperf.query.frameworks.registry.frameworks", lambda: {"toy": TOY})
     path = tmp_path / "run.duckdb"
-    assemble(trace(), [], TOY, [], Problems(), path, {}, lambda _: None)
+    write_run(gather(trace(), TOY, Problems()), path)
     return Run(path)
 
 

@@ -173,11 +173,7 @@ def test_what_an_encoder_says_of_unlabelled_functions_is_learned(data: examples.
     others = [("m", function(f"{code} {'b ' * number}")) for code in CODE.values() for number in range(80)]
     said: list[str] = []
     head, taught = distil.distil(
-        data,
-        rows,
-        data.labels,
-        both,
-        embed.static_embedding("static", TABLE),
+        distil.Learned(data, rows, data.labels, both, embed.static_embedding("static", TABLE)),
         others,
         encoder,
         0,

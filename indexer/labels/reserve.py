@@ -24,7 +24,7 @@ def violations(set_name: str, labels: Iterable[Label]) -> list[str]:
     for each in labels:
         if set_name == "train" and each.library in FRAMEWORKS:
             found.append(f"{each.id}: a function of {each.library} is in the training set")
-        if set_name != "train" and set_name != f"dev-{each.library}":
+        if set_name not in ("train", f"dev-{each.library}"):
             found.append(f"{each.id}: a function of {each.library} is in {set_name}")
         if each.library in FRAMEWORKS and is_reserved(each.file):
             found.append(f"{each.id}: {each.library}'s file {each.file} is reserved")

@@ -24,13 +24,13 @@ from crystalperf.query.results.answers import (
     Header,
     Knee,
     NextStep,
-    Note,
     Prediction,
     Sweep,
     Verdict,
     WhatIf,
 )
 from crystalperf.query.results.refusals import InvalidQuestion
+from crystalperf.query.results.unseen import CodeUnsampled, NoIndex, NoSamples, Unseen
 from crystalperf.query.trace.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -209,19 +209,17 @@ def completed(debug: Debug, header: Header) -> Debug:
     return replace(debug, bottleneck=bottleneck_of(debug).name, unseen=not_seen(debug, header))
 
 
-def not_seen(debug: Debug, header: Header) -> tuple[Note, ...]:
+def not_seen(debug: Debug, header: Header) -> tuple[Unseen, ...]:
     """What could not be seen of a scope: what its diagnosis says, and code that is in no index or was not sampled."""
     framework = get(header.framework)
-    notes = list(debug.unseen)
+    found = list(debug.unseen)
     if header.has_samples and not header.indexes:
-        what = "code: there are samples, but no index of the code they are in, so its time stays `other`"
         index = _first_index(framework, header)
-        notes.insert(0, Note(what, None if index is None else Remedy("build the index", {"index": index})))
-    told = any(each.remedy is not None and each.remedy.kind == "set up the job" for each in notes)
-    if not header.has_samples and not told and framework.takes_samples:
-        remedy = Remedy("set up the job", {"framework": framework.name})
-        notes.append(Note("code: the run left no stack samples", remedy))
-    return tuple(notes)
+        found.insert(0, NoIndex(remedy=None if index is None else Remedy("build the index", {"index": index})))
+    said = any(isinstance(each, CodeUnsampled | NoSamples) for each in found)
+    if not header.has_samples and not said and framework.takes_samples:
+        found.append(NoSamples(remedy=Remedy("set up the job", {"framework": framework.name})))
+    return tuple(found)
 
 
 def _first_index(framework: Framework, header: Header) -> str | None:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import duckdb
 import numpy as np
 
-from crystalperf.indexes.errors import Remedy
-from crystalperf.indexes.resources import CPU, DISK, with_other
+from crystalperf.indexes.resources import CPU, with_other
 from crystalperf.query import sql
 from crystalperf.query.attribution import storage
-from crystalperf.query.attribution.code.libraries import library_of
 from crystalperf.query.diagnose import findings, losses
 from crystalperf.query.diagnose.critical_operators import path_by_operator
 from crystalperf.query.diagnose.group_statistics import (
@@ -28,6 +25,7 @@ from crystalperf.query.diagnose.group_statistics import (
 from crystalperf.query.diagnose.hosts import HostTime, host_times
 from crystalperf.query.diagnose.missing_data import doubted
 from crystalperf.query.diagnose.outcome import ended_units, outcome, short_of_workers, without_workers
+from crystalperf.query.diagnose.unseen import unseen
 from crystalperf.query.diagnose.waiting import tells_scopes, waiting, with_workers, without_unit
 from crystalperf.query.execution.critical_path import Piece, bottleneck, critical_path
 from crystalperf.query.execution.evidence import rests
@@ -37,7 +35,6 @@ from crystalperf.query.results.answers import (
     Cause,
     Debug,
     FunctionTime,
-    Note,
     OperatorTime,
     Outcome,
     Parts,
@@ -48,11 +45,8 @@ from crystalperf.query.results.answers import (
 )
 from crystalperf.query.results.assumptions import Assumption, DeviceNotModelled
 from crystalperf.query.results.findings import Committing, Finding, StageCost
-from crystalperf.query.trace.records import CONTRADICTED, Floats
-from crystalperf.query.trace.vocabulary import plural
-
-UNSEEN = 0.2
-"""Time without an operator is worth a word from this share of the scopes' unit time."""
+from crystalperf.query.results.unseen import Unseen
+from crystalperf.query.trace.records import Floats
 
 NEAR = 0.75
 """A resource with this much of the bottleneck's time on the path holds the run up as well."""
@@ -62,8 +56,6 @@ WORTH_MS = 0.01
 
 _MOST_FUNCTIONS = 20
 _MOST_OPERATORS = 200
-_LEFT_OUT_SHOWN = 3
-_WORKERS_SHOWN = 5
 
 
 def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Debug:
@@ -106,7 +98,7 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Di
             findings.on_a_device(findings.added_up(stages), unmodelled),
         ),
         functions=_functions(connection, execution),
-        unseen=_unseen(connection, execution),
+        unseen=unseen(connection, execution),
         other_ms=other_ms,
         groups=tuple(each.facts for each in details),
         operators=_operators(connection, execution),
@@ -132,12 +124,12 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Di
 
 def seen_of(
     connection: duckdb.DuckDBPyConnection, execution: Execution
-) -> tuple[SampleCounts, tuple[FunctionTime, ...], tuple[Note, ...], tuple[ScopeItem, ...]]:
+) -> tuple[SampleCounts, tuple[FunctionTime, ...], tuple[Unseen, ...], tuple[ScopeItem, ...]]:
     """What any answer to `debug` has, whatever its measure: samples, functions, what was not seen, scopes."""
     return (
         _samples(connection, execution),
         _functions(connection, execution),
-        _unseen(connection, execution),
+        unseen(connection, execution),
         _scopes(connection, execution),
     )
 
@@ -362,123 +354,3 @@ def _assumptions(
     if unmodelled is not None:
         found.append(DeviceNotModelled(unmodelled))
     return (*found, *execution.framework.advisor.assumptions(connection, execution))
-
-
-# What could not be seen -----------------------------------------------------------------------------------------------
-
-
-def _unseen(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[Note, ...]:
-    """What this run could not show, and what would have shown it."""
-    left_out = _left_out(connection)
-    contradicted = [Note(f"what waited for what: {meaning}") for meaning in _contradicted(connection)]
-    if not execution.has_samples:  # then it does not matter which code the indexes know
-        what = "none of the recordings given could be used" if left_out else "the run left no stack samples"
-        return (*contradicted, *left_out, *_no_samples(connection, execution, what))
-    unseen = [*contradicted, *_unknown_code(connection), *left_out]
-    framework, words = execution.framework, execution.framework.vocabulary
-    seen = _ids(connection, "SELECT DISTINCT worker_id FROM samples WHERE worker_id IS NOT NULL")
-    coordinators = _ids(connection, "SELECT worker_id FROM workers WHERE kind = 'coordinator'")
-    if coordinators and not coordinators & seen:
-        unseen.append(
-            Note(
-                f"the {words.coordinator}'s own time: it left no recording, so what it did between the"
-                f" {words.groups} is `other`"
-            )
-        )
-    ran = _ids(connection, "SELECT DISTINCT worker_id FROM units")
-    missing = sorted(ran - seen)
-    if missing and len(missing) == len(ran):
-        unseen.append(
-            Note(
-                f"code of {words.units}: no {words.worker} left a recording, so what {framework.title} does not"
-                " measure itself is `other`"
-            )
-        )
-    elif missing:
-        shown = ", ".join(missing[:_WORKERS_SHOWN]) + (" …" if len(missing) > _WORKERS_SHOWN else "")
-        unseen.append(
-            Note(f"{len(missing)} of {len(ran)} {words.workers} left no recording ({shown}); the others speak for them")
-        )
-    unseen += _unseen_operators(connection, execution, f"too few samples fell into these {words.groups}")
-    kinds = _ids(connection, "SELECT DISTINCT kind FROM samples")
-    if not kinds & {"wall", "park"}:
-        unseen.append(Note("blocked threads: the recordings have neither wall-clock samples nor park events"))
-    return tuple(unseen)
-
-
-def _ids(connection: duckdb.DuckDBPyConnection, query: str) -> set[str]:
-    """The texts of a query's one column that are known."""
-    return {row[0] for row in connection.execute(query).fetchall() if row[0] is not None}
-
-
-def _contradicted(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    rows = connection.execute("SELECT meaning FROM import_stats WHERE name = ? ORDER BY rowid", [CONTRADICTED])
-    return [meaning for (meaning,) in rows.fetchall()]
-
-
-def _unknown_code(connection: duckdb.DuckDBPyConnection) -> list[Note]:
-    rows = connection.execute(
-        """
-        SELECT name, origin, meaning FROM import_stats
-        WHERE name IN ('unindexed code', 'other index') ORDER BY name DESC, rowid
-        """
-    ).fetchall()
-    return [
-        Note(f"code: {meaning}", _index_of(origin) if name == "unindexed code" else None)
-        for name, origin, meaning in rows
-    ]
-
-
-def _index_of(prefix: str) -> Remedy:
-    """What makes an index of the packages that begin so."""
-    library = library_of(prefix)
-    return (
-        Remedy("index the library", {"library": library}) if library else Remedy("index the code", {"prefix": prefix})
-    )
-
-
-def _left_out(connection: duckdb.DuckDBPyConnection) -> list[Note]:
-    """The recordings that say nothing of the run, the first few by name."""
-    rows = connection.execute(
-        """
-        SELECT origin, meaning FROM import_stats
-        WHERE name IN ('foreign recording', 'other application', 'other time', 'unreadable recording', 'untimed stacks')
-        ORDER BY origin, rowid
-        """
-    ).fetchall()
-    found = [Note(f"{Path(origin).name}: {meaning}") for origin, meaning in rows[:_LEFT_OUT_SHOWN]]
-    if len(rows) > _LEFT_OUT_SHOWN:
-        found.append(Note(f"{len(rows) - _LEFT_OUT_SHOWN} more recordings that were left out"))
-    return found
-
-
-def _no_samples(connection: duckdb.DuckDBPyConnection, execution: Execution, what: str) -> list[Note]:
-    framework = execution.framework
-    tells_disk = execution.units.parts_ms[:, execution.names.index(DISK)].any()
-    storage = "" if framework.reader.frames.process is None and tells_disk else "reading and writing storage, "
-    untimed = f"what {framework.title} does not time itself ({storage}waiting for a CPU)"
-    note = Note(f"{untimed}, which is in `other`")
-    if framework.reader.frames.process is not None:  # else no recording could be given
-        remedy = Remedy("set up the job", {"framework": framework.name}) if framework.takes_samples else None
-        note = Note(f"what code ran, for {what}; {untimed} is in `other`", remedy)
-    why = f"{framework.title} times only some of them; stack samples tell the others"
-    return [note, *_unseen_operators(connection, execution, why)]
-
-
-def _unseen_operators(connection: duckdb.DuckDBPyConnection, execution: Execution, why: str) -> list[Note]:
-    """How much of the scopes' unit time no operator could be given, where it is much."""
-    names = " + ".join(f"{name}_ms" for name in with_other(execution.names))
-    total, lost = connection.execute(
-        f"""
-        SELECT coalesce(sum({names}), 0), coalesce(sum({names}) FILTER (basis = 'nothing'), 0)
-        FROM operator_times
-        WHERE scope_id IS NOT NULL
-            AND group_id IN (SELECT group_id FROM units WHERE finish_ms > ? AND launch_ms < ?)
-        """,
-        _bounds(execution),
-    ).fetchall()[0]
-    if lost <= UNSEEN * total:
-        return []
-    words = execution.framework.vocabulary
-    whose = f"the {plural(words.scope)}' {words.unit} time"
-    return [Note(f"operators: {100 * lost / total:.0f} % of {whose} could not be given to one; {why}")]

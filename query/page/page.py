@@ -24,7 +24,7 @@ MOST_PATH = 2_000
 """Stretches of the critical path that a page has; in between shorter ones are left out."""
 
 
-def picture(
+def picture(  # noqa: PLR0913 - what Run.picture() knows, and its options by keyword
     run: AskedRun,
     connection: duckdb.DuckDBPyConnection,
     execution: Execution,

@@ -89,7 +89,7 @@ def said(verdict: Verdict, door: Door) -> Said:
         disagreements=tuple(disagreement_words(each) for each in debug.disagreements),
         assumptions=texts_of(debug.assumptions, debug.words),
         missing=tuple(each.meaning for each in header.problems if each.severity != "info"),
-        unseen=tuple(door.tell(each.what, each.remedy) for each in debug.unseen),
+        unseen=tuple(door.tell(text_of(each, debug.words), each.remedy) for each in debug.unseen),
         told=tuple(text_of(each, debug.words) for each in debug.told),
         stations=SaidTable(tuple(heads), tuple(map(tuple, stations)), stations_note(debug) if stations else ""),
         next=door.next(verdict.next),

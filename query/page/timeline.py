@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from crystalperf.query.page.page_text import figure_of
 from crystalperf.query.results.page import Bars, Places, Stretches, Timeline
 from crystalperf.query.text.figures import grouped, time_unit
 from crystalperf.query.trace.records import Floats, Ints
+from crystalperf.query.trace.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import duckdb
@@ -54,7 +56,8 @@ def timeline(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Tim
     group = np.array([groups[each] for each in columns["group_id"].tolist()], dtype=np.int64)
     status = np.array([_status(each) for each in columns["status"].tolist()], dtype=np.int64)
     resource = np.asarray(columns["resource"]).astype(np.int64)
-    bars, coarsened = _bars(lane, launch, finish, group, status, resource, end - start, execution)
+    units = _Units(lane, launch, finish, group, status, resource)
+    bars, coarsened = _bars(units, end - start, execution.framework.vocabulary)
     nodes = [node for node in execution.dag.nodes.values() if node.group is None and node.end_ms > node.start_ms]
     between = [
         (node.node_id, node.name, first, last)
@@ -142,20 +145,24 @@ def _lanes(worker: Ints, launch: Floats, finish: Floats) -> tuple[Ints, list[int
     return first[worker] + lane_in_worker if len(worker) else lane_in_worker, lanes
 
 
-def _bars(
-    lane: Ints,
-    launch: Floats,
-    finish: Floats,
-    group: Ints,
-    status: Ints,
-    resource: Ints,
-    length_ms: float,
-    execution: Execution,
-) -> tuple[Bars, str]:
+@dataclass(frozen=True)
+class _Units:
+    """The units of a run by lane, (units,) each; ms since application start."""
+
+    lane: Ints
+    launch: Floats
+    finish: Floats
+    group: Ints
+    status: Ints
+    resource: Ints
+
+
+def _bars(units: _Units, length_ms: float, words: Vocabulary) -> tuple[Bars, str]:
     """Units as rows; where there are too many, short ones of a group that follow each other on a lane are one row.
 
     Its status and its resource are those of the unit that is the worst and the longest of them.
     """
+    lane, launch, finish, group = units.lane, units.launch, units.finish, units.group
     count = np.ones(len(lane), dtype=np.int64)
     said, cell_ms = "", max(length_ms, 1.0) / _FINEST
     kept = np.arange(len(lane))
@@ -163,14 +170,13 @@ def _bars(
     while len(kept) > MOST_BARS and cell_ms <= 2 * length_ms:  # then every group is one row on every lane
         short = finish - launch < cell_ms
         cell = np.where(short, np.floor(launch / cell_ms), -1 - np.arange(len(lane), dtype=np.float64))
-        order = np.lexsort((launch - finish, -status, cell, group, lane))
+        order = np.lexsort((launch - finish, -units.status, cell, group, lane))
         keys = np.stack([lane[order], group[order], cell[order]])
         opens = np.concatenate([[True], (keys[:, 1:] != keys[:, :-1]).any(axis=0)])
         begin = np.flatnonzero(opens)
         kept = order[begin]
         first, last = np.minimum.reduceat(launch[order], begin), np.maximum.reduceat(finish[order], begin)
         count = np.diff(np.append(begin, len(order)))
-        words = execution.framework.vocabulary
         said = (
             f"{words.units} shorter than {cell_ms:.0f} ms that follow each other on a {words.lane} are drawn together:"
             f" {grouped(len(begin))} bars for {grouped(len(lane))} {words.units}"
@@ -186,8 +192,8 @@ def _bars(
             start_ms=tuple(first.astype(np.int64).tolist()),
             length_ms=tuple((last - first).astype(np.int64).tolist()),
             group=tuple(group[kept].tolist()),
-            status=tuple(status[kept].tolist()),
-            resource=tuple(resource[kept].tolist()),
+            status=tuple(units.status[kept].tolist()),
+            resource=tuple(units.resource[kept].tolist()),
             count=tuple(count[order].tolist()) if said else (),
         ),
         said,

@@ -49,7 +49,7 @@ class Calibration:
 CALIBRATED = Calibration(repetition=0.075, model=0.1, slope=0.0, width=1.463)
 
 
-def variances(
+def variances(  # noqa: PLR0913 - a prediction, what it rests on, and a calibration
     runtime_ms: float,
     replayed_ms: float,
     predicted_ms: float,

@@ -19,6 +19,7 @@ from crystalperf.query.results.missing import Missing
 from crystalperf.query.results.recommendations import Recommendation
 from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.remarks import Remark
+from crystalperf.query.results.unseen import Unseen
 from crystalperf.query.results.words import Words
 from crystalperf.query.sql.rows import Listed
 from crystalperf.query.trace.vocabulary import Exhausted, Vocabulary
@@ -306,14 +307,6 @@ class Disagreement:
 
 
 @dataclass(frozen=True)
-class Note:
-    """Something that could not be seen, and what would show it, for a door to word in its own terms."""
-
-    what: str
-    remedy: Remedy | None = None
-
-
-@dataclass(frozen=True)
 class StationFacts:
     """A group through which records flow; shares are of its units' time, `busiest_share` of the unit that has most.
 
@@ -399,7 +392,7 @@ class Debug(Listed):
     scopes: tuple[ScopeItem, ...]
     findings: tuple[Finding, ...] = ()
     functions: tuple[FunctionTime, ...] = ()
-    unseen: tuple[Note, ...] = ()
+    unseen: tuple[Unseen, ...] = ()
     other_ms: Mapping[Cause, float] = field(default_factory=dict)
     groups: tuple[GroupFacts, ...] = ()
     operators: tuple[OperatorTime, ...] = ()

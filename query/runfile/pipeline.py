@@ -101,17 +101,17 @@ def profile_application(
     store.prepare("run", more=framework.reader.raw())
     progress(f"reading the {framework.vocabulary.log.partition(' ')[2]}")
     problems = Problems(inputs.problems)
-    assemble(
-        _read(framework, application.log, problems),  # held by nobody else, for assemble lets go of its units
-        _recordings(inputs.samples, problems, progress),
+    untimed = _untimed(inputs.samples, problems) if any(each.kind == "collapsed" for each in inputs.samples) else ()
+    run = gather(
+        _read(framework, application.log, problems),  # held by nobody else, for a step lets go of its units
         framework,
-        indexes,
         problems,
-        output,
-        facts or {},
+        indexes,
+        _recordings(inputs.samples, problems, progress),
+        untimed,
         progress,
-        _untimed(inputs.samples, problems) if any(each.kind == "collapsed" for each in inputs.samples) else (),
     )
+    write_run(run, output, facts, progress)
 
 
 def _read(framework: Framework, log: LogFile, problems: Problems) -> Trace:
@@ -198,18 +198,16 @@ class Assembly:
         return bool(self.placed or self.mixtures)
 
 
-def assemble(
+def gather(
     trace: Trace,
-    recordings: Iterable[tuple[str, jfr.Recording]],
     framework: Framework,
-    indexes: Sequence[str],
     problems: Problems,
-    output: Path,
-    metadata: dict[str, str],
-    progress: Progress,
+    indexes: Sequence[str] = (),
+    recordings: Iterable[tuple[str, jfr.Recording]] = (),
     untimed: Iterable[tuple[str, collapsed.Collapsed]] = (),
-) -> None:
-    """Write the run file of one application.
+    progress: Progress = lambda _: None,
+) -> Assembly:
+    """A trace with the samples that are of its run.
 
     `recordings` are (file name, recording), `untimed` are stacks for want of recordings, `indexes` names the indexes to
     use, none for those that fit the run.
@@ -217,13 +215,12 @@ def assemble(
     run = Assembly(trace, framework, indexes, problems, NumberedStacks(framework))
     if trace.unit_functions:
         run.told = run.stacks.add_functions(trace.unit_functions)
-    del trace  # or it would keep the units that a step lets go of
     for name, recording in recordings:
         from crystalperf.query.attribution.samples.place import place
 
         progress(f"placing the samples of {Path(name).name}")
         try:
-            one = place(name, recording, run.trace, run.stacks, framework, problems)
+            one = place(name, recording, trace, run.stacks, framework, problems)
         except Exception as error:
             _add_unreadable(problems, name, error)
             continue
@@ -233,8 +230,16 @@ def assemble(
     if untimed:
         from crystalperf.query.attribution.samples.untimed import mixed_rows
 
-        run.mixtures = mixed_rows(untimed, run.trace, run.stacks, framework, timed, problems)
-    with contract.create(output, "run", metadata, run.names, framework.reader.raw()) as connection:
+        run.mixtures = mixed_rows(untimed, trace, run.stacks, framework, timed, problems)
+    return run
+
+
+def write_run(
+    run: Assembly, output: Path, metadata: dict[str, str] | None = None, progress: Progress = lambda _: None
+) -> None:
+    """Write the run file of one application; a step may let go of what no later one needs, as the trace's units."""
+    more = run.framework.reader.raw()
+    with contract.create(output, "run", metadata or {}, run.names, more) as connection:
         # DuckDB types an object column by a sample of its rows; in a sample of empty lists it would see no type.
         connection.execute("SET pandas_analyze_sample = 1000000000")
         for said, step in STEPS:

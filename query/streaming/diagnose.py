@@ -12,8 +12,9 @@ from crystalperf.query.diagnose.group_statistics import named
 from crystalperf.query.diagnose.outcome import outcome
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.stream import Flow, legs
-from crystalperf.query.results.answers import Cause, Debug, FlowFacts, Note, PathItem, StationFacts
+from crystalperf.query.results.answers import Cause, Debug, FlowFacts, PathItem, StationFacts
 from crystalperf.query.results.recommendations import RaiseParallelism
+from crystalperf.query.results.unseen import CpuLimitUnknown, RecordLatencyUnmeasured, Unseen
 from crystalperf.query.streaming.predict import highest, is_far, main_resource, reached
 
 SHORT_OF = 0.7
@@ -54,7 +55,7 @@ def diagnose_flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -
         samples=samples,
         scopes=scopes,
         functions=functions,
-        unseen=(*unseen, *_unmeasured(flow, execution)),
+        unseen=(*unseen, *_unmeasured(flow)),
         other_ms=other_ms,
         vocabulary=execution.framework.vocabulary,
         framework=execution.framework.name,
@@ -94,13 +95,12 @@ def flow_facts(flow: Flow, execution: Execution) -> FlowFacts:
     )  # fmt: skip
 
 
-def _unmeasured(flow: Flow, execution: Execution) -> list[Note]:
-    words = execution.framework.vocabulary
-    found = []
+def _unmeasured(flow: Flow) -> list[Unseen]:
+    found: list[Unseen] = []
     if not flow.places:
-        found.append(Note(f"the CPU time of {words.workers}: when it runs out is not known"))
+        found.append(CpuLimitUnknown())
     if flow.markers_ms is None:
-        found.append(Note("the time of a record as such: it is worked out from rates, busy time and queues"))
+        found.append(RecordLatencyUnmeasured())
     return found
 
 

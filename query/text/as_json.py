@@ -48,6 +48,7 @@ from crystalperf.query.results.page import Picture
 from crystalperf.query.results.recommendations import Recommendation
 from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.remarks import Remark
+from crystalperf.query.results.unseen import Unseen
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import lines_of, text_of
@@ -193,7 +194,7 @@ def _schema(answer: type) -> dict[str, Any]:
             (told,), more = msgspec.json.schema_components((hint,), ref_template="#/$defs/{name}")
             known[name]["properties"][key] = told
             known |= {each: shape for each, shape in more.items() if each not in known}
-    for name in known.keys() & {each.__name__ for each in (Assumption, Refusal)}:
+    for name in known.keys() & {each.__name__ for each in (Assumption, Refusal, Unseen)}:
         known[name]["properties"] = {"kind": _TEXT, "text": _TEXT, **known[name]["properties"]}
         known[name]["additionalProperties"] = True  # the numbers and names of its kind, which plugins have too
     if "Finding" in known:

@@ -43,7 +43,7 @@ def _generic(value: Kind) -> str:
 @cache
 def _core() -> Sentences:
     """CORE, filled: each of these modules registers its own."""
-    for subject in ("findings", "missing", "recommendations", "refusals", "assumptions"):
+    for subject in ("findings", "missing", "unseen", "recommendations", "refusals", "assumptions"):
         import_module(f"crystalperf.query.text.{subject}")
     return CORE
 

@@ -216,7 +216,7 @@ class Trace:
         return {**{name: getattr(self, name) for name in mine}, "resources": rows(self.resources), **self.raw}
 
 
-def of_rows(
+def of_rows(  # noqa: PLR0913 - the tables of a trace
     run: Mapping[str, Any],
     workers: Sequence[Worker],
     groups: Sequence[Group],

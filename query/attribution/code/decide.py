@@ -158,17 +158,7 @@ def decide(
         "frame_id": table.flat(),
     }
     connection.execute("CREATE TEMP TABLE stack_frames AS SELECT * FROM stack_frames")
-    # A native method has no text to judge: its caller, which has one, decides.
-    found = resolve(connection, "frames", indexes, other_version=other_version)
-    if indexes.names:
-        vectors = (
-            f"SELECT frame_id, index_name, functions.symbol, {_vector(names)}"
-            f" FROM {found} JOIN {indexes.functions} AS functions USING (turn, function_id) WHERE how <> 'native'"
-        )
-    else:  # the same columns without a row
-        nothing = ", ".join(f"NULL::DOUBLE AS {name}" for name in names)
-        vectors = f"SELECT NULL::INTEGER AS frame_id, '' AS index_name, NULL::VARCHAR AS symbol, {nothing} LIMIT 0"
-    connection.execute(f"CREATE TEMP TABLE resolved AS {vectors}")
+    _add_resolved(connection, indexes, other_version, names)
     if libraries:
         connection.execute(
             """
@@ -191,6 +181,25 @@ def decide(
     }
     connection.execute(sql.text("keep_stacks").format(decided=deciding_frames(names)))
     connection.execute("DROP TABLE frames; DROP TABLE stack_frames; DROP TABLE resolved")
+
+
+def _add_resolved(
+    connection: duckdb.DuckDBPyConnection, indexes: Indexes, other_version: Collection[str], names: Sequence[str]
+) -> None:
+    """Make `resolved`: the vectors of frames whose function is known.
+
+    A native method has no text to judge: its caller, which has one, decides.
+    """
+    found = resolve(connection, "frames", indexes, other_version=other_version)
+    if indexes.names:
+        vectors = (
+            f"SELECT frame_id, index_name, functions.symbol, {_vector(names)}"
+            f" FROM {found} JOIN {indexes.functions} AS functions USING (turn, function_id) WHERE how <> 'native'"
+        )
+    else:  # the same columns without a row
+        nothing = ", ".join(f"NULL::DOUBLE AS {name}" for name in names)
+        vectors = f"SELECT NULL::INTEGER AS frame_id, '' AS index_name, NULL::VARCHAR AS symbol, {nothing} LIMIT 0"
+    connection.execute(f"CREATE TEMP TABLE resolved AS {vectors}")
 
 
 def _vector(names: Sequence[str]) -> str:

@@ -53,6 +53,26 @@ def attached(indexes: Sequence[tuple[str, str]]) -> Indexes:
     )
 
 
+_UNINDEXED = """
+    SELECT frame_id, NULL::INTEGER AS turn, NULL::VARCHAR AS index_name, NULL::INTEGER AS function_id,
+        NULL::VARCHAR AS symbol, how
+    FROM frames_given
+"""
+
+_RESOLVED = """
+    WITH of_class AS (SELECT frame_id, min(turn) AS turn FROM located GROUP BY frame_id),
+    known AS (
+        SELECT frame_id, coalesce(answered.turn, of_class.turn) AS turn, function_id, coalesce(how, 'class') AS how
+        FROM of_class LEFT JOIN answered USING (frame_id)
+    )
+    SELECT frame_id, turn, index_name, function_id, symbol, coalesce(known.how, given.how) AS how
+    FROM frames_given AS given
+    LEFT JOIN known USING (frame_id)
+    LEFT JOIN turns USING (turn)
+    LEFT JOIN indexed_functions USING (turn, function_id)
+"""
+
+
 def resolve(
     connection: duckdb.DuckDBPyConnection,
     frames_table: str,
@@ -89,31 +109,12 @@ def resolve(
         "DELETE FROM frames_to_resolve"
         " WHERE class_name IN (SELECT class_name FROM frame_natures WHERE nature = 'hidden')"
     )
-    if not indexes.names:
-        connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE {result} AS SELECT frame_id, NULL::INTEGER AS turn,"
-            " NULL::VARCHAR AS index_name,"
-            " NULL::INTEGER AS function_id, NULL::VARCHAR AS symbol, how FROM frames_given"
-        )
-    else:
+    answers = _UNINDEXED
+    if indexes.names:
         _add_indexes(connection, indexes, other_version)
         connection.execute(sql.text("resolve_frames"))
-        connection.execute(
-            f"""
-            CREATE OR REPLACE TEMP TABLE {result} AS
-            WITH of_class AS (SELECT frame_id, min(turn) AS turn FROM located GROUP BY frame_id),
-            known AS (
-                SELECT frame_id, coalesce(answered.turn, of_class.turn) AS turn, function_id,
-                    coalesce(how, 'class') AS how
-                FROM of_class LEFT JOIN answered USING (frame_id)
-            )
-            SELECT frame_id, turn, index_name, function_id, symbol, coalesce(known.how, given.how) AS how
-            FROM frames_given AS given
-            LEFT JOIN known USING (frame_id)
-            LEFT JOIN turns USING (turn)
-            LEFT JOIN indexed_functions USING (turn, function_id)
-            """
-        )
+        answers = _RESOLVED
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {result} AS {answers}")
     for kind, names in (("TABLE", _TABLES), ("VIEW", _VIEWS)):
         connection.execute("; ".join(f"DROP {kind} IF EXISTS temp.{name}" for name in names))
     return result

@@ -1,0 +1,126 @@
+"""What a run does not show, and what would have shown it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+
+from crystalperf.indexes.errors import Remedy
+from crystalperf.indexes.resources import DISK, with_other
+from crystalperf.query.attribution.code.libraries import library_of
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.results import unseen as kinds
+from crystalperf.query.results.unseen import Unseen
+from crystalperf.query.trace.records import CONTRADICTED
+
+MOST_WITHOUT_OPERATOR = 0.2
+"""Unit time without an operator is reported above this share."""
+
+_RECORDINGS_NAMED = 3
+
+
+def unseen(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[Unseen, ...]:
+    """What this run does not show, and what would have shown it."""
+    left_out = _left_out(connection)
+    contradicted = _contradicted(connection)
+    if not execution.has_samples:  # then it does not matter which code the indexes know
+        return (*contradicted, *left_out, *_without_samples(connection, execution, bool(left_out)))
+    found = [*contradicted, *_unknown_code(connection), *left_out, *_without_recording(connection, execution)]
+    found += _without_operator(connection, execution, None)
+    if not _ids(connection, "SELECT DISTINCT kind FROM samples") & {"wall", "park"}:
+        found.append(kinds.BlockedThreadsUnsampled())
+    return tuple(found)
+
+
+def _ids(connection: duckdb.DuckDBPyConnection, query: str) -> set[str]:
+    """The texts of a query's one column that are known."""
+    return {row[0] for row in connection.execute(query).fetchall() if row[0] is not None}
+
+
+def _contradicted(connection: duckdb.DuckDBPyConnection) -> list[Unseen]:
+    rows = connection.execute("SELECT meaning FROM import_stats WHERE name = ? ORDER BY rowid", [CONTRADICTED])
+    return [kinds.SequenceContradicted(meaning) for (meaning,) in rows.fetchall()]
+
+
+def _unknown_code(connection: duckdb.DuckDBPyConnection) -> list[Unseen]:
+    rows = connection.execute(
+        """
+        SELECT name, origin, meaning FROM import_stats
+        WHERE name IN ('unindexed code', 'other index') ORDER BY name DESC, rowid
+        """
+    ).fetchall()
+    return [
+        kinds.CodeUnlabelled(meaning, remedy=index_of(origin) if name == "unindexed code" else None)
+        for name, origin, meaning in rows
+    ]
+
+
+def index_of(prefix: str) -> Remedy:
+    """What makes an index of the packages that begin so."""
+    library = library_of(prefix)
+    return (
+        Remedy("index the library", {"library": library}) if library else Remedy("index the code", {"prefix": prefix})
+    )
+
+
+def _left_out(connection: duckdb.DuckDBPyConnection) -> list[Unseen]:
+    """The recordings that say nothing of the run, the first few by name."""
+    rows = connection.execute(
+        """
+        SELECT origin, meaning FROM import_stats
+        WHERE name IN ('foreign recording', 'other application', 'other time', 'unreadable recording', 'untimed stacks')
+        ORDER BY origin, rowid
+        """
+    ).fetchall()
+    found: list[Unseen] = [
+        kinds.RecordingLeftOut(Path(origin).name, meaning) for origin, meaning in rows[:_RECORDINGS_NAMED]
+    ]
+    if len(rows) > _RECORDINGS_NAMED:
+        found.append(kinds.MoreRecordingsLeftOut(len(rows) - _RECORDINGS_NAMED))
+    return found
+
+
+def _without_recording(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Unseen]:
+    """The processes of the run that left no recording."""
+    found: list[Unseen] = []
+    seen = _ids(connection, "SELECT DISTINCT worker_id FROM samples WHERE worker_id IS NOT NULL")
+    coordinators = _ids(connection, "SELECT worker_id FROM workers WHERE kind = 'coordinator'")
+    if coordinators and not coordinators & seen:
+        found.append(kinds.CoordinatorUnsampled())
+    ran = _ids(connection, "SELECT DISTINCT worker_id FROM units")
+    missing = tuple(sorted(ran - seen))
+    if missing and len(missing) == len(ran):
+        found.append(kinds.AllWorkersUnsampled(execution.framework.title))
+    elif missing:
+        found.append(kinds.WorkersUnsampled(missing, len(ran)))
+    return found
+
+
+def _without_samples(connection: duckdb.DuckDBPyConnection, execution: Execution, unusable: bool) -> list[Unseen]:
+    framework = execution.framework
+    sampled = framework.reader.frames.process is not None  # else no recording could be given
+    tells_disk = bool(execution.units.parts_ms[:, execution.names.index(DISK)].any())
+    storage = sampled or not tells_disk
+    found: Unseen = kinds.TimeUnmeasured(framework.title, storage)
+    if sampled:
+        remedy = Remedy("set up the job", {"framework": framework.name}) if framework.takes_samples else None
+        found = kinds.CodeUnsampled(framework.title, storage, unusable, remedy=remedy)
+    return [found, *_without_operator(connection, execution, framework.title)]
+
+
+def _without_operator(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, framework: str | None
+) -> list[Unseen]:
+    """How much of the scopes' unit time no operator could be given, where it is much."""
+    names = " + ".join(f"{name}_ms" for name in with_other(execution.names))
+    total, lost = connection.execute(
+        f"""
+        SELECT coalesce(sum({names}), 0), coalesce(sum({names}) FILTER (basis = 'nothing'), 0)
+        FROM operator_times
+        WHERE scope_id IS NOT NULL
+            AND group_id IN (SELECT group_id FROM units WHERE finish_ms > ? AND launch_ms < ?)
+        """,
+        [execution.scope.start_ms, execution.scope.end_ms],
+    ).fetchall()[0]
+    return [kinds.OperatorsUnknown(lost / total, framework)] if lost > MOST_WITHOUT_OPERATOR * total else []
