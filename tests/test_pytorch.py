@@ -713,7 +713,7 @@ def test_what_two_ranks_send_each_other_is_no_collective_of_all() -> None:
     ],
 )
 def test_what_accelerators_exchange_by_other_libraries_than_nccl_is_communication(name: str) -> None:
-    found = streams._kernel(kineto.Process("0"), "GPU 0", kineto.Ran(0, 1000, name), None, 0.0)
+    found = streams._kernel(kineto.Process("0"), "GPU 0", kineto.Ran(0, 1000, name), None)
     assert (found.kind, found.resource) == ("collective", "net")
 
 

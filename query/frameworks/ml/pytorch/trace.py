@@ -68,21 +68,18 @@ def _shorten(processes: Sequence[Process], origin: str, problems: Problems) -> N
 
 def of_processes(processes: Sequence[Process], origin: str, problems: Problems) -> Program:
     """What the processes of a run did."""
-    labels = _labels(processes)
+    _tell_apart(processes)
+    collectives.align_clocks(processes, origin, problems)
     built = Built()
-    shift = collectives.clock_shifts(processes, labels, origin, problems)
-    for process, label in zip(processes, labels, strict=True):
-        _add_process(built, process, label, shift.get(label, 0.0))
+    for process in processes:
+        _add_process(built, process)
     events = list(launches.events(built))
     exchanges = built.join()
     for lane in built.lanes:  # collectives of other ranks began later than they seemed to
         lane.operations.sort(key=lambda each: each.start_ms)
     built.signals += [*events, *launches.queued(built)]
-    of_ranks = [
-        each
-        for process, label in zip(processes, labels, strict=True)
-        for each in steps.of_process(process, label, len(processes), shift.get(label, 0.0))
-    ]
+    labels = [each.label for each in processes]
+    of_ranks = [each for process in processes for each in steps.of_process(process, len(processes))]
     common = steps.common(of_ranks, len(processes))
     behind = {label: late for label in labels if (late := steps.backlog(built, of_ranks, label)) is not None}
     steps.keep_within(built, of_ranks, labels, behind)
@@ -124,10 +121,11 @@ def _launches_untraced(process: Process) -> bool:
     return not process.streams and any("LaunchKernel" in call.name for call in calls)
 
 
-def _labels(processes: Sequence[Process]) -> list[str]:
-    """Names of processes: their ranks, or their order where these are not told or not of each its own."""
-    found = [each.label for each in processes]
-    return found if len(set(found)) == len(found) else [f"rank {number}" for number in range(len(found))]
+def _tell_apart(processes: Sequence[Process]) -> None:
+    """Label processes by their order where their ranks are not told or not of each its own."""
+    if len({each.label for each in processes}) < len(processes):
+        for number, each in enumerate(processes):
+            each.label = f"rank {number}"
 
 
 def _name(process: Process) -> str | None:
@@ -151,8 +149,8 @@ def _properties(processes: Sequence[Process]) -> dict[str, str]:
     }
 
 
-def _add_process(built: Built, process: Process, label: str, shift: float) -> None:
-    main = process.main_thread()
+def _add_process(built: Built, process: Process) -> None:
+    label, main = process.label, process.main_thread()
     built.devices[label] = Device(label, label)
     numbers: dict[tuple[str, str], int] = {}
     launched: dict[int, tuple[int, Ran]] = {}
@@ -165,25 +163,25 @@ def _add_process(built: Built, process: Process, label: str, shift: float) -> No
         is_main = key == main
         lane = Lane(label, "main thread" if is_main else f"thread {key[1]}", label, infers=not is_main)
         lane.lets_go = "any" if is_main or thread.operators or thread.collectives else "none"
-        lane.operations = filled(threads.as_operations(process, label, thread, by_thread[key], shift))
-        lane.operations += [collectives.as_operation(process, label, each, shift) for each in thread.collectives]
+        lane.operations = filled(threads.as_operations(process, thread, by_thread[key]))
+        lane.operations += [collectives.as_operation(process, each) for each in thread.collectives]
         built.lanes.append(lane)
         for call in thread.calls:
             if call.correlation is not None:
                 launched[call.correlation] = (numbers[key], call)
-    ended, of_call = streams.add(built, process, label, shift, launched, by_thread, numbers)
-    collectives.add(built, process, label, numbers, by_thread, shift)
+    ended, of_call = streams.add(built, process, launched, by_thread, numbers)
+    collectives.add(built, process, numbers, by_thread)
     waited: list[waits.Wait] = []
-    pending = queue.of_process(process, of_call, shift)
+    pending = queue.of_process(process, of_call)
     for key in order:
         thread = process.threads[key]
-        waited += waits.cut_synchronous(built, process, thread, numbers[key], ended, of_call, pending, shift)
-        first_uses.cut(built, process, thread, numbers[key], shift)
+        waited += waits.cut_synchronous(built, process, thread, numbers[key], ended, of_call, pending)
+        first_uses.cut(built, process, thread, numbers[key])
     waits.fill_idle(built, label, waited)
     if main is not None:
         others = [built.lanes[number] for key, number in numbers.items() if key != main]
         polled = waits.polled(built, numbers[main])
-        threads.fill_main(built, process, process.threads[main], numbers[main], others, polled, shift)
+        threads.fill_main(built, process, process.threads[main], numbers[main], others, polled)
     for key, number in numbers.items():
         if key != main:
             lane = built.lanes[number]
