@@ -9,13 +9,15 @@ scripts of FlameGraph.  They tell neither which thread was seen when, nor in wha
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.inputs.containers import LogFile, Part, batches
 from crystalperf.query.recordings import jfr
+from crystalperf.query.recordings.jfr.merge import Merged
+from crystalperf.query.recordings.jfr.model import ProblemLog
 from crystalperf.query.trace.records import Floats, Problems
 
 _MOST_FRAMES = 2048
@@ -102,10 +104,8 @@ def _recording(texts: list[str], stacks: list[bytes]) -> jfr.Recording:
     method_names, method_id = _numbered([each[1] for each in parsed])
     arrays = [np.frombuffer(key, dtype=np.int32) for key in stacks]
     offsets = np.concatenate([[0], np.cumsum([len(each) for each in arrays])]).astype(np.int64)
-    none64, none32 = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
-    none8, real = np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.float32)
-    return jfr.Recording(
-        jvms=(),
+    return replace(
+        Merged().recording(ProblemLog()),
         frames=jfr.Frames(
             class_id=class_id,
             method_id=method_id,
@@ -118,19 +118,6 @@ def _recording(texts: list[str], stacks: list[bytes]) -> jfr.Recording:
             frame_index=np.concatenate(arrays),
             truncated=np.array([len(each) >= _MOST_FRAMES for each in arrays]),
         ),
-        threads=(),
-        samples=jfr.Samples(none64, none32, none32, none32, none8, none8, none64, ()),
-        intervals=jfr.Intervals(none64, none64, none32, none32, none8, none64, none64),
-        cpu_load=jfr.ThreadCpuLoad(none64, none32, real, real),
-        process_load=jfr.ProcessLoad(none64, real, real, real),
-        throttling=jfr.Throttling(none64, none64, none64),
-        network_load=jfr.NetworkLoad(none64, none32, none64, none64),
-        devices=(),
-        quota_cores=None,
-        processors=0,
-        settings={},
-        periods_ns={},
-        problems=(),
     )
 
 

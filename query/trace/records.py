@@ -156,9 +156,12 @@ def numbers(values: Iterable[float | None] | npt.NDArray[np.float64]) -> Any:
 def table(names: str, rows: Iterable[Sequence[Any]], *, whole: str = "", real: str = "") -> Columns:
     """A table of rows, each with a value for each of the names; those that are `whole` and `real` numbers, the others
     texts or lists.  Names stand behind one another with spaces between."""
-    of_kind = {**dict.fromkeys(whole.split(), integers), **dict.fromkeys(real.split(), numbers)}
+    wholes, reals = whole.split(), real.split()
     columns = list(zip(*rows, strict=True)) or [()] * len(names.split())
-    return {name: of_kind.get(name, objects)(values) for name, values in zip(names.split(), columns, strict=True)}
+    return {
+        name: integers(values) if name in wholes else numbers(values) if name in reals else objects(values)
+        for name, values in zip(names.split(), columns, strict=True)
+    }
 
 
 def as_text(text: str) -> str:

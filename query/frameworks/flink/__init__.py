@@ -4,9 +4,9 @@ files.py     which files are archives of jobs
 archive.py   an archive's pages to typed values
 trace.py     those to the trace that every framework hands over, and to Flink's own tables (schema.sql)
 frames.py    roles of frames, processes and threads
-operators.py operators of a chain told apart by samples
+chained_operators.py  operators of a chain told apart by samples
 planning.py  what another parallelism, and other slots, would do
-flow.py      a streaming job as a flow of records; held.py: how long its operators hold them
+stream.py    a streaming job as a flow of records; held.py: how long its operators hold them
 unending.py  what is told of a stream of which no metrics were collected
 advise.py    what its user can change; recommendations.py: the kinds
 private.py   what of plans a page for strangers must not have

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from array import array
-from dataclasses import dataclass, field, fields
-from typing import TypeVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from . import model
 from .model import (
@@ -158,24 +157,33 @@ class ThreadTable:
         )
 
 
-T = TypeVar("T", bound=np.generic)
-
-
-def _joined(parts: list[npt.NDArray[T]], kind: type[T]) -> npt.NDArray[T]:
-    return np.concatenate([np.empty(0, kind), *parts])
-
-
 _NO_TIME, _NO_CODE, _NO_SHARE = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float32)
+_NO_KIND = np.empty(0, np.uint8)
 
-Measured = TypeVar("Measured", ThreadCpuLoad, ProcessLoad, Throttling, NetworkLoad)
+Timed = TypeVar("Timed", Samples, ThreadCpuLoad, ProcessLoad, Throttling, NetworkLoad)
+Measured = TypeVar("Measured", Samples, Intervals, ThreadCpuLoad, ProcessLoad, Throttling, NetworkLoad)
 
 
-def _by_time(none: Measured, parts: list[Measured]) -> Measured:
-    """All events of one kind in order of time; `none` has the type of each array."""
-    names = [each.name for each in fields(none)]
-    columns = {name: np.concatenate([getattr(part, name) for part in [none, *parts]]) for name in names}
-    order = np.argsort(columns["time_ns"], kind="stable")
-    return type(none)(**{name: column[order] for name, column in columns.items()})
+def _joined(none: Measured, parts: list[Measured]) -> Measured:
+    """All events of one kind; `none` has the type of each array, and what is no array."""
+    every = [none, *parts]
+    joined: dict[str, Any] = {name: np.concatenate([getattr(each, name) for each in every]) for name in _arrays(none)}
+    return replace(none, **joined)
+
+
+def _chosen(events: Measured, rows: I64) -> Measured:
+    return replace(events, **{name: each[rows] for name, each in _arrays(events).items()})
+
+
+def _arrays(events: Measured) -> dict[str, Any]:
+    values = {each.name: getattr(events, each.name) for each in fields(events)}
+    return {name: each for name, each in values.items() if isinstance(each, np.ndarray)}
+
+
+def _by_time(none: Timed, parts: list[Timed]) -> Timed:
+    """All events of one kind in order of time."""
+    every = _joined(none, parts)
+    return _chosen(every, np.argsort(every.time_ns, kind="stable"))
 
 
 @dataclass
@@ -218,7 +226,10 @@ class Merged:
             self.frames.frames(),
             self.stacks.stacks(),
             self.threads.threads(self.pids),
-            self._samples(),
+            _by_time(
+                Samples(_NO_TIME, _NO_CODE, _NO_CODE, _NO_CODE, _NO_KIND, _NO_KIND, _NO_TIME, tuple(self.states)),
+                self.samples,
+            ),
             self._intervals(),
             _by_time(ThreadCpuLoad(_NO_TIME, _NO_CODE, _NO_SHARE, _NO_SHARE), self.cpu_load),
             _by_time(ProcessLoad(_NO_TIME, _NO_SHARE, _NO_SHARE, _NO_SHARE), self.process_load),
@@ -232,40 +243,15 @@ class Merged:
             log.problems(),
         )
 
-    def _samples(self) -> Samples:
-        parts = self.samples
-        time_ns = _joined([part.time_ns for part in parts], np.int64)
-        order = np.argsort(time_ns, kind="stable")
-        return Samples(
-            time_ns[order],
-            _joined([part.thread for part in parts], np.int32)[order],
-            _joined([part.stack for part in parts], np.int32)[order],
-            _joined([part.ticks for part in parts], np.int32)[order],
-            _joined([part.kind for part in parts], np.uint8)[order],
-            _joined([part.state for part in parts], np.uint8)[order],
-            _joined([part.period_ns for part in parts], np.int64)[order],
-            tuple(self.states),
-        )
-
     def _intervals(self) -> Intervals:
         parts = [part for part, _, _ in self.intervals]
-        gc_id = _joined([each for _, each, _ in self.intervals], np.int64)
-        is_collection = _joined([each for _, _, each in self.intervals], np.bool_)
-        start_ns = _joined([part.start_ns for part in parts], np.int64)
-        kind = _joined([part.kind for part in parts], np.uint8)
+        every = _joined(Intervals(_NO_TIME, _NO_TIME, _NO_CODE, _NO_CODE, _NO_KIND, _NO_TIME, _NO_TIME), parts)
+        gc_id = np.concatenate([_NO_TIME, *(each for _, each, _ in self.intervals)])
+        is_collection = np.concatenate([np.empty(0, np.bool_), *(each for _, _, each in self.intervals)])
         # A collection stands in only where its pauses are not recorded.
-        paused = gc_id[(kind == model.GC_PAUSE) & ~is_collection]
+        paused = gc_id[(every.kind == model.GC_PAUSE) & ~is_collection]
         kept = np.flatnonzero(~(is_collection & np.isin(gc_id, paused)))
-        order = kept[np.argsort(start_ns[kept], kind="stable")]
-        return Intervals(
-            start_ns[order],
-            _joined([part.end_ns for part in parts], np.int64)[order],
-            _joined([part.thread for part in parts], np.int32)[order],
-            _joined([part.stack for part in parts], np.int32)[order],
-            kind[order],
-            _joined([part.bytes for part in parts], np.int64)[order],
-            _joined([part.asked_ns for part in parts], np.int64)[order],
-        )
+        return _chosen(every, kept[np.argsort(every.start_ns[kept], kind="stable")])
 
 
 ASYNC_PROFILER_EVENT = ("jdk.ActiveRecording", "event")
