@@ -169,14 +169,14 @@ def test_what_a_kernel_waited_for_is_what_the_graph_says() -> None:
 
 def test_a_loop_waits_for_the_iteration_before_and_not_for_the_first() -> None:
     """Iterations of 100 ms after a constant: each product has what the one before it handed on."""
-    nodes = [messages.NodeStats("init", 1_000, 1_010, 1_000, "init = Const()", 0, 0)]
+    nodes = [messages.NodeStats("init", 1_000, 1_010, 1_000, "init = Const()", 0)]
     for begin in range(1_010, 1_010 + 5 * 110, 110):
         end = begin + 100
         nodes += [
-            messages.NodeStats("while/MatMul", begin, end, begin, "while/MatMul = MatMul(while/Next, init)", 0, 0),
-            messages.NodeStats("while/Next", end, end + 10, end, "while/Next = NextIteration(while/MatMul)", 0, 0),
+            messages.NodeStats("while/MatMul", begin, end, begin, "while/MatMul = MatMul(while/Next, init)", 0),
+            messages.NodeStats("while/Next", end, end + 10, end, "while/Next = NextIteration(while/MatMul)", 0),
         ]
-    device = messages.DeviceStats("/job:localhost/replica:0/task:0/device:CPU:0", nodes, {})
+    device = messages.DeviceStats("/job:localhost/replica:0/task:0/device:CPU:0", nodes)
     found = graph.program([("1", messages.RunMetadata([device]))], "x", Problems())
     sources = [sorted(each.stretch for each in one.sources) for one in found.stretches]
     assert sources == [[], [0], [1], [0, 2], [3], [0, 4], [5], [0, 6], [7], [0, 8], [9]]

@@ -49,7 +49,7 @@ def _devices(ran: list[Event], processes: dict[object, str]) -> Iterator[DeviceS
         name = processes.get(pid, "")
         if name.endswith(_COMPUTE):
             device = name.removesuffix(_COMPUTE)
-            yield DeviceStats(device, [_node(each, "/stream:" in device or "/memcpy" in device) for each in events], {})
+            yield DeviceStats(device, [_node(each, "/stream:" in device or "/memcpy" in device) for each in events])
 
 
 def _node(event: Event, stream: bool) -> NodeStats:
@@ -61,7 +61,7 @@ def _node(event: Event, stream: bool) -> NodeStats:
         name, label = f"{name}:{operator}", str(event.name)
     elif operator == "RecvTensor":
         label = ""
-    return NodeStats(name, start, start + length, 0.0, label, 0, 0)
+    return NodeStats(name, start, start + length, 0.0, label, 0)
 
 
 def _planes(
