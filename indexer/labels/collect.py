@@ -6,7 +6,7 @@ WORK holds what sample.py wrote and out/ANNOTATOR/*.tsv (lines `id, label, sure`
     out/H/disagreement-000.tsv   third readings, which settle disagreements
     out/I/audit-000.tsv          the final audit of finished labels
 
-Readings of measured functions (out/J/measured-000.tsv) are lab/measure/readings.py's business.
+Readings of measured functions (out/J/measured-000.tsv) are not among them: `measured_readings` has these.
 
 A draw has a WORK of its own; rows of the tables whose ids are not in its candidates.tsv are another draw's and stay.
 

@@ -31,7 +31,7 @@ def _absent(properties: Mapping[str, str]) -> tuple[int, int]:
     return (count - traced if "traced" in properties else 0), count
 
 
-def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, MayWaitForRanks]:
+def other_causes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, MayWaitForRanks]:
     """By resource, what else time on it may be."""
     absent, count = _absent(execution.properties)
     if absent <= 0 or not _matters(connection, execution.scope.start_ms, execution.scope.end_ms):
@@ -39,7 +39,7 @@ def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapp
     return {NET: MayWaitForRanks(absent, count)}
 
 
-def unmeasured(connection: duckdb.DuckDBPyConnection) -> CollectTraces | None:
+def required_recording(connection: duckdb.DuckDBPyConnection) -> CollectTraces | None:
     """What to give so that waiting for other ranks is told apart from the network."""
     (properties, end_ms) = connection.execute("SELECT properties, duration_ms FROM runs").fetchall()[0]
     absent, count = _absent(properties or {})
@@ -48,7 +48,7 @@ def unmeasured(connection: duckdb.DuckDBPyConnection) -> CollectTraces | None:
     return CollectTraces(price="record", because="measure", saving=Saving("measured"), ranks=count, missing=absent)
 
 
-def unsure(execution: Execution, world: World) -> tuple[Refusal, World] | None:
+def other_bound(execution: Execution, world: World) -> tuple[Refusal, World] | None:
     """Why what another network, or more ranks, make of a run lies between two ends, and the world at the other one.
 
     There collectives waited for ranks all the time.  None where no rank lacks its trace.
