@@ -574,7 +574,7 @@ def test_collectives_of_other_groups_are_not_waited_for() -> None:
         assert collectives.shifts(parts) == {}
         signals, told = collectives.joined(parts, lanes)
         assert not signals
-        assert all(each["arrived_ms"] == each["began_ms"] for each in told)
+        assert all(each.arrived_ms == each.began_ms for each in told)
 
 
 def test_clocks_are_put_right_along_the_groups_that_ranks_share() -> None:
@@ -710,7 +710,7 @@ def test_what_two_ranks_send_each_other_is_no_collective_of_all() -> None:
     ],
 )
 def test_what_accelerators_exchange_by_other_libraries_than_nccl_is_communication(name: str) -> None:
-    found = streams._kernel(kineto.Process("0"), "GPU 0", kineto.Ran(0, 1000, name), None, 0.0)
+    found = streams._kernel(kineto.Process("0"), "GPU 0", kineto.Ran(0, 1000, name), None)
     assert (found.kind, found.resource) == ("collective", "net")
 
 
@@ -1180,7 +1180,7 @@ def test_of_a_long_trace_that_tells_its_steps_last_nothing_of_a_cut_step_is_left
     process.take(events[60:], {})
     process.take(events[:60], {})
     trace._shorten([process], "x", Problems())
-    found = trace.of_processes([process], "x", "x", Problems())
+    found = trace.of_processes([process], "x", Problems())
     operators = [each for stretch in found.stretches for each in stretch.operations if each.kind == "op"]
     assert (len(found.steps), len(operators)) == (20, 200)
 
