@@ -145,8 +145,17 @@ def test_a_table_is_cut_and_says_so(crystalperf: Answer, run_file: str) -> None:
     assert out.split() == ["n", *map(str, range(100))]
 
 
-def test_a_table_stays_within_80_columns(crystalperf: Answer, run_file: str) -> None:
-    _, out, _ = crystalperf("sql", "--run", run_file, "FROM nodes, (SELECT repeat('long ', 100) AS a)")
+@pytest.mark.few(1)
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "FROM nodes, (SELECT repeat('long ', 100) AS a)",
+        "SELECT repeat('long ', 100) AS a, repeat('text ', 100) AS b",
+        "FROM groups",
+    ],
+)
+def test_a_table_stays_within_80_columns(statement: str, crystalperf: Answer, run_file: str) -> None:
+    _, out, _ = crystalperf("sql", "--run", run_file, statement)
     assert max(map(len, out.split("\n"))) <= 80
 
 

@@ -87,14 +87,16 @@ def points(picture: Picture) -> list[Any]:
     return [each for curve in (*picture.what_if.curves, *picture.what_if.pairs) for each in curve.points]
 
 
-def test_every_setting_of_the_grid_is_what_predict_says(picture: Picture, demo_run: Run) -> None:
+@pytest.mark.few(1)
+@pytest.mark.parametrize("part", range(4))
+def test_every_setting_of_the_grid_is_what_predict_says(part: int, picture: Picture, demo_run: Run) -> None:
     asked = query.open_run(demo_run.path)
     found = points(picture)
     assert 50 <= len(found) <= grid.MOST_SETTINGS
     assert picture.what_if.coarser == ""
     assert {each.refused != "" for each in found} == {True, False}
     assert picture.what_if.recorded_ms == picture.verdict.debug.runtime_ms
-    for each in found[::4]:
+    for each in found[part::4]:
         answer = asked.predict(each.setting.split(", "))
         assert each.predicted_ms == answer.predicted_ms
         assert each.interval_ms == pytest.approx(answer.interval_ms)

@@ -727,10 +727,12 @@ def mutated(chance: random.Random) -> bytes:
     return b"\n".join(lines) + b"\n"
 
 
-def test_damaged_logs_give_tables_or_one_sentence(tmp_path: Path) -> None:
-    chance = random.Random(20_260)
+@pytest.mark.few(1)
+@pytest.mark.parametrize("seed", range(20_260, 20_264))
+def test_damaged_logs_give_tables_or_one_sentence(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
     path, answered, sentences = tmp_path / "log", 0, list[str]()
-    for case in range(60):
+    for case in range(50):
         path.write_bytes(mutated(chance))
         try:
             tables = parse(LogFile("log", (Part(str(path)),)))
@@ -739,7 +741,7 @@ def test_damaged_logs_give_tables_or_one_sentence(tmp_path: Path) -> None:
         else:
             check(tables, load=case % 25 == 0)
             answered += 1
-    assert answered > 54
+    assert answered > 45
     assert not any("\n" in sentence for sentence in sentences)
 
 

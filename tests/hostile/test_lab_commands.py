@@ -26,10 +26,13 @@ def sources() -> Sources:
     return Sources({"q9": lines}, {"acme": recording}, {"join": archive}, {"stacks": stacks})
 
 
-def test_commands_on_damaged_inputs_end_in_an_answer_or_a_sentence(sources: Sources, tmp_path: Path) -> None:
-    for number in range(2):
-        outcome = cases.run_case(Case("command", number), 1, sources, tmp_path)
-        assert outcome.what in ("read", "refused"), outcome.text
+@pytest.mark.few(2)
+@pytest.mark.parametrize("number", range(6))
+def test_commands_on_damaged_inputs_end_in_an_answer_or_a_sentence(
+    number: int, sources: Sources, tmp_path: Path
+) -> None:
+    outcome = cases.run_case(Case("command", number), 1, sources, tmp_path)
+    assert outcome.what in ("read", "refused"), outcome.text
 
 
 def test_a_command_that_breaks_its_contract_is_noticed(
