@@ -1,8 +1,8 @@
--- Shares of time in which the subtasks of a stream's vertices were busy, idle and back-pressured, from Flink's sums. --
-Out: one row per vertex in the order of the plan: its name; whether it is a source, judged by its bytes if the plan --
-has no edges; the share of its time that its busiest subtask had work, NULL if unknown; and the shares that all of --
-its subtasks were idle and back-pressured. -- Without a sum of busy time, it is what idle and back-pressured time leave,
-if there is any of these.
+-- Shares of time in which the subtasks of a stream's vertices were busy, idle and back-pressured, from Flink's sums.
+-- Out: one row per vertex in the order of the plan: its name; whether it is a source, judged by its bytes if the plan
+--      has no edges; the share of its time that its busiest subtask had work, NULL if unknown; and the shares that all
+--      of its subtasks were idle and back-pressured.
+-- Without a sum of busy time, it is what idle and back-pressured time leave, if there is any of these.
 WITH shares AS (
     SELECT
         group_id,
@@ -14,7 +14,7 @@ WITH shares AS (
     FROM units JOIN flink_subtasks USING (unit_id)
     WHERE state <> 'FINISHED'
 ),
-told AS (
+measured AS (
     SELECT
         *,
         coalesce(
@@ -29,6 +29,6 @@ SELECT
     max(worked_ms / ran_ms),
     sum(idle_ms) / sum(ran_ms),
     sum(backpressured_ms) / sum(ran_ms)
-FROM told JOIN groups USING (group_id)
+FROM measured JOIN groups USING (group_id)
 GROUP BY group_id
 ORDER BY min(rank)
