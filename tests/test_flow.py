@@ -32,7 +32,7 @@ from crystalperf.query.frameworks.flink.frames import NETWORK
 from crystalperf.query.frameworks.flink.hops import hops_of
 from crystalperf.query.frameworks.flink.recommendations import BreakChain, CollectMetrics, ShortenBufferTimeout
 from crystalperf.query.frameworks.flink.remarks import AssumedTimeout, HeldRecords, NoFlow, UntimedRequests
-from crystalperf.query.frameworks.flink.task_managers import awake
+from crystalperf.query.frameworks.flink.task_managers import with_buffer_costs
 from crystalperf.query.frameworks.flink.timeout import due
 from crystalperf.query.results.assumptions import BufferTimeout, CrossingCpuKept, OutsideLatencyKept, SlotsUnused
 from crystalperf.query.results.refusals import (
@@ -526,7 +526,7 @@ def test_counters_of_the_first_look_may_be_of_before() -> None:
     ]
     connection = looked_at(rows)
     for start in (4, 5, 7, 9):
-        ((subtask,),) = steady.what_subtasks_did(connection, 1e3 * start, 31e3).values()
+        ((subtask,),) = steady.subtask_rates(connection, 1e3 * start, 31e3).values()
         assert subtask["records_in"] == pytest.approx(100.0)
 
 
@@ -729,16 +729,16 @@ def test_a_job_that_was_scaled_is_told_of_the_longer_part() -> None:
     """Two subtasks for 70 s, then four, of which the sums go on for two."""
     rows = ran(range(70), 2) + [row for row in ran(range(200), 4) if (row["time_ms"] or 0) >= 70_000]
     connection = looked_at(rows)
-    found = steady.steady_stretch(connection, 0.0, 1e9)
+    found = steady.steady_interval(connection, 0.0, 1e9)
     assert found == (85_000.0, 197_000.0)
-    assert len(steady.what_subtasks_did(connection, *found)["v"]) == 4
+    assert len(steady.subtask_rates(connection, *found)["v"]) == 4
 
 
 def test_a_subtask_that_is_listed_and_does_not_run_is_none() -> None:
     """Looks of before went on asking for four subtasks of a job that was scaled down to two."""
     rows = ran(range(60), 2) + [{**row, "records_in": None, "records_out": None} for row in ran(range(60), 4)[2:4]]
     connection = looked_at(rows)
-    assert len(steady.what_subtasks_did(connection, 0.0, 1e9)["v"]) == 2
+    assert len(steady.subtask_rates(connection, 0.0, 1e9)["v"]) == 2
 
 
 def of_subtasks(count: int, **values: float) -> list[dict[str, float]]:
@@ -840,7 +840,7 @@ def growing_for_records(place: Place) -> float:
 
 def test_network_threads_work_where_every_buffer_is_full_too() -> None:
     full = replace(hop("a", "b", rate=1e6), buffers_per_s=1e8 / 32768)
-    run = awake(line(station("a", 0.1), station("b", 0.1), hops=(full,)), {"w": {NETWORK: 0.05}})
+    run = with_buffer_costs(line(station("a", 0.1), station("b", 0.1), hops=(full,)), {"w": {NETWORK: 0.05}})
     assert [(each.crossing_cores, each.due_cores) for each in run.places] == [(0.05, 0.0)]
 
 
@@ -874,14 +874,14 @@ def test_a_value_that_a_look_lacks_costs_that_look(missing: int) -> None:
     """Of the first or the last of sixty looks at one of two subtasks."""
     rows = ran(range(60), 2)
     rows[2 * missing] |= {"records_out": None}
-    found = steady.what_subtasks_did(looked_at(rows), 0.0, 1e9)
+    found = steady.subtask_rates(looked_at(rows), 0.0, 1e9)
     assert [each["records_out"] for each in found["v"]] == pytest.approx([100.0, 100.0])
 
 
 def test_a_value_that_a_look_lacks_is_no_restart() -> None:
     rows = ran(range(60), 2)
     rows[60] |= {"records_out": None}
-    assert steady.steady_stretch(looked_at(rows), 0.0, 1e9) == (15_000.0, 57_000.0)
+    assert steady.steady_interval(looked_at(rows), 0.0, 1e9) == (15_000.0, 57_000.0)
 
 
 # What was collected -------------------------------------------------------------------------------------------------

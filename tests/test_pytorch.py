@@ -1181,7 +1181,7 @@ def test_of_a_long_trace_that_tells_its_steps_last_nothing_of_a_cut_step_is_left
     process.take(events[:60], {})
     trace._shorten([process], "x", Problems())
     found = trace.of_processes([process], "x", Problems())
-    operators = [each for stretch in found.stretches for each in stretch.operations if each.kind == "op"]
+    operators = [each for segment in found.segments for each in segment.operations if each.kind == "op"]
     assert (len(found.steps), len(operators)) == (20, 200)
 
 
@@ -1441,7 +1441,7 @@ def test_short_functions_and_little_ones_are_a_part_of_python(run_of: RunOf) -> 
 def test_a_file_may_have_parentheses_in_its_path(function: str, frame: tuple[str, str, int] | None) -> None:
     """Functions of such files were no functions: all that they took was their caller's."""
     assert names.frame_of(function) == frame
-    assert names.is_telling(function) == (frame is not None and not function.startswith("<"))
+    assert names.is_informative(function) == (frame is not None and not function.startswith("<"))
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     found: list[bool] = []
     tasks = second.Second.tasks
 
-    def noted(self: second.Second, *arguments: Any, **named: Any) -> second.Told | None:
+    def noted(self: second.Second, *arguments: Any, **named: Any) -> second.BatchResult | None:
         told = tasks(self, *arguments, **named)
         found.append(told is not None)
         return told
@@ -158,7 +158,7 @@ def test_a_second_process_killed_midway_leaves_the_rest_to_the_first(
     turns.clear()
     tasks = second.Second.tasks
 
-    def killing(self: second.Second, *arguments: Any, **named: Any) -> second.Told | None:
+    def killing(self: second.Second, *arguments: Any, **named: Any) -> second.BatchResult | None:
         told = tasks(self, *arguments, **named)
         if told is not None and self._process is not None:
             self._process.kill()

@@ -96,36 +96,36 @@ LINK = Demand(4e6, 4e6, 1.0, 8.0, 2.0, 20_000.0, 20_000.0)
 
 
 def test_one_worker_meets_nobody_at_the_servers_link() -> None:
-    assert servers.settled(LINK, 1).mean_ms == pytest.approx(410.0)
-    assert servers.settled(LINK, 1, speed=0.5).mean_ms == pytest.approx(418.0)
-    assert servers.settled(LINK, 1, link=2.0).mean_ms == pytest.approx(210.0)
+    assert servers.steady_step(LINK, 1).mean_ms == pytest.approx(410.0)
+    assert servers.steady_step(LINK, 1, speed=0.5).mean_ms == pytest.approx(418.0)
+    assert servers.steady_step(LINK, 1, link=2.0).mean_ms == pytest.approx(210.0)
 
 
 def test_a_share_of_a_core_sends_no_faster_than_it_computes() -> None:
     """8 MB take 10.8 ms of CPU: on a hundredth of a core 1.08 s, whatever the link."""
-    assert servers.settled(LINK, 1, share=0.01).mean_ms == pytest.approx(1_090.0)
+    assert servers.steady_step(LINK, 1, share=0.01).mean_ms == pytest.approx(1_090.0)
     assert (
-        servers.settled(LINK, 1, share=0.5).mean_ms
-        == servers.settled(LINK, 1, share=8.0).mean_ms
+        servers.steady_step(LINK, 1, share=0.5).mean_ms
+        == servers.steady_step(LINK, 1, share=8.0).mean_ms
         == pytest.approx(410.0)
     )
 
 
 def test_two_workers_come_apart_or_stay_in_step() -> None:
-    found = servers.settled(LINK, 2)
+    found = servers.steady_step(LINK, 2)
     assert (found.apart_ms, found.together_ms) == (pytest.approx(410.0), pytest.approx(810.0))
     assert found.mean_ms == pytest.approx(0.8 * 410.0 + 0.2 * 810.0)
 
 
 @pytest.mark.parametrize("workers", [3, 5, 40])
 def test_a_servers_link_is_never_more_than_full_in_either_direction(workers: int) -> None:
-    found = servers.settled(LINK, workers)
+    found = servers.steady_step(LINK, workers)
     assert 200.0 * workers * (1 - 1e-6) <= found.apart_ms <= found.mean_ms <= found.together_ms
     assert found.together_ms == pytest.approx(400.0 * workers + 10.0)
 
 
 def test_two_servers_share_what_one_had_to_carry() -> None:
-    assert servers.settled(replace(LINK, busiest_share=0.5), 4).mean_ms < 0.7 * servers.settled(LINK, 4).mean_ms
+    assert servers.steady_step(replace(LINK, busiest_share=0.5), 4).mean_ms < 0.7 * servers.steady_step(LINK, 4).mean_ms
 
 
 def test_steps_are_told_as_they_are_in_the_mean_of_how_workers_may_stand_to_each_other() -> None:
@@ -153,12 +153,12 @@ def test_steps_are_told_as_they_are_in_the_mean_of_how_workers_may_stand_to_each
 def test_what_a_kernel_waited_for_is_what_the_graph_says() -> None:
     found = steps("tensorflow-ps")[0]
     program = graph.program([("1", found)], "x", Problems())
-    by_name = {each.operations[0].name: each for each in program.stretches}
+    by_name = {each.operations[0].name: each for each in program.segments}
     relu = next(each for name, each in by_name.items() if name.startswith("Conv2D_1"))
-    sources = {program.stretches[each.stretch].operations[0].name for each in relu.sources}
+    sources = {program.segments[each.segment].operations[0].name for each in relu.sources}
     assert {"MaxPool2d", "RecvTensor"} <= sources
     assert all(
-        program.stretches[each.stretch].start_ms <= one.start_ms for one in program.stretches for each in one.sources
+        program.segments[each.segment].start_ms <= one.start_ms for one in program.segments for each in one.sources
     )
 
 
@@ -173,7 +173,7 @@ def test_a_loop_waits_for_the_iteration_before_and_not_for_the_first() -> None:
         ]
     device = messages.DeviceStats("/job:localhost/replica:0/task:0/device:CPU:0", nodes)
     found = graph.program([("1", messages.RunMetadata([device]))], "x", Problems())
-    sources = [sorted(each.stretch for each in one.sources) for one in found.stretches]
+    sources = [sorted(each.segment for each in one.sources) for one in found.segments]
     assert sources == [[], [0], [1], [0, 2], [3], [0, 4], [5], [0, 6], [7], [0, 8], [9]]
 
 
@@ -291,8 +291,8 @@ def test_the_body_of_a_loop_on_a_device_is_what_ran() -> None:
     traced = [("while.3", 0, 20), ("fusion.1", 1, 9), ("fusion.2", 10, 19), ("copy.4", 20, 25)]
     line = xplane.Line("XLA Ops", [xplane.Traced(name, start, end) for name, start, end in traced])
     read = [("process", [xplane.Plane("/device:TPU:0", [line], {})])]
-    (stretch,) = xplane.of_planes(read, "x", Problems(), "jax", xplane.of_line).stretches
-    assert [(each.operator, each.start_ms, each.end_ms) for each in stretch.operations] == [
+    (segment,) = xplane.of_planes(read, "x", Problems(), "jax", xplane.of_line).segments
+    assert [(each.operator, each.start_ms, each.end_ms) for each in segment.operations] == [
         ("while.3", 0, 1),
         ("fusion.1", 1, 9),
         ("while.3", 9, 10),
@@ -350,7 +350,7 @@ def test_steps_that_each_epoch_counts_anew_are_told_apart_and_those_told_twice_a
         ("step:0.2", 20),
         ("step:1.2", 30),
     ]
-    assert [each.step for each in found.stretches] == ["step:0", "step:1", "step:0.2", "step:1.2"]
+    assert [each.step for each in found.segments] == ["step:0", "step:1", "step:0.2", "step:1.2"]
 
 
 def test_a_kernel_waits_for_what_launched_it_until_then_and_not_for_its_end(tmp_path: Path) -> None:

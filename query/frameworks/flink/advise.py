@@ -85,10 +85,10 @@ def lacking(connection: duckdb.DuckDBPyConnection) -> Lacking:
         """,
         [LOOP],
     ).fetchone()
-    looks, exchanges, loops = row or (0, False, False)
+    samples, exchanges, loops = row or (0, False, False)
     if loops:
         return "order"
-    return "metrics" if not looks else "time" if exchanges else "exchanges"
+    return "metrics" if not samples else "time" if exchanges else "exchanges"
 
 
 _RECORDS: dict[Lacking, type[Recommendation]] = {

@@ -95,7 +95,7 @@ def _rounds(rest: Rest, job: str, folder: Path, progress: Progress) -> Iterator[
                 ended = page.get("state") in _ENDED
                 poll.follow(page)
                 with suppress(InputError):  # not every version has every metric
-                    poll.look(round(time.time() * 1000))
+                    poll.sample(round(time.time() * 1000))
                 if ended or time.monotonic() >= due:
                     pages, due = _pages(rest, job, pages), time.monotonic() + KEEP_S
                     poll.follow_workers()
@@ -134,8 +134,8 @@ def _pages(rest: Rest, job: str, before: Iterable[dict[str, str]] = ()) -> list[
     for where in wheres:
         found |= _earlier_attempts(rest, where, found.get(where, "{}"), known)
     found |= _cluster_settings(rest, base)
-    mine = json.loads(found[base])
-    overview = {"jobs": [{key: mine.get(key) for key in ("jid", "name", "state", "start-time", "end-time")}]}
+    summary = json.loads(found[base])
+    overview = {"jobs": [{key: summary.get(key) for key in ("jid", "name", "state", "start-time", "end-time")}]}
     listed = [("/jobs/overview", json.dumps(overview)), *found.items()]
     return [{"path": path, "json": text} for path, text in sorted(listed, key=lambda each: each[0] != base)]
 

@@ -41,8 +41,8 @@ def recognise(head: Head) -> LogPart | None:
     if (page := _PAGE.match(head.text)) is not None and b'"vertices"' in head.text:
         name = page["name"]
         job = page["id"].decode()
-        told = None if name is None else shortened(name.decode("utf-8", "replace"))
-        return LogPart(head.part, head.folder, head.name, head.size, app_id=job, app_name=told)
+        title = None if name is None else shortened(name.decode("utf-8", "replace"))
+        return LogPart(head.part, head.folder, head.name, head.size, app_id=job, app_name=title)
     if _ARCHIVE.match(head.text) is None:
         return None
     job, start = _OVERVIEW.search(head.text), _START.search(head.text)
@@ -64,25 +64,28 @@ def gather(parts: Sequence[LogPart], problems: Problems) -> list[Application]:
     """An application for each archive, with the metrics of its job; metrics without an archive are left out."""
     series: dict[str, Part] = {str(each.app_id): each.part for each in parts if each.facts}
     archives = [each for each in parts if not each.facts]
-    found = [_application(each, series.get(str(each.app_id)) or _beside(each.part, there=True)) for each in archives]
+    found = [
+        _application(each, series.get(str(each.app_id)) or _counterpart(each.part, of_archive=True))
+        for each in archives
+    ]
     known = {each.app_id for each in archives}
     for job, part in series.items():
         if job in known:
             continue
-        beside = _beside(part, there=False)
-        if beside is None:
+        archive = _counterpart(part, of_archive=False)
+        if archive is None:
             meaning = f"metrics of job {job} without its archive, the file {job} that was written beside them; left out"
             problems.add("series alone", "data loss", part.name, None, meaning)
         else:
-            found.append(_application(LogPart(beside, "", job, 0, app_id=job), part))
+            found.append(_application(LogPart(archive, "", job, 0, app_id=job), part))
     return found
 
 
-def _beside(part: Part, *, there: bool) -> Part | None:
+def _counterpart(part: Part, *, of_archive: bool) -> Part | None:
     """The metrics next to an archive (or, if not `there`, the archive next to metrics), if the file exists."""
     if part.member is not None or is_url(part.path):
         return None
-    path = part.path + SUFFIX if there else part.path.removesuffix(SUFFIX)
+    path = part.path + SUFFIX if of_archive else part.path.removesuffix(SUFFIX)
     return Part(path) if path != part.path and os.path.isfile(path) else None
 
 

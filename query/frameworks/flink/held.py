@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 
 from crystalperf.query.frameworks.flink.chained_operators import chained
-from crystalperf.query.frameworks.flink.steady import LEAST_LOOKS
+from crystalperf.query.frameworks.flink.steady import LEAST_SAMPLES
 from crystalperf.query.trace.records import Floats
 
 ASYNCHRONOUS = "org.apache.flink.streaming.api.operators.async.AsyncWaitOperator."
@@ -26,11 +26,11 @@ in the first.  If more accumulate with the records that arrive, these were dropp
 ERRORS = 3.0
 """Standard errors within which two means do not differ."""
 
-APART = 0.25
+DEVIATION = 0.25
 """Share of the time between two samples: a sample is invalid if it deviates by more than the records of that time, or
 is below 0, because the operator's two counters were not updated at once …"""
 
-UNLIKE = 0.1
+INVALID_SHARE = 0.1
 """… and if more than this share of samples is invalid, all are."""
 
 EMPTY = 1 / 3
@@ -40,7 +40,7 @@ CAPACITY = 100
 """Default limit of a subtask's concurrent requests (`AsyncDataStream`)."""
 
 
-def asking(connection: duckdb.DuckDBPyConnection) -> tuple[set[str], set[str]]:
+def asynchronous_groups(connection: duckdb.DuckDBPyConnection) -> tuple[set[str], set[str]]:
     """Groups with an operator of Flink's asynchronous I/O on their stacks, and groups that have samples."""
     rows = connection.execute(
         """
@@ -49,12 +49,12 @@ def asking(connection: duckdb.DuckDBPyConnection) -> tuple[set[str], set[str]]:
         """,
         [ASYNCHRONOUS],
     ).fetchall()
-    return {group for group, asks in rows if asks}, {group for group, _ in rows}
+    return {group for group, asynchronous in rows if asynchronous}, {group for group, _ in rows}
 
 
 def held_ms(
     connection: duckdb.DuckDBPyConnection,
-    stretch: tuple[float, float],
+    interval: tuple[float, float],
     lanes: Mapping[str, int],
     names: Mapping[str, str],
 ) -> dict[str, float]:
@@ -69,17 +69,17 @@ def held_ms(
         SELECT group_id, operator, time_ms, records_in, records_in - records_out AS held FROM flink_operators
         WHERE time_ms BETWEEN ? AND ? AND held IS NOT NULL ORDER BY group_id, operator, time_ms
         """,
-        list(stretch),
+        list(interval),
     ).fetchnumpy()
     groups, operators = rows["group_id"], rows["operator"]
     time, taken, held = (np.asarray(rows[name], dtype=np.float64) for name in ("time_ms", "records_in", "held"))
     begins = np.flatnonzero((groups[1:] != groups[:-1]) | (operators[1:] != operators[:-1])) + 1
-    asks, sampled = asking(connection)
+    asynchronous, sampled = asynchronous_groups(connection)
     found: dict[str, list[float]] = {}
-    for mine in np.split(np.arange(len(time)), begins) if len(time) else ():
-        group = str(groups[mine[0]])
-        if group in lanes and (group in asks or group not in sampled):
-            ms = _held_ms(time[mine], taken[mine], held[mine], lanes[group], surely=group in asks)
+    for own in np.split(np.arange(len(time)), begins) if len(time) else ():
+        group = str(groups[own[0]])
+        if group in lanes and (group in asynchronous or group not in sampled):
+            ms = _held_ms(time[own], taken[own], held[own], lanes[group], surely=group in asynchronous)
             found.setdefault(group, []).append(ms)
     # In a chain that forks, no record passes all operators.
     whole = {group: sum(each) if len(chained(names[group])) > 1 else max(each) for group, each in found.items()}
@@ -90,14 +90,14 @@ def _held_ms(time_ms: Floats, taken: Floats, held: Floats, lanes: int, *, surely
     """How long one operator holds a record, ms, from its samples; 0 if unknown."""
     new = np.append(True, np.diff(taken) > 0)  # Flink reports unchanged counters for a while
     time_ms, taken, held = time_ms[new], taken[new], held[new]
-    if len(held) < LEAST_LOOKS:
+    if len(held) < LEAST_SAMPLES:
         return 0.0
     passed = taken[-1] - taken[0]
-    alike = (np.abs(held - np.median(held)) <= APART * passed / (len(held) - 1)) & (held >= 0)
-    if np.mean(~alike) > UNLIKE:
+    valid = (np.abs(held - np.median(held)) <= DEVIATION * passed / (len(held) - 1)) & (held >= 0)
+    if np.mean(~valid) > INVALID_SHARE:
         return 0.0
     per_ms = passed / (time_ms[-1] - time_ms[0])
-    taken, held = taken[alike], held[alike]
+    taken, held = taken[valid], held[valid]
     least = held.min()
     if np.mean(held <= least + 1) >= EMPTY:
         held = held - least

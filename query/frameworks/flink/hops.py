@@ -38,12 +38,12 @@ def hops_of(edges: list[tuple[str, str, str]], found: Subtasks) -> tuple[Hop, ..
         whys.setdefault((source, target), []).append(why.upper())
     lanes = {group: len(subtasks) for group, subtasks in found.items()}
     channels = {
-        (source, target): sum(_channels(why, lanes[source], lanes[target]) for why in mine)
-        for (source, target), mine in whys.items()
+        (source, target): sum(_channels(why, lanes[source], lanes[target]) for why in strategies)
+        for (source, target), strategies in whys.items()
     }
     parts = _parts(whys, found)
     hops = []
-    for (source, target), mine in whys.items():
+    for (source, target), strategies in whys.items():
         gives, takes, part = found[source], found[target], parts[source, target]
         local, far = summed(takes, "bytes_in_local"), summed(takes, "bytes_in_remote")
         remote = far / (local + far) if local + far > 0 else 0.0
@@ -65,7 +65,7 @@ def hops_of(edges: list[tuple[str, str, str]], found: Subtasks) -> tuple[Hop, ..
                 buffers_per_s=buffers,
                 remote=remote,
                 queued=max(made - channels[source, target], 0.0) + max(waiting - (1 - remote) * made, 0.0),
-                all_to_all=not all(why in _POINTWISE for why in mine),
+                all_to_all=not all(why in _POINTWISE for why in strategies),
                 kept=_kept(target, whys, found),
             )
         )

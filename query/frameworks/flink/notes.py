@@ -9,7 +9,7 @@ from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.stream import Flow
 from crystalperf.query.frameworks.flink.advise import lacking
 from crystalperf.query.frameworks.flink.frames import helper
-from crystalperf.query.frameworks.flink.held import asking
+from crystalperf.query.frameworks.flink.held import asynchronous_groups
 from crystalperf.query.frameworks.flink.remarks import (
     AssumedTimeout,
     HeldRecords,
@@ -41,9 +41,9 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
 
 def _requests(connection: duckdb.DuckDBPyConnection, flow: Flow) -> list[Remark]:
     """How long asynchronous requests take, by vertex, or that it is unknown."""
-    asks, _ = asking(connection)
+    asynchronous, _ = asynchronous_groups(connection)
     found: list[Remark] = [HeldRecords(each.name, each.held_ms) for each in flow.stations if each.held_ms > 0]
-    if unknown := sorted(each.name for each in flow.stations if each.id in asks and not each.held_ms):
+    if unknown := sorted(each.name for each in flow.stations if each.id in asynchronous and not each.held_ms):
         found.append(UntimedRequests(tuple(unknown)))
     return found
 
@@ -58,8 +58,8 @@ def _helpers(connection: duckdb.DuckDBPyConnection, execution: Execution) -> lis
     is_cpu_time = bool(rows)
     if not rows:
         question = sql.text("helpers", __package__)
-        asked = {"start": scope[0], "end": scope[1], "kinds": [RUNNING, "execution", "native"]}
-        rows = connection.execute(question, asked).fetchall()
+        parameters = {"start": scope[0], "end": scope[1], "kinds": [RUNNING, "execution", "native"]}
+        rows = connection.execute(question, parameters).fetchall()
     sums: dict[str, float] = {}
     for thread, ms in rows:
         if (does := helper(thread)) is not None:

@@ -107,8 +107,8 @@ def _lanes(execution: Execution, counts: Mapping[int, int]) -> float:
 
 def _most(execution: Execution, number: int) -> int | None:
     """The maximum subtasks of a vertex; None if not recorded."""
-    told = execution.properties.get(f"{MOST_SUBTASKS}{execution.dag.groups[number].group_id}", "")
-    return int(told) if told.isdigit() else None
+    stated = execution.properties.get(f"{MOST_SUBTASKS}{execution.dag.groups[number].group_id}", "")
+    return int(stated) if stated.isdigit() else None
 
 
 def _counts(execution: Execution, world: World) -> dict[int, int]:
@@ -129,6 +129,6 @@ def _counts(execution: Execution, world: World) -> dict[int, int]:
 
 
 def _skewed(execution: Execution, number: int, count: int) -> bool:
-    mine = execution.units.group == number
-    own = (execution.units.duration_ms - execution.units.upstream_ms)[mine]
+    members = execution.units.group == number
+    own = (execution.units.duration_ms - execution.units.upstream_ms)[members]
     return count > len(own) > 1 and bool(own.max() > SKEWED * np.median(own))

@@ -48,7 +48,7 @@ class Poll:
         self._rest, self._job, self._path = rest, job, path
         self._vertices, self._workers = _vertices(page), _workers(rest)
         self._lines: list[bytes] = []
-        self._looks = 0
+        self._sampled = 0
         self._holding: dict[str, list[str]] = {}
         self._version: str | None = None
         with suppress(InputError):
@@ -60,30 +60,30 @@ class Poll:
 
     def follow(self, page: dict[str, Any]) -> None:
         """Continue with the current subtasks of the job's own page, in a new segment if they changed."""
-        self._go_on(_vertices(page) or self._vertices, self._workers)
+        self._continue(_vertices(page) or self._vertices, self._workers)
 
     def follow_workers(self) -> None:
         """Continue with the current TaskManagers, in a new segment if they changed."""
-        self._go_on(self._vertices, _workers(self._rest) or self._workers)
+        self._continue(self._vertices, _workers(self._rest) or self._workers)
 
-    def _go_on(self, vertices: list[tuple[str, int]], workers: dict[str, dict[str, Any]]) -> None:
+    def _continue(self, vertices: list[tuple[str, int]], workers: dict[str, dict[str, Any]]) -> None:
         if vertices == self._vertices and workers.keys() == self._workers.keys():
             return
         self._vertices, self._workers = vertices, workers
         self._begin = self._beginning()
         self._holding = {}
 
-    def look(self, now_ms: int) -> None:
+    def sample(self, now_ms: int) -> None:
         """Take one sample.  Raises InputError if the cluster does not respond."""
         vertices = [self._subtasks(vertex, parallelism) for vertex, parallelism in self._vertices]
         workers = {each: self._worker(each) for each in self._workers}
         operators = {vertex: self._operators(vertex, names) for vertex, names in self._holding.items()}
         latencies = {}
-        if self._looks % LATENCY_EVERY == 0:
+        if self._sampled % LATENCY_EVERY == 0:
             latencies = self._latencies()
             self._find_holding()
-        self._looks += 1
-        if any(value is not None for mine in vertices for values in mine for value in values):
+        self._sampled += 1
+        if any(value is not None for subtasks in vertices for values in subtasks for value in values):
             self._lines += [self._begin] if self._begin else []
             self._begin = b""
             self._lines.append(series.sample_line(now_ms, vertices, workers, latencies, operators))

@@ -158,10 +158,10 @@ def read(log: LogFile, problems: Problems) -> Series:
 def _sample(line: _Line, columns: Sequence[str], vertices: Sequence[str]) -> Sample:
     by_vertex = {
         vertex: {
-            name: [values[place] if place < len(values) else None for values in mine]
+            name: [values[place] if place < len(values) else None for values in subtasks]
             for place, name in enumerate(columns)
         }
-        for vertex, mine in zip(vertices, line.v, strict=False)
+        for vertex, subtasks in zip(vertices, line.v, strict=False)
     }
     by_worker = {worker: dict(zip(WORKER, values, strict=False)) for worker, values in line.w.items()}
     return Sample(line.t, by_vertex, by_worker, line.l, line.o)

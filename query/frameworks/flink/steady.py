@@ -20,7 +20,7 @@ WARM_UP_MS = 15_000.0
 END_MS = 2_000.0
 """Left out at the end: sources stop one after the other."""
 
-LEAST_LOOKS = 8
+LEAST_SAMPLES = 8
 
 COUNTERS = (
     "records_in", "records_out", "bytes_in_local", "bytes_in_remote", "buffers_in_local", "buffers_in_remote",
@@ -32,27 +32,29 @@ Subtasks = dict[str, list[dict[str, float]]]
 """By group and subtask: counters per second, and mean queue lengths."""
 
 
-def steady_stretch(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> tuple[float, float] | None:
+def steady_interval(
+    connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float
+) -> tuple[float, float] | None:
     """The longest interval without a restart and with the same subtasks, without warm-up and end.
 
     None if it has too few samples.
     """
-    question = sql.text("looks", __package__)
-    looks = connection.execute(question, {"start": start_ms, "end": end_ms}).fetchall()
-    stretches: list[list[float]] = [[]]
-    for time_ms, anew in looks:
-        if anew:
-            stretches.append([])
-        stretches[-1].append(time_ms)
-    longest = max(stretches, key=len)
+    question = sql.text("metric_samples", __package__)
+    samples = connection.execute(question, {"start": start_ms, "end": end_ms}).fetchall()
+    segments: list[list[float]] = [[]]
+    for time_ms, begins in samples:
+        if begins:
+            segments.append([])
+        segments[-1].append(time_ms)
+    longest = max(segments, key=len)
     if not longest:
         return None
     first = min(longest[0] + WARM_UP_MS, (longest[0] + longest[-1]) / 2)
     steady = [each for each in longest if first <= each <= longest[-1] - END_MS]
-    return (steady[0], steady[-1]) if len(steady) >= LEAST_LOOKS else None
+    return (steady[0], steady[-1]) if len(steady) >= LEAST_SAMPLES else None
 
 
-def what_subtasks_did(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> Subtasks:
+def subtask_rates(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> Subtasks:
     """Rates of the subtasks that ran, per second, between the first and the last sample at which their counters
     changed.
     """
@@ -66,11 +68,11 @@ def what_subtasks_did(connection: duckdb.DuckDBPyConnection, start_ms: float, en
     moved = values["records_in"] + values["records_out"]
     begins = np.flatnonzero((groups[1:] != groups[:-1]) | (rows["subtask"][1:] != rows["subtask"][:-1])) + 1
     found: Subtasks = {}
-    for mine in np.split(np.arange(len(time)), begins) if len(time) else ():
-        if not np.isfinite(moved[mine]).any():
+    for own in np.split(np.arange(len(time)), begins) if len(time) else ():
+        if not np.isfinite(moved[own]).any():
             continue  # listed without running, as after a job was scaled down
-        rates = _rates(time[mine], moved[mine], {name: each[mine] for name, each in values.items()})
-        found.setdefault(str(groups[mine[0]]), []).append(rates)
+        rates = _rates(time[own], moved[own], {name: each[own] for name, each in values.items()})
+        found.setdefault(str(groups[own[0]]), []).append(rates)
     return found
 
 
@@ -82,8 +84,8 @@ def _rates(time_ms: Floats, moved: Floats, values: Mapping[str, Floats]) -> dict
     """
     known = np.flatnonzero(np.isfinite(moved))
     new = known[1:][np.diff(moved[known]) != 0]
-    looks = new if len(new) > 1 else known
-    rates = {name: _per_s(time_ms[looks], values[name][looks]) for name in COUNTERS}
+    samples = new if len(new) > 1 else known
+    rates = {name: _per_s(time_ms[samples], values[name][samples]) for name in COUNTERS}
     means = {name: float(np.nanmean(values[name])) if np.isfinite(values[name]).any() else np.nan for name in QUEUES}
     return {**rates, **means}
 

@@ -17,8 +17,8 @@ from crystalperf.query.execution.stream import Flow, Station
 from crystalperf.query.frameworks.flink.advise import LOOP
 from crystalperf.query.frameworks.flink.held import held_ms
 from crystalperf.query.frameworks.flink.hops import edges_of, hops_of, ordered
-from crystalperf.query.frameworks.flink.steady import steady_stretch, what_subtasks_did
-from crystalperf.query.frameworks.flink.task_managers import awake, cores_by_thread, places_of
+from crystalperf.query.frameworks.flink.steady import steady_interval, subtask_rates
+from crystalperf.query.frameworks.flink.task_managers import cores_by_thread, places_of, with_buffer_costs
 from crystalperf.query.frameworks.flink.timeout import due, in_bursts, stated_timeout_ms
 from crystalperf.query.streaming.backlog import settled
 from crystalperf.query.trace.records import Floats
@@ -29,10 +29,10 @@ def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | 
     """The flow of a run; None without collected metrics, or if no interval was steady."""
     if execution.measure != "latency" or any(each.name.startswith(LOOP) for each in execution.dag.groups):
         return None
-    stretch = steady_stretch(connection, execution.scope.start_ms, execution.scope.end_ms)
-    if stretch is None:
+    interval = steady_interval(connection, execution.scope.start_ms, execution.scope.end_ms)
+    if interval is None:
         return None
-    found = what_subtasks_did(connection, *stretch)
+    found = subtask_rates(connection, *interval)
     groups = [each.group_id for each in execution.dag.groups]
     edges = edges_of(connection)
     if not found or any(group not in found for group in groups):
@@ -42,7 +42,7 @@ def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | 
     order = ordered(groups, [(source, target) for source, target, _ in edges])
     names = {each.group_id: each.name for each in execution.dag.groups}
     shares, resting = _shares(execution), _resting(connection)
-    held = held_ms(connection, stretch, {group: len(found[group]) for group in groups}, names)
+    held = held_ms(connection, interval, {group: len(found[group]) for group in groups}, names)
     plain = (
         _station(group, names[group], found[group], shares.get(group), group not in reads, group in keyed, execution)
         for group in order
@@ -51,7 +51,7 @@ def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | 
         replace(each, held_ms=held.get(each.id, 0.0), resting=min(resting.get(each.id, 0.0), float(each.shares[-1])))
         for each in plain
     )
-    whole = settled(Flow(stations, hops_of(edges, found), (), *stretch, _markers(connection, *stretch)))
+    whole = settled(Flow(stations, hops_of(edges, found), (), *interval, _markers(connection, *interval)))
     stated_ms = stated_timeout_ms(connection)
     bursts = in_bursts(connection, [(source, target) for source, target, _ in edges])
     whole = replace(
@@ -59,9 +59,9 @@ def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | 
         hops=tuple(due(each, stated_ms, at_limit=whole.at_limit, bursts=each.source in bursts) for each in whole.hops),
     )
     busy_lanes = sum(each.busy * each.lanes for each in stations)
-    threads = cores_by_thread(connection, stretch)
-    places = places_of(connection, stretch, threads, busy_lanes, at_limit=whole.at_limit)
-    return awake(replace(whole, places=places), threads)
+    threads = cores_by_thread(connection, interval)
+    places = places_of(connection, interval, threads, busy_lanes, at_limit=whole.at_limit)
+    return with_buffer_costs(replace(whole, places=places), threads)
 
 
 def _busy(each: Mapping[str, float], summed: str, mean: str) -> float:
@@ -101,9 +101,9 @@ def _shares(execution: Execution) -> dict[str, Floats]:
     found = {}
     units = execution.units
     for number, group in enumerate(execution.dag.groups):
-        mine = units.group == number
-        parts = units.parts_ms[mine].sum(axis=0)
-        parts[-1] = max(parts[-1] - units.upstream_ms[mine].sum() - execution.volumes.overhead_ms[mine].sum(), 0.0)
+        own = units.group == number
+        parts = units.parts_ms[own].sum(axis=0)
+        parts[-1] = max(parts[-1] - units.upstream_ms[own].sum() - execution.volumes.overhead_ms[own].sum(), 0.0)
         if parts.sum() > 0:
             found[group.group_id] = parts / parts.sum()
     return found

@@ -17,17 +17,17 @@ _TABLES = {
 _TEXTS = {"worker_id", "group_id", "source_group", "operator_id", "operator"}
 
 
-def of_series(looks: Series, start_ms: float, ids: Mapping[str, str]) -> RunTables:
+def of_series(metrics: Series, start_ms: float, ids: Mapping[str, str]) -> RunTables:
     """The tables of metrics sampled once a second; `ids` has the group of each vertex, times are since the start of the
     run.
 
     A table without rows is left out.
     """
     rows: dict[str, list[tuple[object, ...]]] = {name: [] for name in _TABLES}
-    for worker, facts in looks.workers.items():
+    for worker, facts in metrics.workers.items():
         known = (_float(facts.get(name)) for name in ("slots", "cores", "stated_cores"))
         rows["flink_task_managers"].append((worker, *known))
-    for sample in looks.samples:
+    for sample in metrics.samples:
         time_ms = sample.time_ms - start_ms
         for vertex, values in sample.vertices.items():
             for index in range(max(map(len, values.values()), default=0) if vertex in ids else 0):
@@ -43,8 +43,8 @@ def of_series(looks: Series, start_ms: float, ids: Mapping[str, str]) -> RunTabl
                 rows["flink_latencies"].append(
                     (time_ms, *where, *(_at(latency, place) for place in range(len(LATENCIES))))
                 )
-        for vertex, mine in sample.operators.items():
-            for name, counts in mine.items() if vertex in ids else ():
+        for vertex, operators in sample.operators.items():
+            for name, counts in operators.items() if vertex in ids else ():
                 columns = (_at(counts, place) for place in range(len(OPERATOR)))
                 rows["flink_operators"].append((time_ms, ids[vertex], name, *columns))
     return {name: _table(names, rows[name]) for name, names in _TABLES.items() if rows[name]}

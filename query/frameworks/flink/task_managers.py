@@ -16,7 +16,7 @@ Threads = Mapping[str, Mapping[str | None, float]]
 
 def places_of(
     connection: duckdb.DuckDBPyConnection,
-    stretch: tuple[float, float],
+    interval: tuple[float, float],
     threads: Threads,
     busy_lanes: float,
     *,
@@ -40,7 +40,7 @@ def places_of(
             ) USING (worker_id)
         WHERE time_ms BETWEEN ? AND ? AND cpu_ns IS NOT NULL GROUP BY worker_id ORDER BY worker_id
         """,
-        list(stretch),
+        list(interval),
     ).fetchall()
     found = []
     for worker, cpu_ns, lasting_ms, cores, stated, slots, quota in rows:
@@ -50,28 +50,28 @@ def places_of(
         if lasting_ms > 0:
             used = cpu_ns / 1e6 / lasting_ms
             if (doing := threads.get(worker)) is None:
-                beside = max(used - busy_lanes / len(rows), 0.0)
+                fixed = max(used - busy_lanes / len(rows), 0.0)
             else:
-                beside = sum(doing.get(each, 0.0) for each in by_clock)
+                fixed = sum(doing.get(each, 0.0) for each in by_clock)
                 if not at_limit:  # the JVM's own threads: garbage collectors, the recorder
-                    beside += max(used - sum(doing.values()), 0.0)
-            found.append(Place(worker, used, most, min(beside, used)))
+                    fixed += max(used - sum(doing.values()), 0.0)
+            found.append(Place(worker, used, most, min(fixed, used)))
     return tuple(found)
 
 
-def cores_by_thread(connection: duckdb.DuckDBPyConnection, stretch: tuple[float, float]) -> Threads:
+def cores_by_thread(connection: duckdb.DuckDBPyConnection, interval: tuple[float, float]) -> Threads:
     """Cores that Java threads of each TaskManager used; TaskManagers without a recording are left out."""
     rows = connection.execute(
         """
         SELECT worker_id, thread, sum(cpu_ms * (least(end_ms, $2) - greatest(start_ms, $1)) / (end_ms - start_ms))
         FROM thread_loads WHERE end_ms > $1 AND start_ms < $2 AND end_ms > start_ms GROUP BY worker_id, thread
         """,
-        list(stretch),
+        list(interval),
     ).fetchall()
     found: dict[str, dict[str | None, float]] = {}
     for worker, thread, cpu_ms in rows:
         doing, does = found.setdefault(worker, {}), helper(thread)
-        doing[does] = doing.get(does, 0.0) + cpu_ms / (stretch[1] - stretch[0])
+        doing[does] = doing.get(does, 0.0) + cpu_ms / (interval[1] - interval[0])
     return found
 
 
@@ -81,7 +81,7 @@ thread then has cold caches.  From configurations of the tuning set of `ads` tha
 of subtasks' threads over 3 000 to 24 000 records/s, extrapolated to 0): 0.6 and 0.75."""
 
 
-def awake(flow: Flow, threads: Threads) -> Flow:
+def with_buffer_costs(flow: Flow, threads: Threads) -> Flow:
     """The flow with the CPU cost of flushed buffers: of network threads, and of the subtasks that they wake.
 
     The cost of the subtasks is split over groups by the flushed buffers that they read.  Network threads handle only

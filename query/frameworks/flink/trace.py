@@ -48,10 +48,10 @@ def read_archive(log: LogFile) -> Trace:
     """The trace of an archive.  Raises InputError."""
     problems = Problems(log.problems)
     found = archive.read(replace(log, parts=log.parts[:1]), problems)
-    looks = series.Series()
+    metrics = series.Series()
     if len(log.parts) > 1:
-        looks = series.read(replace(log, parts=log.parts[1:]), problems)
-    return trace(found, looks, log.origin, problems)
+        metrics = series.read(replace(log, parts=log.parts[1:]), problems)
+    return trace(found, metrics, log.origin, problems)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class _Subtask:
         return self.facts.worker or self.facts.host or _UNKNOWN_WORKER
 
 
-def trace(found: Archive, looks: Series, origin: str, problems: Problems) -> Trace:
+def trace(found: Archive, metrics: Series, origin: str, problems: Problems) -> Trace:
     """The trace of an archive's pages and of its collected metrics."""
     job = found.job
     subtasks = _subtasks(found, origin, problems)
@@ -81,7 +81,7 @@ def trace(found: Archive, looks: Series, origin: str, problems: Problems) -> Tra
     streams = _is_stream(found)
     waits = _waits(subtasks, edges, ids, all_of_them=streams)
     width = _width(edges)
-    lanes = _with_slots(_lanes(subtasks), _slots(found, looks), width)
+    lanes = _with_slots(_lanes(subtasks), _slots(found, metrics), width)
     units = _units(subtasks, ids, waits, found)
     if not streams:
         units |= _read_bytes(subtasks, edges, ids)
@@ -90,8 +90,8 @@ def trace(found: Archive, looks: Series, origin: str, problems: Problems) -> Tra
             "app_id": job.jid,
             "name": shortened(job.name),
             "framework": "flink",
-            "framework_version": shortened(found.version or looks.version, 40),
-            "measure": "latency" if streams and looks.samples else "makespan",
+            "framework_version": shortened(found.version or metrics.version, 40),
+            "measure": "latency" if streams and metrics.samples else "makespan",
             "started_at_ms": round(start_ms),
             "duration_ms": end_ms - start_ms,
             "complete": job.state in _JOB_STATUS,
@@ -105,7 +105,7 @@ def trace(found: Archive, looks: Series, origin: str, problems: Problems) -> Tra
             },
             "libraries": [],
         },
-        workers=rows(_workers(subtasks, lanes, _first_asked_ms(found, start_ms))),
+        workers=rows(_workers(subtasks, lanes, _first_request_ms(found, start_ms))),
         groups=rows([_group(found, vertex, ids, subtasks, edges) for vertex in order]),
         units=units,
         bounds=_bounds(subtasks, waits, streams=streams),
@@ -120,7 +120,7 @@ def trace(found: Archive, looks: Series, origin: str, problems: Problems) -> Tra
                 "description": objects([_description(found, vertex) for vertex in order]),
             },
             "flink_subtasks": _subtask_table(subtasks),
-            **tables.of_series(looks, start_ms, ids),
+            **tables.of_series(metrics, start_ms, ids),
         },
         unit_threads=tuple(_thread(found, each) for each in subtasks),
     )
@@ -141,10 +141,10 @@ def _widest(found: Archive, ids: Mapping[str, str], *, streams: bool) -> dict[st
     In a batch job the number is the most that the scheduler would choose, so only 1 is a limit: such a vertex cannot
     run in parallel.
     """
-    told = [(each.id, each.most) for each in found.job.vertices] + [
+    listed = [(each.id, each.most) for each in found.job.vertices] + [
         (i, each.most) for i, each in found.vertices.items()
     ]
-    most = {vertex: count for vertex, count in told if count > 0}
+    most = {vertex: count for vertex, count in listed if count > 0}
     return {
         f"{MOST_SUBTASKS}{ids[vertex]}": str(count)
         for vertex, count in most.items()
@@ -184,10 +184,10 @@ def _last(attempts: Iterable[Attempt]) -> dict[int, int]:
     for each in attempts:
         by_subtask.setdefault(each.subtask, []).append(each)
     found = {}
-    for number, mine in by_subtask.items():
-        last = max(mine, key=lambda each: each.attempt)
+    for number, tries in by_subtask.items():
+        last = max(tries, key=lambda each: each.attempt)
         began = _known(last.start_ms) or 0.0
-        won = [each for each in mine if each.status == "FINISHED" and (_known(each.end_ms) or math.inf) > began]
+        won = [each for each in tries if each.status == "FINISHED" and (_known(each.end_ms) or math.inf) > began]
         found[number] = (won or [last])[0].attempt
     return found
 
@@ -323,9 +323,9 @@ def _read_bytes(subtasks: list[_Subtask], edges: list[Edge], ids: Mapping[str, s
     remote, local = list[int | None](), list[int | None]()
     for each in subtasks:
         read, given = _counted(each.facts.metrics.read_bytes), sources.get(ids[each.vertex], set())
-        mine = {place: count for place, count in written.items() if place[0] in given}
-        far = sum(count for (_, machine), count in mine.items() if machine != _machine(each))
-        share = far / sum(mine.values()) if sum(mine.values()) else 0.0
+        given_bytes = {place: count for place, count in written.items() if place[0] in given}
+        far = sum(count for (_, machine), count in given_bytes.items() if machine != _machine(each))
+        share = far / sum(given_bytes.values()) if sum(given_bytes.values()) else 0.0
         remote.append(None if read is None else round(read * share))
         local.append(None if read is None else read - round(read * share))
     return {"remote_bytes": integers(remote), "local_bytes": integers(local)}
@@ -405,21 +405,21 @@ def _edges(found: Archive, ids: Mapping[str, str]) -> list[Edge]:
 
 
 def _group(found: Archive, vertex: str, ids: Mapping[str, str], subtasks: list[_Subtask], edges: list[Edge]) -> Group:
-    facts, mine = found.vertices[vertex], [each for each in subtasks if each.vertex == vertex]
-    last = _last(each.facts for each in mine)
-    states = Counter(each.facts.status for each in mine if last[each.facts.subtask] == each.facts.attempt)
+    facts, own = found.vertices[vertex], [each for each in subtasks if each.vertex == vertex]
+    last = _last(each.facts for each in own)
+    states = Counter(each.facts.status for each in own if last[each.facts.subtask] == each.facts.attempt)
     status = "unfinished"
-    if mine and set(states) == {"FINISHED"}:
+    if own and set(states) == {"FINISHED"}:
         status = "succeeded"
     elif states["FAILED"]:
         status = "failed"
-    launch = min((each.launch_ms for each in mine), default=None)
+    launch = min((each.launch_ms for each in own), default=None)
     flows = any(each.kind == "pipelined" and each.target == ids[vertex] for each in edges)
     return Group(
         group_id=ids[vertex],
-        unit_count=max(facts.parallelism, len({each.facts.subtask for each in mine})),
+        unit_count=max(facts.parallelism, len({each.facts.subtask for each in own})),
         first_launch_ms=launch,
-        end_ms=max((each.finish_ms for each in mine), default=None),
+        end_ms=max((each.finish_ms for each in own), default=None),
         name=shortened(html.unescape(facts.name), 200),
         scope_id=_scope_id(found),
         rank=int(ids[vertex].partition(":")[2]),
@@ -485,18 +485,18 @@ def _lanes(subtasks: list[_Subtask]) -> dict[str, int]:
     """The most concurrent subtasks, by TaskManager."""
     found: dict[str, int] = {}
     for worker in dict.fromkeys(each.worker for each in subtasks):
-        mine = [each for each in subtasks if each.worker == worker]
-        launch, finish = (np.sort([getattr(each, name) for each in mine]) for name in ("launch_ms", "finish_ms"))
+        own = [each for each in subtasks if each.worker == worker]
+        launch, finish = (np.sort([getattr(each, name) for each in own]) for name in ("launch_ms", "finish_ms"))
         ended = np.searchsorted(finish, launch, side="right")  # one that ends as another begins does not overlap it
-        found[worker] = int((np.arange(1, len(mine) + 1) - ended).max())
+        found[worker] = int((np.arange(1, len(own) + 1) - ended).max())
     return found
 
 
-def _slots(found: Archive, looks: Series) -> dict[str, int]:
+def _slots(found: Archive, metrics: Series) -> dict[str, int]:
     """The slots of each TaskManager, if recorded."""
-    told = found.settings.get("taskmanager.numberOfTaskSlots", "")
-    slots = {} if not told.isdigit() else {each.worker: int(told) for each in _placed(found) if each.worker}
-    for worker, facts in looks.workers.items():
+    stated = found.settings.get("taskmanager.numberOfTaskSlots", "")
+    slots = {} if not stated.isdigit() else {each.worker: int(stated) for each in _placed(found) if each.worker}
+    for worker, facts in metrics.workers.items():
         if isinstance(facts.get("slots"), int) and facts["slots"] > 0:
             slots[worker] = facts["slots"]
     return slots
@@ -515,12 +515,12 @@ def _with_slots(seen: Mapping[str, int], slots: Mapping[str, int], width: int) -
 
 def _width(edges: list[Edge]) -> int:
     """The number of vertices that share slots because records flow between them, at most."""
-    mine: dict[str, set[str]] = {}
+    pipelines: dict[str, set[str]] = {}
     for each in edges:
         if each.kind == "pipelined":
-            joined = mine.get(each.source, {each.source}) | mine.get(each.target, {each.target})
-            mine |= dict.fromkeys(joined, joined)
-    return max(map(len, mine.values()), default=1)
+            joined = pipelines.get(each.source, {each.source}) | pipelines.get(each.target, {each.target})
+            pipelines |= dict.fromkeys(joined, joined)
+    return max(map(len, pipelines.values()), default=1)
 
 
 _NO_SLOT_MS = 1000.0
@@ -528,22 +528,22 @@ _NO_SLOT_MS = 1000.0
 unless the JobManager took as long for everything before: then the JobManager is slow, with free slots as well."""
 
 
-def _first_asked_ms(found: Archive, start_ms: float) -> float | None:
+def _first_request_ms(found: Archive, start_ms: float) -> float | None:
     """When the first slot was requested, since the run's start; None if not recorded.
 
     A subtask is SCHEDULED until it has a slot.  Without states of subtasks, the job's state RUNNING marks the same
     moment.
     """
-    asked = [states["SCHEDULED"] for states in found.states_ms.values() if "SCHEDULED" in states]
-    first = min(asked, default=None) or _known(found.job.timestamps.get("RUNNING"))
+    scheduled = [states["SCHEDULED"] for states in found.states_ms.values() if "SCHEDULED" in states]
+    first = min(scheduled, default=None) or _known(found.job.timestamps.get("RUNNING"))
     return None if first is None else max(first - start_ms, 0.0)
 
 
-def _workers(subtasks: list[_Subtask], lanes: Mapping[str, int], asked_ms: float | None) -> list[Worker]:
+def _workers(subtasks: list[_Subtask], lanes: Mapping[str, int], request_ms: float | None) -> list[Worker]:
     """TaskManagers; if the job's first subtask had to wait for a slot, they exist only from its start on."""
     hosts = {each.worker: _host(each.facts.host) for each in subtasks}
     begin_ms = min((each.launch_ms for each in subtasks), default=0.0)
-    late = asked_ms is not None and begin_ms - asked_ms > max(_NO_SLOT_MS, asked_ms)
+    late = request_ms is not None and begin_ms - request_ms > max(_NO_SLOT_MS, request_ms)
     return [
         Worker(worker, count, host=hosts.get(worker), added_ms=begin_ms if late else 0.0)
         for worker, count in lanes.items()

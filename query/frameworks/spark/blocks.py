@@ -64,16 +64,16 @@ def _file_ms(execution: Execution, files: Floats) -> float:
     that is not in proportion to the input is that of the files.  Least squares, with FILE_MS as one more observation.
     """
     volumes = execution.volumes
-    told, weight = FILE_MS / FILE_APART_MS**2, FILE_APART_MS**-2
+    weighted, weight = FILE_MS / FILE_APART_MS**2, FILE_APART_MS**-2
     scans = (volumes.input > volumes.kept) & (files > files.max(initial=0.0) / 2) & volumes.timed
-    for mine in members(execution.units.group, len(execution.dag.groups)):
-        mine = mine[scans[mine]]
-        took, read = volumes.on_cpu_ms[mine], volumes.input[mine].astype(np.float64)
+    for tasks in members(execution.units.group, len(execution.dag.groups)):
+        tasks = tasks[scans[tasks]]
+        took, read = volumes.on_cpu_ms[tasks], volumes.input[tasks].astype(np.float64)
         sure = 1 / np.hypot(SAME_WORK * took, LEAST_APART_MS)
-        took, read, wrote = took * sure, read * sure, files[mine] * sure
-        if len(mine) < 2:
+        took, read, wrote = took * sure, read * sure, files[tasks] * sure
+        if len(tasks) < 2:
             continue
         took -= read * (read @ took) / (read @ read)
         wrote -= read * (read @ wrote) / (read @ read)
-        told, weight = told + wrote @ took, weight + wrote @ wrote
-    return max(float(told / weight), 0.0)
+        weighted, weight = weighted + wrote @ took, weight + wrote @ wrote
+    return max(float(weighted / weight), 0.0)

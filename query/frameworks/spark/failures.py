@@ -90,13 +90,13 @@ def _message(text: str) -> str:
     if not text.startswith("{"):
         return text
     try:
-        told = json.loads(text)
-        parameters = told["messageParameters"]
-        if told["errorClass"] == "LEGACY":
+        decoded = json.loads(text)
+        parameters = decoded["messageParameters"]
+        if decoded["errorClass"] == "LEGACY":
             return str(parameters["message"]).strip()
-        template = str(told.get("messageTemplate") or ", ".join(f"{key}: <{key}>" for key in parameters))
+        template = str(decoded.get("messageTemplate") or ", ".join(f"{key}: <{key}>" for key in parameters))
         filled = _PARAMETER.sub(lambda each: str(parameters.get(each[1], each[0])), template)
-        return f"[{told['errorClass']}] {filled}".strip()
+        return f"[{decoded['errorClass']}] {filled}".strip()
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return text
 

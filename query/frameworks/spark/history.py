@@ -81,13 +81,13 @@ def served(text: str, app: str | None, folder: Path, progress: Callable[[str], N
     if not isinstance(version, dict) or "spark" not in version:
         return None
     progress("asking which applications there are")
-    asked = app or (named.app and (f"{named.app}/{named.attempt}" if named.attempt else named.app))
+    selector = app or (named.app and (f"{named.app}/{named.attempt}" if named.attempt else named.app))
     listed = server.page(f"/api/v1/applications{f'/{_quoted(named.app)}' if named.app else ''}", missing=[])
     found = list(_applications(listed if isinstance(listed, list) else [listed], server.address))
     if not found:
         what = "has no such application" if named.app else "has no application yet"
         raise InputError(f"{text}: the server {what}; it lists logs some seconds after they are written")
-    chosen = choose(Inputs(tuple(_newest_first(found)), (), ()), asked)
+    chosen = choose(Inputs(tuple(_newest_first(found)), (), ()), selector)
     return _fetched(server, chosen, folder, progress)
 
 
@@ -186,8 +186,8 @@ class _Server(Server):
 
     def without_log(self, page: str) -> InputError:
         """The error for a server that returns no zip: the page of a running application names the folder of the log."""
-        told = self.page(page.removesuffix("/logs") + "/environment", missing={})
-        pairs = told.get("sparkProperties", []) if isinstance(told, dict) else []
+        environment = self.page(page.removesuffix("/logs") + "/environment", missing={})
+        pairs = environment.get("sparkProperties", []) if isinstance(environment, dict) else []
         known = {each[0]: each[1] for each in pairs if isinstance(each, list) and len(each) == 2}
         if not known:
             return InputError(f"{self.address}{page}: is no zip of a log")

@@ -134,18 +134,18 @@ def recut(execution: Execution, world: World) -> tuple[Execution, int, list[str]
     counts: dict[int, int] = {}
     kept: list[str] = []
     stages = execution.dag.groups
-    for number, mine in enumerate(members(tasks.group, len(stages))):
+    for number, of_stage in enumerate(members(tasks.group, len(stages))):
         stage = stages[number]
-        shuffled = volumes.remote[mine] + volumes.local[mine]
+        shuffled = volumes.remote[of_stage] + volumes.local[of_stage]
         wanted = _tasks_wanted(
             plan,
-            len(mine),
+            len(of_stage),
             has_sql=stage.scope_id is not None,
-            is_kept=bool(volumes.kept[mine].any()),
-            input_bytes=volumes.input[mine],
+            is_kept=bool(volumes.kept[of_stage].any()),
+            input_bytes=volumes.input[of_stage],
             shuffle_bytes=shuffled,
         )
-        if wanted != len(mine):
+        if wanted != len(of_stage):
             counts[number] = wanted
         elif stage.scope_id is not None and _has_one_key(plan, wanted, shuffled):
             kept.append(stage.group_id)

@@ -304,9 +304,9 @@ def unmodelled_device(connection: duckdb.DuckDBPyConnection, execution: Executio
         """,
         [execution.scope.start_ms, execution.scope.end_ms],
     ).fetchall()[0]
-    asked = any(number(execution.properties.get(key)) for key in _GPUS)
+    requests_gpu = any(number(execution.properties.get(key)) for key in _GPUS)
     plugin = "com.nvidia.spark.SQLPlugin" in execution.properties.get("spark.plugins", "")
-    if len(execution.units) and (on_gpu or (not planned and (asked or plugin))):
+    if len(execution.units) and (on_gpu or (not planned and (requests_gpu or plugin))):
         return "GPU"
     return None
 

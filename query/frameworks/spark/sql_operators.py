@@ -88,9 +88,9 @@ def operator_times(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]
         plan = known.get(scope, []) if scope is not None else []
         overhead = np.minimum(overhead, total)
         body = total - overhead
-        mine = [each for each in seen.get(stage, []) if each.kind is not None]
-        if sum(each.count for each in mine) >= FEWEST_SAMPLES:
-            shares, basis = by_samples(stage, plan, mine, body, fetch_ms, names), "samples"
+        stage_samples = [each for each in seen.get(stage, []) if each.kind is not None]
+        if sum(each.count for each in stage_samples) >= FEWEST_SAMPLES:
+            shares, basis = by_samples(stage, plan, stage_samples, body, fetch_ms, names), "samples"
         else:
             shares, basis = by_metrics(stage, plan, body, names), "plan metrics"
         rows += [(stage, scope, each, basis) for each in shares]
@@ -158,8 +158,8 @@ def nodes_of(stage: str, plan: Sequence[Node], kind: str, pipeline: int | None) 
     exchange = kind.startswith("exchange ")
     found = [node for node in plan if node.what.kind == ("exchange" if exchange else kind)]
     if exchange:
-        asked = _READS if kind == "exchange read" else _WRITES
-        found = [node for node in found if any(name in node.metrics.get(stage, {}) for name in asked)]
+        counters = _READS if kind == "exchange read" else _WRITES
+        found = [node for node in found if any(name in node.metrics.get(stage, {}) for name in counters)]
     if pipeline is not None and len(found) > 1:
         if kind == PIPELINE:
             found = [node for node in found if node.what.pipeline == pipeline] or found
@@ -216,21 +216,21 @@ def by_metrics(stage: str, plan: Sequence[Node], body_ms: Floats, names: tuple[s
     for node in plan:
         if node.parent_id is not None:
             above[node.node_id] = above[node.parent_id] + own[node.parent_id]
-    below, mine = [0.0] * size, [0.0] * size
+    below, timings = [0.0] * size, [0.0] * size
     for node in reversed(plan):
         place = node.node_id
         inclusive = max((metrics[place].get(name, 0.0) for name in _INCLUSIVE), default=0.0)
         if node.what.kind == PIPELINE:
             inclusive -= above[place]
-        mine[place] = own[place] + max(inclusive - below[place] - own[place], 0.0)
+        timings[place] = own[place] + max(inclusive - below[place] - own[place], 0.0)
         if node.parent_id is not None:
-            below[node.parent_id] += mine[place] + below[place]
+            below[node.parent_id] += timings[place] + below[place]
     cpu, disk, net, other = names.index(CPU), names.index(DISK), names.index(NET), len(names)
-    timed = [node for node in plan if mine[node.node_id] > 0]
+    timed = [node for node in plan if timings[node.node_id] > 0]
     if not timed or body_ms.sum() <= 0:
         return []
     shares = [Share(_name(node, plan), node, np.zeros_like(body_ms)) for node in timed]
-    left = np.array([mine[node.node_id] for node in timed])
+    left = np.array([timings[node.node_id] for node in timed])
     alone = np.array([own[node.node_id] for node in timed])
     pool = body_ms.copy()
     for metric, resource in (("fetch wait time", net), ("shuffle write time", disk)):
@@ -276,8 +276,8 @@ def plans(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Node]]:
             pipeline = parent.what.pipeline
             if pipeline is None and parent.what.kind != "inputadapter":
                 pipeline = parent.pipeline
-        shown, mine = title(name, detail, location), metrics.get((scope, node_id), {})
-        plan.append(Node(node_id, parent_id, name, shown, of_node(name), pipeline, mine))
+        shown, node_metrics = title(name, detail, location), metrics.get((scope, node_id), {})
+        plan.append(Node(node_id, parent_id, name, shown, of_node(name), pipeline, node_metrics))
     return found
 
 

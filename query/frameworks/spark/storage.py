@@ -58,11 +58,11 @@ def file_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detai
     """At most one finding of each kind: small files that were read, small files that were written, and files that were
     read again."""
     on_path = [each for each in details if each.facts.path_ms > 0]
-    told = [_Files(*row) for row in connection.execute(sql.text("files", __package__)).fetchall()]
+    counted = [_Files(*row) for row in connection.execute(sql.text("files", __package__)).fetchall()]
     found = [
-        _small_read(connection, on_path, [each for each in told if each.read]),
-        _small_written(on_path, [each for each in told if each.written]),
-        _read_again(connection, on_path, told),
+        _small_read(connection, on_path, [each for each in counted if each.read]),
+        _small_written(on_path, [each for each in counted if each.written]),
+        _read_again(connection, on_path, counted),
     ]
     return [each for each in found if each is not None and each.cost_ms > 0]
 
@@ -82,9 +82,9 @@ def _small(count: float | None, amount: float | None) -> bool:
 
 
 def _small_read(
-    connection: duckdb.DuckDBPyConnection, details: Sequence[Detail], told: Iterable[_Files]
+    connection: duckdb.DuckDBPyConnection, details: Sequence[Detail], counted: Iterable[_Files]
 ) -> SmallFiles | None:
-    small = {(each.scope, each.node): each for each in told if _small(each.read, each.read_bytes)}
+    small = {(each.scope, each.node): each for each in counted if _small(each.read, each.read_bytes)}
     if not small:
         return None
     rows = connection.execute("SELECT group_id, scope_id, node_id FROM operator_groups").fetchall()
@@ -92,23 +92,23 @@ def _small_read(
     for group, scope, node in rows:
         if (scope, node) in small:
             scans.setdefault(group, []).append(small[scope, node])
-    mine = [each for each in details if each.facts.id in scans and "scan" in each.uses and "python" not in each.uses]
-    if not mine:
+    stages = [each for each in details if each.facts.id in scans and "scan" in each.uses and "python" not in each.uses]
+    if not stages:
         return None
-    most = max((each for detail in mine for each in scans[detail.facts.id]), key=lambda each: each.read or 0.0)
+    most = max((each for detail in stages for each in scans[detail.facts.id]), key=lambda each: each.read or 0.0)
     files = most.read or 1.0
-    stage, others, cost_ms = *_longest(mine), sum(map(off_cpu_ms, mine))
+    stage, others, cost_ms = *_longest(stages), sum(map(off_cpu_ms, stages))
     return SmallFiles(cost_ms, "modelled", MergeFiles(), stage, others, int(files), (most.read_bytes or 0.0) / files)
 
 
-def _small_written(details: Sequence[Detail], told: Iterable[_Files]) -> SmallOutput | None:
-    small = {each.scope: each for each in told if _small(each.written, each.written_bytes)}
-    mine = [each for each in details if each.facts.scope in small and "output" in each.uses]
-    if not mine:
+def _small_written(details: Sequence[Detail], counted: Iterable[_Files]) -> SmallOutput | None:
+    small = {each.scope: each for each in counted if _small(each.written, each.written_bytes)}
+    stages = [each for each in details if each.facts.scope in small and "output" in each.uses]
+    if not stages:
         return None
-    most = max((small[each.facts.scope or ""] for each in mine), key=lambda each: each.written or 0.0)
+    most = max((small[each.facts.scope or ""] for each in stages), key=lambda each: each.written or 0.0)
     files, parts = most.written or 1.0, int(most.parts or 0)
-    stage, others, cost_ms = *_longest(mine), sum(map(off_cpu_ms, mine))
+    stage, others, cost_ms = *_longest(stages), sum(map(off_cpu_ms, stages))
     advice = WriteFewerFiles(parts if parts > 1 else None)
     file_bytes = (most.written_bytes or 0.0) / files
     return SmallOutput(cost_ms, "modelled", advice, stage, others, int(files), file_bytes)
@@ -123,7 +123,7 @@ def _longest(details: Sequence[Detail]) -> tuple[str, int]:
 
 
 def _read_again(
-    connection: duckdb.DuckDBPyConnection, details: Sequence[Detail], told: Iterable[_Files]
+    connection: duckdb.DuckDBPyConnection, details: Sequence[Detail], counted: Iterable[_Files]
 ) -> ReadAgain | None:
     """Rows of storage that several queries read, and that fit into memory.
 
@@ -132,7 +132,7 @@ def _read_again(
     by_id = {each.facts.id: each for each in details}
     readers: dict[tuple[str, str], dict[str, set[str]]] = {}
     # Tasks count too few bytes for some formats, because other threads read them.
-    sizes = {each.scope: each.read_bytes or 0.0 for each in told if each.read}
+    sizes = {each.scope: each.read_bytes or 0.0 for each in counted if each.read}
     for group, scope, name, detail, location in connection.execute(sql.text("rescans", __package__)).fetchall():
         key = _rows_read(name, detail, location)
         if key is not None and group in by_id:
@@ -140,8 +140,8 @@ def _read_again(
     room = _room(connection, details[0].settings) if details else 0.0
     best: tuple[float, int, list[Detail]] | None = None
     for by_scope in readers.values():
-        mine = [by_id[each] for groups in by_scope.values() for each in groups]
-        if len(by_scope) < FEWEST_READS or any(each.anew or not _only_reads(each) for each in mine):
+        stages = [by_id[each] for groups in by_scope.values() for each in groups]
+        if len(by_scope) < FEWEST_READS or any(each.anew or not _only_reads(each) for each in stages):
             continue
         most_bytes = max(
             max(sum(by_id[each].read_bytes for each in groups), sizes.get(scope, 0.0))
@@ -152,12 +152,12 @@ def _read_again(
         cost_ms = [sum(by_id[each].facts.path_ms for each in groups) for groups in by_scope.values()]
         saved_ms = sum(cost_ms) - max(cost_ms)
         if best is None or saved_ms > best[0]:
-            best = saved_ms, len(by_scope), mine
+            best = saved_ms, len(by_scope), stages
     if best is None:
         return None
-    saved_ms, count, mine = best
-    kind: Scope = "query" if mine[0].facts.scope is not None else "job"
-    stage, others = _longest(mine)
+    saved_ms, count, stages = best
+    kind: Scope = "query" if stages[0].facts.scope is not None else "job"
+    stage, others = _longest(stages)
     return ReadAgain(saved_ms, "modelled", CacheRows(kind), stage, others, count, kind)
 
 

@@ -26,8 +26,8 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
     answer = connection.execute(question, {"start": execution.scope.start_ms, "end": execution.scope.end_ms})
     names = [each[0] for each in answer.description or ()]
     found = [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
-    told: list[Remark] = [streaming_query(each) for each in found[:_MOST_QUERIES]]
-    return [*told, MoreQueries(len(found) - _MOST_QUERIES)] if len(found) > _MOST_QUERIES else told
+    shown: list[Remark] = [streaming_query(each) for each in found[:_MOST_QUERIES]]
+    return [*shown, MoreQueries(len(found) - _MOST_QUERIES)] if len(found) > _MOST_QUERIES else shown
 
 
 def streaming_query(row: dict[str, Any]) -> StreamingQuery:

@@ -222,10 +222,10 @@ def _dependencies(stages: Columns, keys: list[tuple[int, int]], jobs: Columns) -
     end_ms = dict(zip((group_id(*key) for key in keys), _listed(stages, "end_ms"), strict=True))
     rows = []
     for key, job, parents in zip(keys, _listed(stages, "job_id"), _listed(stages, "parents"), strict=True):
-        target, asked = group_id(*key), submit_ms.get(job)
+        target, submitted = group_id(*key), submit_ms.get(job)
         for source in (source for each in parents for source in attempts.get(each, ())):
             ended = end_ms[source]
-            earlier = asked is not None and ended is not None and ended <= asked
+            earlier = submitted is not None and ended is not None and ended <= submitted
             rows.append((source, target, "barrier", EARLIER_JOB if earlier else SHUFFLE))
         rows += [(each, target, "order", "earlier attempt") for each in attempts[key[0]] if each != target]
     return table("source target kind why", dict.fromkeys(rows))

@@ -98,9 +98,9 @@ def of_events(found: _Read, origin: str, problems: Problems) -> Program:
     engine = tuple(built.lanes)
     for place, (_, ran) in enumerate(sorted(found.calls.items()), 1):
         if ran:
-            name, mine = "program" if len(found.calls) == 1 else f"program, thread {place}", len(built.lanes)
+            name, lane_number = "program" if len(found.calls) == 1 else f"program, thread {place}", len(built.lanes)
             operations, waited = _calls(sorted(ran), engine)
-            built.signals += [Signal(source, moment, mine, moment, "waited for it") for source, moment in waited]
+            built.signals += [Signal(source, moment, lane_number, moment, "waited for it") for source, moment in waited]
             built.lanes.append(Lane(PROCESS, name, PROCESS, operations, infers=False))
     problems.add(
         "no dependencies",

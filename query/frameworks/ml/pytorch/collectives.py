@@ -9,7 +9,7 @@ from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Ran
 from crystalperf.query.frameworks.ml.pytorch.lanes import Built
 from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, collective_key, kernel_name
 from crystalperf.query.frameworks.ml.pytorch.outermost import Outermost
-from crystalperf.query.frameworks.ml.training.collectives import Collective, shifts, tell_uneven
+from crystalperf.query.frameworks.ml.training.collectives import Collective, report_uneven, shifts
 from crystalperf.query.frameworks.ml.training.program import Operation
 from crystalperf.query.trace.records import Problems
 
@@ -24,7 +24,7 @@ def align_clocks(processes: Sequence[Process], origin: str, problems: Problems) 
             operation = as_operation(process, each)
             if (key := collective_key(operation.operator, each.group)) is not None:
                 parts.append(Collective(0, process.label, key, operation))
-    tell_uneven(parts, origin, problems)
+    report_uneven(parts, origin, problems)
     found = shifts(parts)
     for label, shift_ms in found.items():
         meaning = (
@@ -54,10 +54,10 @@ def add(
     began, because the reducer of DistributedDataParallel requests them without an operator."""
     every = sorted(
         (process.ms(each.ran.start), process.ms(each.ran.end), numbers[key], each.ran.name)
-        for key, mine in by_thread.items()
-        for each in mine
+        for key, operators in by_thread.items()
+        for each in operators
     )
-    asked = [each[:3] for each in every if each[3].startswith("c10d::")]
+    requests = [each[:3] for each in every if each[3].startswith("c10d::")]
     others = [each[:3] for each in every if not each[3].startswith("c10d::")]
     found = sorted(
         (
@@ -70,8 +70,8 @@ def add(
     )
     last_ms = float("-inf")
     for lane, each in found:
-        launch = _begun(asked, each.start_ms)
-        if len(asked) < len(found) and (launch is None or launch[0] < last_ms):  # none, or of another collective
+        launch = _begun(requests, each.start_ms)
+        if len(requests) < len(found) and (launch is None or launch[0] < last_ms):  # none, or of another collective
             launch = _begun(others, each.start_ms)
         last_ms = each.start_ms
         launcher = None if launch is None else (launch[2], min(launch[1], each.start_ms))

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, MODULE, STEP, is_mark, is_telling
+from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, MODULE, STEP, is_informative, is_mark
 from crystalperf.query.frameworks.ml.training.chrome import Event, number
 
 HOST = frozenset(["cpu_op", "Operator", "operator"])
@@ -64,7 +64,7 @@ class Thread:
     library: list[Ran] = field(default_factory=list)
     """Python functions of libraries, and C functions, except short ones."""
     collectives: list[Ran] = field(default_factory=list)
-    tells_python: bool = False
+    has_python: bool = False
     """Whether the trace has Python functions for it, of any file."""
 
 
@@ -85,7 +85,7 @@ class Process:
     until_us: float = math.inf
     """Later events were left out because there are too many; by the trace's clock."""
     most: int = MOST_EVENTS
-    tells_host: bool = False
+    has_host: bool = False
     """Whether it has operators or functions of threads, so that the time between them is Python."""
     shortest_us: float = 0.0
     """Shorter functions of the program count as a part of their callers."""
@@ -117,7 +117,7 @@ class Process:
             kind = each.cat if isinstance(each.cat, str) else ""
             raw = each.name if isinstance(each.name, str) else str(each.name)
             name = names.setdefault(raw, raw)
-            self.tells_host = self.tells_host or kind in HOST or kind in PYTHON
+            self.has_host = self.has_host or kind in HOST or kind in PYTHON
             if kind in MARKS or (kind in HOST and is_mark(raw)):
                 self._mark(each, Ran(start, start + length, name))
             elif kind in HOST:
@@ -130,8 +130,8 @@ class Process:
                 self._on_device(each, Ran(start, start + length, name))
             elif kind in PYTHON:
                 thread = self._thread(each)
-                thread.tells_python = True
-                if is_telling(raw):
+                thread.has_python = True
+                if is_informative(raw):
                     if length >= self.shortest_us or raw.startswith(MODULE):
                         thread.functions.append(Ran(start, start + length, name))
                 elif length >= SHORTEST_US:
@@ -192,8 +192,8 @@ class Process:
         elif isinstance(facts.in_elements, int):
             ran.bytes = facts.in_elements * _SIZES.get(str(facts.element_type), 4)
         if COLLECTIVE.search(ran.name):
-            told = (facts.collective, facts.group, facts.ranks)
-            ran.group = sys.intern(" ".join(str(one) for one in told if one is not None))
+            parts = (facts.collective, facts.group, facts.ranks)
+            ran.group = sys.intern(" ".join(str(one) for one in parts if one is not None))
         stream = facts.stream if facts.stream is not None else event.tid
         self.streams.setdefault((str(event.pid), re.sub(r"^stream ", "", str(stream))), []).append(ran)
 

@@ -42,7 +42,7 @@ _WAITS = re.compile(
 _BETWEEN_TWO = re.compile(r"SendRecv|gloo:(?:send|recv)")
 
 
-def is_telling(function: str) -> bool:
+def is_informative(function: str) -> bool:
     """Whether a Python function shows where in the program or in the model something ran."""
     if function.startswith(MODULE):
         return True

@@ -112,18 +112,18 @@ def _doing(within: Sequence[Function], start_ms: float, end_ms: float) -> Doing:
     frames = [(each, frame) for each in known if (frame := frame_of(each)) is not None]
     place, frame = frames[0] if frames else (None, None)
     if is_wait(functions[0]) or _is_piped(functions[0], [each for _, each in frames]):
-        asked = next((each for each, of in frames if not _OF_LOCKS.search(of.file)), place)
-        return Doing(start_ms, end_ms, asked, waits=True)
+        requester = next((each for each, of in frames if not _OF_LOCKS.search(of.file)), place)
+        return Doing(start_ms, end_ms, requester, waits=True)
     if (on := device_of_c(functions[0])) is not None:
         return Doing(start_ms, end_ms, place, on)
-    tells = frame is not None and not _DISPATCHES.search(frame.file)
-    return Doing(start_ms, end_ms, place, function=frame if tells else None)
+    applies = frame is not None and not _DISPATCHES.search(frame.file)
+    return Doing(start_ms, end_ms, place, function=frame if applies else None)
 
 
 def _operation(device: str, start_ms: float, end_ms: float, part: Part, doing: Doing) -> Operation:
     if doing.waits:
         frame = frame_of(doing.place) if doing.place is not None else None
-        name = part.name or (_told(frame) if frame is not None else "")
+        name = part.name or (_label(frame) if frame is not None else "")
         return Operation(device, start_ms, end_ms, part.waiting, name, kind=part.waiting_kind, place=doing.place)
     return Operation(
         device, start_ms, end_ms, part.operator, part.name, likely=doing.resource or CPU, kind="python",
@@ -140,7 +140,7 @@ def _is_piped(function: str, frames: Sequence[Frame]) -> bool:
     return any(each.search(frames[0].file) for each in (_OF_PROCESSES, _OF_STREAMS))
 
 
-def _told(frame: Frame) -> str:
+def _label(frame: Frame) -> str:
     """A function with its file, and with its line if its name is not unique."""
     line = f":{frame.line}" if frame.name.startswith("<") and frame.name != "<module>" else ""
     folder, _, file = frame.file.rpartition("/")
@@ -157,7 +157,7 @@ def named(operations: Sequence[Operation]) -> list[Operation]:
             took[each.operator, each.place] += each.end_ms - each.start_ms
     whole_ms = operations[-1].end_ms - operations[0].start_ms if operations else 0.0
     names = {
-        (operator, place): f"{operator}: {_told(frame)}"
+        (operator, place): f"{operator}: {_label(frame)}"
         for (operator, place), ms in took.items()
         if ms > NAMED_SHARE * whole_ms and (frame := frame_of(place)) is not None
     }

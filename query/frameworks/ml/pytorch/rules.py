@@ -61,10 +61,10 @@ def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -
     on_path = {each.facts.id: each.facts.path_ms for each in details if each.facts.path_ms > 0}
     for operator, (kind, advice) in _FINDINGS.items():
         took = connection.execute(question, {"operator": operator}).fetchall()
-        mine = [(min(ms, on_path[group]), disk_ms, name) for group, ms, disk_ms, name in took if group in on_path]
-        cost_ms, disk_ms = sum(ms for ms, _, _ in mine), sum(min(ms, on_disk) for ms, on_disk, _ in mine)
+        losses = [(min(ms, on_path[group]), disk_ms, name) for group, ms, disk_ms, name in took if group in on_path]
+        cost_ms, disk_ms = sum(ms for ms, _, _ in losses), sum(min(ms, on_disk) for ms, on_disk, _ in losses)
         if cost_ms > 0:
-            names = tuple(dict.fromkeys(name for _, _, name in mine if name))[:_NAMED]
+            names = tuple(dict.fromkeys(name for _, _, name in losses if name))[:_NAMED]
             lost.append(kind(cost_ms, "measured", advice, cost_ms, disk_ms, names))
     own_ms = sum(each.cost_ms for each in lost if isinstance(each, OwnBatches))
     waits = [each for each in input_waits(connection, details) if each.cost_ms > own_ms]
@@ -81,11 +81,11 @@ def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]
     """
     on_path = {each.facts.id: each.facts.path_ms for each in details if each.facts.path_ms > 0}
     rows = connection.execute(sql.text("through_one", __package__)).fetchall()
-    mine = [(min(ms, on_path[group]), processes) for group, ms, processes in rows if group in on_path]
-    took_ms = sum(ms for ms, _ in mine)
-    if not mine or took_ms <= 0:
+    gathers = [(min(ms, on_path[group]), processes) for group, ms, processes in rows if group in on_path]
+    took_ms = sum(ms for ms, _ in gathers)
+    if not gathers or took_ms <= 0:
         return []
-    count = mine[0][1]
+    count = gathers[0][1]
     return [OneLink(took_ms * (1 - 1 / count), "measured", AllReduce(count), count, took_ms)]
 
 

@@ -28,9 +28,9 @@ def common(of_ranks: Sequence[Step], ranks: int) -> list[Step]:
     for each in of_ranks:
         by_number.setdefault(each.number, []).append(each)
     found = [
-        Step(number, "", min(e.start_ms for e in mine), max(e.end_ms for e in mine), f"step {number}")
-        for number, mine in by_number.items()
-        if len({each.process for each in mine}) == ranks
+        Step(number, "", min(e.start_ms for e in same), max(e.end_ms for e in same), f"step {number}")
+        for number, same in by_number.items()
+        if len({each.process for each in same}) == ranks
     ]
     found.sort(key=lambda each: each.start_ms)
     return [
@@ -56,10 +56,10 @@ class Backlog:
 
 def backlog(built: Built, steps: Sequence[Step], label: str) -> Backlog | None:
     """The backlog of an accelerator over a rank's steps; None if it did not grow since their start."""
-    mine = [each for each in steps if each.process in ("", label)]
-    if not mine:
+    own = [each for each in steps if each.process in ("", label)]
+    if not own:
         return None
-    begin, end = min(each.start_ms for each in mine), max(each.end_ms for each in mine)
+    begin, end = min(each.start_ms for each in own), max(each.end_ms for each in own)
     of_rank = [each for number, kernels in built.launches if built.lanes[number].process == label for each in kernels]
     within = [each for each, launch in of_rank if launch is not None and begin <= launch[1] < end]
     if not within:
@@ -69,10 +69,10 @@ def backlog(built: Built, steps: Sequence[Step], label: str) -> Backlog | None:
     since = max(begin, max(earlier, default=begin))
     if last - since <= (1 + _BEHIND_SHARE) * (end - begin):
         return None
-    return Backlog(mine[0].process, len(mine), since, last, last - end)
+    return Backlog(own[0].process, len(own), since, last, last - end)
 
 
-def told_by(steps: Sequence[Step], behind: Iterable[Backlog]) -> list[Step]:
+def with_backlogs(steps: Sequence[Step], behind: Iterable[Backlog]) -> list[Step]:
     """Steps by their marks; for each rank whose accelerator fell behind, one step of the mean length instead."""
     found = {each.process: each for each in behind}
     return [each for each in steps if each.process not in found] + [
@@ -85,10 +85,10 @@ def keep_within(built: Built, steps: Sequence[Step], labels: Sequence[str], behi
     """Leave out operations before a rank's first step, and those that began or were launched after its last."""
     launches = dict(built.launches)
     for label in labels:
-        mine = [each for each in steps if each.process in ("", label)]
-        if not mine:
+        own = [each for each in steps if each.process in ("", label)]
+        if not own:
             continue
-        begin, end = min(each.start_ms for each in mine), max(each.end_ms for each in mine)
+        begin, end = min(each.start_ms for each in own), max(each.end_ms for each in own)
         for number, lane in enumerate(built.lanes):
             if lane.process == label:
                 until = end

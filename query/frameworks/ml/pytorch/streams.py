@@ -29,16 +29,16 @@ def add(
     """Add streams of the process' accelerators; returns their operations by end, and by the number of their call."""
     ended: list[Done] = []
     of_call: dict[int, Done] = {}
-    starts = {numbers[key]: [each.ran.start for each in mine] for key, mine in by_thread.items()}
-    theirs = {numbers[key]: mine for key, mine in by_thread.items()}
+    starts = {numbers[key]: [each.ran.start for each in operators] for key, operators in by_thread.items()}
+    theirs = {numbers[key]: operators for key, operators in by_thread.items()}
     models = _models(process)
-    tells_calls = any(each.calls for each in process.threads.values())
+    has_calls = any(each.calls for each in process.threads.values())
     for (device, stream), ran in sorted(process.streams.items()):
         name = f"{process.label} GPU {device}"
         built.devices.setdefault(name, Device(name, process.label, True, models.get(device)))
         number = len(built.lanes)
         lane = Lane(name, f"stream {stream}", process.label)
-        lane.lets_go = "devices" if tells_calls else "any"  # a thread that waits for a kernel calls the runtime for it
+        lane.lets_go = "devices" if has_calls else "any"  # a thread that waits for a kernel calls the runtime for it
         kernels: list[Launched] = []
         for each in sorted(ran, key=lambda one: one.start):
             host = launched.get(each.correlation) if each.correlation is not None else None

@@ -89,18 +89,18 @@ def fill_main(
             holes[begin] = signal.target_ms
             built.signals.append(signal)
     synchronised = {each.target_ms for each in built.signals if each.target == number and each.why == "synchronize"}
-    asked = sorted((process.ms(each.start), process.ms(each.end), each.name) for each in inputs(thread))
+    requests = sorted((process.ms(each.start), process.ms(each.end), each.name) for each in inputs(thread))
 
-    traced = Python(process, thread) if thread.tells_python else None
+    traced = Python(process, thread) if thread.has_python else None
     in_gap = partial(traced.between, part=Part(PYTHON, WAITING_IN_PYTHON, "runtime")) if traced is not None else None
-    python = in_gap or (_brief if process.tells_host else _untold)
+    python = in_gap or (_brief if process.has_host else _untraced)
 
     def between(last: Operation, following: Operation) -> Iterator[Operation]:
         begin = holes.get(last.end_ms, last.end_ms)
         if following.start_ms in synchronised:
             return
-        place = bisect_right(asked, (begin, float("inf"), ""))
-        for start, end, name in asked[max(place - 1, 0) : place + 2]:
+        place = bisect_right(requests, (begin, float("inf"), ""))
+        for start, end, name in requests[max(place - 1, 0) : place + 2]:
             start, end = max(start, begin), min(end, following.start_ms)
             if end > start:
                 yield from python(lane.device, begin, start)
@@ -120,7 +120,7 @@ def _brief(device: str, start: float, end: float) -> Iterator[Operation]:
         yield Operation(device, start, end, PYTHON, likely="cpu", kind="python")
 
 
-def _untold(device: str, start: float, end: float) -> Iterator[Operation]:
+def _untraced(device: str, start: float, end: float) -> Iterator[Operation]:
     """The gap between two calls of the runtime, of a thread whose operators were not traced."""
     if end > start:
         yield Operation(device, start, end, "between calls", kind="runtime")

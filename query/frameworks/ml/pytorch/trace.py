@@ -68,7 +68,7 @@ def _shorten(processes: Sequence[Process], origin: str, problems: Problems) -> N
 
 def of_processes(processes: Sequence[Process], origin: str, problems: Problems) -> Program:
     """The program of a run's processes."""
-    _tell_apart(processes)
+    _label_ranks(processes)
     collectives.align_clocks(processes, origin, problems)
     built = Built()
     for process in processes:
@@ -85,15 +85,15 @@ def of_processes(processes: Sequence[Process], origin: str, problems: Problems) 
     steps.keep_within(built, of_ranks, labels, behind)
     if common and behind:
         common[-1] = replace(common[-1], end_ms=max(common[-1].end_ms, *(each.end_ms for each in behind.values())))
-    found = built.program(common, exchanges, _stretch_name)
-    if not found.stretches:
+    found = built.program(common, exchanges, _segment_name)
+    if not found.segments:
         raise InputError(f"{origin}: holds no operator within its steps; profile whole steps")
-    _tell_untraced(processes, common, origin, problems)
+    _report_untraced(processes, common, origin, problems)
     return replace(
         found,
         start_ms=common[0].start_ms if common else found.start_ms,
         name=_name(processes[0]),
-        step_ms=program.mean_step_ms(steps.told_by(of_ranks, behind.values())),
+        step_ms=program.mean_step_ms(steps.with_backlogs(of_ranks, behind.values())),
         properties={
             **_properties(processes),
             "queued_ms": f"{max(each.queued_ms for each in behind.values()):.6g}" if behind else "",
@@ -101,9 +101,9 @@ def of_processes(processes: Sequence[Process], origin: str, problems: Problems) 
     )
 
 
-def _tell_untraced(processes: Sequence[Process], common: Sequence[Step], origin: str, problems: Problems) -> None:
+def _report_untraced(processes: Sequence[Process], common: Sequence[Step], origin: str, problems: Problems) -> None:
     """Report what the profiler was not configured to trace."""
-    if any(each.calls for process in processes if not process.tells_host for each in process.threads.values()):
+    if any(each.calls for process in processes if not process.has_host for each in process.threads.values()):
         meaning = "operators of the CPU (profile with ProfilerActivity.CPU too): of threads only calls are known"
         problems.add("no operators", "data loss", origin, None, meaning)
     if any(_launches_untraced(each) for each in processes):
@@ -121,7 +121,7 @@ def _launches_untraced(process: Process) -> bool:
     return not process.streams and any("LaunchKernel" in call.name for call in calls)
 
 
-def _tell_apart(processes: Sequence[Process]) -> None:
+def _label_ranks(processes: Sequence[Process]) -> None:
     """Label processes by their order if their ranks are not recorded or not unique."""
     if len({each.label for each in processes}) < len(processes):
         for number, each in enumerate(processes):
@@ -185,10 +185,10 @@ def _add_process(built: Built, process: Process) -> None:
     for key, number in numbers.items():
         if key != main:
             lane = built.lanes[number]
-            lane.operations = filled(lane.operations, threads.engine) if process.tells_host else filled(lane.operations)
+            lane.operations = filled(lane.operations, threads.engine) if process.has_host else filled(lane.operations)
 
 
-def _stretch_name(lane: Lane, operations: Sequence[Operation]) -> str:
+def _segment_name(lane: Lane, operations: Sequence[Operation]) -> str:
     """The name of a segment: the part of the step, and the longest operation in it."""
     longest = longest_of(operations)
     if longest.kind in ("kernel", "copy", "collective"):

@@ -42,12 +42,12 @@ POLLED_MS = 0.2
 
 @dataclass(frozen=True)
 class Wait:
-    """A call in which a thread waited for its accelerator, ms: until `done_ms` for traced work, then until `untold_ms`
-    for untraced work."""
+    """A call in which a thread waited for its accelerator, ms: until `done_ms` for traced work, then until
+    `untraced_ms` for untraced work."""
 
     start_ms: float
     done_ms: float
-    untold_ms: float
+    untraced_ms: float
     what: str
     """WAITING, FREEING or STARTING."""
     call: str
@@ -97,15 +97,17 @@ def cut_synchronous(
             built.signals.append(Signal(stream, done, number, done, "synchronize"))
         else:
             done = start
-        untold = end if what and end - done > SYNCHRONOUS_LAG_MS else done
-        if untold > start:
+        untraced = end if what and end - done > SYNCHRONOUS_LAG_MS else done
+        if untraced > start:
             around = next((each.operator for each in lane.operations if each.start_ms <= start < each.end_ms), "")
-            found.append(Wait(start, done, untold, what or WAITING, call.name, around))
-            until = untold
+            found.append(Wait(start, done, untraced, what or WAITING, call.name, around))
+            until = untraced
     if found:
-        lane.operations = list(without(lane.operations, [(each.start_ms, each.untold_ms) for each in found]))
+        lane.operations = list(without(lane.operations, [(each.start_ms, each.untraced_ms) for each in found]))
         lane.operations += [
-            _waiting(lane.device, each.done_ms, each.untold_ms, each) for each in found if each.untold_ms > each.done_ms
+            _waiting(lane.device, each.done_ms, each.untraced_ms, each)
+            for each in found
+            if each.untraced_ms > each.done_ms
         ]
         lane.operations.sort(key=lambda each: each.start_ms)
     return found
@@ -119,8 +121,8 @@ def _done_in(calls: Sequence[Ran], place: int) -> str:
     call = calls[place]
     if FREES.search(call.name):
         around = (range(place - 1, -1, -1), range(place + 1, len(calls)))
-        beside = (next((calls[one].name for one in way if not FREES.search(calls[one].name)), "") for way in around)
-        return STARTING if any(INQUIRES.search(each) for each in beside) else FREEING
+        neighbours = (next((calls[one].name for one in way if not FREES.search(calls[one].name)), "") for way in around)
+        return STARTING if any(INQUIRES.search(each) for each in neighbours) else FREEING
     if SETS_UP.match(call.name):
         return STARTING if call.end - call.start > STARTING_MS * 1e3 else ""
     return WAITING if SYNCHRONIZES.search(call.name) else ""
@@ -136,10 +138,10 @@ def fill_idle(built: Built, label: str, waits_of: Sequence[Wait]) -> None:
 
     Something untraced, such as another process, let the next kernel start.
     """
-    mine = [(number, kernels) for number, kernels in built.launches if built.lanes[number].process == label]
+    own = [(number, kernels) for number, kernels in built.launches if built.lanes[number].process == label]
     every = sorted(
         (each.start_ms, each.end_ms, number, each.start_ms if launch is None else launch[1])
-        for number, kernels in mine
+        for number, kernels in own
         for each, launch in kernels
     )
     ordered = sorted(waits_of, key=lambda each: each.start_ms)
@@ -182,6 +184,6 @@ def polled(built: Built, number: int) -> dict[float, Signal]:
             place = bisect_right(launched, begin) - 1
             done = known[place][1] if place >= 0 else begin
             if done > begin and abs(done - end) <= SYNCHRONOUS_LAG_MS:
-                told = min(done, end)
-                found[begin] = Signal(stream, told, number, told, "polled")
+                moment = min(done, end)
+                found[begin] = Signal(stream, moment, number, moment, "polled")
     return found

@@ -28,7 +28,7 @@ from crystalperf.query.frameworks.ml.tensorflow.messages import (
 from crystalperf.query.frameworks.ml.tensorflow.operator_kinds import is_input, likely_of
 from crystalperf.query.frameworks.ml.training.devices import PCIE, bound_by
 from crystalperf.query.frameworks.ml.training.lanes import CLOSE_MS, WAIT_MS, WAIT_SHARE
-from crystalperf.query.frameworks.ml.training.program import Device, Operation, Program, Source, Step, Stretch, numbered
+from crystalperf.query.frameworks.ml.training.program import Device, Operation, Program, Segment, Source, Step, numbered
 from crystalperf.query.frameworks.ml.training.servers import Demand, union_ms
 from crystalperf.query.trace.contract import EdgeKind
 from crystalperf.query.trace.records import Problems
@@ -331,7 +331,7 @@ def _stacked(traced: Sequence[_TracedStep]) -> Program:
     begin = min((each.start_ms for each in traced), default=0.0)
     until: dict[str, float] = {}
     last: dict[str, list[int]] = {}
-    stretches: list[Stretch] = []
+    segments: list[Segment] = []
     marked: list[Step] = []
     owners = {each.owner for each in traced}
     for each in traced:
@@ -342,10 +342,10 @@ def _stacked(traced: Sequence[_TracedStep]) -> Program:
     steps = numbered(marked)
     for each, step in zip(traced, steps, strict=True):
         shift = step.start_ms - each.start_ms
-        last[each.owner] = _add(stretches, each.kernels, shift, step, last.get(each.owner, []))
+        last[each.owner] = _add(segments, each.kernels, shift, step, last.get(each.owner, []))
     return Program(
-        stretches=stretches,
-        devices=_devices(stretches),
+        segments=segments,
+        devices=_devices(segments),
         steps=steps,
         start_ms=begin,
         end_ms=max(until.values(), default=begin),
@@ -371,9 +371,9 @@ def _demand(traced: Sequence[_TracedStep]) -> dict[str, str]:
             for one in each.kernels
             if one.transfer is None and one.task == each.owner and not is_input(one.operator)
         ]
-        beside = union_ms([*spans, *owned]) - union_ms(spans)
-        computing.append(beside)
-        rest.append(max(each.end_ms - each.start_ms - union_ms(spans) - beside, 0.0))
+        computed_ms = union_ms([*spans, *owned]) - union_ms(spans)
+        computing.append(computed_ms)
+        rest.append(max(each.end_ms - each.start_ms - union_ms(spans) - computed_ms, 0.0))
         for one in each.kernels:
             if one.transfer is None or not one.bytes:
                 continue
@@ -399,10 +399,10 @@ def _tasks(traced: Sequence[_TracedStep]) -> set[str]:
     return {kernel.task for each in traced for kernel in each.kernels}
 
 
-def _add(stretches: list[Stretch], kernels: list[_Kernel], shift: float, step: Step, before: list[int]) -> list[int]:
+def _add(segments: list[Segment], kernels: list[_Kernel], shift: float, step: Step, before: list[int]) -> list[int]:
     """Add a step's kernels; returns the segments without a successor in the step, for which its next step waits."""
     order = sorted(range(len(kernels)), key=lambda number: (kernels[number].start_ms, kernels[number].end_ms))
-    numbers = {old: len(stretches) + new for new, old in enumerate(order)}
+    numbers = {old: len(segments) + new for new, old in enumerate(order)}
     streams: dict[str, int] = {}
     awaited: set[int] = set()
     waited = _threads(kernels, step.start_ms - shift)
@@ -416,14 +416,14 @@ def _add(stretches: list[Stretch], kernels: list[_Kernel], shift: float, step: S
             if each.device in streams:
                 sources.append(Source(streams[each.device], "same stream", "order"))
             streams[each.device] = numbers[old]
-        awaited |= {one.stretch for one in sources}
+        awaited |= {one.segment for one in sources}
         start = each.start_ms + shift
-        known = [stretches[one.stretch].end_ms for one in sources]
+        known = [segments[one.segment].end_ms for one in sources]
         ready = None if each.ready_ms is None else min(max([each.ready_ms + shift, step.start_ms, *known]), start)
         if not sources:
             sources = [Source(one, "the step before") for one in before]
-        stretches.append(
-            Stretch(_name(each), [_operation(each, shift)], sources, step.scope_id, None if each.stream else ready)
+        segments.append(
+            Segment(_name(each), [_operation(each, shift)], sources, step.scope_id, None if each.stream else ready)
         )
     return [number for number in numbers.values() if number not in awaited]
 
@@ -436,12 +436,12 @@ def _threads(kernels: Sequence[_Kernel], begin_ms: float) -> dict[int, list[tupl
     """
     on_threads, on_streams = _by_task(kernels, stream=False), _by_task(kernels, stream=True)
     found: dict[int, list[tuple[int, str, EdgeKind]]] = {}
-    for task, mine in on_threads.items():
-        for number in mine.numbers:
+    for task, runs in on_threads.items():
+        for number in runs.numbers:
             each = kernels[number]
             begin = begin_ms if each.ready_ms is None else each.ready_ms
             ready = max([begin, *(kernels[one].end_ms for one in each.sources)])
-            for other in mine.before(each.start_ms):
+            for other in runs.before(each.start_ms):
                 if other != number and kernels[other].end_ms > ready + CLOSE_MS:
                     found.setdefault(number, []).append((other, "same thread", "order"))
                     ready = kernels[other].end_ms
@@ -485,10 +485,10 @@ def _operation(each: _Kernel, shift: float) -> Operation:
     )
 
 
-def _devices(stretches: Sequence[Stretch]) -> list[Device]:
+def _devices(segments: Sequence[Segment]) -> list[Device]:
     by_device: dict[str, list[tuple[float, int]]] = {}
-    for stretch in stretches:
-        for each in stretch.operations:
+    for segment in segments:
+        for each in segment.operations:
             by_device.setdefault(each.device, []).extend([(each.start_ms, 1), (each.end_ms, -1)])
     found = []
     for name, moments in sorted(by_device.items()):

@@ -45,7 +45,7 @@ def read(log: LogFile, framework: str = "tensorflow", of_line: HostOperations = 
                 " its RunMetadata"
             )
         found = graph.program(steps, log.origin, problems)
-    if not found.stretches:
+    if not found.segments:
         raise program.nothing_ran(log.origin, problems, "trace a step of training")
     return program.trace(found, framework, log, problems)
 
@@ -66,7 +66,7 @@ def _steps(log: LogFile, problems: Problems) -> Iterator[tuple[str, RunMetadata]
         try:
             each = run_metadata(_bytes(part, problems))
         except DamagedMessageError as error:
-            _tell_damage(problems, part, error)
+            _report_damage(problems, part, error)
             continue
         if plausible(each):
             found.append((_start(each), step_name(os.path.basename(part.name)), each))
@@ -89,7 +89,7 @@ def _start(found: RunMetadata) -> float:
     return min((node.start for each in found.devices for node in each.nodes if node.start > 0), default=0.0)
 
 
-def _tell_damage(problems: Problems, part: Part, error: Exception) -> None:
+def _report_damage(problems: Problems, part: Part, error: Exception) -> None:
     problems.add("damaged trace", "data loss", part.name, None, f"files of steps that cannot be read ({error})")
 
 
@@ -112,5 +112,5 @@ def _summary_steps(log: LogFile, problems: Problems) -> Iterator[tuple[str, RunM
                     if plausible(each):
                         found.append((_start(each), str(step) if step else step_name(tag), each))
             except DamagedMessageError as error:
-                _tell_damage(problems, part, error)
+                _report_damage(problems, part, error)
     yield from _named(found)

@@ -219,7 +219,7 @@ def of_planes(
     for process, its_planes in processes:
         _add_streams(built, process, its_planes, _add_threads(built, process, its_planes, of_line))
         steps += _steps(process if len(processes) > 1 else "", its_planes)
-    collectives.tell_uneven(built.collectives, origin, problems)
+    collectives.report_uneven(built.collectives, origin, problems)
     if len(built.lanes) > 1 and not built.signals:
         problems.add(
             "no dependencies",

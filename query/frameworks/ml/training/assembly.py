@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from crystalperf.query.frameworks.ml.training import collectives
 from crystalperf.query.frameworks.ml.training.collectives import Collective
-from crystalperf.query.frameworks.ml.training.lanes import Lane, Signal, named_by_longest, stretches
+from crystalperf.query.frameworks.ml.training.lanes import Lane, Signal, named_by_longest, segments
 from crystalperf.query.frameworks.ml.training.program import Device, Exchange, Operation, Program, Step
 
 
@@ -40,8 +40,8 @@ class Assembly:
         process = {lane.device: lane.process for lane in self.lanes}
 
         def step_at(device: str, moment_ms: float) -> Step | None:
-            mine = (each for each in steps if each.process in ("", process[device]))
-            return next((each for each in mine if each.start_ms <= moment_ms < each.end_ms), None)
+            own = (each for each in steps if each.process in ("", process[device]))
+            return next((each for each in own if each.start_ms <= moment_ms < each.end_ms), None)
 
         def scope_at(lane: Lane, moment_ms: float) -> str | None:
             found = step_at(lane.device, moment_ms)
@@ -52,10 +52,10 @@ class Assembly:
             return each if found is None else replace(each, step=found.number)
 
         borders = sorted({each.start_ms for each in steps})
-        cut = stretches(self.lanes, self.signals, borders=borders, name=name, step=scope_at)
+        cut = segments(self.lanes, self.signals, borders=borders, name=name, step=scope_at)
         spans = [*((each.start_ms, each.end_ms) for each in steps), *((each.start_ms, each.end_ms) for each in cut)]
         return Program(
-            stretches=cut,
+            segments=cut,
             devices=self._devices(),
             steps=steps,
             start_ms=min((start for start, _ in spans), default=0.0),

@@ -46,10 +46,10 @@ def growth(execution: Execution) -> Growth:
     for name, times_ms in execution.operators.items():
         whole += times_ms
         if grows(name):
-            mine = times_ms.copy()
+            growing = times_ms.copy()
             if not _OF_EXAMPLES.search(name):
-                mine[:, net] = 0.0
-            larger += mine
+                growing[:, net] = 0.0
+            larger += growing
     if launches:
         larger[:, execution.names.index(CPU)] = 0.0
     return Growth(np.divide(larger, whole, out=np.zeros(shape), where=whole > 0), BatchGrows(launches))

@@ -151,7 +151,7 @@ def read(log: LogFile, part: Part, problems: Problems, header: dict[str, Any]) -
             events, text, lost = _whole_events(text)
             damaged += lost
             if len(text) > _MOST_BYTES:
-                _tell_damage(problems, part, "a stretch without whole events was left out")
+                _report_damage(problems, part, "a stretch without whole events was left out")
                 text = b""
             enough = max(CHUNK_BYTES, 2 * len(text))  # an incomplete event is not searched again for every piece
             yield events
@@ -161,7 +161,7 @@ def read(log: LogFile, part: Part, problems: Problems, header: dict[str, Any]) -
         yield events
     if damaged:
         events_are = "1 event that cannot be read was" if damaged == 1 else f"{damaged} events that cannot be read were"
-        _tell_damage(problems, part, f"{events_are} left out")
+        _report_damage(problems, part, f"{events_are} left out")
 
 
 def _start(text: bytes) -> tuple[int, int] | None:
@@ -190,7 +190,7 @@ def _whole_events(text: bytes) -> tuple[list[Event], bytes, int]:
     """The whole events at the beginning of a text, the rest of it, and the number of damaged events."""
     found = _at_once(text)
     if found is None:
-        text = _mended(text)
+        text = _repaired(text)
         found = _at_once(text)
     return _one_by_one(text) if found is None else (*found, 0)
 
@@ -238,7 +238,7 @@ def _one_by_one(text: bytes, *, goes_on: bool = True) -> tuple[list[Event], byte
     return found, text[begin:], damaged
 
 
-def _mended(text: bytes) -> bytes:
+def _repaired(text: bytes) -> bytes:
     """The text with backslashes escaped, and null in place of numbers that JSON does not have."""
     text = text.translate(_CONTROLS)
     if b"\\" in text:
@@ -263,10 +263,10 @@ def _decode(text: bytes) -> list[Event] | Literal["cut", "damaged"]:
 
 def _rest(text: bytes, part: Part, problems: Problems, header: dict[str, Any]) -> tuple[list[Event], int]:
     """The last events, and how many of them are damaged; `header` gets the members after them."""
-    for each in (text, _mended(text)):
+    for each in (text, _repaired(text)):
         if (events := _closed(each, header)) is not None:
             return events, 0
-    found, left, damaged = _one_by_one(_mended(text))
+    found, left, damaged = _one_by_one(_repaired(text))
     events = _closed(left, header)
     if events is None:
         more, left, lost = _one_by_one(left, goes_on=False)
@@ -278,7 +278,7 @@ def _rest(text: bytes, part: Part, problems: Problems, header: dict[str, Any]) -
             _closed(left[end.end() :], header)
             damaged += b'"ph"' in left
         else:
-            _tell_damage(problems, part, "it ends within an event; what was after that place is missing")
+            _report_damage(problems, part, "it ends within an event; what was after that place is missing")
     return [*found, *(events or [])], damaged
 
 
@@ -307,7 +307,7 @@ def _ends(text: bytes) -> Iterator[int]:
         yield end
 
 
-def _tell_damage(problems: Problems, part: Part, meaning: str) -> None:
+def _report_damage(problems: Problems, part: Part, meaning: str) -> None:
     problems.add("damaged trace", "data loss", part.name, None, f"a trace is damaged: {meaning}")
 
 

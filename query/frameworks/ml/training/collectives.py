@@ -52,7 +52,7 @@ def _by_key(found: Sequence[Collective]) -> dict[str, dict[str, list[Collective]
     return by_key
 
 
-def tell_uneven(found: Sequence[Collective], origin: str, problems: Problems) -> None:
+def report_uneven(found: Sequence[Collective], origin: str, problems: Problems) -> None:
     """Report collectives whose numbers differ between processes, because they are not matched."""
     for of_process in _by_key(found).values():
         counts = {process: len(each) for process, each in of_process.items()}
@@ -81,10 +81,10 @@ def shifts(found: Sequence[Collective]) -> dict[str, float]:
         gaps: dict[str, list[float]] = {}
         ends: dict[str, list[float]] = {}
         for parts in left:
-            there = [one.operation.end_ms + known[one.process] for one in parts if one.process in known]
+            known_ends = [one.operation.end_ms + known[one.process] for one in parts if one.process in known]
             for one in parts:
-                if there and one.process not in known:
-                    gaps.setdefault(one.process, []).append(median(there) - one.operation.end_ms)
+                if known_ends and one.process not in known:
+                    gaps.setdefault(one.process, []).append(median(known_ends) - one.operation.end_ms)
                     ends.setdefault(one.process, []).append(one.operation.end_ms)
         if not gaps:  # the first process, or the first of a set without a common collective
             known[left[0][0].process] = 0.0
@@ -124,15 +124,15 @@ def joined(found: Sequence[Collective], lanes: Sequence[Lane]) -> tuple[list[Sig
     for parts in [*filter(_possible, rounds(found)), *apart]:
         began = _began(parts)
         for each in parts:
-            mine = each.operation
-            arrived = mine.start_ms
-            if arrived < began < mine.end_ms:
-                mine.start_ms = began
+            own = each.operation
+            arrived = own.start_ms
+            if arrived < began < own.end_ms:
+                own.start_ms = began
             exchanges.append(
-                Exchange(mine.operator, lanes[each.lane].device, mine.bytes, arrived, mine.start_ms, mine.end_ms)
+                Exchange(own.operator, lanes[each.lane].device, own.bytes, arrived, own.start_ms, own.end_ms)
             )
             for other in parts:
-                if other.launcher is not None and other.launcher[1] <= mine.start_ms + 1e-9:
+                if other.launcher is not None and other.launcher[1] <= own.start_ms + 1e-9:
                     lane, moment = other.launcher
-                    signals.append(Signal(lane, moment, each.lane, mine.start_ms, "collective"))
+                    signals.append(Signal(lane, moment, each.lane, own.start_ms, "collective"))
     return signals, exchanges

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from crystalperf.query.frameworks.ml.training.program import Operation, Source, Stretch
+from crystalperf.query.frameworks.ml.training.program import Operation, Segment, Source
 
 CLOSE_MS = 0.002
 """Two moments of one clock this close count as one: profilers stamp whole microseconds, some only every second one."""
@@ -25,7 +25,7 @@ WAIT_MS = 0.05
 WAIT_SHARE = 0.1
 """The same as a share of the gap, for long ones."""
 
-MOST_STRETCHES = 3_000
+MOST_SEGMENTS = 3_000
 """Maximum segments: consecutive segments on a device are merged until there are no more."""
 
 
@@ -107,14 +107,14 @@ def named_by_longest(_lane: Lane, operations: Sequence[Operation]) -> str:
     return f"{longest.name or longest.operator}{and_more(operations)}"
 
 
-def stretches(
+def segments(
     lanes: Sequence[Lane],
     signals: Iterable[Signal],
     *,
     borders: Sequence[float] = (),
     name: Callable[[Lane, Sequence[Operation]], str],
     step: Callable[[Lane, float], str | None],
-) -> list[Stretch]:
+) -> list[Segment]:
     """The segments of lanes by start, each with what it waits for.
 
     `borders` cut all lanes that run at these times; `name` and `step` are called for each segment.
@@ -140,7 +140,7 @@ def stretches(
     starts = [[pieces[0].start_ms for pieces in found] for found in of_lane]
     finishes = [[pieces[-1].end_ms for pieces in found] for found in of_lane]
     result = [
-        Stretch(
+        Segment(
             name(lanes[number], of_lane[number][position]), of_lane[number][position], step=step(lanes[number], start)
         )
         for start, number, position in order
@@ -154,7 +154,7 @@ def stretches(
         if before < 0 or after == len(starts[each.target]):
             continue
         source, target = numbers[each.source, before], numbers[each.target, after]
-        known = {one.stretch for one in result[target].sources}
+        known = {one.segment for one in result[target].sources}
         if source not in known and source < target and result[source].end_ms <= result[target].start_ms + CLOSE_MS:
             result[target].sources.append(Source(source, each.why))
     return result
@@ -184,14 +184,14 @@ class _Ends:
 
 def _inferred(number: int, lane: Lane, known: Sequence[Signal], ends: _Ends) -> list[Signal]:
     """Signals to a lane's operations that began after a gap without a recorded signal."""
-    told = sorted(each.target_ms for each in known if each.target == number)
+    targets = sorted(each.target_ms for each in known if each.target == number)
     found = []
     last_ms = float("-inf")
     for each in lane.operations:
         if each.start_ms > last_ms + CLOSE_MS:
-            place = bisect_left(told, each.start_ms - CLOSE_MS)
-            is_told = place < len(told) and told[place] <= each.start_ms + CLOSE_MS
-            before = None if is_told else ends.last_before(lane, each.start_ms, number)
+            place = bisect_left(targets, each.start_ms - CLOSE_MS)
+            is_known = place < len(targets) and targets[place] <= each.start_ms + CLOSE_MS
+            before = None if is_known else ends.last_before(lane, each.start_ms, number)
             if before is not None and before[0] > last_ms:
                 found.append(Signal(before[1], before[0], number, each.start_ms, "ended before it"))
         last_ms = max(last_ms, each.end_ms)

@@ -56,13 +56,13 @@ class Operation:
 class Source:
     """A segment, by its number, that another waits for, and why."""
 
-    stretch: int
+    segment: int
     why: str
     kind: EdgeKind = "barrier"
 
 
 @dataclass(slots=True)
-class Stretch:
+class Segment:
     """Consecutive operations; `ready_ms` is when it could have started, None if that is its start."""
 
     name: str
@@ -116,13 +116,13 @@ def numbered(steps: Iterable[Step]) -> list[Step]:
     last: dict[str, Step] = {}
     times: dict[str, int] = {}
     for each in steps:
-        as_told = each.scope_id
-        if as_told in last and each.start_ms < last[as_told].end_ms:
+        as_recorded = each.scope_id
+        if as_recorded in last and each.start_ms < last[as_recorded].end_ms:
             continue
-        last[as_told] = own = each
+        last[as_recorded] = own = each
         while own.scope_id in found:
-            times[as_told] = times.get(as_told, 1) + 1
-            own = replace(each, number=f"{each.number}.{times[as_told]}")
+            times[as_recorded] = times.get(as_recorded, 1) + 1
+            own = replace(each, number=f"{each.number}.{times[as_recorded]}")
         found[own.scope_id] = own
     return list(found.values())
 
@@ -150,7 +150,7 @@ class Program:
     `step_ms` is the mean step if `steps` do not show it because they are of all processes.
     """
 
-    stretches: Sequence[Stretch]
+    segments: Sequence[Segment]
     devices: Sequence[Device]
     steps: Sequence[Step]
     start_ms: float
@@ -190,8 +190,8 @@ def trace(found: Program, framework: str, log: LogFile, problems: Problems) -> T
     every = sorted(
         (
             (number, position, each)
-            for number, stretch in enumerate(found.stretches)
-            for position, each in enumerate(stretch.operations)
+            for number, segment in enumerate(found.segments)
+            for position, each in enumerate(segment.operations)
         ),
         key=lambda one: (one[2].start_ms, *one[:2]),
     )
@@ -205,9 +205,9 @@ def trace(found: Program, framework: str, log: LogFile, problems: Problems) -> T
         bounds=_bounds(operations, units["finish_ms"] - units["launch_ms"], resources),
         dependencies=rows(
             [
-                Edge(_group_id(source.stretch), _group_id(number), source.kind, source.why)
-                for number, stretch in enumerate(found.stretches)
-                for source in stretch.sources
+                Edge(_group_id(source.segment), _group_id(number), source.kind, source.why)
+                for number, segment in enumerate(found.segments)
+                for source in segment.sources
             ]
         ),
         scopes=rows([_scope(each, found) for each in found.steps]),
@@ -242,7 +242,7 @@ def _group_id(number: int) -> str:
     return f"stretch:{number}"
 
 
-def _units(found: Program, operations: Sequence[Operation], stretch_of: Sequence[int]) -> Columns:
+def _units(found: Program, operations: Sequence[Operation], segment_of: Sequence[int]) -> Columns:
     """Operations as units, each with the number of its segment."""
     length = found.end_ms - found.start_ms
     launch = np.clip(found.since_start(each.start_ms for each in operations), 0.0, length)
@@ -251,7 +251,7 @@ def _units(found: Program, operations: Sequence[Operation], stretch_of: Sequence
     count = len(operations)
     return {
         "unit_id": np.arange(count, dtype=np.int64),
-        "group_id": objects([_group_id(each) for each in stretch_of]),
+        "group_id": objects([_group_id(each) for each in segment_of]),
         "worker_id": objects([each.device for each in operations]),
         "host": objects([host.get(each.device) for each in operations]),
         "launch_ms": launch,
@@ -271,7 +271,7 @@ def _units(found: Program, operations: Sequence[Operation], stretch_of: Sequence
 def _groups(found: Program) -> dict[str, Any]:
     length = found.end_ms - found.start_ms
     listed = []
-    for number, each in enumerate(found.stretches):
+    for number, each in enumerate(found.segments):
         start = min(max(each.start_ms - found.start_ms, 0.0), length)
         ready = None if each.ready_ms is None else min(max(each.ready_ms - found.start_ms, 0.0), start)
         listed.append(
@@ -308,7 +308,7 @@ def _bounds(operations: Sequence[Operation], lasting: Any, resources: Sequence[R
 def _raw(found: Program, operations: Sequence[Operation]) -> RunTables:
     """The tables of trainings; schema.sql in this folder has their columns."""
     short = cache(partial(shortened, longest=200))  # a million operations have some hundred names
-    told = found.exchanges
+    exchanges = found.exchanges
     return {
         "training_operations": {
             "unit_id": np.arange(len(operations), dtype=np.int64),
@@ -320,13 +320,13 @@ def _raw(found: Program, operations: Sequence[Operation]) -> RunTables:
             "place": objects([short(each.place) for each in operations]),
         },
         "training_collectives": {
-            "name": objects([each.name for each in told]),
-            "worker_id": objects([each.worker_id for each in told]),
-            "step": objects([each.step for each in told]),
-            "bytes": integers([each.bytes for each in told]),
-            "arrived_ms": numbers(found.since_start(each.arrived_ms for each in told)),
-            "began_ms": numbers(found.since_start(each.began_ms for each in told)),
-            "ended_ms": numbers(found.since_start(each.ended_ms for each in told)),
+            "name": objects([each.name for each in exchanges]),
+            "worker_id": objects([each.worker_id for each in exchanges]),
+            "step": objects([each.step for each in exchanges]),
+            "bytes": integers([each.bytes for each in exchanges]),
+            "arrived_ms": numbers(found.since_start(each.arrived_ms for each in exchanges)),
+            "began_ms": numbers(found.since_start(each.began_ms for each in exchanges)),
+            "ended_ms": numbers(found.since_start(each.ended_ms for each in exchanges)),
         },
         "training_devices": {
             "worker_id": objects([each.name for each in found.devices]),

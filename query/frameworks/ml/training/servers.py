@@ -87,7 +87,7 @@ class Step:
     """If all fetch at once and all send at once, as at their start."""
 
 
-def settled(
+def steady_step(
     demand: Demand,
     workers: int,
     *,
@@ -104,16 +104,16 @@ def settled(
     own = tuple(min(rate * link, cpu) for rate in (demand.out_bytes_per_ms, demand.in_bytes_per_ms))
     computing = demand.computing_ms / speed + demand.else_ms
     flows = (demand.fetched_bytes, demand.sent_bytes)
-    room = {
+    capacity = {
         "out": demand.out_bytes_per_ms * link / demand.busiest_share,
         "in": demand.in_bytes_per_ms * link / demand.busiest_share,
         "serving": cpu / demand.busiest_share,
     }
     taken = [amount / rate for amount, rate in zip(flows, own, strict=True)]
     alone = sum(taken) + computing
-    crowded = (flows[0] / room["out"], flows[1] / room["in"], sum(flows) / room["serving"])
-    apart = max(alone, workers * max(crowded))
-    shared = [min(room[way], room["serving"]) / workers for way in ("out", "in")]
+    contended = (flows[0] / capacity["out"], flows[1] / capacity["in"], sum(flows) / capacity["serving"])
+    apart = max(alone, workers * max(contended))
+    shared = [min(capacity[way], capacity["serving"]) / workers for way in ("out", "in")]
     slowest = (max(took, each / rate) for took, each, rate in zip(taken, flows, shared, strict=True))
     together = max(computing + sum(slowest), apart)
     return Step(apart + IN_STEP * (together - apart), apart, together)
@@ -136,10 +136,12 @@ def steady(execution: Execution, world: World) -> Steady | None:
         rate = stated * PAYLOAD["net"] / 1e3
         demand = replace(demand, out_bytes_per_ms=rate, in_bytes_per_ms=rate)
     share = execution.recorded.get(SPEED) or 1.0
-    before = settled(demand, workers, share=share).mean_ms
+    before = steady_step(demand, workers, share=share).mean_ms
     link, speed = world.ratio("network"), world.ratio(SPEED)
     after, quick, slow = (
-        settled(demand, round(workers * times), link=link, speed=speed, share=share, sending=SENDING_MS_PER_MB * each)
+        steady_step(
+            demand, round(workers * times), link=link, speed=speed, share=share, sending=SENDING_MS_PER_MB * each
+        )
         for each in (1.0, 1 / SENDING_MOST, SENDING_MOST)
     )
     recorded = float(execution.properties.get("step_ms", before))

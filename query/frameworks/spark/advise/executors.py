@@ -125,11 +125,11 @@ def _more_executors(execution: Execution, ratio: float) -> Candidate | None:
     executors = execution.recorded.get("workers")
     if not executors:
         return None
-    change, asked = _executor_setting(execution.properties, executors, ratio)
+    change, requested = _executor_setting(execution.properties, executors, ratio)
     value = MoreExecutors(
         price="machine" if change is None else "setting", because="workers", saving=MODELLED,
         settings=() if change is None else (change,),
-        ratio=ratio, before=round(executors), after=round(ratio * executors), asked=asked,
+        ratio=ratio, before=round(executors), after=round(ratio * executors), asked=requested,
     )  # fmt: skip
     return Candidate(value, f"workers={ratio:g}x")
 
@@ -147,8 +147,8 @@ def _executor_setting(
         return changed(properties, name, then, 0), None
     if most := whole(properties.get("spark.cores.max")):
         return SettingChange("spark.cores.max", most, round(ratio * most)), None
-    asked = whole(properties.get(INSTANCES))
-    if asked is None or asked > executors:  # the cluster had no capacity for all that were requested
-        return None, asked
+    requested = whole(properties.get(INSTANCES))
+    if requested is None or requested > executors:  # the cluster had no capacity for all that were requested
+        return None, requested
     # A replacement may have run at the same time as the executor that it replaced.
-    return SettingChange(INSTANCES, asked, round(ratio * asked)), None
+    return SettingChange(INSTANCES, requested, round(ratio * requested)), None

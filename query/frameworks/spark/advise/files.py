@@ -55,11 +55,11 @@ def scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Candid
             partitions=all_of.wanted, stages=all_of.stages, sql=False,
         )  # fmt: skip
         yield Candidate(value, at_most_ms=all_of.most_ms)
-    for empty, mine in by_hand.items():
-        all_of = together(mine)
+    for empty, same in by_hand.items():
+        all_of = together(same)
         spread = SpreadRows(
             price="code", because="idle-slots", saving=MODELLED,
-            partitions=all_of.wanted, stages=all_of.stages, sql=bool(mine[0].detail.facts.scope),
+            partitions=all_of.wanted, stages=all_of.stages, sql=bool(same[0].detail.facts.scope),
             with_data=None if empty is None else empty[0],
         )  # fmt: skip
         yield Candidate(spread, at_most_ms=all_of.most_ms)

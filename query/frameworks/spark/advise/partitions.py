@@ -122,9 +122,9 @@ def listing_stages(connection: duckdb.DuckDBPyConnection) -> set[str]:
     return {group for (group,) in rows}
 
 
-def listings(properties: Mapping[str, str], mine: Sequence[Cut]) -> Iterator[Candidate]:
+def listings(properties: Mapping[str, str], stage_cuts: Sequence[Cut]) -> Iterator[Candidate]:
     """Stages that list folders: a task each, up to a setting; the program does not control the number."""
-    found = [each for each in mine if each.cost.kind == "starting-units"]
+    found = [each for each in stage_cuts if each.cost.kind == "starting-units"]
     if found:
         all_of = together(found)
         change = changed(properties, LISTING, all_of.wanted, DEFAULT_LISTING)
@@ -134,9 +134,9 @@ def listings(properties: Mapping[str, str], mine: Sequence[Cut]) -> Iterator[Can
         yield Candidate(value, at_most_ms=all_of.most_ms)
 
 
-def shuffles(properties: Mapping[str, str], mine: Sequence[Cut]) -> Iterator[Candidate]:
+def shuffles(properties: Mapping[str, str], stage_cuts: Sequence[Cut]) -> Iterator[Candidate]:
     """Stages that read a shuffle: of queries, by the setting that partitioned them; of RDDs, where they are written."""
-    reading = [each for each in mine if reads_shuffle(each.detail) and not each.has_empty_tasks]
+    reading = [each for each in stage_cuts if reads_shuffle(each.detail) and not each.has_empty_tasks]
     count = whole(properties.get(PARTITIONS)) or DEFAULT_PARTITIONS
     of_sql = [each for each in reading if each.detail.facts.scope is not None]
     fixed = [each for each in of_sql if each.detail.facts.units == count]
@@ -147,15 +147,15 @@ def shuffles(properties: Mapping[str, str], mine: Sequence[Cut]) -> Iterator[Can
             change = changed(properties, PARTITIONS, all_of.wanted, DEFAULT_PARTITIONS)
             yield _set(rule, change, all_of, f"units={all_of.wanted}")
     fewer = [each for each in of_sql if each.detail.facts.units < count and each.cost.kind == "idle-slots"]
-    asked = [each for each in fewer if not _may_be_merged(properties, each.detail)]
-    if asked:
-        all_of = together(asked)
+    by_code = [each for each in fewer if not _may_be_merged(properties, each.detail)]
+    if by_code:
+        all_of = together(by_code)
         value = AskForPartitions(
             price="code", because="idle-slots", saving=MODELLED,
             partitions=all_of.wanted, stages=all_of.stages, sql=True,
         )  # fmt: skip
         yield Candidate(value, at_most_ms=all_of.most_ms)
-    merged = [each for each in fewer if each not in asked]
+    merged = [each for each in fewer if each not in by_code]
     if merged:
         yield _kept_apart(properties, together(merged))
     yield from _shuffles_of_rdds(properties, [each for each in reading if each.detail.facts.scope is None])
@@ -166,14 +166,14 @@ def _set(because: str, change: SettingChange, all_of: Cuts, what_if: str | None 
     return Candidate(value, what_if, all_of.most_ms)
 
 
-def _shuffles_of_rdds(properties: Mapping[str, str], mine: Sequence[Cut]) -> Iterator[Candidate]:
+def _shuffles_of_rdds(properties: Mapping[str, str], stage_cuts: Sequence[Cut]) -> Iterator[Candidate]:
     """Stages that read a shuffle of RDDs: by the setting if it equals their number of tasks, else where the shuffle is
     written, because the program sets the number."""
-    by_setting = [each for each in mine if each.detail.facts.units == whole(properties.get(PARALLELISM))]
+    by_setting = [each for each in stage_cuts if each.detail.facts.units == whole(properties.get(PARALLELISM))]
     if by_setting:
         all_of = together(by_setting)
         yield _set(by_setting[0].cost.kind, changed(properties, PARALLELISM, all_of.wanted), all_of)
-    by_program = [each for each in mine if each not in by_setting]
+    by_program = [each for each in stage_cuts if each not in by_setting]
     if by_program:
         all_of = together(by_program)
         detail = all_of.first.detail
@@ -203,9 +203,9 @@ def _kept_apart(properties: Mapping[str, str], all_of: Cuts) -> Candidate:
     return Candidate(value, at_most_ms=all_of.most_ms)
 
 
-def collections(mine: Sequence[Cut]) -> Iterator[Candidate]:
+def collections(stage_cuts: Sequence[Cut]) -> Iterator[Candidate]:
     """Stages of a local collection, or of any other data that the program partitions itself."""
-    own = [each for each in mine if not reads_storage(each.detail) and not reads_shuffle(each.detail)]
+    own = [each for each in stage_cuts if not reads_storage(each.detail) and not reads_shuffle(each.detail)]
     for rule in ("idle-slots", "starting-units"):
         same = [each for each in own if each.cost.kind == rule and not each.has_empty_tasks]
         if same:

@@ -80,10 +80,10 @@ def windows(stages: Stages) -> Iterator[Candidate]:
 def python(details: Sequence[Detail], debug: Debug) -> Iterator[Candidate]:
     """Profile the code of Python workers that tasks wait for, because no log records it."""
     cost_ms = debug.other_ms.get("delegated", 0.0)
-    mine = [each for each in details if each.delegates]
-    if not mine or cost_ms <= 0:
+    delegating = [each for each in details if each.delegates]
+    if not delegating or cost_ms <= 0:
         return
-    longest = max(mine, key=lambda each: each.facts.path_ms)
+    longest = max(delegating, key=lambda each: each.facts.path_ms)
     value = ProfilePython(
         price="code", because="delegated", saving=GUESSED,
         settings=(SettingChange("spark.python.profile", None, True),),

@@ -22,7 +22,7 @@ from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.spark.failures import cause, loss
 from crystalperf.query.frameworks.spark.log import events as spark
 from crystalperf.query.frameworks.spark.log.micro_batches import Batches
-from crystalperf.query.frameworks.spark.log.second import Second, Told
+from crystalperf.query.frameworks.spark.log.second import BatchResult, Second
 from crystalperf.query.inputs.containers import Batch, LogFile, batches
 from crystalperf.query.trace.records import Problems, coded, shortened
 from crystalperf.query.trace.redaction import HIDDEN, is_secret
@@ -127,7 +127,7 @@ class SqlQuery:
     start: float | None
     end: float | None = None
     error: str | None = None
-    tells_errors: bool = False  # its end records errors, as in Spark 3.4 and newer
+    records_errors: bool = False  # its end records errors, as in Spark 3.4 and newer
 
 
 class Texts(dict[str | None, int]):
@@ -212,10 +212,10 @@ def collect(log: LogFile) -> LoggedRun:
     numbers: list[list[int]] = [[] for _ in _texts(run)]  # codes of texts, by the second process's codes
     with Second(log) as second:
         for batch in batches(log, run.problems):
-            told = second.tasks(batch, zeros=run.left_out is _ZERO)
-            if told is not None:
-                _take(run, told, numbers)
-            lines = enumerate(batch.lines) if told is None else told.others
+            result = second.tasks(batch, zeros=run.left_out is _ZERO)
+            if result is not None:
+                _take(run, result, numbers)
+            lines = enumerate(batch.lines) if result is None else result.others
             for event in events.of(batch.part.name, batch.first_line, lines):
                 try:
                     _HANDLERS[type(event)](run, event)
@@ -351,9 +351,9 @@ class Reader:
         self._run = LoggedRun(LogFile("", ()), Problems(), left_out=_ZERO if zeros else _UNKNOWN)
         self._decode = Decoder(spark.TaskEnd).decode
         self._passed_over = spark.PassedOver()
-        self._told = [0] * len(_texts(self._run))
+        self._sent = [0] * len(_texts(self._run))
 
-    def tasks(self, batch: Batch) -> Told | None:
+    def tasks(self, batch: Batch) -> BatchResult | None:
         """The tasks of a batch; None if only the first process, which reads all of the log, can read it."""
         run = self._run
         found = spark.tasks_among(batch.lines, self._decode, self._passed_over)
@@ -364,11 +364,11 @@ class Reader:
         _flush(run)
         columns = np.concatenate(run.tasks, axis=1) if run.tasks else np.empty((len(TASK_FIELDS), 0))
         run.tasks.clear()
-        new = [list(texts)[told:] for texts, told in zip(_texts(run), self._told, strict=True)]
-        self._told = [told + len(each) for told, each in zip(self._told, new, strict=True)]
-        if max(self._told) >= _MOST_TEXTS:
+        new = [list(texts)[sent:] for texts, sent in zip(_texts(run), self._sent, strict=True)]
+        self._sent = [sent + len(each) for sent, each in zip(self._sent, new, strict=True)]
+        if max(self._sent) >= _MOST_TEXTS:
             return None
-        return Told(batch.first_line, batch.count, columns.tobytes(), new, found.started, found.others)
+        return BatchResult(batch.first_line, batch.count, columns.tobytes(), new, found.started, found.others)
 
 
 def _texts(run: LoggedRun) -> tuple[Texts, ...]:
@@ -379,19 +379,19 @@ def _texts(run: LoggedRun) -> tuple[Texts, ...]:
 _TEXT_FIELDS = [TASK_FIELDS.index(name) for name in ("executor", "host", "locality", "reason")]
 
 
-def _take(run: LoggedRun, told: Told, numbers: list[list[int]]) -> None:
+def _take(run: LoggedRun, result: BatchResult, numbers: list[list[int]]) -> None:
     """Add the tasks of a batch that the second process read, as _on_task_start and _on_task_end would have done.
 
     `numbers` has this process's codes of texts, by those of the second, as far as they are known.
     """
     _flush(run)
-    columns = np.frombuffer(told.columns).reshape(len(TASK_FIELDS), -1).copy()
-    for place, texts, known, new in zip(_TEXT_FIELDS, _texts(run), numbers, told.texts, strict=True):
+    columns = np.frombuffer(result.columns).reshape(len(TASK_FIELDS), -1).copy()
+    for place, texts, known, new in zip(_TEXT_FIELDS, _texts(run), numbers, result.texts, strict=True):
         known.extend(texts[text] for text in new)
         columns[place] = np.array(known, dtype=np.float64)[columns[place].astype(np.int64)]
     for task_id in columns[0].tolist():
         run.running.pop(task_id, None)
-    run.running.update(told.started)
+    run.running.update(result.started)
     if columns.shape[1]:
         run.tasks.append(columns)
 
@@ -658,7 +658,7 @@ def _on_sql_end(run: LoggedRun, event: spark.SqlEnd) -> None:
         meaning = "SQL queries whose start is not in the log are known by their end and their jobs"
         run.add("missing_sql_start", "data loss", meaning)
     query = run.sql[sql_id]
-    query.end, query.error, query.tells_errors = event.time, cause(event.error), event.error is not None
+    query.end, query.error, query.records_errors = event.time, cause(event.error), event.error is not None
 
 
 def _on_driver_metrics(run: LoggedRun, event: spark.SqlDriverMetrics) -> None:

@@ -37,11 +37,11 @@ FIRST = 24
 _PIPE_BYTES = 1 << 20
 """How far the second process may be ahead, some batches: the largest pipe without a privilege."""
 
-_MOST_TOLD_BYTES = 256 << 20
+_MOST_RESULT_BYTES = 256 << 20
 """Maximum size of the second process's result for a batch; a batch has some MiB."""
 
 
-class Asked(msgspec.Struct):
+class Request(msgspec.Struct):
     """The request: a log's files as bytes, because names need not be text, the first batch, and whether parts of
     metrics that the log leaves out are 0."""
 
@@ -50,7 +50,7 @@ class Asked(msgspec.Struct):
     zeros: bool
 
 
-class Told(msgspec.Struct, array_like=True, gc=False):
+class BatchResult(msgspec.Struct, array_like=True, gc=False):
     """The result of a batch: its tasks, and its other lines by their position.
 
     `columns` are those of run.TASK_FIELDS as bytes of float64; `texts` are new ones, with consecutive codes; `started`
@@ -83,18 +83,18 @@ class Second:
     def __exit__(self, *_: object) -> None:
         self._end()
 
-    def tasks(self, batch: Batch, *, zeros: bool) -> Told | None:
+    def tasks(self, batch: Batch, *, zeros: bool) -> BatchResult | None:
         """The second process's result for the log's next batch; None if the first process has to read it."""
         self._number += 1
         if self._number == 1 and self._paths:  # the first batch has Spark's version, which decides on `zeros`
             self._start(zeros)
         if self._process is None or not is_second(self._number, FIRST):
             return None
-        told = self._told() if zeros is self._zeros else None
-        if told is not None and (told.first_line, told.count) != (batch.first_line, batch.count):
-            told = None  # the log is being written to
+        result = self._next_result() if zeros is self._zeros else None
+        if result is not None and (result.first_line, result.count) != (batch.first_line, batch.count):
+            result = None  # the log is being written to
             self._end()
-        return told
+        return result
 
     def _start(self, zeros: bool) -> None:
         with suppress(OSError):
@@ -109,10 +109,10 @@ class Second:
             self._zeros = zeros
             assert self._process.stdin is not None
             paths = [os.fsencode(each) for each in self._paths]
-            self._process.stdin.write(msgspec.msgpack.encode(Asked(paths, FIRST, zeros)))
+            self._process.stdin.write(msgspec.msgpack.encode(Request(paths, FIRST, zeros)))
             self._process.stdin.close()
 
-    def _told(self) -> Told | None:
+    def _next_result(self) -> BatchResult | None:
         assert self._process is not None
         assert self._process.stdout is not None
         stream = self._process.stdout
@@ -121,8 +121,8 @@ class Second:
         if len(head) == 8 and size == 0:
             return None
         try:
-            if len(head) == 8 and size <= _MOST_TOLD_BYTES:
-                return msgspec.msgpack.decode(stream.read(size), type=Told)
+            if len(head) == 8 and size <= _MOST_RESULT_BYTES:
+                return msgspec.msgpack.decode(stream.read(size), type=BatchResult)
         except msgspec.MsgspecError:
             pass
         self._end()  # incomplete, empty, or other output: stop using the process

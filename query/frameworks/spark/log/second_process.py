@@ -10,7 +10,7 @@ import msgspec
 
 from crystalperf.indexes.children import end_with_parent
 from crystalperf.query.frameworks.spark.log.collect import Reader
-from crystalperf.query.frameworks.spark.log.second import Asked, is_second
+from crystalperf.query.frameworks.spark.log.second import Request, is_second
 from crystalperf.query.inputs.containers import LogFile, Part, batches
 from crystalperf.query.trace.records import Problems
 
@@ -18,13 +18,13 @@ from crystalperf.query.trace.records import Problems
 def serve() -> None:
     """Run as the second process."""
     end_with_parent()
-    asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Asked)
-    log = LogFile("", tuple(Part(os.fsdecode(each)) for each in asked.paths))
-    reader, encode = Reader(zeros=asked.zeros), msgspec.msgpack.encode
+    request = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Request)
+    log = LogFile("", tuple(Part(os.fsdecode(each)) for each in request.paths))
+    reader, encode = Reader(zeros=request.zeros), msgspec.msgpack.encode
     for number, batch in enumerate(batches(log, Problems())):
-        if is_second(number, asked.first):
-            told = reader.tasks(batch)
-            text = b"" if told is None else encode(told)
+        if is_second(number, request.first):
+            result = reader.tasks(batch)
+            text = b"" if result is None else encode(result)
             sys.stdout.buffer.write(len(text).to_bytes(8, "little") + text)
             sys.stdout.buffer.flush()
 

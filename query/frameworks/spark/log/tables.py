@@ -53,7 +53,7 @@ _LARGEST_IDS = np.array([1 << 53, _MOST_PARTITIONS, MOST_ATTEMPTS])  # of tasks,
 _DEFAULT_MEMORY_BYTES = 1 << 30  # of spark.executor.memory
 LOCAL_MASTER = re.compile(r"local(\[([0-9]{1,9}|\*)(,\s*\d+)?\])?")
 _SAME_FILES = 0.01  # relative: two tasks whose input bytes differ by less read the same files
-_MOST_TOLD = 1 << 20  # partitions whose input sizes are kept
+_MOST_SIZES = 1 << 20  # partitions whose input sizes are kept
 _MOST_CORES = 10_000  # of one executor; machines have some hundred, and each costs memory here
 
 
@@ -68,8 +68,8 @@ def tables(run: LoggedRun) -> RunTables:
     tasks.repair_times(clock)
     _adopt_stages(run)
     stages = _all_stages(run, tasks)
-    _tell_kinds(stages, tasks)
-    _tell_kept(stages, tasks)
+    _complete_kinds(stages, tasks)
+    _mark_cached(stages, tasks)
     found: RunTables = {
         "runs": _runs(run, clock),
         "executors": _executors(run, tasks, clock),
@@ -239,11 +239,11 @@ class _Tasks:
         first = np.ones(len(ids), dtype=bool)
         first[1:] = np.diff(ids[order]) != 0
         repeated = order[~first]
-        again = int(resubmitted[repeated].sum())
+        rerun = int(resubmitted[repeated].sum())
         meaning = "tasks whose output was lost with an executor had to run again"
-        self._run.add("output_lost", "info", meaning, again)
+        self._run.add("output_lost", "info", meaning, rerun)
         meaning = "second ends of a task were left out"
-        self._run.add("repeated_task_end", "error", meaning, len(repeated) - again)
+        self._run.add("repeated_task_end", "error", meaning, len(repeated) - rerun)
         return columns[:, np.sort(order[first])]
 
     def sane(self, name: str) -> Floats:
@@ -341,13 +341,13 @@ class _Tasks:
         partition = self["partition"]
         return np.where(np.isfinite(partition) & (partition >= 0), partition, self["index"])
 
-    def place_nowhere(self, which: npt.NDArray[np.int64]) -> None:
+    def clear_locality(self, which: npt.NDArray[np.int64]) -> None:
         """Remove the claim that the data of these tasks were in the memory of their executors."""
         locality = self["locality"]
         claimed = which[locality[which] == self._run.localities["PROCESS_LOCAL"]]
         locality[claimed] = self._run.localities["NO_PREF"]
 
-    def again(self) -> npt.NDArray[np.bool_]:
+    def recomputed(self) -> npt.NDArray[np.bool_]:
         """Whether a later attempt of the stage or of the task computed a task's partition again."""
         repeated = np.zeros(self._columns.shape[1], dtype=bool)
         partition = self.partitions()
@@ -390,7 +390,7 @@ class _Tasks:
             "finish_ms": self.finish_ms,
             "status": coded(status, STATUS),
             "reason": run.reasons.column(self["reason"]),
-            "again": self.again(),
+            "again": self.recomputed(),
             "locality": run.localities.column(self["locality"]),
             "speculative": np.ma.MaskedArray(self["speculative"] == 1.0, mask=~np.isfinite(self["speculative"])),
             "scheduler_delay_ms": numbers(np.where(finished, np.clip(delay, 0.0, None), np.nan)),
@@ -479,7 +479,7 @@ def _all_stages(run: LoggedRun, tasks: _Tasks) -> list[Stage]:
     return [found[key] for key in sorted(found)]
 
 
-def _tell_kinds(stages: list[Stage], tasks: _Tasks) -> None:
+def _complete_kinds(stages: list[Stage], tasks: _Tasks) -> None:
     """Add to the kinds of stages what their tasks read and wrote, because Spark before 2.0 names no metrics of a stage.
 
     All that the tasks of a cached stage read may come from the cache.
@@ -494,13 +494,13 @@ def _tell_kinds(stages: list[Stage], tasks: _Tasks) -> None:
         if stage.kind is None or place is None:
             continue
         known = stage.kind.split(", ")
-        told = {
+        found = {
             kind for kind, amount in amounts.items() if amount[place] > 0 and (kind != "scan" or "cached" not in known)
         }
-        stage.kind = ", ".join(kind for kind in KINDS if kind in told or kind in known)
+        stage.kind = ", ".join(kind for kind in KINDS if kind in found or kind in known)
 
 
-def _tell_kept(stages: list[Stage], tasks: _Tasks) -> None:
+def _mark_cached(stages: list[Stage], tasks: _Tasks) -> None:
     """Mark stages that read rows cached in executors' memory: an earlier stage computed all partitions.
 
     If some partitions did not fit, or were lost, their tasks read the files again, and the stage reads both; such a
@@ -512,22 +512,24 @@ def _tell_kept(stages: list[Stage], tasks: _Tasks) -> None:
     filled: dict[int, tuple[float, Floats | None]] = {}  # by RDD: when it was complete, and the sizes of its files
     for stage in sorted((each for each in stages if each.ran), key=lambda each: _sane(each.submit) or 0.0):
         place, submitted = places.get((stage.stage_id, stage.attempt)), _sane(stage.submit) or 0.0
-        mine = of_stage[place] if place is not None else np.empty(0, np.int64)
-        mine = mine[read[mine] > 0]
-        there = [filled[each] for each in stage.kept if each in filled and filled[each][0] <= submitted]
-        of_files = np.ones(len(mine), dtype=bool)
-        if there:
-            of_files = _of_files(tasks["from_memory"][mine], parts[mine], read[mine], [each for _, each in there])
+        scanning = of_stage[place] if place is not None else np.empty(0, np.int64)
+        scanning = scanning[read[scanning] > 0]
+        in_cache = [filled[each] for each in stage.kept if each in filled and filled[each][0] <= submitted]
+        of_files = np.ones(len(scanning), dtype=bool)
+        if in_cache:
+            of_files = _of_files(
+                tasks["from_memory"][scanning], parts[scanning], read[scanning], [each for _, each in in_cache]
+            )
             if not of_files.all():
                 stage.location = f"{KEPT}/ {stage.location or ''}" if of_files.any() else f"{KEPT}/"
             if of_files.any():
-                tasks.place_nowhere(mine[of_files])
-        if (of_files if there else tasks["from_memory"][mine] == 0).any() and stage.kind is not None:
+                tasks.clear_locality(scanning[of_files])
+        if (of_files if in_cache else tasks["from_memory"][scanning] == 0).any() and stage.kind is not None:
             known = {"scan", *stage.kind.split(", ")}  # what _complete_kinds left out of a stage of cached rows
             stage.kind = ", ".join(kind for kind in KINDS if kind in known)
         ended = _sane(stage.end)
         if stage.completed and not stage.failure and ended is not None:
-            sizes = _by_partition(parts[mine], read[mine]) if of_files.all() else None
+            sizes = _by_partition(parts[scanning], read[scanning]) if of_files.all() else None
             for rdd, partitions in stage.kept.items():
                 if (stage.task_count or 0) >= partitions:
                     filled.setdefault(rdd, (ended, sizes))
@@ -551,7 +553,7 @@ def _of_files(from_memory: Floats, parts: Floats, read: Floats, sizes: list[Floa
 
 def _by_partition(parts: Floats, values: Floats) -> Floats:
     """Bytes that a stage's tasks read, by partition; 0 without a task."""
-    good = np.isfinite(parts) & (parts < _MOST_TOLD)
+    good = np.isfinite(parts) & (parts < _MOST_SIZES)
     found = np.zeros(int(parts[good].max(initial=-1)) + 1)
     found[parts[good].astype(np.int64)] = values[good]
     return found
@@ -764,11 +766,11 @@ def _slots(run: LoggedRun, executor: Executor, cores: float | None, ran_tasks: b
     if cores is None:
         return None
     profile = run.profiles.get(executor.profile)
-    asked = {name: each.amount for name, each in (profile.task or {}).items()} if profile else {}
+    amounts = {name: each.amount for name, each in (profile.task or {}).items()} if profile else {}
     given = {name: each.amount for name, each in (profile.executor or {}).items()} if profile else {}
-    per_task = asked.pop("cpus", None) or number(run.properties.get("spark.task.cpus")) or 1.0
+    per_task = amounts.pop("cpus", None) or number(run.properties.get("spark.task.cpus")) or 1.0
     slots = cores // per_task if per_task > 0 else cores
-    for name, amount in asked.items():
+    for name, amount in amounts.items():
         has = given.get(name)
         if amount and has and amount > 0:
             # An amount below 1 is a share: 0.25 of a device means four tasks on each.
@@ -783,9 +785,9 @@ def _memory_bytes(run: LoggedRun, executor: Executor, ran_tasks: bool) -> float 
             return round(heap_bytes(executor.usable_bytes, run.properties) / _MIB) * _MIB
         return stated
     profile = run.profiles.get(executor.profile)
-    asked = (profile.executor or {}).get("memory") if profile else None
-    if asked is not None and asked.amount is not None and 0 < asked.amount < 2**40:
-        return asked.amount * _MIB
+    memory = (profile.executor or {}).get("memory") if profile else None
+    if memory is not None and memory.amount is not None and 0 < memory.amount < 2**40:
+        return memory.amount * _MIB
     if not run.properties:
         return None
     return size_bytes(run.properties.get("spark.executor.memory"), "m") or float(_DEFAULT_MEMORY_BYTES)
@@ -815,7 +817,7 @@ def _sql_executions(run: LoggedRun, clock: _Clock) -> Columns:
                 error = failed.get(query.sql_id) or error
         elif end is None:
             status = "unfinished"
-        elif not query.tells_errors and query.sql_id in failed:
+        elif not query.records_errors and query.sql_id in failed:
             status, error = "failed", failed[query.sql_id]
         rows.append((query.sql_id, query.root, query.name, site, start, end, status, error))
     names = "sql_id root_sql_id name call_site start_ms end_ms status error"

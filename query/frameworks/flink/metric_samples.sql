@@ -4,19 +4,19 @@
 --      the job's subtasks change.
 WITH subtasks AS (
     SELECT time_ms, group_id, subtask, records_in, records_out,
-        records_in < lag(records_in IGNORE NULLS) OVER mine
-            OR records_out < lag(records_out IGNORE NULLS) OVER mine AS fell
+        records_in < lag(records_in IGNORE NULLS) OVER by_subtask
+            OR records_out < lag(records_out IGNORE NULLS) OVER by_subtask AS fell
     FROM flink_series
     WHERE time_ms BETWEEN $start AND $end
-    WINDOW mine AS (PARTITION BY group_id, subtask ORDER BY time_ms)
+    WINDOW by_subtask AS (PARTITION BY group_id, subtask ORDER BY time_ms)
 ),
-looks AS (
+sampled AS (
     SELECT time_ms, coalesce(bool_or(fell), FALSE) AS restarted,
         list((group_id, subtask) ORDER BY group_id, subtask) AS subtasks
     FROM subtasks
     GROUP BY time_ms
     HAVING sum(records_in) + sum(records_out) > 0
 )
-SELECT time_ms, restarted OR coalesce(subtasks <> lag(subtasks) OVER (ORDER BY time_ms), FALSE) AS anew
-FROM looks
+SELECT time_ms, restarted OR coalesce(subtasks <> lag(subtasks) OVER (ORDER BY time_ms), FALSE) AS begins
+FROM sampled
 ORDER BY time_ms
