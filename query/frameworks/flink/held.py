@@ -61,7 +61,7 @@ def held_ms(
     """How long a record is held in each group, ms, without groups for which it is unknown or 0.
 
     `lanes` has the subtasks by group, `names` the names of groups.  Samples show which groups make asynchronous
-    requests. In a group without samples the number of held records has to vary like that of random arrivals, or else
+    requests.  In a group without samples the number of held records has to vary like that of random arrivals, or else
     they may be records that were dropped earlier.
     """
     rows = connection.execute(

@@ -51,9 +51,9 @@ class JobBarriers:
     A stage that reads shuffled rows of its own job waited for these alone.  Another opens a job, and the log does not
     record what the program, or the adaptive planner, waited for.  It is assumed to be:
 
-    - what had ended by then in its own query, or if the stage names parents in earlier jobs, these; - then what ended
-    last of other queries (nested ones among them), if it ran in the remaining time up to the submission,   for all of
-    its length or most of that time.
+    - what had ended by then in its own query, or if the stage names parents in earlier jobs, these;
+    - then what ended last of other queries (nested ones among them), if it ran in the remaining time up to the
+      submission, for all of its length or most of that time.
 
     One thread of a program runs one query at a time, so two queries that both continued submitting while the other ran
     belong to two threads, and neither waited for the other.

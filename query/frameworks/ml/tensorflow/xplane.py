@@ -281,8 +281,9 @@ def _version(framework: str, read: Sequence[Plane]) -> str | None:
 def of_line(process: str, line: Line) -> Iterator[Operation]:
     """The operators of a thread of TensorFlow, the outermost of its events.
 
-    dense/MatMul:MatMul            a node of a graph EagerLocalExecute: MatMul      an operator that Python runs
-    eagerly; the nodes of a function have events of their own IteratorGetNextOp::DoCompute   the wait for the next batch
+    dense/MatMul:MatMul            a node of a graph
+    EagerLocalExecute: MatMul      an operator that Python runs eagerly; nodes of a function have their own events
+    IteratorGetNextOp::DoCompute   the wait for the next batch
     Iterator::Prefetch::Map        prefetches batches: it computes, reads, or waits for another stage
     """
     for each in line.events:

@@ -8,9 +8,9 @@ batches.  The first process takes over the second's results in the order of the 
 the last row.  It never depends on the second: it reads batches itself that are not as Spark writes them, and all
 batches after the second process has ended.
 
-    parent → child   Asked, msgpack
-    child → parent   for each of its batches the length (8 bytes, little endian) and Told, msgpack; 0 for a batch that
-                     the parent has to read
+    parent → child   Request, msgpack
+    child → parent   for each of its batches the length (8 bytes, little endian) and BatchResult, msgpack; 0 for a
+                     batch that the parent has to read
 """
 
 from __future__ import annotations
