@@ -117,7 +117,7 @@ class Store:
         # DuckDB takes room for two of the largest rows that are named, before it looks at any.
         most = max(_ROW_BYTES, *(each.stat().st_size + 1 for each in waiting))
         whole = _joined(waiting, self.scratch() / f"{batch}.json")
-        with guard.want_told(self.folder), guard.fresh() as connection:
+        with guard.shortage_as_error(self.folder), guard.fresh() as connection:
             connection.execute(f"SET temp_directory = {guard.quoted(str(self._own / 'spilled'))}")
             connection.execute("SET TimeZone = 'UTC'")
             columns = ", ".join(f"{table.name}: '{_struct(table)}[]'" for table in tables())

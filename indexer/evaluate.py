@@ -41,7 +41,7 @@ from crystalperf.indexer.sequence import SequenceHead
 from crystalperf.indexer.train import NAME, flip
 from crystalperf.indexer.vectors import Floats, FunctionText
 from crystalperf.indexer.wordvectors import Say, in_order
-from crystalperf.indexes.errors import InputError, told
+from crystalperf.indexes.errors import InputError, report_errors
 from crystalperf.indexes.resources import resources
 
 SEEDS = 5
@@ -447,7 +447,7 @@ TABLES: dict[str, Callable[[Prepared, Say], None]] = {
 }
 
 
-@told
+@report_errors
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m crystalperf.indexer.evaluate", description=(__doc__ or "").split("\n")[0]

@@ -32,7 +32,7 @@ from crystalperf.indexer.modelfile import STATIC, load, save
 from crystalperf.indexer.sequence import Schooling, SequenceHead
 from crystalperf.indexer.vectors import Floats, FunctionText
 from crystalperf.indexer.wordvectors import Lesson, Say, learn_embedding, unlabelled
-from crystalperf.indexes.errors import InputError, told
+from crystalperf.indexes.errors import InputError, report_errors
 from crystalperf.indexes.resources import resources
 
 NAME = "crystalperf-static"
@@ -52,7 +52,7 @@ def flip(labels: Labels, rows: Ids, share: float, seed: int) -> Labels:
     return flipped
 
 
-@told
+@report_errors
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m crystalperf.indexer.train", description=(__doc__ or "").split("\n")[0]

@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from crystalperf.indexes.children import end_with_parent, told
+from crystalperf.indexes.children import end_with_parent, error_report
 from crystalperf.indexes.errors import InputError, NoAnswerError
 from crystalperf.query.advise.verdict import bottleneck_of
 from crystalperf.query.lookup.frames import resolve_frames
@@ -84,10 +84,10 @@ def overview(run: str) -> Answer:
 
 def summary(run: str) -> Answer:
     """The row of a run in a list, and the answers that were worked out on the way."""
-    told = _verdict(run)
-    found, known, unit = told.debug, told.header, time_unit(told.debug.runtime_ms)
+    given = _verdict(run)
+    found, known, unit = given.debug, given.header, time_unit(given.debug.runtime_ms)
     bottleneck = bottleneck_of(found)
-    first = told.recommendations[0] if told.recommendations else None
+    first = given.recommendations[0] if given.recommendations else None
     row = {
         "app_id": known.app_id,
         "app_name": known.name,
@@ -109,8 +109,8 @@ def summary(run: str) -> Answer:
         "advice_gain": None if first is None else saving_text(first.saving, unit),
         "advice_gain_ms": None if first is None or first.saving.ms is None else round(first.saving.ms, 3),
     }
-    facts = {"verdict": as_json(told), "debug": as_json(found), "header": as_json(known)}
-    return {"row": row, "overview": overview_of(told), **facts}
+    facts = {"verdict": as_json(given), "debug": as_json(found), "header": as_json(known)}
+    return {"row": row, "overview": overview_of(given), **facts}
 
 
 def report(run: str, live: dict[str, str] | None) -> Answer:
@@ -190,11 +190,11 @@ def answer(question: str, facts: Mapping[str, Any]) -> tuple[str, bytes]:
     try:
         found = QUESTIONS[question](**facts)
     except FileNotFoundError:
-        problem = told(InputError("the run is gone"))
+        problem = error_report(InputError("the run is gone"))
     except MemoryError:
-        problem = told(NoAnswerError("the question needs more memory than it may take"))
+        problem = error_report(NoAnswerError("the question needs more memory than it may take"))
     except Exception as error:  # a bug, too: it must not take the process that others ask with it
-        problem = told(error)
+        problem = error_report(error)
     else:
         return "A", found if isinstance(found, bytes) else json.dumps(found, allow_nan=False).encode()
     return "E", json.dumps(problem).encode()

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from crystalperf.indexes.children import own_module, remedy_told
+from crystalperf.indexes.children import own_module, reported_remedy
 from crystalperf.service import framing
 from crystalperf.service.problems import STATUSES, ProblemError, busy
 from crystalperf.service.seats import Seats
@@ -101,7 +101,7 @@ class Askers:
         if kind == "E":
             told = json.loads(content)
             status = 500 if told["kind"] == "Bug" else _STATUS.get(told["kind"], 422)
-            raise ProblemError(status, self._named(told["what"]), remedy=remedy_told(told))
+            raise ProblemError(status, self._named(told["what"]), remedy=reported_remedy(told))
         return content
 
     async def _exchanged(self, asker: _Asker, question: str, facts: Mapping[str, object]) -> tuple[str, bytes]:

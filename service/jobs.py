@@ -25,7 +25,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from crystalperf.indexes.children import own_module, remedy_told
+from crystalperf.indexes.children import own_module, reported_remedy
 from crystalperf.indexes.temporary import make_durable, make_private
 from crystalperf.service.askers import resident_bytes
 from crystalperf.service.problems import ProblemError, busy, sentence
@@ -350,7 +350,7 @@ class Jobs:
             self._over(kept, "done", run=last["run"])
         elif "error" in last:
             told = last["error"]
-            self._over(kept, "failed", problem=self._named(kept, sentence(told["what"], remedy_told(told))))
+            self._over(kept, "failed", problem=self._named(kept, sentence(told["what"], reported_remedy(told))))
         else:
             self._over(kept, "failed", problem=why or "the process that made the profile ended; give less of the input")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from crystalperf.indexes.children import end_with_parent, told
+from crystalperf.indexes.children import end_with_parent, error_report
 from crystalperf.indexes.errors import InputError, NoAnswerError
 
 OTHER_ADDRESSES = 6 << 30
@@ -60,9 +60,9 @@ def work() -> None:
             check_within(asked.paths, Path(asked.within))
         say(run=_profiled(asked, lambda step: say(step=step)))
     except MemoryError:
-        say(error=told(NoAnswerError("the profile needs more memory than it may take; give less of the input")))
+        say(error=error_report(NoAnswerError("the profile needs more memory than it may take; give less of the input")))
     except Exception as error:
-        say(error=told(error))
+        say(error=error_report(error))
 
 
 def _profiled(asked: Work, progress: Any) -> str:

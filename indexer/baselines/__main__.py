@@ -41,7 +41,7 @@ from crystalperf.indexer.examples import TRAIN, Example, Prepared, folds, prepar
 from crystalperf.indexer.labels.reserve import FRAMEWORKS
 from crystalperf.indexer.vectors import Floats, FunctionText
 from crystalperf.indexer.wordvectors import MAX_WORD_CHARS, Say, unlabelled
-from crystalperf.indexes.errors import InputError, told
+from crystalperf.indexes.errors import InputError, report_errors
 from crystalperf.indexes.resources import resources
 
 PENALTY = 0.03
@@ -262,7 +262,7 @@ def _listed(values: Sequence[float]) -> str:
     return ", ".join(f"{each:.3f}" for each in values)
 
 
-@told
+@report_errors
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m crystalperf.indexer.baselines", description=(__doc__ or "").split("\n")[0]

@@ -42,7 +42,7 @@ from crystalperf.indexer.typed import Known, Meaning, Sources, read_jars, typed_
 from crystalperf.indexer.vectors import Floats, FunctionText
 from crystalperf.indexer.workers import parse_files
 from crystalperf.indexes.apis import device_api
-from crystalperf.indexes.errors import told
+from crystalperf.indexes.errors import report_errors
 from crystalperf.indexes.resources import resources
 
 MOST_CALLEES = 40
@@ -461,7 +461,7 @@ def _some_files(data: Prepared, train: Ids, seed: int) -> Ids:
     return without_some_files(data, train, seed) if seed else train
 
 
-@told
+@report_errors
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m crystalperf.indexer.baselines.called", description=(__doc__ or "").split("\n")[0]

@@ -35,7 +35,7 @@ from crystalperf.indexer.pytyped import Linked
 from crystalperf.indexer.typed import Graph, read_jars
 from crystalperf.indexer.vectors import Floats
 from crystalperf.indexes.apis import device_api
-from crystalperf.indexes.errors import told
+from crystalperf.indexes.errors import report_errors
 from crystalperf.indexes.resources import resources
 
 FAR = 3
@@ -305,7 +305,7 @@ def table(texts: Path, found: Mapping[str, Hops]) -> None:
             )
 
 
-@told
+@report_errors
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

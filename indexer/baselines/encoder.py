@@ -28,7 +28,7 @@ from crystalperf.indexer.modelfile import load
 from crystalperf.indexer.train import TEACHER
 from crystalperf.indexer.vectors import Floats, FunctionText
 from crystalperf.indexer.wordvectors import Say, unlabelled
-from crystalperf.indexes.errors import InputError, told
+from crystalperf.indexes.errors import InputError, report_errors
 
 PARTS = 5
 
@@ -84,7 +84,7 @@ def _pooled(data: Prepared, test: np.ndarray, values: Floats, development: int) 
     return pooled_by_others(data, judged, judged.at(np.arange(len(test)) < development), data.labels)
 
 
-@told
+@report_errors
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m crystalperf.indexer.baselines.encoder", description=(__doc__ or "").split("\n")[0]

@@ -20,7 +20,7 @@ from xml.sax.saxutils import escape
 
 from crystalperf.indexer.labels.libraries import Library, libraries
 from crystalperf.indexes.children import installed_module
-from crystalperf.indexes.errors import BuildError, SettingError, told
+from crystalperf.indexes.errors import BuildError, SettingError, report_errors
 
 _MARK = ".version"
 # Security updates are not wanted of source packages: their upstream tarball is the same.
@@ -217,7 +217,7 @@ def _call(command: list[str], tool: str, folder: Path) -> None:
         raise BuildError(f"{tool} failed: {(errors or lines or ['it said nothing'])[0].strip()}")
 
 
-@told
+@report_errors
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m crystalperf.indexer.labels.fetch", description=(__doc__ or "").split("\n")[0]

@@ -32,7 +32,7 @@ from crystalperf.indexer.pytyped import Linked
 from crystalperf.indexer.typed import read_jars
 from crystalperf.indexer.vectors import Classifier
 from crystalperf.indexer.wordvectors import as_text
-from crystalperf.indexes.errors import told
+from crystalperf.indexes.errors import report_errors
 
 SIZES = {"disk": 600, "net": 600}
 """Functions to read, by what the shipped model says."""
@@ -135,7 +135,7 @@ def sample(folder: Path, jars: Path, seed: int) -> list[Candidate]:
     ]
 
 
-@told
+@report_errors
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m crystalperf.indexer.labels.hard", description=(__doc__ or "").split("\n")[0]

@@ -23,7 +23,7 @@ from crystalperf.indexer.labels.functions import Located, functions_of
 from crystalperf.indexer.labels.libraries import libraries
 from crystalperf.indexer.labels.sample import BATCH_SIZE, show
 from crystalperf.indexer.labels.tables import CLASSES, Measured, Reading, committed, read_table, write_table
-from crystalperf.indexes.errors import InputError, told
+from crystalperf.indexes.errors import InputError, report_errors
 
 SET = "measured"
 _MARKS = re.compile(r"(<!-- measured: [^>]*-->\n).*?(<!-- end of measured -->)", re.DOTALL)
@@ -163,7 +163,7 @@ def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else ""
 
 
-@told
+@report_errors
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m lab.measure.readings", description=(__doc__ or "").split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)

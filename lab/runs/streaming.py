@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crystalperf.indexes.errors import told
+from crystalperf.indexes.errors import report_errors
 from lab.errors import LabError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def record(folder: Path, batches: int, rows_per_second: int, work_ms: int) -> Pa
     return max(logs.iterdir(), key=lambda each: each.stat().st_mtime)
 
 
-@told
+@report_errors
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m lab.runs.streaming", description=__doc__.split("\n")[0])

@@ -138,7 +138,7 @@ def still_good(place: Path, facts: dict[str, str], wanted: Sequence[str], framew
     except CrystalPerfError:
         return False
     try:
-        with guard.damage_told(place, "run"):
+        with guard.damage_as_error(place, "run"):
             known = connection.execute("SELECT framework_version, java_version, libraries FROM runs").fetchall()
             paths = connection.execute(_PYTHON_PATHS).fetchall()
             for table in contract.tables("run", ()):
