@@ -23,7 +23,7 @@ _P = ParamSpec("_P")
 
 @dataclass(frozen=True)
 class Remedy:
-    """What a user can do about an error.  Each interface words it in its own terms, with `facts` as values."""
+    """What a user can do about an error, for a door to word in its own terms; `facts` are what it needs for that."""
 
     kind: Literal[
         "state what the run had",  # setting: its name

@@ -35,7 +35,7 @@ _NO_EXTENSIONS = (
 # DuckDB exempts the paths of attached files from enable_external_access, so that COPY … TO would overwrite them:
 # the file system goes too.  What is attached is open by then, for reading only, and stays readable.
 _LOCKS = (
-    "SET temp_directory = ''",  # a large sort would write beside the user's files
+    "SET temp_directory = ''",  # a large sort would write next to the user's files
     "SET enable_external_access = false",
     "SET disabled_filesystems = 'LocalFileSystem'",
     "SET lock_configuration = true",  # the last one
@@ -117,8 +117,8 @@ def expected(found: Mapping[str, Mapping[str, str]], kind: Kind) -> Sequence[Tab
     """The tables that such a file must have, for the resources that its own columns name."""
     source, prefix = ("stacks", "") if kind == "run" else ("functions", "code_")
     fixed = {each.name for table in tables(kind, ()) if table.name == source for each in table.columns}
-    own = [each for each in found.get(source, {}) if each not in fixed and each.startswith(prefix)]
-    names = tuple(each.removeprefix(prefix) for each in own)
+    resource_columns = [each for each in found.get(source, {}) if each not in fixed and each.startswith(prefix)]
+    names = tuple(each.removeprefix(prefix) for each in resource_columns)
     return tables(kind, tuple(each for each in names if PLAIN_NAME.fullmatch(each)))
 
 

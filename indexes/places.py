@@ -117,8 +117,8 @@ def _near_places(schema: str, stored: Sequence[_Stored]) -> str:
     )
     shares = _union(stored, "vectors", f"function_id, {PACKED_SHARES}", f"function_id, {WHOLE_SHARES}")
     both = ", ".join(f"{SHARES[each]} AS {each}" for each in resources())
-    own = "function_id, method AS own_method, class_name AS own_class"
-    names = _union(stored, "runtime_names", own, own)
+    name_columns = "function_id, method AS own_method, class_name AS own_class"
+    names = _union(stored, "runtime_names", name_columns, name_columns)
     return f"""
         CREATE TABLE {schema}.near AS
         SELECT *, {NAME} AS name FROM (FROM {functions} SEMI JOIN {schema}.files USING (turn, file));

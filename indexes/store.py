@@ -66,7 +66,9 @@ def create(
         temporary = folders[0] / "built.duckdb"
         content = (*tables(kind, names), *more)
         connection = stack.enter_context(_empty(kind, content).connection())
-        connection.execute(f"SET temp_directory = '{_sql(folders[0] / 'spilled')}'")  # else beside the user's files
+        connection.execute(
+            f"SET temp_directory = '{_sql(folders[0] / 'spilled')}'"
+        )  # otherwise DuckDB writes next to the user's files
         if kind == "index":
             connection.execute("SET zstd_min_string_length = 1")
         else:  # to try it takes half of the time that writing does, and other compressions serve a run's texts as well

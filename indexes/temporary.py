@@ -48,7 +48,7 @@ def building_folder(path: Path) -> Iterator[Path]:
     folder.mkdir(mode=0o700)
     try:
         with (folder / _LOCK).open("wb") as held:
-            with suppress(OSError):  # no locks here: age tells
+            with suppress(OSError):  # no locks on this file system: the age decides
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 held.write(b"1")  # from now on, a process that gets the lock knows that the builder has ended
                 held.flush()
