@@ -19,13 +19,13 @@ import numpy as np
 import pytest
 
 from crystalperf.fleet import local, store
-from crystalperf.fleet.ask import ask, opened
 from crystalperf.fleet.build import build
 from crystalperf.fleet.changes import change, noise
 from crystalperf.fleet.engines import Engine, _dealt
 from crystalperf.fleet.logs import AT_ONCE, Item, content_hash, found, ordered
 from crystalperf.fleet.reading import COMMON, Read, _gain, read
 from crystalperf.fleet.store import Store
+from crystalperf.fleet.summary import opened, summarize
 from crystalperf.fleet.tables import tables
 from crystalperf.indexes.errors import IndexFileError, InputError, SettingError
 from crystalperf.query.results.answers import Prediction
@@ -116,7 +116,7 @@ def test_a_log_that_grew_is_read_anew_and_counts_once(tmp_path: Path, final: str
     assert rows(tmp_path / "fleet", "SELECT complete FROM all_runs ORDER BY ALL") == [(False,), (True,)]
     for table in ("groups", "operators", "findings", "problems"):
         assert rows(tmp_path / "fleet", f"FROM {table} WHERE run_id NOT IN (SELECT run_id FROM runs)") == []
-    assert ask(tmp_path / "fleet").logs == (1 if final == "one" else 2)
+    assert summarize(tmp_path / "fleet").logs == (1 if final == "one" else 2)
 
 
 def test_the_statement_of_the_docs_counts_once_too(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_the_statement_of_the_docs_counts_once_too(tmp_path: Path) -> None:
     page = (Path(__file__).parents[1] / "docs" / "fleet.md").read_text(encoding="utf-8")
     statement = page.partition('duckdb -c "')[2].partition('"')[0].replace("'fleet/", f"'{tmp_path}/fleet/")
     ((name, core_hours),) = duckdb.execute(statement).fetchall()
-    assert (name, core_hours) == ("made", pytest.approx(ask(tmp_path / "fleet").core_hours))
+    assert (name, core_hours) == ("made", pytest.approx(summarize(tmp_path / "fleet").core_hours))
 
 
 def test_a_log_that_was_touched_or_is_named_otherwise_is_the_same(
@@ -141,13 +141,13 @@ def test_a_log_that_was_touched_or_is_named_otherwise_is_the_same(
     assert build(["logs"], tmp_path / "fleet", InProcess()).known == 1
     os.utime(place, (1, 1))
     assert build(["logs/one"], tmp_path / "fleet", InProcess()).read == 1
-    fleet = ask(tmp_path / "fleet")
+    fleet = summarize(tmp_path / "fleet")
     assert (fleet.logs, fleet.runs) == (1, 1)
 
 
 def test_logs_without_a_time_of_day_are_told_apart_by_their_place(tmp_path: Path) -> None:
     made(tmp_path, [{"path": f"/{each}", "app_id": "profile", "started_at": "1970-01-01 00:00:00"} for each in "ab"])
-    assert ask(tmp_path / "fleet").runs == 2
+    assert summarize(tmp_path / "fleet").runs == 2
 
 
 def test_what_could_not_be_read_is_told_each_time_and_tried_again_when_asked(
@@ -167,7 +167,7 @@ def test_what_could_not_be_read_is_told_each_time_and_tried_again_when_asked(
     assert re.search(r"\b2 logs\b.*\b2 of these\b.* --again ", " ".join(out.split()))
     built = build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess(), again=True)
     assert (built.known, built.known_unread, built.read, built.unread) == (0, 0, 2, 1)
-    fleet = ask(tmp_path / "fleet")
+    fleet = summarize(tmp_path / "fleet")
     assert (fleet.logs, fleet.unread_logs, fleet.runs) == (2, 1, 1)
     ((path, _),) = rows(tmp_path / "fleet", "SELECT path, what FROM problems WHERE severity = 'unread'")
     assert Path(str(path)).name == "broken"
@@ -500,11 +500,11 @@ def test_an_engine_says_what_it_does_not_know() -> None:
 
 def test_a_folder_without_a_fleet_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=str(tmp_path)):
-        ask(tmp_path)
+        summarize(tmp_path)
 
 
 def test_ask_sums_what_the_tables_hold(small: Path) -> None:
-    fleet = ask(small / "fleet")
+    fleet = summarize(small / "fleet")
     assert (fleet.logs, fleet.unread_logs, fleet.runs) == (4, 1, 2)
     (job,) = fleet.by_core_hours
     assert (job.name, job.runs) == ("made", 2)
@@ -529,7 +529,7 @@ def asked(folder: Path, runs: int, shares: dict[str, float]) -> float:
             row["logs"][0] |= {"log": f"{number}", "path": f"{number}"}
             kept.keep(Read(f"{number}", f"{number}", json.dumps(row).encode()))
         kept.write()
-    (saving,) = ask(folder).savings
+    (saving,) = summarize(folder).savings
     low, high = saving.saved_hours_range
     return (high - low) / (saving.hours_now - saving.saved_hours)
 
@@ -564,7 +564,7 @@ def test_a_run_with_two_findings_of_a_rule_counts_once(tmp_path: Path) -> None:
     runs: list[dict[str, object]] = [{"runtime_ms": 1000.0}, {"runtime_ms": 3000.0}]
     flow: dict[str, object] = {"runtime_ms": 50.0, "measure": "latency"}
     made(tmp_path, [*runs, flow], [{"rule": "skew", "cost_ms": 100.0}, {"rule": "skew", "cost_ms": 300.0}])
-    (recurring,) = ask(tmp_path / "fleet").recurring
+    (recurring,) = summarize(tmp_path / "fleet").recurring
     assert (recurring.runs, recurring.cost_hours) == (2, pytest.approx(800 / 3.6e6))
     assert recurring.share == pytest.approx(800 / 4000)
 
@@ -576,7 +576,7 @@ def test_a_latency_is_no_runtime(crystalperf: Answer, tmp_path: Path) -> None:
         for number, ms in enumerate([100.0] * 10 + [200.0] * 10)
     ]
     made(tmp_path, runs)
-    fleet = ask(tmp_path / "fleet")
+    fleet = summarize(tmp_path / "fleet")
     medians = {each.name: each.median_runtime_ms for each in fleet.by_core_hours}
     assert medians == {"flow": None, "both": pytest.approx(150, rel=0.5)}
     told = [(each.name, each.measure, each.runs_before, each.runs_after) for each in fleet.regressions]

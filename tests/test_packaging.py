@@ -22,11 +22,11 @@ from typing import Any
 import pytest
 
 import crystalperf as cp
-from crystalperf.fleet.ask import opened
 from crystalperf.fleet.build import build as build_fleet
 from crystalperf.fleet.engines import Engine
 from crystalperf.fleet.logs import found
 from crystalperf.fleet.reading import read
+from crystalperf.fleet.summary import opened
 from crystalperf.fleet.tables import tables
 from crystalperf.indexes.edition import code_hash
 from tests.spark_logs import Stage, Task, write

@@ -12,11 +12,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from crystalperf.fleet.ask import opened
 from crystalperf.fleet.build import build
 from crystalperf.fleet.engines import Engine
 from crystalperf.fleet.logs import Item, found
 from crystalperf.fleet.reading import Read, read
+from crystalperf.fleet.summary import opened
 from tests.spark_logs import Stage, Task, write
 
 Answer = Callable[..., tuple[int, str, str]]
