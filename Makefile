@@ -91,7 +91,7 @@ indexes: $(VENV)/ready-all
 
 labels: $(VENV)/ready-all
 	@$(BIN)/python -m crystalperf.indexer.labels.statistics --write docs/dataset.md
-	$(BIN)/python -m lab.measure.readings report --write docs/dataset.md
+	$(BIN)/python -m lab.score.readings --write docs/dataset.md
 
 texts: $(VENV)/ready-all
 	@$(BIN)/python -m crystalperf.indexer.labels.fetch $(LIBRARIES)

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from crystalperf.functions import Function, Functions, Index, index
     from crystalperf.indexes.errors import CrystalPerfError, Remedy
     from crystalperf.query import Debug, Header, Prediction, Run, Sweep, Verdict, as_json, open_run, profile
-    from crystalperf.query.advise.candidates import Candidate
     from crystalperf.query.frameworks.registry import Settings
     from crystalperf.query.page.frontend import Door
     from crystalperf.query.results.answers import Advice, Choice, Offer
     from crystalperf.query.results.page import Picture
+    from crystalperf.query.results.recommendations import Candidate
     from crystalperf.query.results.refusals import Refusal
     from crystalperf.query.results.words import Words
     from crystalperf.query.run import Other

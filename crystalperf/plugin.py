@@ -31,8 +31,8 @@ from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.recommendations import Recommendation, Saving, SettingChange
 from crystalperf.query.results.refusals import Refusal
+from crystalperf.query.results.sentences import Sentences
 from crystalperf.query.results.words import Words
-from crystalperf.query.text.registry import Sentences
 from crystalperf.query.trace.contract import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
 from crystalperf.query.trace.records import Problem, Problems
 from crystalperf.query.trace.validate import mistakes

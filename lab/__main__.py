@@ -23,128 +23,102 @@ def _end_in_order(number: int, _frame: object) -> None:
     raise SystemExit(128 + number)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; 0, or 1 with one sentence on stderr."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="make the runs of a suite, or go on with them")
-    run.add_argument("suite", metavar="SUITE", help=", ".join(SUITES))
-    run.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
-    run.add_argument(
-        "--repetitions", type=int, default=3, metavar="N", help="of each configuration (default 3, at most 7)"
-    )
-    run.add_argument("--only", choices=("even", "odd", "base"), help="configurations to run (default all)")
-    run.add_argument(
-        "--recorder", action="append", metavar="NAME", help="of the base runs, only these: jfr20, jfr100, async20, none"
-    )
-    run.add_argument("--limit", type=float, metavar="MINUTES", help="start no run that would end later")
     scored = commands.add_parser("score", help="predict every configuration from the recorded base runs")
-    scored.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
-    scored.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
-    scored.add_argument("--pictures", type=Path, metavar="DIR", help="also draw one a suite, as SVG")
-    scored.add_argument(
-        "--profiles", type=Path, metavar="DIR", help="where run files of the bases are kept (default OUT/profiles)"
-    )
-    scored.add_argument("--vectors", action="store_true", help="also the bases' vectors against the machine's truth")
-    scored.add_argument("--write", type=Path, metavar="PAGE", help="put the tables into this page, between their marks")
-    scored.add_argument(
-        "--under",
-        metavar="NAME",
-        help="with --write: between marks that begin with NAME, and only tables that have them",
-    )
-    scored.add_argument("--only", choices=ROLES, help="configurations to show (default both)")
     fitted = commands.add_parser(
         "calibrate", help="the constants of crystalperf.query.predict.interval, from even configurations"
     )
-    fitted.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
-    fitted.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
-    fitted.add_argument(
-        "--profiles", type=Path, metavar="DIR", help="where run files of the bases are kept (default OUT/profiles)"
-    )
-    fitted.add_argument("--only-width", action="store_true", help="fit the width alone, the others stay as they are")
     kept = commands.add_parser("keep", help="copy a suite's rows and base runs of each recorder")
-    kept.add_argument("suite", metavar="SUITE", help=", ".join(SUITES))
-    kept.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
+    for each in (run, kept):
+        each.add_argument("suite", metavar="SUITE", help=", ".join(SUITES))
+    for each in (scored, fitted):
+        each.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
+        each.add_argument(
+            "--profiles", type=Path, metavar="DIR", help="where run files of the bases are kept (default OUT/profiles)"
+        )
+    for each in (run, scored, fitted, kept):
+        each.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
+    for each in (run, kept):
+        each.add_argument(
+            "--recorder", action="append", metavar="NAME", help="of base runs, only these: jfr20, jfr100, async20, none"
+        )
+    run.add_argument("--repetitions", type=int, default=3, metavar="N", help="of each configuration (default 3, to 7)")
+    run.add_argument("--only", choices=("even", "odd", "base"), help="configurations to run (default all)")
+    run.add_argument("--limit", type=float, metavar="MINUTES", help="start no run that would end later")
+    scored.add_argument("--vectors", action="store_true", help="also the bases' vectors against the machine's truth")
+    scored.add_argument("--write", type=Path, metavar="PAGE", help="put tables into this page, those it has marks of")
+    scored.add_argument("--under", metavar="NAME", help="with --write: between marks that begin with NAME")
+    scored.add_argument("--only", choices=ROLES, help="configurations to show (default both)")
+    fitted.add_argument("--only-width", action="store_true", help="fit the width alone, the others stay as they are")
     kept.add_argument("--to", type=Path, required=True, metavar="DIR", help="where to")
-    kept.add_argument("--recorder", action="append", default=[], metavar="NAME", help="jfr20, jfr100, async20, none")
     kept.add_argument("--bases", type=int, default=1, metavar="N", help="base runs of each recorder (default 1)")
-    costs = commands.add_parser("overhead", help="what recorders cost, switched on and off in one JVM")
-    costs.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
-    costs.add_argument("--rounds", type=int, default=12, metavar="N", help="each with every recorder once (default 12)")
-    given = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; 0, or 1 with one sentence on stderr."""
+    given = _parser().parse_args(arguments)
     # Ending by exception lets every block clean up after itself.
     signal.signal(signal.SIGTERM, _end_in_order)
     signal.signal(signal.SIGHUP, _end_in_order)
     try:
-        if given.command == "score":
-            return _score(given)
-        if given.command == "keep":
-            from lab.score.keep import keep
-
-            size = keep(find_suite(given.suite), given.out, given.to, given.recorder, given.bases)
-            print(f"{given.to / given.suite}: {size / 1e6:.1f} MB")
-            return 0
-        if given.command == "overhead":
-            return _overhead(given.out, given.rounds)
-        if given.command == "calibrate":
-            return _calibrate(given.suite or list(SUITES), given.out, given.profiles, given.only_width)
-        suite, recorders = find_suite(given.suite), given.recorder
-        missing = run_suite(suite, given.out, given.repetitions, given.only, given.limit, recorders)
+        {"run": _run, "score": _score, "calibrate": _calibrate, "keep": _keep}[given.command](given)
     except CrystalPerfError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
-    if missing:
-        print(f"{missing} runs are still missing; the same command goes on with them.", file=sys.stderr)
     return 0
 
 
-def _score(given: argparse.Namespace) -> int:
+def _run(given: argparse.Namespace) -> None:
+    suite = find_suite(given.suite)
+    if missing := run_suite(suite, given.out, given.repetitions, given.only, given.limit, given.recorder):
+        print(f"{missing} runs are still missing; the same command goes on with them.", file=sys.stderr)
+
+
+def _keep(given: argparse.Namespace) -> None:
+    from lab.score.keep import keep
+
+    size = keep(find_suite(given.suite), given.out, given.to, given.recorder or [], given.bases)
+    print(f"{given.to / given.suite}: {size / 1e6:.1f} MB")
+
+
+def _score(given: argparse.Namespace) -> None:
     from lab.pages import has, put
     from lab.score import report
 
-    kept = given.profiles or given.out / "profiles"
-    known = _measured(given.suite or list(SUITES), given.out, kept)
-    if given.pictures:
-        from lab.score.pictures import draw
-
-        for each in (one for one in known if one.bases):
-            draw(each, given.pictures / f"accuracy-{each.suite.name}.svg")
+    kept, known = _measured(given)
     roles = (given.only,) if given.only else ROLES
     for name, lines in report.tables(known, given.out, kept if given.vectors else None, roles).items():
         mark = f"{given.under} {name}" if given.under else name
-        if given.write:
-            if not given.under or has(given.write, mark):
-                put(given.write, mark, lines)
-        else:
+        if not given.write:
             print("\n".join((f"\n## {name}", *lines)))
-    return 0
+        elif has(given.write, mark):
+            put(given.write, mark, lines)
 
 
-def _calibrate(names: Sequence[str], out: Path, profiles: Path | None, only_width: bool) -> int:
+def _calibrate(given: argparse.Namespace) -> None:
     from lab.score.calibrate import calibrate
 
-    calibration, count = calibrate(_measured(names, out, profiles or out / "profiles"), only_width=only_width)
+    calibration, count = calibrate(_measured(given)[1], only_width=given.only_width)
     print(f"from {count} predictions of even configurations: {calibration}")
-    return 0
 
 
-def _overhead(out: Path, rounds: int) -> int:
-    from lab.costs.overhead import measure, table
-
-    print("\n".join(table(measure(out, rounds))))
-    return 0
-
-
-def _measured(names: Sequence[str], out: Path, kept: Path) -> list[Measured]:
-    """The suites of that name that have runs to score."""
+def _measured(given: argparse.Namespace) -> tuple[Path, list[Measured]]:
+    """The folder of the bases' run files, and the suites that have runs to score."""
     from lab.score.pairs import measured
 
-    known = [measured(find_suite(name), out, kept) for name in names]
-    if not any(each.scored for each in known):
-        raise LabError(f"{out} has no runs of {', '.join(names)}; make some with python -m lab run SUITE --out {out}.")
-    return [each for each in known if each.scored]
+    kept, names = given.profiles or given.out / "profiles", given.suite or list(SUITES)
+    known = [each for each in (measured(find_suite(name), given.out, kept) for name in names) if each.scored]
+    if not known:
+        raise LabError(
+            f"{given.out} has no runs of {', '.join(names)}; make some with python -m lab run SUITE --out {given.out}."
+        )
+    return kept, known
 
 
 if __name__ == "__main__":

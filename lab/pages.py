@@ -14,6 +14,18 @@ def cell(text: str) -> str:
     return re.sub(r"\s+", " ", text).replace("|", "\\|")
 
 
+def head(titles: str) -> list[str]:
+    """The first two lines of a Markdown table of "one | two | >three": cells of a column with > stand to the right."""
+    columns = [each.strip() for each in titles.split("|")]
+    rule = "".join("---:|" if each.startswith(">") else "---|" for each in columns)
+    return [row(*(each.removeprefix(">") for each in columns)), f"|{rule}"]
+
+
+def row(*cells: object) -> str:
+    """A row of a Markdown table."""
+    return f"| {' | '.join(map(str, cells))} |"
+
+
 def has(page: Path, mark: str) -> bool:
     """Whether a page has the two marks."""
     return _between(mark).search(page.read_text(encoding="utf-8")) is not None

@@ -43,14 +43,12 @@ class Scored:
         held, half = "", ""
         if who == OURS and self.held:
             held, half = f"{100 * statistics.mean(self.held):.0f}", f"{100 * statistics.median(self.half_widths):.0f}"
-        mean, deviation = spread(away)
-        return f"{len(away)} | {100 * mean:.1f} ± {100 * deviation:.1f} | {100 * max(away):.0f} | {held} | {half}"
+        return f"{len(away)} | {spread(away)} | {100 * max(away):.0f} | {held} | {half}"
 
 
-def spread(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and standard deviation of deviations."""
-    mean = sum(values) / len(values)
-    return mean, math.sqrt(sum((each - mean) ** 2 for each in values) / len(values))
+def spread(shares: Sequence[float]) -> str:
+    """Mean and standard deviation of shares, in %: `8.8 ± 8.3`."""
+    return f"{100 * statistics.mean(shares):.1f} ± {100 * statistics.pstdev(shares):.1f}"
 
 
 def from_median(reruns_ms: Iterable[Sequence[float]]) -> list[float]:

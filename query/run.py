@@ -19,7 +19,8 @@ from crystalperf import indexes as contract
 from crystalperf.indexes import guard, store
 from crystalperf.indexes.errors import CrystalPerfError, NoAnswerError, SettingError
 from crystalperf.query.advise import machine_prices, verdict
-from crystalperf.query.advise.candidates import Candidate, candidates
+from crystalperf.query.advise.candidates import candidates
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.diagnose import diagnosed
 from crystalperf.query.diagnose.group_statistics import Diagnosis
 from crystalperf.query.execution.execution import Execution, work_of
@@ -41,6 +42,7 @@ from crystalperf.query.predict.estimate import predict, predicted_by
 from crystalperf.query.predict.reruns import Compared, advice, compared, differences, in_their_light
 from crystalperf.query.predict.scenario_replay import Unchanged, replay_unchanged
 from crystalperf.query.results.answers import Advice, Choice, Debug, Header, Prediction, ReadingProblem, Sweep, Verdict
+from crystalperf.query.results.recommendations import Candidate
 from crystalperf.query.results.refusals import InvalidQuestion, Refusal, RefusedError
 from crystalperf.query.simulate.list_schedule import has_compiled
 from crystalperf.query.sql.rows import TIMEOUT_S, Rows
@@ -143,7 +145,7 @@ class Run:
             vocabulary=framework.vocabulary,
             steps=int(properties["steps"]) if repeated else None,
             step_ms=float(properties["step_ms"]) if repeated else None,
-            unasked=tuple(sorted(framework.planner.unasked(properties))),
+            unasked=tuple(sorted(framework.planner.excluded_settings(properties))),
         )
 
     def verdict(self, progress: Callable[[str], None] = lambda _: None, *, paged: bool = False) -> Verdict:
@@ -205,9 +207,9 @@ class Run:
         with self._opened() as connection:
             execution = self._load(scope)
             if execution.flow is None:
-                found = diagnosed(connection, execution)
+                found = diagnosed(connection, execution, self._advisor())
             else:
-                found = Diagnosis(diagnose_flow(connection, execution))
+                found = Diagnosis(diagnose_flow(connection, execution, self._advisor()))
             return replace(found, debug=verdict.completed(found.debug, self.header()))
 
     def candidates(self, debug: Debug) -> list[Candidate]:
@@ -215,8 +217,11 @@ class Run:
         with self._opened() as connection:
             execution = self._load("all")
             if execution.flow is not None:
-                return flow_candidates(execution, debug)
-            return candidates(connection, execution, replace(self._diagnosed("all"), debug=debug))
+                return flow_candidates(execution, self._advisor(), debug)
+            return candidates(connection, execution, self._advisor(), replace(self._diagnosed("all"), debug=debug))
+
+    def _advisor(self) -> Advisor:
+        return get(self.header().framework).advisor
 
     def predict(
         self,
@@ -320,7 +325,7 @@ class Run:
         known, execution = machine_prices.read_machines(machines), self._load("all")
         workers, cores = execution.recorded.get("workers"), execution.recorded.get("cores")
         if not workers:
-            raise NoAnswerError(f"the run does not tell how many {execution.framework.vocabulary.workers} it had")
+            raise NoAnswerError(f"the run does not tell how many {execution.words.vocabulary.workers} it had")
         others, offers = self._comparable(reruns, recorded), []
         for each in machine_prices.questions(
             known, ran_on, int(workers), None if cores is None else int(cores), counts
@@ -419,14 +424,14 @@ class Run:
         settable, words = (
             settings_of(
                 execution.resources,
-                execution.framework.vocabulary,
+                execution.words.vocabulary,
                 execution.operators,
                 {each.group_id: each.name for each in execution.dag.groups},
                 flows=execution.flow is not None,
             ),
-            execution.framework.vocabulary.settings,
+            execution.words.vocabulary.settings,
         )
-        asked = [one for text in texts for one in execution.framework.planner.expand(text)]
+        asked = [one for text in texts for one in execution.planner.expand(text)]
         wanted = parse_settings(asked, settable, words, lists=lists)
         stated = parse_settings(_listed(recorded), settable, words, lists=False)
         return wanted, recorded_resources({**execution.recorded, **work_of(execution)}, stated)
@@ -468,9 +473,9 @@ class Run:
     def _load_scope(self, scope: str) -> Execution:
         with self._opened() as connection:
             execution = load(connection, scope)
-            if execution.framework.planner.flow is None:
+            if execution.planner.flow is None:
                 return execution
-            flow = execution.framework.planner.flow(connection, execution)
+            flow = execution.planner.flow(connection, execution)
         if flow is None:  # then all that can be told is how long it took
             return replace(execution, measure="makespan")
         return replace(execution, flow=flow, measure="throughput" if flow.at_limit else "latency")

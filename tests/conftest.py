@@ -35,6 +35,13 @@ class BlockedNetworkError(AssertionError):
     """A test reached for the network."""
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Of `make test`, what is wholly left to `make test-all`: to import torch takes each worker ten seconds."""
+    if config.option.markexpr != "not later" or collection_path.suffix != ".py":
+        return None
+    return "\npytestmark = pytest.mark.later\n" in collection_path.read_text(encoding="utf-8") or None
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave to `make test-all` what asks for Java's readers, which Maven fetches, or for the public files, for minutes.

@@ -1,10 +1,15 @@
-"""Answers that need no run: a run's header, and the figures of a door in whole seconds."""
+"""Answers that need no run: a run's header, figures in whole seconds, and what a framework is to a run."""
 
 from __future__ import annotations
 
-from crystalperf.indexes.resources import known
+import re
+from typing import Any
+
+from crystalperf.indexes.resources import Resource, known
+from crystalperf.query.frameworks import Framework
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.results.answers import Header
+from crystalperf.query.results.words import Words
 
 HEADER = Header(
     app_id="app-1",
@@ -24,6 +29,21 @@ HEADER = Header(
     resources=known(),
     vocabulary=get("spark").vocabulary,
 )
+
+
+def run_by(framework: Framework, resources: tuple[Resource, ...] = known()) -> dict[str, Any]:
+    """The fields of an Execution that its framework decides."""
+    return {
+        "words": Words(framework.name, framework.vocabulary, resources),
+        "title": framework.title,
+        "planner": framework.planner,
+        "in_order": framework.reader.in_order,
+    }
+
+
+def figures(sentence: str) -> list[float]:
+    """The numbers that a sentence says, in its order."""
+    return [float(each) for each in re.findall(r"\d+(?:\.\d+)?", sentence)]
 
 
 class Seconds:

@@ -25,6 +25,8 @@ from crystalperf.indexer.vectors import FunctionText
 from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.resources import resources
 
+pytestmark = pytest.mark.later
+
 VERBS = {
     "cpu": ("hash", "compress", "encode", "sort"),
     "disk": ("delete", "truncate", "rename", "list"),

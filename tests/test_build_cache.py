@@ -24,6 +24,7 @@ from crystalperf.indexer.vectors import Floats, FunctionText
 from crystalperf.indexer.workers import parse_files
 from crystalperf.indexes.exports import verify
 from tests.hash_classifier import HashClassifier
+from tests.later import few
 
 ROOT = Path(__file__).parent.parent
 SOURCES = Path(__file__).parent / "data" / "sources"
@@ -95,6 +96,7 @@ def test_the_next_version_parses_what_changed(home: Path, tmp_path: Path, parsed
     assert sorted(parsed) == sorted([java, "New.java"])
 
 
+@pytest.mark.later
 def test_the_real_model_says_the_same_of_what_it_remembers(home: Path, tmp_path: Path) -> None:
     """Heads and embeddings too, of which some rows are recalled and others computed in smaller batches."""
     pytest.importorskip("torch", reason="the indexer extra is not installed")
@@ -127,7 +129,7 @@ def test_the_real_model_says_the_same_of_what_it_remembers(home: Path, tmp_path:
         assert sum(judged) == some > 0
 
 
-@pytest.mark.parametrize("damage", ["byte", "cut", "empty", "older", "other", "folder"])
+@pytest.mark.parametrize("damage", few(["byte", "cut", "empty", "older", "other", "folder"], 2))
 def test_a_damaged_cache_is_as_good_as_none(home: Path, tmp_path: Path, parsed: list[str], damage: str) -> None:
     expected = small(tmp_path)
     path = home / "builds" / "small-1.0.kept"
@@ -222,6 +224,7 @@ def test_a_cache_that_cannot_be_written_costs_nothing(home: Path, tmp_path: Path
     small(tmp_path)
 
 
+@pytest.mark.later
 def test_builds_at_the_same_time(home: Path, tmp_path: Path, parsed: list[str]) -> None:
     program = (
         "import sys; sys.path[:0] = [sys.argv[1]]\n"

@@ -24,6 +24,8 @@ from crystalperf.indexer.examples import Example
 from crystalperf.indexer.typed import Meaning
 from crystalperf.indexer.vectors import FunctionText
 
+pytestmark = pytest.mark.later
+
 API = """
 import os
 

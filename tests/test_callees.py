@@ -26,6 +26,8 @@ from crystalperf.indexer.pyfacts import read_facts
 from crystalperf.indexer.pytyped import Linked
 from crystalperf.indexer.typed import Graph
 
+pytestmark = pytest.mark.later
+
 CLASSES = Path(__file__).parent / "data" / "classes"
 
 

@@ -22,6 +22,8 @@ from crystalperf.indexer.vectors import FunctionText
 from crystalperf.indexes.errors import BuildError, InputError
 from crystalperf.indexes.resources import resources
 
+pytestmark = pytest.mark.later
+
 TOPICS = {
     "cpu": ("hash compress encode sort", "Computes the checksum of the bytes", "MathUtil"),
     "disk": ("file delete path directory", "Deletes the file at the path", "FileStore"),

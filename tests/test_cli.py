@@ -21,6 +21,7 @@ from crystalperf import indexes
 from crystalperf.cli import output
 from crystalperf.cli.reference import page
 from crystalperf.query.run import Run
+from tests.later import few
 
 ROOT = Path(__file__).parent.parent
 LOG = ROOT / "tests" / "data" / "eventlog" / "q9.zstd"
@@ -496,8 +497,6 @@ def test_a_closed_pipe_is_silent(run_file: Path) -> None:
     for option in ("--csv", "--json"):
         command = [*COMMAND, "sql", "--run", str(run_file), statement, option]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
-            assert done.stdout is not None
-            assert done.stderr is not None
             assert done.stdout.readline() != b""
             done.stdout.close()
             assert done.stderr.read() == b""
@@ -569,12 +568,13 @@ def test_no_color_and_pipes_get_plain_text(run_file: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.later
 def test_an_ascii_terminal_is_no_error(run_file: Path) -> None:
     done = process("debug", run_file, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("shell", few(["bash", "zsh", "fish"], 1))
 def test_shell_completion(shell: str) -> None:
     variables = {
         "bash": {"COMP_WORDS": "crystalperf predict x --set co", "COMP_CWORD": "4"},
@@ -586,7 +586,9 @@ def test_shell_completion(shell: str) -> None:
     assert "executors=" not in done.stdout
 
 
-@pytest.mark.parametrize(("begun", "wanted"), [("exec", "executors="), ("work", "workers="), ("netw", "network=")])
+@pytest.mark.parametrize(
+    ("begun", "wanted"), few([("exec", "executors="), ("work", "workers="), ("netw", "network=")], 1)
+)
 def test_settings_are_completed_in_every_frameworks_words(begun: str, wanted: str) -> None:
     words = {"COMP_WORDS": f"crystalperf predict x --set {begun}", "COMP_CWORD": "4"}
     done = process(env={**os.environ, "_CRYSTALPERF_COMPLETE": "complete_bash", **words})

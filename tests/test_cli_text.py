@@ -23,7 +23,6 @@ from crystalperf.cli.run_commands import next_command
 from crystalperf.cli.screen import MOST_LINES, verdict_text
 from crystalperf.cli.text import change, counted, cut_left, percent, printable, time_unit, volume
 from crystalperf.indexes.errors import NoAnswerError, Remedy
-from crystalperf.query.advise.candidates import Candidate
 from crystalperf.query.advise.ranking import ranked
 from crystalperf.query.advise.verdict import best_help, bottleneck_of, knee_of, not_seen
 from crystalperf.query.frameworks import Job
@@ -51,7 +50,14 @@ from crystalperf.query.results.answers import (
 from crystalperf.query.results.assumptions import AddedSlots, NodeShared, OtherPredictor, SlotsIdle
 from crystalperf.query.results.findings import Loss, LostWorkers, NoScope
 from crystalperf.query.results.missing import UnendedTasks
-from crystalperf.query.results.recommendations import ChangeSetting, FixFailure, RecordSamples, Saving, SettingChange
+from crystalperf.query.results.recommendations import (
+    Candidate,
+    ChangeSetting,
+    FixFailure,
+    RecordSamples,
+    Saving,
+    SettingChange,
+)
 from crystalperf.query.results.refusals import InvalidQuestion, RemoteReadsUnknown
 from crystalperf.query.results.unseen import BlockedThreadsUnsampled, CodeUnlabelled, RecordingLeftOut
 from crystalperf.query.results.words import Words
@@ -459,6 +465,7 @@ def test_setup_takes_the_first_framework_and_refuses_what_it_does_not_know(
 
 
 @pytest.mark.parametrize("folder", ["/tmp"])
+@pytest.mark.later
 def test_setup_flags_start_a_jvm(folder: str, tmp_path: Path) -> None:
     """Java itself takes the flags and leaves a recording."""
     import shutil

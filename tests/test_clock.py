@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crystalperf.query.diagnose.diagnose import diagnose
+from crystalperf.query.diagnose.advisor import Advisor
+from crystalperf.query.diagnose.diagnose import diagnosed
 from crystalperf.query.execution.clock import Clock
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.intervals import merged
@@ -109,8 +110,8 @@ def test_pauses_of_a_shell_are_left_out(tmp_path: Path) -> None:
     assert run.clock.left_out.tolist() == [[0, 10_000], [14_000, 30_000], [31_000, 40_000]]  # 0.5 s is no pause
     assert run.runtime_ms == 5000
     with duckdb.connect(str(path), read_only=True) as connection:
-        answer = diagnose(connection, run)
-        whole = diagnose(connection, load(connection, "whole"))
+        answer = diagnosed(connection, run, Advisor()).debug
+        whole = diagnosed(connection, load(connection, "whole"), Advisor()).debug
     assert answer.unsubmitted is not None
     assert (answer.unsubmitted.left_out_ms, answer.unsubmitted.whole_ms, answer.unsubmitted.stretches) == (
         35_000,

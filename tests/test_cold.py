@@ -90,7 +90,6 @@ def test_a_run_with_both_kinds_of_units_tells_by_itself() -> None:
     rows = [(0.0, 1600.0)] * 4 + [(1600.0, 2600.0)] * 4
     run = replace(execution(rows, (1, 0, 0, 0), executors=4), repeated=np.array([False]))
     costs = cold(run, replay_unchanged(run).replayed)
-    assert costs is not None
     assert costs.more_ms[FIRST] == pytest.approx([600])
     assert predicted(run, "executors=2x") == pytest.approx(1600)
     assert predicted(run, "executors=0.5x") == pytest.approx(1600 + 3 * 1000)
@@ -99,7 +98,6 @@ def test_a_run_with_both_kinds_of_units_tells_by_itself() -> None:
 def test_the_range_reaches_to_where_being_first_costs_nothing() -> None:
     run = waves(1, 4, starts=True)
     told = predict(run, world(run, "executors=0.5x"))
-    assert told.interval_ms is not None
     assert told.interval_ms[1] >= 2000
     assert told.interval_shares["physics"] > 0.3
     surer = predict(replace(run, repeated=None), world(run, "executors=0.5x"))
@@ -136,7 +134,6 @@ def test_executors_that_start_together_share_the_way_of_what_they_unpack() -> No
     """21 executors take twice as long as one alone, for each other adds a twentieth."""
     run = started(21, 2000.0)
     costs = cold(run, replay_unchanged(run).replayed)
-    assert costs is not None
     assert costs.unpacks_ms.tolist() == pytest.approx([0, 0, 1000])
     assert costs.more_ms[STARTING] == pytest.approx([REPEATED_MS])  # they take no longer than unpacking
     alone = Firsts(np.array([STARTING]), np.array([0]))
@@ -159,5 +156,4 @@ def test_the_first_on_a_worker_loads_more_code_where_it_reads_files(reads: bool,
     costs = cold(
         replace(run, volumes=replace(run.volumes, overhead_ms=overhead, input=read)), replay_unchanged(run).replayed
     )
-    assert costs is not None
     assert costs.more_ms[STARTING] == pytest.approx([more_ms])

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import crystalperf as cp
-from crystalperf import indexes
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.attribution.samples.untimed import spread
 from crystalperf.query.recordings import jfr
@@ -21,19 +20,13 @@ from crystalperf.query.recordings.collapsed import could_run, frame, read
 from crystalperf.query.results.unseen import RecordingLeftOut
 from crystalperf.query.run import Run
 from crystalperf.query.trace.records import Problems
+from tests.reading import rows
 from tests.refusals import refused
 
 DATA = Path(__file__).parent / "data"
 LOG = DATA / "eventlog" / "q9.zstd"
 STACKS = DATA / "collapsed" / "executor-0.collapsed.gz"
 """Of a real executor: async-profiler's recording of the wall clock, through its converter; the commonest stacks."""
-
-
-def rows(run: Run, query: str) -> list[tuple[object, ...]]:
-    connection = indexes.open_read_only(run.path, "run")
-    found = connection.execute(query).fetchall()
-    connection.close()
-    return found
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from crystalperf.query.run import Run
+from tests.later import few
 
 ROOT = Path(__file__).parent.parent
 LOG = "eventlog_v2_app-20261121113629-0000"
@@ -141,7 +142,7 @@ def test_nothing_is_called_worth_it_where_nothing_helps(crystalperf: Answer, run
     assert "executors=2x" in useful.split("<-")[0].rsplit("\n", 1)[-1]
 
 
-@pytest.mark.parametrize("scope", ["all", "sql:6", "job:0", "20000..60000"])
+@pytest.mark.parametrize("scope", few(["all", "sql:6", "job:0", "20000..60000"], 2))
 def test_a_scope_is_tiled_by_its_path_and_unchanged_by_no_change(
     crystalperf: Answer, run_file: Path, scope: str
 ) -> None:
@@ -222,6 +223,7 @@ def test_executors_without_a_recording_are_not_spoken_for(crystalperf: Answer, d
     assert unseen.count("all-workers-unsampled") == 1
 
 
+@pytest.mark.later
 def test_the_order_of_the_inputs_does_not_matter(
     crystalperf: Answer, demo: Path, demo_run: Run, tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from crystalperf.indexes.resources import resources
 from crystalperf.query.execution.critical_path import bottleneck, critical_path
-from crystalperf.query.execution.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Dependency, GroupRun, Units
+from crystalperf.query.execution.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, DagRules, Dependency, GroupRun, Units
 from crystalperf.query.execution.dag import build as build_dag
 from crystalperf.query.execution.intervals import Timeline
 from crystalperf.query.execution.scheduling import Policy, by_rank, fair_share
@@ -47,9 +47,7 @@ def build(stages: list[Stage], units: Units, start_ms: float, end_ms: float, slo
     """The DAG as Spark's coordinator makes it."""
     stated = {pair: dependency for _, each in stages for pair, dependency in each.items()}
     groups = [group for group, _ in stages]
-    return build_dag(
-        groups, units, start_ms, end_ms, pool_of(slots), stated, barriers=JobBarriers, coordinator="driver"
-    )
+    return build_dag(groups, units, start_ms, end_ms, pool_of(slots), stated, DagRules(JobBarriers, "driver"))
 
 
 def tasks_of(*rows: tuple[int, float, float], parts: tuple[float, ...] = OTHER_ONLY) -> Units:

@@ -17,6 +17,7 @@ import crystalperf as cp
 from crystalperf.plugin import InputError, Part, Problems
 from crystalperf.query.frameworks.registry import frameworks
 from crystalperf.query.inputs.discover import discover
+from tests.later import few
 from tests.refusals import refused
 
 ROOT = Path(__file__).parent.parent
@@ -103,6 +104,7 @@ def test_waiting_for_a_server_is_told_from_computing(folder: Callable[..., Path]
     assert likely[parsed][:, names.index("python")].sum() > 2_000
 
 
+@pytest.mark.later
 def test_threads_that_share_an_interpreter_gain_nothing(folder: Callable[..., Path], tmp_path: Path) -> None:
     run = cp.profile([folder(REPORT, DUMP)], output=tmp_path / "run.duckdb")
     before_ms, after_ms = (run.sql(
@@ -118,7 +120,7 @@ def test_a_report_alone_says_that_it_lacks_what_tasks_waited_for(folder: Callabl
     assert [each.name for each in read.problems] == ["no dependencies"]
 
 
-@pytest.mark.parametrize("files", [(REPORT, DUMP), (REPORT,), (DUMP,)])
+@pytest.mark.parametrize("files", few([(REPORT, DUMP), (REPORT,), (DUMP,)], 1))
 def test_the_unchanged_run_is_replayed(folder: Callable[..., Path], files: tuple[str, ...], tmp_path: Path) -> None:
     run = cp.profile([folder(*files)], output=tmp_path / "run.duckdb")
     predicted = run.predict(workers="2x")

@@ -24,6 +24,7 @@ from crystalperf.query.inputs.containers import LogFile, Part
 from crystalperf.query.results.assumptions import NoInterval
 from crystalperf.query.trace.contract import Trace
 from crystalperf.query.trace.vocabulary import plural
+from tests.reading import profiled
 from tests.refusals import refused
 
 JOIN = Path(__file__).parent / "data/flink/join-and-sort.json.gz"
@@ -106,7 +107,7 @@ def of(trace: Trace, table: str, column: str) -> list[Any]:
 
 
 def test_an_archive_is_recognised_packed_and_all_and_answered() -> None:
-    run = cp.profile(JOIN)
+    run = profiled(JOIN)
     header, debug = run.header(), run.debug()
     assert (header.framework, header.name, header.workers, header.slots_per_worker) == ("flink", "join and sort", 2, 2)
     assert debug.runtime_ms == 81_255
@@ -117,7 +118,7 @@ def test_an_archive_is_recognised_packed_and_all_and_answered() -> None:
 
 
 def test_the_replay_of_a_real_job_gives_it_back() -> None:
-    assert abs(cp.profile(JOIN).unchanged().replay_error_ratio) <= 0.02
+    assert abs(profiled(JOIN).unchanged().replay_error_ratio) <= 0.02
 
 
 def test_states_and_bytes_of_a_real_job_are_kept_in_flinks_words() -> None:
@@ -135,23 +136,21 @@ def test_states_and_bytes_of_a_real_job_are_kept_in_flinks_words() -> None:
 
 def test_a_vertex_on_more_subtasks_takes_less_where_there_are_slots_for_them() -> None:
     """HashJoin ran on all four slots: eight subtasks need eight."""
-    run = cp.profile(JOIN)
+    run = profiled(JOIN)
     join = next(each for each in run.predict(["slots=2x"]).groups if each.name.startswith("HashJoin"))
     assert join.predicted_ms == pytest.approx(join.recorded_ms, rel=0.02)  # slots alone change nothing
     both = run.predict(["slots=2x", "parallelism.HashJoin=8"])
     wider = next(each for each in both.groups if each.id == join.id)
-    assert wider.predicted_ms is not None
     assert join.recorded_ms > 1.3 * wider.predicted_ms
     assert RecordsRespread(1) in both.assumptions
     assert both.interval_ms is None  # nobody checked it by a rerun
     alone = run.predict(["parallelism.HashJoin=8"])
     again = next(each for each in alone.groups if each.id == join.id)
-    assert again.predicted_ms is not None
     assert again.predicted_ms >= join.recorded_ms  # two waves of half of the work, and each starts anew
 
 
 def test_parallelism_of_all_vertices_leaves_those_of_one_subtask() -> None:
-    told = cp.profile(JOIN).predict(["parallelism=2x", "slots=2x"])
+    told = profiled(JOIN).predict(["parallelism=2x", "slots=2x"])
     (kept,) = (each for each in told.assumptions if isinstance(each, SingleSubtasksKept))
     assert kept.vertices[0].startswith("Source: ")
     assert told.interval_ms is not None  # reruns have checked it
@@ -160,7 +159,7 @@ def test_parallelism_of_all_vertices_leaves_those_of_one_subtask() -> None:
 
 def test_a_vertex_that_is_not_there_is_named_with_those_that_are() -> None:
     with refused(SettingError, "Nothing", "vertex:0"):
-        cp.profile(JOIN).predict(["parallelism.Nothing=8"])
+        profiled(JOIN).predict(["parallelism.Nothing=8"])
 
 
 # Pages ------------------------------------------------------------------------------------------------------------
@@ -192,10 +191,10 @@ def test_idling_behind_a_blocking_exchange_is_ones_own(tmp_path: Path) -> None:
 
 def test_samples_tell_what_a_subtask_started_on() -> None:
     """Seven tenths of the aggregate's 570 ms are opening it, with its classes loaded and its code compiled."""
-    run = cp.profile([KEPT / "084-join-0/collected", KEPT / "084-join-0/recordings"])
+    run = profiled(KEPT / "084-join-0/collected", KEPT / "084-join-0/recordings")
     with run.reading() as connection:
         (row,) = connection.execute("SELECT starting_ms, other_ms FROM units WHERE group_id = 'vertex:3'").fetchall()
-        unseen = cp.profile(KEPT / "084-join-0/collected")
+        unseen = profiled(KEPT / "084-join-0/collected")
     assert row[0] == 398
     assert row[1] < 0.2 * row[0]
     with unseen.reading() as connection:
@@ -205,15 +204,14 @@ def test_samples_tell_what_a_subtask_started_on() -> None:
 
 def test_other_subtasks_share_the_cpu_that_a_task_manager_has() -> None:
     """Its TaskManagers were at their CPU limit: half of the subtasks have twice the CPU each, and none is idle."""
-    run = cp.profile([KEPT / "084-join-0/collected", KEPT / "084-join-0/recordings"])
+    run = profiled(KEPT / "084-join-0/collected", KEPT / "084-join-0/recordings")
     for count, least, most in ((2, 0.9, 1.1), (8, 1.0, 1.3)):
         join = next(each for each in run.predict([f"parallelism.HashJoin={count}"]).groups if "HashJoin" in each.name)
-        assert join.predicted_ms is not None
         assert least * join.recorded_ms < join.predicted_ms < most * join.recorded_ms
 
 
 def test_operators_of_a_chain_are_told_apart_by_how_often_one_called_the_next() -> None:
-    run = cp.profile([KEPT / "084-join-0/collected", KEPT / "084-join-0/recordings"])
+    run = profiled(KEPT / "084-join-0/collected", KEPT / "084-join-0/recordings")
     with run.reading() as connection:
         rows = connection.execute(
             "SELECT name, cpu_ms FROM operator_times WHERE group_id = 'vertex:2' AND node_id >= 0 ORDER BY node_id"
@@ -452,5 +450,4 @@ def test_a_saved_page_whose_last_line_does_not_end_is_whole(tmp_path: Path) -> N
 
 
 def test_setup_has_figures_renewed_as_often_as_they_are_collected() -> None:
-    assert FLINK.advisor.setup is not None
     assert "\nmetrics.fetcher.update-interval: 1000 " in FLINK.advisor.setup.text(Job("/var/flink"))

@@ -21,7 +21,6 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.cli.predictions import sweep_text
-from crystalperf.cli.screen import verdict_text
 from crystalperf.indexes.errors import InputError, SettingError
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.load import load
@@ -48,6 +47,8 @@ from crystalperf.query.results.refusals import (
 from crystalperf.query.run import Run
 from crystalperf.query.streaming.backlog import settled
 from crystalperf.query.streaming.predict import _spread, changed, highest, predict_flow
+from tests.later import few
+from tests.reading import profiled, rows
 
 DATA = Path(__file__).parent / "data/flink"
 FLINK_SCHEMA = Path(steady.__file__).with_name("schema.sql")
@@ -59,8 +60,8 @@ AGES_MS = {"ads-3000": 101.4, "ads-12000": 68.4, "skew-8000": 84.3}
 NAMES = ("cpu", "disk", "net")
 
 
-def real(name: str, folder: Path) -> Run:
-    return cp.profile([DATA / f"{name}.json.gz", DATA / f"{name}.series.gz"], output=folder / f"{name}.duckdb")
+def real(name: str) -> Run:
+    return profiled(DATA / f"{name}.json.gz", DATA / f"{name}.series.gz")
 
 
 Look = dict[str, float | None]
@@ -89,12 +90,12 @@ def changed_run(folder: Path, change: Callable[[int, Look], None], settings: dic
 
 
 @pytest.fixture(scope="module")
-def ads(tmp_path_factory: pytest.TempPathFactory) -> tuple[Execution, Flow]:
+def ads() -> tuple[Execution, Flow]:
     """ads-3000 as it is loaded, and its flow."""
-    with real("ads-3000", tmp_path_factory.mktemp("ads")).reading() as connection:
+    with real("ads-3000").reading() as connection:
         execution = load(connection)
-        assert execution.framework.planner.flow is not None
-        flow = execution.framework.planner.flow(connection, execution)
+        assert execution.planner.flow is not None
+        flow = execution.planner.flow(connection, execution)
     assert flow is not None
     return execution, flow
 
@@ -102,8 +103,8 @@ def ads(tmp_path_factory: pytest.TempPathFactory) -> tuple[Execution, Flow]:
 def flow_of(run: Run) -> Flow | None:
     with run.reading() as connection:
         execution = load(connection)
-        assert execution.framework.planner.flow is not None
-        return execution.framework.planner.flow(connection, execution)
+        assert execution.planner.flow is not None
+        return execution.planner.flow(connection, execution)
 
 
 def slow(_: int, look: Look) -> None:
@@ -277,11 +278,10 @@ def test_what_buffers_take_that_are_due_does_not_grow_with_the_records() -> None
     assert highest(replace(half, places=())).rate_per_s == pytest.approx(9000)  # of b, which has 0.1 of growing work
 
 
-def test_network_threads_tell_what_buffers_take_of_subtasks(tmp_path: Path) -> None:
+@pytest.mark.later
+def test_network_threads_tell_what_buffers_take_of_subtasks() -> None:
     """Of a stream at a low rate, and of the same job as fast as it goes, where nearly no buffer is due."""
-    slow, fast = (
-        flow_of(cp.profile([SWEEPS / name], output=tmp_path / f"{name}.duckdb")) for name in (AT_A_RATE, AT_ITS_LIMIT)
-    )
+    slow, fast = (flow_of(profiled(SWEEPS / name)) for name in (AT_A_RATE, AT_ITS_LIMIT))
     assert slow is not None
     assert fast is not None
     for flow, least, most in ((slow, 0.15, 0.6), (fast, 0.0, 0.02)):
@@ -309,21 +309,19 @@ def test_a_buffer_without_a_record_is_not_sent() -> None:
 
 
 @pytest.mark.parametrize("name", AGES_MS)
-def test_the_time_of_a_record_is_near_what_sinks_saw(name: str, tmp_path: Path) -> None:
+def test_the_time_of_a_record_is_near_what_sinks_saw(name: str) -> None:
     """Within 15 %: which stage of their timers the flushers of two tasks have to each other is chance."""
-    debug = real(name, tmp_path).debug()
+    debug = real(name).debug()
     assert debug.measure == "latency"
     assert debug.runtime_ms == pytest.approx(AGES_MS[name], rel=0.15)
     assert sum(each.end_ms - each.start_ms for each in debug.critical_path) == pytest.approx(debug.runtime_ms)
     assert sum(debug.resource_ms.values()) == pytest.approx(debug.runtime_ms)
-    assert debug.flow is not None
     assert debug.flow.rate_per_s == pytest.approx(int(name.rpartition("-")[2]), rel=0.02)
     assert not debug.flow.at_limit
 
 
-def test_the_range_of_another_rate_holds_what_happened_there(tmp_path: Path) -> None:
-    told = real("ads-3000", tmp_path).predict(["rate=12000"])
-    assert told.interval_ms is not None
+def test_the_range_of_another_rate_holds_what_happened_there() -> None:
+    told = real("ads-3000").predict(["rate=12000"])
     assert told.interval_ms[0] <= AGES_MS["ads-12000"] <= told.interval_ms[1]
     assert told.predicted_ms == pytest.approx(AGES_MS["ads-12000"], rel=0.15)
 
@@ -333,7 +331,6 @@ def test_channels_with_few_records_send_no_empty_buffers(tmp_path: Path) -> None
     than a second in all."""
     run = changed_run(tmp_path, slow)
     flow = flow_of(run)
-    assert flow is not None
     assert flow.rate_per_s == pytest.approx(10, rel=0.02)
     assert [each.due_ms for each in flow.hops] == [100.0, 100.0]
     assert run.debug().other_ms["filling"] == pytest.approx(100.0, rel=0.01)
@@ -341,22 +338,23 @@ def test_channels_with_few_records_send_no_empty_buffers(tmp_path: Path) -> None
     (sooner,) = (each for each in run.verdict().recommendations if isinstance(each, ShortenBufferTimeout))
     assert (sooner.before_ms, sooner.after_ms) == (100, 10)
     told = run.predict(["rate=2x"])
-    assert told.interval_ms is not None
-    assert told.predicted_ms is not None
     assert told.interval_ms[1] > 1.4 * told.predicted_ms  # nobody knows the timeout
     assert BufferTimeout(100.0) in told.assumptions
 
 
 @pytest.mark.parametrize(
     ("settings", "due_ms"),
-    [
-        ({"execution.buffer-timeout.interval": "20 ms"}, 20.0),
-        ({"execution.buffer-timeout": "0"}, 0.0),
-        ({"execution.buffer-timeout.interval": "1 min"}, 60_000.0),
-        ({"execution.buffer-timeout": "-1"}, np.inf),
-        ({"execution.buffer-timeout.enabled": "false", "execution.buffer-timeout.interval": "20 ms"}, np.inf),
-        ({"execution.buffer-timeout.interval": "2 Millis"}, 2.0),
-    ],
+    few(
+        [
+            ({"execution.buffer-timeout.interval": "20 ms"}, 20.0),
+            ({"execution.buffer-timeout": "0"}, 0.0),
+            ({"execution.buffer-timeout.interval": "1 min"}, 60_000.0),
+            ({"execution.buffer-timeout": "-1"}, np.inf),
+            ({"execution.buffer-timeout.enabled": "false", "execution.buffer-timeout.interval": "20 ms"}, np.inf),
+            ({"execution.buffer-timeout.interval": "2 Millis"}, 2.0),
+        ],
+        2,
+    ),
 )
 def test_a_stated_timeout_is_the_longest_that_buffers_fill(
     settings: dict[str, str], due_ms: float, tmp_path: Path
@@ -368,11 +366,10 @@ def test_a_stated_timeout_is_the_longest_that_buffers_fill(
     assert all(each.due_ms <= due_ms for each in flow.hops)
 
 
-def test_requests_that_a_record_waits_for_are_told_as_unknown(tmp_path: Path) -> None:
+@pytest.mark.later
+def test_requests_that_a_record_waits_for_are_told_as_unknown() -> None:
     """Half a hundredth of a second each in this job, of which no metric of Flink knows."""
-    waits, plain = (
-        cp.profile([SWEEPS / name], output=tmp_path / f"{name}.duckdb") for name in ("064-async-0", AT_A_RATE)
-    )
+    waits, plain = (profiled(SWEEPS / name) for name in ("064-async-0", AT_A_RATE))
     (found,) = (each for each in waits.debug().told if isinstance(each, UntimedRequests))
     assert any(each.startswith("Parse -> Lookup") for each in found.vertices)
     assert not any(isinstance(each, UntimedRequests) for each in plain.debug().told)
@@ -465,7 +462,7 @@ def test_what_was_collected_of_operators_is_told(tmp_path: Path) -> None:
     lines = begin, *samples
     series = tmp_path / "x.series.gz"
     series.write_bytes(gzip.compress("\n".join(json.dumps(each, separators=(",", ":")) for each in lines).encode()))
-    plain = real("ads-3000", tmp_path).debug()
+    plain = real("ads-3000").debug()
     run = cp.profile([DATA / "ads-3000.json.gz", series], output=tmp_path / "run.duckdb")
     debug = run.debug()
     assert "held" not in plain.other_ms  # a file of before
@@ -477,36 +474,35 @@ def test_what_was_collected_of_operators_is_told(tmp_path: Path) -> None:
     assert any(isinstance(each, OutsideLatencyKept) for each in run.predict(["rate=2x"]).assumptions)
 
 
-def test_a_rate_beyond_the_highest_has_no_latency_and_names_what_is_full(tmp_path: Path) -> None:
-    run = real("ads-3000", tmp_path)
+def test_a_rate_beyond_the_highest_has_no_latency_and_names_what_is_full() -> None:
+    run = real("ads-3000")
     told = run.predict(["rate=100x"])
     assert told.predicted_ms is None
     assert isinstance(told.refused[0], RateBeyondMeasured)  # the run was at a fortieth of its limit
-    assert told.flow is not None
     assert told.flow.most_per_s is not None
     assert told.flow.rate_per_s == pytest.approx(100 * told.flow.recorded_per_s)
     assert told.is_answered
 
 
-def test_a_table_of_several_worlds_says_what_is_sustained_where_no_latency_is_told(tmp_path: Path) -> None:
-    run = cp.profile([SWEEPS / AT_ITS_LIMIT], output=tmp_path / "full.duckdb")  # at its limit
+def test_a_table_of_several_worlds_says_what_is_sustained_where_no_latency_is_told() -> None:
+    run = profiled(SWEEPS / AT_ITS_LIMIT)  # at its limit
     lines = sweep_text(run.header(), run.sweep(["cpu_speed=0.5x"])).split("\n")
     assert not any("latency [" in each for each in lines)
     (row,) = [each for each in lines if each.startswith("cpu_speed=0.5x") and "%" in each]
     assert "-41 %" in row, "what works by the clock takes as much of half the CPU"
 
 
-def test_a_source_that_fills_buffers_makes_more_than_comes_through(tmp_path: Path) -> None:
+def test_a_source_that_fills_buffers_makes_more_than_comes_through() -> None:
     """The sink saw 1 425 records a second in the mean; the source made 4 000, for buffers had room to the end."""
-    run = real("slow-sink", tmp_path)
+    run = real("slow-sink")
     flow = flow_of(run)
-    assert flow is not None
     assert flow.at_limit
     assert flow.rate_per_s == pytest.approx(1424.8, rel=0.03)
     assert {round(each.records_per_s) for each in flow.stations} == {round(flow.rate_per_s)}
     assert flow.stations[0].blocked > 0.95
-    usual = " ".join(verdict_text(run.verdict(), "", "", full=True).split())
-    assert "The job is at its limit, 1 410 records/s: Sink: Store (vertex:3) is busy for 100 % of its time" in usual
+    limits = run.debug().flow
+    assert (limits.at_limit, limits.limit, limits.limit_kind) == (True, "vertex:3", "group")
+    assert limits.rate_per_s == pytest.approx(1410, abs=1)
 
 
 def test_a_flow_is_settled_once_every_station_has_what_the_full_one_leaves() -> None:
@@ -525,7 +521,7 @@ def test_a_flow_is_settled_once_every_station_has_what_the_full_one_leaves() -> 
     assert settled(calm) is calm  # counters are a little apart, and nothing is full
 
 
-def test_counters_of_the_first_look_may_be_of_before(tmp_path: Path) -> None:
+def test_counters_of_the_first_look_may_be_of_before() -> None:
     """A hundred records a second, of which Flink tells anew every five seconds."""
     rows: list[Look] = [
         {"time_ms": 1e3 * second, "subtask": 0.0, "records_in": 100.0 * (second - second % 5), "records_out": 0.0}
@@ -537,12 +533,11 @@ def test_counters_of_the_first_look_may_be_of_before(tmp_path: Path) -> None:
         assert subtask["records_in"] == pytest.approx(100.0)
 
 
-def test_each_of_two_inputs_has_buffers_of_its_own(tmp_path: Path) -> None:
+def test_each_of_two_inputs_has_buffers_of_its_own() -> None:
     """Their records were 131 ms old in the mean; shared out by records, few buffers came of the slow source, each full
     of what had waited for most of a second."""
-    run = real("two-rates", tmp_path)
+    run = real("two-rates")
     flow = flow_of(run)
-    assert flow is not None
     assert flow.stations[0].records_per_s == pytest.approx(4002, rel=0.01)  # the sinks saw so many
     fast, slow_one = (each for each in flow.hops if each.target == "vertex:2")
     assert slow_one.buffers_per_s == pytest.approx(fast.buffers_per_s, rel=0.1)
@@ -589,19 +584,16 @@ def test_one_keys_records_go_to_one_of_any_number_of_lanes(ads: tuple[Execution,
     assert changed(run, execution, World(ratios={"rate": 1.0}))[0].stations[1].busiest == pytest.approx(1.0)
 
 
-def test_what_lies_between_two_vertices_may_hold_a_job_up(tmp_path: Path) -> None:
+def test_what_lies_between_two_vertices_may_hold_a_job_up() -> None:
     """The base that goes as fast as it can fills most of its cable, and no subtask nor CPU is busy all the time."""
-    run = cp.profile([SWEEPS / AT_ITS_LIMIT], output=tmp_path / "full.duckdb")
-    usual = " ".join(verdict_text(run.verdict(), "", "", full=True).split())
-    assert "nothing that was measured is busy all the time" in usual
-    assert "what lies between holds it up, which may be the network" in usual
+    run = profiled(SWEEPS / AT_ITS_LIMIT)
+    limits = run.debug().flow
+    assert (limits.at_limit, limits.limit_kind) == (True, "hop")
     faster = run.predict(["cpu_speed=2x"])
     assert isinstance(faster.refused[0], LimitNotMeasured)
     assert not faster.refused[0].network_known
     told, wider = (run.predict([each], recorded=["network=100Mbps"]).flow for each in ("cpu_speed=2x", "network=2x"))
-    assert told is not None
     assert (told.limit_kind, told.limit_resource, told.most_per_s) == ("worker", "net", told.recorded_per_s)
-    assert wider is not None
     assert wider.limit_resource == "cpu"
     slower = run.predict(["rate=6000"])
     assert slower.predicted_ms == pytest.approx(86, abs=2)
@@ -627,11 +619,10 @@ def test_a_rate_that_is_not_kept_up_with_is_a_limit(source: dict[str, float], be
     assert run.at_limit is at_limit
 
 
-def test_a_job_at_its_limit_is_asked_for_a_rate_that_it_keeps_up_with(tmp_path: Path) -> None:
+def test_a_job_at_its_limit_is_asked_for_a_rate_that_it_keeps_up_with() -> None:
     kept = SWEEPS / "071-full-0/collected"
-    run = cp.profile([kept], output=tmp_path / "run.duckdb")
+    run = profiled(kept)
     slower = run.predict(["rate=6000"])
-    assert slower.interval_ms is not None
     assert slower.predicted_ms == pytest.approx(86.1, rel=0.15)  # six runs of the same job at that rate, in the mean
     assert slower.interval_ms[0] < 86.1 < slower.interval_ms[1]
     faster = run.predict(["rate=300000"])
@@ -641,44 +632,37 @@ def test_a_job_at_its_limit_is_asked_for_a_rate_that_it_keeps_up_with(tmp_path: 
     assert not any(isinstance(each, ShortenBufferTimeout) for each in run.verdict().recommendations)
 
 
-def test_a_rate_so_near_the_limit_that_its_wait_is_anything_has_two_ends(tmp_path: Path) -> None:
+def test_a_rate_so_near_the_limit_that_its_wait_is_anything_has_two_ends() -> None:
     """Four times the rate on half the CPU took 69 and 169 ms; the CPU is told to be full but for 3 %."""
     kept = SWEEPS / "011-ads-0"
-    run = cp.profile([kept / "collected", kept / "recordings"], output=tmp_path / "run.duckdb")
+    run = profiled(kept / "collected", kept / "recordings")
     told = run.predict(["rate=24000", "cpu_speed=0.5x"])
     assert told.predicted_ms is None
     assert isinstance(told.refused[0], RateNearLimit)
     assert told.bound_ms is not None
     low, high = told.bound_ms
-    assert low is not None
-    assert high is not None
     assert low < 169 < high
     assert high > 3 * low
 
 
-def test_unchanged_is_unchanged_and_more_subtasks_are_less_busy(tmp_path: Path) -> None:
-    run = real("skew-8000", tmp_path)
+def test_unchanged_is_unchanged_and_more_subtasks_are_less_busy() -> None:
+    run = real("skew-8000")
     same = run.unchanged()
     assert same.predicted_ms == same.runtime_ms
     wider = run.predict(["parallelism=2x"])
-    assert wider.flow is not None
-    assert wider.flow.most_per_s is not None
-    assert same.flow is not None
-    assert same.flow.most_per_s is not None
     assert (same.flow.limit, wider.flow.limit) == ("vertex:0", "tm1")  # then the machines' CPU is what limits
     assert wider.flow.most_per_s > 1.2 * same.flow.most_per_s
     one = run.predict(["parallelism.Parse=4"])
-    assert one.flow is not None
     assert one.flow.limit == "vertex:0"  # the source stays as it was, and is what limits
     assert one.flow.most_per_s == pytest.approx(same.flow.most_per_s)
 
 
-def test_a_worker_whose_own_work_takes_all_its_cpu_ends_no_answer(tmp_path: Path) -> None:
+def test_a_worker_whose_own_work_takes_all_its_cpu_ends_no_answer() -> None:
     """A run at its limit, of which its workers' CPU tells that it could not take a record."""
-    with real("ads-3000", tmp_path).reading() as connection:
+    with real("ads-3000").reading() as connection:
         execution = load(connection)
-        assert execution.framework.planner.flow is not None
-        known = execution.framework.planner.flow(connection, execution)
+        assert execution.planner.flow is not None
+        known = execution.planner.flow(connection, execution)
     assert known is not None
     full = tuple(replace(each, busy=1.0) if each.is_source else each for each in known.stations)
     places = tuple(replace(each, cpu_cores=0.8, most_cores=0.7, fixed_cores=0.75) for each in known.places)
@@ -689,34 +673,34 @@ def test_a_worker_whose_own_work_takes_all_its_cpu_ends_no_answer(tmp_path: Path
     assert answer.refused == (AtLimit(),)
 
 
-def test_slots_alone_change_nothing(tmp_path: Path) -> None:
-    told = real("ads-3000", tmp_path).predict(["slots=2x"])
+def test_slots_alone_change_nothing() -> None:
+    told = real("ads-3000").predict(["slots=2x"])
     assert told.predicted_ms == pytest.approx(told.runtime_ms, rel=1e-6)
     assert SlotsUnused() in told.assumptions
 
 
-def test_memory_of_a_stream_is_refused(tmp_path: Path) -> None:
-    assert real("ads-3000", tmp_path).predict(["memory=2x"]).refused == (NotModelledForStreams("memory"),)
+def test_memory_of_a_stream_is_refused() -> None:
+    assert real("ads-3000").predict(["memory=2x"]).refused == (NotModelledForStreams("memory"),)
 
 
-def test_without_samples_nobody_knows_what_a_faster_cpu_brings(tmp_path: Path) -> None:
-    (refusal,) = real("ads-3000", tmp_path).predict(["cpu_speed=2x"]).refused
+def test_without_samples_nobody_knows_what_a_faster_cpu_brings() -> None:
+    (refusal,) = real("ads-3000").predict(["cpu_speed=2x"]).refused
     assert isinstance(refusal, BusyTimeUnknown)
     assert refusal.share == 1.0
 
 
-def test_a_stream_without_its_metrics_says_why_it_has_no_latency(tmp_path: Path) -> None:
-    run = cp.profile([DATA / "ads-3000.json.gz"], output=tmp_path / "run.duckdb")
+def test_a_stream_without_its_metrics_says_why_it_has_no_latency() -> None:
+    run = profiled(DATA / "ads-3000.json.gz")
     debug = run.debug()
     assert debug.measure == "makespan"
     assert NoFlow("metrics") in debug.told
-    with pytest.raises(SettingError, match="'rate' is nothing that can be changed"):
+    with pytest.raises(SettingError, match="'rate'"):
         run.predict(["rate=2x"])
 
 
-def test_a_stream_that_is_one_chain_is_not_asked_for_the_metrics_that_it_has(tmp_path: Path) -> None:
+def test_a_stream_that_is_one_chain_is_not_asked_for_the_metrics_that_it_has() -> None:
     """A source, a map and a sink without an exchange, of 2 000 records a second: Flink counts no record of it."""
-    alone = real("one-chain", tmp_path)
+    alone = real("one-chain")
     assert [each for each in alone.debug().told if isinstance(each, NoFlow)] == [NoFlow("exchanges")]
     verdict = alone.verdict()
     kinds = {type(each) for each in verdict.recommendations}
@@ -732,7 +716,7 @@ def test_a_stream_that_was_collected_too_shortly_says_so(tmp_path: Path) -> None
     assert NoFlow("time") in changed_run(tmp_path, begun).debug().told
 
 
-@pytest.mark.parametrize(("state", "asked"), [("RUNNING", True), ("CANCELED", True), ("FINISHED", False)])
+@pytest.mark.parametrize(("state", "asked"), few([("RUNNING", True), ("CANCELED", True), ("FINISHED", False)], 2))
 def test_a_stream_without_an_end_is_asked_for_its_metrics_first(tmp_path: Path, state: str, asked: bool) -> None:
     archive = gzip.decompress((DATA / "ads-3000.json.gz").read_bytes()).decode()
     ended = r"\"state\":\"FINISHED\",\"job-type"
@@ -743,7 +727,7 @@ def test_a_stream_without_an_end_is_asked_for_its_metrics_first(tmp_path: Path, 
     assert any(isinstance(each, CollectMetrics) for each in found) is asked
 
 
-def test_a_job_that_was_scaled_is_told_of_the_longer_part(tmp_path: Path) -> None:
+def test_a_job_that_was_scaled_is_told_of_the_longer_part() -> None:
     """Two subtasks for 70 s, then four, of which the sums go on for two."""
     rows = ran(range(70), 2) + [row for row in ran(range(200), 4) if (row["time_ms"] or 0) >= 70_000]
     connection = looked_at(rows)
@@ -929,4 +913,4 @@ def test_a_damaged_look_costs_itself(tmp_path: Path) -> None:
     damaged.write_bytes(gzip.compress(b"\n".join(text)))
     run = cp.profile([DATA / "ads-3000.json.gz", damaged], output=tmp_path / "run.duckdb")
     assert run.debug().measure == "latency"
-    assert any("looks that cannot be read" in each.meaning for each in run.header().problems)
+    assert ("damaged sample",) in rows(run, "SELECT name FROM import_stats")

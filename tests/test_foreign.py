@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import random
+import re
 import struct
 import tarfile
 import time
@@ -153,14 +154,14 @@ def test_runs_and_indexes_among_other_files_are_told_as_such(crystalperf: Answer
     assert crystalperf("profile", log, "-o", tmp_path / "run.duckdb")[0] == 0
     code, _, err = crystalperf("analyze", log, tmp_path / "run.duckdb")
     assert code == 1
-    assert "run.duckdb: is a run that was profiled before, which is asked by itself; " in err
+    assert re.search(r"run\.duckdb\b.*\brun\b", err)
 
 
 def test_a_folder_says_what_is_in_it_instead(crystalperf: Answer, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(b'{"archive":[{"path":"/jobs/overview","json":"{}"}]}')
     code, _, err = crystalperf("analyze", tmp_path)
     assert code == 1
-    assert "a.json is a job archive of Flink; " in err
+    assert re.search(r"\ba\.json\b.*\bFlink\b", err)
 
 
 def test_a_log_of_a_framework_is_never_taken_for_something_else(crystalperf: Answer, tmp_path: Path) -> None:

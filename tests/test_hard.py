@@ -21,6 +21,8 @@ from crystalperf.indexer.labels.sample import Candidate
 from crystalperf.indexer.vectors import FunctionText, Vectors
 from tests.test_labels import label, located
 
+pytestmark = pytest.mark.later
+
 API = """
 import os
 

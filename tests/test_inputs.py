@@ -44,7 +44,6 @@ def names(inputs: Inputs) -> set[str]:
 
 def listed(error: InputError) -> str:
     """The applications that a refusal offers to choose from."""
-    assert error.remedy is not None
     assert error.remedy.kind == "choose an application"
     return error.remedy.facts["applications"]
 

@@ -14,6 +14,7 @@ from crystalperf.query.frameworks.ml.tensorflow.xplane import Line, Traced
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.inputs.discover import discover
 from crystalperf.query.run import Run
+from tests.reading import rows
 
 DATA = Path(__file__).parent / "data/jax"
 OPERATORS = (
@@ -24,11 +25,6 @@ OPERATORS = (
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return cp.profile([DATA], output=tmp_path_factory.mktemp("jax") / "run.duckdb")
-
-
-def rows(run: Run, question: str) -> list[tuple[object, ...]]:
-    with run.reading() as connection:
-        return connection.execute(question).fetchall()
 
 
 def test_a_run_of_jax_is_called_so_and_has_its_steps(trained: Run) -> None:
@@ -126,5 +122,4 @@ def test_an_exchange_among_devices_of_one_process_is_no_computing() -> None:
 
 def test_setup_says_how_to_trace_steps() -> None:
     setup = get("jax").advisor.setup
-    assert setup is not None
     assert "StepTraceAnnotation" in setup.text(Job(folder="/tmp/traces"))

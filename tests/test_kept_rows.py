@@ -16,7 +16,6 @@ from crystalperf.query.execution.dag import AT_HOME
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.load import load
 from crystalperf.query.execution.scenario import Value, changed_world
-from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.frameworks.spark.recommendations import SkipLocalityWait
 from crystalperf.query.predict.estimate import predict
 from crystalperf.query.results.assumptions import CacheMisses, InputCached
@@ -26,6 +25,7 @@ from crystalperf.query.results.refusals import CacheTooSmall
 from crystalperf.query.run import Run
 from crystalperf.query.simulate.caching import anew, with_room
 from crystalperf.query.text.notebook import sentence_of
+from tests.hand_made import figures
 from tests.spark_logs import MIB, Stage, Task, write
 
 KMEANS = Path(__file__).parent.parent / "lab" / "recordings" / "sweeps" / "fresh" / "base-3-00-jfr20"
@@ -98,7 +98,6 @@ def test_a_slower_network_slows_only_what_crosses_it(tmp_path: Path) -> None:
     run = execution(profiled(tmp_path, stage(MIB), stage(400 * MIB)))
     run_at = {**run.recorded, "network": 25e6}
     answer = predict(run, changed_world({"network": Value("network", "0.5x", ratio=0.5)}, run_at))
-    assert answer.interval_ms is not None
     assert answer.interval_ms[1] < 1.5 * run.runtime_ms
 
 
@@ -157,7 +156,7 @@ def test_rows_that_had_no_room_are_the_first_thing_told(tmp_path: Path) -> None:
     assert (first.stage.id, first.missed, first.tasks) == ("stage:1.0", 2, 4)
     assert (first.other_missed, first.other_stages) == (8, 4)
     verdict = run.verdict()
-    assert "What executors were to keep in memory was not there" in sentence_of(verdict)
+    assert figures(sentence_of(verdict))[-1] == pytest.approx(first.cost_ms / 1000, rel=0.05)
     (memory,) = (each for each in verdict.recommendations if isinstance(each, MoreMemory))
     assert (memory.because, [each.name for each in memory.settings]) == ("kept", ["spark.executor.memory"])
 
@@ -169,8 +168,6 @@ def test_with_more_room_as_much_more_is_found(tmp_path: Path) -> None:
     more_room, more_slots = (
         predict(run, changed_world({key: twice[key]}, run.recorded), replans=False) for key in twice
     )
-    assert more_room.predicted_ms is not None
-    assert more_slots.predicted_ms is not None
     assert more_slots.predicted_ms - more_room.predicted_ms == pytest.approx(5 * 5000, rel=0.1)
     assert CacheMisses(misses=10, reads=20, ratio=2.0, misses_left=0) in more_room.assumptions
 
@@ -240,7 +237,7 @@ def test_rows_in_another_executor_cross_the_network(tmp_path: Path) -> None:
     assert moved["disk"] == [0, 0, 0, 0]
     assert not anew(here).any()
     with duckdb.connect(str(run.path), read_only=True) as connection:
-        said = assumptions(connection, ["stage:1.0"], False, SPARK)
+        said = assumptions(connection, ["stage:1.0"], False, "Spark")
     assert InputCached(stages=1, tasks=3, total=4) in said
 
 
@@ -248,10 +245,11 @@ def test_what_was_in_memory_is_told(tmp_path: Path) -> None:
     run = profiled(tmp_path, stage(10 * MIB), stage(70 * MIB), stage(70 * MIB))
     with duckdb.connect(str(run.path), read_only=True) as connection:
         groups = [name for (name,) in connection.execute("SELECT group_id FROM groups").fetchall()]
-        said = assumptions(connection, groups, False, SPARK)
+        said = assumptions(connection, groups, False, "Spark")
     assert InputCached(stages=2, tasks=8, total=8) in said
 
 
+@pytest.mark.later
 def test_the_rows_of_a_real_job_are_read_from_memory_once_they_are_there(tmp_path: Path) -> None:
     """k-means reads 23 MB of Parquet in the first stage of each of its four passes, and then 276 MB of kept rows."""
     run = cp.profile([KMEANS], output=tmp_path / "run.duckdb").path
@@ -303,7 +301,6 @@ def test_on_other_workers_rows_are_kept_where_they_were_scanned_there(tmp_path: 
     run = cp.profile([write(tmp_path / "log", skewed(), executors={"1": 1, "2": 1})], output=tmp_path / "run.duckdb")
     whole = execution(run)
     other = predict(whole, changed_world({"workers": Value("workers", "3", ratio=1.5)}, whole.recorded))
-    assert other.predicted_ms is not None
     assert run.unchanged().replayed_ms - other.predicted_ms == pytest.approx(3 * 1500, abs=600)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lab.checks.corpus import compare_table, logs_table
+from lab.checks.corpus import logs_table
 from lab.errors import LabError
 from lab.pages import put
 from tests.refusals import refused
@@ -24,13 +24,6 @@ def test_a_manifest_becomes_a_row_for_each_log_and_one_for_all(tmp_path: Path) -
     assert bad.startswith("| some/where `a\\|bad` | bad: is text")
     assert str(tmp_path) not in bad
     assert everything.startswith("| all | 1 profiles, 1 sentences | 35 | 19 | 1 within 2 % | 1 ok |")
-
-
-def test_stages_of_two_runs_are_the_same_by_their_parts_of_the_plan(tmp_path: Path) -> None:
-    head, _, *stages, everything = compare_table(DATA / "q9.zstd", DATA / "q9.zstd", tmp_path)
-    assert head.count("cpu / disk / net / other") == 1
-    assert len(stages) > 5
-    assert {line.rpartition(" | ")[2] for line in (*stages, everything)} == {"0 |"}
 
 
 def test_a_table_goes_between_its_marks(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_of_a_job_with_an_end_only_the_time_with_subtasks_scales() -> None:
 def test_time_that_anything_ran_counts_once() -> None:
     assert covered_ms(np.array([0.0, 5.0, 30.0]), np.array([10.0, 12.0, 40.0])) == 22.0
     assert covered_ms(np.array([]), np.array([])) == 0.0
-    assert np.allclose(spread([0.1, 0.3]), (0.2, 0.1))
+    assert spread([0.1, 0.3]) == "20.0 ± 10.0"
 
 
 def test_a_sweep_begins_anew_where_a_run_failed_and_stops_when_all_do(
@@ -174,9 +174,9 @@ def test_threads_use_no_more_cpu_than_their_process(tmp_path: Path) -> None:
             "SELECT count(DISTINCT unit_id) = (SELECT count(*) FROM units) FROM thread_loads"
         ).fetchall()
         execution = load(connection, "all")
-        assert execution.framework.planner.flow is not None
-        flow = execution.framework.planner.flow(connection, execution)
-        said = FLINK.advisor.told(connection, execution)
+        assert execution.planner.flow is not None
+        flow = execution.planner.flow(connection, execution)
+        said = FLINK.advisor.remarks(connection, execution)
     assert len(rows) == 2
     assert all(0.75 * whole < threads < 1.05 * whole for threads, whole in rows)
     assert named == (True,)

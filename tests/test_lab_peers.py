@@ -30,7 +30,7 @@ def test_each_command_reads_the_plain_log_in_every_round(tmp_path: Path) -> None
 def test_a_peer_that_fails_is_no_measurement(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "print('no such class'); exit(3)"]
     with pytest.raises(LabError, match="no such class"):
-        peers.cost(command, tmp_path, tmp_path / "said")
+        peers.cost(command, tmp_path, said=tmp_path / "said")
 
 
 def test_a_profiler_that_wrote_nothing_is_no_measurement(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,8 @@ from tests.refusals import is_one_line, refused
 pytest.importorskip("scipy", reason="the lab's extra is not installed")
 
 from lab.__main__ import main
-from lab.costs import overhead
-from lab.costs.overhead import Turn
 from lab.errors import LabError
-from lab.pages import has, put
+from lab.pages import has, head, put
 from lab.runs.suites import Configuration, Suite, Sweep, axis, configurations
 from lab.runs.sweep import read_rows, write_rows
 from lab.score import priors as learning
@@ -228,6 +226,10 @@ def test_the_table_of_floors(known: Measured) -> None:
     ]
 
 
+def test_the_head_of_a_table_says_which_cells_stand_to_the_right() -> None:
+    assert head("run | >tasks | check") == ["| run | tasks | check |", "|---|---:|---|"]
+
+
 def test_tables_of_another_section_go_between_marks_of_its_own(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
@@ -291,39 +293,6 @@ def test_tables(known: Measured) -> None:
     assert odd.startswith("| odd | 2 | 2 |")
 
 
-def turn(recorder: str, cpu_ms: float) -> Turn:
-    return Turn(0, recorder, cpu_ms, cpu_ms / 100, cpu_ms / 2, 0.0 if recorder == "none" else 250.0, 1000)
-
-
-def test_overhead_is_of_a_turn_over_those_around_it(tmp_path: Path) -> None:
-    costs = [("none", 90.0), ("jfr20", 110.0), ("none", 110.0), ("async20", 99.0), ("none", 88.0), ("jfr20", 95.0)]
-    found = [turn(*each) for each in [*costs, ("none", 102.0)]]
-    assert overhead.table(found)[2:] == [
-        "| jfr20 | 2 | +5.0 % (+0.0 to +10.0) | +5.0 % (+0.0 to +10.0) | 1.0 % | 0.25 s | 1.2 MB/min |",
-        "| async20 | 1 | +0.0 % (+0.0 to +0.0) | +0.0 % (+0.0 to +0.0) | 1.0 % | 0.25 s | 1.2 MB/min |",
-    ]
-    assert overhead.read(tmp_path) == []
-    (tmp_path / overhead.FILE).write_text("".join(json.dumps(asdict(each)) + "\n" for each in found))
-    assert overhead.read(tmp_path) == found
-
-
-def test_no_rounds_measure_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["overhead", "--rounds", "0", "--out", str(tmp_path)]) == 1
-    is_one_line(capsys.readouterr().err, "0 rounds")
-
-
-def test_every_recorder_has_turns_without_one_around_it() -> None:
-    order = [recorder.name for _, recorder in overhead.turns(3)]
-    assert set(order[::2]) == {"none"}
-    assert sorted(order[1::2]) == sorted(3 * [each.name for each in overhead.RECORDERS])
-
-
-def test_the_interval_of_a_median() -> None:
-    # Ranks 3 and 10 of 12: the median is outside with 2 · P(at most 2 heads of 12) = 3.9 %.
-    assert overhead.median_interval(range(1, 13)) == (3, 10)
-    assert overhead.median_interval([5.0, 4.0, 6.0]) == (4.0, 6.0)
-
-
 def test_calibration_looks_at_even_configurations_alone(known: Measured) -> None:
     calibration, count = calibrate([known])
     assert count == 1
@@ -346,17 +315,6 @@ def test_a_kept_sweep_gives_the_same_predictions(known: Measured, tmp_path: Path
         assert after.actual_ms == before.actual_ms
     with refused(LabError, tmp_path, "made"):
         keep(MADE, tmp_path, tmp_path / "other", [])
-
-
-def test_pictures(known: Measured, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="the lab's extra is not installed")
-    from lab.score.pictures import draw
-
-    draw(known, tmp_path / "one.svg")
-    draw(known, tmp_path / "two.svg")
-    text = (tmp_path / "one.svg").read_text()
-    assert "made: 3 configurations" in text
-    assert (tmp_path / "two.svg").read_text() == text
 
 
 def test_nothing_to_score_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from lab.__main__ import main
 from lab.errors import LabError
-from lab.runs import sweep, training
+from lab.runs import series, sweep, training
 from lab.runs.suites import SUITES, Suite, Sweep, axis, changes, cluster_config, configurations, find_suite
 from lab.runs.workloads import find_workload
 from tests.refusals import is_one_line, refused
@@ -174,6 +174,24 @@ def test_a_lab_that_cannot_run_stops_soon(tmp_path: Path, monkeypatch: pytest.Mo
 def test_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "run_once", lambda config, out: _fake_run(out, 1.0))
     assert sweep.run_suite(SMALL, tmp_path, 1, limit_minutes=0.5) == len(sweep.plan(SMALL, 1))
+
+
+def test_no_run_is_started_that_would_end_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failed run tells how long one takes, too; three in a row would end the series."""
+    clock, made = [0.0], list[int]()
+    monkeypatch.setattr(series.time, "monotonic", lambda: clock[0])
+
+    def run(number: int) -> str:
+        made.append(number)
+        clock[0] += 25.0
+        if number == 1:
+            raise LabError("no slots.")
+        return "made"
+
+    written: list[int] = []
+    left = series.make_missing(range(5), run, str, lambda: written.append(len(made)), minutes=1.0)
+    assert (left, made, written) == (4, [0, 1], [1])
+    assert series.make_missing(range(3), run, str, lambda: None, minutes=1.0, first_guess_s=61.0) == 3
 
 
 def test_command_line_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:

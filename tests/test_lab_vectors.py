@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pytest
 
 import crystalperf as cp
 from lab.runs.suites import find_suite
 from lab.runs.sweep import load_rows, write_rows
-from lab.score.deciding import RULES, Frame, as_printed, framework_first, halving, known_stacks, leaf, mean, rule_table
 from lab.score.vectors import (
     Off,
     Truth,
     average,
     code_vectors,
     compare,
-    load_samples,
     split_vectors,
     truth_of,
     vector_table,
@@ -71,20 +68,6 @@ def test_a_suite_without_base_runs_has_no_table(tmp_path: Path) -> None:
     assert vector_table(find_suite("q6"), tmp_path, tmp_path / "kept") == ""
 
 
-def test_rules_take_different_frames_of_a_stack() -> None:
-    """A wait of the framework below a library's reader, below the framework's reader, below scaffolding."""
-    cpu, disk, net = np.eye(3)
-    wait, library = Frame(net, False, False), Frame(disk, True, True)
-    reader, runner = Frame(cpu, False, True), Frame(net, False, False)
-    stack = [wait, library, reader, runner]
-    chosen = [rule(stack) for rule in (as_printed, framework_first, leaf, mean, halving)]
-    wanted = [net, cpu, disk, [0.5, 0.5, 0], [1 / 3, 2 / 3, 0]]
-    assert [each.tolist() for each in chosen if each is not None] == pytest.approx(np.array(wanted))
-    # Where only a library speaks, it decides; where nobody does, nobody does, but §4.1 asks for no role.
-    assert framework_first([wait, library]) is disk
-    assert [rule([runner]) is None for rule in RULES.values()] == [False, True, True, True, True]
-
-
 @pytest.fixture(scope="module")
 def recorded_base(demo: Path, shared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A suite's folder with the demo's run as its base, the profile's own vectors being its truth; the profile."""
@@ -119,16 +102,3 @@ def test_a_recorded_run_has_a_row_for_each_source_of_its_vectors(recorded_base: 
     # The made truth is the profile's own, so that it is off by nothing and the others by something.
     assert "| 0.0 / 0.0 / 0.0 / 0.0 |" in table[2]
     assert "| 0.0 / 0.0 / 0.0 / 0.0 |" not in table[3] + table[4]
-
-
-def test_the_shipped_rule_gives_the_profile_back_and_others_do_not(recorded_base: Path) -> None:
-    with duckdb.connect() as connection:
-        load_samples(connection, recorded_base)
-        stacks = known_stacks(connection)
-        (decided,) = connection.execute("SELECT count(deciding_depth) FROM stacks").fetchall()[0]
-    assert sum(framework_first(each) is not None for each in stacks.values()) >= decided
-    table = rule_table([find_suite("q9")], recorded_base.parent, recorded_base.parent / "kept").split("\n")
-    profiles = [line.split("|")[4].strip() for line in table[2:]]
-    assert len(profiles) == len(RULES) + 1
-    assert profiles[-1] == "0.0 / 0.0 / 0.0 / 0.0"
-    assert "0.0 / 0.0 / 0.0 / 0.0" not in profiles[:-1]

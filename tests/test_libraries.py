@@ -138,6 +138,7 @@ def test_anindex_of_several_libraries_fits_where_one_of_them_ran(home: Path) -> 
     assert fitting(SPARK, replace(RAN, archives=["acme-1.2"]), [])[1:] == []
 
 
+@pytest.mark.later
 def test_without_a_class_path_any_library_may_have_run(home: Path) -> None:
     make("jvm-libraries-1", artifacts=["guava:33.4.0-jre"])
     for name in ("netty-4.1.96.Final", "jdk-17", "flink-1.20.3"):
@@ -278,6 +279,7 @@ def test_frames_of_python_are_found_in_an_index_without_jvm_classes(home: Path) 
     assert (found["function"], found["index_name"], found["how"]) == ("depot.Depot.size.inner", "depot-1", "line")
 
 
+@pytest.mark.later
 def test_what_tells_the_name_of_a_packed_function_is_its_name() -> None:
     with duckdb.connect() as connection:
         for each in sorted(prebuilt_folder().glob("*/functions.parquet")):

@@ -163,7 +163,6 @@ def test_what_was_not_compiled_is_replayed_all_the_same(monkeypatch: pytest.Monk
 
 def test_a_column_that_is_missing_or_of_another_kind_is_told_by_name() -> None:
     module, columns = list_schedule._listing, {"order": np.zeros(2, dtype=np.int64), "gap_ms": np.zeros(1)}
-    assert module is not None
     with pytest.raises(KeyError, match="rate"):
         module.integrals(columns)
     with pytest.raises(TypeError, match="rate"):

@@ -15,7 +15,7 @@ from crystalperf.indexer.catalogue import catalogue
 from crystalperf.indexes.exports import prebuilt_folder
 
 LISTED = Path(__file__).parent / "data" / "modules" / "flink-1.20.3.tsv"
-"""Archives, packages and classes of apache-flink-libraries 1.20.3, by `python -m lab.checks.modules … --keep`."""
+"""Archives, packages and classes of apache-flink-libraries 1.20.3 (research/2026-11-27-lab-commands-removed.md)."""
 
 WITHOUT_SOURCES = {
     "org.apache.flink.container": "flink-container",

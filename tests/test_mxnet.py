@@ -13,6 +13,7 @@ from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks import Job
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.inputs.discover import discover
+from tests.reading import profiled, rows
 from tests.refusals import refused
 
 REAL = Path(__file__).parents[2] / "shared/real-inputs/other/mxnet/cpu_gpu_data_copy_profiler_output.json"
@@ -41,10 +42,6 @@ def called(name: str, start: int, end: int, thread: int = 7) -> list[dict[str, A
 def written(path: Path, events: list[dict[str, Any]]) -> Path:
     path.write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}, indent=4))
     return path
-
-
-def rows(run: Any, statement: str) -> list[tuple[Any, ...]]:
-    return list(run.sql(statement).rows)
 
 
 @pytest.fixture
@@ -127,7 +124,6 @@ def test_each_trace_of_a_folder_is_a_run(trained: Path) -> None:
 
 def test_setup_says_what_to_add() -> None:
     setup = get("mxnet").advisor.setup
-    assert setup is not None
     assert 'filename="/tmp/x/mxnet.json"' in setup.text(Job("/tmp/x"))
     assert 'filename="/mxnet.json"' in setup.text(Job(""))
 
@@ -135,7 +131,7 @@ def test_setup_says_what_to_add() -> None:
 @pytest.mark.later
 @pytest.mark.skipif(not REAL.exists(), reason="the folder of public real inputs is not beside this checkout")
 def test_the_public_trace_is_copying_after_a_call_that_starts_the_device() -> None:
-    run = cp.profile(REAL)
+    run = profiled(REAL)
     found = {name: ms for name, ms in run.debug().resource_ms.items() if ms > 1}
     assert set(found) == {"cpu", "pcie"}
     assert found["pcie"] == pytest.approx(134.2, abs=0.2)

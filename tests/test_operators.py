@@ -10,7 +10,6 @@ import duckdb
 import numpy as np
 import pytest
 
-from crystalperf import indexes
 from crystalperf.indexes.resources import resources
 from crystalperf.indexes.schema import table as schema_table
 from crystalperf.query.attribution.code.decide import deciding_frames
@@ -20,6 +19,7 @@ from crystalperf.query.frameworks.spark.sql_operators import Node, Sampled, by_m
 from crystalperf.query.frameworks.spark.trace import read_log
 from crystalperf.query.inputs.containers import LogFile, Part
 from crystalperf.query.run import Run
+from tests.reading import rows
 
 GENERATED = "org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage"
 
@@ -47,7 +47,6 @@ GENERATED = "org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedI
 )
 def test_frames_name_their_operator(class_name: str, method: str, kind: str, pipeline: int | None) -> None:
     found = of_frame(class_name, method)
-    assert found is not None
     assert (found.kind, found.pipeline) == (kind, pipeline)
 
 
@@ -200,13 +199,6 @@ def test_a_stage_without_metrics_is_not_split() -> None:
 @pytest.fixture(scope="module")
 def run(demo_run: Run) -> Run:
     return demo_run
-
-
-def rows(run: Run, query: str) -> list[tuple[Any, ...]]:
-    connection = indexes.open_read_only(run.path, "run")
-    found = connection.execute(query).fetchall()
-    connection.close()
-    return found
 
 
 BY_RESOURCE = ", ".join(f"sum({name}_ms)" for name in ("cpu", "disk", "net", "other"))

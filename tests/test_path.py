@@ -27,7 +27,7 @@ import crystalperf as cp
 from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.resources import CPU, OTHER, resources
 from crystalperf.query.execution.critical_path import Piece, WallClock, _within, critical_path
-from crystalperf.query.execution.dag import Dag, Dependency, GroupRun, Node, Units, build
+from crystalperf.query.execution.dag import Dag, DagRules, Dependency, GroupRun, Node, Units, build
 from crystalperf.query.execution.intervals import merged
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.frameworks.spark.scheduling import EARLIER_JOB, SHUFFLE, JobBarriers
@@ -35,6 +35,7 @@ from crystalperf.query.run import Run
 from crystalperf.query.simulate.replay import replay
 from crystalperf.query.trace.records import Floats
 from tests.conftest import ROOT
+from tests.later import few
 
 NAMES = resources()
 END_MS = 60
@@ -115,7 +116,7 @@ def made(stages: list[Stage], slots: int) -> Made:
     )
     worker, endless = np.zeros(slots, dtype=np.int64), np.full(slots, np.inf)
     there = Slots(worker, worker, np.zeros(slots), endless, endless)
-    dag = build(groups, units, 0, END_MS, there, stated, barriers=JobBarriers, coordinator="driver")
+    dag = build(groups, units, 0, END_MS, there, stated, DagRules(JobBarriers, "driver"))
     return Made(groups, units, dag, there)
 
 
@@ -364,7 +365,7 @@ def contradictions(log: Path, run: Run) -> list[str]:
     return [f"{log.name}: {what}; {without:.0f} ms are without a task" for what, right in checks.items() if not right]
 
 
-@pytest.mark.parametrize("name", ["nested-queries", "threads", "survived-failure", "lost-executor", "cut-off"])
+@pytest.mark.parametrize("name", few(["nested-queries", "threads", "survived-failure", "lost-executor", "cut-off"], 2))
 def test_no_odd_log_has_time_without_a_task_while_its_tasks_ran(name: str, tmp_path: Path) -> None:
     log = ROOT / "lab" / "recordings" / "odd" / f"{name}.zstd"
     assert not contradictions(log, cp.profile([log], output=tmp_path / "run.duckdb"))

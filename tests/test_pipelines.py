@@ -20,6 +20,7 @@ from crystalperf.query.simulate.effects import bandwidth, unchanged
 from crystalperf.query.simulate.replay import Replayed, replay
 from crystalperf.query.trace.contract import EdgeKind
 from crystalperf.query.trace.records import Floats
+from tests.hand_made import run_by
 from tests.test_predict import execution
 
 NAMES = resources()
@@ -230,7 +231,7 @@ def asked(flow: Flow, setting: str) -> float:
 def as_execution(flow: Flow) -> Execution:
     """The run of the toy framework on a worker with nine slots."""
     made = execution([(0, flow.dag.end_ms)] * len(flow.units), (1, 0, 0, 0), cores=9)
-    return replace(made, framework=TOY, dag=flow.dag, units=flow.units)
+    return replace(made, **run_by(TOY), dag=flow.dag, units=flow.units)
 
 
 def changed(run: Execution, *settings: str) -> World:
@@ -257,7 +258,7 @@ def test_a_transfer_takes_the_time_that_its_device_gives() -> None:
 
 def test_too_few_slots_for_a_pipeline_are_refused() -> None:
     together = Flow(("a", 0, 4, 0), ("b", 0, 5, 3), end_ms=5, stated=edges("pipelined", "ab"), ranks="ba")
-    run = replace(execution([(0, 5)] * 2, (1, 0, 0, 0), cores=2), framework=TOY, dag=together.dag, units=together.units)
+    run = replace(execution([(0, 5)] * 2, (1, 0, 0, 0), cores=2), **run_by(TOY), dag=together.dag, units=together.units)
     answer = predict(run, changed(run, "cores=1"))
     assert answer.predicted_ms is None
     assert answer.refused == (SlotsTooFew(),)

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import crystalperf as cp
-from crystalperf import indexes
 from crystalperf.cli.remedies import error_sentence
 from crystalperf.indexes.errors import IndexFileError, InputError, Remedy, SettingError
 from crystalperf.query.run import Run
 from crystalperf.query.text.as_json import as_json
+from tests.reading import rows
 from tests.refusals import refused
 
 
@@ -27,13 +27,6 @@ def run(demo_run: Run) -> Run:
 @pytest.fixture(scope="module")
 def run_without_samples(demo_log_run: Run) -> Run:
     return demo_log_run
-
-
-def rows(run: Run, query: str) -> list[tuple[object, ...]]:
-    connection = indexes.open_read_only(run.path, "run")
-    found = connection.execute(query).fetchall()
-    connection.close()
-    return found
 
 
 def test_every_tasks_parts_sum_to_its_duration(run: Run) -> None:
@@ -63,8 +56,6 @@ def test_the_slow_network_is_found_and_faster_cores_do_not_mend_it(run: Run) -> 
     network, cores = run.predict(network="10x", recorded=["network=10Mbps"]), run.predict(cores="2x")
     assert isinstance(network, cp.Prediction)
     assert isinstance(cores, cp.Prediction)
-    assert network.predicted_ms is not None
-    assert cores.predicted_ms is not None
     assert network.predicted_ms < 0.8 * network.runtime_ms
     # Measured: twice the slots take 85 % of the time, ten times the network 61 % (lab/recordings/README.md).
     assert cores.predicted_ms > 0.8 * cores.runtime_ms

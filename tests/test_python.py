@@ -26,7 +26,8 @@ import pytest
 import crystalperf as cp
 from crystalperf.indexes.resources import known
 from crystalperf.query.execution.scenario import settings_of
-from crystalperf.query.frameworks.registry import BUILT_IN, get
+from crystalperf.query.frameworks.registry import get
+from crystalperf.query.inputs.registry import BUILT_IN
 from crystalperf.query.sql.rows import Rows
 from tests.refusals import refused
 
@@ -51,6 +52,7 @@ def executed(code: str, names: dict[str, Any]) -> tuple[str, Any]:
     return out.getvalue(), value
 
 
+@pytest.mark.later
 def test_the_page_prints_what_it_says(demo_run: cp.Run) -> None:
     names: dict[str, Any] = {}
     for match in _BLOCK.finditer(PAGE.read_text(encoding="utf-8")):
@@ -165,6 +167,7 @@ def test_profile_takes_one_path_as_a_string(demo: Path, demo_run: cp.Run) -> Non
     assert cp.profile(str(demo)).path == demo_run.path
 
 
+@pytest.mark.later
 def test_reruns_may_be_runs_or_paths_of_runs_and_logs(demo_run: cp.Run, tmp_path: Path) -> None:
     log = ROOT / "tests" / "data" / "eventlog" / "q9.zstd"
     other = cp.profile(log, output=tmp_path / "other.duckdb")
@@ -173,7 +176,6 @@ def test_reruns_may_be_runs_or_paths_of_runs_and_logs(demo_run: cp.Run, tmp_path
         for each in (cp.Other("other", other), other, other.path, str(other.path), log)
     ]
     for each in learned:
-        assert each is not None
         assert [(one.setting, one.actual_ms) for one in each.reruns] == [
             (one.setting, one.actual_ms) for one in learned[0].reruns
         ]
@@ -232,12 +234,12 @@ def test_values_from_python_are_those_of_duckdb(demo_run: cp.Run) -> None:
         " [1, 2, 3]::INTEGER[3], true, 'a'::ENUM('a', 'b'), '101'::BIT, union_value(num := 2), '' FROM range(2)"
     )
     expected = duckdb.sql(statement)
-    assert expected is not None
     found = demo_run.sql(statement)
     assert repr(found.rows) == repr(tuple(expected.fetchall()))  # nan is not equal to itself
     assert found.types == tuple(map(str, expected.types))
 
 
+@pytest.mark.later
 def test_what_a_statement_from_python_costs_ends(demo_run: cp.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     endless = "SELECT levenshtein(repeat('a', 10000000), repeat('b', 10000000))"
     with refused(cp.CrystalPerfError, "1 s"):
@@ -300,6 +302,7 @@ def filled(notebook: dict[str, Any]) -> dict[str, Any]:
     return {**notebook, "cells": cells}
 
 
+@pytest.mark.later
 def test_the_notebook_shows_what_it_computes(demo_run: cp.Run) -> None:
     notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     assert sum(cell["cell_type"] == "code" for cell in notebook["cells"]) >= 5

@@ -28,6 +28,7 @@ from crystalperf.query.execution.scenario import (
     parse_settings,
     settings_of,
 )
+from crystalperf.query.frameworks.registry import frameworks
 from crystalperf.query.predict.estimate import predict
 from crystalperf.query.results.answers import Prediction
 from crystalperf.query.run import Run
@@ -119,7 +120,13 @@ def on_gpu(rows: list[tuple[float, float]], parts: list[list[float]], resource: 
     unsure = Evidence(np.zeros(4), np.zeros(4), 0.0)
     units = replace(run.units, parts_ms=np.array(parts, dtype=np.float64))
     coordinator = CoordinatorTime(np.zeros(0), np.zeros(0), np.zeros((0, 5)))
-    return replace(run, resources=(*known(), resource), units=units, evidence=unsure, coordinator=coordinator)
+    return replace(
+        run,
+        words=replace(run.words, resources=(*known(), resource)),
+        units=units,
+        evidence=unsure,
+        coordinator=coordinator,
+    )
 
 
 def world(run: Execution, setting: str) -> World:
@@ -187,7 +194,7 @@ def test_an_index_decides_though_it_does_not_know_all_resources(connection: duck
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr("crystalperf.query.frameworks.registry.frameworks", lambda: {"toy": TOY})
+    monkeypatch.setitem(frameworks(), "toy", TOY)
     path = tmp_path / "run.duckdb"
     write_run(gather(trace(), TOY, Problems()), path)
     return Run(path)

@@ -147,7 +147,6 @@ def test_sources_and_stacks_name_a_function_alike(name: str, plain: str) -> None
 def test_the_hot_path_is_of_samples_on_the_critical_path(demo_run: Run) -> None:
     path = hot_path(demo_run)
     heat = path.heat("org.apache.spark.storage.ShuffleBlockFetcherIterator.next")
-    assert heat is not None
     assert 0.5 < heat.share <= 1
     assert heat.groups[0] == "stage:14.0"
     assert heat.time_ms <= path.sampled_ms

@@ -16,6 +16,7 @@ from crystalperf.query.frameworks.spark.log import second
 from crystalperf.query.frameworks.spark.log.collect import collect
 from crystalperf.query.frameworks.spark.log.tables import tables
 from crystalperf.query.inputs.containers import LogFile, Part
+from tests.later import few
 
 ROLLED = Path(__file__).parent / "data" / "runs" / "rolled"
 TASKS = 14_411
@@ -106,7 +107,7 @@ def alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
         return read(path)
 
 
-@pytest.mark.parametrize("lines", [plain, odd, old])
+@pytest.mark.parametrize("lines", few([plain, odd, old], 1))
 def test_tables_are_the_same_by_one_process_and_by_two(
     lines: Any, tmp_path: Path, turns: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,16 +125,19 @@ def test_tables_are_the_same_by_one_process_and_by_two(
 
 @pytest.mark.parametrize(
     "program",
-    [
-        "",
-        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
-        "import sys; sys.stdout.buffer.write((1000).to_bytes(8, 'little') + b'half of it')",
-        "import sys; sys.stdout.buffer.write((1000).to_bytes(8, 'little') + bytes(1000))",
-        "import sys; sys.stdout.buffer.write(bytes(16))",
-        "import sys; sys.stdout.buffer.write(b'\\xff' * 16)",
-        "print('hello world, I am a site customisation')",
-        "import sys; sys.stdout.buffer.write(bytes(3))",
-    ],
+    few(
+        [
+            "",
+            "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+            "import sys; sys.stdout.buffer.write((1000).to_bytes(8, 'little') + b'half of it')",
+            "import sys; sys.stdout.buffer.write((1000).to_bytes(8, 'little') + bytes(1000))",
+            "import sys; sys.stdout.buffer.write(bytes(16))",
+            "import sys; sys.stdout.buffer.write(b'\\xff' * 16)",
+            "print('hello world, I am a site customisation')",
+            "import sys; sys.stdout.buffer.write(bytes(3))",
+        ],
+        2,
+    ),
 )
 def test_a_second_process_that_ends_or_talks_nonsense_takes_nothing_away(
     program: str, tmp_path: Path, turns: list[bool], monkeypatch: pytest.MonkeyPatch

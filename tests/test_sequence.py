@@ -17,6 +17,8 @@ from crystalperf.indexer.vectors import FunctionText
 from crystalperf.indexes.errors import BuildError, InputError
 from crystalperf.indexes.resources import resources
 
+pytestmark = pytest.mark.later
+
 WORDS = embed.new_words(["open", "close", "file", "socket", "hash", "a", "b", "c", "d", "e"])
 TABLE = np.random.default_rng(0).normal(size=(WORDS.size, 24)).astype(np.float32)
 TABLE[0] = 0

@@ -20,6 +20,7 @@ import pytest
 from crystalperf.cli.main import run
 from crystalperf.query.run import Run
 from tests import test_screens
+from tests.later import few
 
 ROOT = Path(__file__).resolve().parent.parent
 README, SQL = ROOT / "README.md", ROOT / "docs" / "sql.md"
@@ -80,12 +81,13 @@ def test_sql_page_asks_both_kinds_of_file() -> None:
     assert sum("--index" in each for each in commands) >= 8
 
 
-@pytest.mark.parametrize("number", range(len(questions())))
+@pytest.mark.parametrize("number", few(range(len(questions())), 5))
 def test_sql_page_shows_the_answer(demo_run: Run, number: int) -> None:
     command, printed = questions()[number]
     assert answer(command) == printed, "see the head of this file"
 
 
+@pytest.mark.later
 def test_readme_shows_python_that_a_strict_type_checker_accepts(tmp_path: Path) -> None:
     pytest.importorskip("mypy", reason="the dev extra is not installed")
     text = README.read_text(encoding="utf-8")

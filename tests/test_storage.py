@@ -13,7 +13,6 @@ from crystalperf import indexes
 from crystalperf.indexes.resources import resources
 from crystalperf.indexes.schema import table as schema_table
 from crystalperf.query.attribution.storage import assumptions, inputs, reach, roots, view_unit_samples
-from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.frameworks.spark.trace import trace
 from crystalperf.query.results.assumptions import Assumption, InputPartlyRemote, InputRemote
 from crystalperf.query.run import Run
@@ -140,8 +139,8 @@ def test_public_logs_say_where_their_input_was(
     assert {each.root for each in found if each.reach != "local"}
     assert all(each.root.startswith(root) for each in found)
     stages = [each.group_id for each in found]
-    assert kind in set(map(type, assumptions(connection, stages, sampled=False, framework=SPARK)))
-    assert assumptions(connection, [], sampled=False, framework=SPARK) == []
+    assert kind in set(map(type, assumptions(connection, stages, sampled=False, title="Spark")))
+    assert assumptions(connection, [], sampled=False, title="Spark") == []
     connection.close()
     assert kind in set(map(type, run.debug().assumptions))
 

@@ -22,6 +22,8 @@ from crystalperf.query.frameworks.ml.training.assumptions import MoreProcesses, 
 from crystalperf.query.frameworks.ml.training.servers import Demand
 from crystalperf.query.text.answers import step_sentence
 from crystalperf.query.trace.records import Problems
+from tests.later import few
+from tests.reading import profiled, rows
 from tests.refusals import refused
 
 DATA = Path(__file__).parent / "data/training"
@@ -37,23 +39,20 @@ def steps(folder: str) -> list[messages.RunMetadata]:
 
 
 @pytest.mark.parametrize(
-    "name", ["tensorflow-ps", "tensorflow-xplane", "worker0-step2.run_metadata.pb", "worker0-step2.timeline.json"]
+    "name",
+    few(["tensorflow-ps", "tensorflow-xplane", "worker0-step2.run_metadata.pb", "worker0-step2.timeline.json"], 2),
 )
 def test_the_replay_of_a_real_trace_gives_it_back(name: str) -> None:
-    run = cp.profile(DATA / name)
+    run = profiled(DATA / name)
     assert run.header().framework == "tensorflow"
     debug = run.debug()
     assert sum(each.end_ms - each.start_ms for each in debug.critical_path) == pytest.approx(debug.runtime_ms)
     assert abs(run.unchanged().replay_error_ratio) <= 0.03
 
 
-def rows(run: Any, statement: str) -> list[tuple[Any, ...]]:
-    return list(run.sql(statement).rows)
-
-
 def test_a_timeline_and_the_metadata_that_it_was_made_of_say_the_same() -> None:
-    from_timeline = cp.profile(DATA / "worker0-step2.timeline.json")
-    from_metadata = cp.profile(DATA / "worker0-step2.run_metadata.pb")
+    from_timeline = profiled(DATA / "worker0-step2.timeline.json")
+    from_metadata = profiled(DATA / "worker0-step2.run_metadata.pb")
     assert from_timeline.debug().runtime_ms == pytest.approx(from_metadata.debug().runtime_ms, rel=0.01)
     longest = (
         "SELECT operator, count(*) FROM training_operations JOIN units USING (unit_id) GROUP BY operator"
@@ -63,11 +62,11 @@ def test_a_timeline_and_the_metadata_that_it_was_made_of_say_the_same() -> None:
 
 
 def test_summaries_that_embed_steps_are_read() -> None:
-    assert rows(cp.profile(DATA / "events.out.tfevents"), "SELECT count(*) FROM scopes") == [(1,)]
+    assert rows(profiled(DATA / "events.out.tfevents"), "SELECT count(*) FROM scopes") == [(1,)]
 
 
 def test_workers_of_a_parameter_server_are_one_run_and_transfers_are_the_networks() -> None:
-    run = cp.profile(DATA / "tensorflow-ps")
+    run = profiled(DATA / "tensorflow-ps")
     workers = {each for (each,) in rows(run, "SELECT worker_id FROM workers")}
     assert {"worker:0", "worker:1", "ps:0", "network into worker:0", "network into ps:0"} <= workers
     transfers = "FROM units JOIN training_operations USING (unit_id) WHERE kind = 'transfer'"
@@ -83,9 +82,8 @@ def test_workers_of_a_parameter_server_are_one_run_and_transfers_are_the_network
 
 
 def test_more_workers_crowd_the_servers_link() -> None:
-    run = cp.profile(DATA / "tensorflow-ps")
+    run = profiled(DATA / "tensorflow-ps")
     more = run.predict(["processes=2x"])
-    assert more.predicted_ms is not None
     assert more.predicted_ms > 1.2 * more.runtime_ms
     assert MoreProcesses(2, 4.0, 2.0, synchronous=False) in more.assumptions
     assert run.header().workers == 6
@@ -132,7 +130,7 @@ def test_two_servers_share_what_one_had_to_carry() -> None:
 
 def test_steps_are_told_as_they_are_in_the_mean_of_how_workers_may_stand_to_each_other() -> None:
     """These came apart, others of the same configuration stayed in step."""
-    run = cp.profile(RECORDED / "traces")
+    run = profiled(RECORDED / "traces")
     told = run.predict(["network=2x"], recorded=["network=200Mbps"])
     untraced = [
         statistics.mean(row["step_ms"])
@@ -140,16 +138,13 @@ def test_steps_are_told_as_they_are_in_the_mean_of_how_workers_may_stand_to_each
         if row["name"].startswith("tf-w2-c0.45-n200.")
     ]
     header = run.header()
-    assert header.step_ms is not None
     assert told.settled_step_ms is not None
-    assert told.predicted_ms is not None
     before_ms, after_ms = told.settled_step_ms
     assert statistics.median(untraced) < before_ms < header.step_ms
     assert told.predicted_ms / told.runtime_ms == pytest.approx(after_ms / before_ms)
     assert {round(after_ms), round(before_ms)} <= {
         int(each) for each in re.findall(r"\d+", step_sentence(header, told))
     }
-    assert told.interval_ms is not None
     (steps,) = (each for each in told.assumptions if isinstance(each, StepsSettle))
     in_step_ms, apart_ms = (told.runtime_ms * each / before_ms for each in (steps.in_step_ms, steps.apart_ms))
     assert told.interval_ms[0] < apart_ms < told.predicted_ms < in_step_ms < told.interval_ms[1]
@@ -254,7 +249,6 @@ def test_labels_are_read() -> None:
     found = messages.transfer_label(
         "[4.0MB] [500.0Mb/s] edge_25_w/read from /job:ps/replica:0/task:0/device:CPU:0 to /job:w"
     )
-    assert found is not None
     assert (found.edge, found.bytes) == ("edge_25_w/read", 4 << 20)
     assert messages.kernel_label("edge") is None
     assert messages.transfer_label("x = y()") is None
@@ -292,7 +286,7 @@ def test_an_xplane_has_its_threads_and_operators() -> None:
     assert all(each.end_ms >= each.start_ms > 1e12 for line in host.lines for each in line.events)
 
 
-def test_the_body_of_a_loop_on_a_device_is_what_ran(tmp_path: Path) -> None:
+def test_the_body_of_a_loop_on_a_device_is_what_ran() -> None:
     """A TPU's line of operators: a loop of 20 ms with two fusions, and one behind it."""
     traced = [("while.3", 0, 20), ("fusion.1", 1, 9), ("fusion.2", 10, 19), ("copy.4", 20, 25)]
     line = xplane.Line("XLA Ops", [xplane.Traced(name, start, end) for name, start, end in traced])
@@ -395,7 +389,7 @@ def test_a_kernel_waits_for_what_launched_it_until_then_and_not_for_its_end(tmp_
 def test_a_pipeline_that_sleeps_is_input_and_no_cpu_time() -> None:
     """20 steps of a function whose batches come from tf.data: a function of Python slept for 20 ms in each of two
     threads.  It was told as CPU time, by what the pipeline's own threads showed."""
-    run = cp.profile(DATA / "tensorflow-input")
+    run = profiled(DATA / "tensorflow-input")
     verdict = run.verdict()
     assert (verdict.bottleneck.name, verdict.bottleneck.time_ms) == ("upstream", pytest.approx(201, abs=0.5))
     assert verdict.debug.runtime_ms == pytest.approx(218, abs=0.5)
@@ -403,8 +397,6 @@ def test_a_pipeline_that_sleeps_is_input_and_no_cpu_time() -> None:
     assert faster.predicted_ms is None
     assert faster.bound_ms is not None
     low, high = faster.bound_ms
-    assert low is not None
-    assert high is not None
     assert low < 0.7 * faster.runtime_ms < 0.95 * faster.runtime_ms < high
 
 

@@ -13,6 +13,8 @@ from crystalperf.indexer import embed, evaluate, examples, heads
 from crystalperf.indexer.vectors import FunctionText
 from crystalperf.indexes.resources import resources
 
+pytestmark = pytest.mark.later
+
 TOPICS = {"cpu": "hash sort encode", "disk": "file delete directory", "net": "socket connect send"}
 SETS = {"train": 24, "dev-a": 10, "dev-b": 10, "measured": 5}
 

@@ -6,7 +6,7 @@ WORK holds the output of sample.py and out/ANNOTATOR/*.tsv (lines `id, label, su
     out/H/disagreement-000.tsv   third readings, which settle disagreements
     out/I/audit-000.tsv          the final audit of finished labels
 
-lab/measure/readings.py processes the readings of measured functions (out/J/measured-000.tsv).
+Readings of measured functions (out/J/measured-000.tsv) are not among them: `measured_readings` has these.
 
 Each draw has a separate WORK.  Rows of the tables whose ids are not in its candidates.tsv belong to other draws and
 stay.

@@ -62,7 +62,7 @@ class Audit:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A function whose time was measured (lab/measure/); none of them is in the training set.
+    """A function whose time was measured; none of them is in the training set.
 
     The shares are of the call's time without run-queue time, plus deferred writes; they sum to 1.
     """

@@ -2,10 +2,9 @@
 
     python -m lab.checks.corpus logs ../shared/real-inputs [--write docs/profile.md]
     python -m lab.checks.corpus runs RUN… [--write docs/profile.md]
-    python -m lab.checks.corpus compare RUN RUN [--write docs/profile.md]
 
-`logs` takes every event log that MANIFEST.tsv lists, `runs` folders that lab.runs.spark made, `compare` two
-recordings of one query by different profilers.  `--write` puts the table between its marks in the page.
+`logs` takes every event log that MANIFEST.tsv lists, `runs` folders that lab.runs.spark made.  `--write` puts the table
+between its marks in the page.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import numpy as np
 
 import crystalperf as cp
@@ -34,15 +32,10 @@ from crystalperf.query.inputs.discover import discover
 from crystalperf.query.predict.scenario_replay import replay_unchanged
 from crystalperf.query.run import Run
 from crystalperf.query.simulate.replay import Replayed
-from lab.pages import cell, put
-
-Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
+from lab.pages import cell, head, put
 
 CONSERVED = 1e-3
 """The share of a task's, stage's or run's time that its parts may be off by."""
-
-SMALL = 0.02
-"""Stages with less of the run's task time are left out of comparisons."""
 
 
 @dataclass(frozen=True)
@@ -116,10 +109,7 @@ def stage_errors(found: Profiled) -> np.ndarray[tuple[int, int], np.dtype[np.flo
 
 def logs_table(folder: Path, scratch: Path) -> list[str]:
     """A row for every application in the event logs of a manifest."""
-    lines = [
-        "| log | result | tasks | stages | replay error | check | seconds |",
-        "|---|---|---:|---:|---:|---|---:|",
-    ]
+    lines = head("log | result | >tasks | >stages | >replay error | check | >seconds")
     done: set[Path] = set()
     with (folder / "MANIFEST.tsv").open(encoding="utf-8", newline="") as stream:
         rows = [row for row in csv.DictReader(stream, delimiter="\t") if row["kind"] == "spark-eventlog"]
@@ -178,11 +168,10 @@ def _sentence(error: CrystalPerfError, path: Path) -> str:
 
 def runs_table(folders: Iterable[Path], scratch: Path) -> list[str]:
     """A row for every recorded run: how well the replay and the samples do."""
-    lines = [
-        "| run | runtime s | tasks | replay error | stage start off by, median / p95 ms"
-        " | stage end off by, median / p95 ms | samples on tasks | decided | run time accounted for | check |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---|",
-    ]
+    lines = head(
+        "run | >runtime s | >tasks | >replay error | >stage start off by, median / p95 ms"
+        " | >stage end off by, median / p95 ms | >samples on tasks | >decided | >run time accounted for | check"
+    )
     for folder in folders:
         try:
             found = profiled([folder], None, scratch)
@@ -203,74 +192,10 @@ def runs_table(folders: Iterable[Path], scratch: Path) -> list[str]:
     return lines
 
 
-def compare_table(one: Path, two: Path, scratch: Path) -> list[str]:
-    """The vectors of the same stages by two profilers, in percent of task time.
-
-    Stages are the same that do the same part of the plan: two runs may number those that run at once differently.
-    """
-    names = (*resources(), "other")
-    first, second = _vectors(one, scratch), _vectors(two, scratch)
-    total = sum(time_ms for time_ms, _, _ in first.values())
-    lines = [
-        f"| stages | task time s | {one.name}: {' / '.join(names)} % | {two.name}: the same | most apart |",
-        "|---|---|---|---|---:|",
-    ]
-    pairs = [(first[key], second[key]) for key in first if key in second]
-    for (time_ms, ids, vector), (other_ms, other_ids, other) in sorted(pairs, key=lambda pair: pair[0][1]):
-        if time_ms < SMALL * total:
-            continue
-        named = _joined(ids) if ids == other_ids else f"{_joined(ids)} and {_joined(other_ids)}"
-        lines.append(f"| {named} | {_compared(time_ms, other_ms, vector, other)} |")
-    times, vectors = zip(*(_whole(each.values()) for each in (first, second)), strict=True)
-    lines.append(f"| all | {_compared(*times, *vectors)} |")
-    return lines
-
-
-def _whole(rows: Iterable[tuple[float, list[int], Vector]]) -> tuple[float, Vector]:
-    """The task time of all rows and the shares of it."""
-    times, vectors = zip(*((time_ms, vector) for time_ms, _, vector in rows), strict=True)
-    return sum(times), np.average(np.array(vectors), axis=0, weights=times)
-
-
-def _joined(ids: Sequence[int]) -> str:
-    return ", ".join(map(str, ids))
-
-
-def _compared(time_ms: float, other_ms: float, vector: Vector, other: Vector) -> str:
-    texts = [" / ".join(f"{each:.0f}" for each in vector.tolist()) for vector in (vector, other)]
-    apart = float(np.abs(vector - other).max())
-    return f"{time_ms / 1e3:.1f} and {other_ms / 1e3:.1f} | {texts[0]} | {texts[1]} | {apart:.0f}"
-
-
-def _vectors(folder: Path, scratch: Path) -> dict[str, tuple[float, list[int], Vector]]:
-    """By the part of the plan that stages do: their task time in ms, their ids, and the shares of it in percent."""
-    kept = scratch / "run.duckdb"
-    kept.unlink(missing_ok=True)
-    run = cp.profile([folder], output=kept)
-    sums = ", ".join(f"100 * sum(units.{name}_ms) / sum(finish_ms - launch_ms)" for name in (*resources(), "other"))
-    with duckdb.connect(str(run.path), read_only=True) as connection:
-        rows = connection.execute(
-            f"""
-            WITH parts AS (
-                SELECT stage_id, list_sort(list(DISTINCT concat(operators.name, operators.location)))::VARCHAR AS part
-                FROM operators JOIN operator_groups USING (scope_id, node_id) JOIN spark_stages USING (group_id)
-                GROUP BY stage_id
-            )
-            SELECT concat(coalesce(scopes.name, ''), parts.part) AS part, sum(finish_ms - launch_ms),
-                list_sort(list(DISTINCT stage_id)), {sums}
-            FROM units JOIN spark_stages USING (group_id) JOIN groups USING (group_id)
-            LEFT JOIN parts USING (stage_id)
-            LEFT JOIN scopes USING (scope_id)
-            GROUP BY ALL HAVING sum(finish_ms - launch_ms) > 0
-            """
-        ).fetchall()
-    return {row[0]: (row[1], row[2], np.array(row[3:], dtype=np.float64)) for row in rows}
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m lab.checks.corpus", description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=("logs", "runs", "compare"))
+    parser.add_argument("what", choices=("logs", "runs"))
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into this page")
     parser.add_argument("--mark", help="the marks it goes between (default: the name of the table)")
@@ -279,10 +204,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.environ.setdefault("CRYSTALPERF_HOME", f"{folder}/home")
         if given.what == "logs":
             lines = logs_table(given.paths[0], Path(folder))
-        elif given.what == "runs":
-            lines = runs_table(given.paths, Path(folder))
         else:
-            lines = compare_table(given.paths[0], given.paths[1], Path(folder))
+            lines = runs_table(given.paths, Path(folder))
     if given.write is None:
         print("\n".join(lines))
     else:

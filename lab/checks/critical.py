@@ -25,6 +25,7 @@ from typing import Any
 
 import crystalperf as cp
 from lab.errors import LabError
+from lab.pages import head
 
 HOST, DEVICE, UNTOLD = "host", "device", ""
 
@@ -154,10 +155,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         which = f"HTA {version('HolisticTraceAnalysis')}"
     except ModuleNotFoundError:
         which = "HTA"
-    print(
-        f"| trace | step [ms] | path of {which} [ms after the step's begin] | its sum [ms] | of that delays [ms] |"
-        " same % | other % | not told % |\n|---|---|---|---|---|---|---|---|"
-    )
+    path = f"path of {which} [ms after the step's begin] | its sum [ms] | of that delays [ms]"
+    print("\n".join(head(f"trace | step [ms] | {path} | same % | other % | not told %")))
     with tempfile.TemporaryDirectory() as folder:
         os.environ.setdefault("CRYSTALPERF_HOME", folder)
         for trace in given.traces:

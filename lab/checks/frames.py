@@ -43,7 +43,7 @@ from crystalperf.query.inputs.discover import discover
 from crystalperf.query.inputs.files import SampleFile
 from crystalperf.query.recordings import collapsed, jfr
 from crystalperf.query.trace.records import Problems
-from lab.pages import put
+from lab.pages import head, put
 
 Frame = tuple[str, str, int]
 """Class, method, line; the class is empty for native functions, the line 0 where it is not told."""
@@ -263,10 +263,7 @@ def is_run(folder: Path) -> bool:
 
 def table(found: Sequence[Row]) -> list[str]:
     """The rows with a Java frame as a table, and how many had none."""
-    lines = [
-        "| recording | known % | class known % | in tasks known % | task time decided % | most of the rest |",
-        "|---|---:|---:|---:|---:|---|",
-    ]
+    lines = head("recording | >known % | >class known % | >in tasks known % | >task time decided % | most of the rest")
     kept = [row for row in found if row.everything.total]
     for row in kept:
         known = percent(row.tasks.share("known")) if row.tasks and row.tasks.total else ""

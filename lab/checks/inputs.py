@@ -22,7 +22,7 @@ from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.run import Run
 from crystalperf.query.trace.vocabulary import plural
 from lab.checks.verdicts import first_sentence
-from lab.pages import cell, put
+from lab.pages import cell, head, put
 
 UNNAMED = re.compile(r": is (?:(?:JSON|text|a binary file) of a kind not known|blank|empty)")
 """Sentences that do not say what a file is."""
@@ -97,7 +97,7 @@ def rows(folders: Sequence[Path], told: Callable[[Row], None] = lambda _: None) 
 
 def summary(found: Sequence[Row]) -> list[str]:
     """How many files there are of each folder, how many were read, and what the others are."""
-    lines = ["| folder | files | read | refused: what they are |", "|---|---|---|---|"]
+    lines = head("folder | files | read | refused: what they are")
     by_folder: dict[str, list[Row]] = {}
     for each in found:
         by_folder.setdefault(os.path.dirname(each.name) or ".", []).append(each)
@@ -125,10 +125,7 @@ def _what(sentence: str) -> str:
 
 def table(found: Sequence[Row]) -> list[str]:
     """The rows as a table."""
-    lines = [
-        "| file | read as | what is in it | step [ms] | first sentence, or why it is refused | CPU [s] |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = head("file | read as | what is in it | step [ms] | first sentence, or why it is refused | CPU [s]")
     for each in found:
         step = f"{each.step_ms:.1f}" + ("" if each.steps else " (all)") if each.framework else ""
         cells = (each.name, each.framework or ("broke" if each.broke else "refused"), each.units, step, each.sentence)

@@ -26,7 +26,7 @@ import crystalperf as cp
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.run import Run
 from lab.checks.plainlog import logs_below
-from lab.pages import cell, put
+from lab.pages import cell, head, put
 
 DEVICES, COUNTS = ("disk", "network", "cpu_speed"), ("cores", "workers")
 RATIOS = (0.25, 0.5, 0.99, 1.0, 1.01, 2.0, 4.0, 8.0)
@@ -128,7 +128,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             broken += checked.broken
             print(f"{log.name}: {len(checked.broken)} of {checked.answered}", file=sys.stderr)
     lines = [f"{runs} runs, {answered} answers, {refused} refused; {len(broken)} break a law.", ""]
-    lines += ["| run | law | setting | at | % of the runtime |", "|---|---|---|---|---:|"]
+    lines += head("run | law | setting | at | >% of the runtime")
     lines += [
         f"| {cell(each.run)} | {each.law} | {each.setting} | {each.at} | {100 * each.share:+.1f} |"
         for each in sorted(broken, key=lambda each: -abs(each.share))

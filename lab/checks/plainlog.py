@@ -12,7 +12,7 @@ import io
 import json
 import re
 import zipfile
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,7 +113,6 @@ class Executor:
 class Figures:
     """What the events of one application say, each by itself."""
 
-    apps: Counter[str] = field(default_factory=Counter)
     started: float | None = None
     ended: float | None = None
     first: float | None = None
@@ -123,16 +122,19 @@ class Figures:
     jobs: dict[int, Job] = field(default_factory=dict)
     queries: dict[str, Query] = field(default_factory=dict)
     executors: dict[str, Executor] = field(default_factory=dict)
-    sums: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     logs_cpu: bool = False
     gpu: bool = False
     shell: bool = False
     scheduled: bool = False
     out_of_heap: int = 0
-    broken_lines: int = 0
-    ends_without_start: int = 0
 
     # Time -----------------------------------------------------------------------------------------------------
+
+    def note(self, at: float | None) -> None:
+        """An event has this time."""
+        if at is not None:
+            self.first = at if self.first is None else min(self.first, at)
+            self.last = at if self.last is None else max(self.last, at)
 
     @property
     def zero(self) -> float:
@@ -373,7 +375,6 @@ def figures(path: Path) -> Figures:
     for line in _lines(path):
         name = NAME.search(line, 0, 400) or NAME.search(line)
         if name is None:
-            found.broken_lines += bool(line.strip())
             continue
         kind = name[1].decode().rsplit(".", 1)[-1]
         if kind not in _TAKEN:
@@ -382,7 +383,6 @@ def figures(path: Path) -> Figures:
         try:
             event = json.loads(line)
         except ValueError:
-            found.broken_lines += 1
             continue
         if not isinstance(event, dict):
             continue
@@ -390,25 +390,27 @@ def figures(path: Path) -> Figures:
         _take(found, kind, event, starts, ends)
     if not known:
         raise UnreadableError("no line of it is an event of Spark")
-    found.ends_without_start = sum(key not in starts for key in ends)
     found.tasks = [*ends.values(), *(each for key, each in starts.items() if key not in ends)]
     return found
 
 
 _TAKEN = {
-    "SparkListenerApplicationStart",
-    "SparkListenerApplicationEnd",
-    "SparkListenerEnvironmentUpdate",
-    "SparkListenerJobStart",
-    "SparkListenerJobEnd",
-    "SparkListenerStageSubmitted",
-    "SparkListenerStageCompleted",
-    "SparkListenerTaskStart",
-    "SparkListenerTaskEnd",
-    "SparkListenerExecutorAdded",
-    "SparkListenerExecutorRemoved",
-    "SparkListenerSQLExecutionStart",
-    "SparkListenerSQLExecutionEnd",
+    f"SparkListener{name}"
+    for name in [
+        "ApplicationStart",
+        "ApplicationEnd",
+        "EnvironmentUpdate",
+        "JobStart",
+        "JobEnd",
+        "StageSubmitted",
+        "StageCompleted",
+        "TaskStart",
+        "TaskEnd",
+        "ExecutorAdded",
+        "ExecutorRemoved",
+        "SQLExecutionStart",
+        "SQLExecutionEnd",
+    ]
 }
 
 
@@ -425,7 +427,6 @@ def _take(
     at = _time(at)
     if kind == "ApplicationStart":
         found.started = at
-        found.apps[str(event.get("App ID") or "")] += 1
         found.shell |= re.search(r"\bshell$|Shell$", str(event.get("App Name"))) is not None
     elif kind == "ApplicationEnd":
         found.ended = at
@@ -471,9 +472,7 @@ def _take(
     elif kind == "SQLExecutionEnd":
         query = found.queries.setdefault(str(event["executionId"]), Query(None))
         query.ended, query.error = at, event.get("errorMessage")
-    if at is not None:
-        found.first = at if found.first is None else min(found.first, at)
-        found.last = at if found.last is None else max(found.last, at)
+    found.note(at)
 
 
 def _take_stage(found: Figures, info: Event, *, completed: bool) -> None:
@@ -485,10 +484,8 @@ def _take_stage(found: Figures, info: Event, *, completed: bool) -> None:
         stage.failure = info.get("Failure Reason")
     names = (str(each.get("Name")) + str(each.get("Scope")) for each in info.get("RDD Info") or ())
     stage.python |= any(_PYTHON.search(each) for each in names)
-    for at in (stage.submitted, stage.completed):
-        if at is not None:
-            found.first = at if found.first is None else min(found.first, at)
-            found.last = at if found.last is None else max(found.last, at)
+    found.note(stage.submitted)
+    found.note(stage.completed)
 
 
 def _task(event: Event, ended: str) -> Task:
@@ -512,17 +509,8 @@ def _task(event: Event, ended: str) -> Task:
 def _take_end(found: Figures, event: Event) -> Task:
     task = _task(event, str((event.get("Task End Reason") or {}).get("Reason")))
     metrics = event.get("Task Metrics") or {}
-    reads, writes = metrics.get("Shuffle Read Metrics") or {}, metrics.get("Shuffle Write Metrics") or {}
     found.out_of_heap += (event.get("Task End Reason") or {}).get("Class Name") == "java.lang.OutOfMemoryError"
     found.logs_cpu |= (metrics.get("Executor CPU Time") or 0) > 0
-    found.sums["cpu_ms"] += task.cpu_ms
-    found.sums["deserialize_cpu_ms"] += task.deserialize_cpu_ms
-    found.sums["gc_ms"] += task.gc_ms
-    found.sums["run_ms"] += metrics.get("Executor Run Time") or 0
-    found.sums["deserialize_ms"] += metrics.get("Executor Deserialize Time") or 0
-    found.sums["fetch_wait_ms"] += reads.get("Fetch Wait Time") or 0
-    found.sums["shuffle_write_ms"] += (writes.get("Shuffle Write Time") or 0) / 1e6
-    found.sums["task_ms"] += (task.finish or task.launch) - task.launch
     return task
 
 

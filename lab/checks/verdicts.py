@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from crystalperf.query.text.as_json import as_json
 from crystalperf.query.trace.vocabulary import plural
 from lab.checks import plainlog
 from lab.checks.plainlog import Figures, Interval, both, length, minus
-from lab.pages import cell, put
+from lab.pages import cell, head, put
 
 Answer = Mapping[str, Any]
 """What `analyze --json` prints."""
@@ -71,7 +71,6 @@ class Held:
     slack_ms: float
     path: tuple[tuple[str, Interval], ...]
     inside: tuple[Interval, ...]
-    extra: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def debug(self) -> Answer:
@@ -432,10 +431,7 @@ def _recording(path: Path) -> bool:
 
 def table(found: Sequence[Row]) -> list[str]:
     """The rows as a table, with what the log's events say beside what the product says."""
-    lines = [
-        "| log | outcome | first sentence | largest stretch of the path | by the events alone | contradictions |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = head("log | outcome | first sentence | largest stretch of the path | by the events alone | contradictions")
     for each in found:
         cells = (each.name, _outcome(each), each.sentence, _largest(each), _plain(each), "; ".join(each.contradictions))
         lines.append(f"| {' | '.join(cell(text) for text in cells)} |")

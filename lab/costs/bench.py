@@ -13,13 +13,12 @@ import os
 import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from crystalperf.indexes.exports import cache_folder, locate, prebuilt_folder
 from lab.costs import made_log
+from lab.costs.processes import Cost, cost
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "lab" / "recordings" / "demo-q9"
@@ -102,25 +101,9 @@ def write_frames(count: int, path: Path) -> None:
         )
 
 
-def run(arguments: Sequence[str], home: Path, stdin: Path | None = None) -> tuple[float, float]:
-    """Seconds and peak MiB of one whole process.  Raises RuntimeError where it fails."""
-    environment = {**os.environ, "CRYSTALPERF_HOME": str(home), "NO_COLOR": "1"}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program is compiled
-    command = [str(Path(sys.executable).with_name("crystalperf")), *arguments]
-    begin = time.perf_counter()
-    child = os.posix_spawn(
-        command[0],
-        command,
-        environment,
-        file_actions=[
-            (os.POSIX_SPAWN_OPEN, 0, str(stdin or os.devnull), os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-        ],
-    )
-    _, status, usage = os.wait4(child, 0)
-    if status:
-        raise RuntimeError(f"{' '.join(arguments)} failed")
-    return time.perf_counter() - begin, usage.ru_maxrss / 1024
+def run(arguments: tuple[str, ...], home: Path, stdin: Path | None = None) -> Cost:
+    """The cost of a command of crystalperf.  Raises LabError where it fails."""
+    return cost([str(Path(sys.executable).with_name("crystalperf")), *arguments], home, stdin=stdin)
 
 
 def _put_sources(case: Case, home: Path) -> None:
@@ -159,7 +142,9 @@ def main() -> None:
                 place = Path(scratch) / f"{case.name}-{number}" if case.fresh else home
                 _put_sources(case, place)
                 measured.append(run(case.arguments, place, stdin))
-            seconds, peak = (statistics.median(column) for column in zip(*measured, strict=True))
+            seconds, peak = (
+                statistics.median(getattr(one, name) for one in measured) for name in ("wall_s", "peak_mib")
+            )
             print(f"{case.name:45s} {seconds:8.2f} {peak:6.0f}", flush=True)
     exported = sum(each.stat().st_size for each in (prebuilt_folder() / NEXT_PATCH).iterdir())
     unpacked = locate(NEXT_PATCH).stat().st_size

@@ -10,7 +10,6 @@ many times the cost of the first the second has.  `--small` begins at a tenth.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.costs import made_log
+from lab.costs.processes import Cost, cost
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,20 +45,13 @@ def smaller(size: Size, axis: str) -> Size:
     return Size(size.tasks // 10, executors, size.largest_stage)
 
 
-def measured(arguments: list[str], home: Path) -> tuple[float, float]:
-    """CPU seconds and peak MiB of a process of Python with these arguments.  Raises RuntimeError where it fails."""
-    environment = {**os.environ, "CRYSTALPERF_HOME": str(home), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, *arguments]
-    quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
-    child = os.posix_spawn(command[0], command, environment, file_actions=quiet)
-    _, status, usage = os.wait4(child, 0)
-    if status:
-        raise RuntimeError(f"{' '.join(arguments)} failed")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+def measured(arguments: list[str], home: Path) -> Cost:
+    """The cost of a process of Python with these arguments.  Raises LabError where it fails."""
+    return cost([sys.executable, *arguments], home, more={"PYTHONPATH": str(ROOT)})
 
 
-def costs(size: Size, scratch: Path) -> Iterator[tuple[float, float]]:
-    """Of a log of a size: CPU seconds and MiB of profiling it, and of one what-if."""
+def costs(size: Size, scratch: Path) -> Iterator[Cost]:
+    """Of a log of a size: what profiling it costs, and one what-if."""
     log, run = scratch / "made.log", scratch / "run.duckdb"
     with log.open("w", encoding="utf-8", buffering=1 << 20) as stream:
         for line in made_log.lines(size.tasks, executors=size.executors, largest_stage=size.largest_stage):
@@ -84,17 +77,11 @@ def main() -> None:
             found = []
             for size in AXES[axis]:
                 this = smaller(size, axis) if given.small else size
-                (profile_s, profile_mib), (predict_s, predict_mib) = costs(this, scratch)
-                found.append((profile_s, predict_s))
-                print(
-                    f"{axis:9s} {this.tasks:6d} {this.executors:10d} {profile_s:16.2f} {profile_mib:6.0f}"
-                    f" {predict_s:16.2f} {predict_mib:6.0f}",
-                    flush=True,
-                )
-            (before, asked_before), (after, asked_after) = found
-            print(
-                f"{axis:9s} ten times as much: {after / before:.1f} and {asked_after / asked_before:.1f} times the cost"
-            )
+                found.append(tuple(costs(this, scratch)))
+                cells = " ".join(f"{each.cpu_s:16.2f} {each.peak_mib:6.0f}" for each in found[-1])
+                print(f"{axis:9s} {this.tasks:6d} {this.executors:10d} {cells}", flush=True)
+            profiled, asked = (after.cpu_s / before.cpu_s for before, after in zip(*found, strict=True))
+            print(f"{axis:9s} ten times as much: {profiled:.1f} and {asked:.1f} times the cost")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import heapq
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TextIO
@@ -215,91 +216,87 @@ def lines(
         information = {"Host": f"node{number // 2:03d}.example.org", "Total Cores": cores, "Resource Profile Id": 0}
         fields = {"Timestamp": START_MS + 3000 + number, "Executor ID": str(number), "Executor Info": information}
         yield _event("SparkListenerExecutorAdded", **fields)
-    now, task_id, stage_id, job_id = 5000, 0, 0, 0
-    slots = [(now, number // cores) for number in range(executors * cores)]
+    slots = [(5000, number // cores) for number in range(executors * cores)]
     heapq.heapify(slots)
-    while task_id < tasks:
-        for line, now_, task_, stage_ in _job(random, now, task_id, stage_id, job_id, slots, tasks, largest_stage):
-            now, task_id, stage_id = now_, task_, stage_
-            yield line
-        job_id += 1
-        now += random.randrange(50, 2000)
-    yield _event("SparkListenerApplicationEnd", Timestamp=START_MS + now)
+    jobs = _Jobs(random, slots)
+    while jobs.task_id < tasks:
+        yield from jobs.one(min(largest_stage, tasks - jobs.task_id))
+    yield _event("SparkListenerApplicationEnd", Timestamp=START_MS + jobs.now)
 
 
-def _job(
-    random: Random,
-    now: int,
-    task_id: int,
-    stage_id: int,
-    job_id: int,
-    slots: list[tuple[int, int]],
-    tasks: int,
-    largest_stage: int,
-) -> Iterator[tuple[str, int, int, int]]:
-    """Lines of a query of one job, each with the time, the next task id and the next stage id after it."""
-    sql = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
-    largest = min(largest_stage, max(tasks - task_id, 1))
-    sizes = [max(1, min(int(random.lognormvariate(7.5, 1.2)), largest)) for _ in range(random.choice((2, 3)))]
-    plans = [
-        Plan(
-            stage_id + number,
-            0,
-            size,
-            number == 0,
-            (stage_id + number - 1,) if number else (),
-            "ResultTask" if number == len(sizes) - 1 else "ShuffleMapTask",
-        )
-        for number, size in enumerate(sizes)
-    ]
-    after = stage_id + len(plans)
+_SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
 
-    def at(line: str) -> tuple[str, int, int, int]:
-        return line, now, task_id, after
 
-    fields = {"executionId": job_id, "description": f"report {job_id}", "time": START_MS + now}
-    yield at(_event(f"{sql}Start", **fields, sparkPlanInfo=_query_plan(job_id)))
-    yield at(
-        _event(
-            "SparkListenerJobStart",
-            **{
-                "Job ID": job_id,
-                "Submission Time": START_MS + now,
-                "Stage Infos": [_stage_info(plan, {}) for plan in plans],
-                "Stage IDs": [plan.stage_id for plan in plans],
-                "Properties": {"spark.sql.execution.id": str(job_id), "callSite.short": "save at Report.scala:41"},
-            },
-        )
-    )
-    waiting = [*reversed(plans)]
-    again = random.random() < _STAGE_AGAIN
-    while waiting:
-        plan = waiting.pop()
-        submitted = now
-        times = {"Submission Time": START_MS + submitted}
-        yield at(_event("SparkListenerStageSubmitted", **{"Stage Info": _stage_info(plan, times), "Properties": {}}))
-        placed = _placed(random, plan, now, slots, task_id)
+@dataclass
+class _Jobs:
+    """Queries of one job each, one after the other; `now` is in ms since the application's start, `slots` a heap of
+    (free, executor)."""
+
+    random: Random
+    slots: list[tuple[int, int]]
+    now: int = 5000
+    task_id: int = 0
+    stage_id: int = 0
+    job_id: int = 0
+
+    def one(self, largest: int) -> Iterator[str]:
+        """Lines of a query whose stages have at most so many tasks."""
+        random = self.random
+        sizes = [max(1, min(int(random.lognormvariate(7.5, 1.2)), largest)) for _ in range(random.choice((2, 3)))]
+        first, last = self.stage_id, len(sizes) - 1
+        plans = [
+            Plan(
+                first + number,
+                0,
+                size,
+                number == 0,
+                (first + number - 1,) if number else (),
+                "ResultTask" if number == last else "ShuffleMapTask",
+            )
+            for number, size in enumerate(sizes)
+        ]
+        fields = {"executionId": self.job_id, "description": f"report {self.job_id}", "time": START_MS + self.now}
+        yield _event(f"{_SQL}Start", **fields, sparkPlanInfo=_query_plan(self.job_id))
+        properties = {"spark.sql.execution.id": str(self.job_id), "callSite.short": "save at Report.scala:41"}
+        job = {
+            "Job ID": self.job_id,
+            "Submission Time": START_MS + self.now,
+            "Stage Infos": [_stage_info(plan, {}) for plan in plans],
+            "Stage IDs": [plan.stage_id for plan in plans],
+            "Properties": properties,
+        }
+        yield _event("SparkListenerJobStart", **job)
+        waiting = [*reversed(plans)]
+        again = random.random() < _STAGE_AGAIN
+        while waiting:
+            plan = waiting.pop()
+            failure = {}
+            if again and plan.parents and plan.attempt == 0:
+                # An output was lost with its executor: this stage fails, a part of its parent runs again, then it does.
+                again = False
+                failure["Failure Reason"] = "org.apache.spark.shuffle.FetchFailedException: Connection refused"
+                parent = plans[plan.parents[0] - first]
+                waiting += [plan._replace(attempt=1), parent._replace(attempt=1, tasks=max(parent.tasks // 50, 1))]
+            yield from self._stage(plan, failure)
+        result = {"Job ID": self.job_id, "Completion Time": START_MS + self.now}
+        yield _event("SparkListenerJobEnd", **result, **{"Job Result": {"Result": "JobSucceeded"}})
+        yield _event(f"{_SQL}End", executionId=self.job_id, time=START_MS + self.now)
+        self.stage_id, self.job_id = first + len(plans), self.job_id + 1
+        self.now += random.randrange(50, 2000)
+
+    def _stage(self, plan: Plan, failure: dict[str, str]) -> Iterator[str]:
+        times = {"Submission Time": START_MS + self.now}
+        yield _event("SparkListenerStageSubmitted", **{"Stage Info": _stage_info(plan, times), "Properties": {}})
+        placed = _placed(self.random, plan, self.now, self.slots, self.task_id)
         happened: list[tuple[int, int, str]] = []
         for each in placed:
             happened.append((each.launch, each.task_id, _start(plan, each)))
-            happened.append((each.finish, each.task_id, _end(random, plan, each)))
-        happened.sort(key=lambda event: event[:2])
-        task_id += len(placed)
-        now = max(each.finish for each in placed) + 2
-        for _, _, line in happened:
-            yield at(line)
-        times["Completion Time"] = START_MS + now
-        info = _stage_info(plan, times)
-        if again and plan.parents and plan.attempt == 0:
-            # An output was lost with its executor: this stage fails, a part of its parent runs again, then it does.
-            again = False
-            info["Failure Reason"] = "org.apache.spark.shuffle.FetchFailedException: Connection refused"
-            parent = plans[plan.parents[0] - stage_id]
-            waiting += [plan._replace(attempt=1), parent._replace(attempt=1, tasks=max(parent.tasks // 50, 1))]
-        yield at(_event("SparkListenerStageCompleted", **{"Stage Info": info}))
-    result = {"Job ID": job_id, "Completion Time": START_MS + now, "Job Result": {"Result": "JobSucceeded"}}
-    yield at(_event("SparkListenerJobEnd", **result))
-    yield at(_event(f"{sql}End", executionId=job_id, time=START_MS + now))
+            happened.append((each.finish, each.task_id, _end(self.random, plan, each)))
+        yield from (line for _, _, line in sorted(happened, key=lambda event: event[:2]))
+        self.task_id += len(placed)
+        self.now = max(each.finish for each in placed) + 2
+        times["Completion Time"] = START_MS + self.now
+        yield _event("SparkListenerStageCompleted", **{"Stage Info": _stage_info(plan, times) | failure})
 
 
 def _query_plan(job_id: int) -> dict[str, Any]:

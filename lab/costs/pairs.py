@@ -16,11 +16,10 @@ import os
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.errors import LabError
+from lab.costs.processes import Cost, cost
 
 ANSWERED = (0, 4)
 """Exit codes of an answer; 4 is that of an inconclusive one before 0.1.0, for checkouts may be of any age."""
@@ -30,39 +29,24 @@ _STOPPED = 5.0
 """Times as long by the clock as by the CPU; no load that is shared fairly does that to one of two."""
 
 
-def cost(checkout: Path, arguments: Sequence[str]) -> tuple[float, float, float]:
-    """CPU seconds, seconds by the clock and the most memory, MiB, of one process.  Raises LabError where it fails."""
+def measured(checkout: Path, arguments: Sequence[str]) -> Cost:
+    """The cost of a command of crystalperf in a checkout.  Raises LabError where it fails."""
     with tempfile.TemporaryDirectory() as home:
-        environment = {**os.environ, "CRYSTALPERF_HOME": home, "NO_COLOR": "1", "PYTHONPATH": str(checkout)}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program is compiled
         # -P: else the folder that this runs in would go before the checkout.
-        begin = time.perf_counter()
-        child = os.posix_spawn(
-            sys.executable,
-            [sys.executable, "-P", "-c", _PROGRAM, *arguments],
-            environment,
-            file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
-        )
-        _, status, used = os.wait4(child, 0)
-        seconds = time.perf_counter() - begin
-    code = os.waitstatus_to_exitcode(status)
-    if code not in ANSWERED:
-        raise LabError(f"{checkout}: the command ended with {code}")
-    return used.ru_utime + used.ru_stime, seconds, used.ru_maxrss / 1024
+        command = [sys.executable, "-P", "-c", _PROGRAM, *arguments]
+        return cost(command, Path(home), answered=ANSWERED, more={"PYTHONPATH": str(checkout)})
 
 
-def pairs(
-    checkouts: Sequence[Path], arguments: Sequence[str], count: int
-) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
+def pairs(checkouts: Sequence[Path], arguments: Sequence[str], count: int) -> list[tuple[Cost, Cost]]:
     """The costs of before and after, pair by pair; who comes first changes from one pair to the next."""
     for each in checkouts:
-        cost(each, arguments)  # compiles it, and has its files in memory
-    found: list[tuple[tuple[float, ...], tuple[float, ...]]] = []
+        measured(each, arguments)  # compiles it, and has its files in memory
+    found: list[tuple[Cost, Cost]] = []
     first = 0
     while len(found) < count:
         first = 1 - first
-        costs = {turn: cost(checkouts[turn], arguments) for turn in (first, 1 - first)}
-        if all(seconds < _STOPPED * cpu_s + 1.0 for cpu_s, seconds, _ in costs.values()):
+        costs = {turn: measured(checkouts[turn], arguments) for turn in (first, 1 - first)}
+        if all(each.wall_s < _STOPPED * each.cpu_s + 1.0 for each in costs.values()):
             found.append((costs[0], costs[1]))
     return found
 
@@ -78,10 +62,14 @@ def main() -> None:
     found = pairs([given.before.absolute(), given.after.absolute()], given.arguments, given.pairs)
     print("pairs  load                CPU [s]  clock [s]  MiB")
     for row, (name, which) in enumerate((("before", 0), ("after", 1))):
-        cpu_s, seconds, mib = (statistics.median(pair[which][part] for pair in found) for part in range(3))
+        cpu_s, seconds, mib = (
+            statistics.median(getattr(pair[which], part) for pair in found) for part in ("cpu_s", "wall_s", "peak_mib")
+        )
         head = f"{len(found):5} {os.getloadavg()[0]:5.1f}" if row == 0 else " " * 11
         print(f"{head}  {name:15}{cpu_s:9.2f} {seconds:10.2f} {mib:4.0f}")
-    ratios = [sorted(after[part] / before[part] for before, after in found) for part in range(2)]
+    ratios = [
+        sorted(getattr(after, part) / getattr(before, part) for before, after in found) for part in ("cpu_s", "wall_s")
+    ]
     cpu, clock = map(statistics.median, ratios)
     print(
         f"{' ' * 11}  {'after / before':15}{cpu:9.2f} {clock:10.2f}       CPU {ratios[0][0]:.2f} to {ratios[0][-1]:.2f}"

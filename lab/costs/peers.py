@@ -14,31 +14,21 @@ Profiler: rapids-4-spark-tools_2.12 of NVIDIA, within PyPI's spark-rapids-user-t
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
 from crystalperf.query.inputs.containers import Part, pieces
 from crystalperf.query.trace.records import Problems
+from lab.costs.processes import Cost, cost
 from lab.errors import LabError
+from lab.pages import head
 
 Line = Callable[[Path, Path], list[str]]
 """A command, of the log and of an empty folder to write to."""
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Of a whole process."""
-
-    wall_s: float
-    cpu_s: float
-    peak_mib: float
 
 
 def lines(spark_jars: Path | None, sparklens: Path | None, profiler: Path | None) -> dict[str, Line]:
@@ -59,30 +49,6 @@ def lines(spark_jars: Path | None, sparklens: Path | None, profiler: Path | None
     return found
 
 
-def cost(command: Sequence[str], home: Path, said: Path) -> Cost:
-    """Run it; its output goes to the file `said`.  Raises LabError where it fails."""
-    shutil.rmtree(home / "runs", ignore_errors=True)  # or the run would be known
-    environment = {**os.environ, "CRYSTALPERF_HOME": str(home), "NO_COLOR": "1"}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program is compiled
-    writes = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    begin = time.perf_counter()
-    child = os.posix_spawnp(
-        command[0],
-        [*command],
-        environment,
-        file_actions=[
-            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, str(said), writes, 0o600),
-            (os.POSIX_SPAWN_DUP2, 1, 2),
-        ],
-    )
-    _, status, usage = os.wait4(child, 0)
-    wall_s = time.perf_counter() - begin
-    if status:
-        raise LabError(f"{' '.join(command)} failed: {said.read_text(errors='replace')[-500:]}")
-    return Cost(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
-
-
 def measured(log: Path, commands: dict[str, Line], rounds: int) -> dict[str, Cost]:
     """The medians of each command."""
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
@@ -95,7 +61,8 @@ def measured(log: Path, commands: dict[str, Line], rounds: int) -> dict[str, Cos
             for name, command in commands.items():
                 out = place / "out"
                 out.mkdir()
-                one = cost(command(plain, out), place / "home", place / "said")
+                shutil.rmtree(place / "home" / "runs", ignore_errors=True)  # or the run would be known
+                one = cost(command(plain, out), place / "home", said=place / "said")
                 if name.startswith("spark-rapids") and not list(out.rglob("*application_information.csv")):
                     raise LabError(f"{name} wrote no tables: {(place / 'said').read_text(errors='replace')[-500:]}")
                 if number:
@@ -120,8 +87,8 @@ def main() -> None:
         parser.error("a peer needs --spark-jars")
     costs = measured(given.log, lines(given.spark_jars, given.sparklens, given.profiler), given.rounds)
     us = costs["crystalperf analyze"]
-    print(f"| {given.log.name}, medians of {given.rounds} | s | CPU s | MiB | s, times ours | CPU s, times ours |")
-    print("|---|---|---|---|---|---|")
+    what = f"{given.log.name}, medians of {given.rounds}"
+    print("\n".join(head(f"{what} | s | CPU s | MiB | s, times ours | CPU s, times ours")))
     for name, each in costs.items():
         print(
             f"| {name} | {each.wall_s:.1f} | {each.cpu_s:.1f} | {each.peak_mib:.0f}"

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from lab.errors import LabError
 from lab.flink.cluster import FlinkConfig, compile_jobs
@@ -22,8 +23,7 @@ from lab.flink.workloads import NAMES, Workload
 from lab.units import parse_bit_rate
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; 0, or 1 with one sentence on stderr."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m lab.flink", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     one = commands.add_parser("run", help="one run")
@@ -53,38 +53,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     two = commands.add_parser("operators", help="CPU shares and busy times by operator, told and true (§7.3)")
     two.add_argument("base", type=Path, metavar="DIR", help="a run of a stream, best with --no-chaining")
     two.add_argument("other", type=Path, nargs="?", metavar="OTHER", help="one with another --cpu")
-    given = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; 0, or 1 with one sentence on stderr."""
+    given = _parser().parse_args(arguments)
     try:
         if given.command == "score":
             print(score(given.out, given.only))
-            return 0
-        if given.command == "operators":
+        elif given.command == "operators":
             print(report(given.base, given.other))
-            return 0
-        if given.command == "sweep":
+        elif given.command == "sweep":
             jobs = compile_jobs(given.home, given.out.absolute() / "jobs")
             workloads = given.workload or sorted({each.workload for each in configurations()})
             left = run_suite(given.home, jobs, given.out, given.repetitions, given.only, workloads, given.limit)
             print(f"{left} runs are missing; the same command goes on with them", file=sys.stderr)
-            return 0
-        network = None if given.network is None else parse_bit_rate(given.network)
-        workload = Workload(
-            given.workload,
-            parallelism=given.parallelism,
-            rate=given.rate,
-            seconds=given.seconds,
-            records=given.records,
-            work=given.work,
-            chaining=not given.no_chaining,
-        )
-        cluster = FlinkConfig(given.task_managers, given.slots, given.cpu, network, namespaces=network is not None)
-        jobs = compile_jobs(given.home, given.out.absolute() / "jobs")
-        row = run_once(FlinkRun(workload, cluster), given.home, jobs, given.out)
-        print(json.dumps(row, indent=1))
+        else:
+            print(json.dumps(_run(given), indent=1))
     except (LabError, subprocess.TimeoutExpired) as error:
         print(f"python -m lab.flink: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _run(given: argparse.Namespace) -> dict[str, Any]:
+    """The row of one run."""
+    network = None if given.network is None else parse_bit_rate(given.network)
+    knobs = {name: getattr(given, name) for name in ("parallelism", "rate", "seconds", "records", "work")}
+    workload = Workload(given.workload, **knobs, chaining=not given.no_chaining)
+    cluster = FlinkConfig(given.task_managers, given.slots, given.cpu, network, namespaces=network is not None)
+    jobs = compile_jobs(given.home, given.out.absolute() / "jobs")
+    return run_once(FlinkRun(workload, cluster), given.home, jobs, given.out)
 
 
 if __name__ == "__main__":

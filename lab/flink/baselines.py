@@ -152,7 +152,7 @@ def _replayed(seen: Seen, execution: Execution) -> float | None:
 
 def asked_world(execution: Execution, asked: Sequence[str], recorded: Sequence[str] = ()) -> World:
     """The changed world of one question, as `crystalperf predict` is asked and told.  Raises CrystalPerfError."""
-    known, words = settings_of(execution.resources), execution.framework.vocabulary.settings
+    known, words = settings_of(execution.resources), execution.words.vocabulary.settings
     (changes,) = combinations(parse_settings(asked, known, words, lists=False))
     told = parse_settings(recorded, known, words, lists=False)
     return changed_world(changes, recorded_resources(execution.recorded, told))

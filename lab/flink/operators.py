@@ -25,6 +25,7 @@ from crystalperf.query.trace.sample_kinds import WAKING
 from lab.errors import LabError
 from lab.flink.baselines import asked_world
 from lab.flink.truth import WARM_UP_S
+from lab.pages import head
 
 NETWORK = "network (Netty)"
 _NETTY = "Flink Netty"
@@ -55,7 +56,7 @@ def report(base: Path, other: Path | None) -> str:
     for folder in (base, other) if other else (base,):
         row = _row(folder)
         lines += [f"{folder.name}: {row['cluster']['cpu_cores']} of a core each TaskManager", ""]
-        lines += ["| operator | CPU, told % | kernel % | points | samples % |", "|---|---|---|---|---|"]
+        lines += head("operator | CPU, told % | kernel % | points | samples %")
         found = shares(_run(folder), row)
         lines += [
             f"| {name} | {100 * told:.1f} | {100 * found.true[name]:.1f} | {100 * (told - found.true[name]):+.1f} |"
@@ -149,8 +150,7 @@ def _busy_times(base: Path, other: Path) -> Iterator[str]:
         after = _flow(connection, load(connection, "all"))
     yield f"Busy time of a record, µs; predicted with cpu_speed={cores[1] / cores[0]:g}x"
     yield ""
-    yield f"| operator | at {cores[0]} of a core | predicted at {cores[1]} | measured | off % |"
-    yield "|---|---|---|---|---|"
+    yield from head(f"operator | at {cores[0]} of a core | predicted at {cores[1]} | measured | off %")
     for was, told, true in zip(before.stations, predicted.stations, after.stations, strict=True):
         off = 100 * (told.record_ms / true.record_ms - 1) if true.record_ms else float("nan")
         yield (
@@ -168,7 +168,7 @@ def _predicted(run: Run, ratio: float) -> tuple[Flow, Flow]:
 
 
 def _flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow:
-    flow = None if execution.framework.planner.flow is None else execution.framework.planner.flow(connection, execution)
+    flow = None if execution.planner.flow is None else execution.planner.flow(connection, execution)
     if flow is None:
         raise LabError("the run is no stream with a steady stretch; operators are told apart in streams")
     return flow

@@ -6,10 +6,7 @@ import json
 import random
 import shutil
 import statistics
-import subprocess
-import sys
-import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +23,8 @@ from lab.flink.baselines import BASELINES, Changed, Seen, covered_ms
 from lab.flink.runs import run_once
 from lab.flink.suite import Configuration, configurations
 from lab.flink.truth import Ages, ages
-from lab.machine.host import when_free
+from lab.pages import head
+from lab.runs.series import make_missing, read_lines, write_lines
 from lab.scored import OURS, Scored
 
 RECORDED = "network=100Mbps"
@@ -37,7 +35,6 @@ KEPT_UP = 0.97
 _SEED = 20210714
 _PER_BASE = 3
 _A_RUN_S = 100.0
-MOST_FAILURES = 3
 
 
 def plan(repetitions: int, only: str | None, workloads: Iterable[str]) -> list[tuple[Configuration, int]]:
@@ -72,47 +69,26 @@ def run_suite(
     workloads: Iterable[str],
     minutes: float | None,
 ) -> int:
-    """Make the runs that neither have a folder nor a kept row yet; returns how many are still missing.
+    """Make the runs that neither have a folder nor a kept row yet; returns how many are still missing
+    (lab.runs.series)."""
+    kept = read_lines(out, _key)
 
-    A run that fails is told and left for the next call; LabError after MOST_FAILURES in a row.
-    """
-    planned = plan(repetitions, only, tuple(workloads))
-    kept = _kept(out)
+    def made(planned: tuple[Configuration, int]) -> str:
+        folder = folder_of(out, *planned)
+        shutil.rmtree(folder, ignore_errors=True)  # what a run that failed left would be taken for this one's
+        truth = measured(run_once(planned[0].run, home, jobs, folder), ages(folder / "ages"))
+        return str({key: round(value, 1) for key, value in truth.items() if value is not None})
+
     missing = [
         (one, repetition)
-        for one, repetition in planned
+        for one, repetition in plan(repetitions, only, tuple(workloads))
         if (one.number, repetition) not in kept and not (folder_of(out, one, repetition) / "run.json").exists()
     ]
-    until = time.monotonic() + 60 * minutes if minutes is not None else None
-    print(f"{len(planned)} runs, {len(missing)} to do", file=sys.stderr, flush=True)
-    done = failures = 0
-    for one, repetition in missing:
-        if until is not None and time.monotonic() + _A_RUN_S > until:
-            break
-        folder = folder_of(out, one, repetition)
-        shutil.rmtree(folder, ignore_errors=True)  # what a run that failed left would be taken for this one's
-        begin = time.monotonic()
-        try:
-            row = when_free(partial(run_once, one.run, home, jobs, folder))
-        except (LabError, subprocess.TimeoutExpired) as error:
-            failures += 1
-            print(f"{one.name} {dict(one.changed)}: {error}", file=sys.stderr, flush=True)
-            if failures == MOST_FAILURES:
-                raise LabError(f"{failures} runs failed in a row; {folder / 'logs'} may say why") from error
-            continue
-        done, failures = done + 1, 0
-        truth = measured(row, ages(folder / "ages"))
-        told = {key: round(value, 1) for key, value in truth.items() if value is not None}
-        left = len(missing) - done
-        seconds = time.monotonic() - begin
-        print(
-            f"{one.name} {dict(one.changed)}: {told}, {seconds:.0f} s; {left} missing, about"
-            f" {left * seconds / 3600:.1f} h",
-            file=sys.stderr,
-            flush=True,
-        )
-        write_rows(out)
-    return len(missing) - done
+
+    def name(planned: tuple[Configuration, int]) -> str:
+        return f"{planned[0].name} {dict(planned[0].changed)}"
+
+    return make_missing(missing, made, name, partial(write_rows, out), minutes=minutes, first_guess_s=_A_RUN_S)
 
 
 def measured(row: Mapping[str, Any], seen: Ages | None) -> dict[str, Any]:
@@ -139,7 +115,7 @@ def measured(row: Mapping[str, Any], seen: Ages | None) -> dict[str, Any]:
 def write_rows(out: Path) -> None:
     """OUT/rows.jsonl: a line for each run that is there, without its threads, and those kept of runs that are not."""
     lines = list[str]()
-    kept = _kept(out)
+    kept = read_lines(out, _key)
     for one, repetition in plan(9, None, {each.workload for each in configurations()}):
         file = folder_of(out, one, repetition) / "run.json"
         if file.exists():
@@ -149,16 +125,11 @@ def write_rows(out: Path) -> None:
             lines.append(json.dumps({**facts, "changed": dict(one.changed), **truth, "state": row["state"]}))
         elif (one.number, repetition) in kept:
             lines.append(kept[one.number, repetition])
-    partial = out / "rows.partial"
-    partial.write_text("".join(f"{line}\n" for line in dict.fromkeys(lines)), encoding="utf-8")
-    partial.rename(out / "rows.jsonl")
+    write_lines(out, dict.fromkeys(lines))
 
 
-def _kept(out: Path) -> dict[tuple[int, int], str]:
-    """The lines of OUT/rows.jsonl by configuration's number and repetition."""
-    file = out / "rows.jsonl"
-    rows = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    return {(row["number"], row["repetition"]): line for line in rows for row in (json.loads(line),)}
+def _key(row: Mapping[str, Any]) -> tuple[int, int]:
+    return row["number"], row["repetition"]
 
 
 def score(out: Path, only: str | None) -> str:
@@ -174,57 +145,48 @@ def score(out: Path, only: str | None) -> str:
     for line in rows.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         by_number.setdefault(row["number"], []).append(row)
-    lines = ["| configuration | measure | measured | predicted | off | 90 % range |", "|---|---|---|---|---|---|"]
+    lines = head("configuration | measure | measured | predicted | off | 90 % range")
     found: dict[str, Scored] = {}
-    floors: dict[str, list[float]] = {}
     bases: dict[str, tuple[Run, Seen]] = {}
     sustained: list[Sustained] = []
-    for one in configurations():
-        mine, folder = by_number.get(one.number, []), _base_folder(out, one.workload)
-        if one.is_base or not mine or folder is None or only not in (None, one.role):
-            continue
+    wanted = [
+        one
+        for one in configurations()
+        if not one.is_base and only in (None, one.role) and one.number in by_number
+        if (_base_folder(out, one.workload) / "collected").exists()
+    ]
+    for one in wanted:
         if one.workload not in bases:
-            bases[one.workload] = _base(folder, by_number.get(_base_of(one.workload).number, []))
+            bases[one.workload] = _base(
+                _base_folder(out, one.workload), by_number.get(_base_of(one.workload).number, [])
+            )
         run, seen = bases[one.workload]
         for measure in MEASURES:
-            truths = [row[measure] for row in mine if row.get(measure) is not None]
-            if len(truths) > 1:
-                floors.setdefault(measure, []).append(statistics.stdev(truths) / statistics.mean(truths))
-            if truths:
+            if truths := _values(by_number, one, measure):
                 lines.append(_scored(one, measure, truths, run, seen, found.setdefault(measure, Scored())))
-        kept_up = [row["kept_up"] for row in mine if row.get("kept_up") is not None]
-        if kept_up:
+        if kept_up := _values(by_number, one, "kept_up"):
             sustained.append(_sustained(one, statistics.mean(kept_up) > 0.5, run))
             if not sustained[-1].truth:
-                lines.append(
-                    f"| {one.workload} {dict(one.changed)} | latency_ms | does not keep up | {sustained[-1].said} | | |"
-                )
+                what = f"{one.workload} {dict(one.changed)} | latency_ms | does not keep up"
+                lines.append(f"| {what} | {sustained[-1].said} | | |")
     if only != "odd":
-        lines += ["", "| base | measure | measured | told of the run itself | off | mean of its runs | off |"]
-        lines.append("|---|---|---|---|---|---|---|")
+        lines += ["", *head("base | measure | measured | told of the run itself | off | mean of its runs | off")]
         lines += [row for workload, (_, seen) in bases.items() for row in _replayed(workload, seen, by_number)]
-    for one in configurations():
-        if one.is_base:
-            for measure in MEASURES:
-                several = [row[measure] for row in by_number.get(one.number, []) if row.get(measure) is not None]
-                if len(several) > 1:
-                    floors.setdefault(measure, []).append(statistics.stdev(several) / statistics.mean(several))
-    lines += ["", "| measure | predicted by | predictions | mean ± sd % | worst % | held % | half-width % |"]
-    lines.append("|---|---|---|---|---|---|---|")
-    for measure, scored in found.items():
-        lines += [f"| {measure} | {who} | {scored.cells(who)} |" for who in scored.off]
-        if measure in floors:
-            mean, worst = 100 * statistics.mean(floors[measure]), 100 * max(floors[measure])
-            lines.append(
-                f"| {measure} | runs of one configuration among themselves | {len(floors[measure])} | {mean:.1f} |"
-                f" {worst:.0f} | | |"
-            )
-    if sustained:
-        for truth, words in ((True, "that keep up"), (False, "that do not")):
-            of = [each for each in sustained if each.truth is truth]
-            right = sum(each.told is truth for each in of)
-            lines.append(f"| rates {words} | {OURS} says so of {right} | {len(of)} | | | | |")
-    return "\n".join(lines)
+    repeated = [*wanted, *(one for one in configurations() if one.is_base)]
+    floors = {
+        measure: [
+            statistics.stdev(several) / statistics.mean(several)
+            for one in repeated
+            if len(several := _values(by_number, one, measure)) > 1
+        ]
+        for measure in MEASURES
+    }
+    return "\n".join([*lines, *_summary(found, floors, sustained)])
+
+
+def _values(by_number: Mapping[int, list[dict[str, Any]]], one: Configuration, name: str) -> list[float]:
+    """A column of a configuration's rows, where it is known."""
+    return [row[name] for row in by_number.get(one.number, []) if row.get(name) is not None]
 
 
 @dataclass(frozen=True)
@@ -237,6 +199,27 @@ class Sustained:
     truth: bool
     told: bool
     said: str
+
+
+def _summary(
+    found: Mapping[str, Scored], floors: Mapping[str, Sequence[float]], sustained: Sequence[Sustained]
+) -> list[str]:
+    """How far off everybody is by measure, and how many rates are rightly told to be kept up with."""
+    lines = ["", *head("measure | predicted by | predictions | mean ± sd % | worst % | held % | half-width %")]
+    for measure, scored in found.items():
+        lines += [f"| {measure} | {who} | {scored.cells(who)} |" for who in scored.off]
+        if floors[measure]:
+            mean, worst = 100 * statistics.mean(floors[measure]), 100 * max(floors[measure])
+            lines.append(
+                f"| {measure} | runs of one configuration among themselves | {len(floors[measure])} | {mean:.1f} |"
+                f" {worst:.0f} | | |"
+            )
+    if sustained:
+        for truth, words in ((True, "that keep up"), (False, "that do not")):
+            of = [each for each in sustained if each.truth is truth]
+            right = sum(each.told is truth for each in of)
+            lines.append(f"| rates {words} | {OURS} says so of {right} | {len(of)} | | | | |")
+    return lines
 
 
 def _replayed(workload: str, seen: Seen, rows: Mapping[int, list[dict[str, Any]]]) -> list[str]:
@@ -321,11 +304,7 @@ def _base(folder: Path, rows: list[dict[str, Any]]) -> tuple[Run, Seen]:
     run = cp.profile([each for each in (folder / "collected", folder / "recordings") if each.exists()])
     with run.reading() as connection:
         execution = load(connection, "all")
-        flow = (
-            None
-            if execution.framework.planner.flow is None
-            else execution.framework.planner.flow(connection, execution)
-        )
+        flow = None if execution.planner.flow is None else execution.planner.flow(connection, execution)
     measures = {}
     for measure in MEASURES:
         values = [row[measure] for row in rows if row.get(measure) is not None]
@@ -335,6 +314,5 @@ def _base(folder: Path, rows: list[dict[str, Any]]) -> tuple[Run, Seen]:
     return run, Seen(measures, flow, busy_ms, execution, recorded=(RECORDED,))
 
 
-def _base_folder(out: Path, workload: str) -> Path | None:
-    folder = folder_of(out, _base_of(workload), 0)
-    return folder if (folder / "collected").exists() else None
+def _base_folder(out: Path, workload: str) -> Path:
+    return folder_of(out, _base_of(workload), 0)

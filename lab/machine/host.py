@@ -115,23 +115,8 @@ def shaping_command(namespace: str, device: str, rate_bps: int) -> list[str]:
     """
     burst_bytes = max(32 * 1024, rate_bps // 8 // 100)
     limit_bytes = burst_bytes + rate_bps // 8 // 20
-    return [
-        "tc",
-        "-n",
-        namespace,
-        "qdisc",
-        "add",
-        "dev",
-        device,
-        "root",
-        "tbf",
-        "rate",
-        f"{rate_bps}bit",
-        "burst",
-        str(burst_bytes),
-        "limit",
-        str(limit_bytes),
-    ]
+    tokens = f"rate {rate_bps}bit burst {burst_bytes} limit {limit_bytes}"
+    return f"tc -n {namespace} qdisc add dev {device} root tbf {tokens}".split()
 
 
 def network_commands(nodes: Sequence[Node]) -> list[list[str]]:

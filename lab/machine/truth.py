@@ -228,56 +228,38 @@ class Sampler:
             executor.cpu_ms.update((pid, used) for pid, used in seen.items() if used is not None)
             inout = _numbers(_read(f"/proc/{executor.pid}/io"))
             received, sent = _network_bytes(_read(f"/proc/{executor.pid}/net/dev"))
-            self.recording.processes.append(
-                (
-                    time.time_ns(),
-                    executor.pid,
-                    sum(executor.cpu_ms.values()),
-                    inout.get("read_bytes", 0),
-                    inout.get("write_bytes", 0),
-                    received,
-                    sent,
-                    _throttled_ms(executor.pid),
-                )
-            )
+            read, written = (inout.get(name, 0) for name in ("read_bytes", "write_bytes"))
+            used = time.time_ns(), executor.pid, sum(executor.cpu_ms.values()), read, written
+            self.recording.processes.append((*used, received, sent, _throttled_ms(executor.pid)))
 
     def write(self, folder: Path) -> None:
         """Write both tables as Parquet."""
         folder.mkdir(parents=True, exist_ok=True)
         name_of = {pid: executor.name for pid, executor in self.executors.items()}
-        ticks = list(zip(*self.recording.ticks, strict=True)) or [()] * 6
-        rows = list(zip(*self.recording.processes, strict=True)) or [()] * 8
-
-        def names(pids: Sequence[int]) -> np.ndarray:
-            return np.array([name_of[pid] for pid in pids], dtype=object)
-
-        tables = {
-            "ticks": {
-                "time_ns": np.array(ticks[0], np.int64),
-                "executor_id": names(ticks[1]),
-                "thread": np.array(ticks[2], np.int32),
-                "on_cpu_ns": np.array(ticks[3], np.int64),
-                "run_queue_ns": np.array(ticks[4], np.int64),
-                "class": np.array(ticks[5], np.int8),
-            },
-            "processes": {
-                "time_ns": np.array(rows[0], np.int64),
-                "executor_id": names(rows[1]),
-                "cpu_ms": np.array(rows[2], np.float64),
-                "read_bytes": np.array(rows[3], np.int64),
-                "write_bytes": np.array(rows[4], np.int64),
-                "received_bytes": np.array(rows[5], np.int64),
-                "sent_bytes": np.array(rows[6], np.int64),
-                "throttled_ms": np.array(rows[7], np.float64),
-            },
-        }
         with duckdb.connect() as connection:
-            for name, columns in tables.items():
-                connection.register("columns", columns)
+            for name, columns in COLUMNS.items():
+                rows = getattr(self.recording, name)
+                found = list(zip(*rows, strict=True)) or [()] * len(columns)
+                arrays = {key: np.array(each, kind) for (key, kind), each in zip(columns.items(), found, strict=True)}
+                arrays["executor_id"] = np.array([name_of[pid] for pid in found[1]], dtype=object)
+                connection.register("columns", arrays)
                 types = "REPLACE (executor_id::VARCHAR AS executor_id)"
                 target = str(folder / f"{name}.parquet").replace("'", "''")
                 connection.execute(f"COPY (SELECT * {types} FROM columns) TO '{target}' (COMPRESSION zstd)")
                 connection.unregister("columns")
+
+
+COLUMNS: dict[str, dict[str, type[np.generic] | type[object]]] = {
+    "ticks": {
+        "time_ns": np.int64, "executor_id": object, "thread": np.int32, "on_cpu_ns": np.int64,
+        "run_queue_ns": np.int64, "class": np.int8,
+    },
+    "processes": {
+        "time_ns": np.int64, "executor_id": object, "cpu_ms": np.float64, "read_bytes": np.int64,
+        "write_bytes": np.int64, "received_bytes": np.int64, "sent_bytes": np.int64, "throttled_ms": np.float64,
+    },
+}  # fmt: skip
+"""Both tables; `executor_id` begins as a process id."""
 
 
 def _numbers(text: str) -> dict[str, int]:

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.errors import LabError
@@ -33,6 +33,7 @@ STOP_TIMEOUT_S = 20.0
 DAEMON_MEMORY = "256m"
 STORAGES = ("local", "hdfs")
 _STORAGE_HOST = 200
+_PACKAGE = "org.apache.spark.deploy"
 
 
 @dataclass(frozen=True)
@@ -228,6 +229,71 @@ def stop_processes(processes: Sequence[subprocess.Popen[bytes]]) -> None:
             process.wait(5)
 
 
+@dataclass
+class _Starter:
+    """Starts the processes of one cluster; `processes` are those that run so far."""
+
+    config: ClusterConfig
+    java: Path
+    spark: Path
+    logs: Path
+    work: Path
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start(
+        self,
+        node: Node,
+        name: str,
+        cgroups: Sequence[Path],
+        command: Sequence[str],
+        copy: tuple[Path, Path] | None = None,
+    ) -> tuple[Path, subprocess.Popen[bytes]]:
+        """The log of a process on a node, and the process; `copy` is its own copy of the data and where it sees it."""
+        log = self.logs / f"{name}.log"
+        whole = command_on(node, command, in_namespace=self.config.namespaces, cgroups=cgroups, own_copy=copy)
+        environment = os.environ | {
+            "SPARK_HOME": str(self.spark),
+            "JAVA_HOME": str(self.java.resolve().parent.parent),
+            "SPARK_SCALA_VERSION": "2.13",  # else the worker looks for a source build to start executors from
+            "SPARK_LOCAL_IP": node.address,
+            "SPARK_LOCAL_DIRS": str(self.work / node.name / "local"),
+        }
+        self.processes.append(spawn(whole, log, environment))
+        return log, self.processes[-1]
+
+    def master(self, driver: Node, cgroups: Sequence[Path]) -> tuple[str, Path, subprocess.Popen[bytes]]:
+        """The address of a master, its log and its process."""
+        listen = ["--host", driver.address, "--port", "0", "--webui-port", "0"]
+        command = daemon_command(self.java, self.spark, f"{_PACKAGE}.master.Master", listen)
+        log, process = self.start(driver, "master", cgroups, command)
+        return _wait_for_line(log, r"Starting Spark master at (spark://[0-9.]+:[0-9]+)", 1, process), log, process
+
+    def worker(self, node: Node, url: str, copy: tuple[Path, Path] | None) -> None:
+        """A worker, which offers what its executor asks for, and no more: one executor on each, all started at once."""
+        memory_mb = self.config.executor_memory_bytes // 2**20 + 64
+        listen = ["--host", node.address, "--port", "0", "--webui-port", "0", "--cores", str(self.config.slots)]
+        offer = ["--memory", f"{memory_mb}m", "--work-dir", str(self.work / node.name), url]
+        command = daemon_command(self.java, self.spark, f"{_PACKAGE}.worker.Worker", [*listen, *offer])
+        self.start(node, f"worker-{node.name}", make_cgroups(node), command, copy)
+
+    def storage(self, node: Node, cgroups: Sequence[Path], store: Path) -> tuple[Path, subprocess.Popen[bytes]]:
+        """HDFS on a node: the NameNode's log and process."""
+        configuration = self.work / "hdfs"
+        hdfs.write_configuration(configuration, store, node.address)
+        hdfs.format_store(self.java, self.spark, configuration, store)
+        found = [
+            self.start(node, name, cgroups, hdfs.hadoop_command(self.java, self.spark, configuration, class_name))
+            for name, class_name in (("namenode", hdfs.NAMENODE), ("datanode", hdfs.DATANODE))
+        ]
+        return found[0]
+
+    def fill(self, node: Node, cgroups: Sequence[Path], store: Path, data: Path, names: Sequence[str]) -> None:
+        """Copy to HDFS what it does not hold yet."""
+        if missing := hdfs.missing(store, names):
+            command = hdfs.fill_command(self.java, self.spark, self.work / "hdfs", data, missing)
+            hdfs.fill(command_on(node, command, in_namespace=True, cgroups=cgroups), store, missing)
+
+
 @contextlib.contextmanager
 def start_cluster(config: ClusterConfig, folder: Path, data: Path, names: Sequence[str] = ()) -> Iterator[Cluster]:
     """A running cluster, whose logs and work folders lie in ``folder``; gone again when the block is left.
@@ -237,80 +303,38 @@ def start_cluster(config: ClusterConfig, folder: Path, data: Path, names: Sequen
     """
     limited = not {config.slot_cpu_cores, config.node_memory_bytes, config.disk_bytes_per_s} <= {None}
     check_host(namespaces=config.namespaces, limits=limited)
-    java, spark = find_java(), find_spark()
     driver, workers = cluster_nodes(config)
     storage = storage_node(config) if config.storage == "hdfs" else None
-    logs, work = folder / "logs", folder / "work"
-    for path in (logs, work):
+    starter = _Starter(config, find_java(), find_spark(), folder / "logs", folder / "work")
+    for path in (starter.logs, starter.work):
         path.mkdir(parents=True, exist_ok=True)
     store = hdfs.store_folder(data)
     if storage is not None:
-        hdfs.fetch_hdfs(spark)
-
+        hdfs.fetch_hdfs(starter.spark)
     with contextlib.ExitStack() as stack:
-        stack.callback(shutil.rmtree, work, ignore_errors=True)
+        stack.callback(shutil.rmtree, starter.work, ignore_errors=True)
         shaped = [*workers, *([storage] if storage else [])] if config.namespaces else []
         stack.enter_context(borrowed_machine([driver, *shaped] if config.namespaces else []))
         driver_cgroups = make_cgroups(driver)
-        processes: list[subprocess.Popen[bytes]] = []
-        stack.callback(lambda: stop_processes(processes[::-1]))
-
-        def start(
-            node: Node,
-            name: str,
-            cgroups: Sequence[Path],
-            command: Sequence[str],
-            copy: tuple[Path, Path] | None = None,
-        ) -> tuple[Path, subprocess.Popen[bytes]]:
-            log = logs / f"{name}.log"
-            whole = command_on(node, command, in_namespace=config.namespaces, cgroups=cgroups, own_copy=copy)
-            environment = os.environ | {
-                "SPARK_HOME": str(spark),
-                "JAVA_HOME": str(java.resolve().parent.parent),
-                "SPARK_SCALA_VERSION": "2.13",  # else the worker looks for a source build to start executors from
-                "SPARK_LOCAL_IP": node.address,
-                "SPARK_LOCAL_DIRS": str(work / node.name / "local"),
-            }
-            process = spawn(whole, log, environment)
-            processes.append(process)
-            return log, process
-
+        stack.callback(lambda: stop_processes(starter.processes[::-1]))
         input_files = data_files(data / name for name in names)
-        data_url, configuration, storage_cgroups = str(data), work / "hdfs", []
-        waits: list[tuple[Path, str, int, subprocess.Popen[bytes]]] = []
         if storage is not None:
             storage_cgroups = make_cgroups(storage)
-            hdfs.write_configuration(configuration, store, storage.address)
-            hdfs.format_store(java, spark, configuration, store)
-            data_url = f"hdfs://{storage.address}:{hdfs.PORT}"
-            for name, class_name in (("namenode", hdfs.NAMENODE), ("datanode", hdfs.DATANODE)):
-                command = hdfs.hadoop_command(java, spark, configuration, class_name)
-                log, process = start(storage, name, storage_cgroups, command)
-                if name == "namenode":
-                    waits.append((log, hdfs.READY, 1, process))
-
-        package = "org.apache.spark.deploy"
-        listen = ["--host", driver.address, "--port", "0", "--webui-port", "0"]
-        master = daemon_command(java, spark, f"{package}.master.Master", listen)
-        master_log, master_process = start(driver, "master", driver_cgroups, master)
-        url = _wait_for_line(master_log, r"Starting Spark master at (spark://[0-9.]+:[0-9]+)", 1, master_process)
-        # A worker offers what its executor asks for, and no more: one executor on each, all started at once.
-        memory_mb = config.executor_memory_bytes // 2**20 + 64
+            name_log, name_node = starter.storage(storage, storage_cgroups, store)
+        url, master_log, master = starter.master(driver, driver_cgroups)
         for node in workers:
             copy = None
             if config.disk_bytes_per_s is not None:
                 copy = (node_copy(data, names, node.name), data)
                 input_files += data_files(copy[0] / name for name in names)
-            listen = ["--host", node.address, "--port", "0", "--webui-port", "0", "--cores", str(config.slots)]
-            offer = ["--memory", f"{memory_mb}m", "--work-dir", str(work / node.name), url]
-            worker = daemon_command(java, spark, f"{package}.worker.Worker", [*listen, *offer])
-            start(node, f"worker-{node.name}", make_cgroups(node), worker, copy)
-        waits.append((master_log, r"Registering worker", config.workers, master_process))
-        for wait in waits:
-            _wait_for_line(*wait)
+            starter.worker(node, url, copy)
         if storage is not None:
-            if missing := hdfs.missing(store, names):
-                command = hdfs.fill_command(java, spark, configuration, data, missing)
-                hdfs.fill(command_on(storage, command, in_namespace=True, cgroups=storage_cgroups), store, missing)
-            input_files = data_files([store / "data"])
-        yield Cluster(config, url, driver, driver_cgroups, workers, shaped, data_url, input_files, logs, work)
+            _wait_for_line(name_log, hdfs.READY, 1, name_node)
+        _wait_for_line(master_log, r"Registering worker", config.workers, master)
+        data_url = str(data)
+        if storage is not None:
+            starter.fill(storage, storage_cgroups, store, data, names)
+            data_url, input_files = f"hdfs://{storage.address}:{hdfs.PORT}", data_files([store / "data"])
+        yield Cluster(
+            config, url, driver, driver_cgroups, workers, shaped, data_url, input_files, starter.logs, starter.work
+        )

@@ -17,6 +17,7 @@ from xml.sax.saxutils import escape
 
 from lab.errors import LabError
 from lab.machine.host import cache_dir
+from lab.runs.maven import fetched
 
 PORT = 8020
 HEAP = "256m"
@@ -47,22 +48,7 @@ def hadoop_version(spark: Path) -> str:
 
 def fetch_hdfs(spark: Path) -> Path:
     """Hadoop's daemons as one jar, fetched once with Maven into the lab's cache."""
-    version = hadoop_version(spark)
-    folder = cache_dir() / "maven"
-    jar = folder / f"hadoop-client-minicluster-{version}.jar"
-    if jar.exists():
-        return jar
-    if shutil.which("mvn") is None:
-        raise LabError("Fetching HDFS needs 'mvn'; install it with 'apt-get install maven', or use --storage local.")
-    artifact = f"{_PACKAGE}:hadoop-client-minicluster:{version}"
-    command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False)
-    except subprocess.TimeoutExpired:
-        raise LabError(f"Maven did not fetch {artifact} within {COMMAND_TIMEOUT_S} s; try again later.") from None
-    if done.returncode != 0 or not jar.exists():
-        raise LabError(f"Maven could not fetch {artifact}; use --storage local.")
-    return jar
+    return fetched(_PACKAGE, "hadoop-client-minicluster", hadoop_version(spark), "use --storage local")
 
 
 def store_folder(data: Path) -> Path:

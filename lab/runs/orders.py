@@ -24,7 +24,7 @@ _LAST = (
     "Ångström Bączek Çelik Dvořák Ерёмин Fernández Γεωργίου Håland Иванова Jiménez Kowalski Lindqvist Müller Nguyễn "
     "O'Brien Παππάς Říha Şahin Schäfer Smith Тарасов Vögeli Wiśniewski Žižka"
 )
-_STREETS = (
+_STREETS = [
     "Hauptstraße",
     "Avenida de la Constitución",
     "улица Гагарина",
@@ -35,9 +35,9 @@ _STREETS = (
     "Kungsträdgårdsgatan",
     "Şehit Muhtar Caddesi",
     "Näsilinnankatu",
-)
+]
 _TOWNS = "Zürich Besançon Санкт-Петербург Αθήνα Kraków Göteborg İstanbul Málaga London Liège Košice Jyväskylä"
-_ITEMS = (
+_ITEMS = [
     "bicycle",
     "кофеварка",
     "chaise pliante",
@@ -48,7 +48,7 @@ _ITEMS = (
     "lámpara de pie",
     "kuchyňská váha",
     "książka kucharska",
-)
+]
 _STATES = "SHIPPED PENDING RETURNED CANCELLED DELIVERED"
 _NOTES = (
     "deliver to the neighbour if nobody is at home",

@@ -7,14 +7,12 @@ JavaMonitorWait, SocketRead … events with their duration and stack. The lab ta
 
 from __future__ import annotations
 
-import shutil
 import struct
-import subprocess
 import zipfile
 from pathlib import Path
 
-from lab.errors import LabError
 from lab.machine.host import cache_dir
+from lab.runs.maven import fetched
 
 ASYNC_PROFILER_VERSION = "4.6"
 SAMPLERS = ("jfr", "async", "none")
@@ -28,31 +26,13 @@ def async_flag(library: Path, file: str, sample_ms: int = 20) -> str:
     return f"-agentpath:{library}=start,event=wall,interval={sample_ms}ms,jfr,file={file}"
 
 
-def async_profiler_jar() -> Path:
-    """async-profiler's jar (its Java interface and its libraries), fetched once with Maven into the lab's cache."""
-    folder = cache_dir() / "maven"
-    jar = folder / f"async-profiler-{ASYNC_PROFILER_VERSION}.jar"
-    if jar.exists():
-        return jar
-    if shutil.which("mvn") is None:
-        raise LabError("Fetching async-profiler needs 'mvn'; install Maven, or name its library with --async-profiler.")
-    artifact = f"tools.profiler:async-profiler:{ASYNC_PROFILER_VERSION}"
-    command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    except subprocess.TimeoutExpired:
-        raise LabError("Maven did not fetch async-profiler within 300 s; try again later.") from None
-    if done.returncode != 0 or not jar.exists():
-        raise LabError(f"Maven could not fetch {artifact}; name async-profiler's library with --async-profiler.")
-    return jar
-
-
 def async_profiler_library() -> Path:
     """async-profiler's library for this machine, kept in the lab's cache."""
     library = cache_dir() / f"libasyncProfiler-{ASYNC_PROFILER_VERSION}.so"
     if library.exists():
         return library
-    with zipfile.ZipFile(async_profiler_jar()) as archive:
+    jar = fetched("tools.profiler", "async-profiler", ASYNC_PROFILER_VERSION, "name its library with --async-profiler")
+    with zipfile.ZipFile(jar) as archive:
         content = archive.read("linux-x64/libasyncProfiler.so")
     partial = library.with_suffix(".partial")
     partial.write_bytes(content)

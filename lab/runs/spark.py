@@ -295,8 +295,7 @@ def parse_network(text: str) -> tuple[bool, int | None]:
     return True, parse_bit_rate(text)
 
 
-def parse_arguments(arguments: Sequence[str]) -> tuple[RunConfig, Path, Path | None]:
-    """The run, its output folder and its data folder, of a command line."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m lab.runs.spark", description=__doc__.split("\n")[0])
     parser.add_argument("--query", required=True, metavar="NAME", help=f"workload: {', '.join(WORKLOADS)}")
     parser.add_argument("--scale", type=float, default=1.0, metavar="SF", help="scale factor of the data (default 1)")
@@ -332,7 +331,12 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[RunConfig, Path, Path | N
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a Spark setting; repeatable")
     parser.add_argument("--repetition", type=int, default=0, metavar="N", help="number kept in the run's row")
     parser.add_argument("--timeout", type=float, default=600.0, metavar="S", help="longest run (default 600)")
-    given = parser.parse_args(arguments)
+    return parser
+
+
+def parse_arguments(arguments: Sequence[str]) -> tuple[RunConfig, Path, Path | None]:
+    """The run, its output folder and its data folder, of a command line."""
+    given = _parser().parse_args(arguments)
     conf = {}
     for text in given.conf:
         key, separator, value = text.partition("=")

@@ -10,25 +10,20 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import statistics
-import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from lab.errors import LabError
-from lab.machine.host import when_free
+from lab.runs.series import make_missing
 from lab.runs.spark import RunConfig, Sampling, run_once
 from lab.runs.suites import Configuration, Suite, cluster_config, configurations
 
 MOST_REPETITIONS = 7
 RUN_TIMEOUT_S = 420.0
-MOST_FAILURES = 3
 _SEED = 20210714
 _FIRST_GUESS_S = 60.0
 # What samples the base, in turn. Each recorded run has an unrecorded one beside it, which shows what recording costs.
@@ -197,10 +192,6 @@ def write_rows(rows: Sequence[dict[str, Any]], file: Path) -> None:
     building.rename(file)
 
 
-def _clock(seconds: float) -> str:
-    return time.strftime("%H:%M", time.localtime(seconds))
-
-
 def run_suite(
     suite: Suite,
     out: Path,
@@ -209,25 +200,15 @@ def run_suite(
     limit_minutes: float | None = None,
     recorders: Sequence[str] | None = None,
 ) -> int:
-    """Make all runs of a suite that are not there yet and return how many are still missing.
+    """Make all runs of a suite that are not there yet and return how many are still missing (lab.runs.series).
 
-    A line of progress a run goes to stderr; ``out``/<suite>/rows.parquet is written anew after each. A run that fails
-    is left for the next call; LabError after ``MOST_FAILURES`` of them in a row.
+    ``out``/<suite>/rows.parquet is written anew after each.
     """
-    planned = plan(suite, repetitions, only, recorders)
     folder = out / suite.name
-    missing = [one for one in planned if read_run(folder / one.name) is None]
-    print(f"{suite.name}: {len(planned)} runs, {len(missing)} to do", file=sys.stderr, flush=True)
-    began, failures, done = time.monotonic(), 0, 0
-    took: list[float] = []
-    for position, one in enumerate(missing):
-        typical_s = statistics.median(took) if took else _FIRST_GUESS_S
-        if limit_minutes is not None and time.monotonic() + typical_s > began + 60 * limit_minutes:
-            print(f"{suite.name}: stopped after {limit_minutes:g} min (--limit)", file=sys.stderr, flush=True)
-            break
-        target = folder / one.name
+
+    def made(one: Planned) -> str:
+        target, configuration = folder / one.name, one.configuration
         shutil.rmtree(target, ignore_errors=True)
-        configuration = one.configuration
         config = RunConfig(
             query=configuration.workload,
             scale_factor=configuration.scale_factor,
@@ -237,24 +218,15 @@ def run_suite(
             timeout_s=RUN_TIMEOUT_S,
             spark_conf=configuration.spark_conf,
         )
-        start = time.monotonic()
-        try:
-            wall = f"{when_free(partial(run_once, config, target))['wall_ms'] / 1000:6.1f} s"
-            failures, done = 0, done + 1
-        except LabError as error:
-            failures += 1
-            if failures >= MOST_FAILURES:
-                raise LabError(f"{failures} runs failed in a row, the last ({one.name}) so: {error}") from None
-            wall = f"failed: {error}"
-        took.append(time.monotonic() - start)
-        left_s = statistics.median(took) * (len(missing) - position - 1)
-        changed = " ".join(f"{name}={value}" for name, value in configuration.changed.items()) or "base"
-        sampler = "" if one.sampling.kind == "none" else f" {one.sampling.kind} {one.sampling.sample_ms} ms"
-        print(
-            f"[{position + 1}/{len(missing)}] {configuration.workload} {changed}{sampler}: {wall}; "
-            f"ends about {_clock(time.time() + left_s)}",
-            file=sys.stderr,
-            flush=True,
-        )
+        return f"{run_once(config, target)['wall_ms'] / 1000:6.1f} s"
+
+    def name(one: Planned) -> str:
+        changed = " ".join(f"{knob}={value}" for knob, value in one.configuration.changed.items()) or "base"
+        return f"{suite.name} {one.name}, {one.configuration.workload} {changed}"
+
+    def after() -> None:
         write_rows(load_rows(out, suite, repetitions), folder / "rows.parquet")
-    return len(missing) - done
+
+    planned = plan(suite, repetitions, only, recorders)
+    missing = [one for one in planned if read_run(folder / one.name) is None]
+    return make_missing(missing, made, name, after, minutes=limit_minutes, first_guess_s=_FIRST_GUESS_S)

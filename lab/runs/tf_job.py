@@ -28,7 +28,7 @@ v1 = tf.compat.v1
 
 DEFAULTS = {
     "batch": 16, "steps": 3, "timed": 12, "read_ms": 0.0, "intra": 1, "inter": 2, "seed": 1, "out": "traces",
-    "cluster": None, "job": "worker", "task": 0, "queue": False, "feeders": 1, "kind": "session",
+    "cluster": None, "job": "worker", "task": 0, "queue": False, "feeders": 1,
     "held": None, "lasting_s": 0.0,
 }  # fmt: skip
 
@@ -133,16 +133,6 @@ def _steps(session: v1.Session, train: tf.Operation, asked: dict) -> tuple[list[
         if number:  # the first one pays for the tracing itself
             name = f"{asked['job']}{asked['task']}-step{number}"
             (out / f"{name}.run_metadata.pb").write_bytes(found.SerializeToString())
-            if asked["kind"] == "timeline":
-                from tensorflow.python.client import timeline
-
-                (out / f"{name}.timeline.json").write_text(
-                    timeline.Timeline(found.step_stats).generate_chrome_trace_format()
-                )
-            if asked["kind"] == "summaries":
-                writer = v1.summary.FileWriter(str(out))
-                writer.add_run_metadata(found, f"step{number}", number)
-                writer.close()
     seconds = []
     number, begun = 0, 0.0
     while number < 3 + asked["timed"] or time.perf_counter() < began + asked["lasting_s"]:
@@ -156,49 +146,9 @@ def _steps(session: v1.Session, train: tf.Operation, asked: dict) -> tuple[list[
     return seconds, (time.process_time() - begun) / len(seconds)
 
 
-def eager_job(asked: dict) -> tuple[list[float], float]:
-    """Train a Keras-free tf.function with the profiler of TensorFlow 2, which leaves an XPlane."""
-    tf.config.threading.set_intra_op_parallelism_threads(asked["intra"])
-    tf.config.threading.set_inter_op_parallelism_threads(asked["inter"])
-    tf.random.set_seed(asked["seed"])
-    kernels = [tf.Variable(tf.random.normal(shape, stddev=0.05)) for shape in ((3, 3, 3, 32), (3, 3, 32, 64))]
-    dense = [tf.Variable(tf.random.normal(shape, stddev=0.05)) for shape in ((4096, 256), (256, 10))]
-
-    @tf.function
-    def train(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-        with tf.GradientTape() as tape:
-            for each in kernels:
-                images = tf.nn.max_pool2d(tf.nn.relu(tf.nn.conv2d(images, each, 1, "SAME")), 2, 2, "SAME")
-            hidden = tf.nn.relu(tf.matmul(tf.reshape(images, [-1, 4096]), dense[0]))
-            logits = tf.matmul(hidden, dense[1])
-            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
-        for variable, gradient in zip([*kernels, *dense], tape.gradient(loss, [*kernels, *dense]), strict=True):
-            variable.assign_sub(0.01 * gradient)
-        return loss
-
-    source = np.random.default_rng(asked["seed"])
-    rows = tf.data.Dataset.from_tensors(
-        (source.standard_normal((asked["batch"], 32, 32, 3), dtype=np.float32), np.arange(asked["batch"]) % 10)
-    ).repeat()
-    batches = iter(rows)
-    for _ in range(3):
-        train(*next(batches))
-    tf.profiler.experimental.start(asked["out"])
-    for number in range(asked["steps"]):
-        with tf.profiler.experimental.Trace("train", step_num=number, _r=1):
-            train(*next(batches))
-    tf.profiler.experimental.stop()
-    seconds, begun = [], time.process_time()
-    for _ in range(asked["timed"]):
-        begin = time.perf_counter()
-        train(*next(batches)).numpy()
-        seconds.append(time.perf_counter() - begin)
-    return seconds, (time.process_time() - begun) / max(len(seconds), 1)
-
-
 def main() -> None:
     asked = {**DEFAULTS, **json.loads(sys.argv[1] if len(sys.argv) > 1 else "{}")}
-    seconds, cpu = eager_job(asked) if asked["kind"] == "xplane" else session_job(asked)
+    seconds, cpu = session_job(asked)
     print(json.dumps({"job": asked["job"], "task": asked["task"], "step_s": seconds, "cpu_s": cpu}), flush=True)
     os._exit(0)  # queue runners and servers have threads that never end
 

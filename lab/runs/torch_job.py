@@ -124,6 +124,15 @@ def average_by_one(model: nn.Module, rank: int, ranks: int) -> None:
         each.copy_(mine.view_as(each))
 
 
+def batches(asked: dict, shape: tuple[int, ...]) -> DataLoader:
+    """Batches of made-up examples, or of those of files."""
+    examples_of: Dataset = Examples(shape, 10, asked["read_ms"])
+    if asked["files"]:
+        count = asked["batch"] * (3 + asked["steps"] + 3 + asked["timed"])
+        examples_of = Files(Path(asked["files"]), count, shape, 10, saved=asked["saved"])
+    return DataLoader(examples_of, asked["batch"], num_workers=asked["loaders"])
+
+
 def main() -> None:
     asked = {**DEFAULTS, **json.loads(sys.argv[1] if len(sys.argv) > 1 else "{}")}
     torch.manual_seed(asked["seed"])
@@ -135,11 +144,6 @@ def main() -> None:
     by_one = ranks > 1 and asked["exchange"] == "server"
     model = DistributedDataParallel(bare) if ranks > 1 and not by_one else bare
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-    examples_of: Dataset = Examples(shape, 10, asked["read_ms"])
-    if asked["files"]:
-        count = asked["batch"] * (3 + asked["steps"] + 3 + asked["timed"])
-        examples_of = Files(Path(asked["files"]), count, shape, 10, saved=asked["saved"])
-    loader = DataLoader(examples_of, asked["batch"], num_workers=asked["loaders"])
     out = Path(asked["out"])
     out.mkdir(parents=True, exist_ok=True)
 
@@ -153,7 +157,7 @@ def main() -> None:
         activities=[ProfilerActivity.CPU], schedule=schedule(wait=1, warmup=2, active=asked["steps"], repeat=1),
         on_trace_ready=keep, with_stack=asked["stacks"], record_shapes=True,
     )  # fmt: skip
-    examples = iter(loader)
+    examples = iter(batches(asked, shape))
     if asked["held"]:  # a folder: its starter puts the limits in force before it lets all ranks go
         Path(asked["held"], f"rank{rank}.ready").touch()
         while not Path(asked["held"], "go").exists():

@@ -48,12 +48,11 @@ from lab.machine.host import (
     limit_rates,
     make_cgroups,
     shape_network,
-    when_free,
     whole_disk,
 )
+from lab.runs.series import make_missing, read_lines, write_lines
 
 TIMEOUT_S = 900.0
-MOST_FAILURES = 3
 
 
 @dataclass(frozen=True)
@@ -268,31 +267,14 @@ def _let_go(jobs: Sequence[Job], nodes: Sequence[Node], folder: Path, name: str)
 
 
 def run_all(wanted: Sequence[Configuration], python: str, out: Path, minutes: float | None) -> int:
-    """Make the runs that are not there yet; returns how many are still missing.  One that fails is told and left.
-
-    Raises LabError after MOST_FAILURES in a row.
-    """
-    until = None if minutes is None else time.monotonic() + 60 * minutes
+    """Make the runs that are not there yet; returns how many are still missing (lab.runs.series)."""
     kept = _rows(out)
     missing = [each for each in wanted if each.name not in kept and not (out / each.name / "steps.json").exists()]
-    print(f"{len(wanted)} runs, {len(missing)} to do", file=sys.stderr, flush=True)
-    failures, left = 0, len(missing)
-    for each in missing:
-        if until is not None and time.monotonic() > until:
-            break
-        begin = time.monotonic()
-        try:
-            when_free(partial(run, each, python, out))
-        except LabError as error:
-            failures += 1
-            print(error, file=sys.stderr, flush=True)
-            if failures == MOST_FAILURES:
-                raise
-            continue
-        failures, left = 0, left - 1
-        print(f"{each.name}: {time.monotonic() - begin:.0f} s; {left} missing", file=sys.stderr, flush=True)
-        write_rows(out)
-    return left
+
+    def made(one: Configuration) -> str:
+        return str(run(one, python, out).parent)
+
+    return make_missing(missing, made, lambda one: one.name, partial(write_rows, out), minutes=minutes)
 
 
 def write_rows(out: Path) -> None:
@@ -315,16 +297,12 @@ def write_rows(out: Path) -> None:
         if served:
             facts["server_cpu_ms"] = [round(1e3 * one["cpu_s"] / steps, 3) for one in served]
         rows[file.parent.name] = json.dumps({"name": file.parent.name, **facts})
-    building = out / "rows.partial"
-    building.write_text("".join(f"{line}\n" for line in rows.values()), encoding="utf-8")
-    building.rename(out / "rows.jsonl")
+    write_lines(out, rows.values())
 
 
 def _rows(out: Path) -> dict[str, str]:
     """The lines of OUT/rows.jsonl by their runs' names."""
-    file = out / "rows.jsonl"
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    return {json.loads(line)["name"]: line for line in lines}
+    return read_lines(out, lambda row: str(row["name"]))
 
 
 @dataclass(frozen=True)
@@ -434,7 +412,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(each.name for each in CONFIGURATIONS))
         return 0
     chosen = planned(given.repetitions, given.framework) if given.what == "sweep" else CONFIGURATIONS
-    wanted = [each for each in chosen if each.framework == given.what or given.what == "sweep"]
+    wanted = [each for each in chosen if given.what in (each.framework, "sweep")]
     wanted = [each for each in wanted if not given.only or each.name in given.only]
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what ends it as Ctrl-C does takes no rows with it
     try:

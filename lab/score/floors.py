@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lab.pages import head
 from lab.runs.suites import ROLES, configurations
 from lab.score.pairs import ARMS, OTHERS, SHIPPED, Measured, Pair, pairs
 from lab.scored import from_median
@@ -74,11 +75,10 @@ def as_good(shipped: Sequence[Pair], others: Sequence[tuple[str, Sequence[Pair]]
 
 def floor_table(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[str]:
     """A row a suite and role, and one over all suites: how far off what is shipped is, beside what it could be."""
-    lines = [
-        "| suite | configurations | mean % | 95 % are below % | worst % | mean, 95 % interval by workload % | floor % |"
-        " as good or better, mean % |",
-        "|---|---|---:|---:|---:|---|---|---|",
-    ]
+    lines = head(
+        "suite | configurations | >mean % | >95 % are below % | >worst %"
+        " | mean, 95 % interval by workload % | floor % | as good or better, mean %"
+    )
     arms = [(short_name(title), arm) for title, arm in ARMS if arm[1] in OTHERS]
     shipped = [(each, pairs(each, SHIPPED)) for each in known]
     others = [[(title, pairs(each, arm)) for title, arm in arms] for each in known]

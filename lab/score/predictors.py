@@ -18,20 +18,12 @@ from scipy.optimize import nnls
 from crystalperf.indexes.resources import CPU, resources
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.load import load
-from crystalperf.query.execution.scenario import (
-    Value,
-    World,
-    changed_world,
-    combinations,
-    parse_settings,
-    recorded_resources,
-    settings_of,
-)
+from crystalperf.query.execution.scenario import World
 from crystalperf.query.predict.estimate import predict
 from crystalperf.query.results.answers import Prediction
 from crystalperf.query.simulate.transfers import MODEL, PAPER, Physics
 from lab.errors import LabError
-from lab.flink.baselines import covered_ms
+from lab.flink.baselines import asked_world, covered_ms
 from lab.runs.suites import SLOT_CPU_CORES, Configuration
 from lab.score.vectors import code_vectors
 from lab.units import parse_bit_rate, parse_byte_rate, parse_size
@@ -139,13 +131,7 @@ def _answer(
 
 def world_of(base: Base, configuration: Configuration) -> World:
     """The changed world that a configuration is for a user who knows the base's cable and disk."""
-    run = execution(base)
-
-    def parsed(texts: Sequence[str]) -> dict[str, tuple[Value, ...]]:
-        return parse_settings(texts, settings_of(run.resources), run.framework.vocabulary.settings, lists=False)
-
-    (changes,) = combinations(parsed(asked_of(configuration)))
-    return changed_world(changes, recorded_resources(run.recorded, parsed(recorded_of(base.configuration))))
+    return asked_world(execution(base), asked_of(configuration), recorded_of(base.configuration))
 
 
 def execution(base: Base) -> Execution:

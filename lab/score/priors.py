@@ -93,7 +93,7 @@ def told(run: Kept, profiles: Path) -> Told:
         if alone.volumes.far[unit] > 0:
             key = (alone.readers.get(number, ANY), FAR)
             found[key] = found.get(key, np.zeros(more.shape[1])) + more[unit]
-    return Told(run.workload, alone.framework.name, alone.names, found)
+    return Told(run.workload, alone.words.framework, alone.names, found)
 
 
 def rows(every: list[Told]) -> list[dict[str, object]]:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from crystalperf import query
-from lab.pages import put
+from lab.pages import head, put
 from lab.runs.suites import ROLES, Configuration
 from lab.score.predictors import Base, Predictor, amdahl, answer, linear, no_change, slots_alone
 from lab.scored import OURS, Scored, from_median
@@ -192,9 +192,10 @@ RERUN = "one run against the median of its reruns"
 
 def table(asked: Sequence[Asked], runs: Sequence[Rerun]) -> list[str]:
     """By folder and by who predicts, and of runs themselves: deviations, ranges that hold, refusals."""
-    heads = ["job", "who", "answered", "off, mean ± deviation %", "worst %", "ranges that held %", "half-width %"]
-    heads += ["median %", "refused"]
-    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    lines = head(
+        "job | who | answered | off, mean ± deviation % | worst % | ranges that held % | half-width %"
+        " | median % | refused"
+    )
     called = sorted({_called(each.base) for each in asked})
     for folder in [*called, "all"] if len(called) > 1 else called:
         these = [each for each in asked if folder in (_called(each.base), "all")]

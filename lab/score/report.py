@@ -10,12 +10,12 @@ from pathlib import Path
 
 from scipy.stats import binomtest
 
-from lab.costs import overhead
+from lab.pages import head
 from lab.runs.suites import ROLES
-from lab.score.deciding import rule_table
 from lab.score.floors import floor_table, short_name
 from lab.score.pairs import ARMS, SHIPPED, Arm, Measured, Pair, noise, pairs
 from lab.score.vectors import vector_table
+from lab.scored import spread
 
 
 def tables(known: Sequence[Measured], out: Path, kept: Path | None, roles: Sequence[str]) -> dict[str, list[str]]:
@@ -28,12 +28,9 @@ def tables(known: Sequence[Measured], out: Path, kept: Path | None, roles: Seque
         "intervals": ["", *coverage(known, roles), ""],
         "configurations": _sections((title, every_configuration(each, roles)) for each, title in titled),
     }
-    if turns := overhead.read(out):
-        found["overhead"] = ["", *overhead.table(turns), ""]
     if kept is not None:
         compared = ((title, vector_table(each.suite, out, kept).splitlines()) for each, title in titled)
         found["vectors"] = _sections(compared)
-        found["rules"] = ["", *rule_table([each.suite for each in known], out, kept).splitlines(), ""]
     return found
 
 
@@ -43,10 +40,7 @@ def _sections(parts: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
 
 def deviations(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[str]:
     """|predicted − actual| / actual of every arm, over all the suites given."""
-    lines = [
-        "| who, from one base run | configurations | mean ± deviation % | worst % | bias % | refused |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = head("who, from one base run | configurations | mean ± deviation % | worst % | bias % | refused")
     for title, arm in ARMS:
         found = [pair for each in known for pair in pairs(each, arm)]
         for role in roles:
@@ -54,7 +48,7 @@ def deviations(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[
     apart = [abs(each) for one in known for each in noise(one)]
     if apart:
         lines.append(
-            f"| noise: base runs against their median | {len(apart)} runs | {_spread(apart)} | {100 * max(apart):.0f} |"
+            f"| noise: base runs against their median | {len(apart)} runs | {spread(apart)} | {100 * max(apart):.0f} |"
             " | |"
         )
     return lines
@@ -71,7 +65,7 @@ def _deviation_row(title: str, role: str, found: Sequence[Pair]) -> list[str]:
     if not off:
         return [f"| {title} | {count} | | | | {len(found)} |"]
     return [
-        f"| {title} | {count} | {_spread([abs(each) for each in off])} | {100 * max(map(abs, off)):.0f} |"
+        f"| {title} | {count} | {spread([abs(each) for each in off])} | {100 * max(map(abs, off)):.0f} |"
         f" {100 * statistics.mean(off):+.1f} | {len(found) - len(off)} |"
     ]
 
@@ -86,10 +80,7 @@ def by_suite(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[st
     A word stands where there is none: no base of that recorder was kept, or the model refused.
     """
     names = [short_name(title) for title, _ in ARMS]
-    lines = [
-        f"| suite | configurations | worst of shipped | noise | {' | '.join(names)} |",
-        f"|---|---|---:|---:|{'---:|' * len(names)}",
-    ]
+    lines = head(f"suite | configurations | >worst of shipped | >noise | >{' | >'.join(names)}")
     for each in known:
         found = [pairs(each, arm) for _, arm in ARMS]
         apart = [abs(one) for one in noise(each)]
@@ -124,20 +115,13 @@ def _percent(of: Callable[[Sequence[float]], float], values: Sequence[float]) ->
     return f"{100 * of(values):.0f}" if values else ""
 
 
-def _spread(values: Sequence[float]) -> str:
-    return f"{100 * statistics.mean(values):.1f} ± {100 * statistics.pstdev(values):.1f}"
-
-
 def coverage(known: Sequence[Measured], roles: Sequence[str] = ROLES, arm: Arm = SHIPPED) -> list[str]:
     """How often the 90 % intervals hold what happened, and how wide they are.
 
     The binomial interval (Wilson, 95 %) counts configurations, since predictions of one configuration from several
     base runs are no independent trials.
     """
-    lines = [
-        "| intervals | configurations | predictions | inside % | binomial interval % | median half width % |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = head("intervals | configurations | predictions | inside % | binomial interval % | median half width %")
     found = [pair for each in known for pair in pairs(each, arm) if pair.interval_ms is not None]
     for role in roles:
         mine = [pair for pair in found if pair.configuration.role == role]
@@ -161,7 +145,7 @@ def _is_inside(pair: Pair) -> bool:
 
 def every_configuration(known: Measured, roles: Sequence[str] = ROLES) -> list[str]:
     """Every configuration: measured, and predicted from each recorded base by what is shipped."""
-    lines = ["| number | workload | changed | actual s | predicted s | off % |", "|---|---|---|---|---|---|"]
+    lines = head("number | workload | changed | actual s | predicted s | off %")
     found = pairs(known, SHIPPED)
     for one in known.scored:
         mine = [pair for pair in found if pair.configuration.number == one.number]

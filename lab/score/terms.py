@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from crystalperf.query.predict.estimate import predict
 from crystalperf.query.simulate.transfers import MODEL, PAPER, Physics
+from lab.pages import head
 from lab.runs.suites import find_suite
 from lab.score.pairs import Measured, measured, suites_parser
 from lab.score.predictors import execution, world_of
@@ -50,10 +51,7 @@ def off(known: Measured, recorder: str, physics: Physics) -> list[float]:
 def table(known: Sequence[Measured]) -> list[str]:
     """Mean deviation, %, by term and by suite and recorder; the worst of all in the last column."""
     arms = [(each, who) for each in known for who in RECORDERS if off(each, who, MODEL)]
-    lines = [
-        f"| switched off | {' | '.join(f'{each.suite.name} {who}' for each, who in arms)} | worst |",
-        f"|---|{'---:|' * len(arms)}---:|",
-    ]
+    lines = head(f"switched off | {' | '.join(f'>{each.suite.name} {who}' for each, who in arms)} | >worst")
     for title, physics in TERMS:
         found = [off(each, who, physics) for each, who in arms]
         means = [f"{100 * statistics.mean(each):.1f}" if each else "refused" for each in found]

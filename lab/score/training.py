@@ -24,7 +24,7 @@ from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.run import Run
 from crystalperf.query.text.sentences import texts_of
 from lab.errors import LabError
-from lab.pages import put
+from lab.pages import head, put
 from lab.runs.training import SWEPT, Configuration, base_of, role_of
 from lab.scored import OURS, Scored, from_median, spread
 
@@ -116,19 +116,17 @@ def score(out: Path, roles: Sequence[str] = ROLES) -> tuple[list[str], list[str]
     swept = [each for each in SWEPT if each.name in truths]
     wanted = {each.name: each for each in map(base_of, swept)}
     bases = {name: _base(out, each, truths) for name, each in wanted.items()}
-    lines = ["| configuration | role | step [ms] | predicted | off | 90 % range |", "|---|---|---|---|---|---|"]
+    lines = head("configuration | role | step [ms] | predicted | off | 90 % range")
     found = {role: Scored() for role in roles}
     for one in swept:
         if (role := role_of(one)) in roles:
             measured = statistics.median(truths[one.name])
             lines.append(_scored(one, role, measured, bases[base_of(one).name], found[role]))
-    all_of = ["| predicted by | role | configurations | mean ± sd % | worst % | in the 90 % range | its half-width |"]
-    all_of.append("|---|---|---|---|---|---|---|")
+    all_of = head("predicted by | role | configurations | mean ± sd % | worst % | in the 90 % range | its half-width")
     for role, scored in found.items():
         all_of += [f"| {who} | {role} | {scored.cells(who)} |" for who in scored.off]
         if floor := from_median(truths[each.name] for each in swept if role_of(each) == role):
-            mean, deviation = (100 * each for each in spread(floor))
-            runs = f"{len(floor)} runs | {mean:.1f} ± {deviation:.1f} | {100 * max(floor):.0f}"
+            runs = f"{len(floor)} runs | {spread(floor)} | {100 * max(floor):.0f}"
             all_of.append(f"| a run itself, of the median of its reruns | {role} | {runs} | | |")
     for name, base in bases.items():
         away = [abs(each / base.step_ms - 1) for each in base.steps_ms]

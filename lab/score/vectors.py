@@ -23,6 +23,7 @@ from crystalperf.query.attribution.storage import view_unit_samples
 from crystalperf.query.execution.evidence import sampled_sums
 from crystalperf.query.frameworks.spark.trace import group_id
 from lab.machine.shares import summarize
+from lab.pages import head
 from lab.runs.suites import Suite
 from lab.runs.sweep import read_rows
 
@@ -163,10 +164,8 @@ def vector_table(suite: Suite, out: Path, kept: Path) -> str:
     kept.mkdir(parents=True, exist_ok=True)
     found = recorded(suite, out, kept)
     names = (*resources(), "other")
-    lines = [
-        f"| recorder | vectors | stages | error {' / '.join(names)} | bias | stages alike | beyond the residual |",
-        "|---|---|---:|---|---|---|---|",
-    ]
+    errors = f"error {' / '.join(names)}"
+    lines = head(f"recorder | vectors | >stages | {errors} | bias | stages alike | beyond the residual")
 
     def place(key: tuple[str, str]) -> tuple[int, str, int]:
         return ("jfr", "async", "none").index(key[0].partition(" ")[0]), key[0], ARMS.index(key[1])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from crystalperf.query.results.answers import Debug, Header, Prediction
 
 if TYPE_CHECKING:
-    from crystalperf.query.advise.candidates import Candidate
+    from crystalperf.query.results.recommendations import Candidate
 
 
 class AskedRun(Protocol):

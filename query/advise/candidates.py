@@ -1,20 +1,20 @@
 """What could be changed about a run so that it takes less time, before anybody knows by how much.
 
 The framework brings what its users can set or write (Advisor.candidates) and says how a what-if's setting is changed in
-its terms (Advisor.resized); what can be bought is the same for all.  query.advise.ranking asks what each saves.
+its terms (Advisor.resizing_candidate); what can be bought is the same for all.  query.advise.ranking asks what each
+saves.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import duckdb
 
 from crystalperf.indexes.resources import CPU, OTHER
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.group_statistics import Diagnosis
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.frameworks import Advisor
 from crystalperf.query.results import advice
 from crystalperf.query.results.advice import AvoidExhaustion, StartWorkersSooner
 from crystalperf.query.results.answers import Debug
@@ -32,13 +32,16 @@ from crystalperf.query.results.findings import (
     Straggler,
 )
 from crystalperf.query.results.recommendations import (
+    MEASURED,
+    MODELLED,
+    STOPPED,
+    Candidate,
     FasterDevice,
     FixFailure,
     FollowAdvice,
     MoreMemory,
     MoreWorkers,
     Price,
-    Recommendation,
     Saving,
 )
 
@@ -51,31 +54,15 @@ LEAST_SHARE = 0.05
 MOST_IDLE = 0.5
 """More slots bring nothing to tasks that leave this share of the slots idle."""
 
-MODELLED, MEASURED, GUESSED = Saving("modelled"), Saving("measured"), Saving("guessed")
-"""Savings of which only the basis is known yet."""
-
 _OF_TASKS = (IdleSlots, Straggler, StartingUnits, Spilling, Garbage)
 """Findings about tasks and slots; a framework with candidates of its own knows what can be done about them."""
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A recommendation before it is ranked.
-
-    what_if      the setting whose prediction tells what it saves, KEY=VALUE; None where only a bound is known
-    at_most_ms   what it can save at most: a finding's cost; None where only the what-if tells
-    comes_first  whether nothing else counts before this is done
-    """
-
-    recommendation: Recommendation
-    what_if: str | None = None
-    at_most_ms: float | None = None
-    comes_first: bool = False
-
-
-def candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, diagnosis: Diagnosis) -> list[Candidate]:
+def candidates(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor, diagnosis: Diagnosis
+) -> list[Candidate]:
     """Everything that could be changed, in no order."""
-    advisor, debug = execution.framework.advisor, diagnosis.debug
+    debug = diagnosis.debug
     own = [] if advisor.candidates is None else list(advisor.candidates(connection, execution, diagnosis))
     known = {each.recommendation.because for each in own}
     return [
@@ -85,10 +72,6 @@ def candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, diag
         *_from_findings(debug, known, has_own=advisor.candidates is not None),
         *_resized(advisor, execution, debug),
     ]
-
-
-STOPPED = "stopped"
-"""What a framework's own candidate rests on where the program ended its work, which is no error of that work."""
 
 
 def _failure(debug: Debug) -> list[Candidate]:
@@ -103,7 +86,7 @@ def _failure(debug: Debug) -> list[Candidate]:
 
 def _unmeasured(connection: duckdb.DuckDBPyConnection, advisor: Advisor) -> list[Candidate]:
     """What the run has to record before it answers what its user asks for."""
-    found = advisor.unmeasured(connection)
+    found = advisor.required_recording(connection)
     return [] if found is None else [Candidate(found, comes_first=True)]
 
 
@@ -190,7 +173,7 @@ def _busy_share(debug: Debug) -> float:
 
 def _more(advisor: Advisor, execution: Execution, key: Literal["workers", "memory"]) -> Candidate | None:
     """Twice the workers or their memory, in the framework's settings; None where it has no such thing to change."""
-    if advisor.resized is not None:
-        return advisor.resized(execution, key, 2.0)
+    if advisor.resizing_candidate is not None:
+        return advisor.resizing_candidate(execution, key, 2.0)
     kind = MoreWorkers if key == "workers" else MoreMemory
     return Candidate(kind(price="machine", because=key, saving=MODELLED, ratio=2.0), f"{key}=2x")

@@ -17,7 +17,7 @@ from crystalperf.query.results.answers import Debug, Header, Prediction, WhatIf
 from crystalperf.query.results.recommendations import Recommendation, RecordSamples, Saving
 
 if TYPE_CHECKING:
-    from crystalperf.query.advise.candidates import Candidate
+    from crystalperf.query.results.recommendations import Candidate
 
 MOST = 3
 

@@ -16,8 +16,8 @@ from crystalperf.indexes.resources import CPU, DISK, NET, Resource
 from crystalperf.query.advise.ranking import ranked
 from crystalperf.query.advise.usual_what_ifs import NOTICEABLE
 from crystalperf.query.diagnose.bottleneck import bottleneck_of as bottleneck_of
-from crystalperf.query.frameworks import Framework
 from crystalperf.query.frameworks.registry import get
+from crystalperf.query.inputs.reader import ReadableFramework
 from crystalperf.query.results.answers import (
     Bottleneck,
     Debug,
@@ -222,7 +222,7 @@ def not_seen(debug: Debug, header: Header) -> tuple[Unseen, ...]:
     return tuple(found)
 
 
-def _first_index(framework: Framework, header: Header) -> str | None:
+def _first_index(framework: ReadableFramework, header: Header) -> str | None:
     """The index that a run needs before all others."""
     return next(iter(framework.reader.frames.sources(header.framework_version)), None)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import duckdb
 import numpy as np
@@ -28,9 +27,6 @@ from crystalperf.query.results.assumptions import (
 )
 from crystalperf.query.trace.inserting import readable
 from crystalperf.query.trace.records import Columns, objects
-
-if TYPE_CHECKING:
-    from crystalperf.query.frameworks import Framework
 
 _LOCATION = re.compile(r"(?:^|[\[\s,])(?:([a-z][a-z0-9+.-]{1,15}):)?(/[^\s,\]]*)")
 _MOST_LOCATIONS = 5
@@ -102,11 +98,14 @@ def _moved(name: str) -> str:
 
 
 def assumptions(
-    connection: duckdb.DuckDBPyConnection, groups: Sequence[str], sampled: bool, framework: Framework
+    connection: duckdb.DuckDBPyConnection, groups: Sequence[str], sampled: bool, title: str
 ) -> list[Assumption]:
-    """One for each file system that the given groups read from elsewhere, and one about what was in memory."""
+    """One for each file system that the given groups read from elsewhere, and one about what was in memory.
+
+    `title` is what people call the run's framework.
+    """
     wanted, keeps = set(groups), kept_groups(reaches(connection))
-    unmeasured_by = None if sampled else framework.title
+    unmeasured_by = None if sampled else title
     known = [each for each in inputs(connection) if each.group_id in wanted]
     mixed = {each.group_id for each in known if each.reach == "local"}
     by_root: dict[str, list[Input]] = {}

@@ -27,7 +27,7 @@ def path_by_operator(
     A stretch's time on a resource is shared among the operators of its group by their own time on that resource; where
     none of them has any, and for a stretch that is no group, it stays under the stretch's name.
     """
-    if not execution.framework.reader.in_order:
+    if not execution.in_order:
         return ()
     names = with_other(execution.names)
     of_groups: dict[str, dict[str, Floats]] = defaultdict(dict)

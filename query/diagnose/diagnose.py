@@ -13,6 +13,7 @@ from crystalperf.indexes.resources import CPU, with_other
 from crystalperf.query import sql
 from crystalperf.query.attribution import storage
 from crystalperf.query.diagnose import findings, losses
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.critical_operators import path_by_operator
 from crystalperf.query.diagnose.group_statistics import (
     Detail,
@@ -58,28 +59,22 @@ _MOST_FUNCTIONS = 20
 _MOST_OPERATORS = 200
 
 
-def diagnose(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Debug:
-    """The answer to `debug` for one scope."""
-    return diagnosed(connection, execution).debug
-
-
-def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Diagnosis:
-    """The same, with what recommendations are made of."""
+def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> Diagnosis:
+    """The answer to `debug` for one scope, with what recommendations are made of."""
     names = execution.names
     pieces = critical_path(execution.dag, execution.units, execution.coordinator.between, names)
     total = np.sum([piece.parts_ms for piece in pieces], axis=0) if pieces else np.zeros(len(names) + 1)
     path = tuple(item for piece in pieces for item in _items(piece, execution))
     alive = with_workers(connection, execution)
-    other_ms, alone_ms = waiting(connection, execution, pieces, alive)
+    other_ms, alone_ms = waiting(connection, execution, advisor, pieces, alive)
     resource_ms = named(total, names)
     largest = bottleneck(pieces, names, max(other_ms.values(), default=0.0))
     details = group_details(connection, execution, path)
-    advisor = execution.framework.advisor
-    unmodelled = advisor.unmodelled(connection, execution)
-    ended = outcome(connection, execution)
-    lost = _lost(connection, execution, pieces, ended, alive)
+    unmodelled = advisor.unmodelled_device(connection, execution)
+    ended = outcome(connection, execution, advisor)
+    lost = _lost(connection, execution, advisor, pieces, ended, alive)
     hosts = host_times(connection, execution)
-    stages = _stage_costs(execution, details, hosts, _limits(resource_ms, largest, names))
+    stages = _stage_costs(execution, advisor, details, hosts, _limits(resource_ms, largest, names))
     answer = Debug(
         scope=execution.scope.text,
         measure=execution.measure,
@@ -92,44 +87,45 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Di
         findings=_findings(
             connection,
             execution,
+            advisor,
             details,
             hosts,
-            [*lost, *_while_alone(advisor.more(connection, details), alone_ms, other_ms)],
+            [*lost, *_while_alone(advisor.findings(connection, details), alone_ms, other_ms)],
             findings.on_a_device(findings.added_up(stages), unmodelled),
         ),
         functions=_functions(connection, execution),
-        unseen=unseen(connection, execution),
+        unseen=unseen(connection, execution, advisor),
         other_ms=other_ms,
         groups=tuple(each.facts for each in details),
         operators=_operators(connection, execution),
         disagreements=disagreements(connection, execution, details),
-        assumptions=_assumptions(connection, execution, unmodelled),
-        told=tuple(advisor.told(connection, execution)),
+        assumptions=_assumptions(connection, execution, advisor, unmodelled),
+        told=tuple(advisor.remarks(connection, execution)),
         coordinator_ms=_coordinator_ms(pieces) if tells_scopes(connection) else 0.0,
         no_unit_ms=without_unit(execution),
-        vocabulary=execution.framework.vocabulary,
-        framework=execution.framework.name,
+        vocabulary=execution.words.vocabulary,
+        framework=execution.words.framework,
         resources=execution.resources,
         unmodelled=unmodelled,
-        unsubmitted=_unsubmitted(connection, execution),
+        unsubmitted=_unsubmitted(execution),
         outcome=ended,
         path_operators=path_by_operator(connection, execution, path),
-        or_else=advisor.or_else(connection, execution),
-        unending=advisor.unending(connection, execution),
+        or_else=advisor.other_causes(connection, execution),
+        unending=advisor.unbounded_load(connection, execution),
     )
     if answer.unending:  # what runs on has no end in its log, and lacks nothing by that
         return Diagnosis(answer, details, stages)
-    return Diagnosis(doubted(connection, execution, pieces, alive, answer), details, stages)
+    return Diagnosis(doubted(connection, execution, advisor, pieces, alive, answer), details, stages)
 
 
 def seen_of(
-    connection: duckdb.DuckDBPyConnection, execution: Execution
+    connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor
 ) -> tuple[SampleCounts, tuple[FunctionTime, ...], tuple[Unseen, ...], tuple[ScopeItem, ...]]:
     """What any answer to `debug` has, whatever its measure: samples, functions, what was not seen, scopes."""
     return (
         _samples(connection, execution),
         _functions(connection, execution),
-        unseen(connection, execution),
+        unseen(connection, execution, advisor),
         _scopes(connection, execution),
     )
 
@@ -146,13 +142,11 @@ def _items(piece: Piece, execution: Execution) -> Iterator[PathItem]:
         yield PathItem(piece.node.node_id, piece.node.name, start, end, parts)
 
 
-def _unsubmitted(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Unsubmitted | None:
+def _unsubmitted(execution: Execution) -> Unsubmitted | None:
     left_out, whole_ms = execution.clock.left_out, execution.scope.end_ms - execution.scope.start_ms
     if not len(left_out):
         return None
-    (name,) = connection.execute("SELECT name FROM runs").fetchall()[0]
-    attended = execution.framework.reader.attended(name, execution.properties)
-    return Unsubmitted(execution.clock.left_out_ms, whole_ms, len(left_out), bool(attended))
+    return Unsubmitted(execution.clock.left_out_ms, whole_ms, len(left_out), bool(execution.log.attended))
 
 
 def _limits(path_ms: Parts, largest: str, names: Sequence[str]) -> frozenset[str]:
@@ -209,7 +203,7 @@ def _functions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> t
 
 def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[ScopeItem, ...]:
     """The scopes within the one asked for, of the kind that the framework's users think in first."""
-    kinds = execution.framework.vocabulary.scopes[:1]
+    kinds = execution.words.vocabulary.scopes[:1]
     rows = connection.execute(
         """
         SELECT scope_id, coalesce(name, scope_id), start_ms, end_ms
@@ -223,17 +217,20 @@ def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tupl
 
 
 def _stage_costs(
-    execution: Execution, details: Sequence[Detail], hosts: Sequence[HostTime], limits: Collection[str]
+    execution: Execution,
+    advisor: Advisor,
+    details: Sequence[Detail],
+    hosts: Sequence[HostTime],
+    limits: Collection[str],
 ) -> list[StageCost]:
     """What each stage contributes to findings about tasks, slots and devices."""
-    advisor = execution.framework.advisor
     by_group: dict[str, list[HostTime]] = {}
     for each in hosts:
         by_group.setdefault(each.group, []).append(each)
     found: list[StageCost] = []
     # Units that run in the order of their thread are of different kinds: none could share another's work, and their
     # groups have no data that they should use a device for.
-    alike = not execution.framework.reader.in_order
+    alike = not execution.in_order
     for detail in details:
         if detail.facts.path_ms > 0:
             if alike:
@@ -264,6 +261,7 @@ def _while_alone(
 def _findings(
     connection: duckdb.DuckDBPyConnection,
     execution: Execution,
+    advisor: Advisor,
     details: Sequence[Detail],
     hosts: Sequence[HostTime],
     first: Sequence[Finding],
@@ -271,16 +269,15 @@ def _findings(
 ) -> tuple[Finding, ...]:
     """What cost time on the critical path, `first` and `of_stages` among it, the largest cost first; each is an upper
     bound."""
-    advisor = execution.framework.advisor
     others = neighbours(connection, *_bounds(execution))
     found: list[Finding] = [
         *first,
         *of_stages,
         *findings.slow_hosts(hosts, details),
-        *findings.spilling(advisor, details, advisor.spilled_by(connection, details)),
+        *findings.spilling(details, advisor.spilling_operators(connection, details)),
         *findings.collecting_garbage(details),
         *findings.reading_anew(details),
-        *findings.short_of_cpus(advisor, details, others, execution.slots.cpu_limit(), _throttled(execution)),
+        *findings.short_of_cpus(details, others, execution.slots.cpu_limit(), _throttled(execution)),
     ]
     whole_ms = execution.runtime_ms
     within = [replace(each, cost_ms=min(each.cost_ms, whole_ms)) for each in found]
@@ -306,12 +303,13 @@ def _throttled(execution: Execution) -> dict[str, float]:
 def _lost(
     connection: duckdb.DuckDBPyConnection,
     execution: Execution,
+    advisor: Advisor,
     pieces: Sequence[Piece],
     ended: Outcome,
     alive: Floats,
 ) -> list[Finding]:
     """What workers and units that were lost cost, and waiting for workers."""
-    advisor, slots = execution.framework.advisor, execution.slots
+    slots = execution.slots
     came, first_ms = connection.execute(
         "SELECT count(*) > 0 OR EXISTS (FROM units), min(added_ms) FROM workers WHERE coalesce(lanes, 0) > 0"
     ).fetchall()[0]
@@ -346,11 +344,11 @@ def _counting(text: str) -> list[tuple[int, str]]:
 
 
 def _assumptions(
-    connection: duckdb.DuckDBPyConnection, execution: Execution, unmodelled: str | None
+    connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor, unmodelled: str | None
 ) -> tuple[Assumption, ...]:
     """What was taken for granted in counting time on resources, and what the answers hold for."""
     groups = [group.group_id for group in execution.dag.groups]
-    found = storage.assumptions(connection, groups, execution.has_samples, execution.framework)
+    found = storage.assumptions(connection, groups, execution.has_samples, execution.title)
     if unmodelled is not None:
         found.append(DeviceNotModelled(unmodelled))
-    return (*found, *execution.framework.advisor.assumptions(connection, execution))
+    return (*found, *advisor.assumptions(connection, execution))

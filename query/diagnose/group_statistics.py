@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,10 +13,9 @@ import numpy as np
 from crystalperf.indexes.resources import CPU, DISK, NET, Resource, with_other
 from crystalperf.query import sql
 from crystalperf.query.execution.dag import AT_HOME
-from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.execution import Execution, policy_of
 from crystalperf.query.execution.intervals import Level
 from crystalperf.query.execution.load import most_at_a_time
-from crystalperf.query.execution.scheduling import policy_of
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.results.answers import Debug, Disagreement, GroupFacts, Parts, PathItem
 from crystalperf.query.results.findings import StageCost
@@ -92,7 +92,8 @@ class Detail:
     descriptions.  `median_cpu_ms` is None where the log has no CPU time; `median_starting` is the share of a unit's
     time that starting it took.  `settings` are the run's.  `anew` units read files for what their workers were to keep,
     and `anew_ms` is what that made all units take longer, at most.  `at_home` units ran where their data are, and were
-    bound to that place; `on_busiest` ran on the worker that had the most of all.
+    bound to that place; `on_busiest` ran on the worker that had the most of all.  `delegates` is whether other
+    processes compute for its units, `spills_apart` whether these spill, for want of their own memory, and no worker.
     """
 
     facts: GroupFacts
@@ -118,6 +119,8 @@ class Detail:
     anew_ms: float = 0.0
     at_home: int = 0
     on_busiest: int = 0
+    delegates: bool = False
+    spills_apart: bool = False
 
     @property
     def with_data(self) -> int:
@@ -156,30 +159,38 @@ def named(parts_ms: Floats, names: Sequence[str]) -> Parts:
     return dict(zip(with_other(names), (float(each) for each in parts_ms), strict=True))
 
 
+_COUNTED = (
+    *("units", "median_ms", "longest_ms", "median_bytes", "most_bytes", "unit_ms", "starting_ms", "queued_ms", "gc_ms"),
+    "spill_bytes",
+)
+"""Columns of group_facts.sql that are fields of GroupFacts."""
+
+_SUMMED = (
+    *("own_ms", "own_cpu_ms", "peers_ms", "read_bytes", "median_gc_ms", "median_cpu_ms", "median_starting"),
+    "spill_memory_bytes",
+)
+"""Columns of group_facts.sql that are fields of Detail."""
+
+_SIBLINGS = ("firsts", "firsts_ms", "alike", "alike_ms", "loaded", "loaded_ms")
+"""Columns of group_facts.sql that Siblings are made of."""
+
+
 def group_details(
     connection: duckdb.DuckDBPyConnection, execution: Execution, path: Sequence[PathItem]
 ) -> list[Detail]:
     """One value per group with a unit in the scope, in order of launch."""
     units, slots, names = execution.units, execution.slots, execution.names
     rows, plans = _sums(connection, execution), _operators(connection)
-    described = {
-        group_id: (uses_of(what), place)
-        for group_id, what, place in connection.execute(
-            "SELECT group_id, what, coalesce(place, '') FROM groups"
-        ).fetchall()
-    }
-    on_path: dict[str, float] = {}
+    described = connection.execute("SELECT group_id, what, coalesce(place, '') FROM groups").fetchall()
+    uses_and_place = {group_id: (uses_of(what), place) for group_id, what, place in described}
+    on_path = defaultdict[str, float](float)
     for item in path:
-        on_path[item.id] = on_path.get(item.id, 0.0) + item.end_ms - item.start_ms
+        on_path[item.id] += item.end_ms - item.start_ms
+    groups = execution.dag.groups
     ready = np.maximum(units.parts_ms[:, names.index(CPU)] - execution.volumes.on_cpu_ms, 0.0)
     again, again_ms = anew(execution), anew_ms(execution)
     is_patient = policy_of(execution).patience_ms > 0
-    taken = Level(units.launch_ms, units.finish_ms)
-    there = Level(slots.available_ms, np.minimum(slots.until_ms, execution.scope.end_ms))
-    found = []
-    groups = execution.dag.groups
-    stretches = [np.array([getattr(each, name) for each in groups]) for name in ("start_ms", "end_ms")]
-    idle_ms = np.maximum(there.over(*stretches)[:, 0] - taken.over(*stretches)[:, 0], 0.0).tolist()
+    idle_ms, found = _idle_ms(execution), []
     medians_ms = medians(units.group, units.parts_ms, len(groups))
     for number, (group, mine) in enumerate(zip(groups, members(units.group, len(groups)), strict=True)):
         row = rows.get(group.group_id)
@@ -188,71 +199,74 @@ def group_details(
         parts = units.parts_ms[mine]
         lanes = _most_slots(slots, group.start_ms, group.end_ms)
         # In the user's slots, of which each may be several lanes: so its idle time is that of all of them.
-        shown = execution.framework.planner.shown_lanes(lanes, execution.properties) or lanes
+        shown = execution.planner.shown_lanes(lanes, execution.properties) or lanes
         facts = GroupFacts(
             id=group.group_id,
             name=group.name,
             scope=group.scope_id,
-            units=row["units"],
             slots=shown,
             length_ms=group.end_ms - group.start_ms,
-            path_ms=on_path.get(group.group_id, 0.0),
-            median_ms=row["median_ms"],
-            longest_ms=row["longest_ms"],
-            median_bytes=row["median_bytes"],
-            most_bytes=row["most_bytes"],
-            unit_ms=row["unit_ms"],
+            path_ms=on_path[group.group_id],
             idle_ms=idle_ms[number] * (shown / lanes if lanes else 1.0),
-            starting_ms=row["starting_ms"],
-            queued_ms=row["queued_ms"],
-            gc_ms=row["gc_ms"],
-            spill_bytes=row["spill_bytes"],
             resource_ms=named(parts.sum(axis=0), names),
+            **{name: row[name] for name in _COUNTED},
         )
         longest = int(np.flatnonzero(units.unit_id[mine] == row["longest_unit"])[0])
-        uses, place = described.get(group.group_id, (frozenset(), ""))
+        uses, place = uses_and_place.get(group.group_id, (frozenset(), ""))
         operators, details = plans.get(group.group_id, ((), ()))
         found.append(
             Detail(
                 facts=facts,
-                longest=Longest(
-                    unit_id=row["longest_unit"],
-                    worker_id=row["longest_worker"] or "?",
-                    host=row["longest_host"] or "?",
-                    duration_ms=row["longest_ms"],
-                    read_bytes=row["longest_read_bytes"],
-                    gc_ms=row["longest_gc_ms"],
-                    resource_ms=named(parts[longest], names),
-                    first=row["longest_first"],
-                    cpu_ms=row["longest_cpu_ms"],
-                    anew=bool(again[mine][longest]),
-                ),
-                own_ms=row["own_ms"],
-                own_cpu_ms=row["own_cpu_ms"],
+                longest=_longest(row, named(parts[longest], names), bool(again[mine][longest])),
                 ready_ms=float(ready[mine].sum()),
-                peers_ms=row["peers_ms"],
-                read_bytes=row["read_bytes"],
                 moved_bytes={each.name: row[f"moved_{each.name}"] for each in execution.resources if each.moves},
                 median_resource_ms=named(medians_ms[number], names),
                 uses=uses,
                 place=place,
                 operators=operators,
                 details=details,
-                siblings=Siblings(
-                    *(row[f"{kind}{of}"] or 0 for kind in ("firsts", "alike", "loaded") for of in ("", "_ms"))
-                ),
-                median_gc_ms=row["median_gc_ms"],
-                median_cpu_ms=row["median_cpu_ms"],
-                median_starting=row["median_starting"],
-                spill_memory_bytes=row["spill_memory_bytes"],
+                siblings=Siblings(*(row[each] or 0 for each in _SIBLINGS)),
                 settings=execution.properties,
                 anew=int(again[mine].sum()),
                 anew_ms=float(again_ms[mine].sum()),
                 at_home=int((units.placement[mine] == AT_HOME).sum()) if is_patient else 0,
                 on_busiest=int(np.bincount(units.worker[mine] + 1).max()),
+                delegates=number in execution.delegating,
+                spills_apart=number in execution.spilling_apart,
+                **{name: row[name] for name in _SUMMED},
             )
         )
     return found
+
+
+def _idle_ms(execution: Execution) -> list[float]:
+    """Of each group the slot time that no unit of the scope took while the group ran."""
+    units, slots = execution.units, execution.slots
+    taken = Level(units.launch_ms, units.finish_ms)
+    there = Level(slots.available_ms, np.minimum(slots.until_ms, execution.scope.end_ms))
+    start_ms, end_ms = (
+        np.array([getattr(each, name) for each in execution.dag.groups]) for name in ("start_ms", "end_ms")
+    )
+    idle_ms: list[float] = np.maximum(
+        there.over(start_ms, end_ms)[:, 0] - taken.over(start_ms, end_ms)[:, 0], 0.0
+    ).tolist()
+    return idle_ms
+
+
+def _longest(row: Mapping[str, Any], resource_ms: Parts, anew: bool) -> Longest:
+    """The longest unit of a row of group_facts.sql."""
+    return Longest(
+        unit_id=row["longest_unit"],
+        worker_id=row["longest_worker"] or "?",
+        host=row["longest_host"] or "?",
+        duration_ms=row["longest_ms"],
+        read_bytes=row["longest_read_bytes"],
+        gc_ms=row["longest_gc_ms"],
+        resource_ms=resource_ms,
+        first=row["longest_first"],
+        cpu_ms=row["longest_cpu_ms"],
+        anew=anew,
+    )
 
 
 def _sums(connection: duckdb.DuckDBPyConnection, execution: Execution) -> dict[str, dict[str, Any]]:

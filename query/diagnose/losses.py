@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.outcome import Ended, merged_reasons
-from crystalperf.query.frameworks import Advisor
 from crystalperf.query.results.advice import (
     Advice,
     AvoidExhaustion,
@@ -63,7 +63,7 @@ def _loss(lost: Sequence[LostWorker]) -> Loss:
 
 
 def _after_loss(advisor: Advisor, lost: Sequence[LostWorker]) -> Advice:
-    exhausted = next((kind for each in lost if (kind := advisor.exhausted(each.why))), None)
+    exhausted = next((kind for each in lost if (kind := advisor.exhausted_memory(each.why))), None)
     return ReadWorkerLog(lost[0].worker, lost[0].host) if exhausted is None else AvoidExhaustion(exhausted)
 
 
@@ -75,12 +75,12 @@ def wasted(advisor: Advisor, ended: Sequence[Ended], slots: int) -> list[Wasted]
     found = []
     statuses: tuple[Literal["failed", "killed"], ...] = ("failed", "killed")
     for status in statuses:
-        mine = [e for e in ended if e.status == status and not advisor.called_off(e.reason or "")]
+        mine = [e for e in ended if e.status == status and not advisor.was_cancelled(e.reason or "")]
         if not mine or slots <= 0:
             continue
         reasons = tuple(EndReason(*each) for each in merged_reasons(mine))
         units, unit_ms = sum(each.units for each in mine), sum(each.unit_ms for each in mine)
-        exhausted = next((kind for each in reasons if (kind := advisor.exhausted(each.reason))), None)
+        exhausted = next((kind for each in reasons if (kind := advisor.exhausted_memory(each.reason))), None)
         advice = InspectEndedTasks(status) if exhausted is None else AvoidExhaustion(exhausted)
         found.append(Wasted(unit_ms / slots, "modelled", advice, status, units, unit_ms, reasons))
     return found

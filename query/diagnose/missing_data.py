@@ -21,6 +21,7 @@ import duckdb
 import numpy as np
 
 from crystalperf.indexes.resources import OTHER
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.bottleneck import bottleneck_of
 from crystalperf.query.diagnose.group_statistics import named
 from crystalperf.query.diagnose.waiting import waiting
@@ -52,11 +53,16 @@ class _Missing:
 
 
 def doubted(
-    connection: duckdb.DuckDBPyConnection, execution: Execution, pieces: Sequence[Piece], alive: Floats, debug: Debug
+    connection: duckdb.DuckDBPyConnection,
+    execution: Execution,
+    advisor: Advisor,
+    pieces: Sequence[Piece],
+    alive: Floats,
+    debug: Debug,
 ) -> Debug:
     """The answer with what could change its first sentence; `pieces` are its critical path, `alive` when a worker was
     there (query.diagnose.waiting.with_workers)."""
-    parts = _missing_parts(connection, execution)
+    parts = _missing_parts(execution)
     unannounced = _unannounced(connection)
     if not (execution.lost or parts or unannounced):
         return debug
@@ -65,14 +71,14 @@ def doubted(
     missing = []
     if execution.lost:
         missing.append(_Missing(_unended(execution), _length(pieces) - _length(known)))
-    if parts and _has_no_beginning(connection, execution):
+    if parts and execution.log.lacks_start:
         if execution.scope.text in (ALL, WHOLE):
             missing.append(_Missing(parts, 0.0, endless=True))
     elif parts:
         apart = [each for each in known if each.node.kind != "coordinator"]
         missing.append(_Missing(parts, _length(known) - _length(apart)))
         known = apart
-    other_ms, _ = waiting(connection, execution, known, alive)
+    other_ms, _ = waiting(connection, execution, advisor, known, alive)
     if unannounced:
         missing.append(_Missing(UnannouncedWorkers(unannounced), other_ms.pop("no worker", 0.0)))
     missing = [each for each in missing if each.time_ms > 0 or each.endless]
@@ -153,20 +159,10 @@ def _unended(execution: Execution) -> UnendedTasks:
     return UnendedTasks(count, total, lost[0].group_id if len(lost) == 1 else None, len(lost))
 
 
-def _missing_parts(connection: duckdb.DuckDBPyConnection, execution: Execution) -> UnreadParts | None:
+def _missing_parts(execution: Execution) -> UnreadParts | None:
     """How many parts of the log are missing; None for none."""
-    names = sorted(execution.framework.reader.unread_work)
-    rows = connection.execute(
-        "SELECT name, sum(count)::BIGINT FROM import_stats WHERE list_contains(?::VARCHAR[], name) GROUP BY name",
-        [names],
-    ).fetchall()
-    return UnreadParts(tuple(UnreadPart(name, count) for name, count in sorted(rows))) if rows else None
-
-
-def _has_no_beginning(connection: duckdb.DuckDBPyConnection, execution: Execution) -> bool:
-    names = sorted(execution.framework.reader.unread_start)
-    row = connection.execute("SELECT 1 FROM import_stats WHERE list_contains(?::VARCHAR[], name)", [names]).fetchone()
-    return row is not None
+    parts = execution.log.unread_parts
+    return UnreadParts(tuple(UnreadPart(name, count) for name, count in sorted(parts.items()))) if parts else None
 
 
 def _unannounced(connection: duckdb.DuckDBPyConnection) -> int:

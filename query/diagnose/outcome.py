@@ -11,11 +11,11 @@ import duckdb
 import numpy as np
 
 from crystalperf.query import sql
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.execution.critical_path import Piece
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.intervals import left_open
 from crystalperf.query.execution.load import ALL, WHOLE
-from crystalperf.query.frameworks import Advisor
 from crystalperf.query.results.answers import Failed, LostWorker, Outcome, Tally
 from crystalperf.query.trace.records import Floats
 from crystalperf.query.trace.vocabulary import Exhausted, Vocabulary
@@ -66,9 +66,9 @@ class Ended:
     unit_ms: float
 
 
-def outcome(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Outcome:
+def outcome(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> Outcome:
     """How a scope ended; of a part of the run, how that part did."""
-    words, advisor = execution.framework.vocabulary, execution.framework.advisor
+    words = execution.words.vocabulary
     scopes = _scopes(connection, execution, advisor)
     groups = _groups(connection, execution, scopes, advisor)
     ended = ended_units(connection, execution, [each.id for each in groups])
@@ -123,7 +123,7 @@ def merged_reasons(ended: Sequence[Ended]) -> list[tuple[str, int]]:
 
 
 def _ended_as(status: str, error: str | None, advisor: Advisor) -> str:
-    return "cancelled" if status == "failed" and advisor.called_off(error or "") else status
+    return "cancelled" if status == "failed" and advisor.was_cancelled(error or "") else status
 
 
 def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> list[_Scope]:
@@ -223,7 +223,7 @@ def _work_tallies(
     connection: duckdb.DuckDBPyConnection, execution: Execution, groups: Sequence[_Group], failed: Sequence[Ended]
 ) -> list[Tally]:
     """Of groups and units."""
-    words, status = execution.framework.vocabulary, [each.status for each in groups]
+    words, status = execution.words.vocabulary, [each.status for each in groups]
     total, unfinished = connection.execute(
         """
         SELECT count(*), count(*) FILTER (status = 'unfinished')
@@ -268,7 +268,7 @@ def _failed(kind: str, what: _Scope | _Group, units: Sequence[Ended]) -> Failed:
 
 
 def _memory(advisor: Advisor, texts: Sequence[str]) -> Exhausted | None:
-    found = {advisor.exhausted(text) for text in dict.fromkeys(texts)}
+    found = {advisor.exhausted_memory(text) for text in dict.fromkeys(texts)}
     return next((each for each in get_args(Exhausted) if each in found), None)
 
 
@@ -304,7 +304,7 @@ def _lost(
     for worker, host, added, removed, reason in rows:
         if removed is None or not execution.scope.start_ms <= removed <= execution.scope.end_ms:
             continue
-        if worker not in with_it and (advisor.released(reason) or removed >= (last_ms or 0.0)):
+        if worker not in with_it and (advisor.was_released(reason) or removed >= (last_ms or 0.0)):
             continue
         again = redone.get(worker, ())
         units, unit_ms = sum(each.units for each in again), sum(each.unit_ms for each in again)

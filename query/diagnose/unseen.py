@@ -9,6 +9,7 @@ import duckdb
 from crystalperf.indexes.errors import Remedy
 from crystalperf.indexes.resources import DISK, with_other
 from crystalperf.query.attribution.code.libraries import library_of
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.results import unseen as kinds
 from crystalperf.query.results.unseen import Unseen
@@ -20,12 +21,12 @@ MOST_WITHOUT_OPERATOR = 0.2
 _RECORDINGS_NAMED = 3
 
 
-def unseen(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[Unseen, ...]:
+def unseen(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> tuple[Unseen, ...]:
     """What this run does not show, and what would have shown it."""
     left_out = _left_out(connection)
     contradicted = _contradicted(connection)
     if not execution.has_samples:  # then it does not matter which code the indexes know
-        return (*contradicted, *left_out, *_without_samples(connection, execution, bool(left_out)))
+        return (*contradicted, *left_out, *_without_samples(connection, execution, advisor, bool(left_out)))
     found = [*contradicted, *_unknown_code(connection), *left_out, *_without_recording(connection, execution)]
     found += _without_operator(connection, execution, None)
     if not _ids(connection, "SELECT DISTINCT kind FROM samples") & {"wall", "park"}:
@@ -91,22 +92,23 @@ def _without_recording(connection: duckdb.DuckDBPyConnection, execution: Executi
     ran = _ids(connection, "SELECT DISTINCT worker_id FROM units")
     missing = tuple(sorted(ran - seen))
     if missing and len(missing) == len(ran):
-        found.append(kinds.AllWorkersUnsampled(execution.framework.title))
+        found.append(kinds.AllWorkersUnsampled(execution.title))
     elif missing:
         found.append(kinds.WorkersUnsampled(missing, len(ran)))
     return found
 
 
-def _without_samples(connection: duckdb.DuckDBPyConnection, execution: Execution, unusable: bool) -> list[Unseen]:
-    framework = execution.framework
-    sampled = framework.reader.frames.process is not None  # else no recording could be given
+def _without_samples(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor, unusable: bool
+) -> list[Unseen]:
+    sampled = execution.takes_recordings
     tells_disk = bool(execution.units.parts_ms[:, execution.names.index(DISK)].any())
     storage = sampled or not tells_disk
-    found: Unseen = kinds.TimeUnmeasured(framework.title, storage)
+    found: Unseen = kinds.TimeUnmeasured(execution.title, storage)
     if sampled:
-        remedy = Remedy("set up the job", {"framework": framework.name}) if framework.takes_samples else None
-        found = kinds.CodeUnsampled(framework.title, storage, unusable, remedy=remedy)
-    return [found, *_without_operator(connection, execution, framework.title)]
+        remedy = Remedy("set up the job", {"framework": execution.words.framework}) if advisor.setup else None
+        found = kinds.CodeUnsampled(execution.title, storage, unusable, remedy=remedy)
+    return [found, *_without_operator(connection, execution, execution.title)]
 
 
 def _without_operator(

@@ -13,17 +13,22 @@ from typing import get_args
 import duckdb
 import numpy as np
 
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.execution.critical_path import Piece
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.intervals import covered, left_open, merged
 from crystalperf.query.results.answers import Cause
-from crystalperf.query.trace.records import Floats, uses_of
+from crystalperf.query.trace.records import Floats
 
 _ALONE: tuple[Cause, ...] = ("no worker", "no scope", "coordinator")
 
 
 def waiting(
-    connection: duckdb.DuckDBPyConnection, execution: Execution, pieces: Sequence[Piece], alive: Floats
+    connection: duckdb.DuckDBPyConnection,
+    execution: Execution,
+    advisor: Advisor,
+    pieces: Sequence[Piece],
+    alive: Floats,
 ) -> tuple[dict[Cause, float], dict[Cause, float]]:
     """ms of `other` on the path by cause, the largest first; they sum to the path's `other`.  And the path's time in
     which the coordinator alone moved it on, by what was missing: a worker, a scope under way, or its own answer.
@@ -33,7 +38,7 @@ def waiting(
     running = merged(units.launch_ms, units.finish_ms)
     busy = _busy_scopes(connection, execution)
     starting, upstream = _starting_share(connection), _upstream_share(execution)
-    delegated = _delegated_share(connection, execution)
+    delegated = _delegated_share(connection, execution, advisor)
     other_ms: dict[Cause, float] = dict.fromkeys(get_args(Cause), 0.0)
     alone_ms: dict[Cause, float] = dict.fromkeys(_ALONE, 0.0)
     for piece in pieces:
@@ -143,17 +148,16 @@ def _starting_share(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
     return {group_id: float(share) for group_id, share in rows}
 
 
-def _delegated_share(connection: duckdb.DuckDBPyConnection, execution: Execution) -> dict[str, float]:
+def _delegated_share(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> dict[str, float]:
     """Of each group's `other`, at most the share in which its units waited for processes that compute for them.
 
     Samples show what a unit waits for; without any, a group that delegates is taken to wait for nothing else.
     """
-    advisor = execution.framework.advisor
     if execution.has_samples:
         return {}
-    shares = advisor.delegated(connection)
-    rows = connection.execute("SELECT group_id, what FROM groups").fetchall()
-    return {group: shares.get(group, 1.0) for group, what in rows if advisor.delegates(uses_of(what))}
+    shares = advisor.delegated_shares(connection)
+    groups = [execution.dag.groups[number].group_id for number in execution.delegating]
+    return {group: shares.get(group, 1.0) for group in groups}
 
 
 def _upstream_share(execution: Execution) -> Floats:

@@ -7,7 +7,7 @@ unit is under way for a second or longer, and
 - where the log says that a person submits the work: if these are a twentieth of the run or more
 - where it says nothing of that: if they are more than half of the run, not counting the time before the first worker
   is there, for which a program may have waited
-- where the program worked at what it had been given (Framework.occupied): never
+- where the program worked at what it had been given (Reader.occupied): never
 - where it says that a program does, or where parts of the log are missing that may have had work: never
 
 A run in which nothing was submitted at all is left out whole, whoever was to submit it.
@@ -23,7 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crystalperf.query.execution.intervals import merged
-from crystalperf.query.frameworks import Framework
+from crystalperf.query.execution.log_facts import LogFacts
+from crystalperf.query.inputs.reader import Reader
 from crystalperf.query.trace.records import Floats
 
 PAUSE_MS = 1000.0
@@ -84,28 +85,23 @@ class Clock:
 
 
 def without_pauses(
-    connection: duckdb.DuckDBPyConnection, framework: Framework, duration_ms: float, first_worker_ms: float | None
+    connection: duckdb.DuckDBPyConnection,
+    reader: Reader,
+    log: LogFacts,
+    duration_ms: float,
+    first_worker_ms: float | None,
 ) -> Clock:
     """The clock of a whole run, see above; `first_worker_ms` is when the first worker registered, if any did."""
-    if _has_unread_work(connection, framework):
+    if log.unread_parts:
         return Clock()
     if not _has_work(connection):
         return Clock(np.array([[0.0, duration_ms]]) if duration_ms > 0 else np.empty((0, 2)))
-    name, properties = connection.execute("SELECT name, properties FROM runs").fetchall()[0]
-    attended = framework.reader.attended(name, dict(properties or {}))
-    if attended is False:
+    if log.attended is False:
         return Clock()
-    earliest = 0.0 if attended else duration_ms if first_worker_ms is None else first_worker_ms
-    pauses = _pauses(connection, earliest, duration_ms, framework.reader.occupied(connection))
+    earliest = 0.0 if log.attended else duration_ms if first_worker_ms is None else first_worker_ms
+    pauses = _pauses(connection, earliest, duration_ms, reader.occupied(connection))
     share = float((pauses[:, 1] - pauses[:, 0]).sum()) / duration_ms if duration_ms > 0 else 0.0
-    return Clock(pauses) if (share >= WORTH if attended else share > MOST) else Clock()
-
-
-def _has_unread_work(connection: duckdb.DuckDBPyConnection, framework: Framework) -> bool:
-    """Whether parts of the log are missing in which work may have been submitted."""
-    names = sorted(framework.reader.unread_work)
-    row = connection.execute("SELECT 1 FROM import_stats WHERE list_contains(?::VARCHAR[], name)", [names]).fetchone()
-    return row is not None
+    return Clock(pauses) if (share >= WORTH if log.attended else share > MOST) else Clock()
 
 
 def _has_work(connection: duckdb.DuckDBPyConnection) -> bool:

@@ -161,6 +161,21 @@ class Dag:
             assert node.end_ms <= self.end_ms + 1e-6, f"{node.node_id} ends after the scope"
 
 
+@dataclass(frozen=True)
+class DagRules:
+    """What a framework's coordinator adds to a DAG.
+
+    barriers    what groups waited for besides what the trace states
+    coordinator, group   what the framework calls the coordinator and a group, for names of intervals
+    epsilon_ms  an end and the start that it causes may be stamped so far apart
+    """
+
+    barriers: Callable[[Sequence[GroupRun]], Barriers] | None = None
+    coordinator: str = "coordinator"
+    group: str = "group"
+    epsilon_ms: float = EPSILON_MS
+
+
 def build(
     groups: Sequence[GroupRun],
     units: Units,
@@ -168,21 +183,14 @@ def build(
     end_ms: float,
     slots: Slots,
     stated: Mapping[tuple[str, str], Dependency],
-    *,
-    barriers: Callable[[Sequence[GroupRun]], Barriers] | None = None,
-    coordinator: str = "coordinator",
-    word: str = "group",
-    epsilon_ms: float = EPSILON_MS,
+    rules: DagRules = DagRules(),
 ) -> Dag:
     """The DAG of the given groups between two times.
 
     `groups` are those of the scope and `units.group` indexes them; `slots` are those there were, which tells waiting
-    for the coordinator from waiting for a slot.  `stated` are the dependencies of the trace by (source, target),
-    `barriers` what else the framework infers.  `coordinator` and `word` are what the framework calls it and a group,
-    for names of intervals.  An end and the start that it causes may be stamped `epsilon_ms` apart.
+    for the coordinator from waiting for a slot.  `stated` are the dependencies of the trace by (source, target).
     """
-    inferred = None if barriers is None else barriers(groups)
-    builder = _Builder(groups, start_ms, end_ms, stated, inferred, coordinator, word, epsilon_ms)
+    builder = _Builder(groups, start_ms, end_ms, stated, rules)
     use = Use(units.launch_ms, units.finish_ms, slots.available_ms, slots.until_ms)
     for index in sorted(range(len(groups)), key=lambda i: (_released(groups[i]), groups[i].rank, i)):
         group = groups[index]
@@ -213,15 +221,13 @@ class _Builder:
         start_ms: float,
         end_ms: float,
         stated: Mapping[tuple[str, str], Dependency],
-        barriers: Barriers | None,
-        coordinator: str,
-        word: str,
-        epsilon_ms: float,
+        rules: DagRules,
     ) -> None:
-        self.epsilon_ms = epsilon_ms
+        self.epsilon_ms = rules.epsilon_ms
         self.groups = tuple(groups)
         self.start_ms, self.end_ms = start_ms, end_ms
-        self.barriers, self.coordinator, self.word = barriers, coordinator, word
+        self.barriers = None if rules.barriers is None else rules.barriers(groups)
+        self.coordinator, self.word = rules.coordinator, rules.group
         self.stated: dict[str, dict[str, Dependency]] = {}
         for (source, target), dependency in stated.items():
             self.stated.setdefault(target, {})[source] = dependency

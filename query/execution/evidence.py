@@ -114,7 +114,7 @@ def is_interval() -> str:
 
 
 def rests() -> str:
-    """SQL: whether a stack is one of a thread that rests, as query.frameworks has that."""
+    """SQL: whether a stack is one of a thread that rests, as query.inputs.frames has that."""
     return "list_contains(string_split(coalesce(skipped, ''), ','), 'rest')"
 
 
@@ -139,7 +139,7 @@ def unseen_cpu(
     *,
     tells_upstream: bool,
 ) -> float:
-    """See Evidence.unseen_cpu; `delegates` is as in query.frameworks.Advisor."""
+    """See Evidence.unseen_cpu; `delegates` is as in query.inputs.reader.Reader."""
     rows = connection.execute(
         """
         SELECT

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crystalperf.indexes.resources import NET, Resource
+from crystalperf.indexes.resources import Resource
 from crystalperf.query.execution.clock import Clock
 from crystalperf.query.execution.critical_path import fill
-from crystalperf.query.execution.dag import Dag, Units
+from crystalperf.query.execution.dag import Barriers, Dag, GroupRun, Units
 from crystalperf.query.execution.evidence import Evidence
-from crystalperf.query.execution.scenario import UNITS, Configuration, called_by
+from crystalperf.query.execution.log_facts import LogFacts
+from crystalperf.query.execution.scenario import UNITS, Configuration, World, called_by
+from crystalperf.query.execution.scheduling import FIRST_COME, Policy
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.execution.stream import Flow
+from crystalperf.query.execution.volumes import Volumes
+from crystalperf.query.inputs.reader import ReadableFramework
+from crystalperf.query.results.assumptions import Assumption
+from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.words import Words
 from crystalperf.query.trace.arrays import over
-from crystalperf.query.trace.records import Floats, Ints
+from crystalperf.query.trace.plugins import entries
+from crystalperf.query.trace.records import Floats
 
 if TYPE_CHECKING:
-    from crystalperf.query.frameworks import Framework
+    import duckdb
 
 
 @dataclass(frozen=True)
@@ -32,82 +39,6 @@ class ScopeTime:
     text: str
     start_ms: float
     end_ms: float
-
-
-SPILL_BPS = 50e6
-"""Bytes per second at which a unit at least writes or reads back what it spills, rows packed and unpacked."""
-
-_READ = ("input_bytes", "remote_bytes")
-
-
-def most_spilling_ms(disk_bytes: Ints | int, memory_bytes: Ints | int) -> Floats:
-    """How long spilling so much and reading it back takes at most, ms; the larger of its two sizes counts."""
-    longest: Floats = 2 * np.maximum(disk_bytes, memory_bytes) / SPILL_BPS * 1000
-    return longest
-
-
-@dataclass(frozen=True)
-class Volumes:
-    """What the framework logged per unit, aligned with the units; 0 where it logged nothing.  Bytes unless named ms."""
-
-    input: Ints
-    far: Ints
-    """Of the input, what lies on other machines."""
-    kept: Ints
-    """Of the input, what workers kept in memory: it crosses no device, but for the network where it was far."""
-    remote: Ints
-    local: Ints
-    handed: Ints
-    output: Ints
-    spill_memory: Ints
-    spill_disk: Ints
-    peak_memory: Ints
-    gc_ms: Floats
-    on_cpu_ms: Floats
-    overhead_ms: Floats
-    spill_ms: Floats
-    """Time in which a unit was seen spilling or reading back what it had spilled."""
-    peers_ms: Floats
-    """Time measured waiting for data of other workers."""
-    starved_ms: Floats
-    """As much of its time as its container had used up its CPU quota in, by the quota's periods, where that was
-    measured."""
-
-    @property
-    def tell_bytes(self) -> bool:
-        """Whether the log has bytes of anything that moved."""
-        return any(each.any() for each in (self.input, self.remote, self.local, self.handed, self.output))
-
-    @property
-    def timed(self) -> NDArray[np.bool_]:
-        """Whether the CPU time of each unit was measured; of a log without CPU times, `on_cpu_ms` is collections of
-        garbage alone."""
-        return self.on_cpu_ms > self.gc_ms
-
-    def moved(self, resource: Resource) -> Ints:
-        """Bytes that each unit logged of a resource's device; what the page cache took or gave is among a disk's."""
-        return self._of(resource, resource.moves)
-
-    def read(self, resource: Resource) -> Ints:
-        """The same without what was written, which stays in memory as a rule."""
-        return self._of(resource, [name for name in resource.moves if name in _READ])
-
-    def _of(self, resource: Resource, names: Sequence[str]) -> Ints:
-        found = np.zeros(len(self.input), dtype=np.int64)
-        for name in names:
-            found = found + getattr(self, name.removesuffix("_bytes"))
-            if name == "input_bytes":
-                found = found - np.maximum(self.far, self.kept)
-        return found + self.far if resource.name == NET else found
-
-
-def no_volumes(units: int) -> Volumes:
-    """The volumes of so many units of which nothing is known."""
-    columns: dict[str, Any] = {
-        each.name: np.zeros(units, dtype=np.float64 if each.name.endswith("_ms") else np.int64)
-        for each in fields(Volumes)
-    }
-    return Volumes(**columns)
 
 
 @dataclass(frozen=True)
@@ -153,15 +84,104 @@ class Lost:
 
 
 @dataclass(frozen=True)
+class MemoryRule:
+    """What a worker's memory is to its units.
+
+    usable      memory of a worker in bytes, the run's properties → what its units may hold together
+    least_bytes a worker does not start with less
+    """
+
+    usable: Callable[[float, Mapping[str, str]], float]
+    least_bytes: float = 0.0
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How much of each group's time grows with the data, by resource, (groups, resources + 1), and what that
+    assumes."""
+
+    shares: Floats
+    assumption: Assumption
+
+
+@dataclass(frozen=True)
+class Steady:
+    """A run that its recording shows before it has settled: a step once it has, as recorded and in a changed world, ms.
+
+    `ends_ms` are the least and the most that one may take in the changed world however it settles; `assumptions` says
+    what that assumes.
+    """
+
+    before_ms: float
+    after_ms: float
+    ends_ms: tuple[float, float]
+    assumptions: tuple[Assumption, ...] = ()
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run as its framework would plan it in a changed world, and what that assumes.
+
+    `lanes` is how many times its lanes there are taken to be beside what was asked.
+    """
+
+    execution: Execution
+    assumptions: tuple[Assumption, ...] = ()
+    lanes: float = 1.0
+
+
+@dataclass(frozen=True)
+class Planner:
+    """What a framework itself would do in another scenario: schedule, cut work, use memory.  All of it is optional."""
+
+    schedule: Callable[[str | None, Mapping[str, str], str | None], Policy] | None = None
+    """(scheduler, settings, version that the run names) → how it assigns slots."""
+    barriers: Callable[[Sequence[GroupRun]], Barriers] | None = None
+    """The groups of a scope → what its coordinator waited for where the log does not say; without it only stated
+    dependencies hold."""
+    configured: Callable[[Mapping[str, str]], Mapping[str, float]] | None = None
+    """Properties of a run → what it had by setting besides workers, cores and memory: `units`, into which it cuts
+    exchanged data; and those three where its tables list other things than users count."""
+    replan: Callable[[Execution, World, bool], Planned | Refusal] | None = None
+    """(the run, a scenario, whether adaptive planning may change plans) → the run as it would be planned there."""
+    growth: Callable[[Execution], Growth] | None = None
+    """The run → how much of its time grows with the data; without it, all that is made of the data does."""
+    steady: Callable[[Execution, World], Steady | None] = lambda _run, _world: None
+    """The run, a scenario → its steps after warm-up, None where they are as recorded."""
+    flow: Callable[[duckdb.DuckDBPyConnection, Execution], Flow | None] | None = None
+    """The run file, a scope of it → it as a stream; None where it is none, or was not measured."""
+    shown_lanes: Callable[[int | None, Mapping[str, str]], int | None] = lambda lanes, _properties: lanes
+    """(most slots of a worker, properties) → slots as its user counts them, 0 where nothing says where units ran."""
+    other_bound: Callable[[Execution, World], tuple[Refusal, World] | None] = lambda _run, _world: None
+    """The run, a scenario → why its answer lies between two bounds, and the scenario of the other bound."""
+    unbounded_reason: Callable[[Mapping[str, str]], Refusal | None] = lambda _properties: None
+    """Properties of a run → why no runtime is predicted, None where it ends by itself."""
+    memory: MemoryRule | None = None
+    """What a worker's memory is to its units."""
+    expand: Callable[[str], tuple[str, ...]] = lambda text: (text,)
+    """KEY=VALUE of a what-if → the same in settings of resources, where one word stands for several."""
+    excluded_settings: Callable[[Mapping[str, str]], Collection[str]] = lambda _properties: ()
+    """Properties of a run → settings that the usual what-ifs leave out: no trace shows what they change, or the run
+    cannot have more of them."""
+    lanes_bring_cpu: bool = True
+    """Whether a worker with more slots gets more CPU, as where its container is sized by its slots."""
+    loads_code: bool = False
+    """Whether its workers load and compile code as they meet it (JVM warm-up)."""
+    checked_settings: Callable[[Execution], Collection[str]] = lambda _run: ()
+    """The run → settings of the work, such as `units`, whose effect reruns have checked, so that answers have an
+    interval."""
+
+
+@dataclass(frozen=True)
 class Execution:
     """Everything that happened in a scope, ready to be walked or replayed.
 
     The scope's times are recorded ones; those of the DAG, units, slots and coordinator are by `clock`.
     """
 
-    framework: Framework
+    words: Words
+    """The terms in which answers about it are written: its framework's, and its resources."""
     measure: str
-    resources: tuple[Resource, ...]
     scope: ScopeTime
     dag: Dag
     units: Units
@@ -199,6 +219,16 @@ class Execution:
     """Whether nothing had run before the scope."""
     flow: Flow | None = None
     """Where the scope's measure is what becomes of a record, its steady stretch."""
+    title: str = ""
+    """What people call its framework."""
+    planner: Planner = field(default_factory=Planner)
+    """What its framework would do in another scenario."""
+    in_order: bool = False
+    """Whether the units of a group ran one after the other, as operators of a thread do."""
+    takes_recordings: bool = False
+    """Whether recordings of stack samples can be given of its framework's processes."""
+    log: LogFacts = field(default_factory=LogFacts)
+    """Who submitted its work, and what the log lacks."""
 
     @property
     def runtime_ms(self) -> float:
@@ -220,9 +250,9 @@ class Execution:
         return replace(volumes, spill_memory=volumes.spill_memory * own, spill_disk=volumes.spill_disk * own)
 
     @property
-    def words(self) -> Words:
-        """The terms in which answers about it are written."""
-        return Words(self.framework.name, self.framework.vocabulary, self.resources)
+    def resources(self) -> tuple[Resource, ...]:
+        """What its time is split by, in the order of a resource vector."""
+        return self.words.resources
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -246,3 +276,20 @@ def work_of(execution: Execution) -> dict[str, float | None]:
     if execution.flow is not None:
         found["rate"] = execution.flow.rate_per_s
     return found
+
+
+def policy_of(execution: Execution) -> Policy:
+    """How the run's scheduler gives out slots: as a package of its own says, else as the framework does."""
+    own = entries("schedulers").get(execution.scheduler or "")
+    if own is not None:
+        policy: Policy = own(execution.properties)
+        return policy
+    schedule = execution.planner.schedule
+    return FIRST_COME if schedule is None else schedule(execution.scheduler, execution.properties, execution.version)
+
+
+class PlanningFramework(ReadableFramework, Protocol):
+    """A framework as those know it who read a scope of a run: with what it would do in another scenario."""
+
+    @property
+    def planner(self) -> Planner: ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,13 +27,16 @@ from crystalperf.query.execution.clock import Clock, without_pauses
 from crystalperf.query.execution.cpu_limits import cpu_limits, idle_cores, starved_ms
 from crystalperf.query.execution.dag import Dependency, GroupRun, Units
 from crystalperf.query.execution.evidence import Evidence, gathered, sampled_sums, unseen_cpu
-from crystalperf.query.execution.execution import CoordinatorTime, Execution, Lost, ScopeTime, Volumes, no_volumes
+from crystalperf.query.execution.execution import CoordinatorTime, Execution, Lost, PlanningFramework, ScopeTime
+from crystalperf.query.execution.log_facts import log_facts
 from crystalperf.query.execution.scenario import settings_of
 from crystalperf.query.execution.slots import Slots
+from crystalperf.query.execution.volumes import Volumes, no_volumes
 from crystalperf.query.execution.wire_bytes import wire_ratio
 from crystalperf.query.execution.worker_loads import measured_loads
-from crystalperf.query.frameworks import Framework
-from crystalperf.query.frameworks.registry import get
+from crystalperf.query.inputs.reader import Reader
+from crystalperf.query.inputs.registry import find
+from crystalperf.query.results.words import Words
 from crystalperf.query.trace.arrays import over
 from crystalperf.query.trace.records import Floats, Ints, uses_of
 
@@ -64,35 +67,26 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
     names = tuple(each.name for each in resources)
     run = connection.execute("SELECT scheduler, properties, framework, measure, framework_version FROM runs").fetchone()
     assert run is not None
-    framework, properties = get(run[2]), dict(run[1] or {})
+    framework: PlanningFramework = find(run[2])
+    reader, properties = framework.reader, dict(run[1] or {})
     configured = {} if framework.planner.configured is None else framework.planner.configured(properties)
     workers, hosts, slots, recorded = _slots(connection)
-    clock = Clock()
+    log, clock = log_facts(connection, reader), Clock()
     if scope == ALL:
         first = float(slots.available_ms.min()) if len(slots) else None
-        clock = without_pauses(connection, framework, stretch.end_ms, first)
+        clock = without_pauses(connection, reader, log, stretch.end_ms, first)
         slots = replace(slots, available_ms=clock.at(slots.available_ms), until_ms=clock.at(slots.until_ms))
     groups, units, volumes = _groups_and_units(
         connection, stretch, clock, workers, hosts, names, with_volumes=with_evidence
     )
-    if with_evidence and volumes.spill_memory.any():
-        volumes = replace(volumes, spill_ms=_spill_ms(connection, units, framework.reader.frames.spilling))
-    idle, wire = 0.0, None
-    if with_evidence:
-        cpu = units.parts_ms[:, names.index(CPU)]
-        loads = measured_loads(connection, stretch, clock, workers)
-        wire = wire_ratio(loads, units, volumes)
-        starved = starved_ms(loads, units.worker, units.launch_ms, units.finish_ms)
-        volumes = replace(volumes, starved_ms=starved)
-        cores = cpu_limits(loads, units.worker, volumes.on_cpu_ms, cpu, len(workers))
-        idle = idle_cores(loads)
-        per_slot = cores / np.maximum(np.bincount(slots.worker, minlength=len(cores)), 1)
-        slots = replace(slots, cpu_cores=per_slot[slots.worker])
+    words = framework.vocabulary
+    rules = dag.DagRules(framework.planner.barriers, words.coordinator, words.group, reader.resolution_ms)
     execution = Execution(
-        framework=framework,
+        words=Words(framework.name, words, resources),
+        title=framework.title,
+        planner=framework.planner,
         measure=run[3],
         version=run[4],
-        resources=resources,
         scope=stretch,
         dag=dag.build(
             groups,
@@ -101,16 +95,11 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
             clock.when(stretch.end_ms),
             slots,
             _stated(connection),
-            barriers=framework.planner.barriers,
-            coordinator=framework.vocabulary.coordinator,
-            word=framework.vocabulary.group,
-            epsilon_ms=framework.reader.resolution_ms,
+            rules,
         ),
         units=units,
         volumes=volumes,
         slots=slots,
-        idle_cores=idle,
-        wire=wire,
         hosts=tuple(hosts),
         coordinator=_coordinator(connection, stretch, clock, names),
         recorded={**dict.fromkeys(settings_of(resources)), "cpu_speed": 1.0, **recorded, **configured},
@@ -120,17 +109,40 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         tells_memory=_has(connection, "units WHERE peak_memory_bytes >= 0"),
         evidence=Evidence(np.zeros(len(names)), np.zeros(len(names)), 1.0),
         clock=clock,
+        in_order=reader.in_order,
+        takes_recordings=reader.frames.process is not None,
+        log=log,
     )
-    if not with_evidence:
-        return execution
+    return _with_evidence(connection, execution, workers, reader) if with_evidence else execution
+
+
+def _with_evidence(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, workers: dict[str, int], reader: Reader
+) -> Execution:
+    """A scope with what answers alone need: measured loads, evidence, times by operator, what was lost."""
+    scope, units, volumes, slots, groups = (
+        execution.scope, execution.units, execution.volumes, execution.slots, execution.dag.groups
+    )  # fmt: skip
+    if volumes.spill_memory.any():
+        volumes = replace(volumes, spill_ms=_spill_ms(connection, units, reader.frames.spilling))
+    loads = measured_loads(connection, scope, execution.clock, workers)
+    wire = wire_ratio(loads, units, volumes)
+    volumes = replace(volumes, starved_ms=starved_ms(loads, units.worker, units.launch_ms, units.finish_ms))
+    cpu = units.parts_ms[:, execution.names.index(CPU)]
+    cores = cpu_limits(loads, units.worker, volumes.on_cpu_ms, cpu, len(workers))
+    per_slot = cores / np.maximum(np.bincount(slots.worker, minlength=len(cores)), 1)
     return replace(
         execution,
-        evidence=_evidence(connection, stretch, units, names, framework),
-        operators=_operators(connection, groups, names),
-        **_readers(connection, groups, framework),
-        lost=_lost(connection, stretch, clock),
+        volumes=volumes,
+        slots=replace(slots, cpu_cores=per_slot[slots.worker]),
+        idle_cores=idle_cores(loads),
+        wire=wire,
+        evidence=_evidence(connection, scope, units, execution.names, reader),
+        operators=_operators(connection, groups, execution.names),
+        **_readers(connection, groups, reader),
+        lost=_lost(connection, scope, execution.clock),
         repeated=_repeated(connection, groups),
-        starts=not _has(connection, f"units WHERE launch_ms < {stretch.start_ms}"),
+        starts=not _has(connection, f"units WHERE launch_ms < {scope.start_ms}"),
     )
 
 
@@ -140,13 +152,13 @@ def _repeated(connection: duckdb.DuckDBPyConnection, groups: Sequence[GroupRun])
 
 
 def _evidence(
-    connection: duckdb.DuckDBPyConnection, scope: ScopeTime, units: Units, names: tuple[str, ...], framework: Framework
+    connection: duckdb.DuckDBPyConnection, scope: ScopeTime, units: Units, names: tuple[str, ...], reader: Reader
 ) -> Evidence:
     bounds = scope.start_ms, scope.end_ms
-    delegates, tells = framework.advisor.delegates, framework.reader.tells_upstream
+    tells = reader.tells_upstream
     return replace(
         gathered(connection, *bounds, units, names, tells_upstream=tells),
-        unseen_cpu=unseen_cpu(connection, *bounds, delegates, tells_upstream=tells),
+        unseen_cpu=unseen_cpu(connection, *bounds, reader.delegates, tells_upstream=tells),
     )
 
 
@@ -180,19 +192,19 @@ def _operators(
     return found
 
 
-def _readers(connection: duckdb.DuckDBPyConnection, groups: Sequence[GroupRun], framework: Framework) -> dict[str, Any]:
-    """Execution.readers, .delegating and .spilling_apart."""
-    advisor = framework.advisor
+def _readers(connection: duckdb.DuckDBPyConnection, groups: Sequence[GroupRun], reader: Reader) -> dict[str, Any]:
+    """Execution.readers, .delegating and .spilling_apart.
+
+    Processes that compute for units spill for want of their own memory where they keep rows; within a scope, as a query
+    is one, they keep none.
+    """
     rows = {row[0]: row[1:] for row in connection.execute(sql.text("group_readers")).fetchall()}
     known = {number: rows[group.group_id] for number, group in enumerate(groups) if group.group_id in rows}
+    delegating = frozenset(number for number, (what, _) in known.items() if reader.delegates(uses_of(what)))
     return {
         "readers": {number: reads for number, (_, reads) in known.items() if reads},
-        "delegating": frozenset(number for number, (what, _) in known.items() if advisor.delegates(uses_of(what))),
-        "spilling_apart": frozenset(
-            number
-            for number, (what, _) in known.items()
-            if advisor.spills_apart(uses_of(what), groups[number].scope_id)
-        ),
+        "delegating": delegating,
+        "spilling_apart": frozenset(number for number in delegating if groups[number].scope_id is None),
     }
 
 
@@ -298,24 +310,17 @@ def _groups_and_units(
     with_volumes: bool,
 ) -> tuple[list[GroupRun], Units, Volumes]:
     """The groups with a unit in the scope, and those units, clipped to it; times by the clock."""
-    parts = ", ".join(f"coalesce({name}_ms, 0) AS {name}_ms" for name in with_other(names))
-    bounds = {"begin": scope.start_ms, "end": scope.end_ms}
     described = {
         row[0]: row
         for row in connection.execute(
             "SELECT group_id, coalesce(name, group_id), scope_id, rank, submit_ms, pool FROM groups"
         ).fetchall()
     }
-    ids = list(described)
-    named = {**bounds, "workers": list(workers), "hosts": list(hosts)}
-    wanted = "*" if with_volumes else ", ".join([*_OF_UNITS, *(f"{name}_ms" for name in with_other(names))])
-    question = sql.text("scope_units").format(
-        parts=parts, far=FAR, in_worker=IN_WORKER, kept=KEPT, replicated=REPLICATED, most=FOLLOWED, columns=wanted
-    )
-    columns = connection.execute(question, {**named, "groups": ids}).fetchnumpy()
+    ids, wanted = list(described), {"workers": list(workers), "hosts": list(hosts)}
+    columns = _unit_columns(connection, scope, names, {**wanted, "groups": ids}, with_volumes)
     if (columns["group_number"] < 0).any():  # a trace need not describe every group
         ids = [row[0] for row in connection.execute("SELECT DISTINCT group_id FROM units").fetchall()]
-        columns = connection.execute(question, {**named, "groups": ids}).fetchnumpy()
+        columns = _unit_columns(connection, scope, names, {**wanted, "groups": ids}, with_volumes)
     launch = np.clip(columns["launch_ms"], scope.start_ms, scope.end_ms)
     finish = np.clip(columns["finish_ms"], scope.start_ms, scope.end_ms)
     whole = columns["finish_ms"] - columns["launch_ms"]
@@ -329,22 +334,11 @@ def _groups_and_units(
     first_launch, last_finish = np.full(len(number), np.inf), np.full(len(number), -np.inf)
     np.minimum.at(first_launch, group_of, launch)
     np.maximum.at(last_finish, group_of, finish)
-    groups: list[GroupRun] = []
-    for position, group_id in enumerate(number):
-        _, name, scope_id, rank, submit, pool = described.get(group_id, (group_id, group_id, None, 0, None, None))
-        first = float(first_launch[position])
-        groups.append(
-            GroupRun(
-                group_id=group_id,
-                name=name,
-                scope_id=scope_id,
-                rank=rank,
-                submit_ms=None if submit is None else max(min(clock.when(submit), first), start_ms),
-                start_ms=first,
-                end_ms=float(last_finish[position]),
-                pool=pool,
-            )
-        )
+    rows = [described.get(group_id, (group_id, group_id, None, 0, None, None)) for group_id in number]
+    groups = [
+        _group_run(row, float(first), float(last), clock, start_ms)
+        for row, first, last in zip(rows, first_launch, last_finish, strict=True)
+    ]
     parts_ms = np.stack([columns.pop(f"{name}_ms") for name in with_other(names)], axis=1, dtype=np.float64)
     parts_ms *= kept[:, None]
     units = Units(
@@ -362,6 +356,40 @@ def _groups_and_units(
     if not with_volumes:
         return groups, units, no_volumes(len(units))
     return groups, units, _volumes(connection, columns, whole, kept, number, group_of)
+
+
+def _unit_columns(
+    connection: duckdb.DuckDBPyConnection,
+    scope: ScopeTime,
+    names: tuple[str, ...],
+    ids: Mapping[str, list[str]],
+    with_volumes: bool,
+) -> dict[str, Any]:
+    """The columns of scope_units.sql; `ids` are those of workers, hosts and groups, which it numbers."""
+    parts = ", ".join(f"coalesce({name}_ms, 0) AS {name}_ms" for name in with_other(names))
+    columns = "*" if with_volumes else ", ".join([*_OF_UNITS, *(f"{name}_ms" for name in with_other(names))])
+    question = sql.text("scope_units").format(
+        parts=parts, far=FAR, in_worker=IN_WORKER, kept=KEPT, replicated=REPLICATED, most=FOLLOWED, columns=columns
+    )
+    found: dict[str, Any] = connection.execute(
+        question, {"begin": scope.start_ms, "end": scope.end_ms, **ids}
+    ).fetchnumpy()
+    return found
+
+
+def _group_run(row: tuple[Any, ...], first_ms: float, last_ms: float, clock: Clock, start_ms: float) -> GroupRun:
+    """A group of its row; by the clock, its units ran from `first_ms` to `last_ms`, and the scope from `start_ms`."""
+    group_id, name, scope_id, rank, submit_ms, pool = row
+    return GroupRun(
+        group_id=group_id,
+        name=name,
+        scope_id=scope_id,
+        rank=rank,
+        submit_ms=None if submit_ms is None else max(min(clock.when(submit_ms), first_ms), start_ms),
+        start_ms=first_ms,
+        end_ms=last_ms,
+        pool=pool,
+    )
 
 
 def _volumes(

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from crystalperf.query.execution.dag import Dag, GroupRun
-from crystalperf.query.trace.plugins import entries
-
-if TYPE_CHECKING:
-    from crystalperf.query.execution.execution import Execution
 
 
 @dataclass(frozen=True)
@@ -89,13 +84,3 @@ def chosen(name: str, dag: Dag, policy: Policy) -> Policy:
     """The policy of a name that a user chooses, fifo, fair or longest, which waits as another does."""
     orders = {"fifo": by_rank, "fair": fair_share}
     return replace(policy, order=orders[name] if name in orders else LongestFirst(left_behind(dag)))
-
-
-def policy_of(execution: Execution) -> Policy:
-    """How the run's scheduler gives out slots: as a package of its own says, else as the framework does."""
-    own = entries("schedulers").get(execution.scheduler or "")
-    if own is not None:
-        policy: Policy = own(execution.properties)
-        return policy
-    schedule = execution.framework.planner.schedule
-    return FIRST_COME if schedule is None else schedule(execution.scheduler, execution.properties, execution.version)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from crystalperf.query.execution.dag import Units
-from crystalperf.query.execution.execution import Volumes
+from crystalperf.query.execution.volumes import Volumes
 from crystalperf.query.execution.worker_loads import Loads
 
 FRAME_DATA = 1448 / 1514

@@ -14,8 +14,6 @@ from typing import Literal
 
 from crystalperf.indexes import store
 from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
-from crystalperf.query.frameworks import Framework
-from crystalperf.query.frameworks.registry import frameworks, is_built_in
 from crystalperf.query.inputs.containers import (
     ZIP_MAGIC,
     LogFile,
@@ -30,6 +28,8 @@ from crystalperf.query.inputs.containers import (
     told,
 )
 from crystalperf.query.inputs.files import HEAD_BYTES, Application, Head, Inputs, LogPart, SampleFile
+from crystalperf.query.inputs.reader import ReadableFramework
+from crystalperf.query.inputs.registry import is_built_in, readable
 from crystalperf.query.trace.plugins import broken
 from crystalperf.query.trace.records import Problems, as_text, shortened
 from crystalperf.query.trace.vocabulary import either
@@ -76,13 +76,13 @@ def choose(inputs: Inputs, app: str | None = None) -> Application:
 
 def _logs(*, article: bool = True) -> str:
     """What is read: the logs that the frameworks know, with `or` before the last."""
-    words = [each.vocabulary.log for each in frameworks().values()]
+    words = [each.vocabulary.log for each in readable().values()]
     return either([word if article else word.partition(" ")[2] for word in words])
 
 
 def _hints() -> str:
     """Where users find their logs, after a semicolon."""
-    return "".join(f"; {hint}" for each in frameworks().values() if (hint := each.vocabulary.log_hint))
+    return "".join(f"; {hint}" for each in readable().values() if (hint := each.vocabulary.log_hint))
 
 
 def discover(paths: Sequence[str | Path]) -> Inputs:
@@ -110,7 +110,7 @@ def discover(paths: Sequence[str | Path]) -> Inputs:
     for each in found.values():
         if each.framework is not None and each.log is not None:
             logs.setdefault(each.framework, []).append(each.log)
-    gathered = [each for name, parts in logs.items() for each in _gathered(frameworks()[name], parts, problems)]
+    gathered = [each for name, parts in logs.items() for each in _gathered(readable()[name], parts, problems)]
     applications = _newest_first(gathered, problems)
     if not applications and not samples:
         others = f"; {(first := passed_over[0]).part.name} is {first.what}" if passed_over else ""
@@ -167,7 +167,7 @@ def _folder_files(folder: str, problems: Problems, passed_over: list[_Found]) ->
 
 def _is_mark(path: str) -> bool:
     """Whether a file that is of no use is a framework's mark of a log's state."""
-    marks = (each.reader.marks for each in frameworks().values())
+    marks = (each.reader.marks for each in readable().values())
     return any(each is not None and each.match(os.path.basename(path)) for each in marks)
 
 
@@ -219,7 +219,7 @@ def _sniff(part: Part, path: str, problems: Problems) -> list[_Found]:
         return [_Found(part, "jfr")]
     text = head(part, HEAD_BYTES)
     beginning = Head(part, as_text(folder), as_text(name), _size(part), text)
-    for framework in frameworks().values():
+    for framework in readable().values():
         if (log := _recognised(framework, beginning, problems)) is not None:
             return [_Found(part, "log", framework.name, log)]
     if _is_collapsed(text):
@@ -227,14 +227,14 @@ def _sniff(part: Part, path: str, problems: Problems) -> list[_Found]:
     return [_unknown(part, path, start, text)]
 
 
-def _recognised(framework: Framework, beginning: Head, problems: Problems) -> LogPart | None:
+def _recognised(framework: ReadableFramework, beginning: Head, problems: Problems) -> LogPart | None:
     """What a framework says of a file; one of another package that fails at it is named, and has no say."""
     try:
         return framework.reader.recognise(beginning)
     except (CrystalPerfError, MemoryError):
         raise
     except Exception as error:
-        if is_built_in(framework):
+        if is_built_in(framework.name):
             raise
         meaning = f"the package of {framework.title} could not look at files: {shortened(repr(error))}"
         problems.add("broken_plugin", "error", framework.name, beginning.part.name, meaning)
@@ -315,7 +315,7 @@ def _described(start: bytes, text: bytes) -> str:
 # Applications -----------------------------------------------------------------------------------------------------
 
 
-def _gathered(framework: Framework, parts: Sequence[LogPart], problems: Problems) -> list[Application]:
+def _gathered(framework: ReadableFramework, parts: Sequence[LogPart], problems: Problems) -> list[Application]:
     """The applications of a framework's logs; each file is one where the framework does not say otherwise."""
     if framework.reader.gather is not None:
         return framework.reader.gather(parts, problems)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.exports import cache_folder
-from crystalperf.query.frameworks.registry import frameworks
+from crystalperf.query.inputs.registry import readable
 from crystalperf.query.trace.vocabulary import either
 
 
@@ -37,7 +37,7 @@ def handed_out(address: str, app: str | None, folder: Path, progress: Callable[[
 
 
 def _file(address: str, app: str | None, folder: Path, progress: Callable[[str], None]) -> Path | None:
-    for framework in frameworks().values():
+    for framework in readable().values():
         if framework.reader.served is not None:
             file = framework.reader.served(address, app, folder / framework.name, progress)
             if file is not None:
@@ -48,4 +48,4 @@ def _file(address: str, app: str | None, folder: Path, progress: Callable[[str],
 
 
 def _able() -> str:
-    return either([each.title for each in frameworks().values() if each.reader.served is not None])
+    return either([each.title for each in readable().values() if each.reader.served is not None])

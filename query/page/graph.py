@@ -40,7 +40,7 @@ def graph(connection: duckdb.DuckDBPyConnection, execution: Execution, debug: De
         path_ms[item.id] = path_ms.get(item.id, 0.0) + item.end_ms - item.start_ms
     facts = {each.id: each for each in debug.groups}
     # Units that run one after the other are parts of one piece of work, and nobody wants them alike.
-    spreads = {} if execution.framework.reader.in_order else _spreads(connection, execution)
+    spreads = {} if execution.in_order else _spreads(connection, execution)
     nodes: list[GraphNode] = []
     beside = _beside(execution, kept)
     for node in execution.dag.nodes.values():
@@ -77,7 +77,7 @@ def graph(connection: duckdb.DuckDBPyConnection, execution: Execution, debug: De
         if source in number and target in number
     ]
     operators, left_out = _plans(connection, debug)
-    words, reduced = execution.framework.vocabulary, []
+    words, reduced = execution.words.vocabulary, []
     if len(facts) > len(kept):
         reduced.append(f"of {counted(len(facts), words.group)} the {grouped(len(kept))} that matter most are shown")
     if left_out:

@@ -57,7 +57,7 @@ def timeline(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Tim
     status = np.array([_status(each) for each in columns["status"].tolist()], dtype=np.int64)
     resource = np.asarray(columns["resource"]).astype(np.int64)
     units = _Units(lane, launch, finish, group, status, resource)
-    bars, coarsened = _bars(units, end - start, execution.framework.vocabulary)
+    bars, coarsened = _bars(units, end - start, execution.words.vocabulary)
     nodes = [node for node in execution.dag.nodes.values() if node.group is None and node.end_ms > node.start_ms]
     between = [
         (node.node_id, node.name, first, last)

@@ -12,14 +12,14 @@ Resource use is sequential within a unit (§4.1), speeds and bandwidths are cons
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from crystalperf.indexes.errors import SettingError
 from crystalperf.indexes.resources import NET, Resource, with_other
-from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.execution import Execution, Steady
 from crystalperf.query.execution.scenario import World
 from crystalperf.query.predict.interval import MOST_APART, interval, variances
 from crystalperf.query.predict.limits import NOTICED, beyond, crosses_anew, lost, unseen, unseen_spills
@@ -49,6 +49,41 @@ NARROW = 1.25
 """Bounds that are no farther apart, most over least, make an answer: a usual range is wider."""
 
 
+def _without_answer(execution: Execution, world: World, base: Unchanged) -> Prediction:
+    """A prediction with all but what is predicted."""
+    return Prediction(
+        scope=execution.scope.text,
+        measure=execution.measure,
+        setting=world.describe(),
+        runtime_ms=execution.runtime_ms,
+        replayed_ms=base.replayed.makespan_ms,
+        predicted_ms=None,
+        groups=_groups(execution, base.replayed, None),
+        words=execution.words,
+    )
+
+
+def _interval(
+    question: Question, told: _Told, predicted_ms: float, others: Sequence[Question], steady: Steady | None
+) -> tuple[tuple[float, float], Mapping[str, float]]:
+    """The range of a prediction, ms, and the share of each source in it; `others` bound what workers have room for."""
+    execution = question.execution
+    sides = told.sides(question, [each.answer(told.physics).ms for each in others])
+    if steady is not None:
+        low, high = (execution.runtime_ms * each / steady.before_ms for each in steady.ends_ms)
+        sides = min(low, predicted_ms), max(high, predicted_ms)
+    variance = variances(
+        execution.runtime_ms,
+        question.base.replayed.makespan_ms,
+        predicted_ms,
+        question.world,
+        execution.evidence,
+        execution.resources,
+        bytes_known=told.ends is not None,
+    )
+    return interval(predicted_ms, variance, ends_ms=sides)
+
+
 def predict(
     execution: Execution,
     world: World,
@@ -67,21 +102,12 @@ def predict(
     """
     base = base or replay_unchanged(execution)
     execution = replace(execution, recorded=world.recorded)  # what the user states included
-    known = Prediction(
-        scope=execution.scope.text,
-        measure=execution.measure,
-        setting=world.describe(),
-        runtime_ms=execution.runtime_ms,
-        replayed_ms=base.replayed.makespan_ms,
-        predicted_ms=None,
-        groups=_groups(execution, base.replayed, None),
-        words=execution.words,
-    )
+    known = _without_answer(execution, world, base)
     execution, assumed = _lent(execution, world, base, physics)
     tight, room = execution, more_room(execution, world)
     if room > 1 and anew(execution).any():
         execution, assumed = with_room(execution, room), (*assumed, _cache_misses(execution, room))
-    if world.changes and (refusal := execution.framework.planner.endless(execution.properties) or lost(execution)):
+    if world.changes and (refusal := execution.planner.unbounded_reason(execution.properties) or lost(execution)):
         return known.with_refusal(refusal)
     question = Question(execution, world, base, replans)
     try:
@@ -92,45 +118,27 @@ def predict(
         return known.with_refusal(told.why, told.ms)
     predicted = told.ms
     parts_ms = _path_parts(question, told.answers, predicted) if path else None
-    steady = execution.framework.planner.steady(execution, world) if physics is MODEL else None
+    steady = execution.planner.steady(execution, world) if physics is MODEL else None
     if steady is not None:  # the recorded run changes as the settled one does
         changed = execution.runtime_ms * steady.after_ms / steady.before_ms
         if parts_ms is not None:
             parts_ms *= changed / predicted if predicted > 0 else 1.0
         predicted = changed
         known = replace(known, settled_step_ms=(steady.before_ms, steady.after_ms))
-    unsure = world.unchecked(execution.framework.planner.checked(execution))
+    unsure = world.unchecked(execution.planner.checked_settings(execution))
     if predicted > 0 and not unsure:  # a run that was cut before anything ran takes no time, whatever it has
-        variance = variances(
-            execution.runtime_ms,
-            base.replayed.makespan_ms,
-            predicted,
-            world,
-            execution.evidence,
-            execution.resources,
-            bytes_known=told.ends is not None,
-        )
         rooms = [room / ROOM_KNOWN, room * ROOM_KNOWN] if execution is not tight else []
-        others_ms = [question.of(with_room(tight, max(each, 1.0))).answer(told.physics).ms for each in rooms]
-        sides = told.sides(question, others_ms)
-        if steady is not None:
-            low, high = (execution.runtime_ms * each / steady.before_ms for each in steady.ends_ms)
-            sides = min(low, predicted), max(high, predicted)
-        likely, shares = interval(predicted, variance, ends_ms=sides)
+        others = [question.of(with_room(tight, max(each, 1.0))) for each in rooms]
+        likely, shares = _interval(question, told, predicted, others, steady)
         known = replace(known, interval_ms=likely, interval_shares=shares)
+    assumed += (*told.answers[0].state.assumptions, *told.assumptions, *(() if steady is None else steady.assumptions))
     return replace(
         known,
         predicted_ms=predicted,
         work_ratio=_work_ratio(execution, world),
         resource_ms={} if parts_ms is None else dict(zip(with_other(execution.names), parts_ms.tolist(), strict=True)),
         groups=told.groups,
-        assumptions=(
-            *assumed,
-            *told.answers[0].state.assumptions,
-            *told.assumptions,
-            *(() if steady is None else steady.assumptions),
-            *([NoInterval(unsure)] if unsure else ()),
-        ),
+        assumptions=(*assumed, NoInterval(unsure)) if unsure else assumed,
     )
 
 
@@ -169,7 +177,7 @@ class _Told:
     def sides(self, question: Question, others_ms: Sequence[float]) -> tuple[float, float]:
         """The least and the most that other physics, and what is open, come to."""
         every = [self.ms, *self.others_ms, *others_ms, *(each.ms for each in self.ends or ())]
-        if self.physics.cold and len(self.answers) == 1 and self.answers[0].settled.cold_share > COLD_NOTICED:
+        if self.physics.cold and len(self.answers) == 1 and self.answers[0].fixed_point.cold_share > COLD_NOTICED:
             warm = question.answer(replace(self.physics, cold=False))
             every += [warm.ms, self.ms**2 / warm.ms]
         return min(every), max(every)
@@ -226,7 +234,7 @@ def _otherwise(question: Question) -> Iterator[tuple[Refusal, float]]:
     execution, world = question.execution, question.world
     if spilled := unseen_spills(execution, world):
         yield SpillTimeUnknown(), question.of(spilled).answer().ms
-    if world.changes and (told := execution.framework.planner.unsure(execution, world)) is not None:
+    if world.changes and (told := execution.planner.other_bound(execution, world)) is not None:
         why, end = told
         yield why, replace(question, world=end).answer().ms
 
@@ -253,7 +261,7 @@ def _lent(
 def _path_parts(question: Question, answers: Sequence[Answer], predicted_ms: float) -> Floats:
     """What a predicted runtime goes to along its critical path, (resources + 1,); the mean of several replays."""
     execution, world = question.execution, question.world
-    found = np.sum([path_parts(each.state, each.settled, execution, world) for each in answers], axis=0)
+    found = np.sum([path_parts(each.state, each.fixed_point, execution, world) for each in answers], axis=0)
     whole_ms = float(found.sum())
     parts: Floats = found * (predicted_ms / whole_ms) if whole_ms > 0 else found
     return parts

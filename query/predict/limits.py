@@ -7,19 +7,18 @@ from dataclasses import replace
 import numpy as np
 
 from crystalperf.indexes.resources import CPU, Resource
-from crystalperf.query.execution.execution import Execution, most_spilling_ms
+from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.volumes import most_spilling_ms
 from crystalperf.query.predict.priors import waits_unknown
 from crystalperf.query.results.refusals import (
-    CacheFull,
-    CacheTooSmall,
     Refusal,
     RemoteReadsUnknown,
     SendersOutOfRange,
     SlotsOutOfRange,
     TasksWithoutEnd,
 )
-from crystalperf.query.simulate.caching import anew, kept_bytes, usable_bytes
+from crystalperf.query.simulate.caching import cache_refusal
 from crystalperf.query.simulate.transfers import moves_known
 
 MOST_SLOTS_RATIO = 16
@@ -38,10 +37,6 @@ UNSEEN_SHARE = 0.2
 SEEN_SHARE = 0.02
 """Share of unit time on a device from which the run says something about it."""
 
-ROOM_SAFE = 0.8
-"""Share of the room for what workers keep up to which all of it finds a place: parts are not spread evenly, and while
-one is unpacked it needs room twice."""
-
 
 def beyond(execution: Execution, world: World) -> Refusal | None:
     """Why a question is outside the model's range, or None.
@@ -55,24 +50,7 @@ def beyond(execution: Execution, world: World) -> Refusal | None:
         return RemoteReadsUnknown()
     if workers > MOST_WORKERS_RATIO and (execution.volumes.remote.any() or execution.volumes.local.any()):
         return SendersOutOfRange(workers, MOST_WORKERS_RATIO)
-    return no_room(execution, world)
-
-
-def no_room(execution: Execution, world: World) -> Refusal | None:
-    """Why nothing tells how much longer a run takes whose workers would have no room for what they keep, or None."""
-    ratio = world.ratio("workers") * world.ratio("memory")
-    if ratio >= 1 or not (kept := kept_bytes(execution)):
-        return None
-    if anew(execution).any():
-        return CacheFull()
-    workers = execution.recorded.get("workers")
-    before, after = usable_bytes(execution, world)
-    if not before or not workers:
-        return None
-    room = after * workers * world.ratio("workers")
-    if kept <= ROOM_SAFE * room or kept > before * workers:
-        return None
-    return CacheTooSmall(float(kept), float(room))
+    return cache_refusal(execution, world)
 
 
 def crosses_anew(execution: Execution, world: World) -> bool:

@@ -114,7 +114,7 @@ def borrowed(execution: Execution) -> tuple[Execution, tuple[Assumption, ...]]:
 
     One with samples, or of a framework without recorded runs, stays as it is.
     """
-    known = priors(execution.framework.name, execution.names)
+    known = priors(execution.words.framework, execution.names)
     if execution.has_samples or not known or not execution.volumes.timed.any():
         return execution, ()
     left, far = open_ms(execution), execution.volumes.far > 0

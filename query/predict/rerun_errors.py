@@ -27,7 +27,7 @@ from crystalperf.query.trace.records import Floats
 
 ALIKE = 2.8
 """ℓ, in log ratios.  On even configurations interval scores fall by less than 2 % beyond it, and by 7 % up to it
-(`python -m lab.score.own`)."""
+(research/2026-11-27-lab-commands-removed.md)."""
 
 BELIEF = 5.0
 """How many pairs of runs the lab's variance between two runs weighs against those of the job's own."""

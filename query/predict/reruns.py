@@ -33,15 +33,15 @@ def differences(base: Execution, other: Execution, name: str, stated: Iterable[s
 
     `stated` are the user's own, which win.  Raises InputError where it is no run of the same job.
     """
-    if other.framework.name != base.framework.name:
-        raise InputError(f"{name}: a run of {other.framework.title}, and the other is one of {base.framework.title}")
+    if other.words.framework != base.words.framework:
+        raise InputError(f"{name}: a run of {other.title}, and the other is one of {base.title}")
     had, has = (float(each.volumes.input.sum()) for each in (base, other))
     if abs(has - had) > SAME_INPUT * had:
         raise InputError(
             f"{name}: it read {has / 1e6:.0f} MB and the other run {had / 1e6:.0f} MB, so it is no run of the same work"
         )
     texts = list(stated)
-    words = {inner: word for word, inner in base.framework.vocabulary.settings.items()}
+    words = {inner: word for word, inner in base.words.vocabulary.settings.items()}
     told = {text.partition("=")[0] for text in texts}
     for key in FROM_LOGS:
         before, after, word = base.recorded.get(key), other.recorded.get(key), words.get(key, key)

@@ -11,15 +11,15 @@ from crystalperf.query.execution.dag import Node
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import World
 from crystalperf.query.simulate.effects import State
-from crystalperf.query.simulate.fixed_point import Settled
+from crystalperf.query.simulate.fixed_point import FixedPoint
 from crystalperf.query.trace.records import Floats
 
 
 class _Predicted(WallClock):
     """Splits the coordinator's intervals as they were recorded, each resource as much faster as the world has it."""
 
-    def __init__(self, state: State, settled: Settled, recorded: Execution, world: World) -> None:
-        now, units = settled.replayed, state.execution.units
+    def __init__(self, state: State, fixed_point: FixedPoint, recorded: Execution, world: World) -> None:
+        now, units = fixed_point.replayed, state.execution.units
         nodes = {
             node_id: replace(node, start_ms=now.node_start_ms[node_id], end_ms=now.node_end_ms[node_id])
             for node_id, node in state.dag.nodes.items()
@@ -29,7 +29,7 @@ class _Predicted(WallClock):
             units,
             launch_ms=now.launch_ms,
             finish_ms=now.finish_ms,
-            parts_ms=settled.parts_ms,
+            parts_ms=fixed_point.parts_ms,
             upstream_ms=np.minimum(units.upstream_ms, length),
         )
         dag = replace(state.dag, start_ms=now.start_ms, end_ms=now.end_ms, nodes=nodes)
@@ -47,11 +47,11 @@ class _Predicted(WallClock):
         return fill(parts * ((end_ms - start_ms) / whole if whole > 0 else 0.0), end_ms - start_ms)
 
 
-def path_parts(state: State, settled: Settled, recorded: Execution, world: World) -> Floats:
+def path_parts(state: State, fixed_point: FixedPoint, recorded: Execution, world: World) -> Floats:
     """Of a predicted run the time on each resource along its critical path, and `other`, (resources + 1,) in ms.
 
     They sum to the replay's makespan.
     """
-    pieces = path_by(_Predicted(state, settled, recorded, world))
+    pieces = path_by(_Predicted(state, fixed_point, recorded, world))
     found: Floats = np.sum([each.parts_ms for each in pieces], axis=0) if pieces else np.zeros(len(recorded.names) + 1)
     return found

@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from crystalperf.indexes.resources import CPU, NET, Resource
-from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.execution import Execution, policy_of
 from crystalperf.query.execution.scenario import UNITS, World
-from crystalperf.query.execution.scheduling import Policy, chosen, policy_of
+from crystalperf.query.execution.scheduling import chosen
 from crystalperf.query.predict.priors import borrowed
 from crystalperf.query.results.assumptions import (
     AddedSlots,
@@ -42,29 +42,20 @@ from crystalperf.query.simulate.effects import (
 from crystalperf.query.simulate.effects import (
     slot_counts as slots,
 )
-from crystalperf.query.simulate.fixed_point import Settled, settled
+from crystalperf.query.simulate.fixed_point import Baseline, FixedPoint, solve_fixed_point
 from crystalperf.query.simulate.network_speed import carried_bps
 from crystalperf.query.simulate.replay import NoWorkerLeftError, Replayed, replay
 from crystalperf.query.simulate.transfers import MODEL, Physics
-from crystalperf.query.simulate.warmup import Cold, cold
+from crystalperf.query.simulate.warmup import cold
 from crystalperf.query.simulate.waves import sequential_limits
 
 ENDS: tuple[Literal["best"], Literal["worst"]] = ("best", "worst")
 
 
 @dataclass(frozen=True)
-class Unchanged:
-    """The recorded units replayed on the recorded slots: where every question about a scope starts."""
+class Unchanged(Baseline):
+    """The baseline of every question about a scope, and what some of them ask besides."""
 
-    replayed: Replayed
-    limits: list[int | None]
-    """Per group the units it may run at a time, see sequential_limits()."""
-    policy: Policy
-    """How the framework gave out slots."""
-    beside: Beside
-    """Which units ran beside each other."""
-    first: Cold | None
-    """What it costs units to be the first on their worker; None where none is (cold())."""
     carried_bps: Callable[[], float | None]
     """What the network of a host carried at least, bytes a second; None where nothing tells."""
     lent: Callable[[], tuple[Execution, tuple[Assumption, ...]]]
@@ -92,11 +83,11 @@ class Answer(NamedTuple):
     ms: float
     state: State
     """With the units that the changed world runs."""
-    settled: Settled
+    fixed_point: FixedPoint
 
     @property
     def replayed(self) -> Replayed:
-        return self.settled.replayed
+        return self.fixed_point.replayed
 
 
 @dataclass(frozen=True)
@@ -177,7 +168,7 @@ class Question:
         policy, asked = base.policy, world.choice("scheduler")
         if asked is not None:
             policy = chosen(asked, execution.dag, policy)
-        found = settled(state, execution, base.replayed, world, policy, base.limits, physics, base.beside, base.first)
+        found = solve_fixed_point(state, execution, base, world, policy, physics)
         state = state.assuming(*_assumed(state, world, found.replayed, physics.link_bps))
         return Answer(found.replayed.makespan_ms, state, found)
 
@@ -203,7 +194,7 @@ def _assumed(state: State, world: World, replayed: Replayed, link_bps: float | N
     if world.ratio("cpu_speed") != 1:
         found.append(CpuTimeScales())
     if world.ratio("cores") != 1 or world.ratio("workers") != 1:
-        found += [AddedSlots(with_cores=execution.framework.planner.lanes_bring_cpu), NodeShared()]
+        found += [AddedSlots(with_cores=execution.planner.lanes_bring_cpu), NodeShared()]
         launched, ended = np.sort(replayed.launch_ms), np.sort(replayed.finish_ms)
         open_then = np.arange(1, len(launched) + 1) - np.searchsorted(ended, launched, side="right")
         busy = int(open_then.max(initial=0))

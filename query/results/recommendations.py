@@ -45,6 +45,10 @@ class Saving:
     range_ms: tuple[float, float] | None = None
 
 
+MODELLED, MEASURED, GUESSED = Saving("modelled"), Saving("measured"), Saving("guessed")
+"""Savings of which only the basis is known yet."""
+
+
 @dataclass(frozen=True)
 class Affected:
     """The stage that a change is most about, with its tasks and slots, and how many others it is about."""
@@ -153,3 +157,22 @@ class RecordSamples(Recommendation):
     kind: ClassVar[str] = "record-samples"
 
     framework: str
+
+
+STOPPED = "stopped"
+"""What a framework's own candidate rests on where the program ended its work, which is no error of that work."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A recommendation before it is ranked.
+
+    what_if      the setting whose prediction tells what it saves, KEY=VALUE; None where only a bound is known
+    at_most_ms   what it can save at most: a finding's cost; None where only the what-if tells
+    comes_first  whether nothing else counts before this is done
+    """
+
+    recommendation: Recommendation
+    what_if: str | None = None
+    at_most_ms: float | None = None
+    comes_first: bool = False

@@ -12,7 +12,7 @@ from crystalperf.query.trace.vocabulary import Vocabulary
 class Words:
     """What a sentence needs to know of a run besides the value that it is about.
 
-    framework   its name in crystalperf.query.frameworks.registry, for kinds that only it has; empty for none
+    framework   its name in crystalperf.query.inputs.registry, for kinds that only it has; empty for none
     vocabulary  what it calls a unit, a group, a lane, a worker
     resources   what the run's resources are called
     """

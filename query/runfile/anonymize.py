@@ -17,7 +17,7 @@ import duckdb
 from crystalperf.query.runfile.pseudonyms import Kind, Pseudonyms
 
 if TYPE_CHECKING:
-    from crystalperf.query.frameworks import Framework
+    from crystalperf.query.inputs.reader import ReadableFramework
 
 _NAMED: tuple[tuple[str, str, Kind], ...] = (
     ("runs", "name", "application"),
@@ -55,7 +55,7 @@ _TEXTS = (
 """Columns in which names may stand among other words of a log."""
 
 
-def replace_names(connection: duckdb.DuckDBPyConnection, framework: Framework) -> None:
+def replace_names(connection: duckdb.DuckDBPyConnection, framework: ReadableFramework) -> None:
     """Replace the names in the run file that is the connection's current database."""
     names = Pseudonyms(framework.reader.private)
     own = [

@@ -17,8 +17,8 @@ from crystalperf.indexes.edition import code_hash
 from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
 from crystalperf.indexes.exports import cache_folder, facts_by_name, writable
 from crystalperf.query.attribution.code.libraries import Fit, Ran, fitting
-from crystalperf.query.frameworks import Framework
 from crystalperf.query.inputs.files import Application, Inputs
+from crystalperf.query.inputs.reader import ReadableFramework
 from crystalperf.query.trace.records import shortened
 
 Signature = list[list[object]]
@@ -46,7 +46,7 @@ def signature(inputs: Inputs, application: Application) -> Signature:
     return facts
 
 
-def layout(framework: Framework) -> str:
+def layout(framework: ReadableFramework) -> str:
     """A hash of what a run file of a framework holds: one of fewer tables, or by other code, is made again."""
     tables = (*contract.tables("run"), *framework.reader.raw())
     columns = [(table.name, [column.name for column in table.columns]) for table in tables]
@@ -54,7 +54,7 @@ def layout(framework: Framework) -> str:
     return sha256(json.dumps([columns, code]).encode()).hexdigest()[:16]
 
 
-def _code(framework: Framework) -> list[tuple[str, int, int]]:
+def _code(framework: ReadableFramework) -> list[tuple[str, int, int]]:
     """Files of another package's framework, with sizes and times; the built-in ones are among CrystalPerf's own."""
     top = framework.reader.read.__module__.partition(".")[0]
     if top == __name__.partition(".")[0] or (found := getattr(sys.modules.get(top), "__file__", None)) is None:
@@ -130,7 +130,7 @@ def _kept_inputs(place: Path) -> list[list[Any]] | None:
     return found if isinstance(found, list) and all(isinstance(each, list) and each for each in found) else None
 
 
-def still_good(place: Path, facts: dict[str, str], wanted: Sequence[str], framework: Framework) -> bool:
+def still_good(place: Path, facts: dict[str, str], wanted: Sequence[str], framework: ReadableFramework) -> bool:
     """Whether a run file has these facts (inputs, layout), with the indexes that fit it today, and is whole."""
     try:
         kept = store.checked(place, "run")

@@ -27,11 +27,11 @@ from crystalperf.query.attribution.storage import view_unit_samples
 from crystalperf.query.execution.critical_path import WallClock
 from crystalperf.query.execution.evidence import is_interval, rests, sampled_sums
 from crystalperf.query.execution.load import WHOLE, load
-from crystalperf.query.frameworks import Framework
-from crystalperf.query.frameworks.registry import get, is_built_in
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.inputs.discover import choose, discover
 from crystalperf.query.inputs.files import Application, Inputs, SampleFile
+from crystalperf.query.inputs.reader import ReadableFramework
+from crystalperf.query.inputs.registry import find, is_built_in
 from crystalperf.query.inputs.served import fetched
 from crystalperf.query.runfile import keeping
 from crystalperf.query.sql import summed
@@ -76,7 +76,7 @@ def profile_inputs(
     application = choose(inputs, app)
     if output is not None:
         keeping.check_replaceable(output, application, replace=replace)
-    framework = get(application.framework)
+    framework: ReadableFramework = find(application.framework)
     signature = keeping.signature(inputs, application)
     facts = {"inputs": json.dumps(signature), "tables": keeping.layout(framework)}
     for each in (output,) if output is not None else keeping.kept_places(application, signature):
@@ -97,7 +97,7 @@ def profile_application(
     progress: Progress = lambda _: None,
 ) -> None:
     """Write the run file of an application that discover() found; `facts` go into its metadata."""
-    framework = get(application.framework)
+    framework: ReadableFramework = find(application.framework)
     store.prepare("run", more=framework.reader.raw())
     progress(f"reading the {framework.vocabulary.log.partition(' ')[2]}")
     problems = Problems(inputs.problems)
@@ -114,7 +114,7 @@ def profile_application(
     write_run(run, output, facts, progress)
 
 
-def _read(framework: Framework, log: LogFile, problems: Problems) -> Trace:
+def _read(framework: ReadableFramework, log: LogFile, problems: Problems) -> Trace:
     """The trace of a log; what reading did not take as it stood is added to `problems`.
 
     Raises InputError, one sentence; of another package's framework whatever it raises is told as that.
@@ -124,7 +124,7 @@ def _read(framework: Framework, log: LogFile, problems: Problems) -> Trace:
     except (CrystalPerfError, MemoryError):
         raise
     except Exception as error:
-        if is_built_in(framework):
+        if is_built_in(framework.name):
             raise
         raise InputError(
             f"{log.origin}: the package of {framework.title} ({framework.reader.read.__module__}) cannot read it"
@@ -176,7 +176,7 @@ class Assembly:
     """A profile being put together."""
 
     trace: Trace
-    framework: Framework
+    framework: ReadableFramework
     wanted: Sequence[str]
     """Names of the indexes to use, none for those that fit the run."""
     problems: Problems
@@ -200,7 +200,7 @@ class Assembly:
 
 def gather(
     trace: Trace,
-    framework: Framework,
+    framework: ReadableFramework,
     problems: Problems,
     indexes: Sequence[str] = (),
     recordings: Iterable[tuple[str, jfr.Recording]] = (),
@@ -431,8 +431,8 @@ def recorded_times(
     """Per unit the recorded time on each resource, and in all, (units,) in ms.
 
     Reads the view `unit_samples` (query.attribution.storage).  `seeing` are workers whose recorder sees every state.
-    `unit_thread` is as in query.frameworks: of a unit that several threads work for, one waits for the other, so a wait
-    of which nothing tells for what is none of the unit's.
+    `unit_thread` is as in query.inputs.frames: of a unit that several threads work for, one waits for the other, so a
+    wait of which nothing tells for what is none of the unit's.
     """
     from crystalperf.query.attribution.samples.untimed import fill_the_rest
 

@@ -57,7 +57,7 @@ _IN_STATEMENT = re.compile(rf"([<>=]\s?|\b(?:between|and|limit|like|in\s?\()\s?|
 
 
 class Pseudonyms:
-    """Numbers names in the order in which they are met; `patterns` are the framework's own (see Framework.private).
+    """Numbers names in the order in which they are met; `patterns` are the framework's own (see Reader.private).
 
     A pattern's group `table` is a table's name, its group `literal` a value.
     """

@@ -10,12 +10,17 @@ from numpy.typing import NDArray
 from crystalperf.query.execution.dag import AT_HOME, ELSEWHERE
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import World
+from crystalperf.query.results.refusals import CacheFull, CacheTooSmall, Refusal
 from crystalperf.query.trace.arrays import members, over
 from crystalperf.query.trace.records import Floats
 
 QUICKEST = 0.25
 """Units that found what they read in memory take as long as this share of them do at most, had all found it: those that
 did not are in the way of the others too."""
+
+ROOM_SAFE = 0.8
+"""Share of the room for what workers keep up to which all of it finds a place: parts are not spread evenly, and while
+one is unpacked it needs room twice."""
 
 
 def anew(execution: Execution) -> NDArray[np.bool_]:
@@ -88,7 +93,7 @@ def more_room(execution: Execution, world: World) -> float:
 def usable_bytes(execution: Execution, world: World) -> tuple[float, float]:
     """What a worker's units and what it keeps have of its memory, as recorded and in the changed world; 0 where the run
     does not tell."""
-    memory, rule = float(execution.recorded.get("memory") or 0.0), execution.framework.planner.memory
+    memory, rule = float(execution.recorded.get("memory") or 0.0), execution.planner.memory
     sizes = memory, memory * world.ratio("memory")
     before, after = (each if rule is None else max(rule.usable(each, execution.properties), 0.0) for each in sizes)
     return before, after
@@ -101,3 +106,20 @@ def kept_bytes(execution: Execution) -> float:
     """
     kept = np.bincount(execution.units.group, execution.volumes.kept, len(execution.dag.groups))
     return float(np.median(kept[kept > 0])) if kept.any() else 0.0
+
+
+def cache_refusal(execution: Execution, world: World) -> Refusal | None:
+    """Why nothing tells how much longer a run takes whose workers would have no room for what they keep, or None."""
+    ratio = world.ratio("workers") * world.ratio("memory")
+    if ratio >= 1 or not (kept := kept_bytes(execution)):
+        return None
+    if anew(execution).any():
+        return CacheFull()
+    workers = execution.recorded.get("workers")
+    before, after = usable_bytes(execution, world)
+    if not before or not workers:
+        return None
+    room = after * workers * world.ratio("workers")
+    if kept <= ROOM_SAFE * room or kept > before * workers:
+        return None
+    return CacheTooSmall(float(kept), float(room))

@@ -95,7 +95,7 @@ class Cpus:
         least_ms = execution.volumes.on_cpu_ms / world.ratio("cpu_speed")
         self._on_cpu = np.minimum(least_ms, parts[:, self._column])
         self._waits, self._left = parts[:, self._column] - self._on_cpu, np.ones(len(execution.units))
-        brings = execution.framework.planner.lanes_bring_cpu
+        brings = execution.planner.lanes_bring_cpu
         self._has_more = brings and world.ratio("cores") > 1
         # Of lanes that bring no CPU, units cut anew share what there is, so each waits for more or for fewer of them.
         self._shares_anew = execution.units is not recorded.units and not brings

@@ -1,7 +1,7 @@
-"""Replays until the sharing of devices and the schedule agree.
+"""The fixed point of a scenario's schedule and of the contention for devices.
 
 Units share devices: a host's disk and network, a worker's CPU.  How many want one at a time follows from the schedule,
-and the schedule from how long each unit takes, so the two are worked out in turns.
+and the schedule from how long each unit takes, so replays alternate with contention until both agree.
 """
 
 from __future__ import annotations
@@ -25,18 +25,34 @@ from crystalperf.query.simulate.warmup import Cold, cold, placed_before
 from crystalperf.query.trace.arrays import over
 from crystalperf.query.trace.records import Floats
 
-ROUNDS = 12
-"""Most replays until sharing and schedule agree."""
+ITERATIONS = 12
+"""Most replays until contention and schedule agree."""
 
-SETTLED = 0.002
-"""Change of the makespan, and of all unit time, relative, below which they do: the first may stand still by chance."""
+TOLERANCE = 0.002
+"""Relative change of the makespan and of all unit time below which they agree: one alone may stand still."""
 
-SLOW, MOST_AHEAD = 0.5, 6.0
-"""Share of the turn before from which on the next turn goes farther, and how many times as far at most."""
+SLOW, LONGEST_STEP = 0.5, 6.0
+"""Share of the last iteration's change from which on the next step is extrapolated, and how many times as long it may
+get."""
 
 
 @dataclass(frozen=True)
-class Settled:
+class Baseline:
+    """The recorded units replayed on the recorded slots."""
+
+    replayed: Replayed
+    limits: list[int | None]
+    """Per group the units that it may run at a time."""
+    policy: Policy
+    """How the framework assigned slots."""
+    beside: Beside
+    """Which units ran at the same time."""
+    first: Cold | None
+    """What it costs units to be the first on their worker; None where none is (cold())."""
+
+
+@dataclass(frozen=True)
+class FixedPoint:
     """A replay, and what the time of each of its units goes to there, (units, resources + 1); rows sum to durations.
 
     `cold_share` is how much of that time came or went with which units are the first on their worker.
@@ -47,106 +63,121 @@ class Settled:
     cold_share: float
 
 
-def settled(
-    state: State,
-    recorded: Execution,
-    base: Replayed,
-    world: World,
-    policy: Policy,
-    limits: list[int | None],
-    physics: Physics = MODEL,
-    beside: Beside | None = None,
-    first: Cold | None = None,
-) -> Settled:
-    """The replay of a changed state.
-
-    `recorded` is the run as it was and `base` its replay; `limits` are the units that each group may run at a time.
-    `beside` is who ran beside whom in `base`, and `first` what being first costs its units, where several questions
-    share them.
-    """
+def solve_fixed_point(
+    state: State, recorded: Execution, base: Baseline, world: World, policy: Policy, physics: Physics = MODEL
+) -> FixedPoint:
+    """The replay of a changed state by a policy; `recorded` is the run as it was, `base` its replay."""
     execution, slots = state.execution, state.slots
-    units, names = execution.units, execution.names
-    cpu = names.index(CPU)
-    before = base
+    units, least_ms = execution.units, execution.volumes.on_cpu_ms / world.ratio("cpu_speed")
+    before = base.replayed
     if execution is not recorded:  # what the new units would share and when they would warm up on the recorded slots
-        before = replay(execution.dag, units, units.duration_ms, recorded.slots, policy, limits)
-    beside_recorded = beside or Beside(recorded.slots, base)
-    beside_before = beside_recorded if before is base else Beside(recorded.slots, before)
-    parts_before = state.parts_ms if state.before_ms is None else state.before_ms
-    known = crossings_before(recorded, beside_recorded, execution, parts_before, world, physics)
-    # One column after the other in memory, for that is how they are gone through.
-    parts, parts_before = (np.asfortranarray(explained(each, known)) for each in (state.parts_ms, parts_before))
-    by_bytes = [each.transfer.column for each in known]
-    rest = [column for column in range(parts.shape[1]) if column not in by_bytes]
-    same = units is recorded.units and slots is recorded.slots  # then the same units are the first
-    first = None if same or not physics.cold else first or cold(recorded, base)
-    more_cpu = world.ratio("cores") if execution.framework.planner.lanes_bring_cpu else 1.0
-    least_ms = execution.volumes.on_cpu_ms / world.ratio("cpu_speed")
-    if more_cpu != 1 and physics.turns and np.isfinite(recorded.slots.cpu_limit()):
-        parts[:, cpu] = in_turns(units.group, np.minimum(least_ms, parts[:, cpu]), parts[:, cpu])
-        first = first and cold(recorded, base, recorded.volumes.on_cpu_ms)
-
-    shared = {
-        column: each.shared_by
-        for column, each in enumerate(execution.resources)
-        if column != cpu and column not in by_bytes and each.shared_by != "nobody"
-    }
-    devices = Devices(recorded, beside_recorded, execution, shared)
-    is_recut = units is not recorded.units
-    crossings = Crossings(known, None if is_recut else beside_before, parts_before.sum(axis=1))
-    cpus = Cpus(recorded, execution, world, parts, parts_before, beside_recorded, beside_before)
+        before = replay(execution.dag, units, units.duration_ms, recorded.slots, policy, base.limits)
+    contention = _Contention(state, recorded, base, world, before, physics)
+    first = _first_units(state, recorded, base, world, physics, contention.in_turns)
+    were_first = None if first is None else placed_before(first, recorded, base.replayed, units, before)
     placed = units
-    if world.ratio("workers") != 1 and not execution.framework.reader.in_order:
-        placed = _placed_anew(units, len(execution.dag.groups))
-    again = prepared(state.dag, placed, slots, policy, limits)
-    now = before
-    if first is not None:  # loading and compiling is computing
-        first = replace(first, more_ms=first.more_ms / world.ratio("cpu_speed"))
-        were_first = placed_before(first, recorded, base, units, before)
-    work_ms, pace = 0.0, _Pace()
-    for turn in range(ROUNDS):
-        current = parts.copy(order="F")
-        devices.put(current)
-        cpus.put(current)
-        more_ms = sum((current[:, column] - parts_before[:, column] for column in rest), np.zeros(len(units)))
-        crossings.put(current, more_ms)
+    if world.ratio("workers") != 1 and not execution.in_order:
+        placed = _without_places(units, len(execution.dag.groups))
+    run_again = prepared(state.dag, placed, slots, policy, base.limits)
+    now, work_ms, aitken = before, 0.0, _Aitken()
+    for iteration in range(ITERATIONS):
+        current = contention.apply()
         takes = length = np.maximum(current.sum(axis=1), least_ms)
-        if first is not None:
+        if first is not None and were_first is not None:
             are = first.firsts(units.group, now, recorded.slots if now is before else slots, recorded.starts)
             takes = were_first.moved(first, are, units.group, length)
-        last, now, took_ms = now, again(takes), work_ms
+        last, now, took_ms = now, run_again(takes), work_ms
         work_ms = float(takes.sum())
-        agrees = abs(now.makespan_ms - last.makespan_ms) <= SETTLED * last.makespan_ms
-        if last is not before and agrees and abs(work_ms - took_ms) <= SETTLED * took_ms:
+        agrees = abs(now.makespan_ms - last.makespan_ms) <= TOLERANCE * last.makespan_ms
+        if last is not before and agrees and abs(work_ms - took_ms) <= TOLERANCE * took_ms:
             break
-        beside = Beside(slots, now)
-        devices.take(beside, current)
-        if physics.company:
-            crossings.take(beside, length, pace.ahead(work_ms - took_ms) if turn else 1.0)
-        cpus.take(beside, current)
+        contention.update(Beside(slots, now), current, length, aitken.step(work_ms - took_ms) if iteration else 1.0)
     lasting = _lasting(current * over(takes, current.sum(axis=1), 1.0)[:, None], now.finish_ms - now.launch_ms)
-    return Settled(now, lasting, float(np.abs(takes - length).sum()) / (float(takes.sum()) or 1.0))
+    return FixedPoint(now, lasting, float(np.abs(takes - length).sum()) / (float(takes.sum()) or 1.0))
+
+
+class _Contention:
+    """The parts of units, (units, resources + 1) in ms, as the devices that they share make them."""
+
+    def __init__(
+        self, state: State, recorded: Execution, base: Baseline, world: World, before: Replayed, physics: Physics
+    ) -> None:
+        """`before` is the replay of the state's units on the recorded slots."""
+        execution = state.execution
+        cpu = execution.names.index(CPU)
+        beside_before = base.beside if before is base.replayed else Beside(recorded.slots, before)
+        parts_before = state.parts_ms if state.before_ms is None else state.before_ms
+        known = crossings_before(recorded, base.beside, execution, parts_before, world, physics)
+        # One column after the other in memory, for that is how they are gone through.
+        parts, parts_before = (np.asfortranarray(explained(each, known)) for each in (state.parts_ms, parts_before))
+        by_bytes = [each.transfer.column for each in known]
+        more_cpu = world.ratio("cores") if execution.planner.lanes_bring_cpu else 1.0
+        self.in_turns = more_cpu != 1 and physics.turns and bool(np.isfinite(recorded.slots.cpu_limit()))
+        """Whether units took turns on a full CPU of which slots bring more."""
+        if self.in_turns:
+            least_ms = execution.volumes.on_cpu_ms / world.ratio("cpu_speed")
+            parts[:, cpu] = in_turns(execution.units.group, np.minimum(least_ms, parts[:, cpu]), parts[:, cpu])
+        shared = {
+            column: each.shared_by
+            for column, each in enumerate(execution.resources)
+            if column != cpu and column not in by_bytes and each.shared_by != "nobody"
+        }
+        self._parts, self._before = parts, parts_before
+        self._rest = [column for column in range(parts.shape[1]) if column not in by_bytes]
+        self._has_company = physics.company
+        self._devices = Devices(recorded, base.beside, execution, shared)
+        is_recut = execution.units is not recorded.units
+        self._crossings = Crossings(known, None if is_recut else beside_before, parts_before.sum(axis=1))
+        self._cpus = Cpus(recorded, execution, world, parts, parts_before, base.beside, beside_before)
+
+    def apply(self) -> Floats:
+        """The parts of units as the devices stand now."""
+        current = self._parts.copy(order="F")
+        self._devices.put(current)
+        self._cpus.put(current)
+        more_ms = sum((current[:, each] - self._before[:, each] for each in self._rest), np.zeros(len(current)))
+        self._crossings.put(current, more_ms)
+        return current
+
+    def update(self, beside: Beside, current: Floats, length_ms: Floats, step: float) -> None:
+        """Take contention from a schedule, and from the parts and lengths that made it."""
+        self._devices.take(beside, current)
+        if self._has_company:
+            self._crossings.take(beside, length_ms, step)
+        self._cpus.take(beside, current)
+
+
+def _first_units(
+    state: State, recorded: Execution, base: Baseline, world: World, physics: Physics, in_turns: bool
+) -> Cold | None:
+    """What it costs to be the first on a worker; None where the same units are the first."""
+    same = state.execution.units is recorded.units and state.slots is recorded.slots
+    first = None if same or not physics.cold else base.first
+    if first is not None and in_turns:
+        first = cold(recorded, base.replayed, recorded.volumes.on_cpu_ms)
+    # Loading and compiling is computing.
+    return first and replace(first, more_ms=first.more_ms / world.ratio("cpu_speed"))
 
 
 @dataclass
-class _Pace:
-    """How fast turns come to rest: where each goes a share p of the way that the one before went, what is left is
-    1 / (1 - p) times the next (Aitken)."""
+class _Aitken:
+    """Aitken's extrapolation: where each change is a share p of the last one, what is left is 1 / (1 - p) times the
+    next."""
 
     last_ms: float = 0.0
-    """What the turn before moved all unit time by; 0 where that is no measure."""
+    """The last change of all unit time; 0 where that was an extrapolated one."""
 
-    def ahead(self, moved_ms: float) -> float:
-        """How many times as far as usual the next turn is to go, after one that has moved all unit time so far."""
+    def step(self, moved_ms: float) -> float:
+        """How many times as far as usual the next step goes, after one that changed all unit time so far."""
         share = moved_ms / self.last_ms if self.last_ms else 0.0
         if not SLOW < share < 1.0:
             self.last_ms = moved_ms
             return 1.0
-        self.last_ms = 0.0  # a turn that goes farther is no measure of the pace
-        return min(1.0 / (1.0 - share), MOST_AHEAD)
+        self.last_ms = 0.0
+        return min(1.0 / (1.0 - share), LONGEST_STEP)
 
 
-def _placed_anew(units: Units, groups: int) -> Units:
+def _without_places(units: Units, groups: int) -> Units:
     """Units on other workers: they go where there is room, but for those whose data are where others of them ran."""
     follows = followed(units) >= 0
     keeps = np.bincount(units.group, follows, groups) > 0

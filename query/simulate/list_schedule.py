@@ -82,14 +82,7 @@ class Plan:
         by_host = np.argsort(host_of_worker, kind="stable")
         placement = units.placement if policy.patience_ms > 0 else np.full(self.count, ANYWHERE, dtype=np.int64)
         anywhere, elsewhere = (_by_group(units.group, placement == place, groups) for place in (ANYWHERE, ELSEWHERE))
-        home = np.flatnonzero(placement == AT_HOME)
-        home = home[np.lexsort((home, units.host[home], units.group[home]))]
-        other = followed(units)
-        finds = np.bincount(units.group[home], other[home] >= 0, groups) > 0  # homes once it starts: a list for each
-        apart = (np.diff(units.group[home]) != 0) | (np.diff(units.host[home]) != 0) | finds[units.group[home[1:]]]
-        opens = np.flatnonzero(np.r_[True, apart][: len(home)])
-        list_of = np.full(self.count, -1, dtype=np.int64)
-        list_of[home] = np.repeat(np.arange(len(opens)), np.diff(np.r_[opens, len(home)]))
+        homes, finds = _homes(units, placement, groups)
         self.start_ms, self.policy = float(dag.start_ms), policy
         columns: dict[str, Any] = {
             "available": slots.available_ms,
@@ -107,12 +100,7 @@ class Plan:
             "anywhere_at": anywhere[1],
             "elsewhere": elsewhere[0],
             "elsewhere_at": elsewhere[1],
-            "home": home,
-            "home_at": np.r_[opens, len(home)],
-            "home_host": units.host[home[opens]],
-            "list_of": list_of,
-            "homes_at": _starts(units.group[home[opens]], groups),
-            "followed": other,
+            **homes,
             "finds": finds.astype(np.int64),
             "left_of": np.bincount(units.group, minlength=groups),
             "node_group": group,
@@ -168,6 +156,30 @@ def integrals(order: Ints, gap_ms: Floats, rate: Floats) -> Floats:
     columns = {"order": order, "gap_ms": gap_ms, "rate": np.ascontiguousarray(rate, dtype=np.float64), "total": total}
     _listing.integrals(columns)
     return total
+
+
+def _homes(units: Units, placement: Ints, groups: int) -> tuple[dict[str, Any], np.ndarray[Any, np.dtype[np.bool_]]]:
+    """The columns that say which units want a place of their own, a list for each group and host.
+
+    Also, by group, whether it finds such places only once it starts; then each unit has a list of its own.
+    """
+    home = np.flatnonzero(placement == AT_HOME)
+    home = home[np.lexsort((home, units.host[home], units.group[home]))]
+    other = followed(units)
+    finds = np.bincount(units.group[home], other[home] >= 0, groups) > 0
+    apart = (np.diff(units.group[home]) != 0) | (np.diff(units.host[home]) != 0) | finds[units.group[home[1:]]]
+    opens = np.flatnonzero(np.r_[True, apart][: len(home)])
+    list_of = np.full(len(units), -1, dtype=np.int64)
+    list_of[home] = np.repeat(np.arange(len(opens)), np.diff(np.r_[opens, len(home)]))
+    columns = {
+        "home": home,
+        "home_at": np.r_[opens, len(home)],
+        "home_host": units.host[home[opens]],
+        "list_of": list_of,
+        "homes_at": _starts(units.group[home[opens]], groups),
+        "followed": other,
+    }
+    return columns, finds
 
 
 def _as_read(column: Any) -> Any:

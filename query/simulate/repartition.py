@@ -10,7 +10,8 @@ import numpy as np
 
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.execution.dag import AT_HOME, Units
-from crystalperf.query.execution.execution import Execution, Volumes
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.volumes import Volumes
 from crystalperf.query.trace.arrays import before_any, members, over
 from crystalperf.query.trace.records import Floats, Ints
 

@@ -174,7 +174,7 @@ def _spread(execution: Execution, world: World) -> Floats:
     does."""
     volumes, many = execution.volumes, execution.recorded.get("workers") or 1
     now = many * world.ratio("workers")
-    if now == many or many <= 1 or execution.framework.reader.in_order:
+    if now == many or many <= 1 or execution.in_order:
         return np.ones(len(execution.units))
     more = (1 - 1 / max(now, 1)) / (1 - 1 / many)
     crossed = (volumes.remote + volumes.far).astype(np.float64)

@@ -164,7 +164,7 @@ def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None)
     who waited longer, and the CPU time alone what had to be done.
     """
     units, count = execution.units, len(execution.dag.groups)
-    if not execution.framework.planner.loads_code or execution.framework.reader.in_order or not len(units):
+    if not execution.planner.loads_code or execution.in_order or not len(units):
         return None
     took_ms = units.duration_ms if lasting_ms is None else lasting_ms
     level = levels_of(units.group, base, execution.slots, execution.starts)

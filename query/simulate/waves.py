@@ -18,7 +18,7 @@ def sequential_limits(execution: Execution, policy: Policy) -> list[int | None]:
     a worker then alive was still free.
     """
     units, slots = execution.units, execution.slots
-    if execution.framework.reader.in_order:
+    if execution.in_order:
         return [1] * len(execution.dag.groups)
     limits: list[int | None] = []
     all_launch, all_finish = np.sort(units.launch_ms), np.sort(units.finish_ms)

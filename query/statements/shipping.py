@@ -105,10 +105,10 @@ def index_names() -> set[str]:
 
 def run_names() -> set[str]:
     """Names of the tables, views and macros that a run file may come with, of whatever framework."""
-    from crystalperf.query.frameworks.registry import frameworks
+    from crystalperf.query.inputs.registry import readable
 
     known = _names(tables("run")) | _names(views("run")) | _names(computed.tables(()))
-    for name, framework in frameworks().items():
+    for name, framework in readable().items():
         known |= _names(framework.reader.raw()) | _names(views_of(name))
     return known
 

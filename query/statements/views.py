@@ -22,7 +22,7 @@ from graphlib import TopologicalSorter
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-from crystalperf.query.frameworks.registry import package_of
+from crystalperf.query.inputs.registry import package_of
 
 _COLUMN = re.compile(r"^--   ([\w<>]+)\s{2,}(\S.*)$")
 _WORD = re.compile(r"\w+")

@@ -6,14 +6,15 @@ import duckdb
 import numpy as np
 
 from crystalperf.indexes.resources import CPU, OTHER
-from crystalperf.query.advise.candidates import MEASURED, Candidate, faster
+from crystalperf.query.advise.candidates import faster
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.diagnose import seen_of
 from crystalperf.query.diagnose.group_statistics import named
 from crystalperf.query.diagnose.outcome import outcome
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.stream import Flow, legs
 from crystalperf.query.results.answers import Cause, Debug, FlowFacts, PathItem, StationFacts
-from crystalperf.query.results.recommendations import RaiseParallelism
+from crystalperf.query.results.recommendations import MEASURED, Candidate, RaiseParallelism
 from crystalperf.query.results.unseen import CpuLimitUnknown, RecordLatencyUnmeasured, Unseen
 from crystalperf.query.streaming.predict import highest, is_far, main_resource, reached
 
@@ -21,7 +22,7 @@ SHORT_OF = 0.7
 """A station that is busy for this share of its time wants for lanes."""
 
 
-def diagnose_flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Debug:
+def diagnose_flow(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> Debug:
     """The answer to `debug` for a run that is a flow: times are of one record, from its source to its end."""
     flow, names = execution.flow, execution.names
     assert flow is not None
@@ -44,7 +45,7 @@ def diagnose_flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -
             if ms > 0:
                 other_ms[cause] = other_ms.get(cause, 0.0) + ms
     total = {name: sum(each.resource_ms[name] for each in path) for name in (*names, OTHER)}
-    samples, functions, unseen, scopes = seen_of(connection, execution)
+    samples, functions, unseen, scopes = seen_of(connection, execution, advisor)
     return Debug(
         scope=execution.scope.text,
         measure=execution.measure,
@@ -57,11 +58,11 @@ def diagnose_flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -
         functions=functions,
         unseen=(*unseen, *_unmeasured(flow)),
         other_ms=other_ms,
-        vocabulary=execution.framework.vocabulary,
-        framework=execution.framework.name,
+        vocabulary=execution.words.vocabulary,
+        framework=execution.words.framework,
         resources=execution.resources,
-        outcome=outcome(connection, execution),
-        told=tuple(execution.framework.advisor.told(connection, execution)),
+        outcome=outcome(connection, execution, advisor),
+        told=tuple(advisor.remarks(connection, execution)),
         flow=flow_facts(flow, execution),
     )
 
@@ -104,11 +105,11 @@ def _unmeasured(flow: Flow) -> list[Unseen]:
     return found
 
 
-def flow_candidates(execution: Execution, debug: Debug) -> list[Candidate]:
+def flow_candidates(execution: Execution, advisor: Advisor, debug: Debug) -> list[Candidate]:
     """What could be changed about a stream; query.advise.ranking asks what each saves."""
     flow = execution.flow
     assert flow is not None
-    units = execution.framework.vocabulary.word_of("units")
+    units = execution.words.vocabulary.word_of("units")
     found = [
         Candidate(
             RaiseParallelism(
@@ -125,7 +126,7 @@ def flow_candidates(execution: Execution, debug: Debug) -> list[Candidate]:
         for each in flow.stations
         if each.busiest >= SHORT_OF and not each.is_source
     ]
-    tuned = None if execution.framework.advisor is None else execution.framework.advisor.filling
+    tuned = advisor.buffering_candidate
     filling_ms = debug.other_ms.get("filling", 0.0)
     if tuned is not None and filling_ms > 0 and not flow.at_limit:  # more buffers cost CPU, and fewer records get in
         found.append(tuned(flow, filling_ms))

@@ -320,6 +320,59 @@ def _buffers_per_s(hop: Hop, rate: float, channels: int) -> float:
     return due + hop.full_per_s * rate
 
 
+@dataclass(frozen=True)
+class _Limits:
+    """What bounds the rate of a flow in the run and in a scenario.
+
+    now         what the run is held up by, where it is at its limit
+    before      what would limit the recorded flow, at the highest rate that it can take
+    after       the same of the changed flow, which can take `most_per_s`
+    """
+
+    now: Limit | None
+    before: Limit
+    after: Limit
+    most_per_s: float
+
+
+def _limits(
+    flow: Flow, after_flow: Flow, world: World, net: float | None, net_after: float | None
+) -> _Limits | LimitNotMeasured:
+    """The limits of a flow before and after a change; a run at its limit shows how much it can take."""
+    before, after = highest(flow, net), highest(after_flow, net_after)
+    now = reached(flow, net) if flow.at_limit else None
+    most = after.rate_per_s
+    if now is not None and 0 < before.rate_per_s < math.inf:  # what it took is what it can take
+        if now.kind == "hop":
+            if most > flow.rate_per_s and world.ratio("rate") >= 1 and set(world.changes) != {"rate"}:
+                return _limit_not_measured(flow, now, net)
+            if most > flow.rate_per_s:
+                most, after = flow.rate_per_s, now
+        else:
+            most *= flow.rate_per_s / before.rate_per_s
+        before = replace(before, rate_per_s=flow.rate_per_s)
+    return _Limits(now, before, after, most)
+
+
+def _flow_change(flow: Flow, after_flow: Flow, limits: _Limits, names: tuple[str, ...]) -> FlowChange:
+    """The rates of a flow before and after a change, as an answer has them; None for no limit."""
+    most, after, before_per_s = limits.most_per_s, limits.after, limits.before.rate_per_s
+    repetition = REPETITION_SD if _same(limits.now, after) else RHO_SD
+    return FlowChange(
+        recorded_per_s=flow.rate_per_s,
+        rate_per_s=after_flow.rate_per_s,
+        most_per_s=most if math.isfinite(most) else None,
+        recorded_most_per_s=before_per_s if math.isfinite(before_per_s) else None,
+        most_per_s_interval=(
+            _around(most, repetition, MODEL_SD, _far(most, flow.rate_per_s)) if math.isfinite(most) else None
+        ),
+        limit=after.id,
+        limit_kind=after.kind,
+        limit_resource=after.resource or _resource_of(after_flow, after, names),
+        at_least=is_far(most, flow.rate_per_s),
+    )
+
+
 def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
     """The time of a record and the highest rate in a changed world; refused where the rate is beyond it."""
     names, net = execution.names, world.recorded.get("network")
@@ -338,38 +391,13 @@ def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
     )
     if refusal := _beyond(flow, execution, world):
         return known.with_refusal(refusal)
-    before = highest(flow, net)
-    now = reached(flow, net) if flow.at_limit else None
     after_flow, assumed = changed(flow, execution, world)
     net_after = None if net is None else net * world.ratio("network")
-    after = highest(after_flow, net_after)
-    most = after.rate_per_s
-    if now is not None and 0 < before.rate_per_s < math.inf:  # what it took is what it can take
-        if now.kind == "hop":
-            if most > flow.rate_per_s and world.ratio("rate") >= 1 and set(world.changes) != {"rate"}:
-                return known.with_refusal(_limit_not_measured(flow, now, net))
-            if most > flow.rate_per_s:
-                most, after = flow.rate_per_s, now
-        else:
-            most *= flow.rate_per_s / before.rate_per_s
-        before = replace(before, rate_per_s=flow.rate_per_s)
-    far = is_far(most, flow.rate_per_s)
-    rate = after_flow.rate_per_s
-    change = FlowChange(
-        recorded_per_s=flow.rate_per_s,
-        rate_per_s=rate,
-        most_per_s=most if math.isfinite(most) else None,
-        recorded_most_per_s=before.rate_per_s if math.isfinite(before.rate_per_s) else None,
-        most_per_s_interval=_around(
-            most, REPETITION_SD if _same(now, after) else RHO_SD, MODEL_SD, _far(most, flow.rate_per_s)
-        )
-        if math.isfinite(most)
-        else None,
-        limit=after.id,
-        limit_kind=after.kind,
-        limit_resource=after.resource or _resource_of(after_flow, after, names),
-        at_least=far,
-    )
+    limits = _limits(flow, after_flow, world, net, net_after)
+    if isinstance(limits, LimitNotMeasured):
+        return known.with_refusal(limits)
+    change = _flow_change(flow, after_flow, limits, names)
+    most, far, rate, after = limits.most_per_s, change.at_least, after_flow.rate_per_s, limits.after
     known = replace(known, flow=change, assumptions=tuple(assumed))
     if flow.at_limit and world.ratio("rate") == 1:
         return known.with_refusal(AtLimit())
@@ -380,9 +408,7 @@ def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
     if world.ratio("network") != 1 and net is None:
         assumed.append(NetworkFree())
     path = legs(after_flow, measured=False, names=names, net_bytes_per_s=net_after)
-    off = (
-        runtime_ms / base_ms if base_ms > 0 and not flow.at_limit else 1.0
-    )  # queues at the limit are as deep as can be
+    off = runtime_ms / base_ms if base_ms > 0 and not flow.at_limit else 1.0  # at the limit, queues are full
     predicted = sum(each.time_ms for each in path) * off
     changes_nothing = not world.changes
     sd = _deviation(after_flow, path, runtime_ms, base_ms)

@@ -8,8 +8,8 @@ from functools import cache
 from importlib import import_module
 
 from crystalperf.query.results.kinds import Kind
+from crystalperf.query.results.sentences import Sentences as Sentences
 from crystalperf.query.results.words import Words
-from crystalperf.query.text.registry import Sentences as Sentences
 
 CORE = Sentences()
 """Sentences of the kinds that any framework's runs may have."""

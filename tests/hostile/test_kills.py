@@ -171,8 +171,6 @@ def test_killed_processes_leave_whole_files(place: Path) -> None:
     command = [sys.executable, "-c", _NURSERY, str(place / "log"), str(place)]
     with (place / "errors").open("wb") as errors:
         nursery = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
-    assert nursery.stdin is not None
-    assert nursery.stdout is not None
     try:
         assert nursery.stdout.readline() == b"ready\n", (place / "errors").read_text()
         for number in range(0, KILLS, 2):

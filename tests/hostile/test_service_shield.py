@@ -25,6 +25,7 @@ from crystalperf.service.problems import ProblemError
 from crystalperf.service.settings import Limits, Settings
 from crystalperf.service.shield import Shield
 from crystalperf.service.uploads import Uploads
+from tests.later import few
 from tests.served import Served
 from tests.served import serving as served_from
 
@@ -250,7 +251,7 @@ BODIES = {
 
 @pytest.mark.parametrize(
     ("what", "drip"),
-    [("an upload", b""), ("an upload", b"x"), ("JSON", b""), ("JSON", b"x"), ("a form", b"x")],
+    few([("an upload", b""), ("an upload", b"x"), ("JSON", b""), ("JSON", b"x"), ("a form", b"x")], 2),
     ids=lambda each: {b"": "pauses", b"x": "drips"}.get(each, each),
 )
 def test_a_body_that_pauses_or_drips_is_given_up(served: Served, what: str, drip: bytes) -> None:
@@ -423,8 +424,6 @@ def hostile_statements(places: list[str]) -> list[str]:
     from importlib.util import module_from_spec, spec_from_file_location
 
     spec = spec_from_file_location("sql_statements", Path(__file__).with_name("test_sql_statements.py"))
-    assert spec is not None
-    assert spec.loader is not None
     module = module_from_spec(spec)
     import sys
 
@@ -449,7 +448,7 @@ def check_statements(served: Served, statements: list[str]) -> None:
 
 
 def test_no_statement_changes_or_reads_a_file(served: Served, places: list[str]) -> None:
-    check_statements(served, hostile_statements(places)[::29])
+    check_statements(served, hostile_statements(places)[::97])
 
 
 @pytest.mark.later
@@ -460,6 +459,7 @@ def test_none_of_all_hostile_statements_does(served: Served, places: list[str], 
     check_statements(served, statements[part::4])
 
 
+@pytest.mark.later
 def test_what_a_statement_costs_ends(served: Served) -> None:
     def ask(statement: str) -> httpx.Response:
         return served.post("/api/runs/q9/sql", {"statement": statement})

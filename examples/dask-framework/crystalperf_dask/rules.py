@@ -29,15 +29,15 @@ class DumpState(Recommendation):
     kind: ClassVar[str] = "dump-state"
 
 
-def idle(detail: Any) -> MorePartitions | None:
+def idle_advice(detail: Any) -> MorePartitions | None:
     """What to do about threads without work while a step ran: nothing about a single task, for others ran then."""
     return None if detail.facts.units == 1 else MorePartitions()
 
 
-def unmeasured(connection: Any) -> DumpState | None:
+def required_recording(connection: Any) -> DumpState | None:
     """What to record besides a report alone."""
     found = connection.execute("SELECT 1 FROM import_stats WHERE name = 'no dependencies'").fetchone()
     return None if found is None else DumpState(price="record", because="measure", saving=Saving("measured"))
 
 
-RULES = Advisor(idle=idle, assumptions=assumptions, unmeasured=unmeasured)
+RULES = Advisor(idle_advice=idle_advice, assumptions=assumptions, required_recording=required_recording)

@@ -14,7 +14,8 @@ from crystalperf.indexes.resources import CPU, resources
 from crystalperf.query import sql
 from crystalperf.query.attribution.code.names import FILE_CALLS, SOCKET_CALLS, WAITS_FOR_PEERS, bounded
 from crystalperf.query.attribution.code.resolve import Indexes, resolve
-from crystalperf.query.frameworks import Framework, OperatorFrame, Role
+from crystalperf.query.inputs.frames import OperatorFrame, Role
+from crystalperf.query.inputs.reader import ReadableFramework
 from crystalperf.query.trace.plugins import entries
 from crystalperf.query.trace.records import Ints, objects
 
@@ -29,7 +30,7 @@ _LAST_LINE = np.iinfo(np.int32).max
 class NumberedStacks:
     """Distinct frames and stacks, numbered from 0 in order of appearance."""
 
-    framework: Framework
+    framework: ReadableFramework
     frames: dict[tuple[str, str, int], int] = field(default_factory=dict)
     roles: list[Role | None] = field(default_factory=list)
     operators: list[OperatorFrame | None] = field(default_factory=list)

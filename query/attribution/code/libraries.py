@@ -27,8 +27,8 @@ from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.indexes.exports import Available, available, facts_of, is_name, nearest, split_name
 from crystalperf.indexes.names import split_archive
 from crystalperf.query.attribution.code.names import is_python, original
-from crystalperf.query.frameworks import Framework
-from crystalperf.query.frameworks.registry import frameworks
+from crystalperf.query.inputs.reader import ReadableFramework
+from crystalperf.query.inputs.registry import readable
 
 Kind = Literal["framework", "user", "library"]
 
@@ -101,7 +101,7 @@ class Ran:
     framework_version: str | None
 
 
-def fitting(framework: Framework, ran: Ran, classes: Collection[str], asked: Sequence[str] = ()) -> list[Fit]:
+def fitting(framework: ReadableFramework, ran: Ran, classes: Collection[str], asked: Sequence[str] = ()) -> list[Fit]:
     """The indexes for a run whose frames have these classes (or Python paths), the framework's first, then the user's.
 
     Libraries without any index of their package are passed over in silence: a class path has hundreds.  Where the
@@ -115,7 +115,7 @@ def fitting(framework: Framework, ran: Ran, classes: Collection[str], asked: Seq
     fits = [_fit(name, names, "framework") for name in framework_names]
     taken = {split_name(name)[0] for name in framework_names}
     own, libraries = [], []
-    named = {*frameworks(), *(["jdk"] if ran.java_version else [])}
+    named = {*readable(), *(["jdk"] if ran.java_version else [])}
     in_python = {match[1] for each in classes if (match := _PYTHON_PACKAGE.search(each))}
     in_python -= {package for _, package in framework.reader.frames.names.python}
     versions = dict(reversed([found for each in ran.archives if (found := split_archive(each))]))

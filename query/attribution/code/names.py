@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import Literal
 
 from crystalperf.indexes.names import LONGEST_NAME
-from crystalperf.query.frameworks.registry import frameworks
+from crystalperf.query.inputs.registry import readable
 
 Nature = Literal["source", "hidden", "generated"]
 
@@ -147,14 +147,14 @@ def nature(class_name: str) -> Nature:
 @cache
 def _generated() -> tuple[re.Pattern[str], ...]:
     """What the frameworks call classes that they generate."""
-    patterns = (each.reader.frames.names.generated for each in frameworks().values())
+    patterns = (each.reader.frames.names.generated for each in readable().values())
     return tuple(each for each in patterns if each is not None)
 
 
 @cache
 def _relocations() -> tuple[tuple[str, str], ...]:
     """Prefixes that the frameworks' builds put before packages of libraries, with what stood there before."""
-    return tuple(each for framework in frameworks().values() for each in framework.reader.frames.names.relocated)
+    return tuple(each for framework in readable().values() for each in framework.reader.frames.names.relocated)
 
 
 def original(class_name: str) -> str | None:

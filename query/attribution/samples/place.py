@@ -13,7 +13,7 @@ from crystalperf.query.attribution.samples.align import Seen, assign, clock_shif
 from crystalperf.query.attribution.samples.loads import process_loads
 from crystalperf.query.attribution.samples.threadloads import thread_loads
 from crystalperf.query.attribution.samples.threadtime import KINDS, ThreadTime, sees_all, thread_time
-from crystalperf.query.frameworks import Framework
+from crystalperf.query.inputs.reader import ReadableFramework
 from crystalperf.query.recordings import jfr
 from crystalperf.query.trace.contract import Trace
 from crystalperf.query.trace.records import Columns, Floats, Ints, Problems, objects
@@ -37,7 +37,12 @@ class Placed:
 
 
 def place(
-    name: str, recording: jfr.Recording, trace: Trace, table: NumberedStacks, framework: Framework, problems: Problems
+    name: str,
+    recording: jfr.Recording,
+    trace: Trace,
+    table: NumberedStacks,
+    framework: ReadableFramework,
+    problems: Problems,
 ) -> Placed | None:
     """Find the worker and the units of a recording; None where it belongs to another application."""
     for each in recording.problems:
@@ -85,7 +90,7 @@ def place(
 
 
 def _process(
-    name: str, recording: jfr.Recording, trace: Trace, framework: Framework, problems: Problems
+    name: str, recording: jfr.Recording, trace: Trace, framework: ReadableFramework, problems: Problems
 ) -> tuple[str | None, str] | None:
     """The application and the worker of a recording; None, with a problem that says why, where it is of another."""
     find = framework.reader.frames.process

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.attribution.code.decide import NumberedStacks
 from crystalperf.query.attribution.splitting import Recorded
-from crystalperf.query.frameworks import Framework
+from crystalperf.query.inputs.reader import ReadableFramework
 from crystalperf.query.recordings.collapsed import Collapsed, could_run
 from crystalperf.query.trace.contract import Bounds, Trace
 from crystalperf.query.trace.records import Columns, Floats, Ints, Problems, objects
@@ -42,7 +42,7 @@ def mixed_rows(
     files: Iterable[tuple[str, Collapsed]],
     trace: Trace,
     table: NumberedStacks,
-    framework: Framework,
+    framework: ReadableFramework,
     timed: Collection[str | None],
     problems: Problems,
 ) -> list[Columns]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.group_statistics import Detail
-from crystalperf.query.frameworks import Advisor
 from crystalperf.query.results.advice import InspectDevice
 from crystalperf.query.results.findings import OddUseStage
 
@@ -22,7 +22,7 @@ def odd_use(advisor: Advisor, details: Sequence[Detail], limits: Collection[str]
     found = []
     for detail in details:
         facts = detail.facts
-        if facts.path_ms <= 0 or advisor.own_device(detail):
+        if facts.path_ms <= 0 or advisor.has_device_finding(detail):
             continue
         for resource, moved in detail.moved_bytes.items():
             time_ms = facts.resource_ms[resource]

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from crystalperf.indexes.resources import CPU
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.findings.parts import LITTLE_BYTES, MORE, SKEW, usual_unit_ms
 from crystalperf.query.diagnose.group_statistics import Detail, Neighbours
 from crystalperf.query.execution.cpu_limits import STARVED
-from crystalperf.query.frameworks import Advisor
 from crystalperf.query.results.advice import (
     Advice,
     FewerTasks,
@@ -65,7 +65,7 @@ def idle_slots(advisor: Advisor, detail: Detail) -> list[IdleStage]:
         cost_ms = path_ms * min(1 - detail.with_data / facts.slots, idle)
     elif cause == "bound-to-data":
         cost_ms = ran_ms * idle
-    advice = idle_advice(detail) if advisor.idle is None else advisor.idle(detail)
+    advice = idle_advice(detail) if advisor.idle_advice is None else advisor.idle_advice(detail)
     if advice is None or cost_ms <= 0:
         return []
     return [idle_stage(detail, cause, cost_ms, idle, advice)]
@@ -152,7 +152,6 @@ def starting_units(detail: Detail) -> list[StartingStage]:
 
 
 def short_of_cpus(
-    advisor: Advisor,
     details: Sequence[Detail],
     neighbours: Sequence[Neighbours],
     cores_per_slot: float,
@@ -164,7 +163,7 @@ def short_of_cpus(
     group, in which share of the quota's periods meanwhile their container had used it up, where that was measured.  A
     unit for which another process computes has no CPU itself.
     """
-    mine = [each for each in details if each.ready_ms > 0 and not advisor.delegates(each.uses)]
+    mine = [each for each in details if each.ready_ms > 0 and not each.delegates]
     ready_ms = sum(each.ready_ms for each in mine)
     cpu_ms = sum(each.facts.resource_ms[CPU] for each in mine)
     if cpu_ms < STARVED * (cpu_ms - ready_ms) or not ready_ms:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from crystalperf.indexes.resources import DISK, OTHER
 from crystalperf.query.diagnose.group_statistics import Detail
-from crystalperf.query.execution.execution import most_spilling_ms
-from crystalperf.query.frameworks import Advisor
+from crystalperf.query.execution.volumes import most_spilling_ms
 from crystalperf.query.results.advice import AvoidSpilling, FitCache, MoreMemory
 from crystalperf.query.results.findings import Garbage, Kept, Spilling, StageRef
 
@@ -15,7 +14,7 @@ GC = 0.1
 """… and garbage collection."""
 
 
-def spilling(advisor: Advisor, details: Sequence[Detail], spilled_by: Sequence[str]) -> list[Spilling]:
+def spilling(details: Sequence[Detail], spilled_by: Sequence[str]) -> list[Spilling]:
     """Memory that did not suffice, so that rows went to disk; `spilled_by` are names of operators, worst first.
 
     Evidence: bytes that were spilled.  It cost at most the time on disk and of unknown cause, and no more than writing
@@ -32,7 +31,7 @@ def spilling(advisor: Advisor, details: Sequence[Detail], spilled_by: Sequence[s
         on_disk_ms = facts.resource_ms[DISK] + min(facts.resource_ms[OTHER], moved_ms)
         cost += facts.path_ms * min(on_disk_ms / facts.unit_ms, 1.0)
     worst = max((each.facts for each in groups), key=lambda each: each.spill_bytes)
-    advice = AvoidSpilling(delegated=all(advisor.spills_apart(each.uses, each.facts.scope) for each in groups))
+    advice = AvoidSpilling(delegated=all(each.spills_apart for each in groups))
     operator = spilled_by[0] if spilled_by else None
     return [Spilling(cost, "modelled", advice, spilled, StageRef(worst.id, worst.name), operator)]
 

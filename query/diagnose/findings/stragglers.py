@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from crystalperf.indexes.resources import CPU, OTHER
+from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.findings.parts import LITTLE_BYTES, MORE, SKEW, usual_unit_ms
 from crystalperf.query.diagnose.group_statistics import Detail
 from crystalperf.query.diagnose.hosts import HostTime
-from crystalperf.query.frameworks import Advisor
 from crystalperf.query.results.advice import (
     Advice,
     CompareHosts,
@@ -88,7 +88,7 @@ def _more_data(advisor: Advisor, detail: Detail, excess_ms: float) -> Why | None
         return None
     if siblings.alike and siblings.alike_ms < duration_ms / SKEW:
         return None
-    advice = SpreadInput() if advisor.skew is None else advisor.skew(detail)
+    advice = SpreadInput() if advisor.skew_advice is None else advisor.skew_advice(detail)
     return Why(MoreData(longest.read_bytes, usual), advice, "measured")
 
 

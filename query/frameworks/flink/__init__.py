@@ -4,10 +4,10 @@ files.py     which files are archives of jobs
 archive.py   an archive's pages to typed values
 trace.py     those to the trace that every framework hands over, and to Flink's own tables (schema.sql)
 frames.py    roles of frames, processes and threads
-operators.py operators of a chain told apart by samples
+chained_operators.py  operators of a chain told apart by samples
 planning.py  what another parallelism, and other slots, would do
-flow.py      a streaming job as a flow of records; held.py: how long its operators hold them
-unending.py  what is told of a stream of which no metrics were collected
+stream.py    a streaming job as a flow of records; held.py: how long its operators hold them
+unbounded.py how busy a stream was of which no metrics were collected
 advise.py    what its user can change; recommendations.py: the kinds
 private.py   what of plans a page for strangers must not have
 collect.py   an archive of a job from a running cluster; poll.py, series.py, tables.py: its metrics
@@ -33,7 +33,7 @@ from crystalperf.query.frameworks.flink import (
     setup,
     stream,
     trace,
-    unending,
+    unbounded,
 )
 from crystalperf.query.trace.vocabulary import Vocabulary
 
@@ -90,17 +90,17 @@ FLINK = Framework(
         replan=planning.replan,
         flow=stream.flow,
         shown_lanes=planning.shown_lanes,
-        endless=planning.endless,
+        unbounded_reason=planning.unbounded_reason,
         lanes_bring_cpu=False,  # slots share the CPU of their TaskManager
-        checked=lambda _run: {"units"},  # parallelism of all vertices (docs/flink.md)
+        checked_settings=lambda _run: {"units"},  # parallelism of all vertices (docs/flink.md)
     ),
     advisor=Advisor(
-        idle=advise.idle,
-        unmeasured=advise.unmeasured,
-        unending=unending.told,
-        filling=advise.filling,
-        told=notes.told,
-        called_off=lambda why: why == trace.CALLED_OFF,
+        idle_advice=advise.idle_advice,
+        required_recording=advise.required_recording,
+        unbounded_load=unbounded.load,
+        buffering_candidate=advise.buffering_candidate,
+        remarks=notes.remarks,
+        was_cancelled=lambda why: why == trace.CALLED_OFF,
         setup=setup.SETUP,
         sentences=sentences.SENTENCES,
     ),

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from crystalperf.query.advise.candidates import MEASURED, MODELLED, Candidate
-from crystalperf.query.diagnose.findings import idle_advice
+from crystalperf.query.diagnose import findings
 from crystalperf.query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED, UNPLACED
 from crystalperf.query.frameworks.flink.recommendations import (
     BreakChain,
@@ -16,7 +15,7 @@ from crystalperf.query.frameworks.flink.recommendations import (
     ShortenBufferTimeout,
 )
 from crystalperf.query.frameworks.flink.remarks import Lacking
-from crystalperf.query.results.recommendations import Recommendation, SettingChange
+from crystalperf.query.results.recommendations import MEASURED, MODELLED, Candidate, Recommendation, SettingChange
 
 if TYPE_CHECKING:
     from crystalperf.query.diagnose.group_statistics import Detail
@@ -29,7 +28,7 @@ SHORTER = 10.0
 """How much shorter a buffer's timeout is asked to be."""
 
 
-def filling(flow: Flow, filling_ms: float) -> Candidate:
+def buffering_candidate(flow: Flow, filling_ms: float) -> Candidate:
     """A shorter timeout of buffers, at the price of more and smaller ones."""
     due = [each.due_ms for each in flow.hops if each.due_ms < 60_000]
     now = max(due, default=100.0)
@@ -41,7 +40,7 @@ def filling(flow: Flow, filling_ms: float) -> Candidate:
     return Candidate(value, at_most_ms=filling_ms * (1 - after / now) if now > after else filling_ms)
 
 
-def idle(detail: Detail) -> Advice | None:
+def idle_advice(detail: Detail) -> Advice | None:
     """What to do about slots that a vertex left idle; None where it left none.
 
     A slot takes a subtask of each vertex of a pipeline, so a vertex with as many subtasks as there are slots leaves
@@ -54,10 +53,10 @@ def idle(detail: Detail) -> Advice | None:
         slots = -(-slots // sharing)
     if STOPPED in detail.settings or (sharing > 1 and detail.with_data >= slots):
         return None
-    return idle_advice(detail)
+    return findings.idle_advice(detail)
 
 
-def unmeasured(connection: duckdb.DuckDBPyConnection) -> Recommendation | None:
+def required_recording(connection: duckdb.DuckDBPyConnection) -> Recommendation | None:
     """What a stream without an end has to record so that its latency and rate are known; None for other jobs."""
     row = connection.execute(
         """

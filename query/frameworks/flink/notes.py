@@ -25,7 +25,7 @@ LEAST_MS = 100.0
 """Helpers that were seen running for less are not worth a word."""
 
 
-def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
+def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
     """Helper threads by what they do; why a stream's latency is not known, and what was taken for its timeout."""
     found: list[Remark] = [*_helpers(connection, execution)]
     stream = connection.execute("SELECT coalesce(properties['stream'], '') = 'true' FROM runs").fetchone()

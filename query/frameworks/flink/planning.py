@@ -60,7 +60,7 @@ def shown_lanes(lanes: int | None, properties: Mapping[str, str]) -> int | None:
     return None if lanes is None else math.ceil(lanes / int(properties.get(SHARING, "1")))
 
 
-def endless(properties: Mapping[str, str]) -> Refusal | None:
+def unbounded_reason(properties: Mapping[str, str]) -> Refusal | None:
     """Why nothing is told of how long a stream would take that goes on until it is stopped; None of any other job."""
     return EndlessStream() if STOPPED in properties else None
 

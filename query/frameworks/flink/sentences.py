@@ -13,9 +13,9 @@ from crystalperf.query.frameworks.flink.recommendations import (
 )
 from crystalperf.query.results import advice
 from crystalperf.query.results.recommendations import Recommendation
+from crystalperf.query.results.sentences import Sentences
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.recommendations import value_text
-from crystalperf.query.text.registry import Sentences
 
 SENTENCES = Sentences()
 

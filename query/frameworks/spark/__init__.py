@@ -62,6 +62,7 @@ SPARK = Framework(
         served=_served,
         attended=attended.attended,
         occupied=results.occupied,
+        delegates=rules.runs_python,
         unread_work=frozenset({"missing_part", "compacted_log", "second_application"}),
         unread_start=frozenset({"application_start", "second_application"}),
         frames=Frames(
@@ -103,13 +104,13 @@ SPARK = Framework(
         configured=partitions.configured,
         replan=partitions.replan,
         memory=memory.MEMORY,
-        unasked=lambda properties: ("workers",) if settings.is_local(properties) else (),
+        excluded_settings=lambda properties: ("workers",) if settings.is_local(properties) else (),
         loads_code=True,
     ),
     advisor=replace(
         rules.RULES,
         candidates=advise.candidates,
-        resized=advise.resized,
+        resizing_candidate=advise.resized,
         setup=setup.SETUP,
         sentences=sentences.SENTENCES,
     ),

@@ -17,7 +17,7 @@ _NAMES = re.compile(
 
 
 def attended(name: str | None, properties: Mapping[str, str]) -> bool | None:
-    """See query.frameworks.Framework.attended."""
+    """See query.inputs.reader.Reader.attended."""
     if properties.get("spark.databricks.clusterSource", "").upper() == "JOB":
         return False
     if "spark.repl.class.uri" in properties or _NAMES.fullmatch(name or ""):

@@ -123,17 +123,17 @@ def loss(reason: str) -> str | None:
     return shortened(f"{short}: {memory[0]}" if memory and memory[0] not in short else short)
 
 
-def released(reason: str | None) -> bool:
+def was_released(reason: str | None) -> bool:
     """Whether an executor with this reason for its end was sent home, as dynamic allocation does with idle ones."""
     return reason is not None and _RELEASED.search(reason) is not None
 
 
-def called_off(error: str) -> bool:
+def was_cancelled(error: str) -> bool:
     """Whether a job or a query ended as somebody asked for it: its group was cancelled, its stream stopped."""
     return _CALLED_OFF.search(error) is not None
 
 
-def exhausted(text: str) -> Exhausted | None:
+def exhausted_memory(text: str) -> Exhausted | None:
     """What ran out of memory by an error or the reason for an executor's end.
 
     52 is the exit code of an executor whose heap is full (SparkExitCode.OOM), 137 that of a process which something

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import duckdb
 
 from crystalperf.query import sql
-from crystalperf.query.advise.candidates import MODELLED, Candidate
 from crystalperf.query.diagnose.group_statistics import Detail
 from crystalperf.query.frameworks.spark.recommendations import AvoidBroadcast, SendFewerRows
 from crystalperf.query.results.answers import Debug
-from crystalperf.query.results.recommendations import SettingChange
+from crystalperf.query.results.recommendations import MODELLED, Candidate, SettingChange
 
 MANY_BYTES = 32 * 2**20
 """A stage that sends the driver less brings it a result, not its data."""

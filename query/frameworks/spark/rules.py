@@ -292,7 +292,7 @@ def assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> 
     return found
 
 
-def unmodelled(connection: duckdb.DuckDBPyConnection, execution: Execution) -> str | None:
+def unmodelled_device(connection: duckdb.DuckDBPyConnection, execution: Execution) -> str | None:
     """GPU, where a plan of the scope runs on it, or a run without plans asks for it."""
     on_gpu, planned = connection.execute(
         """
@@ -310,17 +310,16 @@ def unmodelled(connection: duckdb.DuckDBPyConnection, execution: Execution) -> s
 
 
 RULES = Advisor(
-    idle=idle_advice,
-    skew=uneven_advice,
-    own_device=reads_schema,
-    delegates=runs_python,
-    delegated=python_shares,
-    spilled_by=spilling_operators,
-    more=own_findings,
+    idle_advice=idle_advice,
+    skew_advice=uneven_advice,
+    has_device_finding=reads_schema,
+    delegated_shares=python_shares,
+    spilling_operators=spilling_operators,
+    findings=own_findings,
     assumptions=assumptions,
-    told=streaming.told,
-    unmodelled=unmodelled,
-    released=failures.released,
-    called_off=failures.called_off,
-    exhausted=failures.exhausted,
+    remarks=streaming.remarks,
+    unmodelled_device=unmodelled_device,
+    was_released=failures.was_released,
+    was_cancelled=failures.was_cancelled,
+    exhausted_memory=failures.exhausted_memory,
 )

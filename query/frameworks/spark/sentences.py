@@ -34,9 +34,9 @@ from crystalperf.query.frameworks.spark.recommendations import (
 from crystalperf.query.frameworks.spark.settings import size_text
 from crystalperf.query.results import advice, missing
 from crystalperf.query.results.recommendations import Affected, MoreMemory, Recommendation, SettingChange
+from crystalperf.query.results.sentences import Sentences
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.recommendations import capitalised, change_setting, setting_text, times, value_text
-from crystalperf.query.text.registry import Sentences
 from crystalperf.query.text.sentences import text_of
 from crystalperf.query.trace.amounts import counted, grouped, lasting, volume
 from crystalperf.query.trace.vocabulary import Exhausted, plural

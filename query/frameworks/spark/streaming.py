@@ -20,14 +20,14 @@ _MOST_QUERIES = 5
 _PARTS = ("add_batch_ms", "latest_offset_ms", "query_planning_ms", "wal_commit_ms", "get_batch_ms", "commit_offsets_ms")
 
 
-def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
+def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
     """A value for each streaming query with batches within a scope, the one with most time first."""
     question = sql.text("batches", __package__)
     answer = connection.execute(question, {"start": execution.scope.start_ms, "end": execution.scope.end_ms})
     names = [each[0] for each in answer.description or ()]
     found = [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
-    remarks: list[Remark] = [streaming_query(each) for each in found[:_MOST_QUERIES]]
-    return [*remarks, MoreQueries(len(found) - _MOST_QUERIES)] if len(found) > _MOST_QUERIES else remarks
+    told: list[Remark] = [streaming_query(each) for each in found[:_MOST_QUERIES]]
+    return [*told, MoreQueries(len(found) - _MOST_QUERIES)] if len(found) > _MOST_QUERIES else told
 
 
 def streaming_query(row: dict[str, Any]) -> StreamingQuery:

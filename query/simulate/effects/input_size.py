@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from crystalperf.query.execution.execution import Volumes
 from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.volumes import Volumes
 from crystalperf.query.results.assumptions import Assumption, MemorySuffices, TasksFit, TasksShortOfMemory, WorkGrows
 from crystalperf.query.simulate.effects import State, around, computing, waiting
 
@@ -24,7 +24,7 @@ def apply(state: State, world: World) -> State:
     execution = state.execution
     outside = waiting(state)
     outside += (state.parts_ms - outside) * around(state)[:, None]
-    grows = execution.framework.planner.growth
+    grows = execution.planner.growth
     growth = None if grows is None else grows(execution)
     times = ratio if growth is None else 1.0 + (ratio - 1.0) * growth.shares[execution.units.group]
     parts = outside + (state.parts_ms - outside) * times
@@ -45,7 +45,7 @@ def apply(state: State, world: World) -> State:
 def _memory(state: State, world: World, peak_bytes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Assumption:
     """Whether units would hold more than their share of memory; what they would spill costs nothing."""
     execution = state.execution
-    memory, rule = execution.recorded.get("memory"), execution.framework.planner.memory
+    memory, rule = execution.recorded.get("memory"), execution.planner.memory
     if memory is None or rule is None or not len(peak_bytes):
         return MemorySuffices()
     slots = max(execution.recorded.get("cores") or 1, 1) * world.ratio("cores")

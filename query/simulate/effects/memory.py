@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from crystalperf.indexes.resources import CPU, DISK
+from crystalperf.query.execution.execution import MemoryRule
 from crystalperf.query.execution.scenario import World
-from crystalperf.query.frameworks import MemoryRule
-from crystalperf.query.predict.limits import no_room
 from crystalperf.query.results.assumptions import (
     Assumption,
     GarbageScales,
@@ -27,6 +26,7 @@ from crystalperf.query.results.refusals import (
     RefusedError,
     SpilledMemoryUnknown,
 )
+from crystalperf.query.simulate.caching import cache_refusal
 from crystalperf.query.simulate.effects import State
 from crystalperf.query.simulate.transfers import moves_known
 from crystalperf.query.trace.records import Floats
@@ -94,7 +94,7 @@ def apply(state: State, world: World) -> State:
 def _refuse_unknown_spills(state: State, world: World, asked: _Request) -> None:
     """Raise RefusedError where cached data, spills or garbage collection change by an unknown amount."""
     volumes = state.execution.worker_volumes
-    if refusal := no_room(state.execution, world):
+    if refusal := cache_refusal(state.execution, world):
         raise RefusedError(refusal, low=1.0)
     if volumes.spill_disk.any() and not asked.spilled:  # Photon logs no more
         low, high = (1.0 if asked.ratio < 1 else None), (1.0 if asked.ratio > 1 else None)
@@ -109,14 +109,13 @@ def _missing(state: State, asked: _Request) -> Floats:
     A unit that spilled lacked the spilled bytes; more memory of its slot lowers that, less raises it.  One that did not
     spill lacks the part of its peak that no longer fits.
     """
-    execution, framework = state.execution, state.execution.framework
-    volumes = execution.worker_volumes
+    execution, volumes = state.execution, state.execution.worker_volumes
     if asked.memory is None:
-        raise RefusedError(MemoryUnknown(framework.vocabulary.word_of("memory")))
-    rule = framework.planner.memory or MemoryRule(lambda memory_bytes, _properties: memory_bytes)
+        raise RefusedError(MemoryUnknown(execution.words.vocabulary.word_of("memory")))
+    rule = execution.planner.memory or MemoryRule(lambda memory_bytes, _properties: memory_bytes)
     wanted = asked.memory * asked.ratio
     if wanted < rule.least_bytes:
-        raise RefusedError(MemoryBelowMinimum(framework.title, wanted, rule.least_bytes))
+        raise RefusedError(MemoryBelowMinimum(execution.title, wanted, rule.least_bytes))
     if not (execution.tells_memory or asked.spilled):
         raise RefusedError(MemoryNeedUnknown(), low=1.0)
     if asked.ratio < 1 and asked.gc > MUCH_COLLECTING:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from crystalperf.query.execution.execution import Volumes
 from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.volumes import Volumes
 from crystalperf.query.results.assumptions import WorkEven
 from crystalperf.query.simulate.effects import State, waiting
 from crystalperf.query.trace.records import Floats

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from crystalperf.query.execution.execution import Execution
+from crystalperf.query.execution.execution import Execution, Planned
 from crystalperf.query.execution.scenario import UNITS, World
 from crystalperf.query.execution.slots import Slots
-from crystalperf.query.frameworks import Planned
 from crystalperf.query.results.assumptions import TasksKept
 from crystalperf.query.results.refusals import PlanUnknown, Refusal, RefusedError, WorkersUnknown
 from crystalperf.query.simulate.effects import State
@@ -30,14 +29,13 @@ def _planned(execution: Execution, world: World, wanted: bool) -> Planned:
     same = all(world.ratio(key) == 1 for key in ("cores", "workers", "input", "units"))
     if same and not any(key.startswith(UNITS) for key in world.ratios):
         return Planned(execution)
-    framework = execution.framework
-    if framework.planner.replan is not None:
-        planned = framework.planner.replan(execution, world, wanted)
+    if execution.planner.replan is not None:
+        planned = execution.planner.replan(execution, world, wanted)
         if isinstance(planned, Refusal):
             raise RefusedError(planned)
         return planned
     if world.ratio("units") != 1:
-        raise RefusedError(PlanUnknown(framework.title))
+        raise RefusedError(PlanUnknown(execution.title))
     return Planned(execution, (TasksKept(),))
 
 
@@ -48,7 +46,7 @@ def changed_slots(execution: Execution, world: World, times: float = 1.0) -> Slo
     as many are left out evenly.  Raises RefusedError where the run has no workers.
     """
     # Where each worker has operators of its own, others take none of them: what they change is for replan to say.
-    more_workers = 1.0 if execution.framework.reader.in_order else world.ratio("workers")
+    more_workers = 1.0 if execution.in_order else world.ratio("workers")
     cores = world.ratio("cores") * times
     if cores == 1 and more_workers == 1:
         return execution.slots
@@ -65,7 +63,7 @@ def changed_slots(execution: Execution, world: World, times: float = 1.0) -> Slo
     slots_of = np.maximum(np.rint(width[chosen] * cores).astype(np.int64), 1)
     row = np.repeat(np.arange(count), slots_of)
     origin = first[chosen][row]
-    shared = 1.0 if execution.framework.planner.lanes_bring_cpu else (width[chosen] / slots_of)[row]
+    shared = 1.0 if execution.planner.lanes_bring_cpu else (width[chosen] / slots_of)[row]
     return Slots(
         worker=row,
         host=old.host[origin] + copy[row] * (int(old.host.max()) + 1),

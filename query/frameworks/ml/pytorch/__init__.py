@@ -39,11 +39,11 @@ def _findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) 
     return rules.findings(connection, details)
 
 
-def _or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, Remark]:
-    """What rules.or_else says."""
+def _other_causes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, Remark]:
+    """What rules.other_causes says."""
     from crystalperf.query.frameworks.ml.pytorch import rules
 
-    return rules.or_else(connection, execution)
+    return rules.other_causes(connection, execution)
 
 
 _TRAINING = of_training(
@@ -59,7 +59,7 @@ PYTORCH = replace(
     _TRAINING,
     planner=replace(
         _TRAINING.planner,
-        checked=lambda run: () if GPU.name in run.names else {"input"},  # batches on CPUs (docs/training.md)
+        checked_settings=lambda run: () if GPU.name in run.names else {"input"},  # batches on CPUs (docs/training.md)
     ),
-    advisor=replace(_TRAINING.advisor, more=_findings, or_else=_or_else, sentences=sentences.SENTENCES),
+    advisor=replace(_TRAINING.advisor, findings=_findings, other_causes=_other_causes, sentences=sentences.SENTENCES),
 )

@@ -89,11 +89,11 @@ def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]
     return [OneLink(took_ms * (1 - 1 / count), "measured", AllReduce(count), count, took_ms)]
 
 
-def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, Remark]:
+def other_causes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, Remark]:
     """By resource what else the time on it may be, and of time that is on none what most of it was."""
     within = {"since": execution.scope.start_ms, "until": execution.scope.end_ms}
     row = connection.execute(sql.text("waited", __package__), {"operator": WAITING_IN_PYTHON, **within}).fetchone()
-    found: dict[str, Remark] = dict(rules.or_else(connection, execution))
+    found: dict[str, Remark] = dict(rules.other_causes(connection, execution))
     if row is not None and row[0] >= _MOST * row[1] > 0:
         found["unknown"] = WaitsInPython(row[2] or None)
     return found

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from crystalperf.query.frameworks.ml.pytorch import findings
 from crystalperf.query.frameworks.ml.training import sentences
+from crystalperf.query.results.sentences import Sentences
 from crystalperf.query.results.words import Words
-from crystalperf.query.text.registry import Sentences
 from crystalperf.query.trace.amounts import counted
 
 SENTENCES = Sentences(sentences.SENTENCES)

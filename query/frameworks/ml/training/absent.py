@@ -35,7 +35,7 @@ def _whose(absent: int, count: int) -> str:
     return f"{absent} of its {count} ranks, whose traces are not here"
 
 
-def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, MayWaitForRanks]:
+def other_causes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, MayWaitForRanks]:
     """By resource, what else time on it may be."""
     absent, count = _absent(execution.properties)
     if absent <= 0 or not _matters(connection, execution.scope.start_ms, execution.scope.end_ms):
@@ -43,7 +43,7 @@ def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapp
     return {NET: MayWaitForRanks(absent, count)}
 
 
-def unmeasured(connection: duckdb.DuckDBPyConnection) -> CollectTraces | None:
+def required_recording(connection: duckdb.DuckDBPyConnection) -> CollectTraces | None:
     """What to give so that waiting for other ranks is told apart from the network."""
     (properties, end_ms) = connection.execute("SELECT properties, duration_ms FROM runs").fetchall()[0]
     absent, count = _absent(properties or {})
@@ -52,7 +52,7 @@ def unmeasured(connection: duckdb.DuckDBPyConnection) -> CollectTraces | None:
     return CollectTraces(price="record", because="measure", saving=Saving("measured"), ranks=count, missing=absent)
 
 
-def unsure(execution: Execution, world: World) -> tuple[Refusal, World] | None:
+def other_bound(execution: Execution, world: World) -> tuple[Refusal, World] | None:
     """Why what another network, or more ranks, make of a run lies between two ends, and the world at the other one.
 
     There collectives waited for ranks all the time.  None where no rank lacks its trace.

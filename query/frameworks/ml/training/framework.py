@@ -28,9 +28,9 @@ PLANNER = Planner(
     replan=worlds.replan,
     growth=batches.growth,
     steady=servers.steady,
-    unsure=absent.unsure,
+    other_bound=absent.other_bound,
     expand=devices.expanded,
-    unasked=lambda _properties: ("cores", "memory"),
+    excluded_settings=lambda _properties: ("cores", "memory"),
 )
 
 

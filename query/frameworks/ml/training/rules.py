@@ -29,7 +29,7 @@ _WORTH = 0.02
 """Share of the time from which waiting for input is reported."""
 
 
-def told(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
+def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
     """What was measured of the scope's steps."""
     properties, found = execution.properties, list[Remark]()
     if "step_ms" in properties:
@@ -75,14 +75,20 @@ def _communication(connection: duckdb.DuckDBPyConnection, start: float, end: flo
     return [*found, WaitForSlowest(waited, last)] if waited and waited > 0 else found
 
 
-def or_else(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, Remark]:
+def other_causes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, Remark]:
     """By resource, what else time on it may be."""
     start, end = execution.scope.start_ms, execution.scope.end_ms
     _, reading_ms = kind_times(connection, start, end).get("python", (0.0, 0.0))
-    found: dict[str, Remark] = dict(absent.or_else(connection, execution))
+    found: dict[str, Remark] = dict(absent.other_causes(connection, execution))
     if reading_ms >= absent.WORTH * (end - start) > 0:
         found[DISK] = MayBePageCache()
     return found
 
 
-RULES = Advisor(told=told, more=input_waits, assumptions=taken, unmeasured=absent.unmeasured, or_else=or_else)
+RULES = Advisor(
+    remarks=remarks,
+    findings=input_waits,
+    assumptions=taken,
+    required_recording=absent.required_recording,
+    other_causes=other_causes,
+)

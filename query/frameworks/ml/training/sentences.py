@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from crystalperf.query.frameworks.ml.training import assumptions, findings, refusals, remarks
 from crystalperf.query.frameworks.ml.training.recommendations import CollectTraces
+from crystalperf.query.results.sentences import Sentences
 from crystalperf.query.results.words import Words
-from crystalperf.query.text.registry import Sentences
 from crystalperf.query.trace.amounts import counted
 
 SENTENCES = Sentences()

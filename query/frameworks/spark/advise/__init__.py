@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import duckdb
 
-from crystalperf.query.advise.candidates import Candidate
 from crystalperf.query.diagnose.group_statistics import Diagnosis
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark import results
@@ -17,6 +16,7 @@ from crystalperf.query.frameworks.spark.advise import executors, files, memory, 
 from crystalperf.query.frameworks.spark.advise.executors import resized as resized
 from crystalperf.query.frameworks.spark.advise.stages import Stages
 from crystalperf.query.frameworks.spark.rules import most_slots
+from crystalperf.query.results.recommendations import Candidate
 
 
 def candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, diagnosis: Diagnosis) -> list[Candidate]:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from crystalperf.query.advise.candidates import MEASURED, MODELLED, STOPPED, Candidate
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
 from crystalperf.query.frameworks.spark.advise.stages import Stages, affected
@@ -23,7 +22,7 @@ from crystalperf.query.frameworks.spark.scheduling import LOCALITY_WAIT
 from crystalperf.query.frameworks.spark.settings import flag, is_local, size_bytes, size_text, whole
 from crystalperf.query.results.answers import Debug
 from crystalperf.query.results.findings import IdleStage, NoWorker
-from crystalperf.query.results.recommendations import MoreMemory, SettingChange
+from crystalperf.query.results.recommendations import MEASURED, MODELLED, STOPPED, Candidate, MoreMemory, SettingChange
 
 MEMORY = "spark.executor.memory"
 DRIVER_MEMORY = "spark.driver.memory"

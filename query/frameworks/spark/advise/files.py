@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from crystalperf.query.advise.candidates import MEASURED, MODELLED, Candidate
 from crystalperf.query.diagnose.group_statistics import Detail
 from crystalperf.query.frameworks.spark.advise.changes import changed_size
 from crystalperf.query.frameworks.spark.advise.partitions import Cut, together
@@ -17,6 +16,7 @@ from crystalperf.query.frameworks.spark.recommendations import (
 )
 from crystalperf.query.frameworks.spark.rules import infers_schema, reads_files, reads_schema
 from crystalperf.query.results.findings import IdleStage
+from crystalperf.query.results.recommendations import MEASURED, MODELLED, Candidate
 
 LEAST_PART_BYTES = MIB / 16
 """Smaller parts of files are not worth a task."""

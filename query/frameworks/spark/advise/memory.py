@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from crystalperf.query.advise.candidates import GUESSED, MODELLED, Candidate
 from crystalperf.query.diagnose.group_statistics import Detail
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
@@ -16,11 +15,10 @@ from crystalperf.query.frameworks.spark.advise.stages import reads_shuffle
 from crystalperf.query.frameworks.spark.memory import usable_bytes
 from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB
 from crystalperf.query.frameworks.spark.recommendations import ExtendMemory, FewerTasksPerGpu, FitTasksInMemory
-from crystalperf.query.frameworks.spark.rules import RULES
 from crystalperf.query.frameworks.spark.settings import is_local, size_bytes, whole
 from crystalperf.query.results.answers import Debug
 from crystalperf.query.results.findings import Garbage, Kept, Spilling
-from crystalperf.query.results.recommendations import MoreMemory, SettingChange
+from crystalperf.query.results.recommendations import GUESSED, MODELLED, Candidate, MoreMemory, SettingChange
 
 PYTHON_MEMORY = "spark.python.worker.memory"
 DEFAULT_PYTHON_MEMORY = 512 * 2**20
@@ -68,7 +66,7 @@ def short(execution: Execution, details: Sequence[Detail], debug: Debug) -> Iter
     if "kept" in costs:  # the heap that is full of them is collected for nothing, too
         costs = {**costs, "kept": costs["kept"] + costs.get("garbage", 0.0)}
     worst = max(costs, key=lambda each: costs[each])
-    by_python = [RULES.spills_apart(each.uses, each.facts.scope) for each in details if each.facts.spill_bytes]
+    by_python = [each.spills_apart for each in details if each.facts.spill_bytes]
     if worst == "spilling" and by_python and all(by_python):
         before = size_bytes(execution.properties.get(PYTHON_MEMORY)) or DEFAULT_PYTHON_MEMORY
         change = changed_size(execution.properties, PYTHON_MEMORY, 2 * before, before)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import duckdb
 
-from crystalperf.query.advise.candidates import MODELLED, Candidate
 from crystalperf.query.diagnose.group_statistics import Detail
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
 from crystalperf.query.frameworks.spark.advise.stages import Stages, affected, reads_shuffle, reads_storage
@@ -24,7 +23,7 @@ from crystalperf.query.frameworks.spark.recommendations import (
 from crystalperf.query.frameworks.spark.rules import infers_schema, one_window, reads_schema, unasked_slots
 from crystalperf.query.frameworks.spark.settings import flag, whole
 from crystalperf.query.results.findings import IdleStage, StartingStage
-from crystalperf.query.results.recommendations import Affected, SettingChange
+from crystalperf.query.results.recommendations import MODELLED, Affected, Candidate, SettingChange
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 PARALLELISM = "spark.default.parallelism"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from crystalperf.query.advise.candidates import GUESSED, MODELLED, Candidate
 from crystalperf.query.diagnose.findings.parts import LITTLE_BYTES
 from crystalperf.query.diagnose.group_statistics import Detail
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
@@ -17,11 +16,11 @@ from crystalperf.query.frameworks.spark.recommendations import (
     SplitKeys,
     SplitSkewedJoin,
 )
-from crystalperf.query.frameworks.spark.rules import RULES, one_window
+from crystalperf.query.frameworks.spark.rules import one_window
 from crystalperf.query.frameworks.spark.settings import flag
 from crystalperf.query.results.answers import Debug
 from crystalperf.query.results.findings import IdleStage, MoreData, StageCost, StragglerStage
-from crystalperf.query.results.recommendations import SettingChange
+from crystalperf.query.results.recommendations import GUESSED, MODELLED, Candidate, SettingChange
 
 ADAPTIVE = "spark.sql.adaptive.enabled"
 _THRESHOLD = "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"
@@ -81,7 +80,7 @@ def windows(stages: Stages) -> Iterator[Candidate]:
 def python(details: Sequence[Detail], debug: Debug) -> Iterator[Candidate]:
     """A look at the code of Python workers that tasks wait for; what it does is in no log."""
     cost_ms = debug.other_ms.get("delegated", 0.0)
-    mine = [each for each in details if RULES.delegates(each.uses)]
+    mine = [each for each in details if each.delegates]
     if not mine or cost_ms <= 0:
         return
     longest = max(mine, key=lambda each: each.facts.path_ms)

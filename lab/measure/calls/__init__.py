@@ -1,1 +1,0 @@
-"""The calls measured: real uses of Python's library, fsspec, requests and urllib3."""

@@ -1,0 +1,63 @@
+"""What is told of a stream that runs until it is stopped, where no metrics were collected: what its vertices were busy.
+
+How long such a stream took is no answer.  Flink sums up how long each subtask was busy, idle and back-pressured since
+it began, from 1.13 on; that says whether it kept up with its records, and else which vertex held it up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+
+from crystalperf.query import sql
+from crystalperf.query.execution.execution import Execution
+from crystalperf.query.frameworks.flink.advise import LOOP
+from crystalperf.query.frameworks.flink.planning import STOPPED
+from crystalperf.query.frameworks.flink.remarks import FullVertex, IdleSources, KeptUp, UnknownLoad
+from crystalperf.query.results.remarks import Remark
+
+FULL = 0.95
+"""A vertex with a subtask that is busy for this share of its time takes no more records."""
+
+WAITING = 0.9
+"""Sources that are idle for this share of their time wait for records."""
+
+HELD = 0.2
+"""Sources that are back-pressured for this share of their time are held up."""
+
+
+@dataclass(frozen=True)
+class _Vertex:
+    """The share of its time that its busiest subtask was busy, and that all of them were idle and back-pressured."""
+
+    name: str
+    is_source: bool
+    busy: float
+    idle: float
+    pressed: float
+
+
+def load(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Remark | None:
+    """What is said first of a stream without an end of its own; None of any other job, and where it was measured."""
+    if STOPPED not in execution.properties or execution.flow is not None:
+        return None
+    first_ms = connection.execute("SELECT min(launch_ms) FROM units").fetchall()[0][0]
+    if first_ms is None or first_ms > execution.runtime_ms / 2:  # it waited for slots for longer than it ran
+        return None
+    rows = connection.execute(sql.text("unbounded", __package__)).fetchall()
+    found = [
+        _Vertex(name, source, *(min(each or 0.0, 1.0) for each in (busy, idle, held)))
+        for name, source, busy, idle, held in rows
+        if busy is not None and not name.startswith(LOOP)
+    ]
+    if not found:
+        return UnknownLoad()
+    busiest = max(found, key=lambda each: each.busy)
+    sources = [each for each in found if each.is_source]
+    if busiest.busy >= FULL:
+        held = max((each.pressed for each in sources), default=0.0)
+        return FullVertex(busiest.name, busiest.busy, held if held >= HELD else None)
+    if sources and all(each.idle >= WAITING for each in sources):
+        return IdleSources(min(each.idle for each in sources))
+    return KeptUp(busiest.name, busiest.busy, len(found), len(rows))

@@ -1,0 +1,77 @@
+"""The frameworks that are installed, by name: the built-in ones, and those of other packages.
+
+Each module sees as much of them as it may know: who reads logs a ReadableFramework, who answers questions all of
+crystalperf.query.frameworks.registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from crystalperf.indexes.errors import InputError
+from crystalperf.query.inputs.reader import ReadableFramework
+from crystalperf.query.trace.plugins import entries
+
+_ML = ("jax", "tensorflow", "pytorch", "mxnet")
+BUILT_IN = ("spark", "flink", *_ML)
+"""In the order in which they are asked whether a file is theirs: JAX's are TensorFlow's too, by their form."""
+
+
+def package_of(name: str) -> str:
+    """The package of a built-in framework; '' for one that another package brings."""
+    return f"crystalperf.query.frameworks.{'ml.' if name in _ML else ''}{name}" if name in BUILT_IN else ""
+
+
+def is_built_in(name: str) -> bool:
+    """Whether a framework is one of CrystalPerf's own; what fails in others is not ours to fix."""
+    return name in BUILT_IN
+
+
+class _Installed(MutableMapping[str, Any]):
+    """By name, the built-in ones first.  Of these a package is imported when it is asked for: a run needs one."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Any] = dict.fromkeys(BUILT_IN)
+        for each in entries("frameworks").values():
+            self._known.setdefault(each.name, each)
+
+    def __getitem__(self, name: str) -> Any:
+        found = self._known[name]
+        if found is None:
+            found = getattr(import_module(package_of(name)), name.upper())
+            self._known[name] = found
+        return found
+
+    def __setitem__(self, name: str, framework: Any) -> None:
+        self._known[name] = framework
+
+    def __delitem__(self, name: str) -> None:
+        del self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+@cache
+def installed() -> MutableMapping[str, Any]:
+    """All of them, as entry points have them: without a type."""
+    return _Installed()
+
+
+def find(name: str) -> Any:
+    """A framework by name.  Raises InputError where there is none of that name."""
+    try:
+        return installed()[name]
+    except KeyError:
+        raise InputError(f"framework '{name}' is not known; known are {', '.join(installed())}") from None
+
+
+def readable() -> Mapping[str, ReadableFramework]:
+    """All of them, for who reads logs."""
+    return installed()
