@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 def serve() -> int:
     """Serve an agent until it closes the connection."""
-    made().run("stdio")
+    make_server().run("stdio")
     return 0
 
 
-def made() -> MCPServer:
+def make_server() -> MCPServer:
     """The server with its tools and resources.  Raises SettingError if the package mcp is missing."""
     try:
         from mcp.server import MCPServer

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from crystalperf.fleet.engines import Engine
-from crystalperf.fleet.logs import looked_at, ordered
+from crystalperf.fleet.logs import find_logs_and_unmatched, ordered
 from crystalperf.fleet.store import Store
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.trace.records import as_text
@@ -57,7 +57,7 @@ def build(
     """
     began = time.monotonic()
     progress("looking for logs")
-    items, left = looked_at(paths)
+    items, left = find_logs_and_unmatched(paths)
     store = Store(folder)
     with store.building():
         unread_before = store.unread(items)

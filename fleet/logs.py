@@ -56,12 +56,12 @@ class Item:
         return as_text(self.path)
 
 
-def found(paths: Sequence[str]) -> list[Item]:
-    """The logs of all paths, as from looked_at()."""
-    return looked_at(paths)[0]
+def find_logs(paths: Sequence[str]) -> list[Item]:
+    """The logs of all paths, without the recordings that belong to none; see find_logs_and_unmatched()."""
+    return find_logs_and_unmatched(paths)[0]
 
 
-def looked_at(paths: Sequence[str]) -> tuple[list[Item], list[str]]:
+def find_logs_and_unmatched(paths: Sequence[str]) -> tuple[list[Item], list[str]]:
     """The logs of all paths in the order of ordered(), each with its companions, and the recordings without a log.
 
     A path is a file, a folder, a glob, a URL, or @FILE, a list of them by line; items have absolute paths.  A missing

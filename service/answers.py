@@ -18,7 +18,7 @@ from pathlib import Path
 
 import zstandard
 
-from crystalperf.indexes.edition import code_hash
+from crystalperf.indexes.code_hash import code_hash
 from crystalperf.indexes.temporary import building_folder
 from crystalperf.service.catalog import Entry
 

@@ -22,7 +22,7 @@ from crystalperf.fleet import local, store
 from crystalperf.fleet.build import build
 from crystalperf.fleet.changes import change, noise
 from crystalperf.fleet.engines import Engine, _dealt
-from crystalperf.fleet.logs import AT_ONCE, Item, content_hash, found, ordered
+from crystalperf.fleet.logs import AT_ONCE, Item, content_hash, find_logs, ordered
 from crystalperf.fleet.reading import COMMON, Read, _gain, read
 from crystalperf.fleet.store import Store
 from crystalperf.fleet.summary import opened, summarize
@@ -287,7 +287,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 
 @pytest.mark.later
 def test_a_batch_of_many_logs_takes_no_memory_for_each(tmp_path: Path) -> None:
-    answer = read(found([str(log(tmp_path / "logs", "one"))])[0])
+    answer = read(find_logs([str(log(tmp_path / "logs", "one"))])[0])
     (tmp_path / "row.json").write_bytes(answer.rows.replace(answer.log.encode(), b"LOG"))
     peak_kib = {
         many: int(subprocess.check_output([sys.executable, "-c", _STORE_MEMORY, str(tmp_path), str(many)]))
@@ -298,7 +298,7 @@ def test_a_batch_of_many_logs_takes_no_memory_for_each(tmp_path: Path) -> None:
 
 def test_processes_read_and_one_that_dies_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log(tmp_path / "logs", "one")
-    items = found([str(tmp_path / "logs")])
+    items = find_logs([str(tmp_path / "logs")])
     answers = list(local.read_all(items, tmp_path, 1, local.memory_of(1)))
     assert [json.loads(each.rows)["runs"][0]["app_id"] for each in answers] == ["app-one"]
     starved = list(local.read_all(items, tmp_path, 1, 64 << 20))  # too little for Python and its libraries
@@ -376,13 +376,13 @@ def test_paths_are_folders_globs_and_lists(tmp_path: Path) -> None:
     places = [log(tmp_path / "logs", name) for name in ("a", "b")]
     (tmp_path / "list").write_text(f"# mine\n{places[0]}\n")
     names = [
-        sorted(Path(each.path).name for each in found([str(given)]))
+        sorted(Path(each.path).name for each in find_logs([str(given)]))
         for given in (tmp_path / "logs", tmp_path / "logs" / "[ab]", f"@{tmp_path / 'list'}", places[1])
     ]
     assert names == [["a", "b"], ["a", "b"], ["a"], ["b"]]
     for nowhere in (tmp_path / "none", tmp_path / "none*", f"@{tmp_path / 'none'}"):
         with pytest.raises(InputError, match="none") as told:
-            found([str(nowhere)])
+            find_logs([str(nowhere)])
         assert "Errno" not in str(told.value)
 
 
@@ -444,18 +444,18 @@ def test_what_a_framework_keeps_beside_a_log_is_a_part_of_it(tmp_path: Path) -> 
     archive, metrics = tmp_path / "job", tmp_path / "job.series.gz"
     archive.write_bytes(gzip.decompress((data / "ads-3000.json.gz").read_bytes()))
     metrics.write_bytes((data / "ads-3000.series.gz").read_bytes())
-    (item,) = found([str(tmp_path)])
+    (item,) = find_logs([str(tmp_path)])
     assert (item.path, item.companions) == (str(archive), (str(metrics),))
-    assert found([str(metrics)]) == found([str(archive)]) == [item]
+    assert find_logs([str(metrics)]) == find_logs([str(archive)]) == [item]
     (run,) = json.loads(read(item).rows)["runs"]
     assert run["measure"] == "latency"
     before = content_hash(item)
     metrics.write_bytes(b"")
-    (other,) = found([str(tmp_path)])
+    (other,) = find_logs([str(tmp_path)])
     assert other.state != item.state
     assert content_hash(other) != before
     metrics.unlink()
-    assert found([str(tmp_path)])[0].state not in (item.state, other.state)
+    assert find_logs([str(tmp_path)])[0].state not in (item.state, other.state)
 
 
 def test_logs_of_some_days_are_read_together_and_of_these_the_largest_first() -> None:
@@ -479,8 +479,8 @@ def test_logs_in_parts_are_one_and_recordings_find_theirs_by_application(tmp_pat
     recording = tmp_path / "recordings" / "app-20261121113629-0000" / "executor-0.jfr"
     recording.parent.mkdir(parents=True)
     recording.write_bytes(b"")
-    (alone,) = found([str(parted)])
-    (item,) = found([str(tmp_path)])
+    (alone,) = find_logs([str(parted)])
+    (item,) = find_logs([str(tmp_path)])
     assert (item.path, item.companions) == (str(parted), (str(recording),))
     assert item.state != alone.state  # a recording that comes later is read
     before = content_hash(item)
@@ -546,7 +546,7 @@ def asked(folder: Path, runs: int, shares: dict[str, float]) -> float:
 
 
 def test_the_error_that_all_runs_share_does_not_average_out(tmp_path: Path) -> None:
-    answer = read(found([str(log(tmp_path / "logs", "one"))])[0])
+    answer = read(find_logs([str(log(tmp_path / "logs", "one"))])[0])
     (tmp_path / "row.json").write_bytes(answer.rows)
     one = asked(tmp_path / "one", 1, {"model": 1.0})
     assert one == pytest.approx(np.log(1250 / 800), rel=1e-6)
@@ -556,7 +556,7 @@ def test_the_error_that_all_runs_share_does_not_average_out(tmp_path: Path) -> N
 
 def made(folder: Path, runs: list[dict[str, object]], findings: Sequence[dict[str, object]] = ()) -> None:
     """A fleet of these runs, each like one that was read but for what is given; and each with the findings."""
-    answer = read(found([str(log(folder / "logs", "one"))])[0])
+    answer = read(find_logs([str(log(folder / "logs", "one"))])[0])
     kept = Store(folder / "fleet")
     with kept.building():
         for number, given in enumerate(runs):

@@ -23,7 +23,7 @@ import pyarrow.parquet
 import pytest
 from httpx import Client
 
-from crystalperf.indexes.edition import code_hash
+from crystalperf.indexes.code_hash import code_hash
 from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.run import Run
 from crystalperf.query.runfile import keeping

@@ -13,7 +13,7 @@ from typing import Any
 
 from crystalperf import indexes as contract
 from crystalperf.indexes import guard, store
-from crystalperf.indexes.edition import code_hash
+from crystalperf.indexes.code_hash import code_hash
 from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
 from crystalperf.indexes.exports import cache_folder, facts_by_name, writable
 from crystalperf.query.attribution.code.libraries import Fit, Ran, fitting
