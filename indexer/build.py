@@ -20,6 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
@@ -88,13 +89,12 @@ def build(  # noqa: PLR0913 - what a caller may set, by keyword
         calls, counts = _calls(parsed, functions, classes, warnings)
         callees = [names for each in parsed for names in _callees(each)]
         vectors = _classify(classifier, parsed, callees, kept.remember, bar)
-        given = {"classes": [each.name for each in classes]} if classes else {}
         metadata = {
             "name": package,
             "version": version,
             **source_facts,
             **_of_classifier(classifier),
-            "arguments": json.dumps({"model": model, "workers": workers} | given),
+            "arguments": _arguments(model, workers, classes),
             "functions": str(len(functions)),
         }
         if classes or counts:
@@ -102,18 +102,26 @@ def build(  # noqa: PLR0913 - what a caller may set, by keyword
         path = output or built_path(name)
         writing = bar.add_task("write", total=None, unit="")
         with create(path, "index", metadata) as connection:
-            content = _Content(symbols(package, version, functions), parsed, functions, vectors, calls, warnings)
-            for table, columns in _tables(content):
-                # DuckDB reads the variable `columns` by name.
-                connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) SELECT * FROM columns")
-            facts = {
-                "content_hash": content_hash(connection, "built"),
-                "build_seconds": f"{time.monotonic() - started:.1f}",
-            }
-            connection.executemany("INSERT INTO metadata VALUES (?, ?)", list(facts.items()))
+            names = symbols(package, version, functions)
+            _fill(connection, _Content(names, parsed, functions, vectors, calls, warnings))
+            facts = [("content_hash", content_hash(connection, "built"))]
+            facts += [("build_seconds", f"{time.monotonic() - started:.1f}")]
+            connection.executemany("INSERT INTO metadata VALUES (?, ?)", facts)
         kept.write()
         bar.update(writing, total=1, completed=1)
     return path
+
+
+def _arguments(model: str | None, workers: int, classes: Sequence[Path]) -> str:
+    """The metadata on the arguments of build(), as JSON."""
+    given = {"classes": [each.name for each in classes]} if classes else {}
+    return json.dumps({"model": model, "workers": workers} | given)
+
+
+def _fill(connection: duckdb.DuckDBPyConnection, content: _Content) -> None:
+    for table, columns in _tables(content):
+        # DuckDB reads the variable `columns` by name.
+        connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) SELECT * FROM columns")
 
 
 def _of_classifier(classifier: Classifier) -> dict[str, str]:

@@ -37,6 +37,7 @@ from crystalperf.query.execution.scenario import (
     settings_of,
 )
 from crystalperf.query.frameworks.registry import get
+from crystalperf.query.inputs.reader import Reader
 from crystalperf.query.page.frontend import ANY_DOOR, Door
 from crystalperf.query.predict.estimate import predict, predicted_by
 from crystalperf.query.predict.reruns import Compared, advice, compared, differences, in_their_light
@@ -107,11 +108,7 @@ class Run:
             ).fetchall()
             problems = connection.execute(
                 """
-                SELECT severity, CASE
-                    WHEN count = 1 OR starts_with(meaning, count::VARCHAR) THEN meaning  -- some say their number
-                    ELSE concat(meaning, ' (', count, ' times)')
-                END
-                FROM import_stats
+                SELECT severity, meaning, name, count FROM import_stats
                 ORDER BY list_position(['error', 'data loss', 'info'], severity), count DESC, rowid
                 """
             ).fetchall()
@@ -138,7 +135,7 @@ class Run:
             slots_per_worker=round(configured["cores"]) if "cores" in configured else most_lanes,
             duration_ms=run[5],
             complete=run[6],
-            problems=tuple(ReadingProblem(*each) for each in problems),
+            problems=tuple(_problem(framework.reader, *each) for each in problems),
             indexes=tuple(json.loads(facts.get("indexes", "[]"))),
             has_samples=samples is not None,
             resources=resources,
@@ -515,6 +512,12 @@ class Other:
     name: str
     run: Run
     settings: tuple[str, ...] = ()
+
+
+def _problem(reader: Reader, severity: str, meaning: str, name: str, count: int) -> ReadingProblem:
+    """What reading did not take as it stood; says how often, where its meaning does not."""
+    says = meaning if count == 1 or name in reader.counted_problems else f"{meaning} ({count} times)"
+    return ReadingProblem(severity, says, name, count)
 
 
 def _refusal(error: RefusedError | SettingError) -> Refusal:

@@ -46,11 +46,21 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave to `make test-all` what asks for Java's readers, which Maven fetches, or for the public files, for minutes.
 
-    Told by the fixtures, so that nobody has to think of it; the mark can be set by hand too.
+    Told by the fixtures, so that nobody has to think of it; the mark can be set by hand too.  Of the cases of a test
+    that is marked `few(NOW)` all but NOW, evenly spread from the first on, are left to it as well.
     """
+    cases: dict[object, list[pytest.Item]] = {}
     for each in items:
         if {"java_dump", "real_inputs"} & set(getattr(each, "fixturenames", ())):
             each.add_marker("later")
+        if each.get_closest_marker("few"):
+            cases.setdefault(each.function, []).append(each)  # type: ignore[attr-defined]
+    for alike in cases.values():
+        (now,) = alike[0].get_closest_marker("few").args  # type: ignore[union-attr]
+        chosen = {number * len(alike) // now for number in range(now)}
+        for number, each in enumerate(alike):
+            if number not in chosen:
+                each.add_marker("later")
 
 
 @pytest.fixture(autouse=True, scope="session")

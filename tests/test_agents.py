@@ -12,7 +12,6 @@ import pytest
 from crystalperf.cli import agent_tools
 from crystalperf.cli.agent_prime import prime_text
 from crystalperf.query.run import Run
-from tests.later import few
 
 
 @pytest.fixture(autouse=True)
@@ -111,16 +110,14 @@ def test_pages_of_an_answer_join_to_the_whole(demo_run: Run) -> None:
     assert (len(last["rows"]), last["next_offset"]) == (20, None)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "statement",
-    few(
-        [
-            "SELECT repeat('x', 100000) AS long FROM range(1000)",
-            "SELECT list_transform(range(1000), lambda x : repeat('y', 300)) AS lists FROM range(50)",
-            "SELECT * FROM units, units AS u",
-        ],
-        1,
-    ),
+    [
+        "SELECT repeat('x', 100000) AS long FROM range(1000)",
+        "SELECT list_transform(range(1000), lambda x : repeat('y', 300)) AS lists FROM range(50)",
+        "SELECT * FROM units, units AS u",
+    ],
 )
 def test_no_answer_is_longer_than_the_bound(demo_run: Run, statement: str) -> None:
     failed, found = asked("sql", run=str(demo_run.path), statement=statement, limit=1000)

@@ -15,7 +15,6 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.later import few
 from tests.refusals import refused
 
 pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
@@ -43,7 +42,8 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection
     return open_read_only(small_index(tmp_path_factory.mktemp("built") / "small-1.0.duckdb"), "index")
 
 
-@pytest.mark.parametrize("name", few(INDEXES, 2))
+@pytest.mark.few(2)
+@pytest.mark.parametrize("name", INDEXES)
 def test_the_committed_small_indexes_are_what_the_indexer_makes(name: str, tmp_path: Path) -> None:
     again, kept = build_again(name, tmp_path / "again.duckdb"), kept_path(name).read_text(encoding="utf-8")
     assert "".join(lines(again)) == kept, "`python -m tests.small_indexes` writes them again; then read the difference"

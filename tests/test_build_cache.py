@@ -24,7 +24,6 @@ from crystalperf.indexer.vectors import Floats, FunctionText
 from crystalperf.indexer.workers import parse_files
 from crystalperf.indexes.exports import verify
 from tests.hash_classifier import HashClassifier
-from tests.later import few
 
 ROOT = Path(__file__).parent.parent
 SOURCES = Path(__file__).parent / "data" / "sources"
@@ -129,7 +128,8 @@ def test_the_real_model_says_the_same_of_what_it_remembers(home: Path, tmp_path:
         assert sum(judged) == some > 0
 
 
-@pytest.mark.parametrize("damage", few(["byte", "cut", "empty", "older", "other", "folder"], 2))
+@pytest.mark.few(2)
+@pytest.mark.parametrize("damage", ["byte", "cut", "empty", "older", "other", "folder"])
 def test_a_damaged_cache_is_as_good_as_none(home: Path, tmp_path: Path, parsed: list[str], damage: str) -> None:
     expected = small(tmp_path)
     path = home / "builds" / "small-1.0.kept"

@@ -21,7 +21,6 @@ from crystalperf import indexes
 from crystalperf.cli import output
 from crystalperf.cli.reference import page
 from crystalperf.query.run import Run
-from tests.later import few
 
 ROOT = Path(__file__).parent.parent
 LOG = ROOT / "tests" / "data" / "eventlog" / "q9.zstd"
@@ -574,7 +573,8 @@ def test_an_ascii_terminal_is_no_error(run_file: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("shell", few(["bash", "zsh", "fish"], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shell_completion(shell: str) -> None:
     variables = {
         "bash": {"COMP_WORDS": "crystalperf predict x --set co", "COMP_CWORD": "4"},
@@ -586,9 +586,8 @@ def test_shell_completion(shell: str) -> None:
     assert "executors=" not in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("begun", "wanted"), few([("exec", "executors="), ("work", "workers="), ("netw", "network=")], 1)
-)
+@pytest.mark.few(1)
+@pytest.mark.parametrize(("begun", "wanted"), [("exec", "executors="), ("work", "workers="), ("netw", "network=")])
 def test_settings_are_completed_in_every_frameworks_words(begun: str, wanted: str) -> None:
     words = {"COMP_WORDS": f"crystalperf predict x --set {begun}", "COMP_CWORD": "4"}
     done = process(env={**os.environ, "_CRYSTALPERF_COMPLETE": "complete_bash", **words})

@@ -17,7 +17,6 @@ from crystalperf.indexes.content import content_hash
 from crystalperf.indexes.exports import built_path
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.run import Run
-from tests.later import few
 
 FUNCTION = (
     "INSERT INTO functions BY NAME SELECT {id} AS function_id, 'tiny {version} a/B#{name}().' AS symbol, 'java' AS"
@@ -229,7 +228,8 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("statement", few(HOSTILE, 6), ids=lambda each: ascii(each)[:50])
+@pytest.mark.few(6)
+@pytest.mark.parametrize("statement", HOSTILE, ids=lambda each: ascii(each)[:50])
 def test_a_hostile_statement_ends_in_one_sentence(
     crystalperf: Answer, run_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str
 ) -> None:
@@ -267,16 +267,14 @@ def test_a_long_list_is_no_attack(crystalperf: Answer, run_file: str) -> None:
     assert json.loads(out)[0]["n"] > 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "statement",
-    few(
-        [
-            "WITH RECURSIVE a AS (SELECT 1 AS x UNION ALL SELECT x FROM a) SELECT count(*) FROM a",
-            "SELECT count(*) FROM range(10000000000000)",
-            "SELECT range FROM range(10000000000000)",
-        ],
-        1,
-    ),
+    [
+        "WITH RECURSIVE a AS (SELECT 1 AS x UNION ALL SELECT x FROM a) SELECT count(*) FROM a",
+        "SELECT count(*) FROM range(10000000000000)",
+        "SELECT range FROM range(10000000000000)",
+    ],
 )
 def test_a_statement_without_end_is_stopped(
     crystalperf: Answer, run_file: str, monkeypatch: pytest.MonkeyPatch, statement: str

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from crystalperf.query.run import Run
-from tests.later import few
 
 ROOT = Path(__file__).parent.parent
 LOG = "eventlog_v2_app-20261121113629-0000"
@@ -142,7 +141,8 @@ def test_nothing_is_called_worth_it_where_nothing_helps(crystalperf: Answer, run
     assert "executors=2x" in useful.split("<-")[0].rsplit("\n", 1)[-1]
 
 
-@pytest.mark.parametrize("scope", few(["all", "sql:6", "job:0", "20000..60000"], 2))
+@pytest.mark.few(2)
+@pytest.mark.parametrize("scope", ["all", "sql:6", "job:0", "20000..60000"])
 def test_a_scope_is_tiled_by_its_path_and_unchanged_by_no_change(
     crystalperf: Answer, run_file: Path, scope: str
 ) -> None:

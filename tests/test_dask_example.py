@@ -17,7 +17,6 @@ import crystalperf as cp
 from crystalperf.plugin import InputError, Part, Problems
 from crystalperf.query.frameworks.registry import frameworks
 from crystalperf.query.inputs.discover import discover
-from tests.later import few
 from tests.refusals import refused
 
 ROOT = Path(__file__).parent.parent
@@ -120,7 +119,8 @@ def test_a_report_alone_says_that_it_lacks_what_tasks_waited_for(folder: Callabl
     assert [each.name for each in read.problems] == ["no dependencies"]
 
 
-@pytest.mark.parametrize("files", few([(REPORT, DUMP), (REPORT,), (DUMP,)], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize("files", [(REPORT, DUMP), (REPORT,), (DUMP,)])
 def test_the_unchanged_run_is_replayed(folder: Callable[..., Path], files: tuple[str, ...], tmp_path: Path) -> None:
     run = cp.profile([folder(*files)], output=tmp_path / "run.duckdb")
     predicted = run.predict(workers="2x")

@@ -29,7 +29,6 @@ from crystalperf.query.trace.contract import Group, Scope, Unit, Worker, of_rows
 from crystalperf.query.trace.records import Problems
 from crystalperf.query.trace.vocabulary import Vocabulary
 from tests.hand_made import Seconds, figures
-from tests.later import few
 from tests.spark_logs import Stage, Task, write
 
 TORN = Framework(
@@ -168,7 +167,8 @@ def test_most_work_missing_answers_no_what_if(tmp_path: Path) -> None:
     assert made(tmp_path, ends=9, expected=10).predict(["cores=2x"]).predicted_ms is not None
 
 
-@pytest.mark.parametrize(("ends", "conclusive"), few([(14, True), (3, False)], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize(("ends", "conclusive"), [(14, True), (3, False)])
 def test_an_inconclusive_answer_says_so_and_exits_0(
     tmp_path: Path, crystalperf: Callable[..., tuple[int, str, str]], ends: int, conclusive: bool
 ) -> None:

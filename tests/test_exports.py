@@ -25,7 +25,6 @@ from crystalperf.indexes.exports import (
     verify,
 )
 from crystalperf.indexes.temporary import remove_stale
-from tests.later import few
 from tests.refusals import refused
 from tests.small_indexes import small_index
 
@@ -99,7 +98,8 @@ def test_a_changed_export_is_refused_even_when_trusted(built: Path, tmp_path: Pa
     assert [each.name for each in tmp_path.iterdir()] == ["small-1.0"]
 
 
-@pytest.mark.parametrize("damage", few(["cut", "noise", "missing", "columns", "metadata", "schema"], 2))
+@pytest.mark.few(2)
+@pytest.mark.parametrize("damage", ["cut", "noise", "missing", "columns", "metadata", "schema"])
 def test_damaged_exports_are_one_sentence(built: Path, tmp_path: Path, damage: str) -> None:
     folder = export_index(built, tmp_path / "small-1.0")
     table, facts = folder / "functions.parquet", folder / "metadata.json"

@@ -647,6 +647,27 @@ def test_waiting_for_a_pipelined_group_is_a_cause_of_its_own(flowing: Path) -> N
         assert sum(other_ms.values()) == pytest.approx(sum(float(each.parts_ms[-1]) for each in pieces))
 
 
+def test_groups_that_other_processes_compute_for_are_known(flowing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such processes spill apart from workers, but for a group of a scope, as a query is one."""
+    delegating = replace(FLOWING, reader=replace(FLOWING.reader, delegates=lambda uses: "python" in uses))
+    monkeypatch.setitem(frameworks(), "flowing", delegating)
+    with duckdb.connect(str(flowing)) as connection:
+        connection.execute("BEGIN")
+        connection.execute("UPDATE groups SET what = 'scan, python'")
+        connection.execute("UPDATE groups SET scope_id = 'step:2' WHERE group_id = 'writes'")
+        execution = load(connection)
+        details = {each.facts.id: each for each in group_details(connection, execution, ())}
+        alive = with_workers(connection, execution)
+        piece = Piece(execution.dag.nodes["writes"], 1000.0, 11_000.0, np.array([0.0, 0.0, 0.0, 1500.0, 8500.0]))
+        other_ms, _ = waiting(connection, execution, Advisor(), [piece], alive)
+        connection.execute("ROLLBACK")
+    assert {key: (each.delegates, each.spills_apart) for key, each in details.items()} == {
+        "reads": (True, True),
+        "writes": (True, False),
+    }
+    assert other_ms == pytest.approx({"upstream": 8000, "delegated": 500})
+
+
 def test_what_may_have_crossed_each_device_is_summed(flowing: Path) -> None:
     """Input may lie elsewhere, so it may have crossed the network; a disk also had what units of others wrote."""
     with duckdb.connect(str(flowing), read_only=True) as connection:

@@ -29,7 +29,6 @@ from crystalperf.fleet.summary import opened, summarize
 from crystalperf.fleet.tables import tables
 from crystalperf.indexes.errors import IndexFileError, InputError, SettingError
 from crystalperf.query.results.answers import Prediction
-from tests.later import few
 from tests.spark_logs import Stage, Task, write
 
 EXECUTORS = {"1": 2, "2": 2}
@@ -108,7 +107,8 @@ def test_what_is_known_is_not_read_again(small: Path, monkeypatch: pytest.Monkey
     assert (built.known, built.read) == (4, 0)
 
 
-@pytest.mark.parametrize("final", few(["one", "one-renamed"], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize("final", ["one", "one-renamed"])
 def test_a_log_that_grew_is_read_anew_and_counts_once(tmp_path: Path, final: str) -> None:
     place = log(tmp_path / "logs", "one")
     whole = place.read_text()
@@ -205,7 +205,8 @@ def test_rows_are_on_disk_before_what_they_were_made_of_goes(tmp_path: Path, mon
     assert files | {each.parent for each in files} <= {path for path, _ in settled}
 
 
-@pytest.mark.parametrize("moment", few(["keep", "_write_table", "write"], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize("moment", ["keep", "_write_table", "write"])
 def test_a_killed_build_goes_on_to_the_same_tables(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
@@ -330,7 +331,8 @@ def test_a_store_whose_client_has_errors_of_its_own_is_a_row(tmp_path: Path, mon
     assert "KeyError" in problem["what"]
 
 
-@pytest.mark.parametrize("damaged", few(["logs/day=*/*.parquet", "_fleet/read/*.json"], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize("damaged", ["logs/day=*/*.parquet", "_fleet/read/*.json"])
 def test_a_fleet_that_lost_its_power_goes_on_or_says_what_is_wrong(tmp_path: Path, damaged: str) -> None:
     place = log(tmp_path / "logs", "one")
     build([str(place)], tmp_path / "fleet", InProcess())

@@ -25,7 +25,6 @@ from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.spark import history
 from crystalperf.query.frameworks.spark.history import Address, address_of
 from crystalperf.query.inputs import rest
-from tests.later import few
 from tests.refusals import is_one_line, refused
 from tests.served import Served, serving
 
@@ -356,14 +355,16 @@ def test_a_server_that_drips_is_given_up(
     is_refused(crystalperf, hostile)
 
 
-@pytest.mark.parametrize("name", few(["../../etc/passwd", "a/b", "", "x" * 300, ".\u0000"], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "", "x" * 300, ".\u0000"])
 def test_ids_that_no_file_is_named_after_are_passed_over(crystalperf: Answer, hostile: Hostile, name: str) -> None:
     hostile.has(name)
     is_refused(crystalperf, hostile)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
-    "told", few([b"[]", b"{}", b"null", b"[[[[", b'[{"id": 1}]', b'[{"id": "a", "attempts": [null]}]', b"\xff" * 9], 1)
+    "told", [b"[]", b"{}", b"null", b"[[[[", b'[{"id": 1}]', b'[{"id": "a", "attempts": [null]}]', b"\xff" * 9]
 )
 def test_lists_of_another_shape_hold_no_application(crystalperf: Answer, hostile: Hostile, told: bytes) -> None:
     hostile.pages["/api/v1/applications"] = (200, {}, [told])
@@ -386,7 +387,8 @@ def test_a_driver_that_is_starting_up_is_asked_again_later(crystalperf: Answer, 
     is_refused(crystalperf, hostile, "starting up")
 
 
-@pytest.mark.parametrize("content", few([b"", b"no zip", zipped(other=b"nothing"), zipped(bomb=b"\n" * (80 << 20))], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize("content", [b"", b"no zip", zipped(other=b"nothing"), zipped(bomb=b"\n" * (80 << 20))])
 def test_a_zip_that_holds_no_log_is_refused(crystalperf: Answer, hostile: Hostile, content: bytes) -> None:
     hostile.has("app-2", last_updated=len(content) + 1)
     hostile.pages["/api/v1/applications/app-2/logs"] = (200, {}, [content])
@@ -409,8 +411,9 @@ def test_an_application_that_has_gone_on_is_fetched_again(hostile: Hostile, tmp_
     assert len([each for each in tmp_path.rglob("*") if each.is_file()]) == 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
-    "moment", few(["1e400", "-1e400", "NaN", "-5", "1e300", "123456789012345678901234567890", "true", "{}"], 1)
+    "moment", ["1e400", "-1e400", "NaN", "-5", "1e300", "123456789012345678901234567890", "true", "{}"]
 )
 def test_moments_that_are_none_are_passed_over(hostile: Hostile, tmp_path: Path, moment: str) -> None:
     listed = f'[{{"id": "app-1", "attempts": [{{"lastUpdatedEpoch": {moment}, "startTimeEpoch": {moment}}}]}}]'

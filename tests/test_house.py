@@ -123,6 +123,19 @@ def test_nothing_can_run_code_on_loading() -> None:
     assert not found
 
 
+def test_functions_have_at_most_60_lines() -> None:
+    """All but the terminal's commands, which have a parameter for each option."""
+    long = {
+        f"{path.relative_to(ROOT)}:{each.lineno} {each.name}"
+        for room in (*ROOMS, "lab")
+        for path in files(room)
+        if room != "cli"
+        for each in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and (each.end_lineno or 0) - each.lineno >= 60
+    }
+    assert not long
+
+
 def test_lines_of_logs_are_never_split_by_splitlines() -> None:
     assert not [path for path in files("query") if ".splitlines(" in path.read_text(encoding="utf-8")]
 

@@ -23,7 +23,6 @@ from crystalperf.query.recordings.jfr.metadata import read_string
 from crystalperf.query.recordings.jfr.model import ProblemLog
 from crystalperf.query.recordings.jfr.source import load
 from crystalperf.query.recordings.jfr.varint import Truncated, read_varint, varint_stream, varints_at
-from tests.later import few
 from tests.refusals import refused
 
 RECORDINGS = Path(__file__).parents[2] / "shared/real-inputs/jfr/recordings"
@@ -357,14 +356,11 @@ def test_samples_frames_threads_and_times() -> None:
     frames = got.stacks.frames(int(samples.stack[0]))
     assert [got.frames.name(i) for i in frames] == ["java.io.Reader$In.read", "org.apache.spark.Task.run"]
     assert got.frames.line[frames].tolist() == [7, -1]
-    assert [got.frames.descriptors[got.frames.descriptor_id[i]] for i in frames] == ["()V", "()V"]
-    assert got.frames.type_names[got.frames.type_id[frames[0]]] == "JIT compiled"
     assert got.stacks.truncated[samples.stack[2]]
     worker, collector = (got.threads[samples.thread[i]] for i in (0, 2))
-    assert (worker.java_name, worker.java_tid, worker.os_tid) == ("worker", 12, 100)
-    assert (collector.java_tid, collector.os_tid) == (0, 101)
+    assert (worker.java_name, worker.java_tid) == ("worker", 12)
+    assert collector.java_tid == 0
     assert got.problems == ()
-    assert got.chunks[0].complete
 
 
 def test_intervals_loads_settings_and_jvm() -> None:
@@ -397,14 +393,13 @@ def test_intervals_loads_settings_and_jvm() -> None:
     assert [INTERVAL_KINDS[k] for k in spans.kind] == ["SOCKET_READ", "SLEEP"]
     assert ((spans.end_ns - spans.start_ns) // MS).tolist() == [3, 2]
     assert spans.bytes.tolist() == [4096, 0]
-    assert spans.details[spans.detail[0]] == "10.0.0.7:7337"
     assert spans.stack.tolist()[1] == -1
     assert got.cpu_load.user.tolist() == [0.5]
     assert got.cpu_load.system.tolist() == [0.25]
     assert got.settings["jdk.ExecutionSample", "period"] == "20 ms"
     assert got.periods_ns == {"EXECUTION": 20 * MS, "WALL": 5 * MS}
-    assert (got.jvm.pid, got.jvm.java_arguments, got.jvm.start_ns) == (4711, "App x", START_NS - 50 * MS)
-    assert got.jvm.system_properties == {"java.version": "21.0.1"}
+    assert got.jvm is not None
+    assert (got.jvm.pid, got.jvm.java_arguments) == (4711, "App x")
     assert got.samples.period_ns.tolist() == [20 * MS]
     assert names(got) == {"failed samples"}
 
@@ -448,14 +443,11 @@ def test_chunks_share_stacks_frames_and_threads_and_threads_keep_their_names() -
     second.tables[THREAD] = {9: thread("Executor task 5", 12, 100)}
     second.tables[STACK] = {70: DEFAULT_POOLS[STACK][1]}
     got = read(first.bytes() + second.bytes())
-    assert len(got.chunks) == 2
     assert got.samples.stack.tolist() == [0, 0]
     assert len(got.stacks) == 1
     assert len(got.frames) == 2
     assert got.samples.thread[0] == got.samples.thread[1]
-    renamed = got.threads[got.samples.thread[0]]
-    assert renamed.names == ("worker", "Executor task 5")
-    assert renamed.java_name == "Executor task 5"
+    assert got.threads[got.samples.thread[0]].java_name == "Executor task 5"
 
 
 def test_recordings_of_two_jvms_joined_keep_their_threads_apart() -> None:
@@ -574,7 +566,6 @@ def test_a_killed_recorder_whose_types_came_first_gives_its_events() -> None:
     cut = data[: data.index(pools(chunk.tables)) - 3]
     got = read(cut)
     assert len(got.samples) == 8
-    assert not got.chunks[0].complete
     assert {"chunk cut", "lost bytes", "unknown stack"} <= names(got)
 
 
@@ -588,7 +579,6 @@ def test_a_chunk_that_is_still_written_with_copies_of_its_header_in_pools() -> N
     data = bytearray(chunk.bytes())
     data[64] = 1  # being written
     got = read(bytes(data) + simple(3))
-    assert [c.complete for c in got.chunks] == [False, True]
     assert len(got.samples) == 23
     assert names(got) == {"chunk cut"}
 
@@ -677,15 +667,12 @@ def check_invariants(got: Recording) -> None:
         assert thread_index.size == 0 or (thread_index.min() >= -1 and thread_index.max() < len(got.threads))
         assert stack_index.size == 0 or (stack_index.min() >= -1 and stack_index.max() < len(stacks))
     assert samples.state.size == 0 or samples.state.max() < len(samples.state_names)
-    assert spans.detail.size == 0 or spans.detail.max() < len(spans.details)
     assert stacks.offsets[-1] == stacks.frame_index.size
     assert (np.diff(stacks.offsets) >= 0).all()
     assert stacks.frame_index.size == 0 or stacks.frame_index.max() < len(frames)
     if len(frames):
         assert frames.class_id.max() < len(frames.class_names)
         assert frames.method_id.max() < len(frames.method_names)
-        assert frames.descriptor_id.max() < len(frames.descriptors)
-        assert frames.type_id.max() < len(frames.type_names)
     assert (np.diff(samples.time_ns) >= 0).all()
     assert (spans.end_ns >= spans.start_ns).all()
 
@@ -736,8 +723,9 @@ def recordings() -> list[Path]:
     return found or [Path("none")]
 
 
+@pytest.mark.few(8)
 @needs_recordings
-@pytest.mark.parametrize("path", few(recordings(), 8), ids=lambda p: p.name)
+@pytest.mark.parametrize("path", recordings(), ids=lambda p: p.name)
 def test_real_recordings_are_read_whole_or_refused(path: Path) -> None:
     if path.suffix == ".lz4":
         pytest.importorskip("cramjam", reason="lz4 needs cramjam")
@@ -747,8 +735,6 @@ def test_real_recordings_are_read_whole_or_refused(path: Path) -> None:
         return
     got = read(path)
     check_invariants(got)
-    assert all(chunk.complete for chunk in got.chunks)
-    assert sum(got.event_counts.values()) > 0
     # One event of this file names a stack that its pools lack; the reference readers find none either.
     assert names(got) == ({"unknown stack"} if path.name == "ddtrace.jfr.lz4" else set())
 
@@ -778,8 +764,9 @@ def expected_collapsed() -> list[Path]:
     return sorted(p for p in found if "process_cpu" in p.name or "wall_wall" in p.name) or [Path("none")]
 
 
+@pytest.mark.few(4)
 @needs_recordings
-@pytest.mark.parametrize("path", few(expected_collapsed(), 4), ids=lambda p: p.name.partition("__")[0])
+@pytest.mark.parametrize("path", expected_collapsed(), ids=lambda p: p.name.partition("__")[0])
 def test_sums_by_stack_equal_those_of_the_go_parser(path: Path) -> None:
     parts = re.match(r"(.*)_\d+_(process_cpu|wall_wall)", path.name)
     expected: Counter[str] = Counter()
@@ -870,18 +857,8 @@ def java_dump(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
 Event = tuple[str, int, int, int, tuple[int, str, int] | tuple[float, float]]
 
 
-def described_frames(got: Recording) -> list[tuple[str, str, str, int, str]]:
-    frames = got.frames
-    return [
-        (
-            frames.class_names[frames.class_id[i]],
-            frames.method_names[frames.method_id[i]],
-            frames.descriptors[frames.descriptor_id[i]],
-            int(frames.line[i]),
-            frames.type_names[frames.type_id[i]].upper().replace(" ", "_").replace("C++", "CPP"),
-        )
-        for i in range(len(frames))
-    ]
+def described_frames(got: Recording) -> list[tuple[str, str, int]]:
+    return list(zip(got.frames.owners(), got.frames.methods(), got.frames.line.tolist(), strict=True))
 
 
 def our_events(got: Recording, codes: dict[object, int]) -> list[Event]:
@@ -915,7 +892,7 @@ def jmc_events(rows: list[list[str]], codes: dict[object, int]) -> list[Event]:
     for row in rows:
         if row[0] == "S":
             frames = [frame.split("\1") for frame in row[3].split("\2")[:-1]]
-            described = tuple((c, m, d, int(n), kind.replace(" ", "_")) for c, m, d, n, kind in frames)
+            described = tuple((owner, method, int(line)) for owner, method, _, line, _ in frames)
             stacks[int(row[1])] = codes.setdefault((row[2] == "1", described), len(codes))
             continue
         _, event_type, start, end, tid, _, index, state, ticks, user, system = row
@@ -968,7 +945,7 @@ def test_samples_as_the_converter(
     codes: dict[object, int] = {(): -1}
     stacks = []
     for i in range(len(got.stacks)):
-        frames = tuple((c, m, d, line & 0xFFFF) for c, m, d, line, _ in (described[k] for k in got.stacks.frames(i)))
+        frames = tuple((c, m, line & 0xFFFF) for c, m, line in (described[k] for k in got.stacks.frames(i)))
         stacks.append(codes.setdefault(frames, len(codes)))
     stacks.append(-1)  # what index -1 finds
     samples = got.samples
@@ -981,7 +958,7 @@ def test_samples_as_the_converter(
     for _, time_ns, _, ticks, state, text_line in java_dump("DumpWithConverter", plain):
         if text_line not in known:
             fields = [frame.split("\1") for frame in text_line.split("\2")[:-1]]
-            frames = tuple((c.replace("/", "."), m, d, int(line)) for c, m, d, line in fields)
+            frames = tuple((c.replace("/", "."), m, int(line)) for c, m, _, line in fields)
             known[text_line] = codes.setdefault(frames, len(codes))
         theirs[int(time_ns), int(ticks), state, known[text_line]] += 1
     assert ours == theirs
@@ -1011,7 +988,6 @@ def test_what_this_jdk_records_reads_as_in_mission_control(
     if how == "killed":
         target = next((tmp_path / "repository").rglob("*.jfr"))
     got = read(target)
-    assert [c.complete for c in got.chunks] == [how == "ended"]
     # Of a thread that ends while it is recorded the JDK sometimes writes an event, but not the thread.
     assert names(got) - {"unknown thread"} == (set() if how == "ended" else {"chunk cut"})
     kinds = {INTERVAL_KINDS[k] for k in got.intervals.kind}

@@ -118,6 +118,13 @@ def test_field_without_partner_must_be_stated_as_removed(removed: bool) -> None:
     assert bool(difference(before, AFTER, stated)) is not removed
 
 
+def test_empty_value_stands_for_none() -> None:
+    told = {"values": {"errors[]": {"unknown": ""}}}
+    before, after = {"errors": ["bad", "unknown"]}, {"errors": ["bad", None]}
+    assert not difference(before, after, told).counts[FIGURES]
+    assert difference(before, after).counts[FIGURES]
+
+
 def test_rename_of_one_kind_of_answer_leaves_the_others() -> None:
     renames = Renames.of({"renamed": {"all": {"a[]": "b[]"}, "sql": {"a[]/name": "a[]/name"}}})
     assert [renames.after(kind, path) for kind in ("debug", "sql") for path in ("x/a[]/name", "a#")] == [

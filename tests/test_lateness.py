@@ -58,7 +58,7 @@ def test_a_thread_that_asked_to_sleep_was_not_ready_before_it_had(demo: Path) ->
             recording.intervals,
             **{each.name: getattr(recording.intervals, each.name)[:0] for each in fields(jfr.Intervals)},
         )
-        sleeps = jfr.Intervals(start_ns, start_ns + 10_000_000, zeros, zeros, kind, nothing, asked_ns, zeros, ("",))
+        sleeps = jfr.Intervals(start_ns, start_ns + 10_000_000, zeros, zeros, kind, nothing, asked_ns)
         time = thread_time(replace(recording, intervals=sleeps))
         alone = thread_time(replace(recording, intervals=none))
         return float(time.weight_ms[time.kind == KINDS.index(WAKING)].sum()) - float(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 import crystalperf as cp
@@ -17,13 +18,13 @@ from crystalperf.query.frameworks.spark.recommendations import CheckCapacity, Fe
 from crystalperf.query.results.advice import AvoidExhaustion, FreeClusterCapacity, InspectEndedTasks
 from crystalperf.query.results.answers import Debug, Outcome
 from crystalperf.query.results.findings import EndReason, Finding, LostWorkers, NoWorker, Wasted
-from crystalperf.query.results.recommendations import FollowAdvice, SettingChange
+from crystalperf.query.results.recommendations import FixFailure, FollowAdvice, SettingChange
 from crystalperf.query.run import Run
 from crystalperf.query.text.answers import outcome_sentences, workers_words
 from crystalperf.query.text.findings import advice_text
+from crystalperf.query.text.sentences import text_of
 from crystalperf.query.trace.vocabulary import Exhausted
 from tests.hand_made import figures
-from tests.later import few
 
 START = 1_795_257_733_277
 Event = dict[str, Any]
@@ -295,16 +296,14 @@ def test_a_run_that_ends_with_work_under_way_is_unfinished_by_a_whole_log(make: 
 # Workers that were lost -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "why",
-    few(
-        [
-            "Container container_e87_16_01_000002 exited from explicit termination request.",
-            "Executor killed by driver.",
-            "Executor decommission: spark scale down",
-        ],
-        1,
-    ),
+    [
+        "Container container_e87_16_01_000002 exited from explicit termination request.",
+        "Executor killed by driver.",
+        "Executor decommission: spark scale down",
+    ],
 )
 def test_an_executor_that_was_sent_home_was_not_lost(why: str, make: Make) -> None:
     run = make(added("1", 500), added("2", 500), removed("2", 5000, why), *WORK, job_end(0, 9000))
@@ -340,7 +339,8 @@ MEMORY = [
 ]
 
 
-@pytest.mark.parametrize(("why", "memory", "advice"), few(MEMORY, 2))
+@pytest.mark.few(2)
+@pytest.mark.parametrize(("why", "memory", "advice"), MEMORY)
 def test_what_ran_out_of_memory_is_told_and_advised_on(why: str, memory: Exhausted, advice: str, make: Make) -> None:
     tasks = [
         task(0, 1000, 3000, 0, "1", lost_with("1", why)),
@@ -352,7 +352,7 @@ def test_what_ran_out_of_memory_is_told_and_advised_on(why: str, memory: Exhaust
         *(removed("1", 3001, why), job_end(0, 8000)),
     )
     outcome, sentences, found = asked(run)
-    assert (outcome.status, outcome.memory) == ("recovered", memory)
+    assert (outcome.status, outcome.memory, outcome.names_loss) == ("recovered", memory, True)
     (lost,) = outcome.lost
     assert (lost.worker, lost.added_ms, lost.lost_ms, lost.redone_units, lost.redone_ms) == ("1", 500, 3001, 1, 2000)
     assert figures(sentences[0])[:3] == [1, 2, 3.0]
@@ -368,9 +368,35 @@ def test_a_heap_that_is_full_is_told_by_what_a_task_threw(make: Make) -> None:
     outcome, sentences, found = asked(
         make(added("1", 500), job(0, 900, 0), *stage(0, 900, 8000, 1), *tasks, job_end(0, 8000))
     )
-    assert outcome.memory == "heap"
+    assert (outcome.memory, outcome.names_loss) == ("heap", False)
     assert "OutOfMemoryError: Java heap space" in sentences[0]
     assert found["wasted"].advice == AvoidExhaustion("heap")
+
+
+def test_says_so_where_log_gives_no_reason(make: Make) -> None:
+    run = make(
+        *(added("1", 500), added("2", 500), job(0, 900, 0), *stage(0, 900, 8000, 1), task(0, 1000, 8000, 0, "2")),
+        *(removed("1", 3000, ""), job_end(0, 8000, "")),
+    )
+    outcome, sentences, _ = asked(run)
+    (lost,), (failed,) = outcome.lost, outcome.failures
+    assert (lost.why, failed.error, outcome.names_loss) == (None, None, False)
+    assert sentences == (
+        "The run failed: 1 of 1 job failed: it does not say why.",
+        "1 of 2 executors was lost, 3.0 s after the start: it does not say why.",
+    )
+    fix = next(each for each in run.verdict().recommendations if isinstance(each, FixFailure))
+    assert text_of(fix, run.debug().words) == "Fix what failed first: job:0: it does not say why"
+
+
+def test_counts_problem_once(make: Make) -> None:
+    """Where its sentence has the number it is not repeated."""
+    run = make(added("1", 500), job(0, 900, 0), *stage(0, 900, 8000, 3), task(0, 1000, 8000, 0, "1"), job_end(0, 8000))
+    (missing,) = [each for each in run.header().problems if each.name == "missing_task_ends"]
+    assert (missing.count, missing.meaning[:12], "times" in missing.meaning) == (2, "2 of 3 tasks", False)
+    with duckdb.connect(str(run.path)) as connection:
+        connection.execute("UPDATE import_stats SET name = 'another', meaning = 'lost'")
+    assert "lost (2 times)" in [each.meaning for each in Run(run.path).header().problems]
 
 
 def test_output_that_went_with_an_executor_is_work_done_twice(make: Make) -> None:

@@ -35,7 +35,6 @@ from crystalperf.query.run import Run
 from crystalperf.query.simulate.replay import replay
 from crystalperf.query.trace.records import Floats
 from tests.conftest import ROOT
-from tests.later import few
 
 NAMES = resources()
 END_MS = 60
@@ -365,7 +364,8 @@ def contradictions(log: Path, run: Run) -> list[str]:
     return [f"{log.name}: {what}; {without:.0f} ms are without a task" for what, right in checks.items() if not right]
 
 
-@pytest.mark.parametrize("name", few(["nested-queries", "threads", "survived-failure", "lost-executor", "cut-off"], 2))
+@pytest.mark.few(2)
+@pytest.mark.parametrize("name", ["nested-queries", "threads", "survived-failure", "lost-executor", "cut-off"])
 def test_no_odd_log_has_time_without_a_task_while_its_tasks_ran(name: str, tmp_path: Path) -> None:
     log = ROOT / "lab" / "recordings" / "odd" / f"{name}.zstd"
     assert not contradictions(log, cp.profile([log], output=tmp_path / "run.duckdb"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,6 @@ from crystalperf.query.text.answers import bottleneck_sentence, examples_ratio, 
 from crystalperf.query.text.figures import time_unit
 from crystalperf.query.trace.records import Problems
 from tests.hand_made import figures
-from tests.later import few
 from tests.reading import profiled, rows
 from tests.refusals import refused
 
@@ -73,6 +73,19 @@ def event(name: str, start: float, length: float, cat: str = "cpu_op", tid: Any 
 def written(path: Path, events: list[dict[str, Any]], **header: Any) -> Path:
     path.write_text(json.dumps({"schemaVersion": 1, **header, "traceEvents": events}))
     return path
+
+
+RunOf = Callable[..., cp.Run]
+
+
+@pytest.fixture
+def run_of(tmp_path: Path) -> RunOf:
+    """The run of a trace that has these events, each in a file of its own."""
+
+    def run(events: list[dict[str, Any]]) -> cp.Run:
+        return cp.profile(written(tmp_path / f"{len(list(tmp_path.iterdir()))}.json", events))
+
+    return run
 
 
 def kernel(name: str, start: float, length: float, correlation: int, stream: int = 7, **args: Any) -> dict[str, Any]:
@@ -101,7 +114,7 @@ def test_two_ranks_are_one_run_whose_replay_gives_it_back() -> None:
     assert ("gloo:all_reduce", 2, True) in found
 
 
-def test_the_critical_path_by_operator_is_the_path_of_its_stretches(tmp_path: Path) -> None:
+def test_the_critical_path_by_operator_is_the_path_of_its_stretches(run_of: RunOf) -> None:
     debug = profiled(DATA / "torch-2-ranks").debug()
     for name, whole_ms in debug.resource_ms.items():
         assert sum(each.resource_ms[name] for each in debug.path_operators) == pytest.approx(whole_ms, abs=1e-6)
@@ -110,11 +123,11 @@ def test_the_critical_path_by_operator_is_the_path_of_its_stretches(tmp_path: Pa
     assert all(1 <= each.groups <= len(debug.critical_path) for each in debug.path_operators)
 
     one = [event("aten::a", 0, 3000), event("aten::b", 3000, 1000), event("aten::a", 4000, 2000)]
-    alone = cp.profile(written(tmp_path / "one.json", one)).debug()
+    alone = run_of(one).debug()
     assert {each.name: round(each.time_ms, 3) for each in alone.path_operators} == {"aten::a": 5.0, "aten::b": 1.0}
 
 
-def test_freeing_memory_waits_for_the_accelerator_and_no_faster_cpu_shortens_it(tmp_path: Path) -> None:
+def test_freeing_memory_waits_for_the_accelerator_and_no_faster_cpu_shortens_it(run_of: RunOf) -> None:
     events = []
     for number in range(3):
         begin = number * 4_000
@@ -124,7 +137,7 @@ def test_freeing_memory_waits_for_the_accelerator_and_no_faster_cpu_shortens_it(
             kernel("naive_conv", begin + 20, 1_000, number),
             event("hipFree", begin + 100, 3_800, "cuda_runtime"),
         ]
-    debug = cp.profile(written(tmp_path / "t.json", events)).debug()
+    debug = run_of(events).debug()
     (told,) = [each for each in debug.findings if isinstance(each, FreeingMemory)]
     assert told.cost_ms == pytest.approx(3 * 2.88, abs=0.01), "less what it waited for the kernel"
     assert told.names == ("aten::conv2d: hipFree",)
@@ -132,7 +145,7 @@ def test_freeing_memory_waits_for_the_accelerator_and_no_faster_cpu_shortens_it(
     assert debug.resource_ms["gpu"] == pytest.approx(3 * 1, abs=0.1)
 
 
-def test_a_library_that_starts_frees_what_is_nothing(tmp_path: Path) -> None:
+def test_a_library_that_starts_frees_what_is_nothing(run_of: RunOf) -> None:
     """cuDNN frees nothing and asks for what the device is; a first call creates the context.  No memory is short."""
     events = [
         event("aten::conv2d", 0, 100_000),
@@ -142,37 +155,36 @@ def test_a_library_that_starts_frees_what_is_nothing(tmp_path: Path) -> None:
         event("cudaLaunchKernel", 91_010, 5, "cuda_runtime", correlation=1),
         kernel("conv", 91_100, 1_000, 1),
     ]
-    debug = cp.profile(written(tmp_path / "t.json", events)).debug()
+    debug = run_of(events).debug()
     (told,) = [each for each in debug.findings if isinstance(each, FreeingMemory | Starting)]
     assert (told.kind, told.cost_ms) == ("starting", pytest.approx(90.0, abs=0.1))
     assert told.advice == WarmUp()
     assert debug.resource_ms["cpu"] == pytest.approx(10.0, abs=0.1)
 
 
-@pytest.mark.parametrize(
-    ("gap_us", "functions", "cpu_ms"), few([(30_000, 0, 32.0), (80_000, 0, 2.0), (80_000, 1, 82.0)], 2)
-)
+@pytest.mark.few(2)
+@pytest.mark.parametrize(("gap_us", "functions", "cpu_ms"), [(30_000, 0, 32.0), (80_000, 0, 2.0), (80_000, 1, 82.0)])
 def test_a_long_gap_is_pythons_only_where_the_trace_has_its_functions(
-    tmp_path: Path, gap_us: int, functions: int, cpu_ms: float
+    run_of: RunOf, gap_us: int, functions: int, cpu_ms: float
 ) -> None:
     events = [event("aten::a", 0, 1_000), event("aten::b", 1_000 + gap_us, 1_000)]
     events += [event("train.py(1): <module>", 0, 2_000 + gap_us, "python_function")] * functions
-    debug = cp.profile(written(tmp_path / "t.json", events)).debug()
+    debug = run_of(events).debug()
     assert debug.resource_ms["cpu"] == pytest.approx(cpu_ms, abs=0.1)
     told = [each.cost_ms for each in debug.findings if each.kind == "untold-host-time"]
     assert told == ([pytest.approx(80.0)] if cpu_ms == 2.0 else [])
 
 
-def test_a_trace_without_steps_does_not_say_that_none_was_under_way(tmp_path: Path) -> None:
+def test_a_trace_without_steps_does_not_say_that_none_was_under_way(run_of: RunOf) -> None:
     """Two kernels, and 9 of 10 ms between of which the trace has nothing."""
     events = [kernel("first", 0, 100, 1), kernel("second", 9500, 500, 2)]
-    debug = cp.profile(written(tmp_path / "one.json", events)).debug()
+    debug = run_of(events).debug()
     assert (bottleneck_of(debug).kind, debug.coordinator_ms) == ("unknown", 0)
     assert debug.other_ms["unknown"] == pytest.approx(9.3, abs=0.2)
     assert "no-scope" not in {each.kind for each in debug.findings}
 
     marked = [event("ProfilerStep#1", 0, 10_000, "user_annotation"), *events]
-    known = cp.profile(written(tmp_path / "two.json", marked)).debug()
+    known = run_of(marked).debug()
     assert "coordinator" in known.other_ms
     assert known.coordinator_ms > 9
 
@@ -259,7 +271,7 @@ def test_a_larger_batch_takes_as_many_times_as_long_for_examples_and_not_for_par
     assert twice.interval_ms is not None
 
 
-def test_a_larger_batch_is_as_much_to_launch_on_an_accelerator_and_has_no_range(tmp_path: Path) -> None:
+def test_a_larger_batch_is_as_much_to_launch_on_an_accelerator_and_has_no_range(run_of: RunOf) -> None:
     events = [
         event("ProfilerStep#1", 0, 12_000, "user_annotation"),
         event("aten::mm", 0, 1_000),
@@ -267,7 +279,7 @@ def test_a_larger_batch_is_as_much_to_launch_on_an_accelerator_and_has_no_range(
         kernel("ampere_sgemm_128x64", 1_000, 10_000, 1),
         event("cudaDeviceSynchronize", 1_000, 10_000, "cuda_runtime"),
     ]
-    run = cp.profile(written(tmp_path / "0.json", events))
+    run = run_of(events)
     twice = run.predict(["batch=2x"])
     assert twice.predicted_ms == pytest.approx(run.debug().runtime_ms + 10.0, rel=0.02)
     assert BatchGrows(launches=True) in twice.assumptions
@@ -343,7 +355,8 @@ def test_stacks_of_a_jvm_beside_a_trace_are_no_error(tmp_path: Path) -> None:
     assert cp.profile([tmp_path], output=tmp_path / "run.duckdb").debug().runtime_ms > 0
 
 
-@pytest.mark.parametrize("kind", few([["cpu_op"], {"cpu_op": 1}, 7, None], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize("kind", [["cpu_op"], {"cpu_op": 1}, 7, None])
 def test_an_event_of_no_kind_is_passed_over(tmp_path: Path, kind: object) -> None:
     path = written(tmp_path / "t.json", [event("aten::mm", 0, 12), {**event("aten::add", 20, 5), "cat": kind}])
     assert cp.profile(path).debug().runtime_ms == pytest.approx(0.012)
@@ -352,19 +365,17 @@ def test_an_event_of_no_kind_is_passed_over(tmp_path: Path, kind: object) -> Non
 # Threads and streams ----------------------------------------------------------------------------------------------
 
 
-def test_a_kernel_waits_for_its_launch_and_a_synchronising_thread_for_the_kernel(tmp_path: Path) -> None:
+def test_a_kernel_waits_for_its_launch_and_a_synchronising_thread_for_the_kernel(run_of: RunOf) -> None:
     """Launch from 0 to 10 µs, a kernel from 10 to 1010, and a thread that waits for it; twice as fast it takes half."""
-    path = written(
-        tmp_path / "t.json",
+    run = run_of(
         [
             event("aten::mm", 0, 12),
             event("cudaLaunchKernel", 2, 8, "cuda_runtime", correlation=5),
             kernel("sgemm_128", 10, 1000, 5),
             event("cudaDeviceSynchronize", 20, 995, "cuda_runtime", correlation=6),
             event("aten::add", 1020, 80),
-        ],
+        ]
     )
-    run = cp.profile(path)
     names = {each.id: each.name for each in run.debug().critical_path}
     assert any("sgemm" in name for name in names.values())
     assert abs(run.unchanged().replay_error_ratio) <= 0.03
@@ -392,12 +403,11 @@ def test_an_operator_of_the_cpu_that_is_scaled_changes_what_the_step_took_by_its
         assert took.time_ms == pytest.approx(took_ms, rel=1e-3)
 
 
-def test_a_call_that_waits_for_its_copy_waits_for_what_the_copy_waited_for(tmp_path: Path) -> None:
+def test_a_call_that_waits_for_its_copy_waits_for_what_the_copy_waited_for(run_of: RunOf) -> None:
     """A product on one stream; a copy to the host on another begins as that ends, and its call returns behind it."""
     copy = {**kernel("Memcpy DtoH (Device -> Pageable)", 905, 2, 6), "cat": "gpu_memcpy", "tid": 20}
     copy["args"] = {**copy["args"], "stream": 20}
-    path = written(
-        tmp_path / "t.json",
+    run = run_of(
         [
             event("ProfilerStep#1", 0, 1100, "user_annotation"),
             event("aten::mm", 0, 20),
@@ -407,9 +417,8 @@ def test_a_call_that_waits_for_its_copy_waits_for_what_the_copy_waited_for(tmp_p
             event("cudaMemcpyAsync", 40, 910, "cuda_runtime", correlation=6),
             copy,
             event("aten::add", 960, 140),
-        ],
+        ]
     )
-    run = cp.profile(path)
     debug = run.debug()
     assert debug.resource_ms["gpu"] == pytest.approx(0.888, abs=0.02)
     assert debug.resource_ms["cpu"] == pytest.approx(0.2, abs=0.02)
@@ -471,18 +480,16 @@ def test_the_path_of_a_public_step_is_that_of_its_threads_and_its_stream() -> No
     assert max(end for _, end in on_device) == pytest.approx(73.77, abs=0.05)
 
 
-def test_a_device_swap_goes_by_what_bounds_each_kernel(tmp_path: Path) -> None:
-    path = written(
-        tmp_path / "t.json",
+def test_a_device_swap_goes_by_what_bounds_each_kernel(run_of: RunOf) -> None:
+    run = run_of(
         [
             event("aten::mm", 0, 12),
             event("cudaLaunchKernel", 2, 8, "cuda_runtime", correlation=5),
             kernel("sgemm_128", 10, 1000, 5),
             event("cudaDeviceSynchronize", 20, 995, "cuda_runtime", correlation=6),
             event("aten::add", 1020, 80),
-        ],
+        ]
     )
-    run = cp.profile(path)
     slower = run.predict(["device=H100:A100"])
     assert slower.predicted_ms == pytest.approx(run.debug().runtime_ms - 1 + 989 / 312, rel=0.05)
     with refused(SettingError, "H100"):
@@ -567,7 +574,7 @@ def test_collectives_of_other_groups_are_not_waited_for() -> None:
         assert collectives.shifts(parts) == {}
         signals, told = collectives.joined(parts, lanes)
         assert not signals
-        assert all(each["arrived_ms"] == each["began_ms"] for each in told)
+        assert all(each.arrived_ms == each.began_ms for each in told)
 
 
 def test_clocks_are_put_right_along_the_groups_that_ranks_share() -> None:
@@ -595,20 +602,18 @@ def test_clocks_are_apart_by_the_same_time_at_each_collective() -> None:
     assert {(each.source, each.target) for each in signals} == {(0, 0), (1, 1)}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("beside", "alone_ms"),
-    few(
-        [
-            ([(8, 10, 40), (9, 10, 40)], 40),
-            ([(8, 10, 40), (9, 30, 40)], 20),
-            ([(8, 10, 70), (9, 20, 10), (10, 40, 10)], 10),
-            ([(8, 0, 5), (9, 95, 1)], 80),
-        ],
-        2,
-    ),
+    [
+        ([(8, 10, 40), (9, 10, 40)], 40),
+        ([(8, 10, 40), (9, 30, 40)], 20),
+        ([(8, 10, 70), (9, 20, 10), (10, 40, 10)], 10),
+        ([(8, 0, 5), (9, 95, 1)], 80),
+    ],
 )
 def test_what_two_streams_hide_at_once_is_hidden_once(
-    tmp_path: Path, beside: list[tuple[int, int, int]], alone_ms: int
+    run_of: RunOf, beside: list[tuple[int, int, int]], alone_ms: int
 ) -> None:
     """An all_reduce of 80 ms, from 10 ms on, beside kernels (stream, start, length)."""
     events = [event("ProfilerStep#1", 0, 100_000, "user_annotation"), event("aten::mm", 0, 100)]
@@ -616,7 +621,7 @@ def test_what_two_streams_hide_at_once_is_hidden_once(
     for number, (name, stream, start, length) in enumerate(ran, 1):
         made = event(name, 1_000 * start, 1_000 * length, "kernel", stream, stream=stream, correlation=number)
         events += [event("cudaLaunchKernel", number, 1, "cuda_runtime", correlation=number), {**made, "pid": 0}]
-    told = cp.profile(written(tmp_path / "t.json", events)).debug().told
+    told = run_of(events).debug().told
     assert [each.exposed_ms for each in told if isinstance(each, Communication)] == [pytest.approx(alone_ms, abs=0.5)]
 
 
@@ -678,8 +683,8 @@ def test_a_run_with_the_traces_of_all_ranks_is_told_its_network(tmp_path: Path) 
     assert not run.debug().or_else
 
 
-def test_what_is_asked_next_of_a_training_has_an_answer(tmp_path: Path) -> None:
-    run = cp.profile(written(tmp_path / "t.json", [event("aten::mm", 0, 1_000)]))
+def test_what_is_asked_next_of_a_training_has_an_answer(run_of: RunOf) -> None:
+    run = run_of([event("aten::mm", 0, 1_000)])
     setting = run.verdict().next.facts["setting"]
     assert run.predict([f"{setting.partition('=')[0]}=2x"]).predicted_ms is not None
 
@@ -705,7 +710,7 @@ def test_what_two_ranks_send_each_other_is_no_collective_of_all() -> None:
     ],
 )
 def test_what_accelerators_exchange_by_other_libraries_than_nccl_is_communication(name: str) -> None:
-    found = streams._kernel(kineto.Process("0"), "GPU 0", kineto.Ran(0, 1000, name), None, 0.0)
+    found = streams._kernel(kineto.Process("0"), "GPU 0", kineto.Ran(0, 1000, name), None)
     assert (found.kind, found.resource) == ("collective", "net")
 
 
@@ -713,14 +718,14 @@ def test_a_layout_of_tokens_is_no_communication() -> None:
     assert not names.COLLECTIVE.search("void deep_ep::layout::get_dispatch_layout<256, 32>(long const*)")
 
 
-def test_steps_and_loaders_are_seen_where_their_marks_are_told_as_operators(tmp_path: Path) -> None:
+def test_steps_and_loaders_are_seen_where_their_marks_are_told_as_operators(run_of: RunOf) -> None:
     """As PyTorch 1.8 and 1.9 do."""
     events = [
         event("ProfilerStep#1", 0, 10_000, "Operator"),
         event("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 0, 8_000, "Operator"),
         event("aten::mm", 8_000, 2_000, "Operator"),
     ]
-    run = cp.profile(written(tmp_path / "old.json", events))
+    run = run_of(events)
     assert run.header().steps == 1
     assert run.debug().other_ms["upstream"] == pytest.approx(8, abs=0.01)
 
@@ -739,8 +744,8 @@ def ahead(steps: int, launch_us: int, kernel_us: int, backlog_us: int = 0) -> li
     return found
 
 
-def test_what_an_accelerator_has_left_of_the_last_step_is_of_the_steps(tmp_path: Path) -> None:
-    run = cp.profile(written(tmp_path / "t.json", ahead(3, 10_000, 20_000)))
+def test_what_an_accelerator_has_left_of_the_last_step_is_of_the_steps(run_of: RunOf) -> None:
+    run = run_of(ahead(3, 10_000, 20_000))
     header, debug = run.header(), run.debug()
     assert header.step_ms == pytest.approx(20, abs=0.1)
     assert debug.runtime_ms == pytest.approx(60, abs=0.1)
@@ -752,17 +757,17 @@ def test_what_an_accelerator_has_left_of_the_last_step_is_of_the_steps(tmp_path:
     assert run.debug("step:2").runtime_ms == pytest.approx(40, abs=0.1)
 
 
-def test_what_an_accelerator_had_before_the_first_step_is_not_of_the_steps(tmp_path: Path) -> None:
-    run = cp.profile(written(tmp_path / "t.json", ahead(3, 10_000, 15_000, 12_000)))
+def test_what_an_accelerator_had_before_the_first_step_is_not_of_the_steps(run_of: RunOf) -> None:
+    run = run_of(ahead(3, 10_000, 15_000, 12_000))
     assert run.header().step_ms == pytest.approx(15, abs=0.1)
     first = kernel("of the first step beside them", 20, 100, 1, stream=8)
-    steady = cp.profile(written(tmp_path / "s.json", [*ahead(3, 10_000, 10_000, 12_000), first]))
+    steady = run_of([*ahead(3, 10_000, 10_000, 12_000), first])
     assert steady.header().step_ms == pytest.approx(10, abs=0.1)
     assert steady.header().duration_ms == pytest.approx(32, abs=0.1), "no farther behind at the end than at the begin"
     assert not steady.debug().assumptions
 
 
-def test_a_thread_that_polls_until_a_kernel_told_it_something_waits_for_that(tmp_path: Path) -> None:
+def test_a_thread_that_polls_until_a_kernel_told_it_something_waits_for_that(run_of: RunOf) -> None:
     """It has launched nothing behind the kernel, and goes on a bit before the profiler says that it ended."""
     events = [
         event("aten::mm", 0, 100),
@@ -770,7 +775,7 @@ def test_a_thread_that_polls_until_a_kernel_told_it_something_waits_for_that(tmp
         kernel("void deep_ep::internode::notify_dispatch<false, 2>(int)", 70, 9_950, 1),
         event("aten::add", 10_000, 1_000),
     ]
-    run = cp.profile(written(tmp_path / "t.json", events))
+    run = run_of(events)
     assert run.debug().resource_ms["cpu"] == pytest.approx(1.1, abs=0.1)
     assert run.debug().resource_ms["net"] == pytest.approx(9.9, abs=0.1)
     behind = [
@@ -778,11 +783,11 @@ def test_a_thread_that_polls_until_a_kernel_told_it_something_waits_for_that(tmp
         event("cudaLaunchKernel", 105, 5, "cuda_runtime", correlation=2),
         kernel("next", 10_020, 100, 2),
     ]
-    busy = cp.profile(written(tmp_path / "b.json", [*events, *behind]))
+    busy = run_of([*events, *behind])
     assert busy.debug().resource_ms["cpu"] == pytest.approx(11, abs=0.1), "a kernel that ended by chance"
 
 
-def test_a_launch_that_returns_as_its_kernel_ends_waited_for_it(tmp_path: Path) -> None:
+def test_a_launch_that_returns_as_its_kernel_ends_waited_for_it(run_of: RunOf) -> None:
     """As with CUDA_LAUNCH_BLOCKING=1, or where a runtime runs what it is given before it returns."""
     events = []
     for number in range(3):
@@ -792,13 +797,13 @@ def test_a_launch_that_returns_as_its_kernel_ends_waited_for_it(tmp_path: Path) 
             event("cudaLaunchKernel", begin + 10, 960, "cuda_runtime", correlation=number),
             kernel("gemm", begin + 20, 900, number),
         ]
-    run = cp.profile(written(tmp_path / "t.json", events))
+    run = run_of(events)
     assert run.debug().resource_ms["gpu"] == pytest.approx(2.7, abs=0.01)
     assert run.debug().resource_ms["cpu"] == pytest.approx(0.29, abs=0.02)
     assert run.predict(["device.gpu=1000x"]).predicted_ms == pytest.approx(0.3, abs=0.02)
 
 
-def test_a_launch_waits_for_room_where_as_many_as_fit_have_not_begun(tmp_path: Path) -> None:
+def test_a_launch_waits_for_room_where_as_many_as_fit_have_not_begun(run_of: RunOf) -> None:
     events, moment = [], 0.0
     for number in range(1_600):
         end = moment + 6
@@ -811,7 +816,7 @@ def test_a_launch_waits_for_room_where_as_many_as_fit_have_not_begun(tmp_path: P
         ]
         moment = end
     events += [event("cudaDeviceSynchronize", moment, 80_010 - moment, "cuda_runtime")]
-    run = cp.profile(written(tmp_path / "t.json", events))
+    run = run_of(events)
     assert run.predict(["device.gpu=2x"]).predicted_ms == pytest.approx(40.0, abs=1.5)
     told = {each.name: each.time_ms for each in run.debug().path_operators}
     assert sum(told.values()) == pytest.approx(80.0, abs=0.1)
@@ -823,7 +828,7 @@ def test_a_launch_waits_for_room_where_as_many_as_fit_have_not_begun(tmp_path: P
 
 
 @pytest.mark.later
-def test_a_thread_that_launches_kernels_one_by_one_holds_a_long_trace_up(tmp_path: Path) -> None:
+def test_a_thread_that_launches_kernels_one_by_one_holds_a_long_trace_up(run_of: RunOf) -> None:
     """More launches than can be told apart: the accelerator waits for nearly each, and some kernels take longer."""
     events, free = [], 0.0
     for number in range(4_000):
@@ -836,11 +841,11 @@ def test_a_thread_that_launches_kernels_one_by_one_holds_a_long_trace_up(tmp_pat
             kernel("gemm", begin, free - begin, number),
         ]
     events += [event("cudaDeviceSynchronize", 200_000, max(free - 200_000, 1), "cuda_runtime")]
-    debug = cp.profile(written(tmp_path / "t.json", events)).debug()
+    debug = run_of(events).debug()
     assert debug.resource_ms["cpu"] > 0.8 * debug.runtime_ms
 
 
-def test_what_a_call_waited_for_that_is_not_in_the_trace_is_no_cpu_time(tmp_path: Path) -> None:
+def test_what_a_call_waited_for_that_is_not_in_the_trace_is_no_cpu_time(run_of: RunOf) -> None:
     """A call that waits for nothing that was traced, and one that goes on waiting behind a kernel."""
     events = [
         event("aten::mm", 0, 1_000),
@@ -850,7 +855,7 @@ def test_what_a_call_waited_for_that_is_not_in_the_trace_is_no_cpu_time(tmp_path
         event("aten::add", 11_000, 1_000),
         event("hipDeviceSynchronize", 12_000, 5_000, "cuda_runtime", correlation=3),
     ]
-    run = cp.profile(written(tmp_path / "t.json", events))
+    run = run_of(events)
     debug = run.debug()
     assert debug.resource_ms["cpu"] == pytest.approx(1.1, abs=0.1)
     assert debug.other_ms["unknown"] == pytest.approx(7.89 + 5, abs=0.1)
@@ -859,7 +864,7 @@ def test_what_a_call_waited_for_that_is_not_in_the_trace_is_no_cpu_time(tmp_path
     assert (round(told.cost_ms), told.names) == (13, ("hipDeviceSynchronize",))
 
 
-def test_an_idle_accelerator_that_a_thread_waits_for_is_not_the_runtime_alone(tmp_path: Path) -> None:
+def test_an_idle_accelerator_that_a_thread_waits_for_is_not_the_runtime_alone(run_of: RunOf) -> None:
     copy = {**kernel("Memcpy DtoH (Device -> Pageable)", 9_000, 50, 2), "cat": "gpu_memcpy"}
     events = [
         event("ProfilerStep#1", 0, 10_000, "user_annotation"),
@@ -873,31 +878,31 @@ def test_an_idle_accelerator_that_a_thread_waits_for_is_not_the_runtime_alone(tm
         copy,
         event("aten::add", 9_060, 940),
     ]
-    debug = cp.profile(written(tmp_path / "t.json", events)).debug()
+    debug = run_of(events).debug()
     assert debug.coordinator_ms < 0.2
     assert debug.other_ms["unknown"] == pytest.approx(7.9, abs=0.1)
     (told,) = [each for each in debug.findings if isinstance(each, UntoldWait)]
     assert "aten::to: cudaMemcpyAsync" in told.names
 
 
-def test_a_trace_without_operators_of_the_cpu_does_not_take_its_gaps_for_python(tmp_path: Path) -> None:
+def test_a_trace_without_operators_of_the_cpu_does_not_take_its_gaps_for_python(run_of: RunOf) -> None:
     events = [
         event("cudaLaunchKernel", 0, 100, "cuda_runtime", correlation=1),
         kernel("sgemm_128", 50, 100, 1),
         event("cudaLaunchKernel", 10_000, 100, "cuda_runtime", correlation=2),
     ]
-    run = cp.profile(written(tmp_path / "t.json", events))
+    run = run_of(events)
     debug = run.debug()
     assert debug.other_ms["unknown"] == pytest.approx(9.9, abs=0.1)
     assert "no operators" in problems(run)
 
 
-def test_launches_of_kernels_that_the_trace_does_not_have_are_told(tmp_path: Path) -> None:
+def test_launches_of_kernels_that_the_trace_does_not_have_are_told(run_of: RunOf) -> None:
     launch = event("cudaLaunchKernel", 10, 5, "cuda_runtime", correlation=1)
-    without = cp.profile(written(tmp_path / "t.json", [event("aten::mm", 0, 1_000), launch]))
+    without = run_of([event("aten::mm", 0, 1_000), launch])
     assert "no kernels" in problems(without)
     with_all = [event("aten::mm", 0, 1_000), launch, kernel("sgemm_128", 20, 100, 1)]
-    assert not {"no kernels", "no operators"} & problems(cp.profile(written(tmp_path / "a.json", with_all))).keys()
+    assert not {"no kernels", "no operators"} & problems(run_of(with_all)).keys()
 
 
 OWN = [
@@ -908,9 +913,9 @@ OWN = [
 """A step whose loader has no processes."""
 
 
-def test_a_loader_without_workers_may_do_anything_where_python_was_not_traced(tmp_path: Path) -> None:
+def test_a_loader_without_workers_may_do_anything_where_python_was_not_run_of(run_of: RunOf) -> None:
     """One that slept for 20 ms an example, traced without stacks, was told as CPU time."""
-    run = cp.profile(written(tmp_path / "t.json", OWN))
+    run = run_of(OWN)
     verdict = run.verdict()
     assert (verdict.bottleneck.name, verdict.bottleneck.time_ms) == ("upstream", pytest.approx(8.00, abs=0.005))
     assert verdict.debug.runtime_ms == pytest.approx(10.00, abs=0.005)
@@ -921,18 +926,18 @@ def test_a_loader_without_workers_may_do_anything_where_python_was_not_traced(tm
     assert faster.bound_ms == (pytest.approx(5.0, abs=0.1), pytest.approx(9.0, abs=0.1))
 
 
-def test_what_a_loader_without_workers_slept_is_no_computing(tmp_path: Path) -> None:
+def test_what_a_loader_without_workers_slept_is_no_computing(run_of: RunOf) -> None:
     traced = [
         event("data.py(7): __getitem__", 0, 8_000, "python_function"),
         event("<built-in function sleep>", 1_000, 6_000, "python_function"),
     ]
-    debug = cp.profile(written(tmp_path / "t.json", [*OWN, *traced])).debug()
+    debug = run_of([*OWN, *traced]).debug()
     assert debug.resource_ms["cpu"] == pytest.approx(4.0, abs=0.01)
     assert debug.other_ms["upstream"] == pytest.approx(6.0, abs=0.01)
     assert [(each.kind, round(each.cost_ms)) for each in debug.findings] == [("own-batches", 8)]
 
 
-def test_functions_of_python_that_wait_are_no_computing(tmp_path: Path) -> None:
+def test_functions_of_python_that_wait_are_no_computing(run_of: RunOf) -> None:
     """As a straggler slept before its backward pass: the profiler names each function that Python has built in."""
     events = [
         event("aten::a", 0, 1_000),
@@ -942,7 +947,7 @@ def test_functions_of_python_that_wait_are_no_computing(tmp_path: Path) -> None:
         event("<built-in function len>", 10_100, 400, "python_function"),
         event("aten::b", 11_000, 1_000),
     ]
-    debug = cp.profile(written(tmp_path / "t.json", events)).debug()
+    debug = run_of(events).debug()
     assert debug.resource_ms["cpu"] == pytest.approx(5.0, abs=0.01)
     assert debug.other_ms["unknown"] == pytest.approx(7.0, abs=0.01)
 
@@ -970,18 +975,19 @@ def test_a_function_of_c_waits_by_its_name_and_type(function: str, waits: bool) 
     assert names.is_wait(function) == waits
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("mark", "waited_ms"),
-    few([("DataLoader, mine", 5.0), ("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 8.0)], 1),
+    [("DataLoader, mine", 5.0), ("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 8.0)],
 )
-def test_what_a_program_computes_in_a_mark_of_its_own_is_computing(tmp_path: Path, mark: str, waited_ms: float) -> None:
+def test_what_a_program_computes_in_a_mark_of_its_own_is_computing(run_of: RunOf, mark: str, waited_ms: float) -> None:
     """Whose name is that of a loader: but a loader's own, whose workers make the batch, is waiting."""
     traced = [
         event("data.py(7): make", 0, 8_000, "python_function"),
         event("<built-in function sleep>", 1_000, 5_000, "python_function"),
     ]
     own = [{**each, "name": mark} if each["name"].startswith("enumerate(") else each for each in OWN]
-    debug = cp.profile(written(tmp_path / "t.json", [*own, *traced])).debug()
+    debug = run_of([*own, *traced]).debug()
     assert debug.other_ms["upstream"] == pytest.approx(waited_ms, abs=0.01)
     assert debug.resource_ms["cpu"] == pytest.approx(10 - waited_ms, abs=0.01)
     assert "own-batches" not in {each.kind for each in debug.findings}
@@ -1005,7 +1011,7 @@ def test_ranks_of_distributed_data_parallel_wait_for_the_slowest() -> None:
     assert faster.predicted_ms == pytest.approx(0.52 * faster.runtime_ms, rel=0.05)
 
 
-def test_the_first_use_of_a_kernel_is_told_and_no_faster_cpu_shortens_it(tmp_path: Path) -> None:
+def test_the_first_use_of_a_kernel_is_told_and_no_faster_cpu_shortens_it(run_of: RunOf) -> None:
     events = []
     for number, (begin, took) in enumerate([(0, 6_000), (6_100, 10), (6_200, 3_000)]):
         events += [
@@ -1013,15 +1019,15 @@ def test_the_first_use_of_a_kernel_is_told_and_no_faster_cpu_shortens_it(tmp_pat
             event("cudaLaunchKernel", begin + 10, took, "cuda_runtime", correlation=number),
             kernel("sgemm_128", begin + took + 20, 20, number),
         ]
-    run = cp.profile(written(tmp_path / "t.json", events))
+    run = run_of(events)
     (told,) = [each for each in run.debug().findings if each.kind == "first-use"]
     assert told.cost_ms == pytest.approx(6, abs=0.01), "the third launch is of a kernel that was there"
     assert told.advice == WarmUp()
     assert run.debug().resource_ms["cpu"] == pytest.approx(3.2, abs=0.1)
 
 
-def test_a_trace_without_steps_is_a_moment_of_a_training(tmp_path: Path) -> None:
-    run = cp.profile(written(tmp_path / "t.json", [event("aten::mm", 0, 1_000)]))
+def test_a_trace_without_steps_is_a_moment_of_a_training(run_of: RunOf) -> None:
+    run = run_of([event("aten::mm", 0, 1_000)])
     assert not happens_once(run.debug(), run.header())
 
 
@@ -1149,13 +1155,14 @@ def many_steps(count: int, order: int = 1) -> list[dict[str, Any]]:
     return events[::order]
 
 
-@pytest.mark.parametrize("order", few([1, -1], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize("order", [1, -1])
 def test_of_a_long_trace_the_first_steps_are_kept_in_whatever_order_it_tells_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: int
+    run_of: RunOf, monkeypatch: pytest.MonkeyPatch, order: int
 ) -> None:
     monkeypatch.setattr(trace, "MOST_EVENTS", 200)
     monkeypatch.setattr(chrome, "CHUNK_BYTES", 4096)
-    run = cp.profile(written(tmp_path / "long.json", many_steps(60, order)))
+    run = run_of(many_steps(60, order))
     ((steps, last_ms),) = rows(run, "SELECT count(*), max(end_ms) FROM scopes")
     assert 5 <= steps <= 20
     assert last_ms == pytest.approx(10 * steps)
@@ -1173,7 +1180,7 @@ def test_of_a_long_trace_that_tells_its_steps_last_nothing_of_a_cut_step_is_left
     process.take(events[60:], {})
     process.take(events[:60], {})
     trace._shorten([process], "x", Problems())
-    found = trace.of_processes([process], "x", "x", Problems())
+    found = trace.of_processes([process], "x", Problems())
     operators = [each for stretch in found.stretches for each in stretch.operations if each.kind == "op"]
     assert (len(found.steps), len(operators)) == (20, 200)
 
@@ -1184,30 +1191,30 @@ def test_a_step_of_all_ranks_is_one_that_each_of_them_has() -> None:
     assert [each.number for each in steps.common([*twice, Step("1", "rank 1", 0, 10)], 2)] == ["1"]
 
 
-def test_a_trace_that_is_not_long_is_kept_whole(tmp_path: Path) -> None:
-    run = cp.profile(written(tmp_path / "short.json", many_steps(60)))
+def test_a_trace_that_is_not_long_is_kept_whole(run_of: RunOf) -> None:
+    run = run_of(many_steps(60))
     assert rows(run, "SELECT count(*) FROM scopes") == [(60,)]
     assert not [each for each in run.header().problems if each.severity == "data loss"]
 
 
 def test_frames_of_libraries_which_are_not_kept_make_no_trace_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run_of: RunOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trace, "MOST_EVENTS", 700)
     monkeypatch.setattr(chrome, "CHUNK_BYTES", 4096)
     frames = [event("torch/nn/module.py(1): forward", each, 1, "python_function") for each in range(3_000)]
-    run = cp.profile(written(tmp_path / "frames.json", [*frames, *many_steps(60)]))
+    run = run_of([*frames, *many_steps(60)])
     assert rows(run, "SELECT count(*) FROM scopes") == [(60,)]
     assert not [each for each in run.header().problems if each.severity == "data loss"]
 
 
-def test_little_functions_of_the_program_make_no_trace_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_functions_of_the_program_make_no_trace_long(run_of: RunOf, monkeypatch: pytest.MonkeyPatch) -> None:
     """A generator that was resumed 1.5 million times in three steps left 2 ms of them."""
     monkeypatch.setattr(trace, "MOST_EVENTS", 700)
     monkeypatch.setattr(chrome, "CHUNK_BYTES", 4096)
     brief = [event("train.py(9): <genexpr>", 0.2 * each, 0.1, "python_function") for each in range(3_000)]
     whole = event("train.py(7): spread", 10_950, 1_000, "python_function")
-    run = cp.profile(written(tmp_path / "brief.json", [*brief, whole, *many_steps(60)]))
+    run = run_of([*brief, whole, *many_steps(60)])
     assert rows(run, "SELECT count(*) FROM scopes") == [(60,)]
     assert rows(run, "SELECT place FROM training_operations WHERE operator = 'aten::op1' AND place IS NOT NULL") == [
         ("train.py(7): spread",)
@@ -1249,13 +1256,13 @@ def times(run: Any, operator: str) -> list[float]:
     return list(found[0])
 
 
-def test_a_function_of_c_that_reads_a_file_is_the_disks(tmp_path: Path) -> None:
+def test_a_function_of_c_that_reads_a_file_is_the_disks(run_of: RunOf) -> None:
     events = made_by_itself(
         event("data.py(7): __getitem__", 0, 8_000, "python_function"),
         event("<built-in method read of _io.BufferedReader object at 0x7f>", 1_000, 5_000, "python_function"),
         event("<built-in method replace of str object at 0x7f>", 6_500, 1_000, "python_function"),
     )
-    run = cp.profile(written(tmp_path / "0.json", events))
+    run = run_of(events)
     assert times(run, "own batches: __getitem__ (data.py)") == [8.0, 3.0, 5.0]
     slower = run.predict(["disk=0.5x"])
     assert slower.predicted_ms == pytest.approx(run.debug().runtime_ms + 5.0, rel=0.02)
@@ -1281,15 +1288,16 @@ def test_what_calls_any_operator_is_on_no_device_by_its_label(tmp_path: Path) ->
     assert times(run, "own batches: __call__ (_ops.py)") == [6.0, 6.0, 0.0]
 
 
-def test_all_that_a_thread_does_for_its_batches_is_asked_about_by_what_it_is(tmp_path: Path) -> None:
+def test_all_that_a_thread_does_for_its_batches_is_asked_about_by_what_it_is(run_of: RunOf) -> None:
     """`operator.own batches` meant what no function was told for, 1 of 8 ms, and none of the others."""
     events = made_by_itself(event("data.py(7): __getitem__", 0, 7_000, "python_function"))
-    run = cp.profile(written(tmp_path / "0.json", events))
+    run = run_of(events)
     for asked, saved_ms in (("own batches", 4.0), ("own batches: __getitem__", 3.5)):
         assert run.predict([f"operator.{asked}=2x"]).predicted_ms == pytest.approx(12.0 - saved_ms, abs=0.1)
 
 
-@pytest.mark.parametrize(("job", "file_bytes"), few([("files", 65_536), ("saved", 66_879)], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize(("job", "file_bytes"), [("files", 65_536), ("saved", 66_879)])
 def test_what_a_training_reads_is_what_its_disk_brings(job: str, file_bytes: int) -> None:
     """A batch is 16 files, none of them in the page cache, and the disk brings 2 MB/s.  The bytes of the one job are
     read by functions that are known by name, those of the other by torch.load(), which its label tells."""
@@ -1302,32 +1310,29 @@ def test_what_a_training_reads_is_what_its_disk_brings(job: str, file_bytes: int
     assert "page cache" in first
 
 
-@pytest.mark.parametrize("line", few(["9" * 12, "9" * 5000], 1))
-def test_a_line_that_no_file_has_costs_a_function_its_name(tmp_path: Path, line: str) -> None:
-    run = cp.profile(
-        written(tmp_path / "0.json", made_by_itself(event(f"a.py({line}): f", 0, 8_000, "python_function")))
-    )
+@pytest.mark.few(1)
+@pytest.mark.parametrize("line", ["9" * 12, "9" * 5000])
+def test_a_line_that_no_file_has_costs_a_function_its_name(run_of: RunOf, line: str) -> None:
+    run = run_of(made_by_itself(event(f"a.py({line}): f", 0, 8_000, "python_function")))
     assert times(run, "own batches: <module> (train.py)") == [8.0, 8.0, 0.0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("function", "read"),
-    few(
-        [
-            ("subprocess.py(1165): communicate", "<built-in method read of _io.BufferedReader object at 0x7f>"),
-            ("multiprocessing/connection.py(378): _recv", "<built-in function read>"),  # its label says network
-        ],
-        1,
-    ),
+    [
+        ("subprocess.py(1165): communicate", "<built-in method read of _io.BufferedReader object at 0x7f>"),
+        ("multiprocessing/connection.py(378): _recv", "<built-in function read>"),  # its label says network
+    ],
 )
-def test_a_pipe_of_another_process_is_no_device(tmp_path: Path, function: str, read: str) -> None:
+def test_a_pipe_of_another_process_is_no_device(run_of: RunOf, function: str, read: str) -> None:
     """What reads a file reads a pipe too: by subprocess.communicate() a disk held the training up."""
     events = made_by_itself(
         event("data.py(7): __getitem__", 0, 8_000, "python_function"),
         event(function, 1_000, 5_000, "python_function"),
         event(read, 1_000, 5_000, "python_function"),
     )
-    debug = cp.profile(written(tmp_path / "0.json", events)).debug()
+    debug = run_of(events).debug()
     assert debug.resource_ms["disk"] == debug.resource_ms["net"] == 0
     assert debug.other_ms["upstream"] == pytest.approx(5.0, abs=0.01)
     assert {each.name: round(each.time_ms, 2) for each in debug.path_operators} == {
@@ -1337,29 +1342,27 @@ def test_a_pipe_of_another_process_is_no_device(tmp_path: Path, function: str, r
     }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("callers", "disk_ms"),
-    few(
-        [
-            (["logging/__init__.py(1673): handle", "logging/__init__.py(1098): emit"], 0.0),
-            (["logging/__init__.py(1236): emit", "logging/__init__.py(1098): emit"], 5.0),
-            (["tqdm/std.py(457): print_status", "tqdm/std.py(451): fp_write"], 0.0),
-            (["train.py(1): report"], 5.0),
-        ],
-        2,
-    ),
+    [
+        (["logging/__init__.py(1673): handle", "logging/__init__.py(1098): emit"], 0.0),
+        (["logging/__init__.py(1236): emit", "logging/__init__.py(1098): emit"], 5.0),
+        (["tqdm/std.py(457): print_status", "tqdm/std.py(451): fp_write"], 0.0),
+        (["train.py(1): report"], 5.0),
+    ],
 )
-def test_what_is_told_on_the_screen_is_no_disks(tmp_path: Path, callers: list[str], disk_ms: float) -> None:
+def test_what_is_told_on_the_screen_is_no_disks(run_of: RunOf, callers: list[str], disk_ms: float) -> None:
     """A log that another process was slow to read held the training up as a disk."""
     events = made_by_itself(
         *(event(each, 1_000 - 100 * depth, 5_000 + 200 * depth, "python_function") for depth, each in
           zip(range(len(callers), 0, -1), callers, strict=True)),
         event("<built-in method write of _io.TextIOWrapper object at 0x7f>", 1_000, 5_000, "python_function"),
     )  # fmt: skip
-    assert cp.profile(written(tmp_path / "0.json", events)).debug().resource_ms["disk"] == pytest.approx(disk_ms)
+    assert run_of(events).debug().resource_ms["disk"] == pytest.approx(disk_ms)
 
 
-def test_waiting_is_told_by_the_function_that_asked_for_it(tmp_path: Path) -> None:
+def test_waiting_is_told_by_the_function_that_asked_for_it(run_of: RunOf) -> None:
     """Not by a lock's own: who looks for it has a line to begin at."""
     events = [
         event("aten::a", 0, 1_000),
@@ -1370,7 +1373,7 @@ def test_waiting_is_told_by_the_function_that_asked_for_it(tmp_path: Path) -> No
         event("<built-in function sleep>", 8_000, 2_000, "python_function"),
         event("aten::b", 11_000, 1_000),
     ]
-    run = cp.profile(written(tmp_path / "t.json", events))
+    run = run_of(events)
     debug = run.debug()
     first = bottleneck_sentence(bottleneck_of(debug), debug, run.header().resources, time_unit(debug.runtime_ms))
     assert figures(first)[2] == 58
@@ -1384,36 +1387,36 @@ def test_waiting_is_told_by_the_function_that_asked_for_it(tmp_path: Path) -> No
     assert finding.names[0] == "get (queue.py)"
 
 
-def test_functions_that_share_a_name_are_told_with_their_lines(tmp_path: Path) -> None:
+def test_functions_that_share_a_name_are_told_with_their_lines(run_of: RunOf) -> None:
     events = made_by_itself(
         event("data.py(7): <listcomp>", 0, 3_000, "python_function"),
         event("data.py(9): <listcomp>", 3_000, 4_000, "python_function"),
         event("lib/json/__init__.py(274): load", 7_000, 1_000, "python_function"),
     )
-    told = {each.name: each.time_ms for each in cp.profile(written(tmp_path / "0.json", events)).debug().path_operators}
+    told = {each.name: each.time_ms for each in run_of(events).debug().path_operators}
     assert told["own batches: <listcomp>:7 (data.py)"] == pytest.approx(3.0, abs=0.01)
     assert told["own batches: <listcomp>:9 (data.py)"] == pytest.approx(4.0, abs=0.01)
     assert told["own batches: load (json/__init__.py)"] == pytest.approx(1.0, abs=0.01)
 
 
-def test_what_a_function_without_a_name_took_is_not_its_callers(tmp_path: Path) -> None:
+def test_what_a_function_without_a_name_took_is_not_its_callers(run_of: RunOf) -> None:
     """PyTorch names no function of a file whose path is not in ASCII."""
     events = made_by_itself(
         event("data.py(7): __getitem__", 0, 8_000, "python_function"),
         event("unknown", 1_000, 5_000, "python_function"),
         event("<built-in method dot of numpy.ndarray object at 0x7f>", 2_000, 3_000, "python_function"),
     )
-    run = cp.profile(written(tmp_path / "0.json", events))
+    run = run_of(events)
     assert times(run, "own batches: __getitem__ (data.py)") == [3.0, 3.0, 0.0]
     assert times(run, "own batches") == [5.0, 5.0, 0.0]
 
 
-def test_short_functions_and_little_ones_are_a_part_of_python(tmp_path: Path) -> None:
+def test_short_functions_and_little_ones_are_a_part_of_python(run_of: RunOf) -> None:
     events = made_by_itself(
         *(event("torch/utils/data/_utils/fetch.py(54): fetch", each, 40, "python_function") for each in (100, 900)),
         event("torch/utils/data/_utils/collate.py(1): collate", 7_000, 60, "python_function"),
     )
-    run = cp.profile(written(tmp_path / "0.json", events))
+    run = run_of(events)
     named = rows(
         run,
         "SELECT DISTINCT operator FROM training_operations WHERE kind = 'python' AND operator <> 'Python' ORDER BY ALL",
@@ -1461,7 +1464,8 @@ def test_functions_of_c_that_hand_over_their_thread(function: str, device: str |
     assert names.device_of_c(function) == device
 
 
-@pytest.mark.parametrize(("reducing_us", "told"), few([(0, True), (1_000, True), (6_000, False)], 2))
+@pytest.mark.few(2)
+@pytest.mark.parametrize(("reducing_us", "told"), [(0, True), (1_000, True), (6_000, False)])
 def test_gradients_that_go_through_one_rank_are_told_with_what_a_ring_saves(
     tmp_path: Path, reducing_us: int, told: bool
 ) -> None:

@@ -17,7 +17,6 @@ from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query import profile
 from crystalperf.query.results.answers import Verdict
 from tests.conftest import REAL_INPUTS
-from tests.later import few
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests" / "data"
@@ -75,7 +74,8 @@ def test_keeps_no_other_screens() -> None:
     assert {each.stem for each in SCREENS.iterdir()} == set(GOLDEN)
 
 
-@pytest.mark.parametrize("log", few(sorted((RECORDINGS / "odd").iterdir()), 4), ids=lambda each: each.stem)
+@pytest.mark.few(4)
+@pytest.mark.parametrize("log", sorted((RECORDINGS / "odd").iterdir()), ids=lambda each: each.stem)
 def test_finds_the_bottleneck_of_an_odd_run_and_fits_it_on_a_screen(log: Path, tmp_path: Path) -> None:
     found = verdict([log], tmp_path)
     name, time_ms, reasons = BOTTLENECKS[log.stem]

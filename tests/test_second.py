@@ -16,7 +16,6 @@ from crystalperf.query.frameworks.spark.log import second
 from crystalperf.query.frameworks.spark.log.collect import collect
 from crystalperf.query.frameworks.spark.log.tables import tables
 from crystalperf.query.inputs.containers import LogFile, Part
-from tests.later import few
 
 ROLLED = Path(__file__).parent / "data" / "runs" / "rolled"
 TASKS = 14_411
@@ -107,7 +106,8 @@ def alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
         return read(path)
 
 
-@pytest.mark.parametrize("lines", few([plain, odd, old], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize("lines", [plain, odd, old])
 def test_tables_are_the_same_by_one_process_and_by_two(
     lines: Any, tmp_path: Path, turns: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,21 +123,19 @@ def test_tables_are_the_same_by_one_process_and_by_two(
     assert len(found["tasks.task_id"]) > 0.9 * TASKS
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "program",
-    few(
-        [
-            "",
-            "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
-            "import sys; sys.stdout.buffer.write((1000).to_bytes(8, 'little') + b'half of it')",
-            "import sys; sys.stdout.buffer.write((1000).to_bytes(8, 'little') + bytes(1000))",
-            "import sys; sys.stdout.buffer.write(bytes(16))",
-            "import sys; sys.stdout.buffer.write(b'\\xff' * 16)",
-            "print('hello world, I am a site customisation')",
-            "import sys; sys.stdout.buffer.write(bytes(3))",
-        ],
-        2,
-    ),
+    [
+        "",
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+        "import sys; sys.stdout.buffer.write((1000).to_bytes(8, 'little') + b'half of it')",
+        "import sys; sys.stdout.buffer.write((1000).to_bytes(8, 'little') + bytes(1000))",
+        "import sys; sys.stdout.buffer.write(bytes(16))",
+        "import sys; sys.stdout.buffer.write(b'\\xff' * 16)",
+        "print('hello world, I am a site customisation')",
+        "import sys; sys.stdout.buffer.write(bytes(3))",
+    ],
 )
 def test_a_second_process_that_ends_or_talks_nonsense_takes_nothing_away(
     program: str, tmp_path: Path, turns: list[bool], monkeypatch: pytest.MonkeyPatch

@@ -37,7 +37,6 @@ from crystalperf.service.openapi import document
 from crystalperf.service.problems import ProblemError
 from crystalperf.service.settings import Limits, Settings
 from crystalperf.service.state import Service
-from tests.later import few
 from tests.served import Served, serving
 
 ROOT = Path(__file__).parent.parent
@@ -91,27 +90,26 @@ def test_the_verdict_is_that_of_analyze(served: Served, file: Path, as_typed: Ca
     assert served.get("/api/runs/demo-log/verdict").json() == {**typed, "run": "demo-log"}
 
 
-@pytest.mark.parametrize("scope", few(["all", "whole", "sql:6", "0..30000"], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize("scope", ["all", "whole", "sql:6", "0..30000"])
 def test_debug_is_that_of_debug(served: Served, file: Path, as_typed: Callable[..., Any], scope: str) -> None:
     found = served.get("/api/runs/demo-log/debug", params={"scope": scope})
     assert found.status_code == 200
     assert found.json() == as_typed("debug", file, "--scope", scope)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("settings", "more"),
-    few(
-        [
-            (["cores=2x"], {}),
-            (["cores=2,4"], {}),
-            (["cores=2x", "memory=2x"], {}),
-            (["network=10Gbps"], {"recorded": ["network=1Gbps"]}),
-            (["network=10Gbps"], {}),
-            (["cores=4"], {"replan": False}),
-            (["operator.Scan=2x"], {"scope": "sql:6"}),
-        ],
-        2,
-    ),
+    [
+        (["cores=2x"], {}),
+        (["cores=2,4"], {}),
+        (["cores=2x", "memory=2x"], {}),
+        (["network=10Gbps"], {"recorded": ["network=1Gbps"]}),
+        (["network=10Gbps"], {}),
+        (["cores=4"], {"replan": False}),
+        (["operator.Scan=2x"], {"scope": "sql:6"}),
+    ],
     ids=str,
 )
 def test_predictions_are_those_of_predict(
@@ -129,17 +127,15 @@ def test_predictions_are_those_of_predict(
     assert served.get("/api/runs/demo-log/predict", params=asked).json() == wanted
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "statement",
-    few(
-        [
-            "SELECT group_id, name, cpu_ms, net_ms FROM groups ORDER BY ALL",
-            "SELECT 'nan'::DOUBLE AS a, DATE '2026-11-21' AS b, [1, NULL] AS c, NULL AS d, 1 AS m, 2 AS m",
-            "SHOW TABLES",
-            "SELECT * FROM units WHERE false",
-        ],
-        1,
-    ),
+    [
+        "SELECT group_id, name, cpu_ms, net_ms FROM groups ORDER BY ALL",
+        "SELECT 'nan'::DOUBLE AS a, DATE '2026-11-21' AS b, [1, NULL] AS c, NULL AS d, 1 AS m, 2 AS m",
+        "SHOW TABLES",
+        "SELECT * FROM units WHERE false",
+    ],
     ids=lambda each: each[:30],
 )
 def test_sql_is_that_of_sql(served: Served, file: Path, as_typed: Callable[..., Any], statement: str) -> None:
@@ -192,28 +188,26 @@ def test_functions_are_found_by_class_resource_and_text_in_pages(served: Served)
     assert all("socket" in each["qualified_name"].lower() and each["net"] >= each["cpu"] for each in net)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("typed", "method", "path", "body", "status"),
-    few(
-        [
-            (["debug", "FILE", "--scope", "job:999"], "GET", "debug?scope=job:999", None, 400),
-            (["predict", "FILE", "--set", "cores=many"], "POST", "predict", {"settings": ["cores=many"]}, 400),
-            (["predict", "FILE", "--set", "foo=2x"], "POST", "predict", {"settings": ["foo=2x"]}, 400),
-            (
-                ["sql", "--run", "FILE", "SELECT x FROM nothing"],
-                "POST",
-                "sql",
-                {"statement": "SELECT x FROM nothing"},
-                400,
-            ),
-            (["sql", "--run", "FILE", "SELECT 1; SELECT 2"], "POST", "sql", {"statement": "SELECT 1; SELECT 2"}, 400),
-            (
-                ["sql", "--run", "FILE", "--index", "no-1", "SELECT 1"],
-                *("POST", "sql", {"statement": "SELECT 1", "indexes": ["no-1"]}, 404),
-            ),
-        ],
-        2,
-    ),
+    [
+        (["debug", "FILE", "--scope", "job:999"], "GET", "debug?scope=job:999", None, 400),
+        (["predict", "FILE", "--set", "cores=many"], "POST", "predict", {"settings": ["cores=many"]}, 400),
+        (["predict", "FILE", "--set", "foo=2x"], "POST", "predict", {"settings": ["foo=2x"]}, 400),
+        (
+            ["sql", "--run", "FILE", "SELECT x FROM nothing"],
+            "POST",
+            "sql",
+            {"statement": "SELECT x FROM nothing"},
+            400,
+        ),
+        (["sql", "--run", "FILE", "SELECT 1; SELECT 2"], "POST", "sql", {"statement": "SELECT 1; SELECT 2"}, 400),
+        (
+            ["sql", "--run", "FILE", "--index", "no-1", "SELECT 1"],
+            *("POST", "sql", {"statement": "SELECT 1", "indexes": ["no-1"]}, 404),
+        ),
+    ],
     ids=str,
 )
 def test_errors_are_those_of_the_terminal(

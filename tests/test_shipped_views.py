@@ -19,7 +19,6 @@ from crystalperf.query.sql import summed
 from crystalperf.query.statements import child
 from crystalperf.query.statements.asking import answering, request_for
 from crystalperf.query.statements.views import view, views, views_of
-from tests.later import few
 from tests.refusals import is_one_line
 
 MANY_TASKS = Path(__file__).parent / "data/runs/rolled"
@@ -216,17 +215,15 @@ def test_only_what_a_statement_needs_is_made(demo_run: Run) -> None:
 # What a statement that is wrong is told -----------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("statement", "near"),
-    few(
-        [
-            ("SELECT lable FROM labelled", "label"),
-            ("SELECT l.qualifed_name FROM labelled AS l", "qualified_name"),
-            ("SELECT * FROM labeled", "labelled"),
-            ("SELECT confidense FROM functions WHERE cpu > 0.5", "confidence"),
-        ],
-        1,
-    ),
+    [
+        ("SELECT lable FROM labelled", "label"),
+        ("SELECT l.qualifed_name FROM labelled AS l", "qualified_name"),
+        ("SELECT * FROM labeled", "labelled"),
+        ("SELECT confidense FROM functions WHERE cpu > 0.5", "confidence"),
+    ],
 )
 def test_a_misspelt_name_is_told_the_nearest(crystalperf: Answer, statement: str, near: str) -> None:
     code, out, err = crystalperf("sql", "--index", "python-3.11", statement)

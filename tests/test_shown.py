@@ -20,7 +20,6 @@ import pytest
 from crystalperf.cli.main import run
 from crystalperf.query.run import Run
 from tests import test_screens
-from tests.later import few
 
 ROOT = Path(__file__).resolve().parent.parent
 README, SQL = ROOT / "README.md", ROOT / "docs" / "sql.md"
@@ -81,7 +80,8 @@ def test_sql_page_asks_both_kinds_of_file() -> None:
     assert sum("--index" in each for each in commands) >= 8
 
 
-@pytest.mark.parametrize("number", few(range(len(questions())), 5))
+@pytest.mark.few(5)
+@pytest.mark.parametrize("number", range(len(questions())))
 def test_sql_page_shows_the_answer(demo_run: Run, number: int) -> None:
     command, printed = questions()[number]
     assert answer(command) == printed, "see the head of this file"

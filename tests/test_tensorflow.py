@@ -22,7 +22,6 @@ from crystalperf.query.frameworks.ml.training.assumptions import MoreProcesses, 
 from crystalperf.query.frameworks.ml.training.servers import Demand
 from crystalperf.query.text.answers import step_sentence
 from crystalperf.query.trace.records import Problems
-from tests.later import few
 from tests.reading import profiled, rows
 from tests.refusals import refused
 
@@ -38,9 +37,10 @@ def steps(folder: str) -> list[messages.RunMetadata]:
 # Real traces ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "name",
-    few(["tensorflow-ps", "tensorflow-xplane", "worker0-step2.run_metadata.pb", "worker0-step2.timeline.json"], 2),
+    ["tensorflow-ps", "tensorflow-xplane", "worker0-step2.run_metadata.pb", "worker0-step2.timeline.json"],
 )
 def test_the_replay_of_a_real_trace_gives_it_back(name: str) -> None:
     run = profiled(DATA / name)
@@ -152,7 +152,7 @@ def test_steps_are_told_as_they_are_in_the_mean_of_how_workers_may_stand_to_each
 
 def test_what_a_kernel_waited_for_is_what_the_graph_says() -> None:
     found = steps("tensorflow-ps")[0]
-    program = graph.program([("1", found)], "x", "x", None, Problems())
+    program = graph.program([("1", found)], "x", Problems())
     by_name = {each.operations[0].name: each for each in program.stretches}
     relu = next(each for name, each in by_name.items() if name.startswith("Conv2D_1"))
     sources = {program.stretches[each.stretch].operations[0].name for each in relu.sources}
@@ -164,15 +164,15 @@ def test_what_a_kernel_waited_for_is_what_the_graph_says() -> None:
 
 def test_a_loop_waits_for_the_iteration_before_and_not_for_the_first() -> None:
     """Iterations of 100 ms after a constant: each product has what the one before it handed on."""
-    nodes = [messages.NodeStats("init", 1_000, 1_010, 1_000, "init = Const()", 0, 0)]
+    nodes = [messages.NodeStats("init", 1_000, 1_010, 1_000, "init = Const()", 0)]
     for begin in range(1_010, 1_010 + 5 * 110, 110):
         end = begin + 100
         nodes += [
-            messages.NodeStats("while/MatMul", begin, end, begin, "while/MatMul = MatMul(while/Next, init)", 0, 0),
-            messages.NodeStats("while/Next", end, end + 10, end, "while/Next = NextIteration(while/MatMul)", 0, 0),
+            messages.NodeStats("while/MatMul", begin, end, begin, "while/MatMul = MatMul(while/Next, init)", 0),
+            messages.NodeStats("while/Next", end, end + 10, end, "while/Next = NextIteration(while/MatMul)", 0),
         ]
-    device = messages.DeviceStats("/job:localhost/replica:0/task:0/device:CPU:0", nodes, {})
-    found = graph.program([("1", messages.RunMetadata([device]))], "x", "x", None, Problems())
+    device = messages.DeviceStats("/job:localhost/replica:0/task:0/device:CPU:0", nodes)
+    found = graph.program([("1", messages.RunMetadata([device]))], "x", Problems())
     sources = [sorted(each.stretch for each in one.sources) for one in found.stretches]
     assert sources == [[], [0], [1], [0, 2], [3], [0, 4], [5], [0, 6], [7], [0, 8], [9]]
 
@@ -291,7 +291,7 @@ def test_the_body_of_a_loop_on_a_device_is_what_ran() -> None:
     traced = [("while.3", 0, 20), ("fusion.1", 1, 9), ("fusion.2", 10, 19), ("copy.4", 20, 25)]
     line = xplane.Line("XLA Ops", [xplane.Traced(name, start, end) for name, start, end in traced])
     read = [("process", [xplane.Plane("/device:TPU:0", [line], {})])]
-    (stretch,) = xplane.of_planes(read, "x", "x", Problems(), "jax", xplane.of_line).stretches
+    (stretch,) = xplane.of_planes(read, "x", Problems(), "jax", xplane.of_line).stretches
     assert [(each.operator, each.start_ms, each.end_ms) for each in stretch.operations] == [
         ("while.3", 0, 1),
         ("fusion.1", 1, 9),
@@ -343,7 +343,7 @@ def test_steps_that_each_epoch_counts_anew_are_told_apart_and_those_told_twice_a
     python = xplane.Line("python", [*ran, *(marked(10 * place, number) for place, number in enumerate("0101"))])
     again = xplane.Line("other thread", [marked(1, "0")])
     read = [("process", [xplane.Plane("/host:CPU", [python, again], {})])]
-    found = xplane.of_planes(read, "x", "x", Problems(), "tensorflow", xplane.of_line)
+    found = xplane.of_planes(read, "x", Problems(), "tensorflow", xplane.of_line)
     assert [(each.scope_id, each.start_ms) for each in found.steps] == [
         ("step:0", 0),
         ("step:1", 10),

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from crystalperf.indexes.errors import InputError
-from tests.later import few
 from tests.refusals import is_one_line, refused
 
 ROOT = Path(__file__).parent.parent
@@ -94,18 +93,16 @@ def test_its_own_scope_is_asked_for_by_its_own_word(asked: Ask) -> None:
     assert asked("debug", "--scope", "order:plum")["runtime_ms"] == 12_000
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("setting", "runtime_s"),
-    few(
-        [
-            ("heat=2x", 10),  # cooking takes 5 s, from 3 to 8; filling ends 1 s later, and so does the order
-            ("heat=8x", 8),  # cooking takes 2 s, but filling has 3 s of work from 4 on
-            ("heat=0.5x", 22),  # cooking takes 17 s
-            ("cpu_speed=2x", 12),  # washing 1 s, cooking 8.5 s, and half a second to the last jar
-            ("kettles=2x", 14),  # two jars cannot use four kettles
-        ],
-        2,
-    ),
+    [
+        ("heat=2x", 10),  # cooking takes 5 s, from 3 to 8; filling ends 1 s later, and so does the order
+        ("heat=8x", 8),  # cooking takes 2 s, but filling has 3 s of work from 4 on
+        ("heat=0.5x", 22),  # cooking takes 17 s
+        ("cpu_speed=2x", 12),  # washing 1 s, cooking 8.5 s, and half a second to the last jar
+        ("kettles=2x", 14),  # two jars cannot use four kettles
+    ],
 )
 def test_a_changed_world_changes_the_pipeline(asked: Ask, setting: str, runtime_s: float) -> None:
     assert asked("predict", "--set", setting)["predicted_ms"] == pytest.approx(runtime_s * 1000)

@@ -47,11 +47,11 @@ def their_node(each: Any) -> tuple[Any, ...]:
     length = each.all_end_rel_nanos / 1e3 if nanos else float(each.all_end_rel_micros)
     ready = each.scheduled_nanos / 1e3 if nanos else float(each.scheduled_micros)
     size = sum(one.tensor_description.allocation_description.requested_bytes for one in each.output)
-    return each.node_name, start, start + max(length, 0.0), ready, each.timeline_label, each.thread_id, size
+    return each.node_name, start, start + max(length, 0.0), ready, each.timeline_label, size
 
 
 def our_node(each: messages.NodeStats) -> tuple[Any, ...]:
-    return each.name, each.start, each.end, each.scheduled, each.label, each.thread, each.bytes
+    return each.name, each.start, each.end, each.scheduled, each.label, each.bytes
 
 
 @pytest.mark.parametrize("path", STEPS, ids=lambda path: f"{path.parent.name}-{path.name}")
@@ -61,7 +61,6 @@ def test_run_metadata_says_what_the_frameworks_class_says(path: Path) -> None:
     assert [each.device for each in ours.devices] == [each.device for each in told.step_stats.dev_stats]
     for mine, its in zip(ours.devices, told.step_stats.dev_stats, strict=True):
         assert [our_node(each) for each in mine.nodes] == [their_node(each) for each in its.node_stats]
-        assert mine.threads == dict(its.thread_names)
     assert len(ours.partitions) == len(told.partition_graphs)
     for mine_of_graph, graph in zip(ours.partitions, told.partition_graphs, strict=True):
         met = ("_Send", "_Recv", "_HostSend", "_HostRecv")

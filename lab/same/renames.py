@@ -21,7 +21,7 @@ class Renames:
     analyze/exit.
 
     renamed  by kind of answer, or `all`: name before → name after
-    values   by name after: value before → value after
+    values   by name after: value before → value after, an empty text for none
     removed  by name before: why it has gone
     added    by name after: why there is more
     prose    names after of fields that are sentences; a field of `figures` is none, although it is part of one
@@ -69,13 +69,13 @@ class Renames:
     def value(self, path: str, value: Any) -> Any:
         """What became of a value at a path of after."""
         known = longest(path, self.values)
-        return value if known is None or not isinstance(value, str) else self._worded[known].get(value, value)
+        return value if known is None or not isinstance(value, str) else self._worded[known].get(value, value) or None
 
     @cached_property
     def _worded(self) -> dict[str, dict[str, str]]:
         """By name, values after by value before, and the same of their digests."""
         return {
-            name: {**words, **{digest([one]): digest([other]) for one, other in words.items()}}
+            name: {**words, **{digest([one]): digest([other]) if other else "" for one, other in words.items()}}
             for name, words in self.values.items()
         }
 

@@ -182,19 +182,17 @@ def group_details(
     units, slots, names = execution.units, execution.slots, execution.names
     rows, plans = _sums(connection, execution), _operators(connection)
     described = connection.execute("SELECT group_id, what, coalesce(place, '') FROM groups").fetchall()
-    uses_and_place = {group_id: (uses_of(what), place) for group_id, what, place in described}
-    on_path = defaultdict[str, float](float)
-    for item in path:
-        on_path[item.id] += item.end_ms - item.start_ms
+    uses_of_group = {group_id: (uses_of(what), place) for group_id, what, place in described}
+    on_path = _on_path_ms(path)
     groups = execution.dag.groups
     ready = np.maximum(units.parts_ms[:, names.index(CPU)] - execution.volumes.on_cpu_ms, 0.0)
     again, again_ms = anew(execution), anew_ms(execution)
     is_patient = policy_of(execution).patience_ms > 0
     idle_ms, found = _idle_ms(execution), []
     medians_ms = medians(units.group, units.parts_ms, len(groups))
-    for number, (group, mine) in enumerate(zip(groups, members(units.group, len(groups)), strict=True)):
-        row = rows.get(group.group_id)
-        if row is None:
+    for number, mine in enumerate(members(units.group, len(groups))):
+        group = groups[number]
+        if (row := rows.get(group.group_id)) is None:
             continue
         parts = units.parts_ms[mine]
         lanes = _most_slots(slots, group.start_ms, group.end_ms)
@@ -212,7 +210,7 @@ def group_details(
             **{name: row[name] for name in _COUNTED},
         )
         longest = int(np.flatnonzero(units.unit_id[mine] == row["longest_unit"])[0])
-        uses, place = uses_and_place.get(group.group_id, (frozenset(), ""))
+        uses, place = uses_of_group.get(group.group_id, (frozenset(), ""))
         operators, details = plans.get(group.group_id, ((), ()))
         found.append(
             Detail(
@@ -236,6 +234,14 @@ def group_details(
                 **{name: row[name] for name in _SUMMED},
             )
         )
+    return found
+
+
+def _on_path_ms(path: Sequence[PathItem]) -> Mapping[str, float]:
+    """Time of each group on the critical path; 0 of any other."""
+    found = defaultdict[str, float](float)
+    for item in path:
+        found[item.id] += item.end_ms - item.start_ms
     return found
 
 

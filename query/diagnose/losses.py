@@ -63,7 +63,7 @@ def _loss(lost: Sequence[LostWorker]) -> Loss:
 
 
 def _after_loss(advisor: Advisor, lost: Sequence[LostWorker]) -> Advice:
-    exhausted = next((kind for each in lost if (kind := advisor.exhausted_memory(each.why))), None)
+    exhausted = next((kind for each in lost if each.why and (kind := advisor.exhausted_memory(each.why))), None)
     return ReadWorkerLog(lost[0].worker, lost[0].host) if exhausted is None else AvoidExhaustion(exhausted)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -80,7 +80,8 @@ def outcome(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor
     whole = execution.scope.text in (ALL, WHOLE)
     tallies = (*_tallies(scopes, words), *_work_tallies(connection, execution, groups, failed))
     failures = _failures(scopes, groups, failed, words)
-    errors = [each.error for each in failures] + [each.why for each in lost] + [each.reason or "" for each in failed]
+    errors = [each.error for each in failures] + [each.why for each in lost] + [each.reason for each in failed]
+    reason = next((reason for reason, _ in merged_reasons(failed)), None)
     cut = not complete and execution.scope.end_ms >= duration_ms
     return Outcome(
         status=_status(
@@ -92,12 +93,13 @@ def outcome(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor
         tallies=tallies,
         failures=failures,
         failed_ms=sum(each.unit_ms for each in failed),
-        reason=next((reason for reason, _ in merged_reasons(failed)), None),
+        reason=reason,
+        names_loss=bool(lost and lost[0].why and reason and lost[0].why in reason),
         retried_units=sum(each.units for each in failed if each.again),
         retried_ms=sum(each.unit_ms for each in failed if each.again),
         lost=lost,
         workers=workers,
-        memory=_memory(advisor, errors),
+        memory=_memory(advisor, filter(None, errors)),
         exit_code=exit_code if whole else None,
         cut=cut,
     )
@@ -264,10 +266,10 @@ def _failures(
 
 def _failed(kind: str, what: _Scope | _Group, units: Sequence[Ended]) -> Failed:
     count, unit_ms = sum(each.units for each in units), sum(each.unit_ms for each in units)
-    return Failed(kind, what.id, what.name, what.error or "it does not say why", count, unit_ms)
+    return Failed(kind, what.id, what.name, what.error, count, unit_ms)
 
 
-def _memory(advisor: Advisor, texts: Sequence[str]) -> Exhausted | None:
+def _memory(advisor: Advisor, texts: Iterable[str]) -> Exhausted | None:
     found = {advisor.exhausted_memory(text) for text in dict.fromkeys(texts)}
     return next((each for each in get_args(Exhausted) if each in found), None)
 
@@ -308,7 +310,7 @@ def _lost(
             continue
         again = redone.get(worker, ())
         units, unit_ms = sum(each.units for each in again), sum(each.unit_ms for each in again)
-        found.append(LostWorker(worker, host, added, removed, reason or "it does not say why", units, unit_ms))
+        found.append(LostWorker(worker, host, added, removed, reason or None, units, unit_ms))
     return tuple(found), len(rows)
 
 

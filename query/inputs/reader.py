@@ -54,6 +54,8 @@ class Reader:
     while nothing was submitted."""
     unread_work: frozenset[str] = frozenset()
     """Names of its reader's problems after which the log may lack scopes."""
+    counted_problems: frozenset[str] = frozenset()
+    """Names of its reader's problems whose meaning says how many there are."""
     unread_start: frozenset[str] = frozenset()
     """Names of its reader's problems where the log lacks the start of the run, or mixes it with another's."""
     resolution_ms: float = 1.0

@@ -9,13 +9,15 @@ scripts of FlameGraph.  They tell neither which thread was seen when, nor in wha
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.inputs.containers import LogFile, Part, batches
 from crystalperf.query.recordings import jfr
+from crystalperf.query.recordings.jfr.merge import Merged
+from crystalperf.query.recordings.jfr.model import ProblemLog
 from crystalperf.query.trace.records import Floats, Problems
 
 _MOST_FRAMES = 2048
@@ -100,44 +102,22 @@ def _recording(texts: list[str], stacks: list[bytes]) -> jfr.Recording:
     parsed = [frame(text) for text in texts]
     class_names, class_id = _numbered([each[0] for each in parsed])
     method_names, method_id = _numbered([each[1] for each in parsed])
-    nothing = np.zeros(len(parsed), dtype=np.int32)
     arrays = [np.frombuffer(key, dtype=np.int32) for key in stacks]
     offsets = np.concatenate([[0], np.cumsum([len(each) for each in arrays])]).astype(np.int64)
-    none64, none32 = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
-    none8, real = np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.float32)
-    return jfr.Recording(
-        chunks=(),
-        jvms=(),
+    return replace(
+        Merged().recording(ProblemLog()),
         frames=jfr.Frames(
             class_id=class_id,
             method_id=method_id,
-            descriptor_id=nothing,
             line=np.array([each[2] for each in parsed], dtype=np.int32),
-            type_id=nothing.astype(np.uint8),
             class_names=class_names,
             method_names=method_names,
-            descriptors=("",),
-            type_names=("",),
         ),
         stacks=jfr.Stacks(
             offsets=offsets,
             frame_index=np.concatenate(arrays),
             truncated=np.array([len(each) >= _MOST_FRAMES for each in arrays]),
         ),
-        threads=(),
-        samples=jfr.Samples(none64, none32, none32, none32, none8, none8, none64, ()),
-        intervals=jfr.Intervals(none64, none64, none32, none32, none8, none64, none64, none32, ()),
-        cpu_load=jfr.ThreadCpuLoad(none64, none32, real, real),
-        process_load=jfr.ProcessLoad(none64, real, real, real),
-        throttling=jfr.Throttling(none64, none64, none64),
-        network_load=jfr.NetworkLoad(none64, none32, none64, none64),
-        devices=(),
-        quota_cores=None,
-        processors=0,
-        settings={},
-        periods_ns={},
-        event_counts={},
-        problems=(),
     )
 
 

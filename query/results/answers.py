@@ -116,15 +116,16 @@ class Tally:
 
 @dataclass(frozen=True)
 class Failed:
-    """A scope or a group that failed.  `error` is what was thrown, on one line, without stack, package and wrappers.
+    """A scope or a group that failed.
 
+    `error` is what was thrown, on one line, without stack, package and wrappers; None where the log does not say.
     `units` failed in it, which ran for `unit_ms` in sum.
     """
 
     kind: str
     id: str
     name: str
-    error: str
+    error: str | None
     units: int = 0
     unit_ms: float = 0.0
 
@@ -133,15 +134,15 @@ class Failed:
 class LostWorker:
     """A worker that went while there was work to do, and was not sent home.
 
-    `why` is what the framework says of it.  `redone_units` ran on it and had to run again, for they ended with it or
-    what they had made was lost; they had run for `redone_ms` in sum.
+    `why` is what the framework says of it, None where it says nothing.  `redone_units` ran on it and had to run again,
+    for they ended with it or what they had made was lost; they had run for `redone_ms` in sum.
     """
 
     worker: str
     host: str | None
     added_ms: float
     lost_ms: float
-    why: str
+    why: str | None
     redone_units: int = 0
     redone_ms: float = 0.0
 
@@ -156,6 +157,7 @@ class Outcome:
     failures      the first of those that failed, scopes before groups; the scopes whose own units failed come first
     failed_ms     unit time of attempts that failed
     reason        why most of these did
+    names_loss    whether that names what the framework says of the first lost worker
     retried_units  attempts that failed and were tried again …
     retried_ms    … and their unit time
     lost          workers that were lost, the first first
@@ -170,6 +172,7 @@ class Outcome:
     failures: tuple[Failed, ...] = ()
     failed_ms: float = 0.0
     reason: str | None = None
+    names_loss: bool = False
     retried_units: int = 0
     retried_ms: float = 0.0
     lost: tuple[LostWorker, ...] = ()
@@ -605,10 +608,15 @@ class Choice:
 
 @dataclass(frozen=True)
 class ReadingProblem:
-    """Something that reading a log or a recording did not take as it stood; severity is info, data loss or error."""
+    """Something that reading a log or a recording did not take as it stood, `count` times.
+
+    `name` is its kind, `severity` is info, data loss or error; `meaning` says the count where it is more than once.
+    """
 
     severity: str
     meaning: str
+    name: str = ""
+    count: int = 1
 
 
 @dataclass(frozen=True)

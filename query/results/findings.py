@@ -370,11 +370,12 @@ class Committing(Finding):
 
 @dataclass(frozen=True)
 class Loss:
-    """Workers that were lost: how long they lived in the median, and what the framework says of the first."""
+    """Workers that were lost: how long they lived in the median, and what the framework says of the first, None for
+    nothing."""
 
     workers: tuple[str, ...]
     lived_ms: float
-    reason: str
+    reason: str | None
 
 
 @dataclass(frozen=True)

@@ -133,12 +133,12 @@ class RaiseParallelism(Recommendation):
 
 @dataclass(frozen=True, kw_only=True)
 class FixFailure(Recommendation):
-    """Fix what failed first: `failed` is its id, `error` the framework's message."""
+    """Fix what failed first: `failed` is its id, `error` the framework's message, None where the log has none."""
 
     kind: ClassVar[str] = "fix-failure"
 
     failed: str
-    error: str
+    error: str | None
 
 
 @dataclass(frozen=True, kw_only=True)

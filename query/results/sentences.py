@@ -36,6 +36,11 @@ class Sentences:
         """Register the function below as the one that writes values of this type."""
         return _registering(self._text, kind)
 
+    def fixed(self, texts: Mapping[type[Kind], str]) -> None:
+        """Sentences of kinds of which any value says the same."""
+        for kind, text in texts.items():
+            self._text[kind] = _saying(text)
+
     def lines(self, kind: type[K]) -> Callable[[Lines[K]], Lines[K]]:
         """Register the function below as the one that writes the lines to paste of values of this type."""
         return _registering(self._lines, kind)
@@ -49,6 +54,10 @@ class Sentences:
         """The same for its lines."""
         own = _nearest(self._lines, kind)
         return own if own or self._base is None else self._base.find_lines(kind)
+
+
+def _saying(text: str) -> Text[Any]:
+    return lambda _value, _words: text
 
 
 def _registering(known: dict[type[Kind], Any], kind: type[Kind]) -> Callable[[F], F]:

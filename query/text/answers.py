@@ -12,6 +12,7 @@ from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.advise.usual_what_ifs import NOTICEABLE, happens_once, telling
 from crystalperf.query.results.findings import Kept
 from crystalperf.query.text.figures import counted, cut_right, grouped, percent, printable, time_unit
+from crystalperf.query.text.findings import explained
 from crystalperf.query.text.sentences import text_of
 from crystalperf.query.trace.vocabulary import plural, with_article
 
@@ -634,7 +635,9 @@ def outcome_sentences(debug: Debug, figures: Figures) -> tuple[str, ...]:
 
 
 def _why_failed(ended: Outcome) -> str:
-    errors = list(dict.fromkeys(each.error for each in ended.failures if each.kind == ended.failures[0].kind))
+    errors = list(
+        dict.fromkeys(explained(each.error) for each in ended.failures if each.kind == ended.failures[0].kind)
+    )
     others = f" (and {counted(len(errors) - 1, 'other error')})" if len(errors) > 1 else ""
     return f": {_cut(errors[0])}{others}" if errors else ""
 
@@ -642,7 +645,7 @@ def _why_failed(ended: Outcome) -> str:
 def _units_failed(ended: Outcome, words: Vocabulary, figures: Figures, *, with_reason: bool) -> list[str]:
     units = ended.tally(words.unit)
     with_workers = sum(each.redone_units for each in ended.lost) >= units.failed
-    if not units.failed or (with_workers and ended.lost[0].why in (ended.reason or "")):
+    if not units.failed or (with_workers and ended.names_loss):
         return []  # or it is told of their workers
     took = f"which took {figures.text(ended.failed_ms)} of {words.unit} time"
     sentence = f"{units.failed} of {counted(units.total, words.unit)} failed, {took}"
@@ -660,7 +663,7 @@ def _workers_lost(ended: Outcome, words: Vocabulary, figures: Figures) -> list[s
         return []
     when = "" if len(lost) == 1 else "the first "
     sentence = f"{len(lost)} of {counted(ended.workers, words.worker)} {'was' if len(lost) == 1 else 'were'} lost, "
-    sentence += f"{when}{figures.text(lost[0].lost_ms)} after the start: {_cut(lost[0].why)}."
+    sentence += f"{when}{figures.text(lost[0].lost_ms)} after the start: {_cut(explained(lost[0].why))}."
     redone = sum(each.redone_units for each in lost)
     if redone:
         took = figures.text(sum(each.redone_ms for each in lost))

@@ -296,13 +296,18 @@ def lost_workers(found: findings.LostWorkers, words: Words) -> str:
     return f"{text}; what ran then had fewer {vocabulary.lanes}" if found.short_ms > 0 else text
 
 
+def explained(reason: str | None) -> str:
+    """Why something ended, as the log says it, or that the log does not."""
+    return reason or "it does not say why"
+
+
 def _loss(lost: findings.Loss, words: Words) -> str:
     """Which workers were lost, when and why."""
     shown = ", ".join(lost.workers[:_LOST_SHOWN]) + (" …" if len(lost.workers) > _LOST_SHOWN else "")
     one = len(lost.workers) == 1
     who = words.vocabulary.worker if one else words.vocabulary.workers
     came = "it came" if one else "they came, in the median"
-    return f"{who} {shown} went {lasting(lost.lived_ms)} after {came} ({lost.reason})"
+    return f"{who} {shown} went {lasting(lost.lived_ms)} after {came} ({explained(lost.reason)})"
 
 
 @CORE.of(findings.Wasted)

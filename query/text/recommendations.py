@@ -17,7 +17,7 @@ from crystalperf.query.results.recommendations import (
     Value,
 )
 from crystalperf.query.results.words import Words
-from crystalperf.query.text.findings import advice_text
+from crystalperf.query.text.findings import advice_text, explained
 from crystalperf.query.text.sentences import CORE, text_of
 
 
@@ -77,7 +77,7 @@ def raise_parallelism(found: RaiseParallelism, words: Words) -> str:
 
 @CORE.of(FixFailure)
 def fix_failure(found: FixFailure, _words: Words) -> str:
-    return f"Fix what failed first: {found.failed}: {found.error}"
+    return f"Fix what failed first: {found.failed}: {explained(found.error)}"
 
 
 @CORE.of(FollowAdvice)

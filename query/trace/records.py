@@ -153,6 +153,17 @@ def numbers(values: Iterable[float | None] | npt.NDArray[np.float64]) -> Any:
     return np.ma.MaskedArray(given, mask=~np.isfinite(given))
 
 
+def table(names: str, rows: Iterable[Sequence[Any]], *, whole: str = "", real: str = "") -> Columns:
+    """A table of rows, each with a value for each of the names; those that are `whole` and `real` numbers, the others
+    texts or lists.  Names stand behind one another with spaces between."""
+    wholes, reals = whole.split(), real.split()
+    columns = list(zip(*rows, strict=True)) or [()] * len(names.split())
+    return {
+        name: integers(values) if name in wholes else numbers(values) if name in reals else objects(values)
+        for name, values in zip(names.split(), columns, strict=True)
+    }
+
+
 def as_text(text: str) -> str:
     """Text that can be written: a file's name may have bytes that are no letters, which Python keeps as surrogates."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -14,7 +14,6 @@ from crystalperf.indexes import exports, store
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.indexes.exports import locate, may_have
 from crystalperf.query.run import Run
-from tests.later import few
 
 Answer = Callable[..., tuple[int, str, str]]
 LOG = Path(__file__).parents[1] / "data" / "runs" / "speculation"
@@ -101,7 +100,8 @@ def damaged(path: Path, random: Random) -> None:
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("number", few(range(6), 2))
+@pytest.mark.few(2)
+@pytest.mark.parametrize("number", range(6))
 def test_a_damaged_run_in_the_cache_is_made_again(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crystalperf: Answer
 ) -> None:
@@ -131,7 +131,8 @@ def test_a_damaged_unpacked_index_is_unpacked_again(
     assert may_have(index, "parquet")
 
 
-@pytest.mark.parametrize("number", few(range(40), 4))
+@pytest.mark.few(4)
+@pytest.mark.parametrize("number", range(40))
 def test_a_damaged_file_is_never_a_bug(number: int, run_copy: Path, crystalperf: Answer) -> None:
     random = Random(number)
     content = bytearray(run_copy.read_bytes())

@@ -15,7 +15,6 @@ from crystalperf.query.frameworks.spark import settings
 from crystalperf.query.frameworks.spark.memory import usable_bytes
 from crystalperf.query.inputs.containers import LogFile, Part, batches
 from crystalperf.query.trace.records import Problems
-from tests.later import few
 
 Answer = Callable[..., tuple[int, str, str]]
 DATA = Path(__file__).parents[1] / "data"
@@ -45,7 +44,8 @@ def changed(lines: list[bytes], path: Path, properties: dict[str, str], version:
     return path
 
 
-@pytest.mark.parametrize("value", few(ODD, 3), ids=ascii)
+@pytest.mark.few(3)
+@pytest.mark.parametrize("value", ODD, ids=ascii)
 def test_every_setting_may_have_any_value(value: str, lines: list[bytes], tmp_path: Path) -> None:
     log = changed(lines, tmp_path / "log", dict.fromkeys(settings.READ, value) | {"spark.master": f"local[{value}]"})
     run = cp.profile([log], output=tmp_path / "run.duckdb")
@@ -89,7 +89,8 @@ VERSIONS = {
 }
 
 
-@pytest.mark.parametrize("version", few(VERSIONS, 3), ids=lambda each: ascii(each)[:30])
+@pytest.mark.few(3)
+@pytest.mark.parametrize("version", VERSIONS, ids=lambda each: ascii(each)[:30])
 def test_every_version_is_answered_for(version: str, lines: list[bytes], tmp_path: Path) -> None:
     found = VERSIONS[version]
     assert get("spark").reader.frames.sources(version) == ((found,) if found else ())
@@ -101,7 +102,8 @@ def test_every_version_is_answered_for(version: str, lines: list[bytes], tmp_pat
     assert told == (found is None and bool(version))
 
 
-@pytest.mark.parametrize("cores", few([1e9, 2**31 - 1, 20_000], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize("cores", [1e9, 2**31 - 1, 20_000])
 def test_more_cores_than_any_machine_has_are_not_believed(cores: float, lines: list[bytes], tmp_path: Path) -> None:
     found = []
     for line in lines:

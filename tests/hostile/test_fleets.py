@@ -17,7 +17,6 @@ from crystalperf.fleet.engines import Engine
 from crystalperf.fleet.logs import Item, find_logs
 from crystalperf.fleet.reading import Read, read
 from crystalperf.fleet.summary import opened
-from tests.later import few
 from tests.spark_logs import Stage, Task, write
 
 Answer = Callable[..., tuple[int, str, str]]
@@ -108,7 +107,8 @@ print(build([sys.argv[1]], Path(sys.argv[2]), InProcess()).unread)
     assert (done.stdout, done.returncode) == ("0\n", 0), done.stderr
 
 
-@pytest.mark.parametrize("spoilt", few(["other type", "other column", "no parquet", "other day"], 2))
+@pytest.mark.few(2)
+@pytest.mark.parametrize("spoilt", ["other type", "other column", "no parquet", "other day"])
 def test_a_fleet_of_somebody_else_is_data(crystalperf: Answer, tmp_path: Path, spoilt: str) -> None:
     log(tmp_path / "logs")
     build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
@@ -127,7 +127,8 @@ def test_a_fleet_of_somebody_else_is_data(crystalperf: Answer, tmp_path: Path, s
     assert str(tmp_path / "fleet") in err
 
 
-@pytest.mark.parametrize("changed_s", few([1e12, -1e12, 1e30], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize("changed_s", [1e12, -1e12, 1e30])
 def test_a_clock_that_no_calendar_has_costs_nothing(tmp_path: Path, changed_s: float) -> None:
     (item,) = find_logs([str(log(tmp_path / "good"))])
     for path, runs in ((item.path, 1), (str(tmp_path / "none"), 0)):
@@ -135,7 +136,8 @@ def test_a_clock_that_no_calendar_has_costs_nothing(tmp_path: Path, changed_s: f
         assert len(json.loads(answer.rows)["runs"]) == runs
 
 
-@pytest.mark.parametrize("size", few([2**62, 2**63, 10**30], 1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize("size", [2**62, 2**63, 10**30])
 def test_sizes_that_no_disk_has_are_not_believed(crystalperf: Answer, tmp_path: Path, size: int) -> None:
     """Sums of two of them were too long for an integer, and the run file was called damaged, for ever."""
     lines = []

@@ -12,7 +12,6 @@ from crystalperf.query.inputs.discover import discover
 from lab.damage import cases, doors, judging
 from lab.damage.cases import Case
 from lab.damage.sources import Sources
-from tests.later import few
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -40,7 +39,8 @@ def test_a_command_that_breaks_its_contract_is_noticed(
     assert "ended with 3" in cases.run_case(Case("command", 1), 1, sources, tmp_path).text
 
 
-@pytest.mark.parametrize("kind", few(cases.DOORS, 2))
+@pytest.mark.few(2)
+@pytest.mark.parametrize("kind", cases.DOORS)
 def test_other_doors_end_in_an_answer_or_a_sentence(kind: str, sources: Sources, tmp_path: Path) -> None:
     for number in range(2):
         outcome = cases.run_case(Case(kind, number), 1, sources, tmp_path)

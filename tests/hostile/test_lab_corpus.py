@@ -13,7 +13,6 @@ from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.inputs.discover import discover
 from lab.damage.cases import check_trace
-from tests.later import few
 
 Answer = Callable[..., tuple[int, str, str]]
 
@@ -22,7 +21,8 @@ ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
 
 
-@pytest.mark.parametrize("path", few(CORPUS, 4), ids=lambda each: each.name)
+@pytest.mark.few(4)
+@pytest.mark.parametrize("path", CORPUS, ids=lambda each: each.name)
 def test_a_file_that_once_failed(
     path: Path, crystalperf: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

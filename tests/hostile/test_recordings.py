@@ -16,7 +16,6 @@ from crystalperf.query.recordings import jfr
 from crystalperf.query.recordings.jfr import source
 from crystalperf.query.recordings.jfr.merge import ThreadTable
 from crystalperf.query.recordings.jfr.model import ProblemLog
-from tests.later import few
 
 DATA = Path(__file__).parents[1] / "data" / "acme"
 
@@ -65,8 +64,9 @@ def test_what_is_packed_again_and_again_is_not_unpacked_to_the_end(
     assert sum(written) <= max(2 << 20, source.MAX_RATIO * len(data)) + times * source.BLOCK_BYTES
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
-    "error", few([IndexError("list index"), ValueError("x"), KeyError(7), MemoryError(), OverflowError()], 2)
+    "error", [IndexError("list index"), ValueError("x"), KeyError(7), MemoryError(), OverflowError()]
 )
 @pytest.mark.parametrize(
     "where", ["crystalperf.query.recordings.jfr.read", "crystalperf.query.attribution.samples.place.place"]

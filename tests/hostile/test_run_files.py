@@ -11,7 +11,6 @@ import pytest
 from crystalperf import indexes
 from crystalperf.indexes.errors import IndexFileError
 from crystalperf.query.run import Run
-from tests.later import few
 
 Answer = Callable[..., tuple[int, str, str]]
 
@@ -59,7 +58,8 @@ SPOILT = {
 }
 
 
-@pytest.mark.parametrize("how", few(SPOILT, 4))
+@pytest.mark.few(4)
+@pytest.mark.parametrize("how", SPOILT)
 def test_a_run_file_that_is_not_only_tables_is_refused(
     how: str, crystalperf: Answer, run_copy: Path, secret: Path
 ) -> None:

@@ -25,7 +25,6 @@ from crystalperf.service.problems import ProblemError
 from crystalperf.service.settings import Limits, Settings
 from crystalperf.service.shield import Shield
 from crystalperf.service.uploads import Uploads
-from tests.later import few
 from tests.served import Served
 from tests.served import serving as served_from
 
@@ -249,9 +248,10 @@ BODIES = {
 """How a request begins whose body never ends."""
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("what", "drip"),
-    few([("an upload", b""), ("an upload", b"x"), ("JSON", b""), ("JSON", b"x"), ("a form", b"x")], 2),
+    [("an upload", b""), ("an upload", b"x"), ("JSON", b""), ("JSON", b"x"), ("a form", b"x")],
     ids=lambda each: {b"": "pauses", b"x": "drips"}.get(each, each),
 )
 def test_a_body_that_pauses_or_drips_is_given_up(served: Served, what: str, drip: bytes) -> None:

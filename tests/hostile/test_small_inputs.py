@@ -24,7 +24,6 @@ from crystalperf.query.inputs.discover import discover
 from crystalperf.query.inputs.files import Head
 from crystalperf.query.recordings import collapsed
 from crystalperf.query.trace.records import Problems
-from tests.later import few
 
 START = b'{"Event":"SparkListenerApplicationStart","App Name":"a","App ID":"app-1","Timestamp":1700000000000}\n'
 
@@ -107,9 +106,8 @@ def test_the_sniffer_goes_over_a_text_once(filling: bytes) -> None:
     assert rb"\s*" not in files._EVENT.pattern
 
 
-@pytest.mark.parametrize(
-    "filling", few([b"\n", b" \n", b"x\n", b"{}\n", b'{"Event":"a"}\n', b"\0", b"x" * 1000 + b"\n"], 2)
-)
+@pytest.mark.few(2)
+@pytest.mark.parametrize("filling", [b"\n", b" \n", b"x\n", b"{}\n", b'{"Event":"a"}\n', b"\0", b"x" * 1000 + b"\n"])
 def test_a_bomb_is_stopped_by_its_bytes_however_many_lines_it_has(
     filling: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from crystalperf.query.statements import asking
-from tests.later import few
 
 Answer = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).parents[2]
@@ -122,18 +121,16 @@ def test_there_is_a_limit_of_time_without_being_asked() -> None:
     assert inspect.signature(sql).parameters["timeout"].default == TIMEOUT_S > 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "statement",
-    few(
-        [
-            "SELECT TIMESTAMPTZ '2026-11-21 10:00:00+00' AS a, 2 AS b, 3 AS b",
-            "SELECT now() AS a",
-            "SELECT now() AS a -- and so on",
-            "SELECT now() AS a;",
-            "SELECT current_timestamp, TIMETZ '10:00:00+02' AS t",
-        ],
-        1,
-    ),
+    [
+        "SELECT TIMESTAMPTZ '2026-11-21 10:00:00+00' AS a, 2 AS b, 3 AS b",
+        "SELECT now() AS a",
+        "SELECT now() AS a -- and so on",
+        "SELECT now() AS a;",
+        "SELECT current_timestamp, TIMETZ '10:00:00+02' AS t",
+    ],
 )
 def test_moments_with_a_zone_need_no_other_package(statement: str, crystalperf: Answer, run_copy: Path) -> None:
     for how in ("--json", "--csv"):
@@ -148,8 +145,9 @@ def test_the_process_that_answers_writes_no_file(run_copy: Path, crystalperf: An
     assert sorted(os.listdir(run_copy.parent)) == before
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
-    "statement", few(["UPDATE EXTENSIONS", "FORCE CHECKPOINT", "SELECT error('x')", "SELECT 'a'::BLOB"], 1)
+    "statement", ["UPDATE EXTENSIONS", "FORCE CHECKPOINT", "SELECT error('x')", "SELECT 'a'::BLOB"]
 )
 def test_other_statements_end_in_an_answer_or_one_sentence(statement: str, crystalperf: Answer, run_copy: Path) -> None:
     code, out, err = crystalperf("sql", "--run", run_copy, statement)

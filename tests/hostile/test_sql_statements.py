@@ -15,7 +15,6 @@ import pytest
 
 from crystalperf.query.run import Run
 from crystalperf.query.statements import child
-from tests.later import few
 
 Answer = Callable[..., tuple[int, str, str]]
 
@@ -168,7 +167,8 @@ def test_the_run_stays_readable_after_all_of_them(door: duckdb.DuckDBPyConnectio
     assert door.execute("SELECT count(*) > 0 FROM units").fetchall() == [(True,)]
 
 
-@pytest.mark.parametrize("number", few(range(12), 2))
+@pytest.mark.few(2)
+@pytest.mark.parametrize("number", range(12))
 def test_a_statement_that_writes_ends_in_one_sentence(
     number: int, crystalperf: Answer, places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:

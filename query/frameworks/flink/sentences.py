@@ -21,15 +21,18 @@ SENTENCES = Sentences()
 
 # Findings -------------------------------------------------------------------------------------------------------------
 
-
-@SENTENCES.of(advice.StartWorkersSooner)
-def start_workers_sooner(_advice: advice.StartWorkersSooner, _words: Words) -> str:
-    return "have TaskManagers with free slots before the job is submitted"
-
-
-@SENTENCES.of(advice.InspectCoordinator)
-def inspect_coordinator(_advice: advice.InspectCoordinator, _words: Words) -> str:
-    return "look at the JobManager's log for what it does before the first vertex and after the last"
+SENTENCES.fixed(
+    {
+        advice.StartWorkersSooner: "have TaskManagers with free slots before the job is submitted",
+        advice.InspectCoordinator: (
+            "look at the JobManager's log for what it does before the first vertex and after the last"
+        ),
+        remarks.UnknownLoad: (
+            "What holds this stream's records up is not known: nothing here says how busy its vertices were. It goes on"
+            " until it is stopped, so how long it took says nothing"
+        ),
+    }
+)
 
 
 @SENTENCES.of(remarks.Helpers)
@@ -87,14 +90,6 @@ def untimed_requests(found: remarks.UntimedRequests, _words: Words) -> str:
     )
 
 
-@SENTENCES.of(remarks.UnknownLoad)
-def unknown_load(_found: remarks.UnknownLoad, _words: Words) -> str:
-    return (
-        "What holds this stream's records up is not known: nothing here says how busy its vertices were. It goes on"
-        " until it is stopped, so how long it took says nothing"
-    )
-
-
 @SENTENCES.of(remarks.FullVertex)
 def full_vertex(found: remarks.FullVertex, _words: Words) -> str:
     busy = f"{found.vertex} was busy for {100 * found.busy_share:.0f} % of its time"
@@ -120,6 +115,22 @@ def kept_up(found: remarks.KeptUp, _words: Words) -> str:
 
 # Recommendations ------------------------------------------------------------------------------------------------------
 
+SENTENCES.fixed(
+    {
+        CollectMetrics: (
+            "Collect this stream's metrics while it runs, `crystalperf collect flink URL` for half a minute or longer:"
+            " they show its latency, and the rate that it keeps up with"
+        ),
+        CollectMetricsLonger: (
+            "Collect this stream's metrics for longer: half a minute without a restart and with the same subtasks"
+        ),
+        BreakChain: (
+            "Break this stream's chain once, by `disableChaining()` on the operator behind its source: Flink counts the"
+            " records that vertices exchange, and a job of one chain exchanges none"
+        ),
+    }
+)
+
 
 @SENTENCES.lines(Recommendation)
 def setting_lines(found: Recommendation, _words: Words) -> tuple[str, ...]:
@@ -135,41 +146,22 @@ def shorten_buffer_timeout(found: ShortenBufferTimeout, _words: Words) -> str:
     )
 
 
-@SENTENCES.of(CollectMetrics)
-def collect_metrics(_found: CollectMetrics, _words: Words) -> str:
-    return (
-        "Collect this stream's metrics while it runs, `crystalperf collect flink URL` for half a minute or longer: they"
-        " show its latency, and the rate that it keeps up with"
-    )
-
-
-@SENTENCES.of(CollectMetricsLonger)
-def collect_metrics_longer(_found: CollectMetricsLonger, _words: Words) -> str:
-    return "Collect this stream's metrics for longer: half a minute without a restart and with the same subtasks"
-
-
-@SENTENCES.of(BreakChain)
-def break_chain(_found: BreakChain, _words: Words) -> str:
-    return (
-        "Break this stream's chain once, by `disableChaining()` on the operator behind its source: Flink counts the"
-        " records that vertices exchange, and a job of one chain exchanges none"
-    )
-
-
 # Refusals and assumptions ---------------------------------------------------------------------------------------------
 
-
-@SENTENCES.of(refusals.EndlessStream)
-def endless_stream(_refusal: refusals.EndlessStream, _words: Words) -> str:
-    return (
-        "a stream goes on until it is stopped, so how long it took says nothing of it; its latency and its highest rate"
-        " would tell, for which it takes half a minute of metrics of what its vertices exchange"
-    )
-
-
-@SENTENCES.of(refusals.SubtasksForInputUnknown)
-def subtasks_for_input_unknown(_refusal: refusals.SubtasksForInputUnknown, _words: Words) -> str:
-    return "input: how many subtasks Flink would use for other data is not known; ask parallelism="
+SENTENCES.fixed(
+    {
+        refusals.EndlessStream: (
+            "a stream goes on until it is stopped, so how long it took says nothing of it; its latency and its highest"
+            " rate would tell, for which it takes half a minute of metrics of what its vertices exchange"
+        ),
+        refusals.SubtasksForInputUnknown: (
+            "input: how many subtasks Flink would use for other data is not known; ask parallelism="
+        ),
+        assumptions.ParallelismKept: (
+            "vertices keep their parallelism, whatever slots there are: these change which subtasks run side by side"
+        ),
+    }
+)
 
 
 @SENTENCES.of(refusals.ParallelismOutOfRange)
@@ -178,11 +170,6 @@ def parallelism_out_of_range(refusal: refusals.ParallelismOutOfRange, _words: Wo
         f"parallelism: {refusal.recorded} to {refusal.wanted} subtasks of {refusal.vertex} are more than"
         f" {refusal.most_ratio:g} times either way, and nothing recorded tells how records would spread"
     )
-
-
-@SENTENCES.of(assumptions.ParallelismKept)
-def parallelism_kept(_assumed: assumptions.ParallelismKept, _words: Words) -> str:
-    return "vertices keep their parallelism, whatever slots there are: these change which subtasks run side by side"
 
 
 @SENTENCES.of(assumptions.RecordsRespread)

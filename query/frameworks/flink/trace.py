@@ -26,7 +26,7 @@ from crystalperf.query.frameworks.flink.archive import Archive, Attempt
 from crystalperf.query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED, UNPLACED
 from crystalperf.query.frameworks.flink.series import Series
 from crystalperf.query.inputs.containers import LogFile
-from crystalperf.query.trace.contract import Bounds, Edge, EdgeKind, Group, Scope, Trace, Unit, Worker, rows
+from crystalperf.query.trace.contract import Bounds, Edge, EdgeKind, Group, Scope, Trace, Worker, rows
 from crystalperf.query.trace.records import Columns, Problems, integers, numbers, objects, shortened
 
 _UNIT_STATUS = {"FINISHED": "succeeded", "FAILED": "failed", "CANCELED": "killed", "CANCELING": "killed"}
@@ -81,19 +81,9 @@ def trace(found: Archive, looks: Series, origin: str, problems: Problems) -> Tra
     waits = _waits(subtasks, edges, ids, all_of_them=streams)
     width = _width(edges)
     lanes = _with_slots(_lanes(subtasks), _slots(found, looks), width)
-    units = rows(
-        [_unit(number, each, ids, waits[number], _reason(each, found)) for number, each in enumerate(subtasks)]
-    )
-    for told in ("measured_ms", "likely_ms"):
-        units.pop(told, None)
-    if units:
-        units["part"] = integers([each.facts.subtask for each in subtasks])
-        units["attempt"] = integers([each.facts.attempt for each in subtasks])
-        if not streams:
-            units |= _read_bytes(subtasks, edges, ids)
-        units["starting_ms"] = units["overhead_ms"] = numbers([each.starting_ms for each in subtasks])
-    else:
-        units = {name: objects([]) for name in ("unit_id", "group_id", "worker_id", "launch_ms", "finish_ms", "status")}
+    units = _units(subtasks, ids, waits, found)
+    if not streams:
+        units |= _read_bytes(subtasks, edges, ids)
     return Trace(
         run={
             "app_id": job.jid,
@@ -293,20 +283,26 @@ def _counted(value: int | None) -> int | None:
     return value if value is not None and value >= 0 else None
 
 
-def _unit(number: int, each: _Subtask, ids: Mapping[str, str], waited_ms: float, reason: str | None) -> Unit:
-    facts = each.facts
-    return Unit(
-        unit_id=number,
-        group_id=ids[each.vertex],
-        worker_id=each.worker,
-        launch_ms=each.launch_ms,
-        finish_ms=each.finish_ms,
-        host=_host(facts.host),
-        status=_UNIT_STATUS.get(facts.status, "unfinished"),  # type: ignore[arg-type]
-        reason=reason,
-        upstream_ms=waited_ms,
-        handed_bytes=_counted(facts.metrics.written_bytes),
-    )
+def _units(subtasks: list[_Subtask], ids: Mapping[str, str], waits: list[float], found: Archive) -> Columns:
+    facts = [each.facts for each in subtasks]
+    starting = numbers([each.starting_ms for each in subtasks])
+    return {
+        "unit_id": objects(range(len(subtasks))),
+        "group_id": objects([ids[each.vertex] for each in subtasks]),
+        "worker_id": objects([each.worker for each in subtasks]),
+        "host": objects([_host(each.host) for each in facts]),
+        "part": integers([each.subtask for each in facts]),
+        "attempt": integers([each.attempt for each in facts]),
+        "launch_ms": objects([each.launch_ms for each in subtasks]),
+        "finish_ms": objects([each.finish_ms for each in subtasks]),
+        "status": objects([_UNIT_STATUS.get(each.status, "unfinished") for each in facts]),
+        "reason": objects([_reason(each, found) for each in subtasks]),
+        "again": objects([False] * len(subtasks)),
+        "starting_ms": starting,
+        "overhead_ms": starting,
+        "upstream_ms": objects(waits),
+        "handed_bytes": integers([_counted(each.metrics.written_bytes) for each in facts]),
+    }
 
 
 def _read_bytes(subtasks: list[_Subtask], edges: list[Edge], ids: Mapping[str, str]) -> Columns:

@@ -4,7 +4,7 @@ files.py        which files are event logs, and which make one
 log/            lines to typed events, events to what they say of the run, that to Spark's own tables
 trace.py        those to the trace that every framework hands over
 frames.py       roles of frames, executors of processes
-names.py        names of operators in plans, generated code and classes; operators.py: task time by operator
+names.py        names of operators in plans, generated code and classes; sql_operators.py: task time by operator
 attended.py     whether a person submits the work
 scheduling.py   slots, locality, job barriers; partitions.py: tasks cut anew; memory.py: the heap
 rules.py        what a user can do about a finding
@@ -64,6 +64,7 @@ SPARK = Framework(
         occupied=results.occupied,
         delegates=rules.runs_python,
         unread_work=frozenset({"missing_part", "compacted_log", "second_application"}),
+        counted_problems=frozenset({"missing_task_ends"}),
         unread_start=frozenset({"application_start", "second_application"}),
         frames=Frames(
             annotate=frames.annotate,

@@ -33,10 +33,9 @@ class Compiling(Finding):
 
 
 @dataclass(frozen=True)
-class SmallFiles(Finding):
-    """`stage` and `other_stages` more read many small files: at most `files` of `file_bytes` on average."""
+class ManySmallFiles(Finding):
+    """`stage` and `other_stages` more had to do with at most `files` files of `file_bytes` on average."""
 
-    kind: ClassVar[str] = "small-files"
     is_untimed: ClassVar[bool] = True
 
     stage: str
@@ -46,16 +45,17 @@ class SmallFiles(Finding):
 
 
 @dataclass(frozen=True)
-class SmallOutput(Finding):
-    """`stage` and `other_stages` more wrote many small files: at most `files` of `file_bytes` on average."""
+class SmallFiles(ManySmallFiles):
+    """Stages read many small files."""
+
+    kind: ClassVar[str] = "small-files"
+
+
+@dataclass(frozen=True)
+class SmallOutput(ManySmallFiles):
+    """Stages wrote many small files."""
 
     kind: ClassVar[str] = "small-output"
-    is_untimed: ClassVar[bool] = True
-
-    stage: str
-    other_stages: int
-    files: int
-    file_bytes: float
 
 
 @dataclass(frozen=True)

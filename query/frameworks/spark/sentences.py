@@ -45,6 +45,68 @@ SENTENCES = Sentences()
 
 # Findings -------------------------------------------------------------------------------------------------------------
 
+SENTENCES.fixed(
+    {
+        findings.Compiling: "tasks compiled generated code, or waited for another task to",
+        advice.InspectCoordinator: "run fewer and larger queries over fewer files: the driver works alone",
+        advice.FreeClusterCapacity: (
+            "check that the cluster has free cores and memory for what one executor asks for (spark.executor.cores,"
+            " spark.executor.memory)"
+        ),
+        advice.MoreTasks: "more partitions would use the idle slots",
+        advice.SmallerTasks: "smaller partitions even out the last wave",
+        advice.FewerTasks: "fewer, larger partitions",
+        advice.RelaxPlacement: (
+            "set spark.locality.wait to 0s, so that free executors take tasks whose data another has; rows that are"
+            " kept lie evenly where all executors are there, and warm, when they are first computed"
+        ),
+        advice.InspectTaskWaits: (
+            "look at what kept waiting tasks from free slots: waiting for a slot near their data (spark.locality.wait),"
+            " or a driver too busy to hand them out"
+        ),
+        advice.FitCache: (
+            "more memory per executor or more executors, so that all rows that are kept have room; or keep them"
+            " smaller: serialized, and on disk too (StorageLevel.MEMORY_AND_DISK_SER)"
+        ),
+        findings.PartitionWindow: (
+            "give the window a partitionBy: without one all rows pass through one task, whatever the partitions are"
+        ),
+        findings.MergeFewerPartitions: (
+            "adaptive execution joined small partitions: a lower spark.sql.adaptive.coalescePartitions.minPartitionSize"
+            " or advisoryPartitionSizeInBytes keeps more"
+        ),
+        findings.SmallerFileParts: (
+            "a lower spark.sql.files.maxPartitionBytes, or files that can be split, would use the idle slots"
+        ),
+        findings.MoreSlices: "more slices where the data is handed to Spark would use the idle slots",
+        findings.EvenCachedPartitions: (
+            "the partitions that are kept differ in size: repartition the rows before they are kept"
+        ),
+        findings.SplitKeys: (
+            "a few keys hold most rows: split them (salting), or let adaptive execution split skewed joins"
+        ),
+        findings.SplittableFiles: (
+            "one of its files cannot be split (gzip, or one large row group): write smaller files"
+        ),
+        findings.SmallerRowGroups: (
+            "its files have fewer row groups than Spark cut parts: write smaller row groups, or repartition the rows"
+        ),
+        findings.EvenFiles: (
+            "its files, or their parts, differ in size: write them more evenly, or repartition the rows"
+        ),
+        findings.CommitFewerFiles: (
+            "look at how output is put in place: fewer files and partitions take less, and so does a committer without"
+            " renames where storage renames by copying"
+        ),
+        findings.ReuseGeneratedCode: (
+            "the first query on an executor pays this: keep executors, or run queries of one shape together"
+        ),
+        findings.MergeFiles: (
+            "merge the small files into ones of 100 MB or more: opening a file costs more than reading so little"
+        ),
+    }
+)
+
 
 @SENTENCES.of(findings.UnaskedSlots)
 def unasked_slots(found: findings.UnaskedSlots, words: Words) -> str:
@@ -59,21 +121,11 @@ def unasked_stage(stage: findings.UnaskedStage, _words: Words) -> str:
     return f"{had}, and {stage.run_slots} at another time of the run"
 
 
-@SENTENCES.of(findings.Compiling)
-def compiling(_found: findings.Compiling, _words: Words) -> str:
-    return "tasks compiled generated code, or waited for another task to"
-
-
-@SENTENCES.of(findings.SmallFiles)
-def small_files(found: findings.SmallFiles, _words: Words) -> str:
+@SENTENCES.of(findings.ManySmallFiles)
+def small_files(found: findings.ManySmallFiles, _words: Words) -> str:
+    did = "wrote" if isinstance(found, findings.SmallOutput) else "read"
     files = f"{counted(found.files, 'file')} of {volume(found.file_bytes)} on average"
-    return f"{_stages(found.stage, found.other_stages)} read {files}"
-
-
-@SENTENCES.of(findings.SmallOutput)
-def small_output(found: findings.SmallOutput, _words: Words) -> str:
-    files = f"{counted(found.files, 'file')} of {volume(found.file_bytes)} on average"
-    return f"{_stages(found.stage, found.other_stages)} wrote {files}"
+    return f"{_stages(found.stage, found.other_stages)} {did} {files}"
 
 
 @SENTENCES.of(findings.ReadAgain)
@@ -86,129 +138,11 @@ def _stages(stage: str, others: int) -> str:
     return f"{stage} and {others} more" if others else stage
 
 
-@SENTENCES.of(advice.InspectCoordinator)
-def inspect_coordinator(_advice: advice.InspectCoordinator, _words: Words) -> str:
-    return "run fewer and larger queries over fewer files: the driver works alone"
-
-
-@SENTENCES.of(advice.FreeClusterCapacity)
-def free_cluster_capacity(_advice: advice.FreeClusterCapacity, _words: Words) -> str:
-    return (
-        "check that the cluster has free cores and memory for what one executor asks for (spark.executor.cores,"
-        " spark.executor.memory)"
-    )
-
-
-@SENTENCES.of(advice.MoreTasks)
-def more_tasks(_advice: advice.MoreTasks, _words: Words) -> str:
-    return "more partitions would use the idle slots"
-
-
-@SENTENCES.of(advice.SmallerTasks)
-def smaller_tasks(_advice: advice.SmallerTasks, _words: Words) -> str:
-    return "smaller partitions even out the last wave"
-
-
-@SENTENCES.of(advice.FewerTasks)
-def fewer_tasks(_advice: advice.FewerTasks, _words: Words) -> str:
-    return "fewer, larger partitions"
-
-
-@SENTENCES.of(advice.RelaxPlacement)
-def relax_placement(_advice: advice.RelaxPlacement, _words: Words) -> str:
-    return (
-        "set spark.locality.wait to 0s, so that free executors take tasks whose data another has; rows that are"
-        " kept lie evenly where all executors are there, and warm, when they are first computed"
-    )
-
-
-@SENTENCES.of(advice.InspectTaskWaits)
-def inspect_task_waits(_advice: advice.InspectTaskWaits, _words: Words) -> str:
-    return (
-        "look at what kept waiting tasks from free slots: waiting for a slot near their data (spark.locality.wait),"
-        " or a driver too busy to hand them out"
-    )
-
-
-@SENTENCES.of(advice.FitCache)
-def fit_cache(_advice: advice.FitCache, _words: Words) -> str:
-    return (
-        "more memory per executor or more executors, so that all rows that are kept have room; or keep them smaller:"
-        " serialized, and on disk too (StorageLevel.MEMORY_AND_DISK_SER)"
-    )
-
-
 @SENTENCES.of(findings.GiveSchema)
 def give_schema(found: findings.GiveSchema, _words: Words) -> str:
     if found.inferred:
         return "Spark reads the files to infer their schema: give the schema"
     return "Spark reads the files' schema in one task: give the schema, or read from a table that knows it"
-
-
-@SENTENCES.of(findings.PartitionWindow)
-def partition_window(_advice: findings.PartitionWindow, _words: Words) -> str:
-    return "give the window a partitionBy: without one all rows pass through one task, whatever the partitions are"
-
-
-@SENTENCES.of(findings.MergeFewerPartitions)
-def merge_fewer_partitions(_advice: findings.MergeFewerPartitions, _words: Words) -> str:
-    return (
-        "adaptive execution joined small partitions: a lower"
-        " spark.sql.adaptive.coalescePartitions.minPartitionSize or advisoryPartitionSizeInBytes keeps more"
-    )
-
-
-@SENTENCES.of(findings.SmallerFileParts)
-def smaller_file_parts(_advice: findings.SmallerFileParts, _words: Words) -> str:
-    return "a lower spark.sql.files.maxPartitionBytes, or files that can be split, would use the idle slots"
-
-
-@SENTENCES.of(findings.MoreSlices)
-def more_slices(_advice: findings.MoreSlices, _words: Words) -> str:
-    return "more slices where the data is handed to Spark would use the idle slots"
-
-
-@SENTENCES.of(findings.EvenCachedPartitions)
-def even_cached_partitions(_advice: findings.EvenCachedPartitions, _words: Words) -> str:
-    return "the partitions that are kept differ in size: repartition the rows before they are kept"
-
-
-@SENTENCES.of(findings.SplitKeys)
-def split_keys(_advice: findings.SplitKeys, _words: Words) -> str:
-    return "a few keys hold most rows: split them (salting), or let adaptive execution split skewed joins"
-
-
-@SENTENCES.of(findings.SplittableFiles)
-def splittable_files(_advice: findings.SplittableFiles, _words: Words) -> str:
-    return "one of its files cannot be split (gzip, or one large row group): write smaller files"
-
-
-@SENTENCES.of(findings.SmallerRowGroups)
-def smaller_row_groups(_advice: findings.SmallerRowGroups, _words: Words) -> str:
-    return "its files have fewer row groups than Spark cut parts: write smaller row groups, or repartition the rows"
-
-
-@SENTENCES.of(findings.EvenFiles)
-def even_files(_advice: findings.EvenFiles, _words: Words) -> str:
-    return "its files, or their parts, differ in size: write them more evenly, or repartition the rows"
-
-
-@SENTENCES.of(findings.CommitFewerFiles)
-def commit_fewer_files(_advice: findings.CommitFewerFiles, _words: Words) -> str:
-    return (
-        "look at how output is put in place: fewer files and partitions take less, and so does a committer without"
-        " renames where storage renames by copying"
-    )
-
-
-@SENTENCES.of(findings.ReuseGeneratedCode)
-def reuse_generated_code(_advice: findings.ReuseGeneratedCode, _words: Words) -> str:
-    return "the first query on an executor pays this: keep executors, or run queries of one shape together"
-
-
-@SENTENCES.of(findings.MergeFiles)
-def merge_files(_advice: findings.MergeFiles, _words: Words) -> str:
-    return "merge the small files into ones of 100 MB or more: opening a file costs more than reading so little"
 
 
 @SENTENCES.of(findings.WriteFewerFiles)
@@ -326,6 +260,12 @@ def unread_parts(found: missing.UnreadParts, _words: Words) -> str:
 
 
 # Recommendations ------------------------------------------------------------------------------------------------------
+
+SENTENCES.fixed(
+    {
+        FewerTasksPerGpu: "Run fewer tasks at a time on a GPU, or give it smaller batches: its memory was full",
+    }
+)
 
 
 def _conf(change: SettingChange) -> str:
@@ -543,11 +483,6 @@ def extend_memory(found: ExtendMemory, _words: Words) -> str:
     return f"{setting_text(found.settings[0])}: {_RAN_OUT[found.exhausted]}"
 
 
-@SENTENCES.of(FewerTasksPerGpu)
-def fewer_tasks_per_gpu(_found: FewerTasksPerGpu, _words: Words) -> str:
-    return "Run fewer tasks at a time on a GPU, or give it smaller batches: its memory was full"
-
-
 @SENTENCES.of(FitTasksInMemory)
 def fit_tasks_in_memory(found: FitTasksInMemory, words: Words) -> str:
     return f"{change_setting(found, words)}, so that a task's rows fit its memory ({found.stage})"
@@ -585,10 +520,18 @@ def check_capacity(found: CheckCapacity, _words: Words) -> str:
 
 # Refusals and assumptions ---------------------------------------------------------------------------------------------
 
-
-@SENTENCES.of(refusals.LocalRun)
-def local_run(_refusal: refusals.LocalRun, _words: Words) -> str:
-    return "a local run is one process, so it has no second executor; ask about cores=, its slots"
+SENTENCES.fixed(
+    {
+        refusals.LocalRun: "a local run is one process, so it has no second executor; ask about cores=, its slots",
+        assumptions.FilesPerPartition: (
+            "a task that hands rows over writes a file for each partition, so it takes longer with more partitions and"
+            " shorter with fewer"
+        ),
+        assumptions.PythonCounted: (
+            "a task that waits for its Python worker waits for that worker's CPU: counted as cpu"
+        ),
+    }
+)
 
 
 @SENTENCES.of(assumptions.StagesNotReplanned)
@@ -614,14 +557,6 @@ def _these(slots_only: bool) -> str:
     return "these slots" if slots_only else "this"
 
 
-@SENTENCES.of(assumptions.FilesPerPartition)
-def files_per_partition(_assumed: assumptions.FilesPerPartition, _words: Words) -> str:
-    return (
-        "a task that hands rows over writes a file for each partition, so it takes longer with more partitions and"
-        " shorter with fewer"
-    )
-
-
 @SENTENCES.of(assumptions.LargeKeyKept)
 def large_key_kept(assumed: assumptions.LargeKeyKept, _words: Words) -> str:
     first, more = assumed.stages[0], len(assumed.stages) - 1
@@ -636,8 +571,3 @@ def large_key_kept(assumed: assumptions.LargeKeyKept, _words: Words) -> str:
 def cpu_time_missing(assumed: assumptions.CpuTimeMissing, _words: Words) -> str:
     collected = f", {lasting(assumed.garbage_ms)} of it garbage collection" if assumed.garbage_ms else ""
     return f"this log has no CPU time of tasks: cpu is the little that Spark times beside it{collected}"
-
-
-@SENTENCES.of(assumptions.PythonCounted)
-def python_counted(_assumed: assumptions.PythonCounted, _words: Words) -> str:
-    return "a task that waits for its Python worker waits for that worker's CPU: counted as cpu"

@@ -35,10 +35,10 @@ from crystalperf.query.trace.records import (
     Problem,
     RunTables,
     coded,
-    integers,
     numbers,
     objects,
     renamed,
+    table,
 )
 
 DATA_AT = {"PROCESS_LOCAL": "worker", "NODE_LOCAL": "host", "RACK_LOCAL": "rack", "ANY": "any"}
@@ -176,8 +176,7 @@ def _scopes(queries: Columns, jobs: Columns) -> Columns:
         times = each["submit_ms"], each["end_ms"]
         parent = scope_id(each["sql_id"])
         rows.append((f"job:{each['job_id']}", "job", parent, each["name"], None, *times, each["status"], each["error"]))
-    names = ["scope_id", "kind", "parent_id", "name", "place", "start_ms", "end_ms", "status", "error"]
-    return _columns(names, rows, real={"start_ms", "end_ms"})
+    return table("scope_id kind parent_id name place start_ms end_ms status error", rows, real="start_ms end_ms")
 
 
 def _groups(stages: Columns, keys: list[tuple[int, int]]) -> Columns:
@@ -228,7 +227,7 @@ def _dependencies(stages: Columns, keys: list[tuple[int, int]], jobs: Columns) -
             earlier = asked is not None and ended is not None and ended <= asked
             rows.append((source, target, "barrier", EARLIER_JOB if earlier else SHUFFLE))
         rows += [(each, target, "order", "earlier attempt") for each in attempts[key[0]] if each != target]
-    return _columns(["source", "target", "kind", "why"], list(dict.fromkeys(rows)))
+    return table("source target kind why", dict.fromkeys(rows))
 
 
 def _units(tasks: Columns) -> Columns:
@@ -296,7 +295,7 @@ def _operator_groups(operators: Columns, stages: Columns, keys: list[tuple[int, 
         for stage, updated in of_query.get(sql_id, ())
         if not updated.isdisjoint(metrics or ())
     ]
-    return _columns(["scope_id", "node_id", "group_id"], rows, whole={"node_id"})
+    return table("scope_id node_id group_id", rows, whole="node_id")
 
 
 def _operator_metrics(metrics: Columns) -> Columns:
@@ -336,7 +335,7 @@ def _group_inputs(operators: Columns, stages: Columns, keys: list[tuple[int, int
                 locations += here or [location for location, _ in read_here]
         found = {root for location in locations for root in roots(location, default)}
         rows += [(group_id(*key), root) for root in sorted(found)]
-    return _columns(["group_id", "root"], rows)
+    return table("group_id root", rows)
 
 
 # Columns ----------------------------------------------------------------------------------------------------------
@@ -350,16 +349,3 @@ def _rows(table: Columns) -> Iterator[dict[str, Any]]:
     names = list(table)
     for values in zip(*(_listed(table, name) for name in names), strict=True):
         yield dict(zip(names, values, strict=True))
-
-
-def _columns(
-    names: list[str], rows: list[Any], *, whole: frozenset[str] | set[str] = frozenset(), real: set[str] | None = None
-) -> Columns:
-    values = list(zip(*rows, strict=True)) or [()] * len(names)
-    found: Columns = {}
-    for name, column in zip(names, values, strict=True):
-        if name in whole:
-            found[name] = integers(column)
-        else:
-            found[name] = numbers(column) if name in (real or ()) else objects(column)
-    return found

@@ -13,7 +13,6 @@ from __future__ import annotations
 from .model import (
     INTERVAL_KINDS,
     SAMPLE_KINDS,
-    Chunk,
     Frames,
     Intervals,
     JfrError,
@@ -34,7 +33,6 @@ from .source import is_jfr
 __all__ = [
     "INTERVAL_KINDS",
     "SAMPLE_KINDS",
-    "Chunk",
     "Frames",
     "Intervals",
     "JfrError",

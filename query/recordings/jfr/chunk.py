@@ -33,8 +33,6 @@ class RawChunk:
 
     offset: int
     size: int
-    major: int
-    minor: int
     pool_offset: int
     metadata_offset: int
     start_ns: int
@@ -89,8 +87,6 @@ def split(view: memoryview, name: str, log: ProblemLog) -> list[RawChunk]:
             RawChunk(
                 pos,
                 end - pos,
-                major,
-                minor,
                 pool,
                 metadata,
                 start_ns,

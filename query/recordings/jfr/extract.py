@@ -26,7 +26,7 @@ from .model import (
     ThreadCpuLoad,
     Throttling,
 )
-from .pools import read_pools
+from .pools import PoolReader, Pools, Stacks
 
 BATCH_EVENTS = 1 << 18
 HOUR_NS = 3_600_000_000_000
@@ -52,27 +52,26 @@ SAMPLE_FIELDS = {
 
 @dataclass(frozen=True)
 class IntervalEvent:
-    """How a duration event becomes an interval: kind, byte count, what names its object, and the time asked for."""
+    """How a duration event becomes an interval: kind, byte count, and the time asked for."""
 
     kind: int
     bytes_field: str = ""
-    details: tuple[str, ...] = ()
     asked_field: str = ""
 
 
 INTERVAL_EVENTS = {
-    "jdk.SocketRead": IntervalEvent(model.SOCKET_READ, "bytesRead", ("host", "address", "port")),
-    "jdk.SocketWrite": IntervalEvent(model.SOCKET_WRITE, "bytesWritten", ("host", "address", "port")),
-    "jdk.FileRead": IntervalEvent(model.FILE_READ, "bytesRead", ("path",)),
-    "jdk.FileWrite": IntervalEvent(model.FILE_WRITE, "bytesWritten", ("path",)),
-    "jdk.FileForce": IntervalEvent(model.FILE_FORCE, "", ("path",)),
-    "jdk.ThreadPark": IntervalEvent(model.PARK, "", ("parkedClass",)),
+    "jdk.SocketRead": IntervalEvent(model.SOCKET_READ, "bytesRead"),
+    "jdk.SocketWrite": IntervalEvent(model.SOCKET_WRITE, "bytesWritten"),
+    "jdk.FileRead": IntervalEvent(model.FILE_READ, "bytesRead"),
+    "jdk.FileWrite": IntervalEvent(model.FILE_WRITE, "bytesWritten"),
+    "jdk.FileForce": IntervalEvent(model.FILE_FORCE),
+    "jdk.ThreadPark": IntervalEvent(model.PARK),
     "jdk.ThreadSleep": IntervalEvent(model.SLEEP, asked_field="time"),
-    "jdk.JavaMonitorWait": IntervalEvent(model.MONITOR_WAIT, "", ("monitorClass",)),
-    "jdk.JavaMonitorEnter": IntervalEvent(model.MONITOR_ENTER, "", ("monitorClass",)),
-    "jdk.GCPhasePause": IntervalEvent(model.GC_PAUSE, "", ("name",)),
-    "jdk.GarbageCollection": IntervalEvent(model.GC_PAUSE, "", ("name", "cause")),
-    "jdk.ExecuteVMOperation": IntervalEvent(model.SAFEPOINT, "", ("operation",)),
+    "jdk.JavaMonitorWait": IntervalEvent(model.MONITOR_WAIT),
+    "jdk.JavaMonitorEnter": IntervalEvent(model.MONITOR_ENTER),
+    "jdk.GCPhasePause": IntervalEvent(model.GC_PAUSE),
+    "jdk.GarbageCollection": IntervalEvent(model.GC_PAUSE),
+    "jdk.ExecuteVMOperation": IntervalEvent(model.SAFEPOINT),
     "jdk.SafepointBegin": IntervalEvent(model.SAFEPOINT),
 }
 INTERVAL_FIELDS = {"startTime", "duration", "eventThread", "stackTrace", "gcId", "sumOfPauses", "safepoint"}
@@ -84,9 +83,7 @@ SCALAR_EVENTS = {
     "jdk.NetworkUtilization": {"startTime", "networkInterface", "readRate", "writeRate"},
     "jdk.CPUInformation": {"hwThreads"},
     "jdk.ActiveSetting": {"id", "name", "value"},
-    "jdk.JVMInformation": {"jvmName", "jvmVersion", "jvmArguments", "javaArguments", "jvmStartTime", "pid"},
-    "jdk.InitialSystemProperty": {"key", "value"},
-    "jdk.InitialEnvironmentVariable": {"key", "value"},
+    "jdk.JVMInformation": {"javaArguments", "pid"},
     "jdk.DataLoss": {"amount"},
     "jdk.CPUTimeSamplesLost": {"lostSamples"},
 }
@@ -95,13 +92,10 @@ KEPT_POOLS = (
     "java.lang.Class",
     "jdk.types.Symbol",
     "java.lang.Thread",
-    "jdk.types.ThreadGroup",
-    "java.lang.ThreadGroup",
-    "jdk.types.FrameType",
     "jdk.types.ThreadState",
     "java.lang.String",
 )
-NAMING_LEAVES = ("type", "name", "descriptor", "group")
+NAMING_LEAVES = ("type", "name")
 
 
 @dataclass
@@ -117,15 +111,11 @@ class ChunkReader:
 
     def read(self) -> None:
         self.data: U8 = np.frombuffer(self.buf, np.uint8)
-        for type_id, starts in self.walked.starts.items():
-            name = self.types.name(type_id)
-            if type_id > CONSTANT_POOL or type_id < 0:
-                self.merged.event_counts[name] = self.merged.event_counts.get(name, 0) + len(starts)
         samples = [(name, c) for name in SAMPLE_EVENTS for c in self._columns(name, SAMPLE_FIELDS)]
         intervals = [
             (name, c)
             for name, spec in INTERVAL_EVENTS.items()
-            for c in self._columns(name, INTERVAL_FIELDS | {spec.bytes_field, spec.asked_field, *spec.details})
+            for c in self._columns(name, INTERVAL_FIELDS | {spec.bytes_field, spec.asked_field})
         ]
         scalars = {name: list(self._columns(name, fields)) for name, fields in SCALAR_EVENTS.items()}
         used = [c.integer("stackTrace") for _, c in samples + intervals]
@@ -136,9 +126,8 @@ class ChunkReader:
         for name in ("jdk.types.Method", "java.lang.Class", "java.lang.Thread"):
             for type_id in self.types.ids(name):
                 keep |= {leaf.ref for leaf in self.types.layout(type_id) or () if leaf.path in NAMING_LEAVES}
-        self.pools = read_pools(
-            self.buf, self.data, self._pool_bodies(), self.types, keep, stack_keys, self.log, self.place
-        )
+        self.pools = Pools(self.types, Stacks(stack_keys))
+        PoolReader(self.buf, self.pools, keep, self.log, self.place).read(self._pool_bodies())
         jvm = self._jvm(scalars)
         self.threads = self.merged.threads.add(self.pools, jvm)
         self.stack_keys, self.stack_rows = self.merged.stacks.add(self.pools, self.merged.frames)
@@ -262,8 +251,6 @@ class ChunkReader:
             np.full(int(keep.sum()), spec.kind, np.uint8),
             np.maximum(amount, 0)[keep],
             np.maximum(self._span_ns(columns, spec.asked_field), 0)[keep],
-            self._details(spec, columns)[keep],
-            (),
         )
         is_collection = np.full(len(intervals), name == "jdk.GarbageCollection", np.bool_)
         self.merged.intervals.append((intervals, columns.integer("gcId", -1)[keep], is_collection))
@@ -272,19 +259,6 @@ class ChunkReader:
         """A field that is a time span; 0 where the event has none."""
         leaf = columns.leaves.get(name)
         return span_ns(columns.integer(name), leaf.unit if leaf else "", self.raw)
-
-    def _details(self, spec: IntervalEvent, columns: Columns) -> I32:
-        codes = self.merged.details
-        if not spec.details:
-            return np.zeros(columns.count, np.int32)
-        texts = [self._texts(columns, name) for name in spec.details if name != "port"]
-        if spec.details[-1] == "port":
-            host, address = texts
-            ports = columns.integer("port").tolist()
-            joined = [f"{h or a}:{p}" for h, a, p in zip(host, address, ports, strict=True)]
-        else:
-            joined = [" ".join(filter(None, parts)) for parts in zip(*texts, strict=True)]
-        return np.array([codes.setdefault(text, len(codes)) for text in joined], np.int32)
 
     def _texts(self, columns: Columns, name: str) -> list[str]:
         leaf = columns.leaves.get(name)
@@ -298,23 +272,11 @@ class ChunkReader:
 
     def _jvm(self, scalars: dict[str, list[Columns]]) -> int:
         for columns in scalars["jdk.JVMInformation"]:
-            leaf = columns.leaves.get("jvmStartTime")
-            starts = epoch_ns(columns.integer("jvmStartTime"), leaf.unit if leaf else "", self.raw).tolist()
-            texts = [self._texts(columns, n) for n in ("jvmName", "jvmVersion", "jvmArguments", "javaArguments")]
-            for pid, start_ns, *strings in zip(columns.integer("pid").tolist(), starts, *texts, strict=True):
+            pids, arguments = columns.integer("pid").tolist(), self._texts(columns, "javaArguments")
+            for pid, java_arguments in zip(pids, arguments, strict=True):
                 self.merged.use_jvm(pid)
-                name, version, arguments, java_arguments = strings
-                jvm = Jvm(pid, name, version, arguments, java_arguments, start_ns, None, {})
-                self.merged.jvms.setdefault(pid, jvm)
-        slot = self.merged.use_jvm(None)
-        for columns in scalars["jdk.InitialSystemProperty"]:
-            pairs = zip(self._texts(columns, "key"), self._texts(columns, "value"), strict=True)
-            self.merged.properties[slot].update(pairs)
-        for columns in scalars["jdk.InitialEnvironmentVariable"]:
-            for key, value in zip(self._texts(columns, "key"), self._texts(columns, "value"), strict=True):
-                if key in ("HOSTNAME", "COMPUTERNAME") and value:
-                    self.merged.hosts[slot] = value
-        return slot
+                self.merged.jvms.setdefault(pid, Jvm(pid, java_arguments))
+        return self.merged.use_jvm(None)
 
     def _add_scalars(self, scalars: dict[str, list[Columns]]) -> None:
         self._add_loads(scalars)

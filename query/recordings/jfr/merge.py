@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from array import array
 from dataclasses import dataclass, field, fields, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from . import model
 from .model import (
     I32,
     I64,
     Bool,
-    Chunk,
     Frames,
     Intervals,
     Jvm,
@@ -32,61 +30,52 @@ from .model import (
 from .pools import Frames as ChunkFrames
 from .pools import Pools
 
-THREAD_LEAVES = ("javaName", "osName", "javaThreadId", "osThreadId", "group")
+THREAD_LEAVES = ("javaName", "osName", "javaThreadId", "osThreadId")
 
 
 class FrameTable:
     """Frames and their strings, coded in order of appearance."""
 
     def __init__(self) -> None:
-        self._tables: tuple[dict[str, int], ...] = ({}, {}, {}, {})
-        self._methods: dict[tuple[int, int, int], int] = {}
-        self._frames: dict[int, int] = {}  # by method code, line and type, packed into one integer
+        self._classes: dict[str, int] = {}
+        self._names: dict[str, int] = {}
+        self._methods: dict[tuple[int, int], int] = {}  # by class and name
+        self._frames: dict[int, int] = {}  # by method code and line, packed into one integer
 
     def add(self, pools: Pools, frames: ChunkFrames) -> I32:
         """Codes of a chunk's frames: the result translates the chunk's own frame codes."""
         method_keys, method_row = np.unique(frames.method, return_inverse=True)
-        kind_keys, kind_row = np.unique(frames.kind, return_inverse=True)
         method = np.array(self._method_codes(pools, method_keys.tolist()), np.int64)
-        kind = np.array(self._kind_codes(pools, kind_keys.tolist()), np.int64)
         if not frames.line.size:
             return np.empty(0, np.int32)
-        packed = method[method_row] << 40 | frames.line.view(np.uint32).astype(np.int64) << 8 | kind[kind_row]
+        packed = method[method_row] << 32 | frames.line.view(np.uint32).astype(np.int64)
         known = self._frames
         return np.array([known.setdefault(frame, len(known)) for frame in packed.tolist()], np.int32)
 
-    def _code(self, table: int, text: str) -> int:
-        strings = self._tables[table]
-        return strings.setdefault(text, len(strings))
-
-    def _kind_codes(self, pools: Pools, keys: list[int]) -> list[int]:
-        type_ids = pools.types.ids("jdk.types.FrameType")
-        texts = (next((t for t in (pools.text(i, key) for i in type_ids) if t is not None), "") for key in keys)
-        return [min(self._code(3, text), 255) for text in texts]
-
     def _method_codes(self, pools: Pools, keys: list[int]) -> list[int]:
         tables = [pools.by_type[i] for i in pools.types.ids("jdk.types.Method") if i in pools.by_type]
-        columns = [[pool.column(name) for name in ("type", "name", "descriptor")] for pool in tables]
+        columns = [[pool.column(name) for name in ("type", "name")] for pool in tables]
         codes = []
         for key in keys:
-            texts = ["", "", ""]
+            owner, name = "", ""
             for pool, found in zip(tables, columns, strict=True):
                 row = pool.row(key)
                 if row is not None:
-                    texts = [pools.named(pool.layout[c], row[c]) or "" if c >= 0 else "" for c in found]
+                    owner, name = (pools.named(pool.layout[c], row[c]) or "" if c >= 0 else "" for c in found)
                     break
-            named = (self._code(0, texts[0].replace("/", ".")), self._code(1, texts[1]), self._code(2, texts[2]))
+            named = (
+                self._classes.setdefault(owner.replace("/", "."), len(self._classes)),
+                self._names.setdefault(name, len(self._names)),
+            )
             codes.append(self._methods.setdefault(named, len(self._methods)))
         return codes
 
     def frames(self) -> Frames:
         packed = np.fromiter(self._frames, np.int64, len(self._frames))
-        methods = np.array(list(self._methods), np.int32).reshape(-1, 3)[packed >> 40]
-        line = (packed >> 8 & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
-        class_id, method_id, descriptor_id = (np.ascontiguousarray(methods[:, i]) for i in range(3))
-        classes, names, descriptors, kinds = (tuple(strings) for strings in self._tables)
-        kind = (packed & 255).astype(np.uint8)
-        return Frames(class_id, method_id, descriptor_id, line, kind, classes, names, descriptors, kinds)
+        methods = np.array(list(self._methods), np.int32).reshape(-1, 2)[packed >> 32]
+        line = (packed & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+        class_id, method_id = (np.ascontiguousarray(methods[:, i]) for i in range(2))
+        return Frames(class_id, method_id, line, tuple(self._classes), tuple(self._names))
 
 
 class StackMerger:
@@ -127,11 +116,9 @@ class StackMerger:
 @dataclass
 class _ThreadRecord:
     java_tid: int
-    os_tid: int
     jvm: int
+    java_name: str = ""
     os_name: str = ""
-    group: str = ""
-    names: dict[str, None] = field(default_factory=dict)
 
 
 class ThreadTable:
@@ -149,68 +136,60 @@ class ThreadTable:
             if pool is None:
                 continue
             columns = [pool.column(name) for name in THREAD_LEAVES]
-            group_ref = pool.layout[columns[4]].ref if columns[4] >= 0 else 0
             for key, row in zip(pool.keys, pool.values, strict=True):
-                java, os_name, java_tid, os_tid, group = (row[c] if c >= 0 else None for c in columns)
+                java_name, os_name, java_tid, os_tid = (row[c] if c >= 0 else None for c in columns)
                 java_tid = java_tid if isinstance(java_tid, int) else 0
                 os_tid = os_tid if isinstance(os_tid, int) else 0
                 identity = (jvm, 0, java_tid) if java_tid > 0 else (jvm, 1, os_tid)
                 index = self._index.setdefault(identity, len(self._index))
                 if index == len(self._threads):
-                    self._threads.append(_ThreadRecord(java_tid, os_tid, jvm))
+                    self._threads.append(_ThreadRecord(java_tid, jvm))
                 thread = self._threads[index]
-                java_name = pools.string(java)
-                if java_name:
-                    # Taken out and put in again: the last name is the current one.
-                    thread.names.pop(java_name, None)
-                    thread.names[java_name] = None
+                thread.java_name = pools.string(java_name) or thread.java_name
                 thread.os_name = pools.string(os_name) or thread.os_name
-                thread.os_tid = os_tid or thread.os_tid
-                if isinstance(group, int) and group_ref:
-                    thread.group = pools.text(group_ref, group) or thread.group
                 by_key[key] = index
         return by_key
 
     def threads(self, pids: list[int]) -> tuple[Thread, ...]:
         return tuple(
-            Thread(
-                next(reversed(each.names), ""),
-                each.os_name,
-                each.java_tid,
-                each.os_tid,
-                each.group,
-                tuple(each.names),
-                pids[each.jvm] if each.jvm < len(pids) else 0,
-            )
+            Thread(each.java_name, each.os_name, each.java_tid, pids[each.jvm] if each.jvm < len(pids) else 0)
             for each in self._threads
         )
 
 
-T = TypeVar("T", bound=np.generic)
-
-
-def _joined(parts: list[npt.NDArray[T]], kind: type[T]) -> npt.NDArray[T]:
-    return np.concatenate([np.empty(0, kind), *parts])
-
-
 _NO_TIME, _NO_CODE, _NO_SHARE = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float32)
+_NO_KIND = np.empty(0, np.uint8)
 
-Measured = TypeVar("Measured", ThreadCpuLoad, ProcessLoad, Throttling, NetworkLoad)
+Timed = TypeVar("Timed", Samples, ThreadCpuLoad, ProcessLoad, Throttling, NetworkLoad)
+Measured = TypeVar("Measured", Samples, Intervals, ThreadCpuLoad, ProcessLoad, Throttling, NetworkLoad)
 
 
-def _by_time(none: Measured, parts: list[Measured]) -> Measured:
-    """All events of one kind in order of time; `none` has the type of each array."""
-    names = [each.name for each in fields(none)]
-    columns = {name: np.concatenate([getattr(part, name) for part in [none, *parts]]) for name in names}
-    order = np.argsort(columns["time_ns"], kind="stable")
-    return type(none)(**{name: column[order] for name, column in columns.items()})
+def _joined(none: Measured, parts: list[Measured]) -> Measured:
+    """All events of one kind; `none` has the type of each array, and what is no array."""
+    every = [none, *parts]
+    joined: dict[str, Any] = {name: np.concatenate([getattr(each, name) for each in every]) for name in _arrays(none)}
+    return replace(none, **joined)
+
+
+def _chosen(events: Measured, rows: I64) -> Measured:
+    return replace(events, **{name: each[rows] for name, each in _arrays(events).items()})
+
+
+def _arrays(events: Measured) -> dict[str, Any]:
+    values = {each.name: getattr(events, each.name) for each in fields(events)}
+    return {name: each for name, each in values.items() if isinstance(each, np.ndarray)}
+
+
+def _by_time(none: Timed, parts: list[Timed]) -> Timed:
+    """All events of one kind in order of time."""
+    every = _joined(none, parts)
+    return _chosen(every, np.argsort(every.time_ns, kind="stable"))
 
 
 @dataclass
 class Merged:
     """Everything collected so far, over all chunks."""
 
-    chunks: list[Chunk] = field(default_factory=list)
     frames: FrameTable = field(default_factory=FrameTable)
     stacks: StackMerger = field(default_factory=StackMerger)
     threads: ThreadTable = field(default_factory=ThreadTable)
@@ -225,13 +204,9 @@ class Merged:
     quota_cores: float | None = None
     processors: int = 0
     states: dict[str, int] = field(default_factory=lambda: {"": 0})
-    details: dict[str, int] = field(default_factory=lambda: {"": 0})
     settings: dict[tuple[str, str], str] = field(default_factory=dict)
-    event_counts: dict[str, int] = field(default_factory=dict)
     jvms: dict[int, Jvm] = field(default_factory=dict)
     pids: list[int] = field(default_factory=list)
-    properties: list[dict[str, str]] = field(default_factory=list)
-    hosts: list[str | None] = field(default_factory=list)
     _current_jvm: int = 0
 
     def use_jvm(self, pid: int | None) -> int:
@@ -240,26 +215,21 @@ class Merged:
             if pid not in self.jvms:
                 self.pids.append(pid)
             self._current_jvm = self.pids.index(pid)
-        while len(self.properties) <= self._current_jvm:
-            self.properties.append({})
-            self.hosts.append(None)
         return self._current_jvm
 
     def recording(self, log: ProblemLog) -> Recording:
-        slots = {pid: slot for slot, pid in enumerate(self.pids)}
-        jvms = tuple(
-            replace(jvm, host_name=self.hosts[slots[pid]], system_properties=self.properties[slots[pid]])
-            for pid, jvm in self.jvms.items()
-        )
+        jvms = tuple(self.jvms.values())
         if len(jvms) > 1:
             log.add("several JVMs", "info", "the recording", "recordings of several JVMs were joined", len(jvms))
         return Recording(
-            tuple(self.chunks),
             jvms,
             self.frames.frames(),
             self.stacks.stacks(),
             self.threads.threads(self.pids),
-            self._samples(),
+            _by_time(
+                Samples(_NO_TIME, _NO_CODE, _NO_CODE, _NO_CODE, _NO_KIND, _NO_KIND, _NO_TIME, tuple(self.states)),
+                self.samples,
+            ),
             self._intervals(),
             _by_time(ThreadCpuLoad(_NO_TIME, _NO_CODE, _NO_SHARE, _NO_SHARE), self.cpu_load),
             _by_time(ProcessLoad(_NO_TIME, _NO_SHARE, _NO_SHARE, _NO_SHARE), self.process_load),
@@ -270,46 +240,18 @@ class Merged:
             self.processors,
             self.settings,
             periods_ns(self.settings),
-            self.event_counts,
             log.problems(),
-        )
-
-    def _samples(self) -> Samples:
-        parts = self.samples
-        time_ns = _joined([part.time_ns for part in parts], np.int64)
-        order = np.argsort(time_ns, kind="stable")
-        return Samples(
-            time_ns[order],
-            _joined([part.thread for part in parts], np.int32)[order],
-            _joined([part.stack for part in parts], np.int32)[order],
-            _joined([part.ticks for part in parts], np.int32)[order],
-            _joined([part.kind for part in parts], np.uint8)[order],
-            _joined([part.state for part in parts], np.uint8)[order],
-            _joined([part.period_ns for part in parts], np.int64)[order],
-            tuple(self.states),
         )
 
     def _intervals(self) -> Intervals:
         parts = [part for part, _, _ in self.intervals]
-        gc_id = _joined([each for _, each, _ in self.intervals], np.int64)
-        is_collection = _joined([each for _, _, each in self.intervals], np.bool_)
-        start_ns = _joined([part.start_ns for part in parts], np.int64)
-        kind = _joined([part.kind for part in parts], np.uint8)
+        every = _joined(Intervals(_NO_TIME, _NO_TIME, _NO_CODE, _NO_CODE, _NO_KIND, _NO_TIME, _NO_TIME), parts)
+        gc_id = np.concatenate([_NO_TIME, *(each for _, each, _ in self.intervals)])
+        is_collection = np.concatenate([np.empty(0, np.bool_), *(each for _, _, each in self.intervals)])
         # A collection stands in only where its pauses are not recorded.
-        paused = gc_id[(kind == model.GC_PAUSE) & ~is_collection]
+        paused = gc_id[(every.kind == model.GC_PAUSE) & ~is_collection]
         kept = np.flatnonzero(~(is_collection & np.isin(gc_id, paused)))
-        order = kept[np.argsort(start_ns[kept], kind="stable")]
-        return Intervals(
-            start_ns[order],
-            _joined([part.end_ns for part in parts], np.int64)[order],
-            _joined([part.thread for part in parts], np.int32)[order],
-            _joined([part.stack for part in parts], np.int32)[order],
-            kind[order],
-            _joined([part.bytes for part in parts], np.int64)[order],
-            _joined([part.asked_ns for part in parts], np.int64)[order],
-            _joined([part.detail for part in parts], np.int32)[order],
-            tuple(self.details),
-        )
+        return _chosen(every, kept[np.argsort(every.start_ns[kept], kind="stable")])
 
 
 ASYNC_PROFILER_EVENT = ("jdk.ActiveRecording", "event")

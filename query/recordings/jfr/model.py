@@ -68,47 +68,24 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Chunk:
-    """One self-contained part of a recording. `complete` is False where its end or its header is missing."""
-
-    start_ns: int
-    duration_ns: int
-    ticks_per_s: int
-    major: int
-    minor: int
-    complete: bool
-    offset_bytes: int
-    size_bytes: int
-
-
-@dataclass(frozen=True)
 class Jvm:
-    """The virtual machine by jdk.JVMInformation and the initial property and environment events."""
+    """The virtual machine by jdk.JVMInformation."""
 
     pid: int
-    jvm_name: str
-    jvm_version: str
-    jvm_arguments: str
     java_arguments: str
-    start_ns: int
-    host_name: str | None
-    system_properties: dict[str, str]
 
 
 @dataclass(frozen=True)
 class Thread:
-    """A thread, one per JVM and Java thread id (or OS thread id where it has no Java id).
+    """A thread, one per JVM and Java thread id (or OS thread id where it has no Java id, and `java_tid` is 0).
 
-    Spark renames its threads for every task: `names` has all Java names in order of appearance, `java_name`
-    is the last of them. `pid` is 0 where the recording does not tell.
+    Spark renames its threads for every task: `java_name` is the last name. `pid` is 0 where the recording does not
+    tell.
     """
 
     java_name: str
     os_name: str
     java_tid: int
-    os_tid: int
-    group: str
-    names: tuple[str, ...]
     pid: int
 
 
@@ -121,13 +98,9 @@ class Frames:
 
     class_id: I32
     method_id: I32
-    descriptor_id: I32
     line: I32
-    type_id: U8
     class_names: tuple[str, ...]
     method_names: tuple[str, ...]
-    descriptors: tuple[str, ...]
-    type_names: tuple[str, ...]
 
     def __len__(self) -> int:
         return int(self.line.size)
@@ -195,7 +168,7 @@ class Intervals:
     """Duration events sorted by start, arrays of one length.
 
     `kind` codes INTERVAL_KINDS; `bytes` is 0 where unknown; `asked_ns` is how long a thread asked to sleep, 0 of
-    other kinds; `detail` indexes `details` (path, host:port, class of the monitor, name of the pause or VM operation).
+    other kinds.
 
     GC_PAUSE is jdk.GCPhasePause; where a collection has none, jdk.GarbageCollection from its start for its
     sumOfPauses. SAFEPOINT is jdk.ExecuteVMOperation run at a safepoint plus jdk.SafepointBegin (reaching it);
@@ -210,8 +183,6 @@ class Intervals:
     kind: U8
     bytes: I64
     asked_ns: I64
-    detail: I32
-    details: tuple[str, ...]
 
     def __len__(self) -> int:
         return int(self.start_ns.size)
@@ -282,10 +253,8 @@ class Recording:
     `periods_ns` maps the name of a sample kind to its sampling period where the settings tell it.
     `quota_cores` is the CPU quota of the container by jdk.ContainerConfiguration, the last one, None without one.
     `processors` is the number of hardware threads of the machine, 0 where the recording does not say.
-    `event_counts` counts every event by type, also those that are not decoded.
     """
 
-    chunks: tuple[Chunk, ...]
     jvms: tuple[Jvm, ...]
     frames: Frames
     stacks: Stacks
@@ -301,7 +270,6 @@ class Recording:
     processors: int
     settings: dict[tuple[str, str], str]
     periods_ns: dict[str, int]
-    event_counts: dict[str, int]
     problems: tuple[Problem, ...]
 
     @property

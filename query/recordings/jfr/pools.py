@@ -55,11 +55,10 @@ class Pool:
 
 @dataclass(frozen=True)
 class Frames:
-    """Distinct frames of a chunk, by the chunk's own keys of methods and frame types."""
+    """Distinct frames of a chunk, by the chunk's own keys of methods."""
 
     method: I64
     line: I32
-    kind: I64
 
 
 class Stacks:
@@ -80,17 +79,15 @@ class Stacks:
             keys, truncated, depth = keys[wanted], truncated[wanted], depth[wanted]
         names = [leaf.path.rpartition(".")[2] for leaf in items]
         nothing = np.zeros(len(frames), np.int64)
-        method, line, kind = (
-            frames[:, names.index(name)] if name in names else nothing for name in ("method", "lineNumber", "type")
-        )
-        distinct, codes = _distinct(Frames(method, line.astype(np.int32), kind))
+        method, line = (frames[:, names.index(name)] if name in names else nothing for name in ("method", "lineNumber"))
+        distinct, codes = _distinct(Frames(method, line.astype(np.int32)))
         self._frames.append(distinct)
         self._parts.append((keys, truncated, depth, codes))
 
     def table(self) -> tuple[I64, Bool, I64, I32, Frames]:
         """(keys in rising order, truncated, start offsets n + 1, frame codes, frames); of equal keys the last."""
         if not self._parts:
-            no_frames = Frames(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
+            no_frames = Frames(np.empty(0, np.int64), np.empty(0, np.int32))
             no_codes = np.empty(0, np.int32)
             return np.empty(0, np.int64), np.empty(0, np.bool_), np.zeros(1, np.int64), no_codes, no_frames
         keys, truncated, depth, _ = (np.concatenate(column) for column in zip(*self._parts, strict=True))
@@ -98,7 +95,6 @@ class Stacks:
             Frames(
                 np.concatenate([part.method for part in self._frames]),
                 np.concatenate([part.line for part in self._frames]),
-                np.concatenate([part.kind for part in self._frames]),
             )
         )
         first = np.cumsum([0, *(part.line.size for part in self._frames)])
@@ -117,18 +113,16 @@ class Stacks:
 
 def _distinct(frames: Frames) -> tuple[Frames, I32]:
     """The distinct ones of n frames, and the index int32[n] into them."""
-    method, line, kind = frames.method, frames.line, frames.kind
+    method, line = frames.method, frames.line.astype(np.int64)
     if not method.size:
         return frames, np.empty(0, np.int32)
-    small = method.min() >= 0 and method.max() < 1 << 31 and kind.min() >= 0 and kind.max() < 256
-    if small and line.min() >= -1 and line.max() < 1 << 23:
+    if method.min() >= 0 and method.max() < 1 << 31:
         # In one integer to be sorted: much faster than rows.
-        packed = method << 32 | (line.astype(np.int64) + 1) << 8 | kind
-        _, first, inverse = np.unique(packed, return_index=True, return_inverse=True)
+        _, first, inverse = np.unique(method << 32 | line + (1 << 31), return_index=True, return_inverse=True)
     else:
-        table = np.stack([method, line.astype(np.int64), kind], axis=1)
+        table = np.stack([method, line], axis=1)
         _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
-    return Frames(method[first], line[first], kind[first]), inverse.reshape(-1).astype(np.int32)
+    return Frames(method[first], frames.line[first]), inverse.reshape(-1).astype(np.int32)
 
 
 @dataclass
@@ -181,70 +175,59 @@ class Pools:
         return found
 
 
-def read_pools(
-    buf: memoryview,
-    data: U8,
-    bodies: Iterable[tuple[int, int]],
-    types: Types,
-    keep: set[int],
-    stack_keys: I64,
-    log: ProblemLog,
-    place: str,
-) -> Pools:
-    """The pools in the constant pool events at `bodies`: the types `keep`, and the stacks `stack_keys`."""
-    pools = Pools(types, Stacks(stack_keys))
-    budget = 8 * len(buf)  # damaged events may overlap; without a bound the work would grow with their number
-    for pos, end in bodies:
-        budget -= end - pos
-        if budget < 0:
-            log.add(
-                "pool overlap",
-                "data loss",
-                f"{place}, byte {pos}",
-                "constant pools overlap; the rest was skipped",
-            )
-            break
-        try:
-            _read_event(buf, data, pos, end, pools, keep, log, place)
-        except Truncated:
-            log.add("pool damaged", "data loss", f"{place}, byte {pos}", "a constant pool is damaged from here on")
-    return pools
+@dataclass(frozen=True)
+class PoolReader:
+    """Reads the constant pools of a chunk: the types `keep`, and the stacks that `pools` wants."""
 
+    buf: memoryview
+    pools: Pools
+    keep: set[int]
+    log: ProblemLog
+    place: str
 
-def _read_event(
-    buf: memoryview, data: U8, pos: int, end: int, pools: Pools, keep: set[int], log: ProblemLog, place: str
-) -> None:
-    for _ in range(3):  # start, duration, offset of the next event
-        _, pos = read_varint(buf, pos, end)
-    pos += 1  # what kind of checkpoint
-    count, pos = read_varint(buf, pos, end)
-    for _ in range(min(count, end - pos)):
-        type_id, pos = read_varint(buf, pos, end)
-        entries, pos = read_varint(buf, pos, end)
-        entries &= 0xFFFFFFFF
-        if entries == 0:
-            continue
-        if entries > end - pos:
-            raise Truncated
-        layout = pools.types.layout(type_id)
-        if layout is None:
-            log.add(
-                "unknown pool",
-                "data loss",
-                f"{place}, byte {pos}",
-                "a pool of an undescribed type hides those behind it",
-            )
-            return
-        if pools.types.name(type_id) == STACK_TRACE and (shape := _stack_shape(layout)):
-            pos = _read_stacks(data, pos, end, entries, layout, shape, pools.stacks)
-            continue
-        pool = None
-        if type_id in keep:
-            pool = pools.by_type.setdefault(type_id, Pool(layout))
-        if all(leaf.code == "v" or (leaf.code == "b" and leaf.bits == 1) for leaf in layout) and entries > FEW_ENTRIES:
-            pos = _read_integers(data, pos, end, entries, len(layout), pool)
-        else:
-            pos = _read_entries(buf, pos, end, entries, layout, pool)
+    def read(self, bodies: Iterable[tuple[int, int]]) -> None:
+        """Put what the constant pool events at `bodies` hold into `pools`."""
+        budget = 8 * len(self.buf)  # damaged events may overlap; without a bound the work would grow with their number
+        for pos, end in bodies:
+            budget -= end - pos
+            if budget < 0:
+                self._lost("pool overlap", pos, "constant pools overlap; the rest was skipped")
+                break
+            try:
+                self._event(pos, end)
+            except Truncated:
+                self._lost("pool damaged", pos, "a constant pool is damaged from here on")
+
+    def _lost(self, name: str, pos: int, meaning: str) -> None:
+        self.log.add(name, "data loss", f"{self.place}, byte {pos}", meaning)
+
+    def _event(self, pos: int, end: int) -> None:
+        buf, pools = self.buf, self.pools
+        data: U8 = np.frombuffer(buf, np.uint8)
+        for _ in range(3):  # start, duration, offset of the next event
+            _, pos = read_varint(buf, pos, end)
+        pos += 1  # what kind of checkpoint
+        count, pos = read_varint(buf, pos, end)
+        for _ in range(min(count, end - pos)):
+            type_id, pos = read_varint(buf, pos, end)
+            entries, pos = read_varint(buf, pos, end)
+            entries &= 0xFFFFFFFF
+            if entries == 0:
+                continue
+            if entries > end - pos:
+                raise Truncated
+            layout = pools.types.layout(type_id)
+            if layout is None:
+                self._lost("unknown pool", pos, "a pool of an undescribed type hides those behind it")
+                return
+            if pools.types.name(type_id) == STACK_TRACE and (shape := _stack_shape(layout)):
+                pos = _read_stacks(data, pos, end, entries, layout, shape, pools.stacks)
+                continue
+            pool = pools.by_type.setdefault(type_id, Pool(layout)) if type_id in self.keep else None
+            if entries > FEW_ENTRIES and _integers(layout):
+                pos = _read_integers(data, pos, end, entries, len(layout), pool)
+            else:
+                pos = _read_entries(buf, pos, end, entries, layout, pool)
 
 
 def _read_entries(buf: memoryview, pos: int, end: int, entries: int, layout: Layout, pool: Pool | None) -> int:
@@ -302,15 +285,15 @@ def _read_integers(data: U8, pos: int, end: int, entries: int, columns: int, poo
     return pos
 
 
+def _integers(leaves: Iterable[Leaf]) -> bool:
+    return all(leaf.code == "v" or (leaf.code == "b" and leaf.bits == 1) for leaf in leaves)
+
+
 def _stack_shape(layout: Layout) -> tuple[int, int] | None:
     """(index of the array of frames, of the truncated flag or -1) if the type is integers around one array."""
     arrays = [i for i, leaf in enumerate(layout) if leaf.code == "a"]
     rest = [leaf for leaf in layout if leaf.code != "a"]
-
-    def integers(leaves: Iterable[Leaf]) -> bool:
-        return all(leaf.code == "v" or (leaf.code == "b" and leaf.bits == 1) for leaf in leaves)
-
-    if len(arrays) != 1 or not integers(rest) or not layout[arrays[0]].items or not integers(layout[arrays[0]].items):
+    if len(arrays) != 1 or not _integers([*rest, *layout[arrays[0]].items]) or not layout[arrays[0]].items:
         return None
     flag = next((i for i, leaf in enumerate(layout) if leaf.path == "truncated"), -1)
     return arrays[0], flag

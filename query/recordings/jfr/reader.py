@@ -12,7 +12,7 @@ from .chunk import RawChunk, Walk
 from .extract import ChunkReader
 from .merge import Merged
 from .metadata import Types, read_types
-from .model import Chunk, JfrError, ProblemLog, Recording
+from .model import JfrError, ProblemLog, Recording
 from .source import load
 from .varint import Truncated
 
@@ -59,7 +59,6 @@ def _without_duplicates(view: memoryview, raw_chunks: list[RawChunk], log: Probl
 
 def _read_chunk(buf: memoryview, raw: RawChunk, place: str, merged: Merged, log: ProblemLog) -> bool:
     """Read one chunk into `merged`; False (and a problem) where it has no readable metadata."""
-    complete = raw.complete
     chain = chunks_.pool_chain(buf, raw.pool_offset)
     types: Types | None = None
     walked: Walk | None = None
@@ -72,22 +71,9 @@ def _read_chunk(buf: memoryview, raw: RawChunk, place: str, merged: Merged, log:
         if types is None:
             log.add("no metadata", "data loss", place, "a chunk without its type descriptions cannot be read")
         elif walked.lost_bytes:
-            complete = False
             meaning = "bytes that are no event were skipped"
             first = f"{place}, byte {walked.first_lost}"
             log.add("lost bytes", "data loss", first, meaning, walked.lost_bytes)
-    merged.chunks.append(
-        Chunk(
-            raw.start_ns,
-            raw.duration_ns,
-            raw.ticks_per_s,
-            raw.major,
-            raw.minor,
-            complete and types is not None,
-            raw.offset,
-            raw.size,
-        )
-    )
     if types is None or walked is None:
         return False
     ChunkReader(buf, raw, types, walked, chain, place, merged, log).read()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from crystalperf.query.frameworks.ml.training.chrome import is_json
-from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.frameworks.ml.training.files import application
 from crystalperf.query.inputs.files import Application, Head, LogPart
 from crystalperf.query.trace.records import Problems
 
@@ -25,9 +25,4 @@ def recognise(head: Head) -> LogPart | None:
 
 def gather(parts: Sequence[LogPart], _problems: Problems) -> list[Application]:
     """Each trace is a run: processes do not say which others they train with."""
-    found = []
-    for each in parts:
-        app_id = re.sub(r"[^\w.-]+", "-", each.name)
-        log = LogFile(each.part.name, (each.part,), app_id)
-        found.append(Application("mxnet", app_id, None, None, None, log, each.size))
-    return found
+    return [application("mxnet", [each]) for each in parts]

@@ -15,9 +15,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from crystalperf.query.frameworks.ml.training import chrome, program
+from crystalperf.query.frameworks.ml.training.assembly import Assembly
 from crystalperf.query.frameworks.ml.training.chrome import Event, number
 from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, PCIE, bound_by
-from crystalperf.query.frameworks.ml.training.lanes import Lane, Signal, filled, named_by_longest, stretches
+from crystalperf.query.frameworks.ml.training.lanes import Lane, Signal, filled
 from crystalperf.query.frameworks.ml.training.program import Device, Operation, Program
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.trace.contract import Trace
@@ -45,7 +46,7 @@ def read(log: LogFile) -> Trace:
                 found.take(each)
     if not any(found.on_device.values()) and not any(found.calls.values()):
         raise program.nothing_ran(log.origin, problems, "let the profiler run while steps are trained")
-    return program.trace(of_events(found, log.app_id or "mxnet", log.origin, problems))
+    return program.trace(of_events(found, log.origin, problems), "mxnet", log, problems)
 
 
 @dataclass
@@ -85,20 +86,21 @@ class _Read:
             to.append((start, moment, key[-1]))
 
 
-def of_events(found: _Read, app_id: str, origin: str, problems: Problems) -> Program:
+def of_events(found: _Read, origin: str, problems: Problems) -> Program:
     """What a process did."""
-    lanes = [
-        Lane(device, f"thread {place}", PROCESS, filled(_operation(device, each) for each in ran))
-        for place, ((device, _), ran) in enumerate(sorted(found.on_device.items()), 1)
-        if ran
-    ]
-    engine, signals = tuple(lanes), list[Signal]()
+    built = Assembly()
+    for place, ((device, _), ran) in enumerate(sorted(found.on_device.items()), 1):
+        if ran:
+            operations = filled(_operation(device, each) for each in ran)
+            built.lanes.append(Lane(device, f"thread {place}", PROCESS, operations))
+            built.devices[device] = Device(device, PROCESS, accelerator=device.startswith("gpu/"))
+    engine = tuple(built.lanes)
     for place, (_, ran) in enumerate(sorted(found.calls.items()), 1):
         if ran:
-            name = "program" if len(found.calls) == 1 else f"program, thread {place}"
+            name, mine = "program" if len(found.calls) == 1 else f"program, thread {place}", len(built.lanes)
             operations, waited = _calls(sorted(ran), engine)
-            signals += [Signal(source, moment, len(lanes), moment, "waited for it") for source, moment in waited]
-            lanes.append(Lane(PROCESS, name, PROCESS, operations, infers=False))
+            built.signals += [Signal(source, moment, mine, moment, "waited for it") for source, moment in waited]
+            built.lanes.append(Lane(PROCESS, name, PROCESS, operations, infers=False))
     problems.add(
         "no dependencies",
         "info",
@@ -106,22 +108,7 @@ def of_events(found: _Read, app_id: str, origin: str, problems: Problems) -> Pro
         None,
         "MXNet's profiler does not say what an operator waited for: it is taken to be what ended last before it",
     )
-    cut = stretches(lanes, signals, name=named_by_longest, step=lambda _lane, _moment: None)
-    names = dict.fromkeys(each.device for each in lanes)
-    return Program(
-        framework="mxnet",
-        app_id=app_id,
-        origin=origin,
-        stretches=cut,
-        devices=[
-            Device(each, sum(lane.device == each for lane in lanes), PROCESS, each.startswith("gpu/")) for each in names
-        ],
-        steps=[],
-        problems=problems,
-        start_ms=(start := min(each.start_ms for each in cut)),
-        end_ms=max(each.end_ms for each in cut),
-        started_at_ms=start,
-    )
+    return built.program()
 
 
 def _operation(device: str, ran: tuple[float, float, str]) -> Operation:

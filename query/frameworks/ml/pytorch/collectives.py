@@ -14,33 +14,32 @@ from crystalperf.query.frameworks.ml.training.program import Operation
 from crystalperf.query.trace.records import Problems
 
 
-def clock_shifts(
-    processes: Sequence[Process], labels: Sequence[str], origin: str, problems: Problems
-) -> dict[str, float]:
-    """What to add to the times of ranks whose clocks are apart, by their collectives; ms."""
+def align_clocks(processes: Sequence[Process], origin: str, problems: Problems) -> None:
+    """Put right the clocks of ranks that are apart, by their collectives."""
     parts = []
-    for process, label in zip(processes, labels, strict=True):
+    for process in processes:
         on_threads = [each for thread in process.threads.values() for each in thread.collectives]
         on_streams = [each for stream in process.streams.values() for each in stream if COLLECTIVE.search(each.name)]
         for each in (*on_threads, *on_streams):
-            operation = as_operation(process, label, each, 0.0)
+            operation = as_operation(process, each)
             if (key := collective_key(operation.operator, each.group)) is not None:
-                parts.append(Collective(0, label, key, operation))
+                parts.append(Collective(0, process.label, key, operation))
     tell_uneven(parts, origin, problems)
     found = shifts(parts)
-    for label, shift in found.items():
+    for label, shift_ms in found.items():
         meaning = (
-            f"clocks of ranks were off, that of {label} by about {abs(shift):.1f} ms by its collectives: put right"
+            f"clocks of ranks were off, that of {label} by about {abs(shift_ms):.1f} ms by its collectives: put right"
         )
         problems.add("clocks apart", "info", origin, label, meaning)
-    return found
+    for process in processes:
+        process.shift_ms = found.get(process.label, 0.0)
 
 
-def as_operation(process: Process, label: str, each: Ran, shift: float) -> Operation:
+def as_operation(process: Process, each: Ran) -> Operation:
     """A collective as an operation, which the network holds up."""
     name = kernel_name(each.name) if COLLECTIVE.search(each.name) else each.name
     return Operation(
-        label, process.ms(each.start, shift), process.ms(each.end, shift), name, "", "net", kind="collective",
+        process.label, process.ms(each.start), process.ms(each.end), name, "", "net", kind="collective",
         bytes=each.bytes,
     )  # fmt: skip
 
@@ -48,15 +47,13 @@ def as_operation(process: Process, label: str, each: Ran, shift: float) -> Opera
 def add(
     built: Built,
     process: Process,
-    label: str,
     numbers: Mapping[tuple[str, str], int],
     by_thread: Mapping[tuple[str, str], Sequence[Outermost]],
-    shift: float,
 ) -> None:
     """Add collectives that threads of the process carry out (gloo): an operator c10d::… has asked for each, or what ran
     as it began, for the reducer of DistributedDataParallel asks by no operator."""
     every = sorted(
-        (process.ms(each.ran.start, shift), process.ms(each.ran.end, shift), numbers[key], each.ran.name)
+        (process.ms(each.ran.start), process.ms(each.ran.end), numbers[key], each.ran.name)
         for key, mine in by_thread.items()
         for each in mine
     )
@@ -79,7 +76,7 @@ def add(
         last_ms = each.start_ms
         launcher = None if launch is None else (launch[2], min(launch[1], each.start_ms))
         if (name := collective_key(each.operator)) is not None:
-            built.collectives.append(Collective(lane, label, name, each, launcher))
+            built.collectives.append(Collective(lane, process.label, name, each, launcher))
 
 
 def _begun(operators: Sequence[tuple[float, float, int]], moment: float) -> tuple[float, float, int] | None:

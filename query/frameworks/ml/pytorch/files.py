@@ -5,12 +5,11 @@ Traces of one folder are one run where each is of another rank of the same size 
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 
 from crystalperf.query.frameworks.ml.training.chrome import is_json
-from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.frameworks.ml.training.files import application
 from crystalperf.query.inputs.files import Application, Head, LogPart
 from crystalperf.query.trace.records import Problems
 
@@ -47,14 +46,6 @@ def gather(parts: Sequence[LogPart], _problems: Problems) -> list[Application]:
         ranks = [each.facts.get("rank") for each in several]
         together = len(several) > 1 and None not in ranks and len(set(ranks)) == len(ranks)
         for members in [several] if together else [[each] for each in several]:
-            found.append(_application(sorted(members, key=lambda each: (each.facts.get("rank") or 0, each.name))))
+            ordered = sorted(members, key=lambda each: (each.facts.get("rank") or 0, each.name))
+            found.append(application("pytorch", ordered))
     return found
-
-
-def _application(parts: Sequence[LogPart]) -> Application:
-    first = parts[0]
-    name = first.name if len(parts) == 1 else os.path.basename(first.folder.rstrip("/")) or first.name
-    app_id = re.sub(r"[^\w.-]+", "-", name)
-    origin = first.part.name if len(parts) == 1 else first.folder
-    log = LogFile(origin, tuple(each.part for each in parts), app_id)
-    return Application("pytorch", app_id, None, None, None, log, sum(each.size for each in parts))

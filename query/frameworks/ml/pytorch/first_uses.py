@@ -18,7 +18,7 @@ FIRST_USE_SHARE = 0.2
 """… where all of these took more than this share of what is traced of the thread."""
 
 
-def cut(built: Built, process: Process, thread: Thread, number: int, shift: float) -> None:
+def cut(built: Built, process: Process, thread: Thread, number: int) -> None:
     """Cut out of a thread the launches in which a kernel was loaded, where they take much of its time."""
     lane = built.lanes[number]
     names = {
@@ -34,7 +34,7 @@ def cut(built: Built, process: Process, thread: Thread, number: int, shift: floa
         if kernel is None or "Launch" not in call.name or kernel in seen:
             continue
         seen.add(kernel)
-        start, end = process.ms(call.start, shift), process.ms(call.end, shift)
+        start, end = process.ms(call.start), process.ms(call.end)
         if end - start > FIRST_USE_MS and (not found or start >= found[-1].end_ms):
             found.append(Operation(lane.device, start, end, FIRST_USE, kernel_name(kernel), kind="runtime"))
     if not found:

@@ -70,9 +70,13 @@ class Thread:
 
 @dataclass
 class Process:
-    """One trace: `steps` by number, `threads` and `streams` by their names, `header` what stands beside the events."""
+    """One trace: `steps` by number, `threads` and `streams` by their names, `header` what stands beside the events.
+
+    `shift_ms` is what to add to its times, for its clock to be that of the others.
+    """
 
     label: str
+    shift_ms: float = 0.0
     header: dict[str, Any] = field(default_factory=dict)
     threads: dict[tuple[str, str], Thread] = field(default_factory=dict)
     streams: dict[tuple[str, str], list[Ran]] = field(default_factory=dict)
@@ -92,9 +96,9 @@ class Process:
         base = self.header.get("baseTimeNanoseconds")
         return base / 1e3 if isinstance(base, int | float) and not isinstance(base, bool) else 0.0
 
-    def ms(self, us: float, shift: float) -> float:
-        """A time of the trace as Unix time, ms, once `shift` ms put its clock right."""
-        return (us + self.base_us) / 1e3 + shift
+    def ms(self, us: float) -> float:
+        """A time of the trace as Unix time, ms."""
+        return (us + self.base_us) / 1e3 + self.shift_ms
 
     @property
     def rank(self) -> int | None:

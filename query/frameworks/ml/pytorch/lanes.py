@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from crystalperf.query.frameworks.ml.training.collectives import Collective
-from crystalperf.query.frameworks.ml.training.lanes import Lane, Signal
-from crystalperf.query.frameworks.ml.training.program import Device, Operation
+from crystalperf.query.frameworks.ml.training.assembly import Assembly
+from crystalperf.query.frameworks.ml.training.program import Operation
 
 Launched = tuple[Operation, tuple[int, float] | None]
 """A kernel with the lane and the moment, ms, of its launch where the trace tells it."""
 
 
 @dataclass
-class Built:
-    """Lanes and signals being put together."""
+class Built(Assembly):
+    """Lanes and signals being put together, and by lane of a stream its kernels."""
 
-    lanes: list[Lane] = field(default_factory=list)
-    signals: list[Signal] = field(default_factory=list)
-    collectives: list[Collective] = field(default_factory=list)
-    devices: dict[str, Device] = field(default_factory=dict)
     launches: list[tuple[int, list[Launched]]] = field(default_factory=list)
-    """By lane of a stream, its kernels."""

@@ -78,9 +78,9 @@ class Doing:
 class Python:
     """What a thread's Python did, as far as the trace tells."""
 
-    def __init__(self, process: Process, thread: Thread, shift: float) -> None:
+    def __init__(self, process: Process, thread: Thread) -> None:
         ran = (
-            Function(process.ms(each.start, shift), process.ms(each.end, shift), each.name)
+            Function(process.ms(each.start), process.ms(each.end), each.name)
             for each in (*thread.functions, *thread.library)
             if each.end - each.start >= SHORTEST_US
         )

@@ -35,10 +35,10 @@ class Queue:
         return bisect_left(self.called, start) - bisect_right(self.began, start) >= FULL
 
 
-def of_process(process: Process, of_call: Mapping[int, Done], shift: float) -> Queue:
+def of_process(process: Process, of_call: Mapping[int, Done]) -> Queue:
     """The queue of a process, whose kernels and copies `of_call` has by the number of their call."""
     launched = [
-        (process.ms(call.start, shift), of_call[call.correlation][1])
+        (process.ms(call.start), of_call[call.correlation][1])
         for thread in process.threads.values()
         for call in thread.calls
         if call.correlation is not None and call.correlation in of_call

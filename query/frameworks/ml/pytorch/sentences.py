@@ -15,6 +15,24 @@ _DISK_SHARE = 0.1
 
 # Findings -------------------------------------------------------------------------------------------------------------
 
+SENTENCES.fixed(
+    {
+        findings.SynchroniseLess: (
+            "synchronise less within a step (`.item()`, `.cpu()`), and trace all that runs on the accelerator"
+        ),
+        findings.ReuseDeviceMemory: (
+            "let PyTorch keep memory for reuse: neither `PYTORCH_NO_CUDA_MEMORY_CACHING` nor `empty_cache()` within a"
+            " step, and memory to spare"
+        ),
+        findings.WarmUp: "warm up before tracing: a few steps first, or `schedule(wait=…, warmup=…)`",
+        findings.TracePython: "trace its functions of Python too: `profile(with_stack=True)`",
+        findings.OverlapPythonWaits: (
+            "see what these wait for, another thread, process or timer, and have that done while the training goes on"
+        ),
+        findings.UseLoaders: "have loader processes make batches ahead (`num_workers`, `prefetch_factor`)",
+    }
+)
+
 
 def _lost(found: findings.Lost, text: str) -> str:
     if found.disk_ms < _DISK_SHARE * found.lost_ms:
@@ -69,39 +87,6 @@ def first_use(found: findings.FirstUse, _words: Words) -> str:
 @SENTENCES.of(findings.OneLink)
 def one_link(found: findings.OneLink, _words: Words) -> str:
     return f"{counted(found.processes, 'process')} sent all to one of them and got it back, {found.took_ms:.0f} ms"
-
-
-@SENTENCES.of(findings.SynchroniseLess)
-def synchronise_less(_advice: findings.SynchroniseLess, _words: Words) -> str:
-    return "synchronise less within a step (`.item()`, `.cpu()`), and trace all that runs on the accelerator"
-
-
-@SENTENCES.of(findings.ReuseDeviceMemory)
-def reuse_device_memory(_advice: findings.ReuseDeviceMemory, _words: Words) -> str:
-    return (
-        "let PyTorch keep memory for reuse: neither `PYTORCH_NO_CUDA_MEMORY_CACHING` nor `empty_cache()` within a step,"
-        " and memory to spare"
-    )
-
-
-@SENTENCES.of(findings.WarmUp)
-def warm_up(_advice: findings.WarmUp, _words: Words) -> str:
-    return "warm up before tracing: a few steps first, or `schedule(wait=…, warmup=…)`"
-
-
-@SENTENCES.of(findings.TracePython)
-def trace_python(_advice: findings.TracePython, _words: Words) -> str:
-    return "trace its functions of Python too: `profile(with_stack=True)`"
-
-
-@SENTENCES.of(findings.OverlapPythonWaits)
-def overlap_python_waits(_advice: findings.OverlapPythonWaits, _words: Words) -> str:
-    return "see what these wait for, another thread, process or timer, and have that done while the training goes on"
-
-
-@SENTENCES.of(findings.UseLoaders)
-def use_loaders(_advice: findings.UseLoaders, _words: Words) -> str:
-    return "have loader processes make batches ahead (`num_workers`, `prefetch_factor`)"
 
 
 @SENTENCES.of(findings.AllReduce)

@@ -14,10 +14,10 @@ _BEHIND_SHARE = 0.03
 """Of its steps' time, how much longer an accelerator took for their work, so that marks do not tell their length."""
 
 
-def of_process(process: Process, label: str, ranks: int, shift: float) -> list[Step]:
+def of_process(process: Process, ranks: int) -> list[Step]:
     """Steps of one of so many ranks by its marks; those of an only rank are of all."""
     return numbered(
-        Step(number, label if ranks > 1 else "", process.ms(start, shift), process.ms(end, shift), f"step {number}")
+        Step(number, process.label if ranks > 1 else "", process.ms(start), process.ms(end), f"step {number}")
         for number, start, end in sorted(process.steps, key=lambda each: each[1:])
     )
 

@@ -22,8 +22,6 @@ Done = tuple[float, float, int]
 def add(
     built: Built,
     process: Process,
-    label: str,
-    shift: float,
     launched: Mapping[int, tuple[int, Ran]],
     by_thread: Mapping[tuple[str, str], Sequence[Outermost]],
     numbers: Mapping[tuple[str, str], int],
@@ -36,10 +34,10 @@ def add(
     models = _models(process)
     tells_calls = any(each.calls for each in process.threads.values())
     for (device, stream), ran in sorted(process.streams.items()):
-        name = f"{label} GPU {device}"
-        built.devices.setdefault(name, Device(name, 0, label, True, models.get(device)))
+        name = f"{process.label} GPU {device}"
+        built.devices.setdefault(name, Device(name, process.label, True, models.get(device)))
         number = len(built.lanes)
-        lane = Lane(name, f"stream {stream}", label)
+        lane = Lane(name, f"stream {stream}", process.label)
         lane.lets_go = "devices" if tells_calls else "any"  # a thread that waits for a kernel calls the runtime for it
         kernels: list[Launched] = []
         for each in sorted(ran, key=lambda one: one.start):
@@ -49,16 +47,18 @@ def add(
                 place = bisect_right(starts[host[0]], host[1].start) - 1
                 if place >= 0 and theirs[host[0]][place].ran.end >= host[1].start:
                     by = theirs[host[0]][place]
-            operation = _kernel(process, name, each, by, shift)
+            operation = _kernel(process, name, each, by)
             if kernels and operation.start_ms < kernels[-1][0].end_ms:
                 operation.start_ms = min(kernels[-1][0].end_ms, operation.end_ms)
-            launch = None if host is None else (host[0], min(process.ms(host[1].end, shift), operation.start_ms))
+            launch = None if host is None else (host[0], min(process.ms(host[1].end), operation.start_ms))
             kernels.append((operation, launch))
             ended.append((operation.end_ms, operation.start_ms, number))
             if each.correlation is not None:
                 of_call[each.correlation] = ended[-1]
             if operation.kind == "collective" and (key := collective_key(operation.name, each.group)) is not None:
-                built.collectives.append(Collective(number, label, key, operation, (number, operation.start_ms)))
+                built.collectives.append(
+                    Collective(number, process.label, key, operation, (number, operation.start_ms))
+                )
         lane.operations = [each for each, _ in kernels]
         lane.infers = any(launch is None for _, launch in kernels)  # else it waited for launches and for other streams
         built.lanes.append(lane)
@@ -75,7 +75,7 @@ def _models(process: Process) -> dict[str, str]:
     return found
 
 
-def _kernel(process: Process, device: str, each: Ran, by: Outermost | None, shift: float) -> Operation:
+def _kernel(process: Process, device: str, each: Ran, by: Outermost | None) -> Operation:
     kind, resource, name = "kernel", bound_by(each.name), kernel_name(each.name)
     if each.name.startswith(("Memcpy", "Memset")):
         kind = "copy"
@@ -84,7 +84,7 @@ def _kernel(process: Process, device: str, each: Ran, by: Outermost | None, shif
     elif COLLECTIVE.search(each.name):
         kind, resource = "collective", "net"
     return Operation(
-        device, process.ms(each.start, shift), process.ms(each.end, shift),
+        device, process.ms(each.start), process.ms(each.end),
         name if by is None else by.operator, name, resource, kind=kind, bytes=each.bytes,
         module=None if by is None else by.module, place=None if by is None else by.place,
     )  # fmt: skip

@@ -41,13 +41,11 @@ RUNTIME_GAP_MS = 0.2
 """A gap between two operators of another thread than the main one that is no longer is its engine's own time."""
 
 
-def as_operations(
-    process: Process, label: str, thread: Thread, operators: Iterable[Outermost], shift: float
-) -> Iterator[Operation]:
+def as_operations(process: Process, thread: Thread, operators: Iterable[Outermost]) -> Iterator[Operation]:
     """What ran on a thread: its operators, and calls of the runtime outside these."""
     for each in operators:
         yield Operation(
-            label, process.ms(each.ran.start, shift), process.ms(each.ran.end, shift), each.operator, each.phase,
+            process.label, process.ms(each.ran.start), process.ms(each.ran.end), each.operator, each.phase,
             likely="cpu", kind="op", module=each.module, place=each.place,
         )  # fmt: skip
     inside = [(each.ran.start, each.ran.end) for each in operators]
@@ -56,7 +54,7 @@ def as_operations(
         place = bisect_right(starts, call.start) - 1
         if place < 0 or inside[place][1] < call.end:
             yield Operation(
-                label, process.ms(call.start, shift), process.ms(call.end, shift), call.name, "", likely="cpu",
+                process.label, process.ms(call.start), process.ms(call.end), call.name, "", likely="cpu",
                 kind="runtime",
             )  # fmt: skip
 
@@ -68,14 +66,11 @@ def fill_main(
     number: int,
     others: Sequence[Lane],
     polled: Mapping[float, Signal],
-    shift: float,
 ) -> None:
     """Say what the main thread did between its operators: waited for another thread, for its data, or ran Python."""
     lane = built.lanes[number]
     sentinels = [
-        Operation(
-            lane.device, process.ms(moment, shift), process.ms(moment, shift), PYTHON, kind="python", likely="cpu"
-        )
+        Operation(lane.device, process.ms(moment), process.ms(moment), PYTHON, kind="python", likely="cpu")
         for _, start, end in process.steps
         for moment in (start, end)
     ]
@@ -92,9 +87,9 @@ def fill_main(
             holes[begin] = signal.target_ms
             built.signals.append(signal)
     synchronised = {each.target_ms for each in built.signals if each.target == number and each.why == "synchronize"}
-    asked = sorted((process.ms(each.start, shift), process.ms(each.end, shift), each.name) for each in inputs(thread))
+    asked = sorted((process.ms(each.start), process.ms(each.end), each.name) for each in inputs(thread))
 
-    traced = Python(process, thread, shift) if thread.tells_python else None
+    traced = Python(process, thread) if thread.tells_python else None
     in_gap = partial(traced.between, part=Part(PYTHON, WAITING_IN_PYTHON, "runtime")) if traced is not None else None
     python = in_gap or (_brief if process.tells_host else _untold)
 
@@ -112,7 +107,7 @@ def fill_main(
         yield from python(lane.device, begin, following.start_ms)
 
     lane.operations = named(filled(lane.operations, between))
-    lane.cuts = list(_phase_cuts(lane.operations, process, thread, shift))
+    lane.cuts = list(_phase_cuts(lane.operations, process, thread))
 
 
 def _brief(device: str, start: float, end: float) -> Iterator[Operation]:
@@ -152,10 +147,10 @@ def engine(last: Operation, following: Operation) -> Iterator[Operation]:
         yield Operation(last.device, last.end_ms, following.start_ms, "autograd engine", likely="cpu", kind="runtime")
 
 
-def _phase_cuts(operations: Sequence[Operation], process: Process, thread: Thread, shift: float) -> Iterator[float]:
+def _phase_cuts(operations: Sequence[Operation], process: Process, thread: Thread) -> Iterator[float]:
     """Where one part of a step ends and the next begins."""
     marks = sorted(
-        (process.ms(each.start, shift), process.ms(each.end, shift), found)
+        (process.ms(each.start), process.ms(each.end), found)
         for each in thread.marks
         if (found := mark_phase(each.name)) is not None
     )

@@ -26,16 +26,8 @@ from crystalperf.query.frameworks.ml.pytorch.kineto import MOST_EVENTS, Process,
 from crystalperf.query.frameworks.ml.pytorch.lanes import Built
 from crystalperf.query.frameworks.ml.pytorch.outermost import Outermost, outermost
 from crystalperf.query.frameworks.ml.training import chrome, program
-from crystalperf.query.frameworks.ml.training.collectives import joined
-from crystalperf.query.frameworks.ml.training.lanes import (
-    Lane,
-    and_more,
-    filled,
-    longest_of,
-    named_by_longest,
-    stretches,
-)
-from crystalperf.query.frameworks.ml.training.program import Device, Operation, Program
+from crystalperf.query.frameworks.ml.training.lanes import Lane, and_more, filled, longest_of, named_by_longest
+from crystalperf.query.frameworks.ml.training.program import Device, Operation, Program, Step
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.trace.contract import Trace
 from crystalperf.query.trace.records import Problems, shortened
@@ -56,7 +48,7 @@ def read(log: LogFile) -> Trace:
     if not any(each.streams or any(t.operators or t.calls for t in each.threads.values()) for each in processes):
         raise program.nothing_ran(log.origin, problems, "profile with ProfilerActivity.CPU, and some steps")
     _shorten(processes, log.origin, problems)
-    return program.trace(of_processes(processes, log.app_id or "pytorch", log.origin, problems))
+    return program.trace(of_processes(processes, log.origin, problems), "pytorch", log, problems)
 
 
 def _shorten(processes: Sequence[Process], origin: str, problems: Problems) -> None:
@@ -74,39 +66,43 @@ def _shorten(processes: Sequence[Process], origin: str, problems: Problems) -> N
     problems.add("long trace", "data loss", origin, None, meaning)
 
 
-def of_processes(processes: Sequence[Process], app_id: str, origin: str, problems: Problems) -> Program:
+def of_processes(processes: Sequence[Process], origin: str, problems: Problems) -> Program:
     """What the processes of a run did."""
-    labels = _labels(processes)
+    _tell_apart(processes)
+    collectives.align_clocks(processes, origin, problems)
     built = Built()
-    shift = collectives.clock_shifts(processes, labels, origin, problems)
-    for process, label in zip(processes, labels, strict=True):
-        _add_process(built, process, label, shift.get(label, 0.0))
+    for process in processes:
+        _add_process(built, process)
     events = list(launches.events(built))
-    more, told = joined(built.collectives, built.lanes)
+    exchanges = built.join()
     for lane in built.lanes:  # collectives of other ranks began later than they seemed to
         lane.operations.sort(key=lambda each: each.start_ms)
-    queued = launches.queued(built)
-    of_ranks = [
-        each
-        for process, label in zip(processes, labels, strict=True)
-        for each in steps.of_process(process, label, len(processes), shift.get(label, 0.0))
-    ]
+    built.signals += [*events, *launches.queued(built)]
+    labels = [each.label for each in processes]
+    of_ranks = [each for process in processes for each in steps.of_process(process, len(processes))]
     common = steps.common(of_ranks, len(processes))
-    behind = {label: found for label in labels if (found := steps.backlog(built, of_ranks, label)) is not None}
+    behind = {label: late for label in labels if (late := steps.backlog(built, of_ranks, label)) is not None}
     steps.keep_within(built, of_ranks, labels, behind)
-    ends = [each.end_ms for each in behind.values()]
-    common[-1:] = [replace(each, end_ms=max(each.end_ms, *ends)) if ends else each for each in common[-1:]]
-    cut = stretches(
-        built.lanes,
-        [*built.signals, *more, *events, *queued],
-        borders=sorted({each.start_ms for each in common}),
-        name=_stretch_name,
-        step=lambda lane, moment: next((e.scope_id for e in common if e.start_ms <= moment < e.end_ms), None),
-    )
-    if not cut:
+    if common and behind:
+        common[-1] = replace(common[-1], end_ms=max(common[-1].end_ms, *(each.end_ms for each in behind.values())))
+    found = built.program(common, exchanges, _stretch_name)
+    if not found.stretches:
         raise InputError(f"{origin}: holds no operator within its steps; profile whole steps")
-    start = min([each.start_ms for each in common] or [min(each.start_ms for each in cut)])
-    end = max([*(each.end_ms for each in common), *(each.end_ms for each in cut)])
+    _tell_untraced(processes, common, origin, problems)
+    return replace(
+        found,
+        start_ms=common[0].start_ms if common else found.start_ms,
+        name=_name(processes[0]),
+        step_ms=program.mean_step_ms(steps.told_by(of_ranks, behind.values())),
+        properties={
+            **_properties(processes),
+            "queued_ms": f"{max(each.queued_ms for each in behind.values()):.6g}" if behind else "",
+        },
+    )
+
+
+def _tell_untraced(processes: Sequence[Process], common: Sequence[Step], origin: str, problems: Problems) -> None:
+    """Say what the profiler was not asked to trace."""
     if any(each.calls for process in processes if not process.tells_host for each in process.threads.values()):
         meaning = "operators of the CPU (profile with ProfilerActivity.CPU too): of threads only calls are known"
         problems.add("no operators", "data loss", origin, None, meaning)
@@ -116,35 +112,8 @@ def of_processes(processes: Sequence[Process], app_id: str, origin: str, problem
         )
         problems.add("no kernels", "data loss", origin, None, meaning)
     if not common:
-        problems.add(
-            "no steps",
-            "info",
-            origin,
-            None,
-            "the trace marks no steps (call profiler.step() behind each): answers are about all of it",
-        )
-    return Program(
-        framework="pytorch",
-        app_id=app_id,
-        origin=origin,
-        stretches=cut,
-        devices=_with_lanes(built),
-        steps=common,
-        problems=problems,
-        name=_name(processes[0]),
-        start_ms=start,
-        end_ms=end,
-        started_at_ms=start,
-        step_ms=program.mean_step_ms(steps.told_by(of_ranks, behind.values())),
-        properties={
-            **_properties(processes),
-            "queued_ms": f"{max(each.queued_ms for each in behind.values()):.6g}" if behind else "",
-        },
-        collectives=[
-            {**each, "step": next((s.number for s in common if s.start_ms <= each["began_ms"] < s.end_ms), None)}
-            for each in told
-        ],
-    )
+        meaning = "the trace marks no steps (call profiler.step() behind each): answers are about all of it"
+        problems.add("no steps", "info", origin, None, meaning)
 
 
 def _launches_untraced(process: Process) -> bool:
@@ -152,10 +121,11 @@ def _launches_untraced(process: Process) -> bool:
     return not process.streams and any("LaunchKernel" in call.name for call in calls)
 
 
-def _labels(processes: Sequence[Process]) -> list[str]:
-    """Names of processes: their ranks, or their order where these are not told or not of each its own."""
-    found = [each.label for each in processes]
-    return found if len(set(found)) == len(found) else [f"rank {number}" for number in range(len(found))]
+def _tell_apart(processes: Sequence[Process]) -> None:
+    """Label processes by their order where their ranks are not told or not of each its own."""
+    if len({each.label for each in processes}) < len(processes):
+        for number, each in enumerate(processes):
+            each.label = f"rank {number}"
 
 
 def _name(process: Process) -> str | None:
@@ -179,9 +149,9 @@ def _properties(processes: Sequence[Process]) -> dict[str, str]:
     }
 
 
-def _add_process(built: Built, process: Process, label: str, shift: float) -> None:
-    main = process.main_thread()
-    built.devices[label] = Device(label, 0, label)
+def _add_process(built: Built, process: Process) -> None:
+    label, main = process.label, process.main_thread()
+    built.devices[label] = Device(label, label)
     numbers: dict[tuple[str, str], int] = {}
     launched: dict[int, tuple[int, Ran]] = {}
     by_thread: dict[tuple[str, str], list[Outermost]] = {}
@@ -193,25 +163,25 @@ def _add_process(built: Built, process: Process, label: str, shift: float) -> No
         is_main = key == main
         lane = Lane(label, "main thread" if is_main else f"thread {key[1]}", label, infers=not is_main)
         lane.lets_go = "any" if is_main or thread.operators or thread.collectives else "none"
-        lane.operations = filled(threads.as_operations(process, label, thread, by_thread[key], shift))
-        lane.operations += [collectives.as_operation(process, label, each, shift) for each in thread.collectives]
+        lane.operations = filled(threads.as_operations(process, thread, by_thread[key]))
+        lane.operations += [collectives.as_operation(process, each) for each in thread.collectives]
         built.lanes.append(lane)
         for call in thread.calls:
             if call.correlation is not None:
                 launched[call.correlation] = (numbers[key], call)
-    ended, of_call = streams.add(built, process, label, shift, launched, by_thread, numbers)
-    collectives.add(built, process, label, numbers, by_thread, shift)
+    ended, of_call = streams.add(built, process, launched, by_thread, numbers)
+    collectives.add(built, process, numbers, by_thread)
     waited: list[waits.Wait] = []
-    pending = queue.of_process(process, of_call, shift)
+    pending = queue.of_process(process, of_call)
     for key in order:
         thread = process.threads[key]
-        waited += waits.cut_synchronous(built, process, thread, numbers[key], ended, of_call, pending, shift)
-        first_uses.cut(built, process, thread, numbers[key], shift)
+        waited += waits.cut_synchronous(built, process, thread, numbers[key], ended, of_call, pending)
+        first_uses.cut(built, process, thread, numbers[key])
     waits.fill_idle(built, label, waited)
     if main is not None:
         others = [built.lanes[number] for key, number in numbers.items() if key != main]
         polled = waits.polled(built, numbers[main])
-        threads.fill_main(built, process, process.threads[main], numbers[main], others, polled, shift)
+        threads.fill_main(built, process, process.threads[main], numbers[main], others, polled)
     for key, number in numbers.items():
         if key != main:
             lane = built.lanes[number]
@@ -230,11 +200,3 @@ def _stretch_name(lane: Lane, operations: Sequence[Operation]) -> str:
     part = max((each for each in time if each), key=lambda each: time[each], default="")
     within = f"{part}: " if part and part != "input" else ""
     return f"{within}{longest.operator}{and_more(operations)}"
-
-
-def _with_lanes(built: Built) -> list[Device]:
-    return [
-        replace(each, lanes=sum(lane.device == each.name and bool(lane.operations) for lane in built.lanes))
-        for each in built.devices.values()
-        if any(lane.device == each.name and lane.operations for lane in built.lanes)
-    ]

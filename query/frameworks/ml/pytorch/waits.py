@@ -63,7 +63,6 @@ def cut_synchronous(
     streams: Sequence[Done],
     of_call: Mapping[int, Done],
     queue: Queue,
-    shift: float,
 ) -> list[Wait]:
     """Cut out of a thread the calls in which it waited for its accelerator or started it; returns these.
 
@@ -74,7 +73,7 @@ def cut_synchronous(
     until = float("-inf")
     calls = sorted(thread.calls, key=lambda each: each.start)
     for place, call in enumerate(calls):
-        start, end = process.ms(call.start, shift), process.ms(call.end, shift)
+        start, end = process.ms(call.start), process.ms(call.end)
         if end - start < SYNCHRONOUS_MS or start < until:
             continue
         copy = None if call.correlation is None else of_call.get(call.correlation)

@@ -8,12 +8,11 @@ summary       a file of events that embeds RunMetadata
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 
 from crystalperf.query.frameworks.ml.training.chrome import is_json
-from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.frameworks.ml.training.files import application
 from crystalperf.query.inputs.files import Application, Head, LogPart
 from crystalperf.query.trace.records import Problems
 
@@ -94,23 +93,12 @@ def gather(parts: Sequence[LogPart], _problems: Problems, framework: str = "tens
         groups.setdefault((kind, key), []).append(each)
     whole = {each.folder for (kind, _), several in groups.items() if kind == "run metadata" for each in several}
     found = []
-    for (kind, key), several in groups.items():
+    for (kind, _), several in groups.items():
         if kind in ("timeline", "summary") and several[0].folder in whole:
             continue
         if kind == "timeline" and _SHOWN.search(several[0].name) and ("xplane", several[0].folder) in groups:
             continue
-        ordered = sorted(several, key=lambda each: _natural(each.name))
-        name = os.path.basename(key.rstrip("/")) or several[0].name
-        if len(several) == 1:
-            name = several[0].name
-        app_id = re.sub(r"[^\w.-]+", "-", name)
-        files = tuple(each.part for each in ordered)
-        origin = ordered[0].part.name if len(ordered) == 1 else key
-        found.append(
-            Application(
-                framework, app_id, None, None, None, LogFile(origin, files, app_id), sum(e.size for e in several)
-            )
-        )
+        found.append(application(framework, sorted(several, key=lambda each: _natural(each.name))))
     return found
 
 

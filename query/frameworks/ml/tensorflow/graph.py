@@ -93,9 +93,7 @@ def device_of(device: str) -> str:
     return task if accelerator is None else f"{task} {accelerator['kind'].upper()}:{accelerator['number']}"
 
 
-def program(
-    steps: Sequence[tuple[str, RunMetadata]], app_id: str, origin: str, name: str | None, problems: Problems
-) -> Program:
+def program(steps: Sequence[tuple[str, RunMetadata]], origin: str, problems: Problems) -> Program:
     """What the steps did; each is (its name, its RunMetadata), in order of time."""
     traced = []
     for number, (label, found) in enumerate(steps, 1):
@@ -114,7 +112,7 @@ def program(
             "steps came without their graph (RunOptions.output_partition_graphs), so what a kernel waited for is read"
             " from its label",
         )
-    return _stacked(traced, app_id, origin, name, problems)
+    return _stacked(traced)
 
 
 def _kernels(found: RunMetadata) -> Iterator[_Kernel]:
@@ -324,7 +322,7 @@ def _align(kernels: list[_Kernel], origin: str, problems: Problems) -> None:
 # Steps behind one another -----------------------------------------------------------------------------------------
 
 
-def _stacked(traced: Sequence[_TracedStep], app_id: str, origin: str, name: str | None, problems: Problems) -> Program:
+def _stacked(traced: Sequence[_TracedStep]) -> Program:
     begin = min((each.start_ms for each in traced), default=0.0)
     until: dict[str, float] = {}
     last: dict[str, list[int]] = {}
@@ -341,17 +339,11 @@ def _stacked(traced: Sequence[_TracedStep], app_id: str, origin: str, name: str 
         shift = step.start_ms - each.start_ms
         last[each.owner] = _add(stretches, each.kernels, shift, step, last.get(each.owner, []))
     return Program(
-        framework="tensorflow",
-        app_id=app_id,
-        origin=origin,
         stretches=stretches,
         devices=_devices(stretches),
         steps=steps,
-        problems=problems,
-        name=name,
         start_ms=begin,
         end_ms=max(until.values(), default=begin),
-        started_at_ms=begin,
         properties={
             "processes": str(len(owners)),
             "synchronous": "no" if any(each.startswith("ps") for each in _tasks(traced)) else "yes",
@@ -500,5 +492,5 @@ def _devices(stretches: Sequence[Stretch]) -> list[Device]:
             now += change
             most = max(most, now)
         host = re.sub(r"^network into | (GPU|TPU):\d+$", "", name)
-        found.append(Device(name, max(most, 1), host, accelerator=bool(re.search(r" (GPU|TPU):\d+$", name))))
+        found.append(Device(name, host, accelerator=bool(re.search(r" (GPU|TPU):\d+$", name)), lanes=max(most, 1)))
     return found

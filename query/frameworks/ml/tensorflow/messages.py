@@ -26,7 +26,6 @@ class NodeStats:
     end: float
     scheduled: float
     label: str
-    thread: int
     bytes: int
 
 
@@ -36,7 +35,6 @@ class DeviceStats:
 
     device: str
     nodes: list[NodeStats]
-    threads: dict[int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +64,20 @@ def run_metadata(message: bytes | memoryview) -> RunMetadata:
             continue
         assert isinstance(value, memoryview)
         if number == 1:
-            found.devices += step_stats(value)
+            found.devices += [_device_stats(each) for each in messages(value, 1)]
         elif number == 3:
             found.partitions.append([_node_def(each) for each in messages(value, 1)])
     return found
 
 
-def step_stats(message: bytes | memoryview) -> list[DeviceStats]:
-    """A StepStats.  Raises DamagedMessageError."""
-    return [_device_stats(each) for each in messages(message, 1)]
-
-
 def _device_stats(message: memoryview) -> DeviceStats:
-    device, nodes, threads = "", [], {}
+    device, nodes = "", []
     for number, _, value in fields(message):
         if number == 1:
             device = text(value)
         elif number == 2 and isinstance(value, memoryview):
             nodes.append(_node_stats(value))
-        elif number == 3 and isinstance(value, memoryview):
-            entry = all_of(value)
-            threads[last_number(entry, 1)] = last_text(entry, 2)
-    return DeviceStats(device, nodes, threads)
+    return DeviceStats(device, nodes)
 
 
 def _node_stats(message: memoryview) -> NodeStats:
@@ -103,7 +93,6 @@ def _node_stats(message: memoryview) -> NodeStats:
         end=start + max(length, 0.0),
         scheduled=ready,
         label=last_text(found, 8),
-        thread=last_number(found, 10),
         bytes=sum(_output_bytes(each) for each in found.get(7, ()) if isinstance(each, memoryview)),
     )
 

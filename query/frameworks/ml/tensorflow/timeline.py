@@ -20,7 +20,7 @@ from crystalperf.query.trace.records import Problems
 _COMPUTE = " Compute"
 
 
-def program(log: LogFile, app_id: str, problems: Problems, framework: str, of_line: HostOperations) -> Program:
+def program(log: LogFile, problems: Problems, framework: str, of_line: HostOperations) -> Program:
     """What a timeline tells."""
     processes: dict[object, str] = {}
     threads: dict[tuple[object, object], str] = {}
@@ -36,9 +36,9 @@ def program(log: LogFile, app_id: str, problems: Problems, framework: str, of_li
                     ran.append(each)
     if any(each.cat == "Op" for each in ran):
         step = RunMetadata(list(_devices(ran, processes)))
-        return graph.program([("", step)], app_id, log.origin, None, problems)
+        return graph.program([("", step)], log.origin, problems)
     planes = list(_planes(ran, processes, threads))
-    return xplane.of_planes([(app_id, planes)], app_id, log.origin, problems, framework, of_line)
+    return xplane.of_planes([(log.app_id or framework, planes)], log.origin, problems, framework, of_line)
 
 
 def _devices(ran: list[Event], processes: dict[object, str]) -> Iterator[DeviceStats]:
@@ -49,7 +49,7 @@ def _devices(ran: list[Event], processes: dict[object, str]) -> Iterator[DeviceS
         name = processes.get(pid, "")
         if name.endswith(_COMPUTE):
             device = name.removesuffix(_COMPUTE)
-            yield DeviceStats(device, [_node(each, "/stream:" in device or "/memcpy" in device) for each in events], {})
+            yield DeviceStats(device, [_node(each, "/stream:" in device or "/memcpy" in device) for each in events])
 
 
 def _node(event: Event, stream: bool) -> NodeStats:
@@ -61,7 +61,7 @@ def _node(event: Event, stream: bool) -> NodeStats:
         name, label = f"{name}:{operator}", str(event.name)
     elif operator == "RecvTensor":
         label = ""
-    return NodeStats(name, start, start + length, 0.0, label, 0, 0)
+    return NodeStats(name, start, start + length, 0.0, label, 0)
 
 
 def _planes(

@@ -32,12 +32,11 @@ def read(log: LogFile, framework: str = "tensorflow", of_line: HostOperations = 
     kind = files.kind_of(
         Head(first, os.path.dirname(first.path), os.path.basename(first.name), 0, head(first, HEAD_BYTES))
     )
-    name = log.app_id or framework
     if kind == "xplane":
         files_read = [(each, _bytes(each, problems)) for each in log.parts]
-        found = xplane.program(files_read, name, log.origin, problems, framework, of_line)
+        found = xplane.program(files_read, log.origin, problems, framework, of_line)
     elif kind == "timeline":
-        found = timeline.program(log, name, problems, framework, of_line)
+        found = timeline.program(log, problems, framework, of_line)
     else:
         steps = list(_summary_steps(log, problems) if kind == "summary" else _steps(log, problems))
         if not steps:
@@ -45,10 +44,10 @@ def read(log: LogFile, framework: str = "tensorflow", of_line: HostOperations = 
                 f"{log.origin}: holds no step that was traced; run one with RunOptions(trace_level=FULL_TRACE) and keep"
                 " its RunMetadata"
             )
-        found = graph.program(steps, name, log.origin, None, problems)
+        found = graph.program(steps, log.origin, problems)
     if not found.stretches:
         raise program.nothing_ran(log.origin, problems, "trace a step of training")
-    return program.trace(found)
+    return program.trace(found, framework, log, problems)
 
 
 def _bytes(part: Part, problems: Problems) -> bytes:

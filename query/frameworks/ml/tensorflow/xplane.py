@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from crystalperf.query.frameworks.ml.tensorflow.operator_kinds import is_input, likely_of
 from crystalperf.query.frameworks.ml.training import collectives
+from crystalperf.query.frameworks.ml.training.assembly import Assembly
 from crystalperf.query.frameworks.ml.training.collectives import Collective
 from crystalperf.query.frameworks.ml.training.devices import PCIE, bound_by
-from crystalperf.query.frameworks.ml.training.lanes import Lane, Signal, filled, named_by_longest, stretches
+from crystalperf.query.frameworks.ml.training.lanes import Lane, Signal, filled
 from crystalperf.query.frameworks.ml.training.nesting import innermost
 from crystalperf.query.frameworks.ml.training.program import Device, Operation, Program, Step, numbered
 from crystalperf.query.frameworks.ml.training.wire import (
@@ -94,12 +95,7 @@ _COLLECTIVE = re.compile(
 
 
 def program(
-    files: Sequence[tuple[Part, bytes]],
-    app_id: str,
-    origin: str,
-    problems: Problems,
-    framework: str,
-    of_line: HostOperations,
+    files: Sequence[tuple[Part, bytes]], origin: str, problems: Problems, framework: str, of_line: HostOperations
 ) -> Program:
     """What the XPlanes of one or several processes tell."""
     found = []
@@ -109,7 +105,7 @@ def program(
         except DamagedMessageError as error:
             why = f"an XPlane that cannot be read ({why_damaged(message, error)})"
             problems.add("damaged trace", "data loss", part.name, None, why)
-    return of_planes(found, app_id, origin, problems, framework, of_line)
+    return of_planes(found, origin, problems, framework, of_line)
 
 
 def _process(part: Part, count: int) -> str:
@@ -212,53 +208,19 @@ def _stats(values: Sequence[int | memoryview], names: dict[int, str], kept: froz
 
 def of_planes(
     processes: Sequence[tuple[str, Sequence[Plane]]],
-    app_id: str,
     origin: str,
     problems: Problems,
     framework: str,
     of_line: HostOperations,
 ) -> Program:
     """What the planes of each process tell; times in ms on one clock."""
-    lanes: list[Lane] = []
-    devices: dict[str, Device] = {}
+    built = Assembly()
     steps: list[Step] = []
-    signals: list[Signal] = []
-    found: list[Collective] = []
     for process, its_planes in processes:
-        launches: dict[str, tuple[int, float]] = {}
-        hosts = [each for each in its_planes if each.name.startswith("/host:")]
-        for plane in hosts:
-            for line in plane.lines:
-                operations = filled(of_line(process, line))
-                for each in line.events:
-                    if "correlation_id" in each.stats:
-                        launches[each.stats["correlation_id"]] = (len(lanes), each.end_ms)
-                if operations:
-                    found += [
-                        Collective(len(lanes), process, f"{each.operator} {each.name}", each)
-                        for each in operations
-                        if each.kind == "collective"
-                    ]
-                    lanes.append(Lane(process, line.name, process, operations))
-        for plane in its_planes:
-            if (matched := _DEVICE.match(plane.name)) is not None:
-                name = f"{process} {matched['kind']}:{matched['number']}"
-                for line in _streams(plane):
-                    operations = filled(_kernels(name, line))
-                    if operations:
-                        signals += _launched(line, launches, lanes, len(lanes))
-                        lanes.append(Lane(name, line.name, process, operations))
-                        model = plane.stats.get("device_type_string") or plane.stats.get("device_vendor")
-                        devices[name] = Device(name, 0, process, True, model)
+        _add_streams(built, process, its_planes, _add_threads(built, process, its_planes, of_line))
         steps += _steps(process if len(processes) > 1 else "", its_planes)
-    signals = [each for each in signals if lanes[each.source].operations]
-    collectives.tell_uneven(found, origin, problems)
-    more, told = collectives.joined(found, lanes)
-    for name in dict.fromkeys(lane.device for lane in lanes):
-        known = devices.get(name, Device(name, 0, name))
-        count = sum(lane.device == name for lane in lanes)
-        devices[name] = Device(name, count, known.host, known.accelerator, known.model)
-    if lanes and not signals and len(lanes) > 1:
+    collectives.tell_uneven(built.collectives, origin, problems)
+    if len(built.lanes) > 1 and not built.signals:
         problems.add(
             "no dependencies",
             "info",
@@ -267,22 +229,49 @@ def of_planes(
             "an XPlane does not say what an operator waited for: it is taken to be what ended last before it in its"
             " process",
         )
-    cut = stretches(
-        lanes,
-        [*signals, *more],
-        borders=sorted({each.start_ms for each in steps}),
-        name=named_by_longest,
-        step=lambda lane, moment: _step_at(steps, lane, moment),
-    )
-    start = min((each.start_ms for each in cut), default=0.0)
-    end = max((each.end_ms for each in cut), default=start)
-    if steps:
-        start, end = min(start, steps[0].start_ms), max(end, steps[-1].end_ms)
     version = _version(framework, [each for _, its_planes in processes for each in its_planes])
-    return Program(
-        framework, app_id, origin, cut, list(devices.values()), steps, problems, version=version, start_ms=start,
-        end_ms=end, started_at_ms=start, properties={"processes": str(len(processes))}, collectives=told,
-    )  # fmt: skip
+    found = built.program(steps, built.join())
+    return replace(found, version=version, properties={"processes": str(len(processes))})
+
+
+def _add_threads(
+    built: Assembly, process: str, its_planes: Sequence[Plane], of_line: HostOperations
+) -> dict[str, tuple[int, float]]:
+    """Add the threads of a process; returns its launches of kernels, (lane, moment in ms) by correlation."""
+    launches: dict[str, tuple[int, float]] = {}
+    for line in (line for plane in its_planes if plane.name.startswith("/host:") for line in plane.lines):
+        lane, number = Lane(process, line.name, process, filled(of_line(process, line))), len(built.lanes)
+        # What a thread without operations launched counts as launched by the lane that follows it.
+        launches |= {
+            each.stats["correlation_id"]: (number, each.end_ms)
+            for each in line.events
+            if "correlation_id" in each.stats
+        }
+        if lane.operations:
+            built.lanes.append(lane)
+            built.collectives += [
+                Collective(number, process, f"{each.operator} {each.name}", each)
+                for each in lane.operations
+                if each.kind == "collective"
+            ]
+    return launches
+
+
+def _add_streams(
+    built: Assembly, process: str, its_planes: Sequence[Plane], launches: Mapping[str, tuple[int, float]]
+) -> None:
+    """Add the streams of a process' accelerators, with signals from the launches of their kernels."""
+    for plane in its_planes:
+        if (matched := _DEVICE.match(plane.name)) is None:
+            continue
+        name = f"{process} {matched['kind']}:{matched['number']}"
+        for line in _streams(plane):
+            lane = Lane(name, line.name, process, filled(_kernels(name, line)))
+            if lane.operations:
+                built.signals += _launched(line, launches, len(built.lanes))
+                built.lanes.append(lane)
+                model = plane.stats.get("device_type_string") or plane.stats.get("device_vendor")
+                built.devices[name] = Device(name, process, accelerator=True, model=model)
 
 
 def _version(framework: str, read: Sequence[Plane]) -> str | None:
@@ -352,14 +341,12 @@ def _kernel(device: str, each: Traced) -> Operation:
     )  # fmt: skip
 
 
-def _launched(line: Line, launches: dict[str, tuple[int, float]], lanes: Sequence[Lane], number: int) -> list[Signal]:
+def _launched(line: Line, launches: Mapping[str, tuple[int, float]], number: int) -> Iterator[Signal]:
     """The launches of a stream's kernels by threads of the host."""
-    found = []
     for each in line.events:
-        lane, moment = launches.get(each.stats.get("correlation_id", ""), (len(lanes), 0.0))
-        if lane < len(lanes) and moment <= each.start_ms:
-            found.append(Signal(lane, moment, number, each.start_ms, "launch"))
-    return found
+        launch = launches.get(each.stats.get("correlation_id", ""))
+        if launch is not None and launch[0] < number and launch[1] <= each.start_ms:
+            yield Signal(*launch, number, each.start_ms, "launch")
 
 
 def _steps(process: str, its_planes: Sequence[Plane]) -> list[Step]:
@@ -385,10 +372,3 @@ def _steps(process: str, its_planes: Sequence[Plane]) -> list[Step]:
         if sum(end - start for start, end, _ in marked) < length / 2:
             marked = []  # of one device among many, or of a moment
     return numbered(Step(number, process, start, end, f"step {number}") for start, end, number in sorted(marked))
-
-
-def _step_at(steps: Sequence[Step], lane: Lane, moment: float) -> str | None:
-    for each in steps:
-        if each.process in ("", lane.process) and each.start_ms <= moment < each.end_ms:
-            return each.scope_id
-    return None

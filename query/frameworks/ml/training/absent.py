@@ -31,10 +31,6 @@ def _absent(properties: Mapping[str, str]) -> tuple[int, int]:
     return (count - traced if "traced" in properties else 0), count
 
 
-def _whose(absent: int, count: int) -> str:
-    return f"{absent} of its {count} ranks, whose traces are not here"
-
-
 def other_causes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, MayWaitForRanks]:
     """By resource, what else time on it may be."""
     absent, count = _absent(execution.properties)

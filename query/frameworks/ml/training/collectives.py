@@ -7,14 +7,13 @@ the others wait for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
-from typing import Any
 
 from crystalperf.query.frameworks.ml.training.lanes import WAIT_MS, Lane, Signal
-from crystalperf.query.frameworks.ml.training.program import Operation
+from crystalperf.query.frameworks.ml.training.program import Exchange, Operation
 from crystalperf.query.trace.records import Problems
 
 CONTRADICTORY = 0.1
@@ -113,14 +112,14 @@ def _began(parts: Sequence[Collective]) -> float:
     return max(each.operation.start_ms for each in parts)
 
 
-def joined(found: Sequence[Collective], lanes: Sequence[Lane]) -> tuple[list[Signal], list[Mapping[str, Any]]]:
-    """Signals to collectives from what each process did before, and what they were, for the raw table.
+def joined(found: Sequence[Collective], lanes: Sequence[Lane]) -> tuple[list[Signal], list[Exchange]]:
+    """Signals to collectives from what each process did before, and what each process did in them.
 
     A part of a process that waited for others begins when the last was there.  Parts that cannot be of one collective
     waited for nobody.
     """
     signals: list[Signal] = []
-    told: list[Mapping[str, Any]] = []
+    exchanges: list[Exchange] = []
     apart = [[each] for parts in rounds(found) if not _possible(parts) for each in parts]
     for parts in [*filter(_possible, rounds(found)), *apart]:
         began = _began(parts)
@@ -129,18 +128,11 @@ def joined(found: Sequence[Collective], lanes: Sequence[Lane]) -> tuple[list[Sig
             arrived = mine.start_ms
             if arrived < began < mine.end_ms:
                 mine.start_ms = began
-            told.append(
-                {
-                    "name": mine.operator,
-                    "worker_id": lanes[each.lane].device,
-                    "bytes": mine.bytes,
-                    "arrived_ms": arrived,
-                    "began_ms": mine.start_ms,
-                    "ended_ms": mine.end_ms,
-                }
+            exchanges.append(
+                Exchange(mine.operator, lanes[each.lane].device, mine.bytes, arrived, mine.start_ms, mine.end_ms)
             )
             for other in parts:
                 if other.launcher is not None and other.launcher[1] <= mine.start_ms + 1e-9:
                     lane, moment = other.launcher
                     signals.append(Signal(lane, moment, each.lane, mine.start_ms, "collective"))
-    return signals, told
+    return signals, exchanges

@@ -11,18 +11,21 @@ launching, Python.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.resources import Resource, known
 from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, PCIE
+from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.trace.contract import Bounds, Edge, EdgeKind, Group, Scope, Trace, Worker, rows
-from crystalperf.query.trace.records import Problems, integers, numbers, objects, shortened
+from crystalperf.query.trace.records import Columns, Problems, RunTables, integers, numbers, objects, shortened
 
 
 @dataclass(slots=True)
@@ -82,10 +85,10 @@ class Device:
     """What runs operations: a process, or an accelerator of one; `lanes` are its threads or streams."""
 
     name: str
-    lanes: int
     host: str
     accelerator: bool = False
     model: str | None = None
+    lanes: int = 0
 
 
 @dataclass(frozen=True)
@@ -124,27 +127,43 @@ def numbered(steps: Iterable[Step]) -> list[Step]:
     return list(found.values())
 
 
-@dataclass
-class Program:
-    """A recorded stretch of training; times in ms on one clock, `start_ms` of which is `started_at_ms` of Unix time."""
+@dataclass(frozen=True)
+class Exchange:
+    """What one process did in a collective: it arrived, its bytes began to move as the last was there, and ended; ms.
 
-    framework: str
-    app_id: str
-    origin: str
-    stretches: list[Stretch]
-    devices: list[Device]
-    steps: list[Step]
-    problems: Problems
+    `step` is the number of the step of all processes that it began in.
+    """
+
+    name: str
+    worker_id: str
+    bytes: int | None
+    arrived_ms: float
+    began_ms: float
+    ended_ms: float
+    step: str | None = None
+
+
+@dataclass(frozen=True)
+class Program:
+    """A recorded stretch of training; times in ms on one clock, Unix time where the profiler tells it.
+
+    `step_ms` is the mean step where `steps` do not tell it, as they are of all processes.
+    """
+
+    stretches: Sequence[Stretch]
+    devices: Sequence[Device]
+    steps: Sequence[Step]
+    start_ms: float
+    end_ms: float
+    exchanges: Sequence[Exchange] = ()
     name: str | None = None
     version: str | None = None
-    start_ms: float = 0.0
-    end_ms: float = 0.0
-    started_at_ms: float = 0.0
-    complete: bool = True
     step_ms: float | None = None
-    """The mean step where `steps` do not tell it, as they are of all processes."""
-    properties: dict[str, str] = field(default_factory=dict)
-    collectives: list[Mapping[str, Any]] = field(default_factory=list)
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    def since_start(self, moments_ms: Iterable[float]) -> NDArray[np.float64]:
+        """Moments from its start on, ms."""
+        return np.array(list(moments_ms), dtype=np.float64) - self.start_ms
 
 
 def mean_step_ms(steps: Sequence[Step]) -> float | None:
@@ -164,27 +183,75 @@ def nothing_ran(origin: str, problems: Problems, instead: str) -> InputError:
     return InputError(f"{origin}: holds no operator that ran; {instead}")
 
 
-def trace(found: Program) -> Trace:
-    """The trace of a program."""
+def trace(found: Program, framework: str, log: LogFile, problems: Problems) -> Trace:
+    """The trace of a program of that framework, which a log holds."""
     accelerated = any(each.accelerator for each in found.devices)
     resources = (*known(), GPU, HBM, PCIE) if accelerated else known()
-    short = cache(partial(shortened, longest=200))  # a million operations have some hundred names
-    order = sorted(
+    every = sorted(
         (
-            (each.start_ms, number, position)
+            (number, position, each)
             for number, stretch in enumerate(found.stretches)
             for position, each in enumerate(stretch.operations)
         ),
+        key=lambda one: (one[2].start_ms, *one[:2]),
     )
-    operations = [found.stretches[number].operations[position] for _, number, position in order]
-    groups = [number for _, number, _ in order]
-    launch, finish = _times(operations, found)
-    host = {each.name: each.host for each in found.devices}
+    operations = [each for _, _, each in every]
+    units = _units(found, operations, [number for number, _, _ in every])
+    return Trace(
+        run=_run(found, framework, log),
+        workers=rows([Worker(each.name, each.lanes, host=each.host) for each in found.devices]),
+        groups=_groups(found),
+        units=units,
+        bounds=_bounds(operations, units["finish_ms"] - units["launch_ms"], resources),
+        dependencies=rows(
+            [
+                Edge(_group_id(source.stretch), _group_id(number), source.kind, source.why)
+                for number, stretch in enumerate(found.stretches)
+                for source in stretch.sources
+            ]
+        ),
+        scopes=rows([_scope(each, found) for each in found.steps]),
+        resources=resources,
+        problems=tuple(problems),
+        unit_functions=tuple(each.function for each in operations) if any(e.function for e in operations) else (),
+        raw=_raw(found, operations),
+    )
+
+
+def _run(found: Program, framework: str, log: LogFile) -> dict[str, Any]:
     mean = mean_step_ms(found.steps) if found.step_ms is None else found.step_ms
+    most = max(Counter(each.process for each in found.steps).values(), default=0)
+    return {
+        "app_id": log.app_id or framework,
+        "name": shortened(found.name),
+        "framework": framework,
+        "framework_version": shortened(found.version, 40),
+        "measure": "step time" if found.steps else "makespan",
+        "started_at_ms": round(found.start_ms),
+        "duration_ms": found.end_ms - found.start_ms,
+        "complete": True,
+        "properties": {
+            **{key: value for key, value in found.properties.items() if value},
+            **({} if mean is None else {"step_ms": f"{mean:.6g}", "steps": str(most)}),
+        },
+        "libraries": [],
+    }
+
+
+def _group_id(number: int) -> str:
+    return f"stretch:{number}"
+
+
+def _units(found: Program, operations: Sequence[Operation], stretch_of: Sequence[int]) -> Columns:
+    """Operations as units, each with the number of its stretch."""
+    length = found.end_ms - found.start_ms
+    launch = np.clip(found.since_start(each.start_ms for each in operations), 0.0, length)
+    finish = np.clip(found.since_start(each.end_ms for each in operations), launch, length)
+    host = {each.name: each.host for each in found.devices}
     count = len(operations)
-    units: dict[str, Any] = {
+    return {
         "unit_id": np.arange(count, dtype=np.int64),
-        "group_id": objects([_group_id(each) for each in groups]),
+        "group_id": objects([_group_id(each) for each in stretch_of]),
         "worker_id": objects([each.device for each in operations]),
         "host": objects([host.get(each.device) for each in operations]),
         "launch_ms": launch,
@@ -199,74 +266,6 @@ def trace(found: Program) -> Trace:
             ]
         ),
     }
-    return Trace(
-        run={
-            "app_id": found.app_id,
-            "name": shortened(found.name),
-            "framework": found.framework,
-            "framework_version": shortened(found.version, 40),
-            "measure": "step time" if found.steps else "makespan",
-            "started_at_ms": round(found.started_at_ms),
-            "duration_ms": found.end_ms - found.start_ms,
-            "complete": found.complete,
-            "properties": {
-                **{key: value for key, value in found.properties.items() if value},
-                **({} if mean is None else {"step_ms": f"{mean:.6g}", "steps": str(_most_steps(found.steps))}),
-            },
-            "libraries": [],
-        },
-        workers=rows([Worker(each.name, each.lanes, host=each.host) for each in found.devices]),
-        groups=_groups(found),
-        units=units,
-        bounds=_bounds(operations, finish - launch, resources),
-        dependencies=rows(
-            [
-                Edge(_group_id(source.stretch), _group_id(number), source.kind, source.why)
-                for number, stretch in enumerate(found.stretches)
-                for source in stretch.sources
-            ]
-        ),
-        scopes=rows([_scope(each, found) for each in found.steps]),
-        resources=resources,
-        problems=tuple(found.problems),
-        unit_functions=tuple(each.function for each in operations) if any(e.function for e in operations) else (),
-        raw={
-            "training_operations": {
-                "unit_id": np.arange(count, dtype=np.int64),
-                "operator": objects([short(each.operator) or "?" for each in operations]),
-                "name": objects([short(each.name) for each in operations]),
-                "kind": objects([each.kind or None for each in operations]),
-                "bytes": integers([each.bytes for each in operations]),
-                "module": objects([short(each.module) for each in operations]),
-                "place": objects([short(each.place) for each in operations]),
-            },
-            "training_collectives": _collectives(found),
-            "training_devices": {
-                "worker_id": objects([each.name for each in found.devices]),
-                "accelerator": objects([each.accelerator for each in found.devices]),
-                "model": objects([shortened(each.model, 200) for each in found.devices]),
-            },
-        },
-    )
-
-
-def _most_steps(steps: Sequence[Step]) -> int:
-    by_process: dict[str, int] = {}
-    for each in steps:
-        by_process[each.process] = by_process.get(each.process, 0) + 1
-    return max(by_process.values(), default=0)
-
-
-def _group_id(number: int) -> str:
-    return f"stretch:{number}"
-
-
-def _times(operations: Sequence[Operation], found: Program) -> tuple[Any, Any]:
-    launch = np.array([each.start_ms for each in operations], dtype=np.float64) - found.start_ms
-    finish = np.array([each.end_ms for each in operations], dtype=np.float64) - found.start_ms
-    length = found.end_ms - found.start_ms
-    launch = np.clip(launch, 0.0, length)
-    return launch, np.clip(finish, launch, length)
 
 
 def _groups(found: Program) -> dict[str, Any]:
@@ -306,14 +305,32 @@ def _bounds(operations: Sequence[Operation], lasting: Any, resources: Sequence[R
     return Bounds(np.asarray(lasting, np.float64), floor, likely, outside)
 
 
-def _collectives(found: Program) -> dict[str, Any]:
-    rows_of = found.collectives
+def _raw(found: Program, operations: Sequence[Operation]) -> RunTables:
+    """Tables in the words of trainings; their columns are those of schema.sql beside this module."""
+    short = cache(partial(shortened, longest=200))  # a million operations have some hundred names
+    told = found.exchanges
     return {
-        "name": objects([each["name"] for each in rows_of]),
-        "worker_id": objects([each["worker_id"] for each in rows_of]),
-        "step": objects([each.get("step") for each in rows_of]),
-        "bytes": integers([each.get("bytes") for each in rows_of]),
-        "arrived_ms": numbers([each["arrived_ms"] - found.start_ms for each in rows_of]),
-        "began_ms": numbers([each["began_ms"] - found.start_ms for each in rows_of]),
-        "ended_ms": numbers([each["ended_ms"] - found.start_ms for each in rows_of]),
+        "training_operations": {
+            "unit_id": np.arange(len(operations), dtype=np.int64),
+            "operator": objects([short(each.operator) or "?" for each in operations]),
+            "name": objects([short(each.name) for each in operations]),
+            "kind": objects([each.kind or None for each in operations]),
+            "bytes": integers([each.bytes for each in operations]),
+            "module": objects([short(each.module) for each in operations]),
+            "place": objects([short(each.place) for each in operations]),
+        },
+        "training_collectives": {
+            "name": objects([each.name for each in told]),
+            "worker_id": objects([each.worker_id for each in told]),
+            "step": objects([each.step for each in told]),
+            "bytes": integers([each.bytes for each in told]),
+            "arrived_ms": numbers(found.since_start(each.arrived_ms for each in told)),
+            "began_ms": numbers(found.since_start(each.began_ms for each in told)),
+            "ended_ms": numbers(found.since_start(each.ended_ms for each in told)),
+        },
+        "training_devices": {
+            "worker_id": objects([each.name for each in found.devices]),
+            "accelerator": objects([each.accelerator for each in found.devices]),
+            "model": objects([shortened(each.model, 200) for each in found.devices]),
+        },
     }

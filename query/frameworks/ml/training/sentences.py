@@ -12,18 +12,20 @@ SENTENCES = Sentences()
 
 # Findings -------------------------------------------------------------------------------------------------------------
 
+SENTENCES.fixed(
+    {
+        findings.ReadAhead: (
+            "read ahead: more loader processes (`num_workers`) or queue threads, a longer prefetch, or less work for"
+            " each example"
+        ),
+        remarks.MayBePageCache: "Some of that may be copying from the page cache, which no trace distinguishes",
+    }
+)
+
 
 @SENTENCES.of(findings.Input)
 def input_waits(found: findings.Input, _words: Words) -> str:
     return f"steps waited {found.waited_ms:.0f} ms for their next batch"
-
-
-@SENTENCES.of(findings.ReadAhead)
-def read_ahead(_advice: findings.ReadAhead, _words: Words) -> str:
-    return (
-        "read ahead: more loader processes (`num_workers`) or queue threads, a longer prefetch, or less work for each"
-        " example"
-    )
 
 
 @SENTENCES.of(remarks.StepTime)
@@ -54,11 +56,6 @@ def wait_for_slowest(found: remarks.WaitForSlowest, _words: Words) -> str:
     return f"Before that, {waited}, which was mostly {found.slowest}"
 
 
-@SENTENCES.of(remarks.MayBePageCache)
-def may_be_page_cache(_found: remarks.MayBePageCache, _words: Words) -> str:
-    return "Some of that may be copying from the page cache, which no trace distinguishes"
-
-
 @SENTENCES.of(remarks.MayWaitForRanks)
 def may_wait_for_ranks(found: remarks.MayWaitForRanks, _words: Words) -> str:
     return f"Some of that may be waiting for {found.absent} of its {found.ranks} ranks, whose traces are not here"
@@ -77,15 +74,15 @@ def collect_traces(found: CollectTraces, _words: Words) -> str:
 
 # Refusals and assumptions ---------------------------------------------------------------------------------------------
 
-
-@SENTENCES.of(refusals.OperatorsFixed)
-def operators_fixed(_refusal: refusals.OperatorsFixed, _words: Words) -> str:
-    return "operators are what the program calls; they are not cut anew"
-
-
-@SENTENCES.of(refusals.LanesFixed)
-def lanes_fixed(_refusal: refusals.LanesFixed, _words: Words) -> str:
-    return "a thread or a stream does what its program gives it, however many there are"
+SENTENCES.fixed(
+    {
+        refusals.OperatorsFixed: "operators are what the program calls; they are not cut anew",
+        refusals.LanesFixed: "a thread or a stream does what its program gives it, however many there are",
+        refusals.SingleProcess: (
+            "a single process exchanges no gradients, so nothing recorded tells what exchanging them takes; trace two"
+        ),
+    }
+)
 
 
 @SENTENCES.of(refusals.FewerProcesses)
@@ -94,11 +91,6 @@ def fewer_processes(refusal: refusals.FewerProcesses, _words: Words) -> str:
         f"fewer processes than the run's {refusal.recorded}: nothing recorded tells which would go; trace a run with as"
         " few"
     )
-
-
-@SENTENCES.of(refusals.SingleProcess)
-def single_process(_refusal: refusals.SingleProcess, _words: Words) -> str:
-    return "a single process exchanges no gradients, so nothing recorded tells what exchanging them takes; trace two"
 
 
 @SENTENCES.of(refusals.RanksWithoutTrace)

@@ -40,7 +40,7 @@ def stopped(debug: Debug) -> Iterator[Candidate]:
     if outcome is None or outcome.status != "failed" or not outcome.failures:
         return
     first = outcome.failures[0]
-    if "SparkContext was shut down" in first.error:
+    if "SparkContext was shut down" in (first.error or ""):
         value = ReadDriverLog(price="code", because=STOPPED, saving=MEASURED, failed=first.id)
         yield Candidate(value, comes_first=True)
 

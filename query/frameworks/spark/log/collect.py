@@ -217,7 +217,10 @@ def collect(log: LogFile) -> LoggedRun:
                 _take(run, told, numbers)
             lines = enumerate(batch.lines) if told is None else told.others
             for event in events.of(batch.part.name, batch.first_line, lines):
-                _HANDLERS[type(event)](run, event)
+                try:
+                    _HANDLERS[type(event)](run, event)
+                except _IncompleteError as error:
+                    _incomplete(run, str(error))
     events.note_unknown()
     for sql_id in list(run.plans):
         _read_plan(run, sql_id)
@@ -236,20 +239,23 @@ def _why_empty(run: LoggedRun) -> str:
     return "holds no event of a Spark application; give the event log that Spark wrote (spark.eventLog.dir)"
 
 
+class _IncompleteError(Exception):
+    """An event lacks what identifies it; the text names the event."""
+
+
 # Events -----------------------------------------------------------------------------------------------------------
 
 
 def _on_task_start(run: LoggedRun, event: spark.TaskStart) -> None:
-    if event.info and event.info.task_id is not None and event.stage_id is not None:
-        run.running[event.info.task_id] = event
-    else:
-        _incomplete(run, "task start")
+    if event.info is None or event.info.task_id is None or event.stage_id is None:
+        raise _IncompleteError("task start")
+    run.running[event.info.task_id] = event
 
 
 def _on_task_end(run: LoggedRun, event: spark.TaskEnd) -> None:
     info = event.info
     if info is None or info.task_id is None or event.stage_id is None:
-        return _incomplete(run, "task end")
+        raise _IncompleteError("task end")
     start = run.running.pop(info.task_id, None)
     if start is not None and (info.launch is None or info.executor is None):
         started = _started(start)
@@ -260,7 +266,6 @@ def _on_task_end(run: LoggedRun, event: spark.TaskEnd) -> None:
     if event.reason is None or event.reason.reason != "Success":
         status, reason = _end_of(event.reason, info)
     _append_task(run, event, info, status, reason, event.metrics)
-    return None
 
 
 def _started(start: spark.TaskStart | bytes) -> spark.TaskStart | None:
@@ -423,18 +428,17 @@ def _why(reason: spark.EndReason) -> str | None:
 def _on_stage_submitted(run: LoggedRun, event: spark.StageSubmitted) -> None:
     stage = _stage(event.info)
     if stage is None:
-        return _incomplete(run, "stage submission")
+        raise _IncompleteError("stage submission")
     stage.ran = True
     if event.properties is not None:
         stage.pool = shortened(event.properties.pool)
     run.stages.setdefault((stage.stage_id, stage.attempt), stage)
-    return None
 
 
 def _on_stage_completed(run: LoggedRun, event: spark.StageCompleted) -> None:
     stage = _stage(event.info)
     if stage is None or event.info is None:
-        return _incomplete(run, "stage completion")
+        raise _IncompleteError("stage completion")
     before = run.stages.get((stage.stage_id, stage.attempt))
     if before is not None:
         stage.pool = before.pool
@@ -446,7 +450,6 @@ def _on_stage_completed(run: LoggedRun, event: spark.StageCompleted) -> None:
     stage.metric_values = _values(metrics)
     stage.kind = _kind(event.info, {each.name or "" for each in accumulables})
     run.stages[stage.stage_id, stage.attempt] = stage
-    return None
 
 
 def _stage(info: spark.StageInfo | None) -> Stage | None:
@@ -526,7 +529,7 @@ def _scope(text: str | None) -> str:
 def _on_job_start(run: LoggedRun, event: spark.JobStart) -> None:
     job_id = spark.whole_number(event.job_id)
     if job_id is None:
-        return _incomplete(run, "job start")
+        raise _IncompleteError("job start")
     infos = [stage for stage in map(_stage, event.stages or []) if stage is not None]
     ids = event.stage_ids or [stage.stage_id for stage in infos]
     job = Job(job_id, event.submit, sorted(set(spark.whole_numbers(ids))))
@@ -540,13 +543,12 @@ def _on_job_start(run: LoggedRun, event: spark.JobStart) -> None:
     run.jobs.setdefault(job.job_id, job)
     for stage in infos:
         run.planned.setdefault(stage.stage_id, stage)
-    return None
 
 
 def _on_job_end(run: LoggedRun, event: spark.JobEnd) -> None:
     job_id = spark.whole_number(event.job_id)
     if job_id is None:
-        return _incomplete(run, "job end")
+        raise _IncompleteError("job end")
     job = run.jobs.get(job_id)
     if job is None:
         job = run.jobs[job_id] = Job(job_id, None, [], started=False)
@@ -556,12 +558,11 @@ def _on_job_end(run: LoggedRun, event: spark.JobEnd) -> None:
     if event.result is not None:
         job.result = event.result.result
         job.error = cause(event.result.exception.message) if event.result.exception else None
-    return None
 
 
 def _on_executor_added(run: LoggedRun, event: spark.ExecutorAdded) -> None:
     if event.executor is None:
-        return _incomplete(run, "executor")
+        raise _IncompleteError("executor")
     executor = run.executors.setdefault(event.executor, Executor(event.executor))
     if not executor.announced:
         executor.announced = True
@@ -569,7 +570,6 @@ def _on_executor_added(run: LoggedRun, event: spark.ExecutorAdded) -> None:
         if event.info is not None:
             executor.host, executor.cores = event.info.host, event.info.cores
             executor.profile = spark.whole_number(event.info.resource_profile) or 0
-    return None
 
 
 def _on_block_manager_added(run: LoggedRun, event: spark.BlockManagerAdded) -> None:
@@ -586,10 +586,9 @@ def _on_block_manager_added(run: LoggedRun, event: spark.BlockManagerAdded) -> N
 
 def _on_executor_removed(run: LoggedRun, event: spark.ExecutorRemoved) -> None:
     if event.executor is None:
-        return _incomplete(run, "executor")
+        raise _IncompleteError("executor")
     executor = run.executors.setdefault(event.executor, Executor(event.executor))
     executor.removed, executor.reason = event.time, loss(event.reason or "")
-    return None
 
 
 def _on_resource_profile(run: LoggedRun, event: spark.ResourceProfile) -> None:
@@ -598,7 +597,7 @@ def _on_resource_profile(run: LoggedRun, event: spark.ResourceProfile) -> None:
         run.profiles[profile_id] = event
 
 
-def _on_version(run: LoggedRun, event: spark.LogStart | spark.DatabricksMetadata) -> None:
+def _on_version(run: LoggedRun, event: spark.LogStart) -> None:
     run.version = run.version or shortened(event.version)
     if run.version is not None and run.version.startswith("1."):
         run.left_out = _ZERO  # Spark 1.x leaves out the parts of a task's metrics that are zero
@@ -636,12 +635,11 @@ def _on_application_end(run: LoggedRun, event: spark.ApplicationEnd) -> None:
 def _on_sql_start(run: LoggedRun, event: spark.SqlStart) -> None:
     sql_id = spark.whole_number(event.sql_id, _LARGEST_LONG)
     if sql_id is None:
-        return _incomplete(run, "SQL query")
+        raise _IncompleteError("SQL query")
     root = spark.whole_number(event.root_sql_id, _LARGEST_LONG)
     first_line = (event.details or "").partition("\n")[0]
     run.sql.setdefault(sql_id, SqlQuery(sql_id, root, shortened(event.description), shortened(first_line), event.time))
     _keep_plan(run, sql_id, event.plan)
-    return None
 
 
 def _on_sql_plan(run: LoggedRun, event: spark.SqlPlanUpdate) -> None:
@@ -653,7 +651,7 @@ def _on_sql_plan(run: LoggedRun, event: spark.SqlPlanUpdate) -> None:
 def _on_sql_end(run: LoggedRun, event: spark.SqlEnd) -> None:
     sql_id = spark.whole_number(event.sql_id, _LARGEST_LONG)
     if sql_id is None:
-        return _incomplete(run, "SQL query")
+        raise _IncompleteError("SQL query")
     _read_plan(run, sql_id)
     if sql_id not in run.sql:
         run.sql[sql_id] = SqlQuery(sql_id, None, None, None, None)
@@ -661,24 +659,22 @@ def _on_sql_end(run: LoggedRun, event: spark.SqlEnd) -> None:
         run.add("missing_sql_start", "data loss", meaning)
     query = run.sql[sql_id]
     query.end, query.error, query.tells_errors = event.time, cause(event.error), event.error is not None
-    return None
 
 
 def _on_driver_metrics(run: LoggedRun, event: spark.SqlDriverMetrics) -> None:
     sql_id = spark.whole_number(event.sql_id, _LARGEST_LONG)
     if sql_id is None:
-        return _incomplete(run, "SQL query")
+        raise _IncompleteError("SQL query")
     for update in event.updates or []:
         accumulator_id = spark.whole_number(update[0], _LARGEST_LONG) if len(update) == 2 else None
         if accumulator_id is not None:
             key = sql_id, accumulator_id
             run.driver_metrics[key] = run.driver_metrics.get(key, 0.0) + update[1]
-    return None
 
 
 def _on_query_progress(run: LoggedRun, event: spark.QueryProgress) -> None:
     if event.progress is None or not run.batches.add(event.progress):
-        _incomplete(run, "streaming batch")
+        raise _IncompleteError("streaming batch")
 
 
 def _keep_plan(run: LoggedRun, sql_id: int, plan: Raw) -> None:
@@ -715,7 +711,6 @@ _HANDLERS: dict[type, Callable[[LoggedRun, Any], None]] = {
     spark.BlockManagerAdded: _on_block_manager_added,
     spark.ResourceProfile: _on_resource_profile,
     spark.LogStart: _on_version,
-    spark.DatabricksMetadata: _on_version,
     spark.EnvironmentUpdate: _on_environment,
     spark.ApplicationStart: _on_application_start,
     spark.ApplicationEnd: _on_application_end,

@@ -32,6 +32,10 @@ NAN = math.nan
 """What a number of a task that is not there is: it goes into a column of numbers as it stands."""
 
 
+class Event(Struct, gc=False):
+    """One of those that the tables need."""
+
+
 class TaskInfo(Struct, gc=False):
     task_id: float | None = field(name="Task ID", default=None)
     index: float | None = field(name="Index", default=NAN)
@@ -97,13 +101,13 @@ class TaskMetrics(Struct, gc=False):
     output: Output | None = field(name="Output Metrics", default=None)
 
 
-class TaskStart(Struct, gc=False):
+class TaskStart(Event, gc=False):
     stage_id: float | None = field(name="Stage ID", default=None)
     stage_attempt: float | None = field(name="Stage Attempt ID", default=None)
     info: TaskInfo | None = field(name="Task Info", default=None)
 
 
-class TaskEnd(Struct, gc=False):
+class TaskEnd(Event, gc=False):
     stage_id: float | None = field(name="Stage ID", default=None)
     stage_attempt: float | None = field(name="Stage Attempt ID", default=None)
     reason: EndReason | None = field(name="Task End Reason", default=None)
@@ -152,16 +156,16 @@ class Properties(Struct, gc=False):
     pool: str | None = field(name="spark.scheduler.pool", default=None)
 
 
-class StageSubmitted(Struct, gc=False):
+class StageSubmitted(Event, gc=False):
     info: StageInfo | None = field(name="Stage Info", default=None)
     properties: Properties | None = field(name="Properties", default=None)
 
 
-class StageCompleted(Struct, gc=False):
+class StageCompleted(Event, gc=False):
     info: StageInfo | None = field(name="Stage Info", default=None)
 
 
-class JobStart(Struct, gc=False):
+class JobStart(Event, gc=False):
     job_id: float | None = field(name="Job ID", default=None)
     submit: float | None = field(name="Submission Time", default=None)
     stages: list[StageInfo] | None = field(name="Stage Infos", default=None)
@@ -178,7 +182,7 @@ class JobResult(Struct, gc=False):
     exception: JobException | None = field(name="Exception", default=None)
 
 
-class JobEnd(Struct, gc=False):
+class JobEnd(Event, gc=False):
     job_id: float | None = field(name="Job ID", default=None)
     end: float | None = field(name="Completion Time", default=None)
     result: JobResult | None = field(name="Job Result", default=None)
@@ -190,13 +194,13 @@ class ExecutorInfo(Struct, gc=False):
     resource_profile: float | None = field(name="Resource Profile Id", default=None)
 
 
-class ExecutorAdded(Struct, gc=False):
+class ExecutorAdded(Event, gc=False):
     time: float | None = field(name="Timestamp", default=None)
     executor: str | None = field(name="Executor ID", default=None)
     info: ExecutorInfo | None = field(name="Executor Info", default=None)
 
 
-class ExecutorRemoved(Struct, gc=False):
+class ExecutorRemoved(Event, gc=False):
     time: float | None = field(name="Timestamp", default=None)
     executor: str | None = field(name="Executor ID", default=None)
     reason: str | None = field(name="Removed Reason", default=None)
@@ -207,7 +211,7 @@ class BlockManagerId(Struct, gc=False):
     host: str | None = field(name="Host", default=None)
 
 
-class BlockManagerAdded(Struct, gc=False):
+class BlockManagerAdded(Event, gc=False):
     manager: BlockManagerId | None = field(name="Block Manager ID", default=None)
     time: float | None = field(name="Timestamp", default=None)
     on_heap_bytes: float | None = field(name="Maximum Onheap Memory", default=None)
@@ -217,20 +221,14 @@ class Amount(Struct, gc=False):
     amount: float | None = field(name="Amount", default=None)
 
 
-class ResourceProfile(Struct, gc=False):
+class ResourceProfile(Event, gc=False):
     profile_id: float | None = field(name="Resource Profile Id", default=None)
     executor: dict[str, Amount] | None = field(name="Executor Resource Requests", default=None)
     task: dict[str, Amount] | None = field(name="Task Resource Requests", default=None)
 
 
-class LogStart(Struct, gc=False):
+class LogStart(Event, gc=False):
     version: str | None = field(name="Spark Version", default=None)
-
-
-class DatabricksMetadata(Struct, gc=False):
-    version: str | None = field(name="Spark Version", default=None)
-    rollover: float | None = field(name="Rollover Number", default=None)
-    context_id: float | None = field(name="SparkContext Id", default=None)
 
 
 class JvmInformation(Struct, gc=False):
@@ -238,25 +236,25 @@ class JvmInformation(Struct, gc=False):
     scala: str | None = field(name="Scala Version", default=None)
 
 
-class EnvironmentUpdate(Struct, gc=False):
+class EnvironmentUpdate(Event, gc=False):
     jvm: JvmInformation | None = field(name="JVM Information", default=None)
     properties: dict[str, str | None] | None = field(name="Spark Properties", default=None)
     class_path: dict[str, str | None] | None = field(name="Classpath Entries", default=None)
 
 
-class ApplicationStart(Struct, gc=False):
+class ApplicationStart(Event, gc=False):
     name: str | None = field(name="App Name", default=None)
     app_id: str | None = field(name="App ID", default=None)
     time: float | None = field(name="Timestamp", default=None)
     attempt: str | None = field(name="App Attempt ID", default=None)
 
 
-class ApplicationEnd(Struct, gc=False):
+class ApplicationEnd(Event, gc=False):
     time: float | None = field(name="Timestamp", default=None)
     exit_code: float | None = field(name="ExitCode", default=None)
 
 
-class SqlStart(Struct, gc=False):
+class SqlStart(Event, gc=False):
     sql_id: float | None = field(name="executionId", default=None)
     root_sql_id: float | None = field(name="rootExecutionId", default=None)
     description: str | None = None
@@ -265,18 +263,18 @@ class SqlStart(Struct, gc=False):
     time: float | None = None
 
 
-class SqlPlanUpdate(Struct, gc=False):
+class SqlPlanUpdate(Event, gc=False):
     sql_id: float | None = field(name="executionId", default=None)
     plan: Raw = field(name="sparkPlanInfo", default=Raw())
 
 
-class SqlEnd(Struct, gc=False):
+class SqlEnd(Event, gc=False):
     sql_id: float | None = field(name="executionId", default=None)
     time: float | None = None
     error: str | None = field(name="errorMessage", default=None)
 
 
-class SqlDriverMetrics(Struct, gc=False):
+class SqlDriverMetrics(Event, gc=False):
     """What the driver itself added to the metrics of a query's operators: (accumulator id, amount) each."""
 
     sql_id: float | None = field(name="executionId", default=None)
@@ -313,7 +311,7 @@ class StreamProgress(Struct, gc=False):
     sink: StreamSink | None = None
 
 
-class QueryProgress(Struct, gc=False):
+class QueryProgress(Event, gc=False):
     progress: StreamProgress | None = None
 
 
@@ -346,29 +344,6 @@ class Operator(NamedTuple):
     metrics: list[tuple[int, str, str]]
 
 
-Event = (
-    TaskStart
-    | TaskEnd
-    | StageSubmitted
-    | StageCompleted
-    | JobStart
-    | JobEnd
-    | ExecutorAdded
-    | ExecutorRemoved
-    | BlockManagerAdded
-    | ResourceProfile
-    | LogStart
-    | DatabricksMetadata
-    | EnvironmentUpdate
-    | ApplicationStart
-    | ApplicationEnd
-    | SqlStart
-    | SqlPlanUpdate
-    | SqlEnd
-    | SqlDriverMetrics
-    | QueryProgress
-)
-
 _SQL = "org.apache.spark.sql.execution.ui.SparkListener"
 _TYPES: dict[str, type[Event]] = {
     "SparkListenerTaskStart": TaskStart,
@@ -382,7 +357,7 @@ _TYPES: dict[str, type[Event]] = {
     "SparkListenerBlockManagerAdded": BlockManagerAdded,
     "SparkListenerResourceProfileAdded": ResourceProfile,
     "SparkListenerLogStart": LogStart,
-    "DBCEventLoggingListenerMetadata": DatabricksMetadata,
+    "DBCEventLoggingListenerMetadata": LogStart,
     "SparkListenerEnvironmentUpdate": EnvironmentUpdate,
     "SparkListenerApplicationStart": ApplicationStart,
     "SparkListenerApplicationEnd": ApplicationEnd,
@@ -410,7 +385,7 @@ _START = b'{"Event":"SparkListenerTaskStart",'
 _END = b'{"Event":"SparkListenerTaskEnd",'
 _EVENT = b'{"Event":"'
 _NAMES = {each.encode() for each in _TYPES}
-_OF_ALL = {each.encode() for each, kind in _TYPES.items() if kind in (TaskStart, TaskEnd, LogStart, DatabricksMetadata)}
+_OF_ALL = {each.encode() for each, kind in _TYPES.items() if kind in (TaskStart, TaskEnd, LogStart)}
 """Tasks that are not written as Spark does, and what says how to read those that follow."""
 
 UNREADABLE = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)

@@ -8,7 +8,7 @@ missing; both are counted in import_stats, nothing is changed silently.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,17 @@ from crystalperf.query.frameworks.spark.log.collect import (
 from crystalperf.query.frameworks.spark.memory import heap_bytes
 from crystalperf.query.frameworks.spark.settings import number, size_bytes, unread, version_number
 from crystalperf.query.trace.arrays import members
-from crystalperf.query.trace.records import LARGEST, Columns, RunTables, coded, import_stats, integers, numbers, objects
+from crystalperf.query.trace.records import (
+    LARGEST,
+    Columns,
+    RunTables,
+    coded,
+    import_stats,
+    integers,
+    numbers,
+    objects,
+    table,
+)
 
 _DAY_MS = 86_400_000.0
 _HOUR_MS = 3_600_000.0
@@ -547,6 +557,9 @@ def _by_partition(parts: Floats, values: Floats) -> Floats:
     return found
 
 
+_Measured = dict[tuple[int, int], tuple[float, float, int, int]]
+"""Of stage attempts what _per_stage finds in their tasks."""
+
 _OF_TASKS = {
     "scan": ("input_bytes",),
     "shuffle read": ("remote_bytes", "local_bytes", "fetch_wait"),
@@ -563,70 +576,49 @@ def _stages(run: LoggedRun, stages: list[Stage], tasks: _Tasks, clock: _Clock) -
     measured = _per_stage(tasks)
     computed = _computed_stages(stages)
     fair = run.properties.get("spark.scheduler.mode", "").upper() == "FAIR"
-    rows: list[tuple[Any, ...]] = []
+    rows = []
     for stage in stages:
-        key = stage.stage_id, stage.attempt
-        first_launch, last_finish, succeeded, highest = measured.get(key, (None, None, 0, -1))
         job_or_none = job_of.get(stage.stage_id)
-        submit = clock.relative(stage.submit) if stage.ran else None
-        if stage.ran and submit is None:
-            submit = first_launch
-        if submit is not None and first_launch is not None:
-            submit = min(submit, first_launch)
-        end = clock.after(submit, stage.end)
-        count = highest + 1 if stage.task_count is None else stage.task_count
-        status = _stage_status(stage, job_or_none, succeeded >= count)
-        if stage.ran and not stage.completed and status == "succeeded":
-            end = last_finish
-            meaning = "the ends of stages are not in the log; their last tasks' ends stand for them"
-            run.add("missing_stage_end", "data loss", meaning, where=f"stage {stage.stage_id}")
+        count, status, *times_ms = _course(run, stage, job_or_none, measured, clock)
         rows.append(
             (
-                stage.stage_id,
-                stage.attempt,
-                job_or_none.job_id if job_or_none else None,
-                job_or_none.sql_id if job_or_none else None,
+                *(stage.stage_id, stage.attempt),
+                *((job_or_none.job_id, job_or_none.sql_id) if job_or_none else (None, None)),
                 stage.name,
                 [computed.get(parent, parent) for parent in stage.parents],
-                count,
-                submit,
-                first_launch,
-                end,
-                status,
-                stage.failure,
-                stage.profile,
+                *(count, *times_ms, status, stage.failure, stage.profile),
                 stage.pool or ("default" if fair and stage.ran else None),
-                stage.accumulators,
-                stage.location,
-                stage.kind,
+                *(stage.accumulators, stage.location, stage.kind),
             )
         )
     _count_missing_ends(run, stages, measured)
-    names = [
-        "stage_id",
-        "attempt",
-        "job_id",
-        "sql_id",
-        "name",
-        "parents",
-        "task_count",
-        "submit_ms",
-        "first_launch_ms",
-        "end_ms",
-        "status",
-        "failure",
-        "resource_profile",
-        "pool",
-        "accumulators",
-        "location",
-        "kind",
-    ]
-    return _columns(
-        names,
+    return table(
+        "stage_id attempt job_id sql_id name parents task_count submit_ms first_launch_ms end_ms status failure"
+        " resource_profile pool accumulators location kind",
         rows,
-        whole={"stage_id", "attempt", "job_id", "sql_id", "task_count", "resource_profile"},
-        real={"submit_ms", "first_launch_ms", "end_ms"},
+        whole="stage_id attempt job_id sql_id task_count resource_profile",
+        real="submit_ms first_launch_ms end_ms",
     )
+
+
+def _course(
+    run: LoggedRun, stage: Stage, job: Job | None, measured: _Measured, clock: _Clock
+) -> tuple[int, str, float | None, float | None, float | None]:
+    """(number of tasks, status, submission, first launch and end in ms) of a stage, repaired by those of its tasks."""
+    first_launch, last_finish, succeeded, highest = measured.get((stage.stage_id, stage.attempt), (None, None, 0, -1))
+    submit = clock.relative(stage.submit) if stage.ran else None
+    if stage.ran and submit is None:
+        submit = first_launch
+    if submit is not None and first_launch is not None:
+        submit = min(submit, first_launch)
+    end = clock.after(submit, stage.end)
+    count = highest + 1 if stage.task_count is None else stage.task_count
+    status = _stage_status(stage, job, succeeded >= count)
+    if stage.ran and not stage.completed and status == "succeeded":
+        end = last_finish
+        meaning = "the ends of stages are not in the log; their last tasks' ends stand for them"
+        run.add("missing_stage_end", "data loss", meaning, where=f"stage {stage.stage_id}")
+    return count, status, submit, first_launch, end
 
 
 def _stage_status(stage: Stage, job: Job | None, all_succeeded: bool) -> str:
@@ -638,7 +630,7 @@ def _stage_status(stage: Stage, job: Job | None, all_succeeded: bool) -> str:
     return "succeeded" if job_succeeded and all_succeeded else "unfinished"
 
 
-def _per_stage(tasks: _Tasks) -> dict[tuple[int, int], tuple[float, float, int, int]]:
+def _per_stage(tasks: _Tasks) -> _Measured:
     """Per stage attempt: first launch, last finish, partitions that succeeded, highest index of a task."""
     if not tasks.stage_keys:
         return {}
@@ -679,9 +671,7 @@ def _computed_stages(stages: list[Stage]) -> dict[int, int]:
     }
 
 
-def _count_missing_ends(
-    run: LoggedRun, stages: list[Stage], measured: dict[tuple[int, int], tuple[float, float, int, int]]
-) -> None:
+def _count_missing_ends(run: LoggedRun, stages: list[Stage], measured: _Measured) -> None:
     """Lost events leave no mark in a log; the number of tasks that a finished stage had gives them away."""
     expected: dict[int, int] = {}
     found: dict[int, int] = {}
@@ -752,12 +742,8 @@ def _executors(run: LoggedRun, tasks: _Tasks, clock: _Clock) -> Columns:
         slots = _slots(run, executor, cores, name in launched)
         memory = _memory_bytes(run, executor, name in launched)
         rows.append((name, executor.host, slots, cores, memory, added, removed, executor.reason))
-    return _columns(
-        ["executor_id", "host", "slots", "cores", "memory_bytes", "added_ms", "removed_ms", "removed_reason"],
-        rows,
-        whole={"slots", "cores", "memory_bytes"},
-        real={"added_ms", "removed_ms"},
-    )
+    names = "executor_id host slots cores memory_bytes added_ms removed_ms removed_reason"
+    return table(names, rows, whole="slots cores memory_bytes", real="added_ms removed_ms")
 
 
 def _cores(run: LoggedRun, executor: Executor, ran_tasks: bool) -> float | None:
@@ -832,12 +818,8 @@ def _sql_executions(run: LoggedRun, clock: _Clock) -> Columns:
         elif not query.tells_errors and query.sql_id in failed:
             status, error = "failed", failed[query.sql_id]
         rows.append((query.sql_id, query.root, query.name, site, start, end, status, error))
-    return _columns(
-        ["sql_id", "root_sql_id", "name", "call_site", "start_ms", "end_ms", "status", "error"],
-        rows,
-        whole={"sql_id", "root_sql_id"},
-        real={"start_ms", "end_ms"},
-    )
+    names = "sql_id root_sql_id name call_site start_ms end_ms status error"
+    return table(names, rows, whole="sql_id root_sql_id", real="start_ms end_ms")
 
 
 def _operators(run: LoggedRun) -> Columns:
@@ -854,8 +836,7 @@ def _operators(run: LoggedRun) -> Columns:
         for sql_id, plan in sorted(run.operators.items())
         for each in plan
     ]
-    names = ["sql_id", "node_id", "parent_id", "name", "detail", "location", "accumulators"]
-    return _columns(names, rows, whole={"sql_id", "node_id", "parent_id"}, real=set())
+    return table("sql_id node_id parent_id name detail location accumulators", rows, whole="sql_id node_id parent_id")
 
 
 def _operator_metrics(run: LoggedRun, stages: list[Stage]) -> Columns:
@@ -872,29 +853,31 @@ def _operator_metrics(run: LoggedRun, stages: list[Stage]) -> Columns:
                 reached[accumulator_id] = value
                 updates.setdefault(accumulator_id, []).append((stage, added))
     rows = [
-        (sql_id, each.node_id, stage.stage_id, stage.attempt, name, unit, added * factor)
-        for sql_id, plan in sorted(run.operators.items())
-        for each in plan
-        for accumulator_id, name, kind in each.metrics
-        for unit, factor in (_METRIC_UNITS.get(kind, (None, 0.0)),)
-        if unit is not None
+        (sql_id, node_id, stage.stage_id, stage.attempt, name, unit, added * factor)
+        for sql_id, node_id, accumulator_id, name, unit, factor in _metrics(run)
         for stage, added in updates.get(accumulator_id, ())
     ]
-    names = ["sql_id", "node_id", "stage_id", "stage_attempt", "name", "unit", "value"]
-    return _columns(names, rows, whole={"sql_id", "node_id", "stage_id", "stage_attempt"}, real={"value"})
+    names = "sql_id node_id stage_id stage_attempt name unit value"
+    return table(names, rows, whole="sql_id node_id stage_id stage_attempt", real="value")
 
 
 def _driver_metrics(run: LoggedRun) -> Columns:
     """What the driver itself added to the metrics of operators."""
     rows = [
-        (sql_id, each.node_id, name, unit, value * factor)
-        for sql_id, plan in sorted(run.operators.items())
-        for each in plan
-        for accumulator_id, name, kind in each.metrics
-        for unit, factor in (_METRIC_UNITS.get(kind, (None, 0.0)),)
-        if unit is not None and (value := run.driver_metrics.get((sql_id, accumulator_id), 0.0)) > 0
+        (sql_id, node_id, name, unit, value * factor)
+        for sql_id, node_id, accumulator_id, name, unit, factor in _metrics(run)
+        if (value := run.driver_metrics.get((sql_id, accumulator_id), 0.0)) > 0
     ]
-    return _columns(["sql_id", "node_id", "name", "unit", "value"], rows, whole={"sql_id", "node_id"}, real={"value"})
+    return table("sql_id node_id name unit value", rows, whole="sql_id node_id", real="value")
+
+
+def _metrics(run: LoggedRun) -> Iterator[tuple[int, int, int, str, str, float]]:
+    """(query, operator, accumulator, name, unit, what to multiply its values by) of all metrics of operators."""
+    for sql_id, plan in sorted(run.operators.items()):
+        for each in plan:
+            for accumulator_id, name, kind in each.metrics:
+                if kind in _METRIC_UNITS:
+                    yield sql_id, each.node_id, accumulator_id, name, *_METRIC_UNITS[kind]
 
 
 _METRIC_UNITS = {
@@ -924,26 +907,9 @@ def _jobs(run: LoggedRun, clock: _Clock) -> Columns:
         rows.append(
             (job.job_id, job.name, job.sql_id, job.group, submit, end, _job_status(job), job.error, job.stage_ids)
         )
-    return _columns(
-        ["job_id", "name", "sql_id", "job_group", "submit_ms", "end_ms", "status", "error", "stage_ids"],
-        rows,
-        whole={"job_id", "sql_id"},
-        real={"submit_ms", "end_ms"},
-    )
+    names = "job_id name sql_id job_group submit_ms end_ms status error stage_ids"
+    return table(names, rows, whole="job_id sql_id", real="submit_ms end_ms")
 
 
 def _job_status(job: Job) -> str:
     return "unfinished" if job.result is None else "succeeded" if job.result == "JobSucceeded" else "failed"
-
-
-def _columns(names: list[str], rows: Iterable[tuple[Any, ...]], whole: set[str], real: set[str]) -> Columns:
-    values = list(zip(*rows, strict=True)) or [()] * len(names)
-    made: Columns = {}
-    for name, column in zip(names, values, strict=True):
-        if name in whole:
-            made[name] = integers(np.array(column, dtype=np.float64))
-        elif name in real:
-            made[name] = numbers(np.array(column, dtype=np.float64))
-        else:
-            made[name] = objects(column)
-    return made

@@ -1,0 +1,75 @@
+"""A program from what profilers tell of threads and streams: lanes, what let them go on, and the steps marked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from crystalperf.query.frameworks.ml.training import collectives
+from crystalperf.query.frameworks.ml.training.collectives import Collective
+from crystalperf.query.frameworks.ml.training.lanes import Lane, Signal, named_by_longest, stretches
+from crystalperf.query.frameworks.ml.training.program import Device, Exchange, Operation, Program, Step
+
+
+@dataclass
+class Assembly:
+    """Lanes being put together.
+
+    `devices` are those of which more is known than that lanes are theirs; they come first.
+    """
+
+    lanes: list[Lane] = field(default_factory=list)
+    signals: list[Signal] = field(default_factory=list)
+    collectives: list[Collective] = field(default_factory=list)
+    devices: dict[str, Device] = field(default_factory=dict)
+
+    def join(self) -> list[Exchange]:
+        """Have each collective begin as the last process is there, with a signal to it from what each did before."""
+        signals, exchanges = collectives.joined(self.collectives, self.lanes)
+        self.signals += signals
+        return exchanges
+
+    def program(
+        self,
+        steps: Sequence[Step] = (),
+        exchanges: Sequence[Exchange] = (),
+        name: Callable[[Lane, Sequence[Operation]], str] = named_by_longest,
+    ) -> Program:
+        """The program, from its first stretch or step to its last; `name` gives a stretch its own."""
+        process = {lane.device: lane.process for lane in self.lanes}
+
+        def step_at(device: str, moment_ms: float) -> Step | None:
+            mine = (each for each in steps if each.process in ("", process[device]))
+            return next((each for each in mine if each.start_ms <= moment_ms < each.end_ms), None)
+
+        def scope_at(lane: Lane, moment_ms: float) -> str | None:
+            found = step_at(lane.device, moment_ms)
+            return None if found is None else found.scope_id
+
+        def in_step(each: Exchange) -> Exchange:
+            found = step_at(each.worker_id, each.began_ms)
+            return each if found is None else replace(each, step=found.number)
+
+        borders = sorted({each.start_ms for each in steps})
+        cut = stretches(self.lanes, self.signals, borders=borders, name=name, step=scope_at)
+        spans = [*((each.start_ms, each.end_ms) for each in steps), *((each.start_ms, each.end_ms) for each in cut)]
+        return Program(
+            stretches=cut,
+            devices=self._devices(),
+            steps=steps,
+            start_ms=min((start for start, _ in spans), default=0.0),
+            end_ms=max((end for _, end in spans), default=0.0),
+            exchanges=[in_step(each) for each in exchanges],
+        )
+
+    def _devices(self) -> list[Device]:
+        """Devices that ran something, each with the number of its lanes that did."""
+        ran = [lane for lane in self.lanes if lane.operations]
+        counts = Counter(lane.device for lane in ran)
+        plain = {lane.device: Device(lane.device, lane.process) for lane in ran if lane.device not in self.devices}
+        return [
+            replace(each, lanes=counts[each.name])
+            for each in (*self.devices.values(), *plain.values())
+            if each.name in counts
+        ]
