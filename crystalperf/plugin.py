@@ -1,4 +1,4 @@
-"""All that a package with a framework of its own imports; docs/writing-a-framework.md shows one."""
+"""The API for packages that add a framework; docs/writing-a-framework.md has an example."""
 
 from __future__ import annotations
 
