@@ -1,7 +1,7 @@
 """input: more or less data, of the same kind.
 
-Each unit's own work grows with it, unless the framework cuts more units or knows what does not grow; starting one takes
-as long as it did.
+Each unit's own work grows with the data, unless the framework makes more units or knows which work does not grow; the
+time to start a unit does not change.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from crystalperf.query.simulate.effects import State, around, computing, waiting
 
 
 def apply(state: State, world: World) -> State:
-    """The state with so many times the data; the framework has cut its units by then (effects.slots)."""
+    """The state with so many times the data; the framework has partitioned it before (effects.slot_counts)."""
     ratio = world.ratio("input")
     if ratio == 1:
         return state
@@ -43,7 +43,7 @@ def apply(state: State, world: World) -> State:
 
 
 def _memory(state: State, world: World, peak_bytes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Assumption:
-    """Whether units would hold more than their share of memory; what they would spill costs nothing."""
+    """The assumption about memory: whether units would exceed their share of it; spills of that cost nothing here."""
     execution = state.execution
     memory, rule = execution.recorded.get("memory"), execution.planner.memory
     if memory is None or rule is None or not len(peak_bytes):

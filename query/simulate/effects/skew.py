@@ -15,7 +15,7 @@ from crystalperf.query.trace.records import Floats
 
 
 def apply(state: State, world: World) -> State:
-    """The state in which every unit of a group takes what they take on average, of each resource."""
+    """The state in which every unit of a group has the group's mean time on each resource, and its mean volumes."""
     if world.choice("skew") is None:
         return state
     execution = state.execution
