@@ -59,7 +59,7 @@ class Clock:
         gone = np.column_stack([until - lengths, until])
         return recorded_ms - np.interp(recorded_ms, self.left_out.ravel(), gone.ravel())
 
-    def goes(self, recorded_ms: Floats) -> npt.NDArray[np.bool_]:
+    def is_active(self, recorded_ms: Floats) -> npt.NDArray[np.bool_]:
         """Whether the clock runs at recorded times, rather than stops."""
         goes: npt.NDArray[np.bool_] = np.searchsorted(self.left_out.ravel(), recorded_ms, side="right") % 2 == 0
         return goes

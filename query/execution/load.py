@@ -492,5 +492,5 @@ def _coordinator(
     weight = np.asarray(columns["weight_ms"], dtype=np.float64)
     parts = np.stack([np.asarray(columns[name], dtype=np.float64) for name in with_other(names)], axis=1)
     time = np.asarray(columns["time_ms"], dtype=np.float64)
-    is_counted = clock.goes(time)
+    is_counted = clock.is_active(time)
     return CoordinatorTime(clock.at(time[is_counted]), weight[is_counted], parts[is_counted])

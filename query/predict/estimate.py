@@ -23,7 +23,7 @@ from crystalperf.indexes.resources import NET, Resource, with_other
 from crystalperf.query.execution.execution import Execution, Steady
 from crystalperf.query.execution.scenario import World
 from crystalperf.query.predict.interval import MOST_APART, interval, variances
-from crystalperf.query.predict.limits import NOTICED, beyond, crosses_anew, lost, unseen, unseen_spills
+from crystalperf.query.predict.limits import NOTICED, adds_remote_reads, beyond, lost, unseen, unseen_spills
 from crystalperf.query.predict.priors import waits_unknown
 from crystalperf.query.predict.resource_breakdown import path_parts
 from crystalperf.query.predict.scenario_replay import Answer, Question, Unchanged, direction, replay_unchanged
@@ -36,7 +36,13 @@ from crystalperf.query.results.refusals import (
     SpillTimeUnknown,
     TimeUnknown,
 )
-from crystalperf.query.simulate.caching import anew, concerned, more_room, spared_share, with_room
+from crystalperf.query.simulate.caching import (
+    anew,
+    avoided_miss_share,
+    in_groups_with_misses,
+    memory_capacity_ratio,
+    with_memory_capacity,
+)
 from crystalperf.query.simulate.replay import Replayed
 from crystalperf.query.simulate.transfers import MODEL, Physics
 from crystalperf.query.simulate.warmup import NOTICED as COLD_NOTICED
@@ -105,9 +111,9 @@ def predict(
     execution = replace(execution, recorded=world.recorded)  # what the user states included
     known = _without_answer(execution, world, base)
     execution, assumed = _with_imputed_time(execution, world, base, physics)
-    tight, capacity = execution, more_room(execution, world)
+    tight, capacity = execution, memory_capacity_ratio(execution, world)
     if capacity > 1 and anew(execution).any():
-        execution, assumed = with_room(execution, capacity), (*assumed, _cache_misses(execution, capacity))
+        execution, assumed = with_memory_capacity(execution, capacity), (*assumed, _cache_misses(execution, capacity))
     if world.changes and (refusal := execution.planner.unbounded_reason(execution.properties) or lost(execution)):
         return known.with_refusal(refusal)
     question = Question(execution, world, base, replans)
@@ -129,7 +135,7 @@ def predict(
     unsure = world.unchecked(execution.planner.checked_settings(execution))
     if predicted > 0 and not unsure:  # a log cut off before anything ran has a runtime of 0 in every scenario
         capacities = [capacity / ROOM_KNOWN, capacity * ROOM_KNOWN] if execution is not tight else []
-        others = [question.of(with_room(tight, max(each, 1.0))) for each in capacities]
+        others = [question.of(with_memory_capacity(tight, max(each, 1.0))) for each in capacities]
         likely, shares = _interval(question, estimate, predicted, others, steady)
         known = replace(known, interval_ms=likely, interval_shares=shares)
     assumed += (*estimate.answers[0].state.assumptions, *estimate.assumptions)
@@ -255,7 +261,7 @@ def _with_imputed_time(
         return execution, ()
     if beyond(execution, world) is not None:
         return execution, ()
-    imputed, assumed = base.lent()
+    imputed, assumed = base.imputed()
     imputed = replace(imputed, recorded=execution.recorded)  # with the recorded values that the user states
     return (execution, ()) if unseen(imputed, world) else (imputed, assumed)
 
@@ -273,8 +279,8 @@ def _path_parts(question: Question, answers: Sequence[Answer], predicted_ms: flo
 def _cache_misses(execution: Execution, capacity: float) -> CacheMisses:
     """The number of cache misses, as recorded and with `capacity` times as much memory for cached data."""
     misses = int(anew(execution).sum())
-    left = round(misses * (1.0 - spared_share(execution, capacity)))
-    return CacheMisses(misses, int(concerned(execution).sum()), float(capacity), left)
+    left = round(misses * (1.0 - avoided_miss_share(execution, capacity)))
+    return CacheMisses(misses, int(in_groups_with_misses(execution).sum()), float(capacity), left)
 
 
 def _is_in_range(execution: Execution, world: World) -> bool:
@@ -347,7 +353,7 @@ def _outside(execution: Execution, world: World, predicted_ms: float) -> tuple[f
     time of data that have never crossed the network has no upper bound there."""
     better, worse = direction(world)
     if better:
-        most_ms = None if crosses_anew(execution, world) else execution.runtime_ms
+        most_ms = None if adds_remote_reads(execution, world) else execution.runtime_ms
         return min(predicted_ms, execution.runtime_ms), most_ms
     return (execution.runtime_ms, None) if worse else (None, None)
 

@@ -46,14 +46,14 @@ def beyond(execution: Execution, world: World) -> Refusal | None:
     slots, workers = world.ratio("cores") * world.ratio("workers"), world.ratio("workers")
     if max(slots, 1 / slots) > MOST_SLOTS_RATIO:
         return SlotsOutOfRange(slots, MOST_SLOTS_RATIO)
-    if crosses_anew(execution, world):
+    if adds_remote_reads(execution, world):
         return RemoteReadsUnknown()
     if workers > MOST_WORKERS_RATIO and (execution.volumes.remote.any() or execution.volumes.local.any()):
         return SendersOutOfRange(workers, MOST_WORKERS_RATIO)
     return cache_refusal(execution, world)
 
 
-def crosses_anew(execution: Execution, world: World) -> bool:
+def adds_remote_reads(execution: Execution, world: World) -> bool:
     """Whether units would fetch from other workers for the first time, and a noticeable amount on a slow network."""
     volumes = execution.volumes
     if world.ratio("workers") <= 1 or volumes.remote.any():

@@ -77,7 +77,7 @@ def open_ms(execution: Execution) -> Floats:
     return found
 
 
-def starving(execution: Execution, left_ms: Floats) -> tuple[float, float] | None:
+def cpu_wait_per_cpu_second(execution: Execution, left_ms: Floats) -> tuple[float, float] | None:
     """CPU wait per second of CPU time, and the relative deviation of groups from it.
 
     None if too few units had no device to wait for, or if they waited longer than a CPU wait can be.
@@ -104,7 +104,7 @@ def waits_unknown(execution: Execution) -> float:
     if execution.has_samples or not execution.volumes.timed.any():
         return 0.0
     left = open_ms(execution)
-    if starving(execution, left) is not None:
+    if cpu_wait_per_cpu_second(execution, left) is not None:
         return 0.0
     return float(left.sum()) / (float(execution.units.duration_ms.sum()) or 1.0)
 
@@ -118,7 +118,7 @@ def borrowed(execution: Execution) -> tuple[Execution, tuple[Assumption, ...]]:
     if execution.has_samples or not known or not execution.volumes.timed.any():
         return execution, ()
     left, far = open_ms(execution), execution.volumes.far > 0
-    cpu_wait = starving(execution, left)
+    cpu_wait = cpu_wait_per_cpu_second(execution, left)
     parts = execution.units.parts_ms.copy()
     imputed = np.zeros_like(parts)
     cpu, deviation = execution.names.index(CPU), 0.0

@@ -28,16 +28,16 @@ from crystalperf.query.results.assumptions import (
     TransferTimeUnknown,
     WorkersStay,
 )
-from crystalperf.query.simulate.device_sharing import Beside
+from crystalperf.query.simulate.device_sharing import Concurrency
 from crystalperf.query.simulate.effects import (
     State,
     bandwidth,
+    baseline_state,
     device_speed,
     input_size,
     memory,
     operator_speed,
     skew,
-    unchanged,
 )
 from crystalperf.query.simulate.effects import (
     slot_counts as slots,
@@ -58,7 +58,7 @@ class Unchanged(Baseline):
 
     carried_bps: Callable[[], float | None]
     """A lower bound of the bandwidth of a host's network, bytes per second; None if unknown."""
-    lent: Callable[[], tuple[Execution, tuple[Assumption, ...]]]
+    imputed: Callable[[], tuple[Execution, tuple[Assumption, ...]]]
     """The scope with imputed time, and the assumption behind it: see borrowed()."""
 
 
@@ -72,9 +72,9 @@ def replay_unchanged(execution: Execution) -> Unchanged:
     except NoWorkerLeftError:  # a worker is missing in the log, or the replay is a little longer than the run
         slots = slots.staying()
         replayed = replay(execution.dag, units, units.duration_ms, slots, policy, limits)
-    beside = Beside(slots, replayed)
-    carried, lent = cache(lambda: carried_bps(execution)), cache(lambda: borrowed(execution))
-    return Unchanged(replayed, limits, policy, beside, cold(execution, replayed), carried, lent)
+    concurrency = Concurrency(slots, replayed)
+    carried, imputed = cache(lambda: carried_bps(execution)), cache(lambda: borrowed(execution))
+    return Unchanged(replayed, limits, policy, concurrency, cold(execution, replayed), carried, imputed)
 
 
 class Answer(NamedTuple):
@@ -160,7 +160,7 @@ class Question:
     def _replayed(self, physics: Physics) -> Answer:
         """The replay of the scenario, with its own makespan as the runtime."""
         execution, world, base = self.execution, self.world, self.base
-        state = slots.apply(unchanged(execution), world, replans=self.replans)
+        state = slots.apply(baseline_state(execution), world, replans=self.replans)
         for effect in (input_size, skew, operator_speed, memory):
             state = effect.apply(state, world)
         state = device_speed.apply(replace(state, before_ms=state.parts_ms), world)

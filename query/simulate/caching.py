@@ -44,13 +44,13 @@ def anew_ms(execution: Execution) -> Floats:
     return found
 
 
-def with_room(execution: Execution, times: float) -> Execution:
+def with_memory_capacity(execution: Execution, times: float) -> Execution:
     """The execution with `times` as much memory capacity for cached data, more than 1, of a run with cache misses.
 
     A worker caches as much as fits, so cache hits grow with the capacity until there are no misses.  The units that
     become hits are evenly spaced among those with a miss; the others keep their miss.
     """
-    is_miss, spared = anew(execution), spared_share(execution, times)
+    is_miss, spared = anew(execution), avoided_miss_share(execution, times)
     rank = np.zeros(len(is_miss))
     rank[is_miss] = np.arange(is_miss.sum())
     becomes_hit = np.floor((rank + 1.0) * spared) > np.floor(rank * spared)
@@ -62,14 +62,14 @@ def with_room(execution: Execution, times: float) -> Execution:
     return replace(found, units=replace(units, placement=placement), volumes=volumes)
 
 
-def spared_share(execution: Execution, times: float) -> float:
+def avoided_miss_share(execution: Execution, times: float) -> float:
     """The share of cache misses that become hits with `times` as much memory capacity."""
     is_miss = anew(execution)
-    hits = int(concerned(execution).sum()) - int(is_miss.sum())
+    hits = int(in_groups_with_misses(execution).sum()) - int(is_miss.sum())
     return min(hits * (times - 1.0) / int(is_miss.sum()), 1.0) if is_miss.any() else 0.0
 
 
-def concerned(execution: Execution) -> NDArray[np.bool_]:
+def in_groups_with_misses(execution: Execution) -> NDArray[np.bool_]:
     """Which units belong to groups with cache misses, (units,)."""
     group = execution.units.group
     found: NDArray[np.bool_] = (np.bincount(group, anew(execution), len(execution.dag.groups)) > 0)[group]
@@ -85,7 +85,7 @@ def _spared(execution: Execution, less_ms: Floats) -> Execution:
     return replace(execution, units=replace(units, parts_ms=units.parts_ms * left[:, None]), volumes=volumes)
 
 
-def more_room(execution: Execution, world: World) -> float:
+def memory_capacity_ratio(execution: Execution, world: World) -> float:
     """The factor on the memory capacity of all workers for cached data in a scenario."""
     before, after = usable_bytes(execution, world)
     return world.ratio("workers") * (after / before if before > 0 else world.ratio("memory"))

@@ -67,7 +67,7 @@ class Sorted:
         return np.where(closes, order - count, order), closes, place[:count], place[count:]
 
 
-class Beside:
+class Concurrency:
     """The units that run concurrently in a replay, by worker or by host, whose devices they share."""
 
     def __init__(self, slots: Slots, replayed: Replayed) -> None:
@@ -85,7 +85,7 @@ class Beside:
         """
         return self._sorted_by(whose).means(rate)
 
-    def company(self, whose: str, share: Floats) -> Floats:
+    def mean_concurrency(self, whose: str, share: Floats) -> Floats:
         """The mean concurrency on a device of its worker or host while each unit runs, itself counted as one, (units,).
 
         `share` is the share of each unit's time on that device.  Two units that use it all the time get 2 each; a unit

@@ -15,13 +15,20 @@ from crystalperf.query.execution.dag import ANYWHERE, AT_HOME, ELSEWHERE, Units
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import World
 from crystalperf.query.execution.scheduling import Policy
-from crystalperf.query.simulate.contention import Cpus, Crossings, Devices, crossings_before, explained, in_turns
-from crystalperf.query.simulate.device_sharing import Beside
+from crystalperf.query.simulate.contention import (
+    Cpus,
+    Devices,
+    TransferContention,
+    explained,
+    in_turns,
+    recorded_transfers,
+)
+from crystalperf.query.simulate.device_sharing import Concurrency
 from crystalperf.query.simulate.effects import State
 from crystalperf.query.simulate.list_schedule import followed
 from crystalperf.query.simulate.replay import Replayed, prepared, replay
 from crystalperf.query.simulate.transfers import MODEL, Physics
-from crystalperf.query.simulate.warmup import Cold, cold, placed_before
+from crystalperf.query.simulate.warmup import WarmupCost, cold, placed_before
 from crystalperf.query.trace.arrays import over
 from crystalperf.query.trace.records import Floats
 
@@ -45,9 +52,9 @@ class Baseline:
     """Maximum concurrent units per group; None without a limit."""
     policy: Policy
     """How the framework assigned slots."""
-    beside: Beside
+    concurrency: Concurrency
     """Which units ran at the same time."""
-    first: Cold | None
+    first: WarmupCost | None
     """The warm-up cost of the first units on a worker; None without warm-up (cold())."""
 
 
@@ -91,7 +98,9 @@ def solve_fixed_point(
         agrees = abs(now.makespan_ms - last.makespan_ms) <= TOLERANCE * last.makespan_ms
         if last is not before and agrees and abs(work_ms - took_ms) <= TOLERANCE * took_ms:
             break
-        contention.update(Beside(slots, now), current, length, aitken.step(work_ms - took_ms) if iteration else 1.0)
+        contention.update(
+            Concurrency(slots, now), current, length, aitken.step(work_ms - took_ms) if iteration else 1.0
+        )
     lasting = _lasting(current * over(takes, current.sum(axis=1), 1.0)[:, None], now.finish_ms - now.launch_ms)
     return FixedPoint(now, lasting, float(np.abs(takes - length).sum()) / (float(takes.sum()) or 1.0))
 
@@ -105,9 +114,9 @@ class _Contention:
         """`before` is the replay of the state's units on the recorded slots."""
         execution = state.execution
         cpu = execution.names.index(CPU)
-        beside_before = base.beside if before is base.replayed else Beside(recorded.slots, before)
+        concurrency_before = base.concurrency if before is base.replayed else Concurrency(recorded.slots, before)
         parts_before = state.parts_ms if state.before_ms is None else state.before_ms
-        known = crossings_before(recorded, base.beside, execution, parts_before, world, physics)
+        known = recorded_transfers(recorded, base.concurrency, execution, parts_before, world, physics)
         # Column-major order, because the effects run over columns.
         parts, parts_before = (np.asfortranarray(explained(each, known)) for each in (state.parts_ms, parts_before))
         by_bytes = [each.transfer.column for each in known]
@@ -125,31 +134,31 @@ class _Contention:
         self._parts, self._before = parts, parts_before
         self._rest = [column for column in range(parts.shape[1]) if column not in by_bytes]
         self._has_transfer_contention = physics.company
-        self._devices = Devices(recorded, base.beside, execution, shared)
+        self._devices = Devices(recorded, base.concurrency, execution, shared)
         is_recut = execution.units is not recorded.units
-        self._crossings = Crossings(known, None if is_recut else beside_before, parts_before.sum(axis=1))
-        self._cpus = Cpus(recorded, execution, world, parts, parts_before, base.beside, beside_before)
+        self._transfers = TransferContention(known, None if is_recut else concurrency_before, parts_before.sum(axis=1))
+        self._cpus = Cpus(recorded, execution, world, parts, parts_before, base.concurrency, concurrency_before)
 
     def apply(self) -> Floats:
         """The parts of units under the current contention."""
         current = self._parts.copy(order="F")
-        self._devices.put(current)
-        self._cpus.put(current)
+        self._devices.apply(current)
+        self._cpus.apply(current)
         more_ms = sum((current[:, each] - self._before[:, each] for each in self._rest), np.zeros(len(current)))
-        self._crossings.put(current, more_ms)
+        self._transfers.apply(current, more_ms)
         return current
 
-    def update(self, beside: Beside, current: Floats, length_ms: Floats, step: float) -> None:
+    def update(self, concurrency: Concurrency, current: Floats, length_ms: Floats, step: float) -> None:
         """Compute contention from a schedule, and from the parts and lengths that led to it."""
-        self._devices.take(beside, current)
+        self._devices.update(concurrency, current)
         if self._has_transfer_contention:
-            self._crossings.take(beside, length_ms, step)
-        self._cpus.take(beside, current)
+            self._transfers.update(concurrency, length_ms, step)
+        self._cpus.update(concurrency, current)
 
 
 def _first_units(
     state: State, recorded: Execution, base: Baseline, world: World, physics: Physics, in_turns: bool
-) -> Cold | None:
+) -> WarmupCost | None:
     """The warm-up cost of the first units on a worker; None if the same units are the first."""
     same = state.execution.units is recorded.units and state.slots is recorded.slots
     first = None if same or not physics.cold else base.first

@@ -24,7 +24,7 @@ _listing = import_module(_COMPILED) if find_spec(_COMPILED) else None
 assert (ANYWHERE, AT_HOME, ELSEWHERE) == (0, 1, 2)  # as list_schedule.c has them
 
 
-class Listed(NamedTuple):
+class Schedule(NamedTuple):
     """A schedule: start and end of units and nodes, ms, and the slot of each unit; NaN for nodes that never ran."""
 
     launch_ms: Floats
@@ -35,7 +35,7 @@ class Listed(NamedTuple):
 
 
 def can_list(dag: Dag, policy: Policy) -> bool:
-    """Whether Plan supports a replay: no pipelines, and a scheduler that orders groups by a number."""
+    """Whether ScheduleInput supports a replay: no pipelines, and a scheduler that orders groups by a number."""
     known = policy.order in (by_rank, fair_share) or isinstance(policy.order, LongestFirst)
     return known and dag.start_ms >= 0 and all(each.kind != "pipelined" for each in dag.edges.values())
 
@@ -57,7 +57,7 @@ _FOUND = ("home", "home_at", "home_host", "list_of", "wanted_of", "host_of")
 """Columns that a replay changes if units want workers that depend on the replay."""
 
 
-class Plan:
+class ScheduleInput:
     """The input of a replay without durations: a DAG, placement of units, slots and a policy.
 
     The iterations of a prediction (query.simulate.fixed_point) share one.
@@ -117,11 +117,11 @@ class Plan:
         self.columns = {name: _as_read(each) for name, each in columns.items()}
         self.found = _FOUND if finds.any() else ()
 
-    def run(self, durations_ms: Floats) -> Listed:
+    def run(self, durations_ms: Floats) -> Schedule:
         """The schedule for these durations, (units,) in ms; only where has_compiled()."""
         assert _listing is not None
         nodes = len(self.columns["node_group"])
-        listed = Listed(
+        schedule = Schedule(
             launch_ms=np.zeros(self.count),
             finish_ms=np.zeros(self.count),
             slot=np.zeros(self.count, dtype=np.int64),
@@ -132,16 +132,16 @@ class Plan:
             **self.columns,
             **{name: self.columns[name].copy() for name in self.found},
             "duration": np.ascontiguousarray(durations_ms, dtype=np.float64),
-            "launch": listed.launch_ms,
-            "finish": listed.finish_ms,
-            "slot_of": listed.slot,
-            "node_start": listed.node_start_ms,
-            "node_end": listed.node_end_ms,
+            "launch": schedule.launch_ms,
+            "finish": schedule.finish_ms,
+            "slot_of": schedule.slot,
+            "node_start": schedule.node_start_ms,
+            "node_end": schedule.node_end_ms,
         }
         rule = self.policy
         waits = float(rule.patience_ms), float(rule.offers_ms)
         _listing.schedule(columns, self.start_ms, *waits, rule.order is fair_share, rule.restarts, rule.on_demand)
-        return listed
+        return schedule
 
 
 def has_compiled() -> bool:

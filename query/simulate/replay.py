@@ -20,7 +20,7 @@ from crystalperf.query.execution.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, U
 from crystalperf.query.execution.scheduling import FIRST_COME, Policy, Waiting
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.results.refusals import NoWorkerLeft, RefusedError, SlotsTooFew
-from crystalperf.query.simulate.list_schedule import Listed, Plan, can_list, followed, has_compiled
+from crystalperf.query.simulate.list_schedule import Schedule, ScheduleInput, can_list, followed, has_compiled
 from crystalperf.query.trace.arrays import over
 from crystalperf.query.trace.records import Floats, Ints
 
@@ -76,22 +76,22 @@ def prepared(
         return lambda durations_ms: _in_order(dag, units, durations_ms, slots, policy)
     if not (has_compiled() and can_list(dag, policy)):
         return lambda durations_ms: _Replay(dag, units, durations_ms, slots, policy, limits).run()
-    plan = Plan(dag, units, slots, policy, limits)
-    return lambda durations_ms: _replayed(dag, plan.run(durations_ms))
+    schedule_input = ScheduleInput(dag, units, slots, policy, limits)
+    return lambda durations_ms: _replayed(dag, schedule_input.run(durations_ms))
 
 
-def _replayed(dag: Dag, listed: Listed) -> Replayed:
+def _replayed(dag: Dag, schedule: Schedule) -> Replayed:
     """The schedule of compiled code as a replay.  Raises NoWorkerLeftError if a node never ran."""
-    if np.isnan(listed.node_end_ms).any():
+    if np.isnan(schedule.node_end_ms).any():
         raise NoWorkerLeftError
     return Replayed(
         start_ms=dag.start_ms,
-        end_ms=float(listed.node_end_ms.max(initial=dag.start_ms)),
-        launch_ms=listed.launch_ms,
-        finish_ms=listed.finish_ms,
-        slot=listed.slot,
-        node_start_ms=dict(zip(dag.nodes, listed.node_start_ms.tolist(), strict=True)),
-        node_end_ms=dict(zip(dag.nodes, listed.node_end_ms.tolist(), strict=True)),
+        end_ms=float(schedule.node_end_ms.max(initial=dag.start_ms)),
+        launch_ms=schedule.launch_ms,
+        finish_ms=schedule.finish_ms,
+        slot=schedule.slot,
+        node_start_ms=dict(zip(dag.nodes, schedule.node_start_ms.tolist(), strict=True)),
+        node_end_ms=dict(zip(dag.nodes, schedule.node_end_ms.tolist(), strict=True)),
     )
 
 

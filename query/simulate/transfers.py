@@ -100,33 +100,33 @@ class Transfer:
 
 
 @dataclass(frozen=True)
-class Known:
+class RecordedTransfer:
     """A transfer in the recorded run, (units,) each: its concurrency, its time under that contention, exposed time,
     hidden time, the unit's other time, and the share of that which overlaps with the transfer; times in ms."""
 
     transfer: Transfer
-    company: Floats
+    concurrency: Floats
     took_ms: Floats
     seen_ms: Floats
     hidden_ms: Floats
     rest_ms: Floats
     overlap: Floats
 
-    def in_world(self, company_now: Floats, more_rest_ms: Floats) -> tuple[Floats, Floats]:
+    def in_scenario(self, concurrency_now: Floats, more_rest_ms: Floats) -> tuple[Floats, Floats]:
         """W and X in a scenario, ms, with another concurrency and a change of the unit's other time."""
-        took = self.took_ms * (company_now / self.company) / self.transfer.ratio
-        return took, visible(took, self.rest_ms + more_rest_ms, self.hidden_ms, self.overlap)
+        took = self.took_ms * (concurrency_now / self.concurrency) / self.transfer.ratio
+        return took, exposed_ms(took, self.rest_ms + more_rest_ms, self.hidden_ms, self.overlap)
 
 
-def visible(took_ms: Floats, rest_ms: Floats, hidden_ms: Floats, overlap: Floats | float) -> Floats:
+def exposed_ms(took_ms: Floats, rest_ms: Floats, hidden_ms: Floats, overlap: Floats | float) -> Floats:
     """X: the exposed time of a transfer, for which a unit waits in addition to its other time, ms."""
     can = np.minimum(took_ms, np.maximum(rest_ms, 0.0))
     seen: Floats = took_ms - np.minimum(can, np.maximum(overlap * can, hidden_ms))
     return seen
 
 
-def whole(seen_ms: Floats, rest_ms: Floats, overlap: Floats) -> Floats:
-    """W of a transfer with exposed time `seen_ms` and as much hidden time as possible, ms: the inverse of visible()."""
+def total_ms(seen_ms: Floats, rest_ms: Floats, overlap: Floats) -> Floats:
+    """W of a transfer with exposed time `seen_ms` and maximum hidden time, ms: the inverse of exposed_ms()."""
     short = np.divide(seen_ms, 1 - overlap, out=np.full(len(seen_ms), np.inf), where=overlap < 1)
     took: Floats = np.where(short <= rest_ms, short, seen_ms + overlap * rest_ms)
     return took
@@ -232,12 +232,12 @@ def as_recorded(
     parts_ms: Floats,
     unknown_ms: Floats,
     among: Sequence[Floats],
-    beside: Callable[[Transfer, Floats], Floats] | None = None,
-) -> list[Known]:
+    concurrency_of: Callable[[Transfer, Floats], Floats] | None = None,
+) -> list[RecordedTransfer]:
     """Transfers of units in the recorded run.
 
-    `unknown_ms` is unknown time of each unit that may be transfers.  `among` is each transfer's concurrency; `beside`
-    computes it from the share of each unit's time in which its bytes are in transfer.
+    `unknown_ms` is unknown time of each unit that may be transfers.  `among` is each transfer's concurrency;
+    `concurrency_of` computes it from the share of each unit's time in which its bytes are in transfer.
     """
     among, whole_ms = list(among), parts_ms.sum(axis=1)
     nothing = np.zeros(len(parts_ms))
@@ -246,28 +246,34 @@ def as_recorded(
     for turn in range(ROUNDS):
         was = [*took, *seen]
         for position, each in enumerate(found):
-            if beside is not None and turn:
-                among[position] = beside(each, share_of(took[position], whole_ms))
+            if concurrency_of is not None and turn:
+                among[position] = concurrency_of(each, share_of(took[position], whole_ms))
             others = sum((seen[other] for other in range(len(found)) if other != position), nothing)
             has_ms, on_device_ms = whole_ms - others, parts_ms[:, each.column]
-            implied_ms = whole(on_device_ms, has_ms - on_device_ms, each.overlap)
+            implied_ms = total_ms(on_device_ms, has_ms - on_device_ms, each.overlap)
             took[position] = np.clip(implied_ms, each.least_ms * among[position], each.most_ms * among[position])
             took[position] = np.minimum(took[position], has_ms)  # bytes without time for them came from elsewhere
             if each.measured_ms is not None:
                 rest_ms = has_ms - on_device_ms
-                overlap[position] = shown(took[position], on_device_ms, each.measured_ms, rest_ms, each.overlap)
-            seen[position] = np.minimum(within(took[position], has_ms, overlap[position]), on_device_ms + unknown_ms)
+                overlap[position] = measured_overlap(
+                    took[position], on_device_ms, each.measured_ms, rest_ms, each.overlap
+                )
+            seen[position] = np.minimum(
+                exposed_in_ms(took[position], has_ms, overlap[position]), on_device_ms + unknown_ms
+            )
         if turn and all(map(np.array_equal, was, [*took, *seen])):
             break  # the iteration has converged
     rest = whole_ms - sum(seen, nothing)
     known = []
-    for each, company, took_ms, share in zip(found, among, took, overlap, strict=True):
+    for each, concurrency, took_ms, share in zip(found, among, took, overlap, strict=True):
         hidden = np.maximum(took_ms - (parts_ms[:, each.column] + unknown_ms), 0.0)
-        known.append(Known(each, company, took_ms, visible(took_ms, rest, hidden, share), hidden, rest, share))
+        known.append(
+            RecordedTransfer(each, concurrency, took_ms, exposed_ms(took_ms, rest, hidden, share), hidden, rest, share)
+        )
     return known
 
 
-def shown(took_ms: Floats, seen_ms: Floats, measured_ms: Floats, rest_ms: Floats, overlap: Floats) -> Floats:
+def measured_overlap(took_ms: Floats, seen_ms: Floats, measured_ms: Floats, rest_ms: Floats, overlap: Floats) -> Floats:
     """α of each unit: from measured waits, weighted by how much of them the transfer explains.
 
     If bytes explain little of the time on a device, that time does not show how much of the transfer was hidden.
@@ -278,7 +284,7 @@ def shown(took_ms: Floats, seen_ms: Floats, measured_ms: Floats, rest_ms: Floats
     return share
 
 
-def within(took_ms: Floats, has_ms: Floats, overlap: Floats) -> Floats:
+def exposed_in_ms(took_ms: Floats, has_ms: Floats, overlap: Floats) -> Floats:
     """X of a transfer in a unit that has `has_ms` for it and for the overlapping work, ms."""
     short = (1 - overlap) * took_ms
     long = over(took_ms - overlap * has_ms, 1 - overlap)

@@ -60,7 +60,7 @@ class Firsts:
 
 
 @dataclass(frozen=True)
-class Cold:
+class WarmupCost:
     """Warm-up cost by level and group, (3, groups): `more_ms` of extra time, at most `most` times a later unit's time.
 
     By level, (3,), `unpacks_ms` is the extra time to deserialize a unit with its code, however short the unit is, if
@@ -98,7 +98,7 @@ class Cold:
 
 
 @dataclass(frozen=True)
-class Before:
+class RecordedWarmup:
     """Warm-up of a scenario's units on the recorded slots.
 
     `firsts` are the levels of the units there, and `is_cut` is whether they are repartitioned, (units,).  Repartitioned
@@ -109,7 +109,7 @@ class Before:
     is_cut: NDArray[np.bool_]
     each_ms: Floats
 
-    def moved(self, costs: Cold, firsts: Firsts, group: Ints, length_ms: Floats) -> Floats:
+    def moved(self, costs: WarmupCost, firsts: Firsts, group: Ints, length_ms: Floats) -> Floats:
         """Durations of units, ms, when `firsts` are the first units."""
         first, starting = costs.of(self.firsts, group, length_ms), np.full_like(firsts.level, STARTING)
         most_ms = costs.of(Firsts(starting, np.zeros_like(starting)), group, length_ms)
@@ -120,14 +120,16 @@ class Before:
         return found
 
 
-def placed_before(costs: Cold, recorded: Execution, base: Replayed, units: Units, replayed: Replayed) -> Before:
+def placed_before(
+    costs: WarmupCost, recorded: Execution, base: Replayed, units: Units, replayed: Replayed
+) -> RecordedWarmup:
     """The warm-up of a scenario's units on the recorded slots, by their replay there, `replayed`."""
     old, count = recorded.units, len(recorded.dag.groups)
     firsts = costs.firsts(units.group, replayed, recorded.slots, recorded.starts)
     had, has = (np.bincount(each.group, minlength=count) for each in (old, units))
     was = firsts if units is old else costs.firsts(old.group, base, recorded.slots, recorded.starts)
     first_ms = np.bincount(old.group, costs.of(was, old.group, old.duration_ms), count).astype(np.float64)
-    return Before(firsts, (had != has)[units.group], over(first_ms, has.astype(np.float64)))
+    return RecordedWarmup(firsts, (had != has)[units.group], over(first_ms, has.astype(np.float64)))
 
 
 def levels(group: Ints, worker: Ints, launch_ms: Floats, finish_ms: Floats, starts: bool) -> Ints:
@@ -156,7 +158,7 @@ def levels_of(group: Ints, replayed: Replayed, slots: Slots, starts: bool) -> In
     return levels(group, slots.worker[replayed.slot], replayed.launch_ms, replayed.finish_ms, starts)
 
 
-def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None) -> Cold | None:
+def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None) -> WarmupCost | None:
     """The warm-up cost of the groups of a scope; None if units run in order, each a different operator, or if the
     framework's workers do not load code at its first use.
 
@@ -195,7 +197,7 @@ def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None)
         if measured := [more_ms for number, more_ms in started if kind[number]]:
             more[STARTING, kind] = np.median(measured)
     more[STARTING] = np.maximum(more[STARTING], more[FIRST])
-    return Cold(more, np.maximum(most, most[FIRST]), unpacks_ms, together_ms)
+    return WarmupCost(more, np.maximum(most, most[FIRST]), unpacks_ms, together_ms)
 
 
 def reads_files(execution: Execution) -> NDArray[np.bool_]:

@@ -99,7 +99,7 @@ RESTING = 0.05
 """Minimum share of busy time at rest for an assumption to mention it."""
 
 SKEWED = 1.3
-"""Ratio of the busiest lane to the mean from which one key is assumed to dominate a lane; more lanes do not split it."""
+"""Ratio of the busiest lane to the mean from which one key dominates the lane; more lanes do not split it."""
 
 
 @dataclass(frozen=True)

@@ -48,14 +48,14 @@ class State:
         return replace(self, assumptions=(*self.assumptions, *assumed))
 
 
-def around(state: State) -> Floats:
+def overhead_share(state: State) -> Floats:
     """The overhead share of each unit's time: starting, deserialization and reporting, (units,)."""
     whole = state.parts_ms.sum(axis=1)
     overhead = np.minimum(state.execution.volumes.overhead_ms, whole)
     return over(overhead, whole)
 
 
-def computing(state: State, parts_ms: Floats) -> Execution:
+def with_scaled_cpu_time(state: State, parts_ms: Floats) -> Execution:
     """The execution with its units' CPU time, the minimum that they compute, scaled like the CPU of `parts_ms`."""
     execution = state.execution
     cpu = execution.names.index(CPU)
@@ -64,7 +64,7 @@ def computing(state: State, parts_ms: Floats) -> Execution:
     return replace(execution, volumes=replace(execution.volumes, on_cpu_ms=execution.volumes.on_cpu_ms * left))
 
 
-def waiting(state: State) -> Floats:
+def pipeline_wait(state: State) -> Floats:
     """The part of each unit's time that it waited for other units of its pipeline, (units, resources + 1); the replay
     computes this wait for a scenario."""
     found = np.zeros_like(state.parts_ms)
@@ -72,6 +72,6 @@ def waiting(state: State) -> Floats:
     return found
 
 
-def unchanged(execution: Execution) -> State:
+def baseline_state(execution: Execution) -> State:
     """The state of the baseline: the run as it was recorded."""
     return State(execution, execution.units.parts_ms.copy(), execution.dag, execution.slots)

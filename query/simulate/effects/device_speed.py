@@ -29,9 +29,9 @@ def apply(state: State, world: World) -> State:
     parts = state.parts_ms.copy()
     for column, (name, ratio) in speeds.items():
         if name == CPU:
-            starving = starving_ms(execution, parts)
-            parts[:, column] += starving
-            parts[:, -1] -= starving
+            wait_ms = throttled_wait_ms(execution, parts)
+            parts[:, column] += wait_ms
+            parts[:, -1] -= wait_ms
         parts[:, column] /= of_units(execution, ratio) if name == CPU else ratio
     nodes = dict(state.dag.nodes)
     for node_id, node in nodes.items():
@@ -61,8 +61,8 @@ def of_units(execution: Execution, ratio: float) -> Floats:
     return found
 
 
-def starving_ms(execution: Execution, parts_ms: Floats) -> Floats:
+def throttled_wait_ms(execution: Execution, parts_ms: Floats) -> Floats:
     """Time of unknown cause in which each unit waited for a CPU, (units,) in ms: the unknown time, without waits for
     other units of its pipeline, times the throttled share of the unit's duration."""
-    starving: Floats = np.maximum(parts_ms[:, -1] - execution.units.upstream_ms, 0.0) * execution.starved
-    return starving
+    wait_ms: Floats = np.maximum(parts_ms[:, -1] - execution.units.upstream_ms, 0.0) * execution.starved
+    return wait_ms

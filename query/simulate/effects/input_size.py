@@ -13,7 +13,7 @@ import numpy as np
 from crystalperf.query.execution.scenario import World
 from crystalperf.query.execution.volumes import Volumes
 from crystalperf.query.results.assumptions import Assumption, MemorySuffices, TasksFit, TasksShortOfMemory, WorkGrows
-from crystalperf.query.simulate.effects import State, around, computing, waiting
+from crystalperf.query.simulate.effects import State, overhead_share, pipeline_wait, with_scaled_cpu_time
 
 
 def apply(state: State, world: World) -> State:
@@ -22,14 +22,14 @@ def apply(state: State, world: World) -> State:
     if ratio == 1:
         return state
     execution = state.execution
-    outside = waiting(state)
-    outside += (state.parts_ms - outside) * around(state)[:, None]
+    outside = pipeline_wait(state)
+    outside += (state.parts_ms - outside) * overhead_share(state)[:, None]
     grows = execution.planner.growth
     growth = None if grows is None else grows(execution)
     times = ratio if growth is None else 1.0 + (ratio - 1.0) * growth.shares[execution.units.group]
     parts = outside + (state.parts_ms - outside) * times
     if growth is not None:
-        return replace(state, execution=computing(state, parts), parts_ms=parts).assuming(growth.assumption)
+        return replace(state, execution=with_scaled_cpu_time(state, parts), parts_ms=parts).assuming(growth.assumption)
     volumes = execution.volumes
     larger = {
         name: values * ratio if values.dtype.kind == "f" else np.rint(values * ratio).astype(np.int64)

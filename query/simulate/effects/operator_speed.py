@@ -8,7 +8,7 @@ import numpy as np
 
 from crystalperf.query.execution.scenario import World, is_meant
 from crystalperf.query.results.assumptions import OperatorTime
-from crystalperf.query.simulate.effects import State, computing
+from crystalperf.query.simulate.effects import State, with_scaled_cpu_time
 from crystalperf.query.trace.records import Floats
 
 
@@ -29,7 +29,7 @@ def apply(state: State, world: World) -> State:
         saved += operator_ms * (1 - 1 / ratio)
         assumed.append(OperatorTime(wanted, float(operator_ms.sum()), float(whole.sum())))
     parts *= 1 - np.divide(saved, whole, out=np.zeros_like(whole), where=whole > 0).clip(max=1.0)[group]
-    return replace(state, execution=computing(state, parts), parts_ms=parts).assuming(*assumed)
+    return replace(state, execution=with_scaled_cpu_time(state, parts), parts_ms=parts).assuming(*assumed)
 
 
 def _matches_best(wanted: str, name: str, world: World) -> bool:
