@@ -41,7 +41,7 @@ def clock_of(rows: list[list[int]]) -> Clock:
 def test_it_shows_how_many_milliseconds_it_went(rows: list[list[int]], stretch: list[int]) -> None:
     clock = clock_of(rows)
     goes = [not any(start <= ms < end for start, end in rows) for ms in range(LAST_MS + 1)]
-    assert clock.goes(np.arange(LAST_MS + 1.0)).tolist() == goes
+    assert clock.is_active(np.arange(LAST_MS + 1.0)).tolist() == goes
     for ms in range(LAST_MS + 1):
         assert clock.when(ms) == sum(goes[:ms])
     assert clock.at(np.array([np.inf])).tolist() == [np.inf]

@@ -20,7 +20,7 @@ from crystalperf.query.predict.scenario_replay import replay_unchanged
 from crystalperf.query.results.answers import Prediction
 from crystalperf.query.results.assumptions import WorkersStay
 from crystalperf.query.simulate.repartition import with_units
-from crystalperf.query.simulate.transfers import visible
+from crystalperf.query.simulate.transfers import exposed_ms
 from tests.hand_made import run_by
 from tests.test_measured_load import with_volumes
 from tests.test_pipelines import TOY
@@ -41,7 +41,7 @@ def test_only_what_a_unit_does_meanwhile_hides_a_transfer() -> None:
     for speed in (2, 10, 100):
         told = asked(run, f"cpu_speed={speed}x", recorded=("network=1MB/s",)).predicted_ms
         assert told >= 0.95 * needs_ms
-    assert visible(np.array([10.0]), np.array([4.0]), np.array([10.0]), 0.2) == pytest.approx([6.0])
+    assert exposed_ms(np.array([10.0]), np.array([4.0]), np.array([10.0]), 0.2) == pytest.approx([6.0])
 
 
 def test_warming_up_takes_a_large_task_no_longer_than_a_usual_one() -> None:

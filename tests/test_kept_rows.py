@@ -23,7 +23,7 @@ from crystalperf.query.results.findings import IdleSlots, Kept
 from crystalperf.query.results.recommendations import MoreMemory, SettingChange
 from crystalperf.query.results.refusals import CacheTooSmall
 from crystalperf.query.run import Run
-from crystalperf.query.simulate.caching import anew, with_room
+from crystalperf.query.simulate.caching import anew, with_memory_capacity
 from crystalperf.query.text.notebook import sentence_of
 from tests.hand_made import figures
 from tests.spark_logs import MIB, Stage, Task, write
@@ -165,11 +165,11 @@ def test_with_more_room_as_much_more_is_found(tmp_path: Path) -> None:
     """Half of the rows had room.  In twice of it there is all, and the five stages take 1 s each and not 6."""
     run = execution(profiled(tmp_path, stage(10 * MIB), *[half_kept(says=True)] * 5))
     twice = {key: Value(key, "2x", ratio=2) for key in ("workers", "cores")}
-    more_room, more_slots = (
+    more_memory, more_slots = (
         predict(run, changed_world({key: twice[key]}, run.recorded), replans=False) for key in twice
     )
-    assert more_slots.predicted_ms - more_room.predicted_ms == pytest.approx(5 * 5000, rel=0.1)
-    assert CacheMisses(misses=10, reads=20, ratio=2.0, misses_left=0) in more_room.assumptions
+    assert more_slots.predicted_ms - more_memory.predicted_ms == pytest.approx(5 * 5000, rel=0.1)
+    assert CacheMisses(misses=10, reads=20, ratio=2.0, misses_left=0) in more_memory.assumptions
 
 
 def test_twice_the_memory_is_room_for_all_of_it(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_twice_the_memory_is_room_for_all_of_it(tmp_path: Path) -> None:
 
 def test_in_half_as_much_again_half_of_those_that_read_anew_find_it(tmp_path: Path) -> None:
     run = execution(profiled(tmp_path, stage(10 * MIB), *[half_kept(says=True)] * 5))
-    before, after = run.units.parts_ms.sum(axis=1), with_room(run, 1.5).units.parts_ms.sum(axis=1)
+    before, after = run.units.parts_ms.sum(axis=1), with_memory_capacity(run, 1.5).units.parts_ms.sum(axis=1)
     again = anew(run)
     assert sorted(after[again].tolist()) == pytest.approx([1000] * 5 + [6000] * 5)
     assert after[~again].tolist() == pytest.approx(before[~again].tolist())
@@ -196,7 +196,7 @@ def test_full_memory_is_not_collected_where_there_is_room(tmp_path: Path) -> Non
     here = execution(profiled(tmp_path, stage(10 * MIB), half_kept(says=True, tasks=20, anew_ms=6000)))
     full = replace(here.volumes, gc_ms=np.where(anew(here), 5000.0, 0.0), on_cpu_ms=np.where(anew(here), 5000.0, 300.0))
     run, again = replace(here, volumes=full), anew(here)
-    roomy = with_room(run, 2.0)
+    roomy = with_memory_capacity(run, 2.0)
     assert not anew(roomy).any()
     assert roomy.units.parts_ms[again].sum(axis=1).max() == pytest.approx(1000)
     assert roomy.volumes.gc_ms[again].max() < 1000

@@ -90,7 +90,7 @@ def test_a_listed_replay_takes_the_steps_of_the_general_one(
     dag, units, slots, policy, limits, durations = world
     assert list_schedule.can_list(dag, policy)
     general = answer(lambda: _Replay(dag, units, durations, slots, policy, limits).run())
-    plan = list_schedule.Plan(dag, units, slots, policy, limits)
+    plan = list_schedule.ScheduleInput(dag, units, slots, policy, limits)
     listed = answer(lambda: _replayed(dag, plan.run(durations)))
     if general is None or listed is None:
         assert general is listed

@@ -18,7 +18,7 @@ from crystalperf.query.execution.load import load
 from crystalperf.query.execution.scenario import World
 from crystalperf.query.predict.estimate import predict
 from crystalperf.query.predict.scenario_replay import Unchanged, replay_unchanged
-from crystalperf.query.simulate.effects import unchanged
+from crystalperf.query.simulate.effects import baseline_state
 from crystalperf.query.simulate.fixed_point import solve_fixed_point
 from crystalperf.query.simulate.transfers import MOST_READ, PAYLOAD
 
@@ -149,7 +149,7 @@ def test_a_small_change_changes_little(kept: Kept, setting: str) -> None:
 def test_the_unchanged_world_gives_each_duration_back(kept: Kept) -> None:
     for name, run, base in kept:
         world = World({}, run.recorded, {})
-        same = solve_fixed_point(unchanged(run), run, base, world, base.policy).replayed
+        same = solve_fixed_point(baseline_state(run), run, base, world, base.policy).replayed
         lengths = same.finish_ms - same.launch_ms
         own = base.replayed.finish_ms - base.replayed.launch_ms
         assert lengths == pytest.approx(own, abs=1e-6), name

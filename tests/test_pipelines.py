@@ -16,7 +16,7 @@ from crystalperf.query.execution.slots import Slots
 from crystalperf.query.frameworks import Framework, Reader
 from crystalperf.query.predict.estimate import predict
 from crystalperf.query.results.refusals import RefusedError, SlotsTooFew
-from crystalperf.query.simulate.effects import bandwidth, unchanged
+from crystalperf.query.simulate.effects import bandwidth, baseline_state
 from crystalperf.query.simulate.replay import Replayed, replay
 from crystalperf.query.trace.contract import EdgeKind
 from crystalperf.query.trace.records import Floats
@@ -251,7 +251,7 @@ def test_a_transfer_takes_the_time_that_its_device_gives() -> None:
     assert asked(flow, "network=0.5x") == pytest.approx(13)
     assert asked(flow, "disk=2x") == pytest.approx(9)
     run = as_execution(flow)
-    state = bandwidth.apply(unchanged(run), changed(run, "network=4x"))
+    state = bandwidth.apply(baseline_state(run), changed(run, "network=4x"))
     (moved,) = (node for node in state.dag.nodes.values() if node.kind == "transfer")
     assert moved.end_ms - moved.start_ms == 1
 

@@ -42,7 +42,7 @@ from crystalperf.query.results.refusals import (
     SpillTimeUnknown,
 )
 from crystalperf.query.simulate.contention import in_turns
-from crystalperf.query.simulate.effects import memory, unchanged
+from crystalperf.query.simulate.effects import baseline_state, memory
 from crystalperf.query.simulate.effects.bandwidth import scale_io
 from crystalperf.query.simulate.transfers import OVERLAP
 from crystalperf.query.simulate.waves import sequential_limits
@@ -190,7 +190,7 @@ def test_spills_that_are_known_on_disk_alone_have_a_bound() -> None:
 def test_more_memory_saves_the_spills_it_makes_room_for() -> None:
     run = execution([(0, 10_000)], (0.5, 0.5, 0, 0), memory=GIB)
     run = with_volumes(run, peak_memory=400e6, spill_memory=300e6, spill_disk=150e6)
-    parts = memory.apply(unchanged(run), world(run, "memory=4x", "disk=1x")).parts_ms
+    parts = memory.apply(baseline_state(run), world(run, "memory=4x", "disk=1x")).parts_ms
     # 150 MB written and read at the default 150 MB/s are 2 s of disk time.
     assert run.units.parts_ms[0, 1] - parts[0, 1] == pytest.approx(2000, rel=0.02)
 

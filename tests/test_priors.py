@@ -1,4 +1,4 @@
-"""What a log alone leaves open: shared out by the run's own starving and by recorded runs, in predictions only."""
+"""What a log alone leaves open: imputed from the run's own CPU waits and from recorded runs, in predictions only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.load import load
 from crystalperf.query.execution.scenario import Value, changed_world
 from crystalperf.query.predict.estimate import predict
-from crystalperf.query.predict.priors import borrowed, open_ms, priors, starving
+from crystalperf.query.predict.priors import borrowed, cpu_wait_per_cpu_second, open_ms, priors
 from crystalperf.query.results.assumptions import TimeImputed
 from crystalperf.query.simulate.transfers import MODEL
 
@@ -62,7 +62,7 @@ def test_only_open_time_is_shared_out_and_no_unit_gets_longer(scanning: Executio
 
 
 def test_of_files_on_other_machines_recorded_runs_tell(scanning: Execution) -> None:
-    assert starving(scanning, open_ms(scanning)) is None  # all but one of its tasks read files
+    assert cpu_wait_per_cpu_second(scanning, open_ms(scanning)) is None  # all but one of its tasks read files
     lent, _ = borrowed(scanning)
     net = scanning.names.index("net")
     far = scanning.volumes.far > 0
@@ -72,7 +72,7 @@ def test_of_files_on_other_machines_recorded_runs_tell(scanning: Execution) -> N
 
 
 def test_a_run_tells_itself_how_long_its_tasks_wait_for_a_cpu(shuffling: Execution) -> None:
-    found = starving(shuffling, open_ms(shuffling))
+    found = cpu_wait_per_cpu_second(shuffling, open_ms(shuffling))
     assert 4 <= found[0] <= 7  # the slots had 0.2 core each, so a second of work took five
     lent, said = borrowed(shuffling)
     cpu, net = shuffling.names.index("cpu"), shuffling.names.index("net")
@@ -119,4 +119,4 @@ def test_collections_of_garbage_are_no_cpu_time_to_wait_beside(shuffling: Execut
 def test_nobody_waits_for_a_cpu_hours_for_a_second_of_it(shuffling: Execution) -> None:
     nothing = np.zeros(len(shuffling.units))
     no_work = replace(shuffling, volumes=replace(shuffling.volumes, gc_ms=nothing, on_cpu_ms=nothing + 1e-6))
-    assert starving(no_work, open_ms(no_work)) is None
+    assert cpu_wait_per_cpu_second(no_work, open_ms(no_work)) is None

@@ -33,7 +33,7 @@ from crystalperf.query.predict.estimate import predict
 from crystalperf.query.results.answers import Prediction
 from crystalperf.query.run import Run
 from crystalperf.query.runfile.pipeline import gather, write_run
-from crystalperf.query.simulate.effects import device_speed, unchanged
+from crystalperf.query.simulate.effects import baseline_state, device_speed
 from crystalperf.query.trace.contract import Group, Trace, Unit, Worker, of_rows
 from crystalperf.query.trace.records import Problems
 from tests.refusals import refused
@@ -136,7 +136,7 @@ def world(run: Execution, setting: str) -> World:
 
 def test_a_faster_one_takes_of_its_own_time_only() -> None:
     run = on_gpu([(0, 8), (8, 16)], [[2, 0, 0, 4, 2], [1, 1, 0, 6, 0]])
-    state = device_speed.apply(unchanged(run), world(run, "gpu_speed=2x"))
+    state = device_speed.apply(baseline_state(run), world(run, "gpu_speed=2x"))
     assert state.parts_ms.tolist() == [[2, 0, 0, 2, 2], [1, 1, 0, 3, 0]]
     assert run.units.parts_ms.tolist() == [[2, 0, 0, 4, 2], [1, 1, 0, 6, 0]]
     assert state.dag == run.dag

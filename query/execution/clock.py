@@ -1,16 +1,16 @@
-"""The clock of an answer: that of its run, or one that stands still while nothing is submitted.
+"""The clock of a scope: recorded time without the pauses of a person who submits the work.
 
-A person at a shell or in a notebook thinks, types and goes home; nothing can make that shorter.  Such stretches are
-left out of the whole run, and questions are about what is left.  A stretch is left out where no scope, no group and no
-unit is under way for a second or longer, and
+A person at a shell or in a notebook thinks, types and goes home; no setting makes that shorter.  So answers about the
+whole run leave such pauses out.  A pause is an interval of a second or longer in which no scope, group or unit runs.
+Pauses are left out
 
-- where the log says that a person submits the work: if these are a twentieth of the run or more
-- where it says nothing of that: if they are more than half of the run, not counting the time before the first worker
-  is there, for which a program may have waited
-- where the program worked at what it had been given (Reader.occupied): never
-- where it says that a program does, or where parts of the log are missing that may have had work: never
+- if the log says that a person submits the work: when they are a twentieth of the run or more
+- if the log does not say who submits it: when they are more than half of the run, not counting the time before the
+  first worker registers, because a program may have waited for it
+- never while the program was busy with work that it had received (Reader.occupied)
+- never if a program submits the work, or if parts of the log are missing that may contain work
 
-A run in which nothing was submitted at all is left out whole, whoever was to submit it.
+If nothing was submitted in a run, all of its time is left out, whoever was to submit work.
 """
 
 from __future__ import annotations
@@ -28,18 +28,21 @@ from crystalperf.query.inputs.reader import Reader
 from crystalperf.query.trace.records import Floats
 
 PAUSE_MS = 1000.0
-"""Shorter stretches are a program's between two of its scopes; nobody types so fast."""
+"""Minimum length of a pause: shorter gaps are a program's, between two of its scopes; nobody types so fast."""
 
 WORTH = 0.05
-"""Share of the run from which a person's pauses are left out."""
+"""Minimum share of the run from which pauses of a person are left out."""
 
 MOST = 0.5
-"""Share of the run above which pauses are left out where nothing says whose they are."""
+"""Share of the run above which pauses are left out if the log does not say who submits the work."""
 
 
 @dataclass(frozen=True)
 class Clock:
-    """`left_out` are stretches in which it stands still: sorted disjoint rows of (start, end), recorded ms."""
+    """Maps recorded times to times without pauses.
+
+    `left_out` are the intervals in which the clock stops: sorted disjoint rows of (start, end), recorded ms.
+    """
 
     left_out: Floats = field(default_factory=lambda: np.empty((0, 2)))
 
@@ -48,7 +51,7 @@ class Clock:
         return float((self.left_out[:, 1] - self.left_out[:, 0]).sum())
 
     def at(self, recorded_ms: Floats) -> Floats:
-        """What it shows at recorded times, ms."""
+        """The clock's times at recorded times, ms."""
         if not len(self.left_out):
             return recorded_ms
         lengths = self.left_out[:, 1] - self.left_out[:, 0]
@@ -56,17 +59,17 @@ class Clock:
         gone = np.column_stack([until - lengths, until])
         return recorded_ms - np.interp(recorded_ms, self.left_out.ravel(), gone.ravel())
 
-    def goes(self, recorded_ms: Floats) -> npt.NDArray[np.bool_]:
-        """Whether it goes at recorded times."""
+    def is_active(self, recorded_ms: Floats) -> npt.NDArray[np.bool_]:
+        """Whether the clock runs at recorded times, rather than stops."""
         goes: npt.NDArray[np.bool_] = np.searchsorted(self.left_out.ravel(), recorded_ms, side="right") % 2 == 0
         return goes
 
     def when(self, recorded_ms: float) -> float:
-        """What it shows at one recorded time, ms."""
+        """The clock's time at one recorded time, ms."""
         return float(self.at(np.array([recorded_ms]))[0])
 
     def recorded(self, start_ms: float, end_ms: float) -> list[tuple[float, float]]:
-        """The recorded stretches of one of its own, in order; their lengths sum to its length."""
+        """The recorded intervals of an interval by this clock, in order; their lengths sum to its length."""
         if not len(self.left_out):
             return [(start_ms, end_ms)]
         opens = np.concatenate([[-np.inf], self.left_out[:, 1]])
@@ -91,7 +94,7 @@ def without_pauses(
     duration_ms: float,
     first_worker_ms: float | None,
 ) -> Clock:
-    """The clock of a whole run, see above; `first_worker_ms` is when the first worker registered, if any did."""
+    """The clock of a whole run, by the rules above; `first_worker_ms` is when the first worker registered, if any."""
     if log.unread_parts:
         return Clock()
     if not _has_work(connection):
@@ -105,7 +108,7 @@ def without_pauses(
 
 
 def _has_work(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether anything was submitted at all; a run without work waits for nothing, not even for its workers."""
+    """Whether anything was submitted; a run without work waits for nothing, not even for its workers."""
     row = connection.execute(
         "SELECT 1 WHERE EXISTS (FROM scopes) OR EXISTS (FROM groups) OR EXISTS (FROM units)"
     ).fetchone()
@@ -115,7 +118,7 @@ def _has_work(connection: duckdb.DuckDBPyConnection) -> bool:
 def _pauses(
     connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float, occupied: Sequence[tuple[float, float]]
 ) -> Floats:
-    """The stretches in which nothing is under way, (stretches, 2)."""
+    """The intervals in which nothing runs, (intervals, 2)."""
     columns = connection.execute(
         """
         SELECT start_ms, coalesce(end_ms, $1) AS end_ms FROM scopes

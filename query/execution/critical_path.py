@@ -1,16 +1,16 @@
 """The critical path of a run and the bottleneck on it (paper §4.2).
 
-The path is walked backwards from the end: what ended last before a node could start held it up.  Its pieces tile
-the scope, so the seconds on each resource along it sum to the runtime.  The bottleneck is summed over the path
-only; what ran beside it cost nothing.
+The path is walked backwards from the end: a node waited for the predecessor that ended last.  The pieces tile the
+scope, so the seconds on each resource along the path sum to the runtime.  The bottleneck is summed over the path only;
+concurrent work off the path costs no time.
 
-The coordinator is on the path only while no unit runs.  Where some do that the path does not wait for, as another
-thread of the program started them, the stretch is that of their group: what the coordinator did then was not seen to
-hold anything up.  Likewise a group is on the path while units of its own run, or none: while it waits for slots, the
-stretch is that of the groups that have them.
+The coordinator is on the path only while no unit runs.  If units run that the path does not wait for, because another
+thread of the program started them, the interval belongs to their group: nothing shows that the coordinator delayed
+anything then.  Likewise a group is on the path while units of its own run, or none: while it waits for slots, the
+interval belongs to the groups that occupy them.
 
-Where groups run in a pipeline, the busier of two holds up the other: the path leaves a group for the one it reads when
-that one ended, if it was the busier, and else where the group itself began.
+In a pipeline, the busier of two groups delays the other: the path leaves a group for the one it reads at the end of
+that one, if it was the busier, and otherwise at the start of the group itself.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from crystalperf.query.trace.arrays import members
 from crystalperf.query.trace.records import Floats, Ints
 
 _KEPT = 4
-"""Groups whose timelines are kept; the path may come back to a long one many times."""
+"""Number of groups whose timelines are cached; the path may return to a long group many times."""
 
 CoordinatorParts = Callable[[float, float], Floats]
-"""(start_ms, end_ms) → wall-clock of the coordinator in each resource and `other`, (resources + 1,)."""
+"""(start_ms, end_ms) → wall-clock time of the coordinator by resource and `other`, (resources + 1,)."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One node's stretch of the critical path, as long as the path is its; `parts_ms` sums to end − start."""
+    """One node's segment of the critical path; `parts_ms` is its time by resource and sums to end − start."""
 
     node: Node
     start_ms: float
@@ -45,18 +45,18 @@ class Piece:
 
 
 def critical_path(dag: Dag, units: Units, coordinator_parts: CoordinatorParts, names: Sequence[str]) -> list[Piece]:
-    """The pieces in order of time; they tile the scope of the DAG.  `names` are the run's resources."""
+    """The critical path, in order of time; its pieces tile the scope of the DAG.  `names` are the run's resources."""
     return path_by(WallClock(dag, units, coordinator_parts, names))
 
 
 def path_by(clock: WallClock) -> list[Piece]:
-    """The same, with stretches split as the clock does."""
+    """The critical path, with segments split by resource as `clock` does."""
     dag = clock.dag
     sources: dict[str, list[tuple[Node, bool]]] = {node_id: [] for node_id in dag.nodes}
     for (source, target), dependency in dag.edges.items():
         sources[target].append((dag.nodes[source], dependency.kind == "pipelined"))
     node = max(dag.nodes.values(), key=lambda each: (each.end_ms, each.start_ms), default=None)
-    stretches: list[tuple[Node, float, float]] = []
+    segments: list[tuple[Node, float, float]] = []
     cursor = dag.end_ms
     while node is not None:
         before, start = None, dag.start_ms
@@ -66,15 +66,15 @@ def path_by(clock: WallClock) -> list[Piece]:
                 before, start = each, left_ms
         start = min(start, cursor)
         for each, begin, end in clock.seen(node, start, cursor):
-            if stretches and stretches[-1][0] is each:  # once for what waited for it, and once for itself
-                end = stretches.pop()[2]
-            stretches.append((each, begin, end))
+            if segments and segments[-1][0] is each:  # once for the node that waited for it, and once for itself
+                end = segments.pop()[2]
+            segments.append((each, begin, end))
         cursor, node = start, before
-    return [Piece(each, begin, end, clock.parts(each, begin, end)) for each, begin, end in reversed(stretches)]
+    return [Piece(each, begin, end, clock.parts(each, begin, end)) for each, begin, end in reversed(segments)]
 
 
 class WallClock:
-    """Splits stretches of a node's wall-clock by resource."""
+    """Splits a node's wall-clock time by resource."""
 
     def __init__(self, dag: Dag, units: Units, coordinator_parts: CoordinatorParts, names: Sequence[str]) -> None:
         self.dag, self.units, self.coordinator_parts, self.names = dag, units, coordinator_parts, names
@@ -84,7 +84,8 @@ class WallClock:
         self._timeline = lru_cache(_KEPT)(lambda group: Timeline(units, self.of_group[group]))
 
     def seen(self, node: Node, start_ms: float, end_ms: float) -> Iterator[tuple[Node, float, float]]:
-        """A stretch of a node, its end first; what other groups' units ran in while it stood still is theirs."""
+        """The segments of a node's interval, latest first; time in which it made no progress and units of other groups
+        ran belongs to those groups."""
         runs = self._taken(node, start_ms, end_ms)
         if not len(runs):
             if end_ms > start_ms:
@@ -100,8 +101,8 @@ class WallClock:
                 yield node, end, end_ms
             end_ms = end
             while end_ms > begin:
-                # Of the groups that ran just before, the one that did so for the longest: all that ended since began
-                # no earlier than the stretches already told, or would have been told for them.
+                # Of the groups that ran just before, the one that ran for the longest: all groups that ended since then
+                # began no earlier than the segments already returned, or would have been returned for them.
                 while seen < len(ends) and ends[seen] >= end_ms:
                     first, group = min((first, group), next(ran))
                     seen += 1
@@ -111,7 +112,8 @@ class WallClock:
             yield node, start_ms, end_ms
 
     def _taken(self, node: Node, start_ms: float, end_ms: float) -> Floats:
-        """When units ran while a node moved nothing forward itself: a coordinator, or a group of which none did."""
+        """The intervals in which units ran while the node itself made no progress: it is a coordinator, or none of its
+        group's units ran."""
         if node.kind == "transfer":
             return np.empty((0, 2))
         if node.group is None:
@@ -122,14 +124,14 @@ class WallClock:
         return np.concatenate([np.empty((0, 2)), *(_within(self.running, *gap) for gap in gaps[last > first].tolist())])
 
     def parts(self, node: Node, start_ms: float, end_ms: float) -> Floats:
-        """(resources + 1,) that sum to end − start; what nothing accounts for is `other`."""
+        """Wall-clock time by resource, (resources + 1,), that sums to end − start; unknown time is `other`."""
         if node.resource is not None:
             parts = np.zeros(len(self.names) + 1)
             parts[list(self.names).index(node.resource)] = end_ms - start_ms
         elif node.group is None:
             parts = self.coordinator_parts(start_ms, end_ms)
         else:
-            # While none of its own runs a group waits for slots: then the units in the slots say what the time went to.
+            # While none of its own units run, a group waits for slots: then the units in slots decide the resources.
             own = self._timeline(node.group).between(start_ms, end_ms)
             gaps = left_open(_within(self._runs[node.group], start_ms, end_ms), start_ms, end_ms)
             parts = own + self._everything.over(gaps) if len(gaps) else own
@@ -141,34 +143,34 @@ class WallClock:
 
     @cached_property
     def _runs(self) -> list[Floats]:
-        """When units of each group ran, disjoint."""
-        return [merged(self.units.launch_ms[mine], self.units.finish_ms[mine]) for mine in self.of_group]
+        """By group, the disjoint intervals in which its units ran."""
+        return [merged(self.units.launch_ms[own], self.units.finish_ms[own]) for own in self.of_group]
 
     @cached_property
     def _latest_first(self) -> tuple[Floats, Floats, Ints]:
-        """When units of each group ran: from, until, and the group, each (stretches,), in the order of their ends."""
+        """When units of each group ran: from, until, and the group, each (intervals,), latest end first."""
         since_ms, until_ms = np.concatenate([np.empty((0, 2)), *self._runs]).T
         groups = np.repeat(np.arange(len(self._runs)), [len(each) for each in self._runs])
         order = np.argsort(-until_ms, kind="stable")
         return since_ms[order], until_ms[order], groups[order]
 
     def busy(self, node: Node) -> float:
-        """The share of a group's time in which its units did not wait for those that they share a pipeline with."""
+        """The share of a group's unit time without waits for the other groups of its pipeline."""
         if node.group is None:
             return 1.0
-        mine = self.of_group[node.group]
-        length = float(self.units.duration_ms[mine].sum())
-        return 1.0 - float(self.units.upstream_ms[mine].sum()) / length if length > 0 else 0.0
+        own = self.of_group[node.group]
+        length = float(self.units.duration_ms[own].sum())
+        return 1.0 - float(self.units.upstream_ms[own].sum()) / length if length > 0 else 0.0
 
 
 def _within(intervals: Floats, start_ms: float, end_ms: float) -> Floats:
-    """What of sorted disjoint intervals lies in a stretch."""
+    """The parts of sorted disjoint intervals from start to end."""
     first, last = overlapping(intervals, start_ms, end_ms)
     return np.minimum(np.maximum(intervals[first:last], start_ms), end_ms)
 
 
 def fill(parts_ms: Floats, length_ms: float) -> Floats:
-    """The parts brought to a length: what is missing is `other`, what is too much is scaled down."""
+    """The parts, made to sum to a length: missing time is added to `other`, excess time is scaled down."""
     parts, total = parts_ms.copy(), float(parts_ms.sum())
     if total > length_ms:
         return parts * (length_ms / total)
@@ -177,9 +179,9 @@ def fill(parts_ms: Floats, length_ms: float) -> Floats:
 
 
 def bottleneck(pieces: Sequence[Piece], names: Sequence[str], other_ms: float | None = None) -> str:
-    """The resource with the most time on the path, `other` where other time exceeds all of theirs, or nothing ran.
+    """The resource with the most time on the path; `other` if other time is larger than each, or if nothing ran.
 
-    Where `other` is known to have several causes, `other_ms` is the time of the largest, which then stands for it.
+    If `other` is known to have several causes, `other_ms` is the time of the largest cause, which is compared instead.
     """
     total = np.sum([piece.parts_ms for piece in pieces], axis=0) if pieces else np.zeros(len(names) + 1)
     if other_ms is not None:

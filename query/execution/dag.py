@@ -1,13 +1,13 @@
-"""The execution DAG of a run: groups of units, with the coordinator's own time between them as nodes.
+"""The execution DAG of a run: groups of units, and the coordinator's own time between them, as nodes.
 
     coordinator:0 ──► group:0 ──► coordinator:1 ──► group:2 ──► coordinator:2
                  └──► group:1 ──────┘
 
-A group that a coordinator submits starts when the groups it reads have ended and it has been submitted.  What the
-coordinator did between is a node of its own, so that the nodes on any path account for every millisecond.  The trace
-says which groups a group reads; what else the coordinator waited for its framework infers from what was observed.
+A group that a coordinator submits starts when the groups it reads have ended and it has been submitted.  The
+coordinator's time between is a node of its own, so the nodes on any path account for every millisecond.  The trace
+states which groups a group reads; the framework infers from observed times what else the coordinator waited for.
 
-A group that nobody submits starts by its dependencies alone: a pipelined one runs beside the groups it reads.
+A group without submission starts by its dependencies alone: a pipelined group runs concurrently with those it reads.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     import networkx as nx
 
 EPSILON_MS = 1.0
-"""Events are stamped in whole milliseconds, so an end and the start it causes may be one apart either way."""
+"""Timestamps are whole milliseconds, so an end and the start it causes may differ by one either way."""
 
 
 @dataclass(frozen=True)
 class GroupRun:
     """One attempt of a group that ran at least one unit.  Times in ms since application start.
 
-    `submit_ms` is None where no coordinator submitted it.  Of groups that could both go on, the one of the lower `rank`
+    `submit_ms` is None if no coordinator submitted it.  Of groups with waiting units, the one of the lowest `rank`
     goes first.
     """
 
@@ -49,21 +49,21 @@ class GroupRun:
 
 
 class Barriers(Protocol):
-    """What a coordinator waited for before it submitted a group whose dependencies its log does not state.
+    """Infers what a coordinator waited for before it submitted a group, if the log does not state its dependencies.
 
-    Asked in order of submission: `sources` for each group, then `add` once it is in the graph.
+    Called in order of submission: `sources` for each group, then `add` once the group is in the graph.
     """
 
     def sources(self, group: GroupRun, limit_ms: float, known: Mapping[str, str]) -> dict[str, str]:
-        """The groups that it waited for and why, of those that had ended by `limit_ms`; `known` is what is stated."""
+        """The groups that it waited for and why, of those that had ended by `limit_ms`; `known` are the stated ones."""
 
     def add(self, group: GroupRun, sources: Mapping[str, str]) -> None:
-        """Take note of a group and of what it waited for in the end."""
+        """Add a group and all the groups that it waited for."""
 
 
 @dataclass(frozen=True)
 class Dependency:
-    """Why a group waits for another, and how; a `transfer` is on the device of a resource."""
+    """How and why a group waits for another; a `transfer` uses the device of `resource`."""
 
     kind: EdgeKind
     why: str
@@ -73,8 +73,8 @@ class Dependency:
 COORDINATED = Dependency("barrier", "coordinator")
 
 ANYWHERE, AT_HOME, ELSEWHERE = range(3)
-"""Where a unit wants to run: on any lane; on its recorded host, for its data are there; or it did want another host,
-one that was busy for so long that it gave up."""
+"""Placement of a unit: on any lane; on its recorded host, where its data are; or on another host than that of its data,
+which was busy for too long."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Units:
     `group` indexes the sequence of groups; `parts_ms` is (n, resources + 1), the last column is `other`, and its
     rows sum to finish − launch.  `worker` and `host` number the workers (as in Slots, -1 unknown) and hosts.
     `placement` is ANYWHERE, AT_HOME or ELSEWHERE.  Of `other`, `upstream_ms` was spent waiting for pipelined groups.
-    `follows` is the unit_id of the one whose worker keeps its data since, -1 for none.
+    `follows` is the unit_id of the unit whose worker has its data cached, -1 for none.
     """
 
     unit_id: Ints
@@ -111,9 +111,9 @@ class Units:
 
 @dataclass(frozen=True)
 class Node:
-    """A group, or an interval in which only the coordinator, or a transfer, moved its successors forward.
+    """A group, or an interval of the coordinator or of a transfer that its successors waited for.
 
-    `resource` is the one whose device a transfer takes.
+    `resource` is that of a transfer's device.
     """
 
     node_id: str
@@ -131,7 +131,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Dag:
-    """The nodes of a scope and why each waits for which.  Start and end in ms since application start."""
+    """The nodes of a scope, and the dependencies between them.  Start and end in ms since application start."""
 
     start_ms: float
     end_ms: float
@@ -140,8 +140,8 @@ class Dag:
     edges: dict[tuple[str, str], Dependency] = field(default_factory=dict)
 
     def graph(self) -> nx.DiGraph[str]:
-        """The same as a networkx graph; nodes carry `node`, edges `kind` and `why`."""
-        import networkx as nx  # takes as long to import as all the rest, and most questions do not ask for it
+        """The same as a networkx graph; nodes have `node`, edges `kind` and `why`."""
+        import networkx as nx  # takes as long to import as everything else, and most requests do not need it
 
         graph: nx.DiGraph[str] = nx.DiGraph()
         for node_id, node in self.nodes.items():
@@ -163,11 +163,11 @@ class Dag:
 
 @dataclass(frozen=True)
 class DagRules:
-    """What a framework's coordinator adds to a DAG.
+    """A framework's rules for building a DAG.
 
-    barriers    what groups waited for besides what the trace states
-    coordinator, group   what the framework calls the coordinator and a group, for names of intervals
-    epsilon_ms  an end and the start that it causes may be stamped so far apart
+    barriers    infers what groups waited for besides the stated dependencies
+    coordinator, group   the framework's words for the coordinator and a group, for names of intervals
+    epsilon_ms  maximum difference between the timestamps of an end and of the start that it causes
     """
 
     barriers: Callable[[Sequence[GroupRun]], Barriers] | None = None
@@ -187,22 +187,22 @@ def build(
 ) -> Dag:
     """The DAG of the given groups between two times.
 
-    `groups` are those of the scope and `units.group` indexes them; `slots` are those there were, which tells waiting
-    for the coordinator from waiting for a slot.  `stated` are the dependencies of the trace by (source, target).
+    `groups` are those of the scope and `units.group` indexes them.  `slots` are the recorded slots: they distinguish
+    waits for the coordinator from waits for a slot.  `stated` are the dependencies of the trace by (source, target).
     """
     builder = _Builder(groups, start_ms, end_ms, stated, rules)
     use = Use(units.launch_ms, units.finish_ms, slots.available_ms, slots.until_ms)
     for index in sorted(range(len(groups)), key=lambda i: (_released(groups[i]), groups[i].rank, i)):
         group = groups[index]
         if group.submit_ms is None:
-            # Nobody says since when it could have run: it waited for a slot if there was none since its sources ended.
+            # When it could have started is not recorded: it waited for a slot if none was free since its sources ended.
             sources = builder.stated_sources(group)
             since_ms = max((builder.by_id[each].end_ms for each in sources), default=start_ms)
             full = use.stays_full(since_ms, group.start_ms)
             builder.add(index, sources, since_ms if full else group.start_ms)
             continue
-        # With slots free all the time, what passes up to the first launch is the coordinator's (it packs the units);
-        # otherwise it is a wait for slots, which the replay finds again by itself.
+        # If slots were free all the time, the time up to the first launch is the coordinator's (it serializes the
+        # units); otherwise it is a wait for slots, which the replay computes by itself.
         waited = use.is_full(group.submit_ms, group.start_ms)
         builder.add(index, builder.all_sources(group), group.submit_ms if waited else group.start_ms)
     return builder.finish()
@@ -213,7 +213,7 @@ def _released(group: GroupRun) -> float:
 
 
 class _Builder:
-    """Adds groups in order of submission; the coordinator's intervals between them come to light on the way."""
+    """Adds groups in order of submission, and the coordinator's intervals between them."""
 
     def __init__(
         self,
@@ -238,7 +238,7 @@ class _Builder:
         self.latest: dict[tuple[str, ...], str] = {}  # by what a submission waited for, the interval that led to it
 
     def stated_sources(self, group: GroupRun) -> dict[str, Dependency]:
-        """What the trace states that a group waited for, of what had ended by then."""
+        """The stated dependencies of a group on groups that had ended by its submission."""
         limit_ms = _released(group) + self.epsilon_ms
         return {
             source: dependency
@@ -247,7 +247,7 @@ class _Builder:
         }
 
     def all_sources(self, group: GroupRun) -> dict[str, Dependency]:
-        """What a submitted group waited for: what its trace states, and what its framework infers beyond."""
+        """The dependencies of a submitted group: those the trace states, and those the framework infers."""
         known = self.stated_sources(group)
         if self.barriers is None:
             return known
@@ -259,7 +259,7 @@ class _Builder:
         return found
 
     def add(self, index: int, sources: dict[str, Dependency], released_ms: float) -> None:
-        """A group, behind the interval in which the coordinator released it; what runs in a pipeline needs none."""
+        """Add a group after the coordinator's interval that released it; a group of a pipeline needs no interval."""
         group = self.groups[index]
         start_ms = _clip(group.start_ms, self.start_ms, self.end_ms)
         end_ms = _clip(group.end_ms, start_ms, self.end_ms)
@@ -276,11 +276,11 @@ class _Builder:
     def _coordinator_until(
         self, sources: dict[str, Dependency], released_ms: float, start_ms: float, group: GroupRun
     ) -> tuple[str, float]:
-        """The interval that releases a group; groups released by the same ends share the coordinator's time."""
+        """The interval that releases a group, and its end; groups that waited for the same groups share it."""
         key = tuple(sorted(sources))
         previous = self.latest.get(key)
         if previous is not None and self.nodes[previous].end_ms > start_ms + self.epsilon_ms:
-            previous = None  # submitted later, it started before the one that the coordinator released then
+            previous = None  # submitted later, but started before the end of that interval
         if previous is not None:
             begin = self.nodes[previous].end_ms
             if released_ms <= begin + self.epsilon_ms:

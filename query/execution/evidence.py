@@ -1,4 +1,4 @@
-"""What samples say, and how well: the share of a sample on each resource, and what the shares of a scope rest on."""
+"""Resource shares of samples, and how certain the resource shares of a scope are."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from crystalperf.query.trace.sample_kinds import ON_CPU, TIMED_KINDS
 
 @dataclass(frozen=True)
 class Evidence:
-    """How well a run tells the shares of its units' time.
+    """The uncertainty of the resource shares of unit time.
 
     `sampling` and `labels` are (resources,): standard deviations of each resource's share of the scope's unit time,
-    from the number of samples and from the classes' probabilities.  `unseen` is the share that is `other`, but for
-    what was measured to be waiting for pipelined groups, where those are in the recording.
+    from the number of samples and from the classes' probabilities.  `unseen` is the share that is `other`, except for
+    measured waits for pipelined groups, if the recording has those.
     """
 
     sampling: Floats
     labels: Floats
     unseen: float
     unseen_cpu: float = 0.0
-    """The share of `unseen` time that may have been computing: nothing measured its units' CPU time, or another process
-    computes for them.  Of other units, what is unseen is no computing; it may be waiting for a CPU."""
+    """The share of unit time that is unseen and may be computing: CPU time of its units was not measured, or another
+    process computes for them.  Unseen time of other units does not compute; it may wait for a CPU."""
 
 
 def gathered(
@@ -40,13 +40,12 @@ def gathered(
     *,
     tells_upstream: bool,
 ) -> Evidence:
-    """How far samples and labels of a scope determine its resource shares.
+    """The uncertainty of a scope's resource shares from samples and labels.
 
-    Samples come like a Poisson process, so a share of n of them has a variance of about n.  A label counts where no
-    thread state decides: the function is of one class or another, drawn once for all of its samples.  Stacks of it that
-    end in a call for a device have a share of 0 or 1, and rest on no label; nor does, of such time, what was measured
-    to be waiting for other workers' data.  Samples are added up before they meet their stacks, for there are many times
-    as many.
+    Samples arrive like a Poisson process, so a count of n has a variance of about n.  A label matters only if the
+    thread state does not decide: then the function has one class or another, drawn once for all of its samples.  Two
+    kinds of its time need no label: stacks that end in a call for a device (share 0 or 1), and measured waits for data
+    of other workers.  The query adds samples up before it joins stacks, because there are many times more samples.
     """
     per_function = ", ".join(
         f"sum(square_ms2 * {share} * {share}) FILTER (NOT {is_interval()}) AS sampling_{name}, "
@@ -82,21 +81,21 @@ def gathered(
     open_share = max(labelled - waited_ms / busy, 0.0) / labelled if labelled else 0.0
     deviations = np.sqrt(np.array(variances, dtype=np.float64)).reshape(2, len(names)) / (total_ms or 1.0)
     unseen_ms = float((units.parts_ms[:, -1] - (units.upstream_ms if tells_upstream else 0.0)).sum())
-    # The database adds up in the order its threads come in, which moves the last digits: the same question of the same
-    # run is to have one answer.
+    # The database adds up in the order of its threads, which changes the last digits: rounding makes the answer to a
+    # request reproducible.
     sampling, labels = np.round(deviations * np.array([[1.0], [open_share]]), DECIMALS)
     return Evidence(sampling, labels, unseen_ms / busy)
 
 
 DECIMALS = 12
-"""Of a share: finer than anything that is told, coarser than what the order of a sum changes."""
+"""Decimals of a share: finer than any reported figure, coarser than what the order of a sum changes."""
 
 
 def sampled_sums(names: Sequence[str]) -> str:
     """SQL: the sampled time on each resource and `other`, over rows of samples joined with stacks.
 
-    A thread that runs code, or could, is on the CPU or waits for one, whatever device its function is made for; so is
-    one in native code that only computes.  Of any other, the function says what it waits for.
+    A runnable thread is on the CPU or waits for one, whatever device its function uses; so is a thread in native code
+    that only computes.  For any other thread, the function decides what it waits for.
     """
     undecided = f"CASE WHEN {computes()} OR deciding_depth IS NOT NULL THEN 0 ELSE 1 END"
     columns = zip(with_other(names), (*_shares(names), undecided), strict=True)
@@ -104,17 +103,17 @@ def sampled_sums(names: Sequence[str]) -> str:
 
 
 def computes() -> str:
-    """SQL: whether the state of a sampled thread says that it is on the CPU or waits for one."""
+    """SQL: whether a sampled thread is on the CPU or waits for one, by its state."""
     return f"(kind IN ({_listed(ON_CPU)}) OR (kind = 'native' AND contains(coalesce(skipped, ''), 'compute')))"
 
 
 def is_interval() -> str:
-    """SQL: whether a row of samples is an interval that a recording measured, rather than a tick of its sampler."""
+    """SQL: whether a row of samples is a measured interval, rather than a tick of the sampler."""
     return f"kind IN ({_listed(tuple(TIMED_KINDS.values()))})"
 
 
 def rests() -> str:
-    """SQL: whether a stack is one of a thread that rests, as query.inputs.frames has that."""
+    """SQL: whether the thread of a stack is at rest, as query.inputs.frames defines it."""
     return "list_contains(string_split(coalesce(skipped, ''), ','), 'rest')"
 
 
@@ -128,7 +127,7 @@ def _listed(texts: tuple[str, ...]) -> str:
 
 
 MEASURED = 0.02
-"""Some CPU time of a unit is measured from this share of its time, garbage collection not counted."""
+"""Minimum share of a unit's time, without garbage collection, from which its CPU time counts as measured."""
 
 
 def unseen_cpu(
@@ -139,7 +138,7 @@ def unseen_cpu(
     *,
     tells_upstream: bool,
 ) -> float:
-    """See Evidence.unseen_cpu; `delegates` is as in query.inputs.reader.Reader."""
+    """The share for Evidence.unseen_cpu; `delegates` is as in query.inputs.reader.Reader."""
     rows = connection.execute(
         """
         SELECT

@@ -1,4 +1,4 @@
-"""A scope of a profiled run as arrays: what the questions compute on."""
+"""A scope of a profiled run as arrays: the input of all analyses and predictions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScopeTime:
-    """The stretch of a run that a question is about; times in ms since application start."""
+    """The name of a scope and its time interval; times in ms since application start."""
 
     text: str
     start_ms: float
@@ -43,16 +43,16 @@ class ScopeTime:
 
 @dataclass(frozen=True)
 class CoordinatorTime:
-    """What the coordinator was seen doing, rows sorted by time; `parts_ms` is (rows, resources + 1)."""
+    """Samples of the coordinator, rows sorted by time; `parts_ms` is (rows, resources + 1)."""
 
     start_ms: Floats
     weight_ms: Floats
     parts_ms: Floats
 
     def between(self, start_ms: float, end_ms: float) -> Floats:
-        """(resources + 1,) that sum to end − start; time in which it was not seen working is `other`.
+        """Wall-clock time by resource, (resources + 1,), that sums to end − start; time without samples is `other`.
 
-        Several of its threads may work at a time: their mixture fills the wall-clock that any of them covers.
+        Several of its threads may work at a time: the time that any of them covers is split in the proportions of all.
         """
         length = max(end_ms - start_ms, 0.0)
         first, last = np.searchsorted(self.start_ms, [start_ms, end_ms])
@@ -69,9 +69,9 @@ class CoordinatorTime:
 
 @dataclass(frozen=True)
 class Lost:
-    """Units of a group of which the log has no end: `lost` of `total`, `share` of its work; times by the clock.
+    """Units of a group without an end in the log: `lost` of `total`, `share` of its work; times by the clock.
 
-    It was submitted at `start_ms`; its last known unit ended at `last_ms`, None where none is known.
+    The group was submitted at `start_ms`; its last known unit ended at `last_ms`, None if none is known.
     """
 
     group_id: str
@@ -85,10 +85,10 @@ class Lost:
 
 @dataclass(frozen=True)
 class MemoryRule:
-    """What a worker's memory is to its units.
+    """How much of a worker's memory its units can use.
 
-    usable      memory of a worker in bytes, the run's properties → what its units may hold together
-    least_bytes a worker does not start with less
+    usable      memory of a worker in bytes, the run's properties → bytes that its units can hold together
+    least_bytes minimum memory with which a worker starts
     """
 
     usable: Callable[[float, Mapping[str, str]], float]
@@ -97,8 +97,8 @@ class MemoryRule:
 
 @dataclass(frozen=True)
 class Growth:
-    """How much of each group's time grows with the data, by resource, (groups, resources + 1), and what that
-    assumes."""
+    """The share of each group's time that grows with the data, by resource, (groups, resources + 1), and the
+    assumption behind it."""
 
     shares: Floats
     assumption: Assumption
@@ -106,10 +106,10 @@ class Growth:
 
 @dataclass(frozen=True)
 class Steady:
-    """A run that its recording shows before it has settled: a step once it has, as recorded and in a changed world, ms.
+    """Time of a step after warm-up, as recorded and in a scenario, ms, of a run whose recording shows its warm-up.
 
-    `ends_ms` are the least and the most that one may take in the changed world however it settles; `assumptions` says
-    what that assumes.
+    `ends_ms` are the optimistic and the pessimistic bound of a step in the scenario; `assumptions` are those of the
+    estimate.
     """
 
     before_ms: float
@@ -120,9 +120,9 @@ class Steady:
 
 @dataclass(frozen=True)
 class Planned:
-    """A run as its framework would plan it in a changed world, and what that assumes.
+    """A run as its framework would plan it in a scenario, and the assumptions of the plan.
 
-    `lanes` is how many times its lanes there are taken to be beside what was asked.
+    `lanes` is a factor on the number of lanes, in addition to the scenario's.
     """
 
     execution: Execution
@@ -132,55 +132,55 @@ class Planned:
 
 @dataclass(frozen=True)
 class Planner:
-    """What a framework itself would do in another scenario: schedule, cut work, use memory.  All of it is optional."""
+    """How a framework reacts to a scenario: scheduling, partitioning, use of memory.  All parts are optional."""
 
     schedule: Callable[[str | None, Mapping[str, str], str | None], Policy] | None = None
-    """(scheduler, settings, version that the run names) → how it assigns slots."""
+    """(scheduler, settings, version of the run) → how the framework assigns slots."""
     barriers: Callable[[Sequence[GroupRun]], Barriers] | None = None
-    """The groups of a scope → what its coordinator waited for where the log does not say; without it only stated
-    dependencies hold."""
+    """The groups of a scope → what its coordinator waited for, if the log does not state it; without this part the DAG
+    has only stated dependencies."""
     configured: Callable[[Mapping[str, str]], Mapping[str, float]] | None = None
-    """Properties of a run → what it had by setting besides workers, cores and memory: `units`, into which it cuts
-    exchanged data; and those three where its tables list other things than users count."""
+    """Properties of a run → its configuration besides workers, cores and memory: `units`, the number of partitions of
+    exchanged data; and those three if the run's tables count other things than its users do."""
     replan: Callable[[Execution, World, bool], Planned | Refusal] | None = None
-    """(the run, a scenario, whether adaptive planning may change plans) → the run as it would be planned there."""
+    """(the run, a scenario, whether adaptive planning may change plans) → the run with the plan of the scenario."""
     growth: Callable[[Execution], Growth] | None = None
-    """The run → how much of its time grows with the data; without it, all that is made of the data does."""
+    """The run → the share of its time that grows with the data; without it, all work on data grows."""
     steady: Callable[[Execution, World], Steady | None] = lambda _run, _world: None
-    """The run, a scenario → its steps after warm-up, None where they are as recorded."""
+    """The run, a scenario → its steps after warm-up, None if the recorded steps are warmed up."""
     flow: Callable[[duckdb.DuckDBPyConnection, Execution], Flow | None] | None = None
-    """The run file, a scope of it → it as a stream; None where it is none, or was not measured."""
+    """The run file, a scope of it → the scope as a stream; None if it is not a stream, or was not measured."""
     shown_lanes: Callable[[int | None, Mapping[str, str]], int | None] = lambda lanes, _properties: lanes
-    """(most slots of a worker, properties) → slots as its user counts them, 0 where nothing says where units ran."""
+    """(most slots of a worker, properties) → slots as the user counts them, 0 if the slots of units are unknown."""
     other_bound: Callable[[Execution, World], tuple[Refusal, World] | None] = lambda _run, _world: None
-    """The run, a scenario → why its answer lies between two bounds, and the scenario of the other bound."""
+    """The run, a scenario → why the prediction has two bounds, and the scenario of the other bound."""
     unbounded_reason: Callable[[Mapping[str, str]], Refusal | None] = lambda _properties: None
-    """Properties of a run → why no runtime is predicted, None where it ends by itself."""
+    """Properties of a run → why its runtime cannot be predicted, None if the run ends by itself."""
     memory: MemoryRule | None = None
-    """What a worker's memory is to its units."""
+    """How much of a worker's memory its units can use."""
     expand: Callable[[str], tuple[str, ...]] = lambda text: (text,)
-    """KEY=VALUE of a what-if → the same in settings of resources, where one word stands for several."""
+    """KEY=VALUE of a what-if → the same in settings of resources, if one word stands for several."""
     excluded_settings: Callable[[Mapping[str, str]], Collection[str]] = lambda _properties: ()
-    """Properties of a run → settings that the usual what-ifs leave out: no trace shows what they change, or the run
-    cannot have more of them."""
+    """Properties of a run → settings that the default what-ifs exclude: no trace shows their effect, or the run cannot
+    have more of the resource."""
     lanes_bring_cpu: bool = True
-    """Whether a worker with more slots gets more CPU, as where its container is sized by its slots."""
+    """Whether a worker with more slots gets more CPU, for example because its container is sized by its slots."""
     loads_code: bool = False
-    """Whether its workers load and compile code as they meet it (JVM warm-up)."""
+    """Whether its workers load and compile code at its first use (JVM warm-up)."""
     checked_settings: Callable[[Execution], Collection[str]] = lambda _run: ()
-    """The run → settings of the work, such as `units`, whose effect reruns have checked, so that answers have an
+    """The run → settings of the work, such as `units`, whose effect reruns have verified, so that predictions have an
     interval."""
 
 
 @dataclass(frozen=True)
 class Execution:
-    """Everything that happened in a scope, ready to be walked or replayed.
+    """All events of a scope: the input of the critical path and of the replay.
 
-    The scope's times are recorded ones; those of the DAG, units, slots and coordinator are by `clock`.
+    The scope's times are recorded times; those of the DAG, units, slots and coordinator are by `clock`.
     """
 
     words: Words
-    """The terms in which answers about it are written: its framework's, and its resources."""
+    """The terms for answers about the run: the framework's vocabulary, and the resources."""
     measure: str
     scope: ScopeTime
     dag: Dag
@@ -194,64 +194,64 @@ class Execution:
     properties: Mapping[str, str]
     has_samples: bool
     tells_memory: bool
-    """Whether the log has the most memory that each unit held, if it was none."""
+    """Whether the log has the peak memory of each unit, even if it was 0."""
     evidence: Evidence
     operators: Mapping[str, Floats] = field(default_factory=dict)
     """Unit time of each operator by its name, (groups, resources + 1)."""
     readers: Mapping[int, str] = field(default_factory=dict)
-    """By a group's number, by which operators of its plan it reads what lies outside the run, in small letters."""
+    """By a group's number, the operators of its plan that read data from outside the run, in lower case."""
     delegating: frozenset[int] = frozenset()
-    """Numbers of the groups whose units have other processes compute for them."""
+    """Numbers of the groups for whose units other processes compute."""
     spilling_apart: frozenset[int] = frozenset()
-    """Those of which these processes spill, and no worker."""
+    """Numbers of the groups for which these processes spill, not the workers."""
     clock: Clock = field(default_factory=Clock)
     lost: tuple[Lost, ...] = ()
     idle_cores: float = 0.0
-    """CPU that a worker uses by the clock, whatever its units do, cores; 0 where nothing tells."""
+    """Background CPU use of a worker, whatever its units do, cores; 0 if unknown."""
     wire: float | None = None
-    """Bytes that the networks of workers received over those that units logged as read from other machines, headers
-    left out; None where nobody measured it."""
+    """Bytes that the networks of workers received, without headers, over those that units logged as read from other
+    machines; None if not measured."""
     version: str | None = None
-    """The framework's, as the log states it."""
+    """The framework's version, as the log states it."""
     repeated: NDArray[np.bool_] | None = None
-    """Whether code of the same words had run before, (groups,); None where nothing tells."""
+    """Whether code of the same words had run before, (groups,); None if unknown."""
     starts: bool = False
     """Whether nothing had run before the scope."""
     flow: Flow | None = None
-    """Where the scope's measure is what becomes of a record, its steady stretch."""
+    """The steady interval of a stream, if the scope's measure is the latency of a record or the throughput."""
     title: str = ""
-    """What people call its framework."""
+    """The framework's name for readers."""
     planner: Planner = field(default_factory=Planner)
-    """What its framework would do in another scenario."""
+    """How the framework reacts to a scenario."""
     in_order: bool = False
     """Whether the units of a group ran one after the other, as operators of a thread do."""
     takes_recordings: bool = False
-    """Whether recordings of stack samples can be given of its framework's processes."""
+    """Whether CrystalPerf can read stack samples of the framework's processes."""
     log: LogFacts = field(default_factory=LogFacts)
-    """Who submitted its work, and what the log lacks."""
+    """Who submitted the work, and which parts of the log are missing."""
 
     @property
     def runtime_ms(self) -> float:
-        """What is made shorter: the scope's length, of a flow the time of a record."""
+        """The runtime to reduce, ms: the scope's length without pauses, or the latency of a stream's record."""
         if self.flow is not None:
             return self.flow.time_ms(self.names)
         return self.scope.end_ms - self.scope.start_ms - self.clock.left_out_ms
 
     @property
     def starved(self) -> Floats:
-        """Of each unit's life, the share in which its container had used up its CPU quota, (units,)."""
+        """The share of each unit's duration in which its container had used up its CPU quota, (units,)."""
         return np.minimum(over(self.volumes.starved_ms, self.units.duration_ms), 1.0)
 
     @property
     def worker_volumes(self) -> Volumes:
-        """The volumes without what was spilled by processes that compute for units: no worker's memory is theirs."""
+        """The volumes without spills of processes that compute for units: those do not use a worker's memory."""
         own = ~np.isin(self.units.group, list(self.spilling_apart))
         volumes = self.volumes
         return replace(volumes, spill_memory=volumes.spill_memory * own, spill_disk=volumes.spill_disk * own)
 
     @property
     def resources(self) -> tuple[Resource, ...]:
-        """What its time is split by, in the order of a resource vector."""
+        """The run's resources, in the order of a resource vector."""
         return self.words.resources
 
     @property
@@ -261,7 +261,7 @@ class Execution:
 
 
 def work_of(execution: Execution) -> dict[str, float | None]:
-    """What the run had of the settings of its work that its framework does not configure: units, and a flow's rate."""
+    """Recorded values of the settings of work that the framework does not configure: units, and a stream's rate."""
     if execution.flow is not None:
         counts = {(each.id, each.name): float(each.lanes) for each in execution.flow.stations}
     else:
@@ -279,7 +279,7 @@ def work_of(execution: Execution) -> dict[str, float | None]:
 
 
 def policy_of(execution: Execution) -> Policy:
-    """How the run's scheduler gives out slots: as a package of its own says, else as the framework does."""
+    """How the run's scheduler assigns slots: the policy of a scheduler plug-in, else that of the framework."""
     own = entries("schedulers").get(execution.scheduler or "")
     if own is not None:
         policy: Policy = own(execution.properties)
@@ -289,7 +289,7 @@ def policy_of(execution: Execution) -> Policy:
 
 
 class PlanningFramework(ReadableFramework, Protocol):
-    """A framework as those know it who read a scope of a run: with what it would do in another scenario."""
+    """A framework with a planner: what reading a scope of a run needs."""
 
     @property
     def planner(self) -> Planner: ...

@@ -1,7 +1,7 @@
-"""Intervals over time: how many are open, what they sum to, what they cover.
+"""Intervals over time: how many are open, their sums, and what they cover.
 
-A group's wall-clock is not its units' summed time: at every instant the units then running stand for the group, each
-with the same voice.  So a straggler that runs alone at the end decides alone what the end was spent on.
+A group's wall-clock time is not the sum of its units' times: at every instant it is the mean over the units then
+running, with equal weights.  So if a straggler runs alone at the end, it alone decides the resources of the end.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Level:
         self.integral = _integral(self.moments, self.values)
 
     def over(self, start_ms: Floats, end_ms: Floats) -> Floats:
-        """The integral over each of several stretches, (stretches, columns)."""
+        """The integral over each of several intervals, (intervals, columns)."""
         found = np.zeros((len(start_ms), self.integral.shape[1]))
         if len(self.moments):
             for column, integral in enumerate(self.integral.T):
@@ -46,7 +46,7 @@ class Level:
 
 
 class Timeline:
-    """The mean resource vector of the units running, integrated over time."""
+    """The mean resource breakdown of the running units, integrated over time."""
 
     def __init__(self, units: Units, mine: Ints | slice = slice(None)) -> None:
         launch, finish, parts = units.launch_ms[mine], units.finish_ms[mine], units.parts_ms[mine]
@@ -59,7 +59,7 @@ class Timeline:
         since_last, length = np.diff(self.moments)[:, None], (finish - launch)[:, None]
         running = np.rint(_open(np.ones((len(launch), 1)), order))
         self.integral = np.zeros((max(len(moments), 1), parts.shape[1]))
-        # Many units take their columns one by one, or a million of them would need hundreds of MB.
+        # For many units the columns are summed one by one, or a million units would need hundreds of MB.
         at_once = parts.shape[1] if len(launch) <= _FEW else 1
         for first in range(0, parts.shape[1], at_once):
             columns = slice(first, first + at_once)
@@ -68,14 +68,14 @@ class Timeline:
             np.cumsum(mean * since_last, axis=0, out=self.integral[1:, columns])
 
     def between(self, start_ms: float, end_ms: float) -> Floats:
-        """Wall-clock in each column of `parts_ms` from start to end, (resources + 1,); idle time is in none."""
+        """Wall-clock time in each column of `parts_ms` from start to end, (resources + 1,), without idle time."""
         return self.over([(start_ms, end_ms)])
 
-    def over(self, stretches: Sequence[tuple[float, float]]) -> Floats:
-        """The same, summed over stretches of (start, end)."""
-        if len(self.moments) < 2 or not len(stretches):
+    def over(self, intervals: Sequence[tuple[float, float]]) -> Floats:
+        """The same, summed over intervals of (start, end)."""
+        if len(self.moments) < 2 or not len(intervals):
             return np.zeros(self.integral.shape[1])
-        until = self._until(np.asarray(stretches, dtype=np.float64).reshape(-1))
+        until = self._until(np.asarray(intervals, dtype=np.float64).reshape(-1))
         found: Floats = np.maximum(until[1::2] - until[::2], 0.0).sum(axis=0)
         return found
 
@@ -116,13 +116,13 @@ def merged(start_ms: Floats, end_ms: Floats) -> Floats:
 
 
 def overlapping(intervals: Floats, start_ms: Any, end_ms: Any) -> tuple[Any, Any]:
-    """Of sorted disjoint intervals, the first and the last and one more that a stretch overlaps, or each of several."""
+    """The range, first and last + 1, of sorted disjoint intervals that overlap (start, end); both may be arrays."""
     first = np.searchsorted(intervals[:, 1], start_ms, side="right")
     return first, np.searchsorted(intervals[:, 0], end_ms, side="left")
 
 
 def covered(intervals: Floats, start_ms: float, end_ms: float) -> float:
-    """How much of a stretch the sorted disjoint intervals cover."""
+    """The time from start to end that the sorted disjoint intervals cover, ms."""
     first, last = overlapping(intervals, start_ms, end_ms)
     if first >= last:
         return 0.0
@@ -132,7 +132,7 @@ def covered(intervals: Floats, start_ms: float, end_ms: float) -> float:
 
 
 def left_open(intervals: Floats, start_ms: float, end_ms: float) -> list[tuple[float, float]]:
-    """The parts of a stretch that the sorted disjoint intervals leave."""
+    """The gaps from start to end between the sorted disjoint intervals."""
     found, begin = [], start_ms
     for first, last in intervals[slice(*overlapping(intervals, start_ms, end_ms))].tolist():
         if first > begin:

@@ -41,28 +41,28 @@ from crystalperf.query.trace.arrays import over
 from crystalperf.query.trace.records import Floats, Ints, uses_of
 
 ALL, WHOLE = "all", "whole"
-"""The whole run, without its pauses and with them."""
+"""Names of the scopes for the whole run, without and with pauses."""
 
 FOLLOWED = 0.9
-"""Share of the units that wanted a place, of a group that reads what workers kept, which ran where their parts had run
-before: so much is no chance."""
+"""Minimum share of units of a group that reads cached data, of those with a preferred worker, that ran where their
+partitions had been before: so many are no coincidence."""
 
 _IDS_SHOWN = 20
 _OF_UNITS = (
     *("unit_id", "group_number", "worker_number", "host_number", "launch_ms", "finish_ms"),
     *("placement", "upstream_ms", "follows"),
 )
-"""Columns of scope_units.sql that Units are made of, beside their time by resource."""
+"""Columns of scope_units.sql for Units, besides their time by resource."""
 
 
 def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evidence: bool = True) -> Execution:
-    """Read a scope from a run file; of `all`, pauses are left out (query.execution.clock).
+    """Read a scope from a run file; `all` leaves pauses out (query.execution.clock).
 
-    Without evidence there is the execution DAG and its units, but nothing that only answers need: volumes (all are 0),
-    how sure vectors are, times by operator, what was lost, limits of CPUs.  Raises SettingError where the scope is not
-    in the run.
+    Without evidence the result has the execution DAG and its units, but nothing that only predictions and findings
+    need: volumes (all are 0), uncertainty of resource shares, times by operator, lost units, CPU limits.  Raises
+    SettingError if the scope is not in the run.
     """
-    stretch = find_scope(connection, scope)
+    scope_time = find_scope(connection, scope)
     resources = run_resources(connection)
     names = tuple(each.name for each in resources)
     run = connection.execute("SELECT scheduler, properties, framework, measure, framework_version FROM runs").fetchone()
@@ -74,10 +74,10 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
     log, clock = log_facts(connection, reader), Clock()
     if scope == ALL:
         first = float(slots.available_ms.min()) if len(slots) else None
-        clock = without_pauses(connection, reader, log, stretch.end_ms, first)
+        clock = without_pauses(connection, reader, log, scope_time.end_ms, first)
         slots = replace(slots, available_ms=clock.at(slots.available_ms), until_ms=clock.at(slots.until_ms))
     groups, units, volumes = _groups_and_units(
-        connection, stretch, clock, workers, hosts, names, with_volumes=with_evidence
+        connection, scope_time, clock, workers, hosts, names, with_volumes=with_evidence
     )
     words = framework.vocabulary
     rules = dag.DagRules(framework.planner.barriers, words.coordinator, words.group, reader.resolution_ms)
@@ -87,12 +87,12 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         planner=framework.planner,
         measure=run[3],
         version=run[4],
-        scope=stretch,
+        scope=scope_time,
         dag=dag.build(
             groups,
             units,
-            clock.when(stretch.start_ms),
-            clock.when(stretch.end_ms),
+            clock.when(scope_time.start_ms),
+            clock.when(scope_time.end_ms),
             slots,
             _stated(connection),
             rules,
@@ -101,7 +101,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         volumes=volumes,
         slots=slots,
         hosts=tuple(hosts),
-        coordinator=_coordinator(connection, stretch, clock, names),
+        coordinator=_coordinator(connection, scope_time, clock, names),
         recorded={**dict.fromkeys(settings_of(resources)), "cpu_speed": 1.0, **recorded, **configured},
         scheduler=run[0],
         properties=properties,
@@ -119,7 +119,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
 def _with_evidence(
     connection: duckdb.DuckDBPyConnection, execution: Execution, workers: dict[str, int], reader: Reader
 ) -> Execution:
-    """A scope with what answers alone need: measured loads, evidence, times by operator, what was lost."""
+    """A scope with measured loads, evidence, times by operator, and lost units."""
     scope, units, volumes, slots, groups = (
         execution.scope, execution.units, execution.volumes, execution.slots, execution.dag.groups
     )  # fmt: skip
@@ -163,7 +163,7 @@ def _evidence(
 
 
 def _lost(connection: duckdb.DuckDBPyConnection, scope: ScopeTime, clock: Clock) -> tuple[Lost, ...]:
-    """The groups of a scope that lack ends of units, within it."""
+    """The groups of a scope with units whose end is missing in the log, clipped to the scope."""
 
     def shown(recorded_ms: float) -> float:
         return clock.when(min(max(recorded_ms, scope.start_ms), scope.end_ms))
@@ -178,7 +178,7 @@ def _lost(connection: duckdb.DuckDBPyConnection, scope: ScopeTime, clock: Clock)
 def _operators(
     connection: duckdb.DuckDBPyConnection, groups: Sequence[GroupRun], names: Sequence[str]
 ) -> dict[str, Floats]:
-    """Time of units by operator: (groups, resources + 1) for each name."""
+    """Unit time by operator: (groups, resources + 1) for each name."""
     sums = ", ".join(f"sum({name}_ms)" for name in with_other(names))
     rows = connection.execute(
         f"SELECT name, group_id, {sums} FROM operator_times WHERE node_id IS NOT NULL GROUP BY ALL ORDER BY ALL"
@@ -195,8 +195,8 @@ def _operators(
 def _readers(connection: duckdb.DuckDBPyConnection, groups: Sequence[GroupRun], reader: Reader) -> dict[str, Any]:
     """Execution.readers, .delegating and .spilling_apart.
 
-    Processes that compute for units spill for want of their own memory where they keep rows; within a scope, as a query
-    is one, they keep none.
+    Processes that compute for units spill if they hold rows and run out of their own memory; within a scope, for
+    example a query, they hold none.
     """
     rows = {row[0]: row[1:] for row in connection.execute(sql.text("group_readers")).fetchall()}
     known = {number: rows[group.group_id] for number, group in enumerate(groups) if group.group_id in rows}
@@ -209,7 +209,7 @@ def _readers(connection: duckdb.DuckDBPyConnection, groups: Sequence[GroupRun], 
 
 
 def run_resources(connection: duckdb.DuckDBPyConnection) -> tuple[Resource, ...]:
-    """The resources that a run's time is split by, in the order of a resource vector."""
+    """The resources of a run, in the order of a resource vector."""
     rows = connection.execute("SELECT * FROM resources").fetchall()
     names = [each[0] for each in connection.description or ()]
     facts = [dict(zip(names, row, strict=True)) for row in rows]
@@ -223,7 +223,7 @@ def _has(connection: duckdb.DuckDBPyConnection, rows: str) -> bool:
 def find_scope(connection: duckdb.DuckDBPyConnection, text: str) -> ScopeTime:
     """The times of a scope: `all` or `whole`, a scope's id, or START..END.
 
-    Raises SettingError naming what there is instead.
+    Raises SettingError, which names the known scopes.
     """
     duration = connection.execute("SELECT duration_ms FROM runs").fetchall()[0][0]
     if text in (ALL, WHOLE):
@@ -260,7 +260,7 @@ def find_scope(connection: duckdb.DuckDBPyConnection, text: str) -> ScopeTime:
 def _slots(
     connection: duckdb.DuckDBPyConnection,
 ) -> tuple[dict[str, int], dict[str, int], Slots, dict[str, float | None]]:
-    """Workers and hosts by number, slots, and what the log tells of the run's resources."""
+    """Workers and hosts by number, slots, and the recorded resources of the run."""
     rows = connection.execute(sql.text("worker_slots")).fetchall()
     working = [row for row in rows if row[2]]
     hosts: dict[str, int] = {}
@@ -285,17 +285,17 @@ def _slots(
     return {row[0]: number for number, row in enumerate(working)}, hosts, slots_table, recorded
 
 
-def most_at_a_time(stretches: Iterable[tuple[float, float | None]]) -> int:
-    """The most workers that were there at a time, by when each came and went; None for one that stayed.
+def most_at_a_time(intervals: Iterable[tuple[float, float | None]]) -> int:
+    """The maximum number of workers at a time, by when each was added and removed; None for one that stayed.
 
-    One that comes as another goes takes its place.
+    A worker that is added when another is removed replaces it.
     """
-    known = list(stretches)
-    moments = sorted([(came, 1) for came, _ in known] + [(went, -1) for _, went in known if went is not None])
-    there = most = 0
+    known = list(intervals)
+    moments = sorted([(added, 1) for added, _ in known] + [(gone, -1) for _, gone in known if gone is not None])
+    count = most = 0
     for _, change in moments:
-        there += change
-        most = max(most, there)
+        count += change
+        most = max(most, count)
     return most
 
 
@@ -326,7 +326,7 @@ def _groups_and_units(
     whole = columns["finish_ms"] - columns["launch_ms"]
     kept = over(finish - launch, whole, 1.0)
     launch, finish, start_ms = clock.at(launch), clock.at(finish), clock.when(scope.start_ms)
-    # Groups are numbered by their first units.
+    # Groups are numbered in the order of their first units.
     used, first_unit, place = np.unique(columns["group_number"], return_index=True, return_inverse=True)
     by_first = np.argsort(first_unit, kind="stable")
     number = {ids[used[each]]: position for position, each in enumerate(by_first.tolist())}
@@ -365,7 +365,7 @@ def _unit_columns(
     ids: Mapping[str, list[str]],
     with_volumes: bool,
 ) -> dict[str, Any]:
-    """The columns of scope_units.sql; `ids` are those of workers, hosts and groups, which it numbers."""
+    """The columns of scope_units.sql; `ids` are those of workers, hosts and groups, in the order of their numbers."""
     parts = ", ".join(f"coalesce({name}_ms, 0) AS {name}_ms" for name in with_other(names))
     columns = "*" if with_volumes else ", ".join([*_OF_UNITS, *(f"{name}_ms" for name in with_other(names))])
     question = sql.text("scope_units").format(
@@ -378,7 +378,7 @@ def _unit_columns(
 
 
 def _group_run(row: tuple[Any, ...], first_ms: float, last_ms: float, clock: Clock, start_ms: float) -> GroupRun:
-    """A group of its row; by the clock, its units ran from `first_ms` to `last_ms`, and the scope from `start_ms`."""
+    """A group from its row; its units ran from `first_ms` to `last_ms`, the scope from `start_ms`, by the clock."""
     group_id, name, scope_id, rank, submit_ms, pool = row
     return GroupRun(
         group_id=group_id,
@@ -400,8 +400,8 @@ def _volumes(
     number: dict[str, int],
     group_of: Ints,
 ) -> Volumes:
-    """What the framework logged per unit, of whose time of `whole_ms` the share `kept` lies in the scope: as much of
-    its bytes is taken to."""
+    """The logged volumes of units, in the scope; the share `kept` of a unit's duration `whole_ms` lies in it, and the
+    same share of its bytes counts."""
 
     def whole(name: str) -> Ints:
         return np.asarray(columns[f"{name}_bytes"]).astype(np.int64)
@@ -448,7 +448,7 @@ def _stated(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], Depe
 
 
 def _spill_ms(connection: duckdb.DuckDBPyConnection, units: Units, spilling: tuple[str, str] | None) -> Floats:
-    """Of each unit's time the share of its samples that were in spilling, (units,); 0 without samples."""
+    """Time of each unit in spilling, (units,) in ms, by the share of its samples; 0 without samples."""
     if spilling is None:
         return np.zeros(len(units))
     found = connection.execute(
@@ -473,7 +473,7 @@ def _spill_ms(connection: duckdb.DuckDBPyConnection, units: Units, spilling: tup
 def _coordinator(
     connection: duckdb.DuckDBPyConnection, scope: ScopeTime, clock: Clock, names: tuple[str, ...]
 ) -> CoordinatorTime:
-    """Samples of the coordinator whose stack some function decides; those of threads that wait say nothing."""
+    """Samples of the coordinator with an attributed function, without those of waiting threads."""
     if not _has(connection, "samples"):
         return CoordinatorTime(np.empty(0), np.empty(0), np.empty((0, len(names) + 1)))
     columns = connection.execute(
@@ -485,12 +485,12 @@ def _coordinator(
             AND NOT contains(coalesce(skipped, ''), 'wait')
             AND time_ms BETWEEN ? AND ?
         GROUP BY samples.rowid, time_ms
-        ORDER BY time_ms, samples.rowid  -- threads are sampled at a time, and sums of them are told
+        ORDER BY time_ms, samples.rowid  -- several threads are sampled at a time, and their sums are reported
         """,
         [scope.start_ms, scope.end_ms],
     ).fetchnumpy()
     weight = np.asarray(columns["weight_ms"], dtype=np.float64)
     parts = np.stack([np.asarray(columns[name], dtype=np.float64) for name in with_other(names)], axis=1)
     time = np.asarray(columns["time_ms"], dtype=np.float64)
-    goes = clock.goes(time)
-    return CoordinatorTime(clock.at(time[goes]), weight[goes], parts[goes])
+    is_counted = clock.is_active(time)
+    return CoordinatorTime(clock.at(time[is_counted]), weight[is_counted], parts[is_counted])

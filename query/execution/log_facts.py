@@ -1,4 +1,4 @@
-"""What the log of a run says of itself: who submitted its work, and what of it is missing."""
+"""Facts about the log of a run: who submitted the work, and which parts are missing."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from crystalperf.query.inputs.reader import Reader
 
 @dataclass(frozen=True)
 class LogFacts:
-    """What the log says of itself.
+    """Facts about a log.
 
-    attended      whether a person submitted the work, at a shell or in a notebook; None where it does not say
-    unread_parts  how many parts are missing in which work may have been submitted, by the name of the reader's problem
-    lacks_start   whether it lacks the start of the run, or mixes it with another's
+    attended      whether a person submitted the work, at a shell or in a notebook; None if not recorded
+    unread_parts  number of missing parts that may contain submitted work, by the name of the reader's problem
+    lacks_start   whether the start of the run is missing, or mixed with another run's
     """
 
     attended: bool | None = None
@@ -25,7 +25,7 @@ class LogFacts:
 
 
 def log_facts(connection: duckdb.DuckDBPyConnection, reader: Reader) -> LogFacts:
-    """The facts of a run file's log, which this reader has read."""
+    """The facts about the log of a run file that this reader made."""
     name, properties = connection.execute("SELECT name, properties FROM runs").fetchall()[0]
     problems: dict[str, int] = dict(
         connection.execute("SELECT name, sum(count)::BIGINT FROM import_stats GROUP BY name ORDER BY name").fetchall()

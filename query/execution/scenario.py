@@ -1,15 +1,15 @@
-"""KEY=VALUE: what the user would change about the resources of a run.
+"""Scenarios: KEY=VALUE settings that change the resources or the work of a run.
 
     cores=8   workers=2x   cpu_speed=1.5x   memory=8GiB   disk=500MB/s   network=10Gbps   cores=2,4,8
 
 A value is absolute, or relative to the recorded run by an `x`.  In rates, b is bit and B is byte; k, M, G are
 decimal and Ki, Mi, Gi binary, except that a size without B (`8g`) is binary, as JVMs and cluster managers read it.
 
-Beside resources the work itself can be another, and how it is cut and given out:
+Other settings change the work itself, how it is partitioned, and how it is scheduled:
 
     input=10x   units=400   units.GROUP=8   operator.NAME=2x   skew=none   scheduler=longest
 
-Where the run is a flow of records, how many come is a setting too: rate=2x, or rate=5000 a second.
+For a stream, the rate of records is a setting too: rate=2x, or rate=5000 a second.
 """
 
 from __future__ import annotations
@@ -26,35 +26,34 @@ from crystalperf.query.trace.amounts import grouped
 from crystalperf.query.trace.vocabulary import SettingUnit, Vocabulary
 
 OPERATOR = "operator."
-"""What the setting of an operator begins with; its name follows."""
+"""Prefix of an operator's setting; its name follows."""
 
 UNITS = "units."
-"""What the setting of one group's units begins with; the group's id or the first words of its name follow."""
+"""Prefix of the setting for one group's units; the group's id or the first words of its name follow."""
 
 DEVICE = "device."
-"""What the settings of accelerators begin with; no reruns have checked what they do."""
+"""Prefix of the settings of accelerators; no reruns have verified their effect."""
 
 MOST_NAMED = 24
-"""Operators or groups that are all named where one is asked for that is not there; of more, the half of that which look
-most like it."""
+"""Maximum operators or groups that an error lists in full; if there are more, it lists half as many close matches."""
 
 SPEED = "cpu_speed"
-"""What is asked of it is relative.  What a run had is stated in cores: the CPU that a process could use, of a slow core
-or under a quota; 1 where nobody says."""
+"""The setting of CPU speed; its values are relative.  The recorded value is stated in cores: the CPU that a process
+could use, of a slow core or under a quota; 1 if not stated."""
 
 SCHEDULERS = ("fifo", "fair", "longest")
 
 UNCHECKED = ("input", "units", "skew", "scheduler")
-"""Settings of the work, not of resources; no reruns have checked what they do, nor what those of operators do, but for
-those that a framework names."""
+"""Settings of the work, not of resources.  No reruns have verified their effect, nor that of operator settings, except
+for those that a framework names."""
 
 Configuration = Mapping[str, float | None]
-"""What a run had, by setting: per worker or per host; None is unknown."""
+"""Recorded values of a run by setting, per worker or per host; None is unknown."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What can be changed about a run: its unit and its meaning, or what there is to choose from."""
+    """A setting of scenarios: its unit and its meaning, or its choices."""
 
     unit: SettingUnit
     meaning: str
@@ -71,8 +70,8 @@ def settings_of(
 ) -> dict[str, Setting]:
     """The settings of a run by key: workers, cores and memory, one for each of its resources, and its work.
 
-    Their meanings are in the framework's `words`; `operators` are the names of those that the run has time of, `groups`
-    has the names of groups whose units can be asked about by id, and `flows` is whether the run is a flow of records.
+    Their meanings are in the framework's `words`.  `operators` are the names of operators with known time, `groups` has
+    the names of groups with a setting for their units, by id, and `flows` is whether the run is a stream.
     """
     words = words or Vocabulary()
     return {
@@ -85,8 +84,8 @@ def settings_of(
         "skew": Setting("choice", f"how unevenly the work of a {words.group} lies on its {words.units}", ("none",)),
         "scheduler": Setting("choice", f"which {words.group} gets a free {words.lane} first", SCHEDULERS),
         **{
-            f"{OPERATOR}{words_of}": Setting("times", f"speed of the operators {words_of}")
-            for words_of in dict.fromkeys(part for name in operators for part in _beginnings(name))
+            f"{OPERATOR}{prefix}": Setting("times", f"speed of the operators {prefix}")
+            for prefix in dict.fromkeys(part for name in operators for part in _prefixes(name))
         },
         **{
             f"{UNITS}{called}": Setting("count", f"{words.units} of {called}")
@@ -97,30 +96,31 @@ def settings_of(
 
 
 def called_by(group_id: str, name: str) -> list[str]:
-    """What a user may call a group: its id, the first words of its name, and the first without number or colon."""
+    """Names by which users can refer to a group: its id, prefixes of its name in words, and its first word without
+    number or colon."""
     first = re.split(r"[\[ ]", name, maxsplit=1)[0].rstrip(":")
-    return [group_id, first, *_beginnings(name)] if first else [group_id]
+    return [group_id, first, *_prefixes(name)] if first else [group_id]
 
 
-def _beginnings(name: str) -> list[str]:
-    """A name's first word, its first two words, and so on: what a user may call it by."""
+def _prefixes(name: str) -> list[str]:
+    """A name's first word, its first two words, and so on: the names by which users can refer to it."""
     return [name[: match.end()].rstrip(",:") for match in re.finditer(r"[^ ]+", name)]
 
 
 def is_unchecked(key: str) -> bool:
-    """Whether no reruns have checked what a setting does."""
+    """Whether no reruns have verified the effect of a setting."""
     return key in UNCHECKED or key.startswith((OPERATOR, UNITS, DEVICE))
 
 
 def units_of(world: World, group_id: str, name: str) -> float:
-    """How many times as many units a group has: those asked for by its name, else those of all groups."""
-    asked = [world.ratios[key] for each in called_by(group_id, name) if (key := f"{UNITS}{each}") in world.ratios]
-    return asked[0] if asked else world.ratio("units")
+    """The factor on a group's number of units: that of the setting for the group, else that for all groups."""
+    own = [world.ratios[key] for each in called_by(group_id, name) if (key := f"{UNITS}{each}") in world.ratios]
+    return own[0] if own else world.ratio("units")
 
 
-def is_meant(asked: str, name: str) -> bool:
-    """Whether an operator's name is the one asked for, or begins with its words."""
-    return asked in _beginnings(name)
+def is_meant(wanted: str, name: str) -> bool:
+    """Whether an operator's name is `wanted`, or begins with its words."""
+    return wanted in _prefixes(name)
 
 
 def _meaning(resource: Resource, words: Vocabulary) -> str:
@@ -132,10 +132,10 @@ def _meaning(resource: Resource, words: Vocabulary) -> str:
 _NUMBER = re.compile(r"^(?P<number>[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*(?P<unit>[A-Za-z/]*)$")
 _PREFIX = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
 _MOST_SLOTS = 200_000
-"""A replay of more takes minutes, and no cluster has them."""
+"""Maximum slots of a scenario: a replay of more takes minutes, and no cluster has them."""
 
 _FARTHEST_RATIO = 1e6
-"""Between new and recorded; beyond it a prediction means nothing, and soon overflows."""
+"""Maximum ratio of new to recorded; beyond it a prediction is meaningless, and soon overflows."""
 
 _EXAMPLES: Mapping[SettingUnit, str] = {
     "count": "8 or 2x",
@@ -150,7 +150,7 @@ _EXAMPLES: Mapping[SettingUnit, str] = {
 class Value:
     """One side of a KEY=VALUE: `absolute` in the setting's unit, a `ratio` to the recorded run, or a `choice`.
 
-    `word` is what the user calls the setting.
+    `word` is the user's word for the setting.
     """
 
     word: str
@@ -165,29 +165,29 @@ class Value:
 
 @dataclass(frozen=True)
 class World:
-    """One changed world: for each changed setting its value and the ratio to the recorded run."""
+    """One scenario: for each changed setting, its value and the ratio to the recorded run."""
 
     changes: Mapping[str, Value] = field(default_factory=dict)
     recorded: Configuration = field(default_factory=dict)
     ratios: Mapping[str, float] = field(default_factory=dict)
 
     def ratio(self, key: str) -> float:
-        """New over recorded; 1 for what is not changed."""
+        """New over recorded value of a setting; 1 if it is not changed."""
         return self.ratios.get(key, 1.0)
 
     def choice(self, key: str) -> str | None:
-        """What was chosen of a setting that has choices; None where it stays as it was."""
+        """The chosen value of a setting with choices; None if it is not changed."""
         value = self.changes.get(key)
         return None if value is None else value.choice
 
     @property
     def operators(self) -> dict[str, float]:
-        """By the first words of operators' names, how many times as fast they are."""
+        """The speedup of operators, by the first words of their names."""
         return {key.removeprefix(OPERATOR): ratio for key, ratio in self.ratios.items() if key.startswith(OPERATOR)}
 
     def unchecked(self, checked: Collection[str] = ()) -> tuple[str, ...]:
-        """Those of the changed settings whose effect no reruns have checked, by the user's words; reruns of the run's
-        framework have `checked` some more."""
+        """The user's words for changed settings whose effect no reruns have verified; reruns of the run's framework
+        have also verified those of `checked`."""
         return tuple(value.word for key, value in self.changes.items() if is_unchecked(key) and key not in checked)
 
     def describe(self) -> str:
@@ -197,7 +197,7 @@ class World:
 def parse_settings(
     texts: Iterable[str], known: Mapping[str, Setting], words: Mapping[str, str], *, lists: bool
 ) -> dict[str, tuple[Value, ...]]:
-    """KEY=VALUE texts to values by key.
+    """Parse KEY=VALUE texts into values by key.
 
     `known` are the settings of the run, `words` its framework's own words for them; `lists` permits comma separated
     values.  Raises SettingError.
@@ -223,7 +223,7 @@ def parse_settings(
 
 
 def _key(word: str, known: Mapping[str, Setting], words: Mapping[str, str]) -> str:
-    """The setting that a user means; operators are found however their names are capitalised."""
+    """The setting for a user's word; the case of operator names does not matter."""
     if word in words:
         return words[word]
     first, dot, rest = word.partition(".")
@@ -233,14 +233,14 @@ def _key(word: str, known: Mapping[str, Setting], words: Mapping[str, str]) -> s
     return word
 
 
-def _nearest(wanted: str, there: Sequence[str]) -> str:
-    """What there is by name; of many those that look most like what was wanted, and how many there are."""
-    if len(there) <= MOST_NAMED:
-        return ", ".join(there)
-    from difflib import get_close_matches  # for a wrong name alone, and every command imports this module
+def _nearest(wanted: str, known: Sequence[str]) -> str:
+    """A list of the known names; if there are many, their number and the closest matches."""
+    if len(known) <= MOST_NAMED:
+        return ", ".join(known)
+    from difflib import get_close_matches  # only wrong names need it, and every command imports this module
 
-    near = get_close_matches(wanted, there, MOST_NAMED // 2, cutoff=0.0)
-    return f"{grouped(len(there))}, of which the nearest are {', '.join(near)}"
+    near = get_close_matches(wanted, known, MOST_NAMED // 2, cutoff=0.0)
+    return f"{grouped(len(known))}, of which the nearest are {', '.join(near)}"
 
 
 def _no_setting(key: str, shown: Mapping[str, str], words: Mapping[str, str]) -> str:
@@ -249,8 +249,8 @@ def _no_setting(key: str, shown: Mapping[str, str], words: Mapping[str, str]) ->
     ]
     if key.startswith(OPERATOR):
         wanted = key.removeprefix(OPERATOR)
-        there = f"it has {_nearest(wanted, operators)}" if operators else "its time is not told apart by operator"
-        return f"'{wanted}' is no operator of this run; {there}"
+        names = f"it has {_nearest(wanted, operators)}" if operators else "its time is not told apart by operator"
+        return f"'{wanted}' is no operator of this run; {names}"
     if key.startswith(UNITS):
         groups = [word.removeprefix(UNITS) for word in shown if word.startswith(UNITS) and " " not in word]
         wanted = key.removeprefix(UNITS)
@@ -267,9 +267,9 @@ def combinations(changes: Mapping[str, Sequence[Value]]) -> list[dict[str, Value
 
 
 def recorded_resources(known: Configuration, stated: Mapping[str, Sequence[Value]]) -> dict[str, float | None]:
-    """What the log tells, completed by what the user states.
+    """The recorded values in the log, completed by those that the user states.
 
-    The user's word wins, but not over workers and slots, which the replay takes from the log.  Raises SettingError.
+    The user's value wins, except for workers and slots, which the replay takes from the log.  Raises SettingError.
     """
     facts = dict(known)
     for key, (value, *_) in stated.items():
@@ -286,10 +286,10 @@ def recorded_resources(known: Configuration, stated: Mapping[str, Sequence[Value
 
 
 def changed_world(changes: Mapping[str, Value], recorded: Configuration) -> World:
-    """One changed world.
+    """The scenario of some changes.
 
-    Raises RefusedError where an absolute value meets an unknown recorded one, SettingError where the values make no
-    world: a fraction of a worker, more slots than can be replayed.
+    Raises RefusedError for an absolute value of a setting whose recorded value is unknown, SettingError for values that
+    are impossible: a fraction of a worker, or more slots than can be replayed.
     """
     ratios = {}
     for key, value in changes.items():
@@ -366,7 +366,7 @@ def _or(choices: Sequence[str]) -> str:
 
 
 def size_of(suffix: str, *, rate: bool) -> float | None:
-    """Bytes, or bytes per second, that one of the unit stands for; None if it is no such unit."""
+    """Bytes, or bytes per second, of a unit suffix; None if the suffix is unknown."""
     if rate:
         match = re.match(r"^(?P<prefix>[kKmMgGtT]?i?)(?P<what>bps|bit/s|b/s|Bps|B/s)$", suffix)
         if match is None:

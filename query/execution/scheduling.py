@@ -1,4 +1,4 @@
-"""How a framework gives out slots, as values: what schedulers are made of."""
+"""Scheduling policies: how a framework assigns slots to the units of groups."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Waiting:
 
 
 Order = Callable[[Sequence[Waiting]], int]
-"""Which of the groups with waiting units launches next: a position in the sequence."""
+"""The group with waiting units that launches the next one, as a position in the sequence."""
 
 
 def by_rank(ready: Sequence[Waiting]) -> int:
@@ -33,7 +33,7 @@ def fair_share(ready: Sequence[Waiting]) -> int:
 
 @dataclass(frozen=True)
 class LongestFirst:
-    """The group behind which most is left to do goes first; `left_ms` by group id, its own length included."""
+    """Longest remaining path first; `left_ms` is that path by group id, the group's own length included."""
 
     left_ms: Mapping[str, float]
 
@@ -46,8 +46,8 @@ class LongestFirst:
 
 
 def left_behind(dag: Dag) -> dict[str, float]:
-    """By node, the longest way from its start to the end, ms, each node as long as it was in the run."""
-    import networkx as nx  # takes as long to import as all the rest, and this question is rare
+    """By node, the longest path from its start to the end, ms, with recorded lengths of nodes."""
+    import networkx as nx  # takes as long to import as everything else, and this request is rare
 
     graph = dag.graph()
     found: dict[str, float] = {}
@@ -60,14 +60,15 @@ def left_behind(dag: Dag) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Policy:
-    """How a framework gives out slots: which group goes first, and how long its units wait for the host of their data.
+    """How a framework assigns slots: which group goes first, and how long its units wait for the host of their data
+    (delay scheduling).
 
-    A unit that is AT_HOME on a busy host lets others go first, and goes elsewhere once its group has waited for
-    `patience_ms`; one that ran ELSEWHERE had waited for that.  A group waits since slots have been left idle for its
-    sake, or, where that `restarts`, since it last launched a unit at home.  Slots that stay idle are offered to it
-    every `offers_ms`, so that it goes on half of that later in the mean.
+    A unit that is AT_HOME on a busy host lets other units go first, and runs elsewhere once its group has waited for
+    `patience_ms`; a unit that ran ELSEWHERE had waited for that.  A group's wait starts when slots are left idle for
+    it or, if the wait `restarts`, when it last launched a unit at home.  Idle slots are offered to it every
+    `offers_ms`, so on average it continues half of that later.
 
-    Whoever gets its workers `on_demand` has none that runs nothing while another could.
+    If workers come `on_demand`, none is idle while another can run a unit.
     """
 
     order: Order = by_rank
@@ -81,6 +82,6 @@ FIRST_COME = Policy()
 
 
 def chosen(name: str, dag: Dag, policy: Policy) -> Policy:
-    """The policy of a name that a user chooses, fifo, fair or longest, which waits as another does."""
+    """The policy that a user chooses by name, fifo, fair or longest; it waits for hosts as `policy` does."""
     orders = {"fifo": by_rank, "fair": fair_share}
     return replace(policy, order=orders[name] if name in orders else LongestFirst(left_behind(dag)))

@@ -1,4 +1,4 @@
-"""Where units can run, and when all of that was in use."""
+"""Slots of workers, and when all of them were in use."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from crystalperf.query.trace.records import Floats, Ints
 
 @dataclass(frozen=True)
 class Slots:
-    """Where units can run.  Arrays of one length, a row per slot.
+    """The slots that units run on.  Arrays of one length, a row per slot.
 
     `available_ms` is when its worker registered, `until_ms` when it was lost; `cpu_cores` is the CPU that the slot
-    brings to its worker, infinite where the run knows no limit.
+    adds to its worker, infinite if no limit is known.
     """
 
     worker: Ints
@@ -28,14 +28,14 @@ class Slots:
         return len(self.worker)
 
     def cpu_limit(self) -> float:
-        """The CPU, cores, of a slot whose worker is known to be at its limit (the median); infinite where none is."""
+        """The median CPU, cores, of slots on workers with a known CPU limit; infinite if there are none."""
         known = self.cpu_cores[np.isfinite(self.cpu_cores)]
         return float(np.median(known)) if len(known) else np.inf
 
     def staying(self) -> Slots:
-        """The same slots, each worker there until another came in its place, or to the end.
+        """The same slots, where each lost worker stays until another replaces it, or to the end of the run.
 
-        Who goes first has the place that is taken first, so there are never more workers than there were at most.
+        The first worker lost is the first replaced, so the number of workers never exceeds the recorded maximum.
         """
         workers, first = np.unique(self.worker, return_index=True)
         came, went = self.available_ms[first], self.until_ms[first]
@@ -52,9 +52,9 @@ class Slots:
 
 
 class Use:
-    """When units held all the slots that there were.
+    """When units occupied all available slots.
 
-    Slots come and go with their workers.  Where there is none yet, and so no unit, there is nothing to be full.
+    Slots come and go with their workers.  Before the first slot is available, nothing counts as full.
     """
 
     def __init__(self, launch_ms: Floats, finish_ms: Floats, available_ms: Floats, until_ms: Floats) -> None:
@@ -62,24 +62,24 @@ class Use:
 
         def open_at(start_ms: Floats, end_ms: Floats) -> Floats:
             started = np.searchsorted(np.sort(start_ms), self._moments, side="right")
-            ended = np.searchsorted(np.sort(end_ms), self._moments, side="right")  # what ends there makes room
+            ended = np.searchsorted(np.sort(end_ms), self._moments, side="right")  # an end at that time frees its slot
             return (started - ended).astype(np.float64)
 
-        busy, there = open_at(launch_ms, finish_ms), open_at(available_ms, until_ms)
-        self._full = np.concatenate([[0], np.cumsum((busy > 0) & (busy >= there))])
+        busy, available = open_at(launch_ms, finish_ms), open_at(available_ms, until_ms)
+        self._full = np.concatenate([[0], np.cumsum((busy > 0) & (busy >= available))])
 
     def is_full(self, start_ms: float, end_ms: float) -> bool:
-        """Whether that was so at any time from start to just before end."""
+        """Whether all slots were in use at any time from start to just before end."""
         full, of = self._full_of(start_ms, end_ms)
         return of > 0 and full > 0
 
     def stays_full(self, start_ms: float, end_ms: float) -> bool:
-        """Whether that was so all the time from start to just before end."""
+        """Whether all slots were in use all the time from start to just before end."""
         full, of = self._full_of(start_ms, end_ms)
         return of > 0 and full == of
 
     def _full_of(self, start_ms: float, end_ms: float) -> tuple[int, int]:
-        """Of the times between two moments in which something changed, how many were full, and how many there were."""
+        """Of the intervals between changes from start to end: how many were full, and how many there are."""
         if end_ms <= start_ms:
             return 0, 0
         first = max(int(np.searchsorted(self._moments, start_ms, side="right")) - 1, 0)

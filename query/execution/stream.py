@@ -1,10 +1,10 @@
-"""A run that is a flow of records rather than work with an end: stations, hops between them, and what they take.
+"""Streams: runs that process records without an end, as stations, hops between them, and the time of a record in each.
 
-A station is a group whose units work side by side, each on its own share of the records.  A hop is what lies between
-two stations: a buffer that fills until it is full or due, the way to the next station, and the queue before it.  The
-time of a record is the sum along its longest way, and the run's measure.
+A station is a group whose units run in parallel, each on its own share of the records.  A hop connects two stations: a
+buffer that is sent when it is full or due, the network to the next station, and the queue before it.  The latency of a
+record is the sum along its longest path, and the run's measure.
 
-Everything is a mean over a stretch in which the flow was steady; ms, bytes, and records per second.
+All figures are means over an interval in which the stream was steady; ms, bytes, and records per second.
 """
 
 from __future__ import annotations
@@ -18,49 +18,49 @@ import numpy as np
 from crystalperf.query.trace.records import Floats
 
 BUFFER_BYTES = 32768.0
-"""Of a buffer that is full, where nothing says otherwise."""
+"""Default size of a full buffer."""
 
 VARIABILITY = 0.5
 """Half the sum of the squared variations of arrivals and of times, in Kingman's formula (query.streaming.predict)."""
 
 FULLEST = 0.98
-"""Utilisation beyond which a mean is no mean any more: a stretch of minutes does not settle."""
+"""Utilisation above which a mean is meaningless: queues do not reach a steady state within minutes."""
 
 FULL = 0.95
-"""A flow is at its limit where a station that holds up others is busy for this share of its time, or its source is
-held up for what is left."""
+"""A stream is at its limit if a station that blocks others is busy for this share of its time, or if its source is
+blocked for the remainder of its time."""
 
 
 HELD_UP = 0.2
-"""… or something is held up for this share while a station has no time left: by more than what comes unevenly."""
+"""… or if a station is blocked for this share while another has no time left: more than uneven arrivals cause."""
 
 BEHIND = 0.95
-"""… or that station takes less than this share of what it is given: more than counters are off that are read at
-different moments."""
+"""… or if that station takes less than this share of the records it is given: more than the error of counters that are
+read at different moments."""
 
 COUNTED_OFF = 0.1
-"""Relative error of a period that buffers are counted for: counters are looked at when they are up to ten seconds old.
-The bases of the lab's five streams, whose timers run every 100 ms, gave 96 to 105."""
+"""Relative error of a buffer timeout that follows from the number of buffers: counters are up to ten seconds old when
+they are read.  The baselines of the lab's five streams, whose timers run every 100 ms, gave 96 to 105."""
 
 MANY_BURSTS = 64
-"""Buffers that come while one fills, from which on they may as well come all the time: within 1.3 % of that."""
+"""Number of buffers that arrive while one fills, from which arrivals count as continuous: the error is up to 1.3 %."""
 
 
 @dataclass(frozen=True)
 class Station:
-    """A group of a flow.
+    """A group of a stream.
 
     Attributes:
-        lanes: units side by side.
-        records_per_s: records that come in, of a source those that it makes; all lanes together.
-        busy: share of the lanes' time with work, in the mean over the lanes.
-        busiest: the same of the lane that has most of it.
-        blocked: share of the lanes' time in which nobody took their records.
-        shares: of busy time by resource, (resources + 1,), the last what is not known; it sums to 1.
-        keyed: whether records go to the lane that their key says, so that one lane may have more of them.
-        waking: the part of `busy` that buffers take that are due, whatever is in them; likewise of `busiest`.
-        held_ms: how long a record is held without work, until something outside the flow has answered.
-        resting: share of busy time in which its lanes waited for no resource, asleep or for something outside the flow.
+        lanes: number of parallel units.
+        records_per_s: incoming records, or records that a source produces; sum over all lanes.
+        busy: busy share of the lanes' time, mean over the lanes.
+        busiest: busy share of the busiest lane.
+        blocked: share of the lanes' time in which no downstream station took their records (backpressure).
+        shares: shares of busy time by resource, (resources + 1,), the last is unknown time; they sum to 1.
+        keyed: whether the key of a record decides its lane, so that one lane may have more records.
+        waking: the part of `busy` that due buffers cost, whatever their content; the same for `busiest`.
+        held_ms: how long a record waits, without work, for an answer from outside the stream.
+        resting: share of busy time in which its lanes used no resource: asleep, or waiting for something outside.
     """
 
     id: str
@@ -79,31 +79,31 @@ class Station:
 
     @property
     def unseen(self) -> float:
-        """Share of busy time of which nothing tells what it was on."""
+        """Share of busy time with unknown resource."""
         return max(float(self.shares[-1]) - self.resting, 0.0)
 
     @property
     def record_ms(self) -> float:
-        """Busy time of one record."""
+        """Busy time of one record, ms."""
         return 1e3 * self.busy * self.lanes / self.records_per_s if self.records_per_s > 0 else 0.0
 
 
 @dataclass(frozen=True)
 class Hop:
-    """What lies between two stations.
+    """The connection between two stations.
 
     Attributes:
         channels: pairs of lanes that exchange buffers.
-        records_per_s, bytes_per_s, buffers_per_s: all channels together.
+        records_per_s, bytes_per_s, buffers_per_s: sums over all channels.
         remote: share of the bytes that cross a network.
-        queued: buffers that wait, beside those that fill, in the mean.
-        most_due_ms: how long a buffer fills at most by the settings.  The number of buffers does not tell it of a job
-            at its limit, where those that are due wait with those that are full, nor of a channel so slow that many a
-            buffer is due without a record in it: such a one is not sent.
-        is_due_assumed: whether neither settings nor the number of buffers tell that.
-        kept: share of the records that were given to it which came out at its end, at most 1; the others wait, more of
-            them all the time.
-        all_to_all: whether each lane of the source sends to each of the target.
+        queued: mean number of waiting buffers, without those that fill.
+        most_due_ms: buffer timeout by the settings.  The number of buffers does not show the timeout of a job at its
+            limit, where due buffers wait with full ones, nor of a slow channel, where many due buffers are empty: an
+            empty buffer is not sent.
+        is_due_assumed: whether the timeout is known neither from settings nor from the number of buffers.
+        kept: records that left it over records that entered it, at most 1; the others wait in a queue that keeps
+            growing.
+        all_to_all: whether each lane of the source sends to each lane of the target.
     """
 
     source: str
@@ -125,10 +125,10 @@ class Hop:
 
     @property
     def due_ms(self) -> float:
-        """How long a buffer fills at most before it is sent: what the number of buffers leaves beside full ones, unless
-        `most_due_ms` is as near to that as buffers can be counted.
+        """Buffer timeout, ms: from the number of buffers that were not full, or `most_due_ms` if both agree within the
+        counting error.
 
-        Infinite where only full buffers were sent.
+        Infinite if only full buffers were sent.
         """
         if self.buffers_per_s <= 0:
             return 0.0
@@ -137,7 +137,7 @@ class Hop:
 
     @property
     def counted_due_ms(self) -> float:
-        """How long a buffer fills at most by the number of buffers alone."""
+        """Buffer timeout, ms, by the number of buffers alone."""
         return 1e3 * self.channels / self.due_per_s if self.buffers_per_s > 1.02 * self.full_per_s else math.inf
 
     @property
@@ -153,11 +153,11 @@ class Hop:
 
 @dataclass(frozen=True)
 class Place:
-    """A worker of a flow, in cores: CPU that its process used, and what it has at most; infinite where nothing says.
+    """A worker of a stream, in cores: CPU that its process used, and its limit, infinite if unknown.
 
-    Of `cpu_cores`, `fixed_cores` do not grow with the records: compilers, metrics, timers.  Nor do `due_cores`, which
-    buffers take that are due, whatever is in them.  What crosses the network takes `crossing_cores` of `growing_cores`
-    and `crossing_due_cores` of `due_cores`; 0 where nothing tells them apart.
+    Of `cpu_cores`, two parts do not grow with the records: `fixed_cores` (compilers, metrics, timers) and `due_cores`
+    (due buffers, whatever their content).  Network traffic uses `crossing_cores` of `growing_cores` and
+    `crossing_due_cores` of `due_cores`; 0 if they are not known apart.
     """
 
     id: str
@@ -170,19 +170,19 @@ class Place:
 
     @property
     def growing_cores(self) -> float:
-        """What grows with the records."""
+        """CPU use that grows with the records, cores."""
         return max(self.cpu_cores - self.fixed_cores - self.due_cores, 0.0)
 
 
 @dataclass(frozen=True)
 class Flow:
-    """A steady stretch of a run that is a flow.
+    """A steady interval of a stream.
 
     Attributes:
-        stations: in the order of the flow.
+        stations: in the order of the data flow.
         places: the workers.
-        start_ms, end_ms: the stretch, since the run's start.
-        markers_ms: time of a record as the framework's own probes measured it; None where it has none.
+        start_ms, end_ms: the interval, since the run's start.
+        markers_ms: latency of a record as the framework's own probes measured it; None without probes.
     """
 
     stations: tuple[Station, ...]
@@ -194,7 +194,7 @@ class Flow:
 
     @property
     def rate_per_s(self) -> float:
-        """Records that the sources make."""
+        """Records that the sources produce per second."""
         return sum(each.records_per_s for each in self.stations if each.is_source)
 
     def station(self, wanted: str) -> Station:
@@ -202,11 +202,11 @@ class Flow:
 
     @property
     def at_limit(self) -> bool:
-        """Whether the sources would have made more, had anybody taken it, or could not make more.
+        """Whether the stream runs at its highest rate: backpressure limits the sources, or they have no time left.
 
-        A source whose busy time was not measured, or one of several lanes, is held up for less than FULL of its time by
-        a station of which a lane has no time left.  Nor is it while buffers before that station have room: then that
-        one takes less than it is given, or what lies between is held up.
+        A source whose busy time was not measured, or that has several lanes, may be blocked for less than FULL of its
+        time although a lane of another station has no time left.  While buffers before that station have space, its
+        source is not blocked at all: then the station takes fewer records than it is given, or one between is blocked.
         """
         if any(each.busy + each.blocked >= FULL for each in self.stations if each.is_source):
             return True
@@ -217,24 +217,24 @@ class Flow:
         )
 
     def time_ms(self, names: tuple[str, ...]) -> float:
-        """Mean time of a record, queues as they were."""
+        """Mean latency of a record with the measured queues, ms."""
         return sum(each.time_ms for each in legs(self, measured=True, names=names))
 
 
 @dataclass(frozen=True)
 class Leg:
-    """One stretch of a record's way.
+    """One segment of a record's path: a station or a hop.
 
     Attributes:
-        id: a station's, or SOURCE>TARGET of a hop.
+        id: a station's id, or SOURCE>TARGET of a hop.
         name: for readers.
-        work_ms: busy time by resource, (resources + 1,), of a station; zeros of a hop.
-        mates_ms: at a station, waiting for those of the same buffer.
-        filling_ms: of a hop, in a buffer that is not yet sent.
-        queue_ms: of a hop, in buffers that wait for the station, or for the way to it.
-        way_ms: of a hop, on the network.
-        held_ms: at a station, until something outside the flow has answered.
-        resting_ms: of `work_ms` at a station, asleep or for something outside the flow.
+        work_ms: busy time by resource at a station, (resources + 1,); zeros for a hop.
+        mates_ms: at a station, waiting for other records of the same buffer.
+        filling_ms: in a hop, in a buffer before it is sent.
+        queue_ms: in a hop, in buffers that wait for the station or for the network.
+        way_ms: in a hop, on the network.
+        held_ms: at a station, waiting for an answer from outside the stream.
+        resting_ms: the part of `work_ms` at a station that is asleep or waits for something outside the stream.
     """
 
     id: str
@@ -254,13 +254,13 @@ class Leg:
 
 
 def filling_ms(full_ms: float, due_ms: float, bursts: float = math.inf) -> float:
-    """Mean time of a record in a buffer that fills in `full_ms`, and is sent when it is due if that is earlier.
+    """Mean time of a record, ms, in a buffer that fills in `full_ms`, or is sent after `due_ms` if that is earlier.
 
-    A buffer that is due every T and never full keeps its records T/2 in the mean.  A second cut at any place within T
-    leaves T/3; that is what full buffers are to the due ones, and the other way round.
+    A buffer that is sent every T and never full holds its records for T/2 on average.  A second cut at a random time
+    within T reduces that to T/3: full buffers do this to due ones, and vice versa.
 
-    Behind another exchange records come in bursts, a buffer each: so many within `due_ms`, at any time of it.  What
-    fills a buffer is one of them then, and those of its records that still go into it do not wait at all.
+    After another exchange, records arrive in bursts of a buffer each: `bursts` of them within `due_ms`, at random
+    times.  Then one burst fills the buffer, and those of its records that still fit do not wait.
     """
     short, long = min(full_ms, due_ms), max(full_ms, due_ms)
     if short <= 0:
@@ -276,32 +276,32 @@ def filling_ms(full_ms: float, due_ms: float, bursts: float = math.inf) -> float
 
 
 def _filling_in_bursts_ms(full_ms: float, due_ms: float, bursts: int) -> float:
-    """The integral over 0 ≤ t ≤ T of the chance that a record still waits t after it came, of n equal bursts.
+    """The integral over 0 ≤ t ≤ T of the probability that a record still waits t after its arrival, for n equal bursts.
 
-    It is not due by then with 1 − t/T, and k of the other bursts came meanwhile with the binomial chance of t/T.  What
-    is left of its own burst is anything up to σ buffers, and so is the room in its buffer up to one: the room is not
-    used up with the mean of max(0, 1 − x) over k σ ≤ x ≤ (k + 1) σ.  Of (1 − t/T) times the chance of k, the integral
-    is T (n − k) / n / (n + 1).
+    The buffer is not due by then with probability 1 − t/T, and k of the other bursts arrived meanwhile with binomial
+    probability of t/T.  The rest of the record's own burst is uniform up to σ buffers, and the free space in its buffer
+    uniform up to one: the probability that space is left is the mean of max(0, 1 − x) over k σ ≤ x ≤ (k + 1) σ.  The
+    integral of (1 − t/T) times the probability of k is T (n − k) / n / (n + 1).
     """
-    come = np.arange(bursts + 1)
+    arrived = np.arange(bursts + 1)
     share = due_ms / full_ms / bursts
-    used = np.minimum(come * share, 1.0)
-    room = np.diff(used - used**2 / 2) / share
-    return float(due_ms * ((bursts - come[:-1]) * room).sum() / bursts / (bursts + 1))
+    used = np.minimum(arrived * share, 1.0)
+    waits = np.diff(used - used**2 / 2) / share
+    return float(due_ms * ((bursts - arrived[:-1]) * waits).sum() / bursts / (bursts + 1))
 
 
 def longest_way(flow: Flow, station_ms: Mapping[str, Leg], hop_ms: Mapping[tuple[str, str], Leg]) -> list[Leg]:
-    """The legs of the way that takes longest, in order."""
+    """The legs of the longest path, in order."""
     best: dict[str, tuple[float, list[Leg]]] = {}
     for each in flow.stations:
         here = station_ms[each.id]
-        ways = [
+        paths = [
             (best[hop.source][0] + hop_ms[hop.source, hop.target].time_ms, hop)
             for hop in flow.hops
             if hop.target == each.id and hop.source in best
         ]
-        if ways:
-            until_ms, hop = max(ways, key=lambda way: way[0])
+        if paths:
+            until_ms, hop = max(paths, key=lambda path: path[0])
             legs = [*best[hop.source][1], hop_ms[hop.source, hop.target], here]
         else:
             until_ms, legs = 0.0, [here]
@@ -311,7 +311,7 @@ def longest_way(flow: Flow, station_ms: Mapping[str, Leg], hop_ms: Mapping[tuple
 
 
 def legs(flow: Flow, *, measured: bool, names: tuple[str, ...], net_bytes_per_s: float | None = None) -> list[Leg]:
-    """The longest way of a record; queues as they were `measured`, or as they follow from utilisation."""
+    """The longest path of a record, with `measured` queues, or with queues that follow from utilisation."""
     here = {each.id: _at(each, flow, names) for each in flow.stations}
     between = {(each.source, each.target): _between(each, flow, measured, names, net_bytes_per_s) for each in flow.hops}
     return longest_way(flow, here, between)
@@ -349,17 +349,17 @@ def _between(hop: Hop, flow: Flow, measured: bool, names: tuple[str, ...], net_b
 
 
 def _bursts(hop: Hop, flow: Flow) -> float:
-    """Buffers that a lane of the hop's source reads while one of the hop is not due; infinite of what makes records."""
+    """Buffers that a lane of the hop's source station reads within the hop's timeout; infinite for a source."""
     into = [each.buffers_per_s for each in flow.hops if each.target == hop.source]
     return sum(into) / flow.station(hop.source).lanes * hop.due_ms / 1e3 if into else math.inf
 
 
 def cpu_wait_ms(flow: Flow, hop: Hop) -> float:
-    """Waiting of a buffer for its worker's CPU, whose other threads use it too; 0 where nothing says how much there is.
+    """Mean wait of a buffer for its worker's CPU, which other threads use too, ms; 0 if no CPU limit is known.
 
-    What one buffer takes of it in the mean waits as at c servers (Sakasegawa, 1977), of which c = 1 is Kingman's
-    formula.  A lane sends its buffers to all lanes of the next station at once, when they are due: k together have a
-    squared variation of arrivals of k.
+    The mean CPU time of a buffer waits as at c servers (Sakasegawa, 1977); c = 1 is Kingman's formula.  A lane sends
+    its due buffers to all lanes of the next station at once: k buffers together have a squared variation of arrivals
+    of k.
     """
     known = [each for each in flow.places if 0 < each.most_cores < math.inf]
     buffers_per_s = sum(each.buffers_per_s for each in flow.hops) / max(len(flow.places), 1)
@@ -375,7 +375,7 @@ def cpu_wait_ms(flow: Flow, hop: Hop) -> float:
 
 
 def _queue_ms(station: Station, records: float) -> float:
-    """Waiting for buffers before one, in the mean over records: the busiest lane has more of them, and waits longer."""
+    """Mean wait of a record in the queue, ms: the busiest lane has more records, and they wait longer."""
     buffer_ms = records * station.record_ms
 
     def waits(rho: float) -> float:

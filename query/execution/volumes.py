@@ -1,4 +1,4 @@
-"""What a framework logged of the bytes and times of each unit, as arrays."""
+"""Logged bytes and times of each unit, as arrays."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from crystalperf.indexes.resources import NET, Resource
 from crystalperf.query.trace.records import Floats, Ints
 
 SPILL_BPS = 50e6
-"""Bytes per second at which a unit at least writes or reads back what it spills, rows packed and unpacked."""
+"""Minimum rate, bytes per second, at which a unit writes or reads back spills, serialization included."""
 
 _READ = ("input_bytes", "remote_bytes")
 
 
 def most_spilling_ms(disk_bytes: Ints | int, memory_bytes: Ints | int) -> Floats:
-    """How long spilling so much and reading it back takes at most, ms; the larger of its two sizes counts."""
+    """The maximum time to spill these bytes and read them back, ms; the larger of the two sizes counts."""
     longest: Floats = 2 * np.maximum(disk_bytes, memory_bytes) / SPILL_BPS * 1000
     return longest
 
 
 @dataclass(frozen=True)
 class Volumes:
-    """What the framework logged per unit, aligned with the units; 0 where it logged nothing.  Bytes unless named ms."""
+    """Logged volumes per unit, aligned with the units; 0 if not logged.  Bytes, or ms if the name says so."""
 
     input: Ints
     far: Ints
-    """Of the input, what lies on other machines."""
+    """Input bytes that are on other machines."""
     kept: Ints
-    """Of the input, what workers kept in memory: it crosses no device, but for the network where it was far."""
+    """Input bytes that workers had cached in memory: they use no device, except the network if they were far."""
     remote: Ints
     local: Ints
     handed: Ints
@@ -44,30 +44,29 @@ class Volumes:
     on_cpu_ms: Floats
     overhead_ms: Floats
     spill_ms: Floats
-    """Time in which a unit was seen spilling or reading back what it had spilled."""
+    """Sampled time of a unit in spilling or in reading spills back."""
     peers_ms: Floats
-    """Time measured waiting for data of other workers."""
+    """Measured waits for data of other workers."""
     starved_ms: Floats
-    """As much of its time as its container had used up its CPU quota in, by the quota's periods, where that was
-    measured."""
+    """Time of a unit in which its container had used up its CPU quota, by the quota's periods; 0 if not measured."""
 
     @property
     def tell_bytes(self) -> bool:
-        """Whether the log has bytes of anything that moved."""
+        """Whether the log has any bytes of input, exchange or output."""
         return any(each.any() for each in (self.input, self.remote, self.local, self.handed, self.output))
 
     @property
     def timed(self) -> NDArray[np.bool_]:
-        """Whether the CPU time of each unit was measured; of a log without CPU times, `on_cpu_ms` is collections of
-        garbage alone."""
+        """Whether the CPU time of each unit was measured, (units,); without CPU times in the log, `on_cpu_ms` is only
+        garbage collection."""
         return self.on_cpu_ms > self.gc_ms
 
     def moved(self, resource: Resource) -> Ints:
-        """Bytes that each unit logged of a resource's device; what the page cache took or gave is among a disk's."""
+        """Bytes that each unit moved over a resource's device; those of a disk include the page cache's."""
         return self._of(resource, resource.moves)
 
     def read(self, resource: Resource) -> Ints:
-        """The same without what was written, which stays in memory as a rule."""
+        """The same without written bytes, which usually stay in memory."""
         return self._of(resource, [name for name in resource.moves if name in _READ])
 
     def _of(self, resource: Resource, names: Sequence[str]) -> Ints:
@@ -80,7 +79,7 @@ class Volumes:
 
 
 def no_volumes(units: int) -> Volumes:
-    """The volumes of so many units of which nothing is known."""
+    """Volumes of 0 for so many units."""
     columns: dict[str, Any] = {
         each.name: np.zeros(units, dtype=np.float64 if each.name.endswith("_ms") else np.int64)
         for each in fields(Volumes)

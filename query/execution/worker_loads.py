@@ -1,4 +1,4 @@
-"""What recordings measured of processes, in arrays."""
+"""CPU and network load of processes as recordings measured it, as arrays."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from crystalperf.query.trace.records import Floats, Ints
 
 @dataclass(frozen=True)
 class Loads:
-    """Looks at processes, (looks,): the worker, the interval that a look is of, and the cores in use in it.
+    """Load measurements of processes, (measurements,) each: the worker, the measured interval, and the cores in use.
 
-    Of a container `quota` is its CPU quota, cores, and `throttled` the share of the quota's periods in which it was
-    used up; `received_per_s` are bytes that the network brought.  All three are NaN where they were not measured.
-    `has_units` is whether any unit ran on the worker meanwhile; a worker of -1 is none of the run's, as the
+    `quota` is the CPU quota of the container, cores, and `throttled` the share of the quota's periods in which it was
+    used up; `received_per_s` are received bytes of the network per second.  All three are NaN if not measured.
+    `has_units` is whether any unit ran on the worker in the interval; worker -1 is another process, such as the
     coordinator.
     """
 
@@ -38,9 +38,9 @@ class Loads:
 def measured_loads(
     connection: duckdb.DuckDBPyConnection, scope: ScopeTime, clock: Clock, workers: Mapping[str, int]
 ) -> Loads:
-    """The looks that recordings had within a scope, by the clock.
+    """The load measurements within a scope, by the clock.
 
-    Outside of it workers may have had more or less: a container's quota changes, neighbours come and go.
+    Outside of the scope workers may have had more or less: a container's quota changes, other load comes and goes.
     """
     columns = connection.execute(sql.text("worker_loads"), {"begin": scope.start_ms, "end": scope.end_ms}).fetchnumpy()
 

@@ -1,4 +1,4 @@
-"""What the model does not know: questions beyond its range get a bound instead of a figure."""
+"""Limits of the model: scenarios outside its range get bounds instead of a prediction."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ from crystalperf.query.simulate.caching import cache_refusal
 from crystalperf.query.simulate.transfers import moves_known
 
 MOST_SLOTS_RATIO = 16
-"""Slots over recorded slots, or the reverse, beyond which nothing recorded tells how scheduling would do."""
+"""Maximum ratio of slots to recorded slots, or the reverse: beyond it, recorded data say nothing about scheduling."""
 
 MOST_WORKERS_RATIO = 8
-"""The same for workers whose units read of each other: each would fetch from so many more senders."""
+"""The same for workers that exchange data: each would fetch from so many more senders."""
 
 SLOW_BPS, NOTICED = 1e6, 0.02
-"""A network slower than any cluster's, bytes a second, and the share of a runtime below which what crosses it is
-nothing."""
+"""A network slower than any cluster's, bytes per second, and the share of the runtime below which its transfers are
+negligible."""
 
 UNSEEN_SHARE = 0.2
-"""Share of unit time from which what is unknown may be what a question is about."""
+"""Maximum share of unknown unit time that may be on a changed resource."""
 
 SEEN_SHARE = 0.02
-"""Share of unit time on a device from which the run says something about it."""
+"""Minimum share of unit time on a device for the run to be evidence about it."""
 
 
 def beyond(execution: Execution, world: World) -> Refusal | None:
-    """Why a question is outside the model's range, or None.
+    """Why a scenario is outside the model's range, or None.
 
-    Every speed of a device is inside: its time shrinks towards nothing, or grows with an interval that does.
+    Every device speed is inside: the time on the device shrinks towards 0, or grows, and the interval grows with it.
     """
     slots, workers = world.ratio("cores") * world.ratio("workers"), world.ratio("workers")
     if max(slots, 1 / slots) > MOST_SLOTS_RATIO:
         return SlotsOutOfRange(slots, MOST_SLOTS_RATIO)
-    if crosses_anew(execution, world):
+    if adds_remote_reads(execution, world):
         return RemoteReadsUnknown()
     if workers > MOST_WORKERS_RATIO and (execution.volumes.remote.any() or execution.volumes.local.any()):
         return SendersOutOfRange(workers, MOST_WORKERS_RATIO)
     return cache_refusal(execution, world)
 
 
-def crosses_anew(execution: Execution, world: World) -> bool:
-    """Whether units would fetch of other workers for the first time, and more than any network brings in no time."""
+def adds_remote_reads(execution: Execution, world: World) -> bool:
+    """Whether units would fetch from other workers for the first time, and a noticeable amount on a slow network."""
     volumes = execution.volumes
     if world.ratio("workers") <= 1 or volumes.remote.any():
         return False
@@ -62,11 +62,11 @@ def crosses_anew(execution: Execution, world: World) -> bool:
 
 
 def lost(execution: Execution) -> Refusal | None:
-    """Why no question can be asked of a run whose log lacks most of its work, or None."""
+    """Why a run whose log lacks too much of its work cannot be predicted, or None."""
     count = sum(each.lost for each in execution.lost)
-    theirs = {each.group_id for each in execution.lost}
+    incomplete = {each.group_id for each in execution.lost}
     groups = execution.dag.groups
-    others = [number for number, each in enumerate(groups) if each.group_id not in theirs]
+    others = [number for number, each in enumerate(groups) if each.group_id not in incomplete]
     total = sum(each.total for each in execution.lost) + int(np.isin(execution.units.group, others).sum())
     if count <= UNSEEN_SHARE * total:
         return None
@@ -74,11 +74,10 @@ def lost(execution: Execution) -> Refusal | None:
 
 
 def unseen(execution: Execution, world: World) -> list[tuple[Resource, float]]:
-    """The changed resources that unknown time may be, with the share of unit time that may be each one's.
+    """The changed resources that may have used too much of the unknown time, with that share of unit time.
 
-    Without samples logs time only some of what units do.  Of a device that was seen the run says something, and so do
-    its bytes where its bandwidth is known; where CPU time was measured, what is unknown was no computing, but may have
-    been waiting for a CPU.
+    A log without samples has only part of the time of units.  It is evidence about a device with recorded time, or with
+    bytes and a known bandwidth.  If CPU time was measured, unknown time is not computing, but may be a wait for a CPU.
     """
     if execution.has_samples:
         return []
@@ -97,9 +96,10 @@ def unseen(execution: Execution, world: World) -> list[tuple[Resource, float]]:
 
 
 def unseen_spills(execution: Execution, world: World) -> Execution | None:
-    """The execution, had samples seen all unknown time that may be spilling; None where memory stays, or there is none.
+    """The execution with all unknown time that may be spilling counted as spilling; None if memory does not change, or
+    nothing spilled.
 
-    Without samples a log has the bytes that were spilled, and of the time that took only some.
+    A log without samples has the spilled bytes, but only part of the time of spilling.
     """
     volumes, units = execution.worker_volumes, execution.units
     if execution.has_samples or world.ratio("memory") == 1 or not volumes.spill_memory.any():

@@ -1,15 +1,15 @@
-"""What a log alone leaves open, by the run's own evidence and by what recorded runs spent such time on.
+"""Imputation of unknown time in logs without samples, from the run's own evidence and from priors of recorded runs.
 
-Without samples a log has the CPU time of a unit and its waits for other workers' data; the rest is of no known cause.
-Two things are known of it:
+A log without samples has the CPU time of a unit and its waits for other workers' data; the cause of the remaining time
+is unknown.  There are two sources for it:
 
-    starving  units that read and wrote nothing outside the run had no device to wait for, so what they took beyond
-              their CPU time was waiting for a CPU; the other units of the run waited as long for each second of theirs
-    priors    of recorded runs the samples told what such time was, by the operator that reads, and where its files lie
-              (`priors.csv`, which `python -m lab.score.priors` writes; docs/model.md)
+    CPU wait  units that read and wrote nothing outside the run did not wait for a device, so their time beyond CPU time
+              was a wait for a CPU; the other units of the run waited as long per second of CPU time
+    priors    samples of recorded runs show the resources of such time, by the operator that reads, and by where its
+              files are (`priors.csv`, which `python -m lab.score.priors` writes; docs/model.md)
 
-The first goes before the second, for it is of this run and these machines.  Both only serve predictions: what a run's
-time went to is not answered by other runs.
+The first source takes precedence, because it is from this run and its machines.  Both are for predictions only: other
+runs are no evidence of where the time of a run went.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from crystalperf.query.results.assumptions import Assumption, TimeImputed
 from crystalperf.query.trace.records import Floats
 
 PLAIN_SHARE = 0.1
-"""Share of the run's CPU time in units without a device from which they tell how long units wait for a CPU."""
+"""Minimum share of the run's CPU time in units without a device, to estimate CPU waits from them."""
 
 MOST_WAITS = 100.0
-"""Seconds for each of CPU time beyond which nobody waits for a CPU: a hundredth of a core for each unit."""
+"""Maximum CPU wait per second of CPU time, seconds: more would mean a hundredth of a core for each unit."""
 
 ANY = "*"
-"""The operator of the row that holds for readers without one of their own."""
+"""The operator of the default row, for readers without a row of their own."""
 
 FAR = "far"
-"""The place of input on other machines; of other input, all but 2 % of what recorded runs left open was waiting for a
-CPU, of which the run itself tells more."""
+"""The place of input on other machines.  For other input, all but 2 % of the unknown time in recorded runs was CPU
+wait, for which the run itself is better evidence."""
 
 
 @dataclass(frozen=True)
 class Prior:
-    """What recorded runs spent the time on that their logs leave open, (resources + 1,) shares that sum to 1.
+    """Resources of the unknown time of recorded runs, (resources + 1,) shares that sum to 1.
 
     `deviation` is the standard deviation of the devices' share between recordings, relative to it.
     """
@@ -55,7 +55,7 @@ class Prior:
 
 @cache
 def priors(framework: str, names: tuple[str, ...]) -> dict[tuple[str, str], Prior]:
-    """The priors of a framework by (operator, place); `names` are the resources that shares are of."""
+    """The priors of a framework by (operator, place); `names` are the resources of the shares."""
     text = files(__package__).joinpath("priors.csv").read_text(encoding="utf-8")
     return {
         (row["operator"], row["place"]): Prior(
@@ -69,7 +69,7 @@ def priors(framework: str, names: tuple[str, ...]) -> dict[tuple[str, str], Prio
 
 
 def open_ms(execution: Execution) -> Floats:
-    """The time of each unit that its log leaves open, (units,); starting and reporting a unit is not among it."""
+    """Unknown time of each unit in the log, (units,) in ms, without the overhead of starting and reporting a unit."""
     unknown = execution.units.parts_ms[:, -1] - execution.units.upstream_ms
     left = np.maximum(unknown - execution.volumes.overhead_ms, 0.0)
     measured = execution.volumes.timed & ~np.isin(execution.units.group, list(execution.delegating))
@@ -77,10 +77,10 @@ def open_ms(execution: Execution) -> Floats:
     return found
 
 
-def starving(execution: Execution, left_ms: Floats) -> tuple[float, float] | None:
-    """How long units wait for a CPU for each second of CPU time, and how far groups deviate from that, relative.
+def cpu_wait_per_cpu_second(execution: Execution, left_ms: Floats) -> tuple[float, float] | None:
+    """CPU wait per second of CPU time, and the relative deviation of groups from it.
 
-    None where too few of the units had no device to wait for, or where they waited longer than for a CPU.
+    None if too few units had no device to wait for, or if they waited longer than a CPU wait can be.
     """
     volumes, group = execution.volumes, execution.units.group
     plain = (volumes.input == 0) & (volumes.output == 0) & (volumes.spill_disk == 0)
@@ -100,73 +100,73 @@ def starving(execution: Execution, left_ms: Floats) -> tuple[float, float] | Non
 
 
 def waits_unknown(execution: Execution) -> float:
-    """The share of unit time that may be waiting for a CPU, of a log that has CPU times and does not tell; else 0."""
+    """The share of unit time that may be CPU wait, if a log has CPU times but no evidence of CPU waits; otherwise 0."""
     if execution.has_samples or not execution.volumes.timed.any():
         return 0.0
     left = open_ms(execution)
-    if starving(execution, left) is not None:
+    if cpu_wait_per_cpu_second(execution, left) is not None:
         return 0.0
     return float(left.sum()) / (float(execution.units.duration_ms.sum()) or 1.0)
 
 
 def borrowed(execution: Execution) -> tuple[Execution, tuple[Assumption, ...]]:
-    """The execution with what its log leaves open shared out, and where the shares come from.
+    """The execution with its unknown time imputed to resources, and the assumption behind it.
 
-    One with samples, or of a framework without recorded runs, stays as it is.
+    An execution with samples, or of a framework without priors, does not change.
     """
     known = priors(execution.words.framework, execution.names)
     if execution.has_samples or not known or not execution.volumes.timed.any():
         return execution, ()
     left, far = open_ms(execution), execution.volumes.far > 0
-    tells = starving(execution, left)
+    cpu_wait = cpu_wait_per_cpu_second(execution, left)
     parts = execution.units.parts_ms.copy()
-    lent = np.zeros_like(parts)
+    imputed = np.zeros_like(parts)
     cpu, deviation = execution.names.index(CPU), 0.0
-    if tells is not None:
-        lent[:, cpu] = np.minimum(tells[0] * execution.volumes.on_cpu_ms, left)
-        deviation = tells[1]
+    if cpu_wait is not None:
+        imputed[:, cpu] = np.minimum(cpu_wait[0] * execution.volumes.on_cpu_ms, left)
+        deviation = cpu_wait[1]
     used: list[Prior] = []
-    rest = left - lent.sum(axis=1)
+    rest = left - imputed.sum(axis=1)
     for number in np.unique(execution.units.group[far & (left > 0)]).tolist():
-        mine = far & (execution.units.group == number)
+        reads_far = far & (execution.units.group == number)
         prior = known.get((execution.readers.get(number, ANY), FAR)) or known.get((ANY, FAR))
         if prior is None:
             continue
         used.append(prior)
         shares = np.array(prior.shares)
-        if tells is not None:
+        if cpu_wait is not None:
             shares[cpu] = 0.0
             shares /= max(shares.sum(), 1e-9)
-        lent[mine] += shares * rest[mine, None]
-    lent[:, -1] = 0.0
-    if not lent.any():
+        imputed[reads_far] += shares * rest[reads_far, None]
+    imputed[:, -1] = 0.0
+    if not imputed.any():
         return execution, ()
-    parts += lent
-    parts[:, -1] -= lent.sum(axis=1)
+    parts += imputed
+    parts[:, -1] -= imputed.sum(axis=1)
     busy = float(execution.units.duration_ms.sum()) or 1.0
-    share = lent.sum(axis=0)[:-1] / busy
+    share = imputed.sum(axis=0)[:-1] / busy
     apart = np.full(len(share), max((each.deviation for each in used), default=deviation))
-    apart[cpu] = max(deviation, apart[cpu] if tells is None else 0.0)
+    apart[cpu] = max(deviation, apart[cpu] if cpu_wait is None else 0.0)
     evidence = replace(
         execution.evidence,
         sampling=np.hypot(execution.evidence.sampling, np.minimum(apart, 1.0) * share),
         unseen=max(execution.evidence.unseen - float(share.sum()), 0.0),
         unseen_cpu=max(execution.evidence.unseen_cpu - float(share.sum()), 0.0),
     )
-    lender = replace(execution, units=replace(execution.units, parts_ms=parts), evidence=evidence)
-    return lender, (_imputed(lent, cpu, tells, used, busy),)
+    with_imputed = replace(execution, units=replace(execution.units, parts_ms=parts), evidence=evidence)
+    return with_imputed, (_imputed(imputed, cpu, cpu_wait, used, busy),)
 
 
 def _imputed(
-    lent: Floats, cpu: int, tells: tuple[float, float] | None, used: list[Prior], busy_ms: float
+    imputed: Floats, cpu: int, cpu_wait: tuple[float, float] | None, used: list[Prior], busy_ms: float
 ) -> TimeImputed:
-    """Where the shares come from."""
-    whole = lent.sum(axis=0)
+    """The assumption of imputed time: how much, and from which sources."""
+    whole = imputed.sum(axis=0)
     return TimeImputed(
-        imputed_ms=float(lent.sum()),
+        imputed_ms=float(imputed.sum()),
         task_ms=busy_ms,
         devices_ms=float(whole.sum() - whole[cpu]),
         cpu_wait_ms=float(whole[cpu]),
-        waits_per_cpu_second=None if tells is None else tells[0],
+        waits_per_cpu_second=None if cpu_wait is None else cpu_wait[0],
         recordings=max((each.recordings for each in used), default=0),
     )

@@ -1,17 +1,17 @@
-"""What a job's own other runs say of a prediction: how far the model was off there, and so how far it is off here.
+"""Correction of a prediction by the model's errors in other runs of the same job.
 
-The model's error in a world is e = log(actual / predicted).  Before anything is known of the job, its variance is what
-the interval says.  Errors of two worlds are alike as far as the worlds are: for log ratios x and x′ of the settings
+The model's error in a scenario is e = log(actual / predicted).  Without other runs its variance is that of the
+interval.  Errors in two scenarios are as similar as the scenarios: for log ratios x and x′ of the settings
 
     cov(e(x), e(x′)) = s(x) · s(x′) · c(x, x′) + r² + [one run] r²
 
 s² is the variance of the model's own error, r² that between two runs of one job.  The first r² is the recorded run's,
-which all predictions share; the second is that of the run which is compared.  c is the correlation that a Gaussian
-kernel of length ℓ has between x and x′ once the error is known to be nothing where nothing changes: a rerun of the same
-world tells how runs differ and nothing of the model, and a model that makes too much of twice the slots makes too much
-of half of them the other way round.  Conditioned on the errors that were seen,
-this is a Gaussian process (Rasmussen and Williams 2006, eq. 2.19): its mean corrects the prediction, its variance
-narrows the interval.  The variance does not depend on what was measured, so it also says which run would tell most.
+which all predictions share; the second is the other run's.  c is the correlation of a Gaussian kernel of length ℓ
+between x and x′, conditioned on an error of 0 if nothing changes: a rerun of the baseline shows how runs differ, but
+not the model's error, and a model that overestimates the effect of twice the slots overestimates that of half of them
+in the other direction.  Conditioned on the observed errors, this is a Gaussian process (Rasmussen and Williams 2006,
+eq. 2.19): its mean corrects the prediction, its variance narrows the interval.  The variance does not depend on the
+measured runtimes, so it also shows which further run narrows intervals most.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from crystalperf.query.predict.interval import CALIBRATED, Calibration
 from crystalperf.query.trace.records import Floats
 
 ALIKE = 2.8
-"""ℓ, in log ratios.  On even configurations interval scores fall by less than 2 % beyond it, and by 7 % up to it
+"""ℓ, in log ratios.  On the tuning set interval scores fall by less than 2 % beyond it, and by 7 % up to it
 (research/2026-11-27-lab-commands-removed.md)."""
 
 BELIEF = 5.0
-"""How many pairs of runs the lab's variance between two runs weighs against those of the job's own."""
+"""Weight of the lab's variance between two runs, as a number of pairs of the job's own runs."""
 
 
 @dataclass(frozen=True)
 class Guess:
-    """A prediction as far as learning needs it.
+    """A prediction as the input of learned().
 
-    `log_ratios` are those of the world's settings, `predicted_ms` and `interval_ms` what is said without other runs.
+    `log_ratios` are those of the scenario's settings; `predicted_ms` and `interval_ms` are without other runs.
     """
 
     log_ratios: Mapping[str, float]
@@ -47,7 +47,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class Seen:
-    """Another run of the job: what was predicted of its world from the recorded run, and how long it took."""
+    """Another run of the job: the prediction of its scenario from the recorded run, and its measured runtime, ms."""
 
     guess: Guess
     actual_ms: float
@@ -59,7 +59,7 @@ class Seen:
 
 
 def learned(guess: Guess, seen: Sequence[Seen], calibration: Calibration = CALIBRATED, alike: float = ALIKE) -> Guess:
-    """The prediction in the light of other runs: corrected, and with the interval that is left."""
+    """The prediction conditioned on other runs: corrected, with the remaining interval."""
     shift, variance = _conditioned(guess, seen, calibration, alike)
     predicted_ms, width = guess.predicted_ms * math.exp(shift), calibration.width * math.sqrt(variance)
     ends = (predicted_ms * math.exp(-width), predicted_ms * math.exp(width))
@@ -67,7 +67,7 @@ def learned(guess: Guess, seen: Sequence[Seen], calibration: Calibration = CALIB
 
 
 def half_width(guess: Guess) -> float:
-    """Half of an interval as a share of what is predicted; of one that is not even, as if it were."""
+    """Half of an interval as a share of the prediction; an asymmetric interval counts as a symmetric one."""
     low, high = guess.interval_ms
     return math.sqrt(high / low) - 1
 
@@ -75,16 +75,16 @@ def half_width(guess: Guess) -> float:
 def after_run(
     guess: Guess, seen: Sequence[Seen], candidate: Guess, calibration: Calibration = CALIBRATED, alike: float = ALIKE
 ) -> float:
-    """The half-width that a prediction would have after one more run, in the candidate's world, as a share.
+    """The half-width of a prediction after one more run, in the candidate's scenario, as a share.
 
-    What that run takes does not matter for it.
+    It does not depend on that run's runtime.
     """
     _, variance = _conditioned(guess, [*seen, Seen(candidate, candidate.predicted_ms)], calibration, alike)
     return math.exp(calibration.width * math.sqrt(variance)) - 1
 
 
 def _conditioned(guess: Guess, seen: Sequence[Seen], calibration: Calibration, alike: float) -> tuple[float, float]:
-    """Mean and variance of log(actual / predicted), given what was seen."""
+    """Mean and variance of log(actual / predicted), conditioned on the observed runs."""
     between = _between_runs(seen, calibration)
     known = [each.guess for each in seen]
     if not known:
@@ -98,7 +98,7 @@ def _conditioned(guess: Guess, seen: Sequence[Seen], calibration: Calibration, a
 
 
 def _covariance(some: Sequence[Guess], others: Sequence[Guess], calibration: Calibration, alike: float) -> Floats:
-    """(some, others): covariance of the model's own error."""
+    """Covariance of the model's own error between predictions, (some, others)."""
     found = np.empty((len(some), len(others)))
     for row, one in enumerate(some):
         for column, other in enumerate(others):
@@ -108,7 +108,7 @@ def _covariance(some: Sequence[Guess], others: Sequence[Guess], calibration: Cal
 
 
 def _likeness(one: Mapping[str, float], other: Mapping[str, float], alike: float) -> float:
-    """c: how far the model's errors in two worlds go together, -1 to 1; 0 where one of them is the recorded one."""
+    """c: the correlation of the model's errors in two scenarios, -1 to 1; 0 if one of them is the baseline."""
 
     def near(some: Mapping[str, float], others: Mapping[str, float]) -> float:
         apart = math.hypot(*(some.get(key, 0.0) - others.get(key, 0.0) for key in {*some, *others}), 0.0)
@@ -119,7 +119,7 @@ def _likeness(one: Mapping[str, float], other: Mapping[str, float], alike: float
 
 
 def _own(guess: Guess, calibration: Calibration) -> float:
-    """s: the standard deviation of the model's own error, of what the interval says without the two runs'."""
+    """s: the standard deviation of the model's own error, from the interval without the variance of two runs."""
     if not any(guess.log_ratios.values()):
         return 0.0
     low, high = guess.interval_ms
@@ -128,7 +128,7 @@ def _own(guess: Guess, calibration: Calibration) -> float:
 
 
 def _between_runs(seen: Sequence[Seen], calibration: Calibration) -> float:
-    """r²: the lab's, and what runs of one and the same world differ by."""
+    """r²: the lab's variance between runs, updated by differences between runs of the same scenario."""
     worlds: dict[tuple[tuple[str, float], ...], list[float]] = {}
     for each in seen:
         key = tuple(sorted((name, round(value, 6)) for name, value in each.guess.log_ratios.items() if value))

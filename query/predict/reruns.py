@@ -1,4 +1,4 @@
-"""Other runs of a job: what was different there, and what that says of a prediction (query.predict.rerun_errors)."""
+"""Reruns of a job: their settings, and how they correct a prediction (query.predict.rerun_errors)."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from crystalperf.query.results.answers import Advice, Advised, Learned, Predicti
 from crystalperf.query.results.refusals import RefusedError, RerunNotPredicted
 
 SAME_INPUT = 0.05
-"""Two runs whose input differs by a larger share did not do the same work."""
+"""Maximum relative difference in input between two runs of the same work."""
 
 FROM_LOGS = ("workers", "cores", "memory")
-"""Settings that logs tell, so that two runs can be compared without a word of the user's."""
+"""Settings that logs record, so that two runs can be compared without settings from the user."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Another run: what a door calls it, what was asked of it, and what it says."""
+    """A rerun: its name and scenario as an interface reports them, and its prediction with the measured runtime."""
 
     rerun: Rerun
     seen: Seen
 
 
 def differences(base: Execution, other: Execution, name: str, stated: Iterable[str]) -> list[str]:
-    """The settings, KEY=VALUE, that make another run's world of the recorded one's.
+    """The settings, KEY=VALUE, by which another run differs from the recorded run.
 
-    `stated` are the user's own, which win.  Raises InputError where it is no run of the same job.
+    `stated` are the user's own settings, which win.  Raises InputError if the other run is not of the same job.
     """
     if other.words.framework != base.words.framework:
         raise InputError(f"{name}: a run of {other.title}, and the other is one of {base.title}")
@@ -42,16 +42,16 @@ def differences(base: Execution, other: Execution, name: str, stated: Iterable[s
         )
     texts = list(stated)
     words = {inner: word for word, inner in base.words.vocabulary.settings.items()}
-    told = {text.partition("=")[0] for text in texts}
+    stated_keys = {text.partition("=")[0] for text in texts}
     for key in FROM_LOGS:
         before, after, word = base.recorded.get(key), other.recorded.get(key), words.get(key, key)
-        if before and after and before != after and not told & {key, word}:
+        if before and after and before != after and not stated_keys & {key, word}:
             texts.append(f"{word}={after:.0f}{'B' if key == 'memory' else ''}")
     return texts
 
 
 def compared(name: str, world: World, prediction: Prediction, actual_ms: float) -> Compared:
-    """What another run says of the model.  Raises RefusedError where its world cannot be predicted."""
+    """A rerun with its prediction and its runtime.  Raises RefusedError if its scenario cannot be predicted."""
     if prediction.predicted_ms is None or prediction.interval_ms is None:
         raise RefusedError(RerunNotPredicted(name, prediction.setting, prediction.refused))
     return Compared(
@@ -61,7 +61,7 @@ def compared(name: str, world: World, prediction: Prediction, actual_ms: float) 
 
 
 def guess_of(world: World, prediction: Prediction) -> Guess:
-    """A prediction as learning takes it."""
+    """A prediction as the input of learned()."""
     assert prediction.predicted_ms is not None
     assert prediction.interval_ms is not None
     ratios = {key: math.log(ratio) for key, ratio in world.ratios.items()}
@@ -69,7 +69,7 @@ def guess_of(world: World, prediction: Prediction) -> Guess:
 
 
 def in_their_light(world: World, prediction: Prediction, others: Sequence[Compared]) -> Prediction:
-    """The prediction, corrected by what the model was off in other runs of the job; groups move along."""
+    """The prediction, corrected by the model's errors in other runs of the job; groups change by the same factor."""
     if not others or prediction.predicted_ms is None or prediction.interval_ms is None:
         return prediction
     before = guess_of(world, prediction)
@@ -91,17 +91,17 @@ def in_their_light(world: World, prediction: Prediction, others: Sequence[Compar
 def advice(
     questions: Sequence[tuple[World, Prediction]], runs: Sequence[tuple[World, Prediction]], others: Sequence[Compared]
 ) -> Advice:
-    """Which of some runs would leave the least range of some questions; refused ones are left out.
+    """Candidate runs, ranked by how narrow they would make the intervals of some predictions; without refused ones.
 
-    Of runs that leave the same to a percent, the one that is named first comes first.
+    Candidates that are equal to a percent stay in the given order.
     """
     seen = [each.seen for each in others]
-    asked = {each.setting: guess_of(world, each) for world, each in questions if each.interval_ms is not None}
-    could = {each.setting: guess_of(world, each) for world, each in runs if each.interval_ms is not None}
-    now = tuple(half_width(learned(each, seen)) for each in asked.values())
+    wanted = {each.setting: guess_of(world, each) for world, each in questions if each.interval_ms is not None}
+    candidates = {each.setting: guess_of(world, each) for world, each in runs if each.interval_ms is not None}
+    now = tuple(half_width(learned(each, seen)) for each in wanted.values())
     found = [
-        Advised(setting, tuple(after_run(each, seen, candidate) for each in asked.values()))
-        for setting, candidate in could.items()
+        Advised(setting, tuple(after_run(each, seen, candidate) for each in wanted.values()))
+        for setting, candidate in candidates.items()
     ]
-    found.sort(key=lambda each: round(sum(each.half_width_shares) / max(len(asked), 1), 2))
-    return Advice(tuple(asked), now, tuple(found))
+    found.sort(key=lambda each: round(sum(each.half_width_shares) / max(len(wanted), 1), 2))
+    return Advice(tuple(wanted), now, tuple(found))

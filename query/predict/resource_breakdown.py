@@ -1,4 +1,4 @@
-"""The critical path of a predicted run: what its time would go to, by resource."""
+"""Resource breakdown of a predicted run along its critical path."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crystalperf.query.trace.records import Floats
 
 
 class _Predicted(WallClock):
-    """Splits the coordinator's intervals as they were recorded, each resource as much faster as the world has it."""
+    """Splits the coordinator's intervals in the recorded proportions, with each resource at the scenario's speed."""
 
     def __init__(self, state: State, fixed_point: FixedPoint, recorded: Execution, world: World) -> None:
         now, units = fixed_point.replayed, state.execution.units
@@ -38,7 +38,7 @@ class _Predicted(WallClock):
         self._faster = np.array([*(world.ratio(each.setting) for each in recorded.resources), 1.0])
 
     def parts(self, node: Node, start_ms: float, end_ms: float) -> Floats:
-        """(resources + 1,) that sum to end − start."""
+        """Wall-clock time by resource, (resources + 1,), that sums to end − start."""
         if node.kind != "coordinator":
             return super().parts(node, start_ms, end_ms)
         before = self._recorded.dag.nodes[node.node_id]
@@ -48,9 +48,9 @@ class _Predicted(WallClock):
 
 
 def path_parts(state: State, fixed_point: FixedPoint, recorded: Execution, world: World) -> Floats:
-    """Of a predicted run the time on each resource along its critical path, and `other`, (resources + 1,) in ms.
+    """Time of a predicted run on each resource and `other` along its critical path, (resources + 1,) in ms.
 
-    They sum to the replay's makespan.
+    It sums to the replay's makespan.
     """
     pieces = path_by(_Predicted(state, fixed_point, recorded, world))
     found: Floats = np.sum([each.parts_ms for each in pieces], axis=0) if pieces else np.zeros(len(recorded.names) + 1)

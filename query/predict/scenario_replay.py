@@ -1,4 +1,4 @@
-"""A changed world asked of a scope: the replay of it, and what that takes for granted."""
+"""Replay of a scope in a scenario, and the assumptions of the replay."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from crystalperf.query.results.assumptions import (
     TransferTimeUnknown,
     WorkersStay,
 )
-from crystalperf.query.simulate.device_sharing import Beside
+from crystalperf.query.simulate.device_sharing import Concurrency
 from crystalperf.query.simulate.effects import (
     State,
     bandwidth,
+    baseline_state,
     device_speed,
     input_size,
     memory,
     operator_speed,
     skew,
-    unchanged,
 )
 from crystalperf.query.simulate.effects import (
     slot_counts as slots,
@@ -54,35 +54,35 @@ ENDS: tuple[Literal["best"], Literal["worst"]] = ("best", "worst")
 
 @dataclass(frozen=True)
 class Unchanged(Baseline):
-    """The baseline of every question about a scope, and what some of them ask besides."""
+    """The baseline of all predictions for a scope, with further inputs that only some of them need."""
 
     carried_bps: Callable[[], float | None]
-    """What the network of a host carried at least, bytes a second; None where nothing tells."""
-    lent: Callable[[], tuple[Execution, tuple[Assumption, ...]]]
-    """The scope with what its log leaves open shared out, and how: see borrowed()."""
+    """A lower bound of the bandwidth of a host's network, bytes per second; None if unknown."""
+    imputed: Callable[[], tuple[Execution, tuple[Assumption, ...]]]
+    """The scope with imputed time, and the assumption behind it: see borrowed()."""
 
 
 def replay_unchanged(execution: Execution) -> Unchanged:
-    """Replay a scope as it was recorded; how far it is off is the model's own error."""
+    """Replay the baseline of a scope; the error of this replay is the model's own error."""
     units, policy = execution.units, policy_of(execution)
     limits = sequential_limits(execution, policy)
     slots = execution.slots
     try:
         replayed = replay(execution.dag, units, units.duration_ms, slots, policy, limits)
-    except NoWorkerLeftError:  # the log lacks one, or the replay is a little longer than the run
+    except NoWorkerLeftError:  # a worker is missing in the log, or the replay is a little longer than the run
         slots = slots.staying()
         replayed = replay(execution.dag, units, units.duration_ms, slots, policy, limits)
-    beside = Beside(slots, replayed)
-    carried, lent = cache(lambda: carried_bps(execution)), cache(lambda: borrowed(execution))
-    return Unchanged(replayed, limits, policy, beside, cold(execution, replayed), carried, lent)
+    concurrency = Concurrency(slots, replayed)
+    carried, imputed = cache(lambda: carried_bps(execution)), cache(lambda: borrowed(execution))
+    return Unchanged(replayed, limits, policy, concurrency, cold(execution, replayed), carried, imputed)
 
 
 class Answer(NamedTuple):
-    """What the model makes of a question: the runtime in ms, and the replay behind it."""
+    """The result of a prediction request: the runtime in ms, and the replay behind it."""
 
     ms: float
     state: State
-    """With the units that the changed world runs."""
+    """The state after all effects, with the scenario's units."""
     fixed_point: FixedPoint
 
     @property
@@ -92,7 +92,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """A changed world asked of a scope, whose unchanged replay is `base`; `replans` as in predict()."""
+    """A prediction request: a scope, a scenario, and the scope's baseline `base`; `replans` as in predict()."""
 
     execution: Execution
     world: World
@@ -100,11 +100,11 @@ class Question:
     replans: bool = True
 
     def of(self, execution: Execution) -> Question:
-        """The same asked of the scope with other units."""
+        """The same request for another execution of the scope."""
         return replace(self, execution=execution)
 
     def answer(self, physics: Physics = MODEL) -> Answer:
-        """What the model gives."""
+        """The predicted runtime and its replay."""
         better, worse = direction(self.world)
         try:
             found = self._replayed(physics)
@@ -112,14 +112,14 @@ class Question:
             found = self._staying(physics)
         else:
             if not better and (found.state.slots.until_ms < found.replayed.end_ms).any():
-                # Workers were given back when nothing was left for them, which would have been later.
+                # Workers were removed when they had no more work; in the scenario that may have been later.
                 kept = self._staying(physics)
                 found = min(found, kept, key=lambda each: each.replayed.makespan_ms)
         runtime_ms, base_ms = self.execution.runtime_ms, self.base.replayed.makespan_ms
         ms = found.replayed.makespan_ms * (runtime_ms / base_ms if base_ms > 0 else 1.0)
         # Other speeds alone change the order of ends, and list scheduling may then do worse with better devices
-        # (Graham's anomaly); that is luck, not an answer.  Nor do fewer slots help; fewer workers may, who fetch less
-        # of each other.
+        # (Graham's anomaly); that is random, not an effect.  Fewer slots do not help either; fewer workers may, because
+        # they fetch less from each other.
         same_workers = self.world.ratio("workers") == 1
         same_slots = same_workers and self.world.ratio("cores") == 1
         ms = min(ms, runtime_ms) if better and same_slots else ms
@@ -127,15 +127,15 @@ class Question:
         return found._replace(ms=ms)
 
     def both(self, link_bps: float | None = None) -> list[Answer]:
-        """What changed bandwidths may come to by the two ends of physics, the least first; where it is told what a
-        network carries at least, that one is no end."""
+        """The predictions for the optimistic and the pessimistic effect of changed bandwidths, the shorter first; a
+        network with a lower bound `link_bps` has the same effect in both."""
         physics = replace(MODEL, link_bps=link_bps)
         return sorted((self.answer(replace(physics, end=end)) for end in ENDS), key=_ms)
 
     def ends(self, link_bps: float | None = None) -> list[Answer] | None:
-        """The least and the most that changed bandwidths may come to; None where none changes.
+        """The bounds of predictions for changed bandwidths, the shorter first; None if none changes.
 
-        A network that nobody stated takes the longest for its bytes if `link_bps`, what it carries at least, is all.
+        If the bandwidth of the network is unknown, its bytes take longest at `link_bps`, its lower bound.
         """
         execution, world = self.execution, self.world
         changed = any(world.ratio(each.setting) != 1 for each in execution.resources if each.unit == "bytes per second")
@@ -151,23 +151,23 @@ class Question:
         return [min(found, key=_ms), max(found, key=_ms)]
 
     def _staying(self, physics: Physics) -> Answer:
-        """The replay in which workers that were lost or given back stay until another came in their place."""
+        """The replay in which lost or removed workers stay until another replaces them."""
         kept = replace(self.execution, slots=self.execution.slots.staying())
-        again = replace(self.base, limits=sequential_limits(kept, self.base.policy))
-        found = replace(self.of(kept), base=again)._replayed(physics)
+        base = replace(self.base, limits=sequential_limits(kept, self.base.policy))
+        found = replace(self.of(kept), base=base)._replayed(physics)
         return found._replace(state=found.state.assuming(WorkersStay()))
 
     def _replayed(self, physics: Physics) -> Answer:
-        """The replay, and its own makespan."""
+        """The replay of the scenario, with its own makespan as the runtime."""
         execution, world, base = self.execution, self.world, self.base
-        state = slots.apply(unchanged(execution), world, replans=self.replans)
+        state = slots.apply(baseline_state(execution), world, replans=self.replans)
         for effect in (input_size, skew, operator_speed, memory):
             state = effect.apply(state, world)
         state = device_speed.apply(replace(state, before_ms=state.parts_ms), world)
         state = bandwidth.apply(state, world, physics)
-        policy, asked = base.policy, world.choice("scheduler")
-        if asked is not None:
-            policy = chosen(asked, execution.dag, policy)
+        policy, scheduler = base.policy, world.choice("scheduler")
+        if scheduler is not None:
+            policy = chosen(scheduler, execution.dag, policy)
         found = solve_fixed_point(state, execution, base, world, policy, physics)
         state = state.assuming(*_assumed(state, world, found.replayed, physics.link_bps))
         return Answer(found.replayed.makespan_ms, state, found)
@@ -178,17 +178,17 @@ def _ms(answer: Answer) -> float:
 
 
 def direction(world: World) -> tuple[bool, bool]:
-    """Whether nothing can take longer than recorded, and whether nothing can take less."""
+    """Whether no resource is worse than recorded, and whether none is better."""
     if any(
         key in ("units", "skew", "scheduler") or key.startswith(UNITS) for key in world.changes
-    ):  # other is neither better nor worse
+    ):  # neither better nor worse
         return False, False
     ratios = [1.0, *(1 / ratio if key == "input" else ratio for key, ratio in world.ratios.items())]
     return min(ratios) >= 1, max(ratios) <= 1
 
 
 def _assumed(state: State, world: World, replayed: Replayed, link_bps: float | None) -> list[Assumption]:
-    """What the model takes for granted in this world."""
+    """The assumptions of the model in a scenario."""
     execution = state.execution
     found: list[Assumption] = []
     if world.ratio("cpu_speed") != 1:
@@ -216,7 +216,7 @@ def _assumed(state: State, world: World, replayed: Replayed, link_bps: float | N
 
 
 def _transferred(execution: Execution, resource: Resource, link_bps: float | None) -> Assumption:
-    """What of the time on a device changes with its bandwidth."""
+    """The assumption about the share of time on a device that changes with its bandwidth."""
     moved_bytes = float(execution.volumes.read(resource).sum())
     seen_ms = float(execution.units.parts_ms[:, execution.names.index(resource.name)].sum())
     if execution.recorded.get(resource.setting):

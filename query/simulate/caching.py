@@ -1,4 +1,4 @@
-"""What workers keep in memory between groups, and units that read it anew because it was not there any more."""
+"""Cached data: what workers hold in memory between groups, and cache misses, units that read it from files again."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from crystalperf.query.trace.arrays import members, over
 from crystalperf.query.trace.records import Floats
 
 QUICKEST = 0.25
-"""Units that found what they read in memory take as long as this share of them do at most, had all found it: those that
-did not are in the way of the others too."""
+"""Quantile of the durations of units with cached input that estimates a unit's duration without any cache misses: units
+with misses slow the others down too."""
 
 ROOM_SAFE = 0.8
-"""Share of the room for what workers keep up to which all of it finds a place: parts are not spread evenly, and while
-one is unpacked it needs room twice."""
+"""Share of memory capacity up to which all cached data fit: partitions are not spread evenly, and one that is being
+unpacked needs its memory twice."""
 
 
 def anew(execution: Execution) -> NDArray[np.bool_]:
-    """Which units read files for what others of their group found in their worker's memory, (units,)."""
+    """Which units had a cache miss, (units,): they read files, while others of their group read cached data."""
     volumes, group = execution.volumes, execution.units.group
     keeps = np.bincount(group, volumes.kept > 0, len(execution.dag.groups)) > 0
     found: NDArray[np.bool_] = keeps[group] & (volumes.kept == 0) & (volumes.input > 0)
@@ -32,67 +32,67 @@ def anew(execution: Execution) -> NDArray[np.bool_]:
 
 
 def anew_ms(execution: Execution) -> Floats:
-    """How much longer each unit took, at most, for want of what was to be in memory, (units,)."""
-    units, volumes, again = execution.units, execution.volumes, anew(execution)
+    """The maximum extra time of each unit because of cache misses, (units,) in ms."""
+    units, volumes, is_miss = execution.units, execution.volumes, anew(execution)
     found = np.zeros(len(units))
-    if not again.any():
+    if not is_miss.any():
         return found
-    for mine in members(units.group, len(execution.dag.groups)):
-        if again[mine].any():
-            takes = units.duration_ms[mine]
-            found[mine] = np.maximum(takes - np.quantile(takes[volumes.kept[mine] > 0], QUICKEST), 0.0)
+    for own in members(units.group, len(execution.dag.groups)):
+        if is_miss[own].any():
+            takes = units.duration_ms[own]
+            found[own] = np.maximum(takes - np.quantile(takes[volumes.kept[own] > 0], QUICKEST), 0.0)
     return found
 
 
-def with_room(execution: Execution, times: float) -> Execution:
-    """The execution with `times` as much room, more than 1, for what workers keep, which had not enough.
+def with_memory_capacity(execution: Execution, times: float) -> Execution:
+    """The execution with `times` as much memory capacity for cached data, more than 1, of a run with cache misses.
 
-    What a worker keeps is as much as it has room for, so of what is read so many times as much is found, until all of
-    it is.  As many of the units that read anew find it, every so many-th; the others do as before.
+    A worker caches as much as fits, so cache hits grow with the capacity until there are no misses.  The units that
+    become hits are evenly spaced among those with a miss; the others keep their miss.
     """
-    again, spared = anew(execution), spared_share(execution, times)
-    rank = np.zeros(len(again))
-    rank[again] = np.arange(again.sum())
-    finds = np.floor((rank + 1.0) * spared) > np.floor(rank * spared)
-    share = np.where(again, finds, spared)  # those that found it are the less in each other's way
+    is_miss, spared = anew(execution), avoided_miss_share(execution, times)
+    rank = np.zeros(len(is_miss))
+    rank[is_miss] = np.arange(is_miss.sum())
+    becomes_hit = np.floor((rank + 1.0) * spared) > np.floor(rank * spared)
+    share = np.where(is_miss, becomes_hit, spared)  # units with a hit slow each other down less, too
     found = _spared(execution, anew_ms(execution) * share)
-    units, volumes, now = found.units, found.volumes, again & finds
+    units, volumes, now = found.units, found.volumes, is_miss & becomes_hit
     placement = np.where(now & (units.placement == ELSEWHERE), AT_HOME, units.placement)
     volumes = replace(volumes, kept=np.where(now, volumes.input, volumes.kept), far=np.where(now, 0, volumes.far))
     return replace(found, units=replace(units, placement=placement), volumes=volumes)
 
 
-def spared_share(execution: Execution, times: float) -> float:
-    """Of the units that read anew, the share that finds what it reads in `times` as much room."""
-    again = anew(execution)
-    found = int(concerned(execution).sum()) - int(again.sum())
-    return min(found * (times - 1.0) / int(again.sum()), 1.0) if again.any() else 0.0
+def avoided_miss_share(execution: Execution, times: float) -> float:
+    """The share of cache misses that become hits with `times` as much memory capacity."""
+    is_miss = anew(execution)
+    hits = int(in_groups_with_misses(execution).sum()) - int(is_miss.sum())
+    return min(hits * (times - 1.0) / int(is_miss.sum()), 1.0) if is_miss.any() else 0.0
 
 
-def concerned(execution: Execution) -> NDArray[np.bool_]:
-    """Which units are of groups of which some read anew, (units,)."""
+def in_groups_with_misses(execution: Execution) -> NDArray[np.bool_]:
+    """Which units belong to groups with cache misses, (units,)."""
     group = execution.units.group
     found: NDArray[np.bool_] = (np.bincount(group, anew(execution), len(execution.dag.groups)) > 0)[group]
     return found
 
 
 def _spared(execution: Execution, less_ms: Floats) -> Execution:
-    """Units that take so much less time; memory that was full is why they computed, and collected garbage, as much."""
+    """The execution with `less_ms` less time for each unit; CPU time and garbage collection shrink in proportion,
+    because full memory caused part of them."""
     units, volumes = execution.units, execution.volumes
     left = 1.0 - over(less_ms, units.duration_ms)
     volumes = replace(volumes, on_cpu_ms=volumes.on_cpu_ms * left, gc_ms=volumes.gc_ms * left)
     return replace(execution, units=replace(units, parts_ms=units.parts_ms * left[:, None]), volumes=volumes)
 
 
-def more_room(execution: Execution, world: World) -> float:
-    """How many times as much room the workers of a changed world have, all of them, for what they keep."""
+def memory_capacity_ratio(execution: Execution, world: World) -> float:
+    """The factor on the memory capacity of all workers for cached data in a scenario."""
     before, after = usable_bytes(execution, world)
     return world.ratio("workers") * (after / before if before > 0 else world.ratio("memory"))
 
 
 def usable_bytes(execution: Execution, world: World) -> tuple[float, float]:
-    """What a worker's units and what it keeps have of its memory, as recorded and in the changed world; 0 where the run
-    does not tell."""
+    """Usable memory of a worker for units and cached data, bytes, as recorded and in the scenario; 0 if unknown."""
     memory, rule = float(execution.recorded.get("memory") or 0.0), execution.planner.memory
     sizes = memory, memory * world.ratio("memory")
     before, after = (each if rule is None else max(rule.usable(each, execution.properties), 0.0) for each in sizes)
@@ -100,16 +100,16 @@ def usable_bytes(execution: Execution, world: World) -> tuple[float, float]:
 
 
 def kept_bytes(execution: Execution) -> float:
-    """What a group that reads what workers kept read of it, the median: so much they have to have room for.
+    """The cached bytes that a group reads, the median over groups that read any: the size that must fit in memory.
 
-    A group may read the same twice, so the most that one read may be more than was there.
+    A group may read the same data twice, so the maximum may be more than the size of the cache.
     """
     kept = np.bincount(execution.units.group, execution.volumes.kept, len(execution.dag.groups))
     return float(np.median(kept[kept > 0])) if kept.any() else 0.0
 
 
 def cache_refusal(execution: Execution, world: World) -> Refusal | None:
-    """Why nothing tells how much longer a run takes whose workers would have no room for what they keep, or None."""
+    """Why the effect of too little memory for cached data is unknown, or None if the data fit."""
     ratio = world.ratio("workers") * world.ratio("memory")
     if ratio >= 1 or not (kept := kept_bytes(execution)):
         return None
@@ -119,7 +119,7 @@ def cache_refusal(execution: Execution, world: World) -> Refusal | None:
     before, after = usable_bytes(execution, world)
     if not before or not workers:
         return None
-    room = after * workers * world.ratio("workers")
-    if kept <= ROOM_SAFE * room or kept > before * workers:
+    capacity = after * workers * world.ratio("workers")
+    if kept <= ROOM_SAFE * capacity or kept > before * workers:
         return None
-    return CacheTooSmall(float(kept), float(room))
+    return CacheTooSmall(float(kept), float(capacity))

@@ -1,7 +1,7 @@
-"""Devices that the units of a node, or of a worker, share while they run.
+"""Concurrency: how many units share the devices of a host, or of a worker, while they run.
 
-A disk, a cable and the CPUs of a worker serve all units that run beside each other.  How many want a device at a
-time is read off the schedule, recorded or replayed, so a changed schedule changes what each unit gets of it.
+A disk, a network link and the CPUs of a worker serve all units that run concurrently.  The concurrency follows from
+the schedule, recorded or replayed, so a changed schedule changes each unit's share of a device.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from crystalperf.query.trace.records import Floats, Ints
 
 
 class Sorted:
-    """Intervals by group and time, sorted once for whatever rates are asked about."""
+    """Intervals by group and time, sorted once for several calls of means()."""
 
     def __init__(self, group: Ints, start_ms: Floats, end_ms: Floats) -> None:
         self.length_ms = end_ms - start_ms
@@ -27,19 +27,19 @@ class Sorted:
         moments = np.stack([start_ms, end_ms])
         orders = [np.zeros(0, dtype=np.int64)]
         of_groups = np.split(by_group, np.flatnonzero(np.diff(group[by_group])) + 1)
-        for mine in of_groups:  # small sorts are the quicker ones
-            both = np.concatenate([mine, mine + len(group)])
+        for own in of_groups:  # several small sorts are faster than one large sort
+            both = np.concatenate([own, own + len(group)])
             orders.append(both[np.argsort(moments.reshape(-1)[both], kind="stable")])
         self._order = np.concatenate(orders)
         self._gap_ms = np.diff(moments.reshape(-1)[self._order])
-        last_of_group = 2 * np.cumsum([len(mine) for mine in of_groups])[:-1] - 1
-        self._gap_ms[last_of_group] = 0.0  # from one group to the next there is no time
+        last_of_group = 2 * np.cumsum([len(own) for own in of_groups])[:-1] - 1
+        self._gap_ms[last_of_group] = 0.0  # the step from one group to the next takes no time
 
     def means(self, rate: Floats, *, compiles: bool | None = None) -> Floats:
-        """Over each interval's life the mean sum of the rates of all intervals of its group, itself included.
+        """The mean, over each interval, of the sum of rates of all open intervals of its group, itself included.
 
-        (intervals,), as `rate` is, whose unit it has; one without length has its own rate.  `compiles` is whether by
-        compiled code, None for where it is there; the answers are the same to the last bit.
+        (intervals,) in the unit of `rate`; an interval of length 0 gets its own rate.  `compiles` is whether to use
+        compiled code, None for wherever it is installed; the results are the same to the last bit.
         """
         if not len(rate):
             return rate
@@ -59,7 +59,7 @@ class Sorted:
 
     @cached_property
     def _columns(self) -> tuple[Ints, NDArray[np.bool_], Ints, Ints]:
-        """Of each moment its interval and whether it ends it, and the places of each interval's two moments."""
+        """For each moment its interval and whether it is the end, and the positions of each interval's two moments."""
         order, count = self._order, len(self.length_ms)
         closes = order >= count
         place = np.empty(len(order), dtype=np.int64)
@@ -67,8 +67,8 @@ class Sorted:
         return np.where(closes, order - count, order), closes, place[:count], place[count:]
 
 
-class Beside:
-    """The units that run beside each other in a replay, by whose devices they share."""
+class Concurrency:
+    """The units that run concurrently in a replay, by worker or by host, whose devices they share."""
 
     def __init__(self, slots: Slots, replayed: Replayed) -> None:
         def sorted_by(whose: str) -> Sorted:
@@ -79,22 +79,22 @@ class Beside:
         self._sorted_by = cache(sorted_by)
 
     def level(self, whose: str, rate: Floats) -> Floats:
-        """While each unit runs, the mean sum of the rates of all units of its worker or host, itself included.
+        """The mean, while each unit runs, of the sum of rates of all units on its worker or host, itself included.
 
-        (units,), as `rate` is; `whose` is worker or host.
+        (units,) in the unit of `rate`; `whose` is worker or host.
         """
         return self._sorted_by(whose).means(rate)
 
-    def company(self, whose: str, share: Floats) -> Floats:
-        """How many units share a device of their worker or host with each unit on average, itself counted as one.
+    def mean_concurrency(self, whose: str, share: Floats) -> Floats:
+        """The mean concurrency on a device of its worker or host while each unit runs, itself counted as one, (units,).
 
-        `share` is the part of each unit's time on that device.  Two units that are on it all the time give 2 each;
-        a unit whose neighbours never touch it gives 1.
+        `share` is the share of each unit's time on that device.  Two units that use it all the time get 2 each; a unit
+        whose neighbours never use it gets 1.
         """
         return together(self.level(whose, share), share)
 
 
 def together(level: Floats, share: Floats) -> Floats:
-    """How many share a device with each unit, itself counted as one, where they come to a level, itself included."""
+    """The concurrency on a device for each unit, itself counted as one, from `level`, which includes its own share."""
     found: Floats = 1.0 + np.maximum(level - share, 0.0)
     return found

@@ -1,10 +1,10 @@
-/* The two loops of a replay that are worth a compiler: query.simulate.list_schedule and query.simulate.device_sharing call them.
+/* The two hot loops of a replay, called by query.simulate.list_schedule and query.simulate.device_sharing.
  *
  * schedule() takes the steps of query.simulate.replay over plain columns, and integrals() those of Sorted.means().  Both
- * give the same numbers to the last bit; tests/test_listing.py and tests/test_sharing.py compare.  Where this file was
- * not compiled, Python does it all.
+ * give the same numbers to the last bit; tests/test_listing.py and tests/test_sharing.py compare them.  Python does all
+ * of it if this file was not compiled.
  *
- * Columns are contiguous, of int64 or float64.  What is in them is taken as right, for only those two modules make
+ * Columns are contiguous, of int64 or float64.  Their contents are not checked, because only those two modules make
  * them.
  */
 #define PY_SSIZE_T_CLEAN
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Heaps: the least first.  Entries of one heap that compare as equal are equal, so any heap gives one order. */
+/* ---- Min-heaps.  Entries of one heap that compare as equal are identical, so every heap gives the same order. */
 
 typedef struct {
     double at;     /* a time, or how many units run */
@@ -34,7 +34,7 @@ static bool before(const Entry *one, const Entry *other) {
     return one->at < other->at || (one->at == other->at && one->order < other->order);
 }
 
-/* False where there is no memory. */
+/* False if memory runs out. */
 static bool heap_push(Heap *heap, Entry entry) {
     if (heap->count == heap->room) {
         size_t room = heap->room ? 2 * heap->room : 256;
@@ -79,8 +79,8 @@ typedef struct {
     bool failed;
 } Columns;
 
-/* A column's first number; `length`, where asked for, is how many there are.  After a failure NULL, with Python's
- * error set. */
+/* A pointer to a column's first number; stores the number of items in `length`, unless it is NULL.  After a failure
+ * NULL, with Python's error set. */
 static void *column(Columns *columns, PyObject *named, const char *name, int flags, int64_t *length) {
     if (columns->failed) return NULL;
     PyObject *found = PyDict_GetItemString(named, name); /* borrowed */
@@ -109,10 +109,10 @@ static void release(Columns *columns) {
 enum { ANYWHERE, AT_HOME, ELSEWHERE }; /* query.execution.dag */
 enum { SLOT, UNIT, NODE, WAKE };
 
-/* X_at[i] is where the rows of i begin in X, which is sorted by what i counts.  `home` are the units that wait for
- * their host, in lists of one group and host each; `list_of` says which a unit is in, `homes_at` which are a
- * group's.  A group that `finds` its homes has a list for each such unit, and as many of them in use as it has hosts
- * once it has started: where a unit `followed` another, that one's worker of this schedule. */
+/* X_at[i] is the position of the first row of i in X, which is sorted by what i counts.  `home` are the units that wait
+ * for their host, in lists of one group and host each; `list_of` is the list of a unit, `homes_at` the first list of a
+ * group.  A group that `finds` its homes has a list for each such unit, and after its start uses as many of them as it
+ * has hosts: if a unit `followed` another, its host is that of the other unit's worker in this schedule. */
 typedef struct {
     int64_t units, slots, workers, hosts, groups, nodes, lists;
     double start, patience, offers;
@@ -133,15 +133,15 @@ typedef struct {
     double now, last_until;
     int64_t entered, turn;
     Heap events;
-    /* Free slots: a stack for each worker, and heaps of (running, worker), of workers that ran something and of those
-     * that never did, whose entries may no longer be true; how many of each have a slot free and run nothing, and the
-     * lots of those that never did. */
+    /* Free slots: a stack for each worker, and heaps of (running, worker), of workers that ran a unit and of new ones,
+     * whose entries may be outdated; the number of idle workers of each kind, with a free slot and no unit, and in
+     * `lots` the accumulated share of new ones. */
     Heap least_loaded[2];
     int64_t *stack, *depth, *running, *is_new, idle[2];
     double lots;
-    /* Hosts that have a free slot: how many each has, and the list of those hosts with each one's place in it. */
+    /* Hosts with free slots: the number of slots of each, the list of these hosts, and each host's position in it. */
     int64_t *free_on, *free_hosts, *free_place, free_count;
-    /* Groups: the next unit of each queue, how many wait, how many of those at home, and how many run. */
+    /* Groups: the next unit of each queue, the number of waiting units, of those at home, and of running units. */
     int64_t *left, *waiting, *at_home, *lists_left, *next_anywhere, *next_elsewhere, *active, *blocked, *next_home;
     double *since, *wakes;
     int64_t *ready, ready_count, *to_start, to_start_count, *missing;
@@ -155,13 +155,13 @@ static int64_t top_slot(const State *state, int64_t worker) {
     return state->stack[state->plan->first_slot[worker] + state->depth[worker] - 1];
 }
 
-/* Whether a worker has a slot free and is there. */
+/* Whether a worker has a free slot and is not lost. */
 static bool can_run(const State *state, int64_t worker) {
     return worker >= 0 && worker < state->plan->workers && state->depth[worker] > 0 &&
            state->now < state->plan->until[top_slot(state, worker)];
 }
 
-/* Counts a worker among those that have a slot free and run nothing, if it is one. */
+/* Adds `by` to the number of idle workers if a worker has a free slot and runs no unit. */
 static void tally(State *state, int64_t worker, int64_t by) {
     if (state->depth[worker] > 0 && state->running[worker] == 0) state->idle[state->is_new[worker]] += by;
 }
@@ -196,8 +196,8 @@ static bool give_slot(State *state, int64_t slot) {
     return offer(state, worker);
 }
 
-/* The least loaded worker that ran something, or one that never did, with a slot free; -1 where there is none.  Slots
- * of workers that are gone are dropped on the way. */
+/* The least loaded worker with a free slot, of new workers or of those that ran a unit; -1 if there is none.  Drops the
+ * slots of lost workers. */
 static int64_t first_of(State *state, int64_t is_new) {
     Heap *heap = &state->least_loaded[is_new];
     while (heap->count > 0) {
@@ -216,7 +216,7 @@ static bool any_alive(State *state) {
     return first_of(state, 1) >= 0 || first_of(state, 0) >= 0;
 }
 
-/* Whose turn it is; only after any_alive(). */
+/* The worker for the next unit; only after any_alive(). */
 static int64_t least_loaded(State *state) {
     int64_t new = first_of(state, 1), other = first_of(state, 0);
     if (new < 0 || other < 0) return new < 0 ? other : new;
@@ -228,7 +228,7 @@ static int64_t least_loaded(State *state) {
     return new;
 }
 
-/* The group whose unit goes next, -1 where none can. */
+/* The group that launches the next unit, -1 if none can. */
 static int64_t next_group(const State *state) {
     const Plan *plan = state->plan;
     int64_t group = -1;
@@ -246,7 +246,7 @@ static int64_t next_group(const State *state) {
     return group;
 }
 
-/* The first unit of a group whose host has a slot free, -1 where there is none. */
+/* The first unit of a group whose host has a free slot, -1 if there is none. */
 static int64_t first_at_home(const State *state, int64_t group) {
     const Plan *plan = state->plan;
     int64_t best = -1;
@@ -279,7 +279,7 @@ static int64_t first_at_home(const State *state, int64_t group) {
     return best;
 }
 
-/* The worker for a unit on its host: the wanted one if it can be, -1 where there is none. */
+/* The worker for a unit on its host: the wanted one if possible, -1 if there is none. */
 static int64_t near(const State *state, int64_t unit) {
     const Plan *plan = state->plan;
     if (can_run(state, plan->wanted_of[unit])) return plan->wanted_of[unit];
@@ -289,7 +289,7 @@ static int64_t near(const State *state, int64_t unit) {
     return -1;
 }
 
-/* The first unit of a group that would go elsewhere by now, -1 where there is none. */
+/* The first unit of a group that no longer waits for its host, -1 if there is none. */
 static int64_t impatient(const State *state, int64_t group) {
     const Plan *plan = state->plan;
     int64_t unit = -1;
@@ -303,7 +303,7 @@ static int64_t impatient(const State *state, int64_t group) {
     return unit;
 }
 
-/* The least loaded worker that stays until a time, -1 where there is none. */
+/* The least loaded worker that is not lost before a time, -1 if there is none. */
 static int64_t staying(const State *state, double ends) {
     int64_t found = -1;
     for (int64_t worker = 0; worker < state->plan->workers; worker++) {
@@ -313,8 +313,8 @@ static int64_t staying(const State *state, double ends) {
     return found;
 }
 
-/* The unit of a group to launch now and the worker that it wants; -1 where it has to wait, with its waking entered.
- * False where there is no memory. */
+/* The unit of a group to launch now and the worker that it wants; -1 if it has to wait, with a WAKE event entered.
+ * False if memory runs out. */
 static bool choose(State *state, int64_t group, int64_t *unit, int64_t *wanted) {
     const Plan *plan = state->plan;
     *unit = *wanted = -1;
@@ -344,7 +344,7 @@ static bool choose(State *state, int64_t group, int64_t *unit, int64_t *wanted) 
     return true;
 }
 
-/* Out of its queue. */
+/* Removes a unit from its queue. */
 static void dequeue(State *state, int64_t group, int64_t unit) {
     const Plan *plan = state->plan;
     if (plan->place_of[unit] == ANYWHERE)
@@ -363,7 +363,7 @@ static void dequeue(State *state, int64_t group, int64_t unit) {
     memmove(&state->ready[place], &state->ready[place + 1], (size_t)(state->ready_count - place) * sizeof(int64_t));
 }
 
-/* Launch what can be launched now.  False where there is no memory. */
+/* Launches all units that can start now.  False if memory runs out. */
 static bool launch_all(State *state) {
     const Plan *plan = state->plan;
     state->turn++;
@@ -377,12 +377,12 @@ static bool launch_all(State *state) {
         }
         if (!choose(state, group, &unit, &wanted)) return false;
         if (unit >= 0 && !can_run(state, wanted)) {
-            /* The least loaded one, but not one that is lost before the unit would end, where others are. */
+            /* The least loaded one, but not one that is lost before the unit would end, if others stay. */
             wanted = least_loaded(state);
             double ends = state->now + plan->duration[unit];
             if (plan->until[top_slot(state, wanted)] < ends && ends <= state->last_until) wanted = staying(state, ends);
         }
-        if (unit < 0 || wanted < 0) { /* such workers are all there are now, and others are yet to come */
+        if (unit < 0 || wanted < 0) { /* all workers with free slots are lost too early, and others will stay */
             state->blocked[group] = state->turn;
             continue;
         }
@@ -411,7 +411,7 @@ static int by_host(const void *one, const void *other) {
     return a->unit < b->unit ? -1 : a->unit > b->unit;
 }
 
-/* The lists of a group that starts, by where the units ran that its own follow.  False where there is no memory. */
+/* Makes the lists of a starting group, from the workers of the units that its own follow.  False if memory runs out. */
 static bool find_homes(State *state, int64_t group) {
     const Plan *plan = state->plan;
     int64_t list = plan->homes_at[group] - 1, end_list = plan->homes_at[group + 1];
@@ -445,7 +445,7 @@ static bool find_homes(State *state, int64_t group) {
     return true;
 }
 
-/* Nodes that wait for no other any more.  False where there is no memory. */
+/* Starts the nodes without open dependencies.  False if memory runs out. */
 static bool start_nodes(State *state) {
     const Plan *plan = state->plan;
     for (int64_t place = 0; place < state->to_start_count; place++) {
@@ -464,7 +464,7 @@ static bool start_nodes(State *state) {
     return true;
 }
 
-/* What an event changes.  False where there is no memory. */
+/* Applies an event.  False if memory runs out. */
 static bool happen(State *state, Entry event) {
     const Plan *plan = state->plan;
     if (event.kind == NODE) {
@@ -486,7 +486,7 @@ static bool happen(State *state, Entry event) {
     return state->left[group] > 0 || enter(state, state->now, NODE, plan->node_of_group[group]);
 }
 
-/* A clock, a heap of ends, and queues.  False where there is no memory. */
+/* An event-driven simulation: a clock, a heap of events, and queues.  False if memory runs out. */
 static bool run(State *state) {
     const Plan *plan = state->plan;
     for (int64_t worker = 0; worker < plan->workers; worker++) state->is_new[worker] = 1;
@@ -510,14 +510,14 @@ static bool run(State *state) {
     if (!start_nodes(state)) return false;
     while (state->events.count > 0) {
         state->now = state->events.entries[0].at;
-        while (state->events.count > 0 && !(state->events.entries[0].at > state->now)) /* not <=: NaN has to go too */
+        while (state->events.count > 0 && !(state->events.entries[0].at > state->now)) /* not <=: also removes NaN */
             if (!happen(state, heap_pop(&state->events)) || !start_nodes(state)) return false;
         if (!launch_all(state)) return false;
     }
     return true;
 }
 
-/* One block of numbers, all 0, shared out among the columns of a state; NULL where there is no memory. */
+/* Allocates one block of zeros for the columns of a state; NULL if memory runs out. */
 static int64_t *share_out(State *state) {
     const Plan *plan = state->plan;
     struct {
@@ -606,7 +606,7 @@ static PyObject *py_schedule(PyObject *module, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
-/* ---- Fills `total` with the integral of the level over each interval: Sorted.means() in one go. */
+/* ---- Fills `total` with the integral of the level over each interval: Sorted.means() in one pass. */
 
 static void integrals(const int64_t *order, int64_t moments, const double *gap_ms, const double *rate, int64_t count,
                       double *total) {

@@ -1,8 +1,8 @@
-"""List scheduling over plain columns: the inner loop of a replay (query.simulate.replay) as machine code.
+"""List scheduling over plain columns: the inner loop of a replay (query.simulate.replay) as compiled code.
 
-list_schedule.c is compiled when CrystalPerf is installed, where there is a compiler.  Otherwise query.simulate.replay
-takes the same steps in the same order, so the answers are the same to the last bit.  The loop knows units, slots and
-nodes by number only, and no pipelines.
+list_schedule.c is compiled when CrystalPerf is installed with a C compiler.  Otherwise query.simulate.replay takes the
+same steps in the same order, so the results are the same to the last bit.  The loop knows units, slots and nodes by
+number only, and does not support pipelines.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _listing = import_module(_COMPILED) if find_spec(_COMPILED) else None
 assert (ANYWHERE, AT_HOME, ELSEWHERE) == (0, 1, 2)  # as list_schedule.c has them
 
 
-class Listed(NamedTuple):
-    """When units and nodes began and ended, ms, and the slot of each unit; nodes that never did have NaN."""
+class Schedule(NamedTuple):
+    """A schedule: start and end of units and nodes, ms, and the slot of each unit; NaN for nodes that never ran."""
 
     launch_ms: Floats
     finish_ms: Floats
@@ -35,13 +35,14 @@ class Listed(NamedTuple):
 
 
 def can_list(dag: Dag, policy: Policy) -> bool:
-    """Whether a replay is of the kind that list() knows: no pipelines, and a scheduler whose order is a number."""
+    """Whether ScheduleInput supports a replay: no pipelines, and a scheduler that orders groups by a number."""
     known = policy.order in (by_rank, fair_share) or isinstance(policy.order, LongestFirst)
     return known and dag.start_ms >= 0 and all(each.kind != "pipelined" for each in dag.edges.values())
 
 
 def followed(units: Units) -> Ints:
-    """The positions of the units that others follow to their worker, (units,); -1 for none, or one that is not here."""
+    """For each unit the position of the unit whose worker it follows, (units,); -1 for none, or if it is not in the
+    scope."""
     found: Ints = np.full(len(units), -1, dtype=np.int64)
     follows = np.flatnonzero(units.follows >= 0)
     if len(follows):
@@ -53,13 +54,13 @@ def followed(units: Units) -> Ints:
 
 
 _FOUND = ("home", "home_at", "home_host", "list_of", "wanted_of", "host_of")
-"""Columns that a replay changes where units want places that only it tells."""
+"""Columns that a replay changes if units want workers that depend on the replay."""
 
 
-class Plan:
-    """What of a replay does not change with how long units take: a DAG, units' places, slots and a policy.
+class ScheduleInput:
+    """The input of a replay without durations: a DAG, placement of units, slots and a policy.
 
-    Rounds of a prediction (query.simulate.fixed_point) share one.
+    The iterations of a prediction (query.simulate.fixed_point) share one.
     """
 
     def __init__(
@@ -116,11 +117,11 @@ class Plan:
         self.columns = {name: _as_read(each) for name, each in columns.items()}
         self.found = _FOUND if finds.any() else ()
 
-    def run(self, durations_ms: Floats) -> Listed:
+    def run(self, durations_ms: Floats) -> Schedule:
         """The schedule for these durations, (units,) in ms; only where has_compiled()."""
         assert _listing is not None
         nodes = len(self.columns["node_group"])
-        listed = Listed(
+        schedule = Schedule(
             launch_ms=np.zeros(self.count),
             finish_ms=np.zeros(self.count),
             slot=np.zeros(self.count, dtype=np.int64),
@@ -131,20 +132,20 @@ class Plan:
             **self.columns,
             **{name: self.columns[name].copy() for name in self.found},
             "duration": np.ascontiguousarray(durations_ms, dtype=np.float64),
-            "launch": listed.launch_ms,
-            "finish": listed.finish_ms,
-            "slot_of": listed.slot,
-            "node_start": listed.node_start_ms,
-            "node_end": listed.node_end_ms,
+            "launch": schedule.launch_ms,
+            "finish": schedule.finish_ms,
+            "slot_of": schedule.slot,
+            "node_start": schedule.node_start_ms,
+            "node_end": schedule.node_end_ms,
         }
         rule = self.policy
         waits = float(rule.patience_ms), float(rule.offers_ms)
         _listing.schedule(columns, self.start_ms, *waits, rule.order is fair_share, rule.restarts, rule.on_demand)
-        return listed
+        return schedule
 
 
 def has_compiled() -> bool:
-    """Whether the loops were compiled when this was installed."""
+    """Whether the compiled loops are installed."""
     return _listing is not None
 
 
@@ -159,9 +160,9 @@ def integrals(order: Ints, gap_ms: Floats, rate: Floats) -> Floats:
 
 
 def _homes(units: Units, placement: Ints, groups: int) -> tuple[dict[str, Any], np.ndarray[Any, np.dtype[np.bool_]]]:
-    """The columns that say which units want a place of their own, a list for each group and host.
+    """The columns of units that want a host, as a list for each group and host.
 
-    Also, by group, whether it finds such places only once it starts; then each unit has a list of its own.
+    Also, by group, whether it finds these hosts only when it starts; then each unit has a list of its own.
     """
     home = np.flatnonzero(placement == AT_HOME)
     home = home[np.lexsort((home, units.host[home], units.group[home]))]
@@ -183,24 +184,24 @@ def _homes(units: Units, placement: Ints, groups: int) -> tuple[dict[str, Any], 
 
 
 def _as_read(column: Any) -> Any:
-    """Contiguous, of eight bytes an item."""
+    """The column as a contiguous array with eight bytes an item."""
     return np.ascontiguousarray(column, dtype=np.float64 if column.dtype.kind == "f" else np.int64)
 
 
 def _starts(numbers: Ints, count: int) -> Ints:
-    """Where the rows of each number begin once they are sorted by it, (count + 1,)."""
+    """The first row of each number when rows are sorted by it, (count + 1,)."""
     found: Ints = np.r_[0, np.cumsum(np.bincount(numbers, minlength=count))].astype(np.int64)
     return found
 
 
 def _by_group(group: Ints, chosen: np.ndarray[Any, np.dtype[np.bool_]], groups: int) -> tuple[Ints, Ints]:
-    """The chosen units sorted by group, each group's in recorded order, and where each group's begin."""
+    """The chosen units sorted by group, in recorded order within a group, and the first position of each group."""
     units = np.flatnonzero(chosen)
     return units[np.argsort(group[units], kind="stable")], _starts(group[units], groups)
 
 
 def _keys(dag: Dag, policy: Policy) -> Floats:
-    """By group: of two that could go on, the one of the lower number goes first."""
+    """Priority by group: of groups with waiting units, the one with the lowest number goes first."""
     ranks = np.array([each.rank for each in dag.groups], dtype=np.float64)
     if not isinstance(policy.order, LongestFirst):
         return ranks

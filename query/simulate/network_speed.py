@@ -1,8 +1,8 @@
-"""How fast a network was that nobody stated: what the log proves of it.
+"""A lower bound of an unknown network bandwidth, from the log.
 
-All bytes that units fetched which began and ended within some time came over their host's link in that time.  So the
-link carries at least the most bytes a second of any such time, and no bytes took longer than that rate allows.
-Whether it can do more, no log tells.
+All bytes that a host's units fetched from their start to their end crossed the host's link in that time.  So the link
+carries at least the highest rate over any interval, and no bytes took longer than that rate allows.  The log does not
+show whether the link can carry more.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from crystalperf.query.simulate.transfers import PAYLOAD
 from crystalperf.query.trace.records import Floats, Ints
 
 LENGTHS = 48
-"""Lengths of time that are looked at, from the shortest unit's to the whole scope's, evenly by their ratio."""
+"""Number of interval lengths to try, from the shortest unit's to the whole scope's, with a constant ratio."""
 
 SHIFTS = 4
-"""How often times of one length begin within each other; more finds little."""
+"""Number of offsets to try for each length; more offsets find little."""
 
 
 PLACES = 8
-"""Most times and groups for each interval up to which a table of all is the quickest."""
+"""Maximum cells for each interval up to which a dense table of times and groups is fastest."""
 
 
 def carried_bps(execution: Execution) -> float | None:
-    """What the network of a host carries at least, bytes a second as they cross it, headers included; None where no
-    unit fetched anything.
+    """A lower bound of the bandwidth of a host's network, bytes per second, headers included; None if no unit fetched
+    anything.
 
-    The links of hosts are taken to be alike, and a unit's bytes to have come while it ran.
+    Assumes that all hosts have equal links, and that a unit's bytes arrived while it ran.
     """
     units, slots = execution.units, execution.slots
     network = next((each for each in execution.resources if each.name == NET), None)
@@ -46,15 +46,15 @@ def carried_bps(execution: Execution) -> float | None:
 
 
 def most_within(group: Ints, start_ms: Floats, end_ms: Floats, amount: Floats) -> float:
-    """The greatest amount a ms of intervals of one group that lie in one stretch of time, from its first start to its
-    last end."""
+    """The highest rate, amount per ms, of intervals of one group within one time window, from the first start to the
+    last end of these intervals."""
     length = end_ms - start_ms
     origin, whole = float(start_ms.min()), float(end_ms.max() - start_ms.min())
     groups = int(group.max()) + 1
     best = float((amount / length).max())
     since_ms, until_ms = start_ms - origin, end_ms - origin
     for each in np.geomspace(float(length.min()), whole, LENGTHS):
-        fits = np.flatnonzero(length <= each * (1 + 1e-9))  # longer ones are in no time of this length
+        fits = np.flatnonzero(length <= each * (1 + 1e-9))  # longer intervals do not fit in this length
         for shift in np.arange(SHIFTS) * each / SHIFTS:
             first = np.floor((since_ms[fits] + shift) / each)
             inside = fits[first == np.floor((until_ms[fits] + shift) / each)]

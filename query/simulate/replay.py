@@ -1,11 +1,11 @@
-"""Replaying the execution DAG on slots (paper §5, Algorithm 1, and its footnote 8).
+"""Replay of the execution DAG on slots (paper §5, Algorithm 1, and its footnote 8).
 
-A replay reads unit durations and the coordinator's intervals, nothing else of the recorded clock: starts come from
-slots and edges.  Replayed unchanged it should give the run back; how far it is off is printed with every answer.
+A replay takes unit durations and the coordinator's intervals from the recorded run, and computes start times from
+slots and edges.  A replay of the baseline should reproduce the run; every answer reports its error.
 
-A group in a pipeline starts as long after the groups it reads as it did in the run.  Its units do their own work in
-what time that takes, and end no sooner than those groups, and then as much later as they did in the run.  Units that
-had to wait for their readers end as long before these are done.
+A group in a pipeline starts after the groups it reads with the recorded delay.  Its units do their own work, and end
+after those groups end, with the recorded delay.  Units that had to wait for their readers end before these are done,
+by the recorded time.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from crystalperf.query.execution.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, U
 from crystalperf.query.execution.scheduling import FIRST_COME, Policy, Waiting
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.results.refusals import NoWorkerLeft, RefusedError, SlotsTooFew
-from crystalperf.query.simulate.list_schedule import Listed, Plan, can_list, followed, has_compiled
+from crystalperf.query.simulate.list_schedule import Schedule, ScheduleInput, can_list, followed, has_compiled
 from crystalperf.query.trace.arrays import over
 from crystalperf.query.trace.records import Floats, Ints
 
 
 class NoWorkerLeftError(RefusedError):
-    """Units are left and every worker is gone."""
+    """Units are left, but every worker is lost."""
 
     def __init__(self) -> None:
         super().__init__(NoWorkerLeft())
@@ -34,7 +34,7 @@ class NoWorkerLeftError(RefusedError):
 
 @dataclass(frozen=True)
 class Replayed:
-    """When everything happened in a replay.  Unit arrays are aligned with the units given."""
+    """The schedule of a replay: times of units and nodes, ms, and slots.  Unit arrays are aligned with the units."""
 
     start_ms: float
     end_ms: float
@@ -57,7 +57,7 @@ def replay(
     policy: Policy = FIRST_COME,
     limits: Sequence[int | None] | None = None,
 ) -> Replayed:
-    """Run the DAG on slots; `durations_ms` is aligned with `units`, `limits` caps the parallelism of each group.
+    """Replay the DAG on slots; `durations_ms` is aligned with `units`, `limits` caps the parallelism of each group.
 
     Units of a group launch in their recorded order (footnote 8).  Coordinator intervals keep their recorded length.
     """
@@ -71,27 +71,27 @@ def prepared(
     policy: Policy = FIRST_COME,
     limits: Sequence[int | None] | None = None,
 ) -> Callable[[Floats], Replayed]:
-    """replay() for whoever asks with one set of durations after the other."""
+    """A function from durations to their replay, for several replays that differ in durations only."""
     if limits is not None and limits and all(each == 1 for each in limits) and not _flows(dag):
         return lambda durations_ms: _in_order(dag, units, durations_ms, slots, policy)
     if not (has_compiled() and can_list(dag, policy)):
         return lambda durations_ms: _Replay(dag, units, durations_ms, slots, policy, limits).run()
-    plan = Plan(dag, units, slots, policy, limits)
-    return lambda durations_ms: _replayed(dag, plan.run(durations_ms))
+    schedule_input = ScheduleInput(dag, units, slots, policy, limits)
+    return lambda durations_ms: _replayed(dag, schedule_input.run(durations_ms))
 
 
-def _replayed(dag: Dag, listed: Listed) -> Replayed:
-    """A schedule in terms of the DAG.  Raises NoWorkerLeftError where some of it never ran."""
-    if np.isnan(listed.node_end_ms).any():
+def _replayed(dag: Dag, schedule: Schedule) -> Replayed:
+    """The schedule of compiled code as a replay.  Raises NoWorkerLeftError if a node never ran."""
+    if np.isnan(schedule.node_end_ms).any():
         raise NoWorkerLeftError
     return Replayed(
         start_ms=dag.start_ms,
-        end_ms=float(listed.node_end_ms.max(initial=dag.start_ms)),
-        launch_ms=listed.launch_ms,
-        finish_ms=listed.finish_ms,
-        slot=listed.slot,
-        node_start_ms=dict(zip(dag.nodes, listed.node_start_ms.tolist(), strict=True)),
-        node_end_ms=dict(zip(dag.nodes, listed.node_end_ms.tolist(), strict=True)),
+        end_ms=float(schedule.node_end_ms.max(initial=dag.start_ms)),
+        launch_ms=schedule.launch_ms,
+        finish_ms=schedule.finish_ms,
+        slot=schedule.slot,
+        node_start_ms=dict(zip(dag.nodes, schedule.node_start_ms.tolist(), strict=True)),
+        node_end_ms=dict(zip(dag.nodes, schedule.node_end_ms.tolist(), strict=True)),
     )
 
 
@@ -100,7 +100,7 @@ def _flows(dag: Dag) -> bool:
 
 
 def _in_order(dag: Dag, units: Units, durations_ms: Floats, slots: Slots, policy: Policy) -> Replayed:
-    """The replay of groups whose units all run one after the other: each is one unit, and a trace has far fewer."""
+    """The replay of groups whose units run one after the other: each group is replayed as one unit, which is faster."""
     order = np.argsort(units.group, kind="stable")
     group, durations = units.group[order], durations_ms[order]
     first = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
@@ -118,12 +118,12 @@ def _in_order(dag: Dag, units: Units, durations_ms: Floats, slots: Slots, policy
 
 
 class _FreeSlots:
-    """Free slots: a unit's recorded worker first, else the least loaded, for units that may go anywhere are spread.
+    """Free slots: a unit takes one of its recorded worker, else of the least loaded one, which spreads units.
 
-    Where a unit ran says where its data lay, and which units shared a node's disk and network.  Schedulers draw lots
-    among workers that run nothing.  Those that never ran anything get as many units here as they would in the mean:
-    each launch adds their share of such workers, and whenever that makes a whole one, it is theirs.  They get none
-    where workers come `on_demand`.
+    The recorded worker shows where a unit's data were, and which units shared a host's disk and network.  Schedulers
+    choose idle workers at random (random placement).  New workers, which never ran a unit, get the expected number of
+    units here: each launch adds their share of the idle workers to `new_share`, and whenever that reaches 1, a new
+    worker gets the unit.  They get none while others can run it if workers come `on_demand`.
     """
 
     def __init__(self, slots: Slots, on_demand: bool = False) -> None:
@@ -135,13 +135,13 @@ class _FreeSlots:
         self.free: list[list[int]] = [[] for _ in range(count)]
         self.running = [0] * count
         self.used = [False] * count
-        # (running, worker) of workers that ran something, and of those that never did; entries no longer true are
-        # skipped.  Then how many of each have a slot free and run nothing, and the lots of those that never did.
+        # (running, worker) of workers that ran a unit, and of new ones; outdated entries are skipped.  Then the number
+        # of idle workers of each kind, with a free slot and no unit, and the accumulated share of new ones.
         self.heaps: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
         self.idle = [0, 0]
-        self.lots = 0.0
+        self.new_share = 0.0
         self.workers_of: dict[int, set[int]] = {}
-        self.free_on: dict[int, int] = {}  # hosts that have any
+        self.free_on: dict[int, int] = {}  # by host with free slots, their number
         for worker, host in zip(self.worker, slots.host.tolist(), strict=True):
             self.workers_of.setdefault(host, set()).add(worker)
         self.host = {worker: host for host, workers in self.workers_of.items() for worker in workers}
@@ -155,12 +155,12 @@ class _FreeSlots:
         self._push(worker)
 
     def _tally(self, worker: int, by: int) -> None:
-        """Counts a worker among those that have a slot free and run nothing, if it is one."""
+        """Add `by` to the number of idle workers if a worker has a free slot and runs no unit."""
         if self.free[worker] and not self.running[worker]:
             self.idle[not self.used[worker]] += by
 
     def _pop(self, worker: int) -> int:
-        """A free slot of a worker that is free no more."""
+        """Take a free slot of a worker."""
         self._tally(worker, -1)
         slot = self.free[worker].pop()
         self._tally(worker, 1)
@@ -178,8 +178,8 @@ class _FreeSlots:
         return self._first(True, now) is not None or self._first(False, now) is not None
 
     def _first(self, new: bool, now: float) -> int | None:
-        """The least loaded worker that ran something, or one that never did, with a slot free; None where there is
-        none.  Slots of workers that are gone are dropped on the way."""
+        """The least loaded worker with a free slot, of new workers or of those that ran a unit; None if there is none.
+        Drops the slots of lost workers."""
         heap = self.heaps[new]
         while heap:
             running, worker = heap[0]
@@ -192,7 +192,7 @@ class _FreeSlots:
         return None
 
     def _least_loaded(self, now: float) -> int:
-        """Whose turn it is; only after any_alive()."""
+        """The worker for the next unit; only after any_alive()."""
         new, other = self._first(True, now), self._first(False, now)
         if new is None or other is None:
             found = new if other is None else other
@@ -202,17 +202,17 @@ class _FreeSlots:
             return new
         if self.on_demand:
             return other
-        self.lots += self.idle[True] / (self.idle[True] + self.idle[False])
-        if self.lots < 1.0:
+        self.new_share += self.idle[True] / (self.idle[True] + self.idle[False])
+        if self.new_share < 1.0:
             return other
-        self.lots -= 1.0
+        self.new_share -= 1.0
         return new
 
     def take(self, now: float, wanted: int, length: float) -> int | None:
         """A slot of the wanted worker, or of the least loaded one; only after any_alive().
 
-        A unit that the recorded run had elsewhere does not go to a worker that is lost before it would end: there
-        it would have failed.  None where such workers are all there are now, and others are yet to come.
+        A unit with another recorded worker does not go to a worker that is lost before it would end, because it would
+        fail there.  None if all workers with free slots are lost too early, and others will stay for longer.
         """
         free = self.free[wanted] if 0 <= wanted < len(self.free) else []
         if not free or now >= self.until[free[-1]]:
@@ -235,7 +235,7 @@ class _FreeSlots:
         return slot
 
     def at_home(self, host: int, wanted: int, now: float) -> int | None:
-        """A worker of a host with a slot free, the wanted one if it can be; None where there is none."""
+        """A worker of a host with a free slot, the wanted one if possible; None if there is none."""
         for worker in (wanted, *sorted(self.workers_of.get(host, ()))):
             if 0 <= worker < len(self.free) and self.free[worker] and now < self.until[self.free[worker][-1]]:
                 return worker
@@ -271,17 +271,17 @@ class _Queue:
         return len(self.anywhere) + len(self.elsewhere) + sum(map(len, self.at_home.values()))
 
     def home(self, free_on: Mapping[int, int]) -> int | None:
-        """The first unit whose host has a slot free."""
+        """The first unit whose host has a free slot."""
         few, many = sorted((self.at_home.keys(), free_on.keys()), key=len)
         return min((self.at_home[host][-1] for host in few if host in many), default=None)
 
     def impatient(self) -> int | None:
-        """The first unit that would go elsewhere by now."""
+        """The first unit that no longer waits for its host."""
         heads = [units[-1] for units in self.at_home.values()]
         return min(heads + self.elsewhere[-1:], default=None)
 
     def remove(self, unit: int, host: int) -> None:
-        """Take out a unit that is first in its list."""
+        """Remove a unit that is first in its list."""
         for units in (self.anywhere, self.elsewhere):
             if units and units[-1] == unit:
                 units.pop()
@@ -292,17 +292,17 @@ class _Queue:
 
 
 class _Pipes:
-    """What flows from group to group while both run.
+    """Pipelines between groups that run concurrently.
 
-    `own_ms` are the durations without what units of a pipeline waited for each other.
+    `own_ms` are the durations without waits of units for others of their pipeline.
     """
 
     def __init__(self, dag: Dag, units: Units, durations_ms: Floats) -> None:
-        self.targets: dict[str, list[tuple[str, float]]] = {}  # by node: who reads it, and how much later they start
+        self.targets: dict[str, list[tuple[str, float]]] = {}  # by node: its readers, and their start delays
         self._sources_left: dict[str, int] = {}
         self._ended_ms: dict[str, float] = {}
-        self._held: dict[str, list[int]] = {}  # by group, its units that wait for the ends of those that it reads
-        self._parked: dict[str, list[int]] = {}  # by group, units of others that wait for the launch of all of its own
+        self._held: dict[str, list[int]] = {}  # by group, its units that wait for the groups it reads
+        self._parked: dict[str, list[int]] = {}  # by group, units of others that wait for its launches
         self._target_of = dict.fromkeys(range(len(dag.groups)), "")
         self.own_ms = durations_ms
         pipes = [pair for pair, dependency in dag.edges.items() if dependency.kind == "pipelined"]
@@ -311,7 +311,7 @@ class _Pipes:
         ends: dict[str, float] = {}
         gated = {target for (_, target), dependency in dag.edges.items() if dependency.kind != "pipelined"}
         for source, target in pipes:
-            # What else a group waits for says when it starts; the pipeline says so only where there is nothing else.
+            # If a group has other dependencies, they decide when it starts; otherwise the pipeline does.
             lag_ms = 0.0 if target in gated else max(dag.nodes[target].start_ms - dag.nodes[source].start_ms, 0.0)
             self.targets.setdefault(source, []).append((target, lag_ms))
             self._sources_left[target] = self._sources_left.get(target, 0) + 1
@@ -326,14 +326,14 @@ class _Pipes:
         last = np.array([ends.get(self._target_of[group], np.inf) for group in units.group.tolist()])
         self._drain_ms = np.maximum(units.finish_ms - last, 0.0) * faster
         self._waited = units.upstream_ms > 0
-        self._taken_ms = dict.fromkeys(ends, 0.0)  # by group, when it has taken all that it reads
+        self._taken_ms = dict.fromkeys(ends, 0.0)  # by group, when it has read all of its input
         self._to_launch = {target: int((units.group == dag.nodes[target].group).sum()) for target in ends}
         self._node_of = {node.group: node_id for node_id, node in dag.nodes.items() if node.group is not None}
 
     def held_until(self, group: int, unit: int) -> float:
-        """When a unit that has done its own work can end at the earliest, for its readers have taken all of it.
+        """The earliest end of a unit that has done its own work: when its readers have read all of its output.
 
-        That is so as long before they are done as it was in the run; infinite while one of them has yet to be launched.
+        That is before the readers end by the recorded time; infinite while one of them has not been launched.
         """
         if not self.targets or not self._waited[unit]:
             return 0.0
@@ -344,7 +344,7 @@ class _Pipes:
         return max((self._taken_ms[target] for target in readers), default=0.0)
 
     def released(self, group: int) -> list[int]:
-        """Units that waited for the launch of this group's, if those are all launched now."""
+        """Units of other groups that waited for the launch of this group's units, if all of those are launched."""
         target = self._target_of[group]
         return self._parked.pop(target, []) if target and not self._to_launch[target] else []
 
@@ -354,7 +354,7 @@ class _Pipes:
         return any(self._held.values()) or any(self._parked.values())
 
     def enter(self, group: int, unit: int, now: float) -> float | None:
-        """Launch a unit: the earliest that it can end, or None while a group that it reads still runs."""
+        """Launch a unit, and return its earliest end, or None while a group that it reads still runs."""
         target = self._target_of[group]
         if not target:
             return 0.0
@@ -367,7 +367,7 @@ class _Pipes:
         return self._ended_ms[target] + float(self._drain_ms[unit])
 
     def drained(self, source: str, now: float) -> list[tuple[int, float]]:
-        """A group ended: the units that waited for it as the last, with how much longer each takes."""
+        """End a group, and return the units that waited for it only, with the further time of each."""
         found: list[tuple[int, float]] = []
         for target, _ in self.targets.get(source, ()):
             self._sources_left[target] -= 1
@@ -381,10 +381,10 @@ _SLOT, _UNIT, _NODE, _WAKE, _FLOW = range(5)
 
 
 class _Replay:
-    """A clock, a heap of ends, and queues: nothing else moves time.
+    """An event-driven simulation: a clock, a heap of events, and queues.
 
-    It takes any order of groups, and pipelines; what can do without runs by query.simulate.list_schedule, which is
-    quicker.
+    It supports any order of groups, and pipelines; DAGs that need neither run in query.simulate.list_schedule, which is
+    faster.
     """
 
     def __init__(
@@ -413,9 +413,9 @@ class _Replay:
         for unit, group in enumerate(self.group_of):
             self.of_group[group].append(unit)
         self.followed: list[int] = followed(units).tolist()
-        self.queues = [_Queue(mine, placement, self.host_of) for mine in self.of_group]
-        self.left = [len(mine) for mine in self.of_group]
-        self.since = [0.0] * len(dag.groups)  # by group, since when it waits for the places of its units
+        self.queues = [_Queue(own, placement, self.host_of) for own in self.of_group]
+        self.left = [len(own) for own in self.of_group]
+        self.since = [0.0] * len(dag.groups)  # by group, since when it waits for the hosts of its units
         self.wakes = [-1.0] * len(dag.groups)
         self.running = [0] * len(dag.groups)
         self.successors: dict[str, list[str]] = {node_id: [] for node_id in dag.nodes}
@@ -486,19 +486,19 @@ class _Replay:
             self.since[node.group] = now
 
     def _find_homes(self, group: int) -> None:
-        """Those of its units whose data are where another unit ran want that place of this replay."""
-        mine, found = self.of_group[group], False
-        for unit in mine:
+        """Set the wanted worker of units whose data are where another unit ran to that unit's worker in this replay."""
+        own, found = self.of_group[group], False
+        for unit in own:
             other = self.followed[unit]
             if self.placement[unit] == AT_HOME and other >= 0 and self.finish[other] > 0:
                 self.worker_of[unit] = self.free.worker[self.slot[other]]
                 self.host_of[unit] = self.free.host[self.worker_of[unit]]
                 found = True
         if found:
-            self.queues[group] = _Queue(mine, self.placement, self.host_of)
+            self.queues[group] = _Queue(own, self.placement, self.host_of)
 
     def _release(self, node_id: str, now: float) -> None:
-        """One of the things that a node waits for is there."""
+        """Note that one dependency of a node is satisfied; start the node after the last one."""
         self.missing[node_id] -= 1
         if self.missing[node_id] == 0:
             self._start_node(node_id, now)
@@ -564,7 +564,7 @@ class _Replay:
         return limit is None or self.running[group] < limit
 
     def _next(self, group: int, now: float) -> tuple[int | None, int]:
-        """The unit of a group to launch now and the worker that it wants; no unit where all wait for a host."""
+        """The unit of a group to launch now and the worker that it wants; no unit if all wait for a host."""
         queue = self.queues[group]
         first = queue.anywhere[-1] if queue.anywhere else None
         if queue.at_home:

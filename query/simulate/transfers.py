@@ -1,14 +1,14 @@
-"""Bytes over bandwidth: what a device that changes does to the time of a unit (docs/model.md).
+"""Transfers: bytes over bandwidth, the effect of a changed device on the time of a unit (docs/model.md).
 
-Of the time that a unit was seen on a device, only the transfer of bytes changes with the bandwidth.  The rest is
-latency: copies from the page cache, round trips, waiting for a peer that has no CPU.  Of a transfer that takes W, the
-unit waits for
+Of a unit's recorded time on a device, only the transfer of bytes changes with the bandwidth.  The rest is latency:
+copies from the page cache, round trips, waits for a peer that has no CPU.  Of a transfer that takes W, the unit waits
+for (exposed time)
 
     X = W − min(W, R, max(α · min(W, R), h))
 
-since it goes on with other things while bytes arrive: R is that other time, and all that can hide a transfer; α is the
-least share of it that does, and h what was hidden in the recorded run.  X of the recorded run is never more than the
-time that was seen.
+because it does other work while bytes arrive: R is the time of that work, which is all that can overlap with the
+transfer; α is the minimum share of it that does, and h the hidden time in the recorded run.  X of the recorded run is
+never more than the recorded time on the device.
 """
 
 from __future__ import annotations
@@ -28,38 +28,38 @@ from crystalperf.query.trace.arrays import over
 from crystalperf.query.trace.records import Floats
 
 OVERLAP = 0.2
-"""α: the least share of a unit's other time in which bytes arrive that it would otherwise wait for; what the recorded
-run hid counts beside it.  Even configurations hardly tell 0 from 0.3, and are worse with more."""
+"""α: the minimum share of a unit's other time that overlaps with transfers; hidden time of the recorded run counts in
+addition.  On the tuning set, values from 0 to 0.3 hardly differ, and larger ones are worse."""
 
 PAYLOAD = {NET: FRAME_DATA}
-"""η by resource: the share of what crosses its device that is data."""
+"""η by resource: the payload share of the traffic on its device."""
 
 AT_RATE = (0.7, 1.1)
-"""Of the stated bandwidth, what a device carried that was the limit; of more, some came from the page cache."""
+"""Range of throughput over stated bandwidth of a device that was the limit; above it, some bytes came from the page
+cache."""
 
 ROUNDS = 4
-"""Of transfers and the company that they are to each other in the recorded run, until the two agree."""
+"""Maximum iterations until transfers and their concurrency in the recorded run agree."""
 
 
 @dataclass(frozen=True)
 class Physics:
-    """Which terms of the model hold; an interval's ends are replays of other physics than the point.
+    """The terms of the model; the bounds of an interval are replays with other terms than the point estimate.
 
-    bytes     time scales by the bytes that cross a device; without, all time that was seen on it does (paper §5)
+    bytes     whether only the transfer of bytes scales with a device; otherwise all recorded time on it (paper §5)
     overlap   α
     far       whether input on other machines crosses the network, rather than a disk
-    rereads   whether it may cross more than once
-    wire      whether what was measured of the network tells how many bytes crossed it
-    written   whether what is written crosses a disk, rather than staying in memory
-    company   whether units slow each other's transfers
-    unseen    whether time of unknown cause may be a transfer's where no samples tell
-    borrowed  whether what a log alone leaves open is shared out by the run's own starving and by recorded runs
-    turns     whether units of a worker short of CPU wait alike for it where the slots are others
-    cold      whether the first units on a worker take longer, for they load and compile what they run
-    link_bps  what a network of unknown bandwidth carries at least, bytes a second (query.simulate.network_speed), where
-              known
-    end       best: what changes bandwidth brings the most or costs the least that it can; worst: the reverse; of a
-              network with a link_bps neither
+    rereads   whether such input may cross the network more than once
+    wire      whether measurements of the network give the number of bytes that crossed it
+    written   whether written bytes cross a disk, rather than stay in memory
+    company   whether concurrent transfers slow each other down (contention)
+    unseen    whether time of unknown cause may be transfers, if there are no samples
+    borrowed  whether unknown time of a log without samples is imputed, from the run's own CPU waits and from priors
+    turns     whether units of a worker short of CPU wait equally for it on other slots
+    cold      whether the first units on a worker take longer (JVM warm-up)
+    link_bps  lower bound of an unknown network bandwidth, bytes per second (query.simulate.network_speed), if known
+    end       best: changed bandwidths have the most favourable effect that is possible; worst: the least favourable;
+              neither applies to a network with a link_bps
     """
 
     bytes: bool = True
@@ -83,10 +83,10 @@ PAPER = Physics(bytes=False)
 
 @dataclass(frozen=True)
 class Transfer:
-    """The bytes of each unit that cross the device of a resource.
+    """The transfer of each unit's bytes over the device of a resource.
 
-    `least_ms` and `most_ms` are what they take alone at the recorded bandwidth; what was seen says where between.
-    `ratio` is how many times as fast each unit's cross in the changed world.
+    `least_ms` and `most_ms` bound its time without contention at the recorded bandwidth; the recorded time on the
+    device decides between them.  `ratio` is the speedup of each unit's transfer in the scenario.
     """
 
     column: int
@@ -96,44 +96,44 @@ class Transfer:
     ratio: Floats
     overlap: Floats
     measured_ms: Floats | None = None
-    """Of the time seen on the device, what was measured as waiting: it tells how much was hidden."""
+    """Measured waits within the recorded time on the device: they show how much of the transfer was hidden."""
 
 
 @dataclass(frozen=True)
-class Known:
-    """A transfer as it was in the recorded run, (units,): its company, ms beside that, ms that were seen and hidden,
-    other time beside it, and the share of that which hides transfer."""
+class RecordedTransfer:
+    """A transfer in the recorded run, (units,) each: its concurrency, its time under that contention, exposed time,
+    hidden time, the unit's other time, and the share of that which overlaps with the transfer; times in ms."""
 
     transfer: Transfer
-    company: Floats
+    concurrency: Floats
     took_ms: Floats
     seen_ms: Floats
     hidden_ms: Floats
     rest_ms: Floats
     overlap: Floats
 
-    def in_world(self, company_now: Floats, more_rest_ms: Floats) -> tuple[Floats, Floats]:
-        """W and X in another world, ms: among other company, beside so much more other time."""
-        took = self.took_ms * (company_now / self.company) / self.transfer.ratio
-        return took, visible(took, self.rest_ms + more_rest_ms, self.hidden_ms, self.overlap)
+    def in_scenario(self, concurrency_now: Floats, more_rest_ms: Floats) -> tuple[Floats, Floats]:
+        """W and X in a scenario, ms, with another concurrency and a change of the unit's other time."""
+        took = self.took_ms * (concurrency_now / self.concurrency) / self.transfer.ratio
+        return took, exposed_ms(took, self.rest_ms + more_rest_ms, self.hidden_ms, self.overlap)
 
 
-def visible(took_ms: Floats, rest_ms: Floats, hidden_ms: Floats, overlap: Floats | float) -> Floats:
-    """X: how long a unit waits for a transfer, beside its other time."""
+def exposed_ms(took_ms: Floats, rest_ms: Floats, hidden_ms: Floats, overlap: Floats | float) -> Floats:
+    """X: the exposed time of a transfer, for which a unit waits in addition to its other time, ms."""
     can = np.minimum(took_ms, np.maximum(rest_ms, 0.0))
     seen: Floats = took_ms - np.minimum(can, np.maximum(overlap * can, hidden_ms))
     return seen
 
 
-def whole(seen_ms: Floats, rest_ms: Floats, overlap: Floats) -> Floats:
-    """W of a transfer that a unit waited for `seen_ms` for, and that it hid as far as it can: visible() reversed."""
+def total_ms(seen_ms: Floats, rest_ms: Floats, overlap: Floats) -> Floats:
+    """W of a transfer with exposed time `seen_ms` and maximum hidden time, ms: the inverse of exposed_ms()."""
     short = np.divide(seen_ms, 1 - overlap, out=np.full(len(seen_ms), np.inf), where=overlap < 1)
     took: Floats = np.where(short <= rest_ms, short, seen_ms + overlap * rest_ms)
     return took
 
 
 def transfers(execution: Execution, world: World, physics: Physics) -> tuple[Transfer, ...]:
-    """The transfers of a run whose log has bytes; without such there is only the time that was seen."""
+    """The transfers of a run whose log has bytes; empty for other runs, which have only recorded times."""
     if not physics.bytes or not execution.volumes.tell_bytes:
         return ()
     found = []
@@ -145,10 +145,10 @@ def transfers(execution: Execution, world: World, physics: Physics) -> tuple[Tra
         faster = np.full(len(execution.units), ratio)
         if each.name == NET:
             faster = over(faster, _spread(execution, world), np.inf)
-        scales = (ratio > 1) == (physics.end == "best")  # of an end, whether as much changes as can
+        scales = (ratio > 1) == (physics.end == "best")  # for a bound, whether the largest possible share changes
         has_link = each.name == NET and physics.link_bps is not None
         is_end, is_known = physics.end and ratio != 1 and not has_link, bool(execution.recorded.get(each.setting))
-        if not is_known or (is_end and ratio > 1 and scales):  # all of the time that was seen is transfer, or none
+        if not is_known or (is_end and ratio > 1 and scales):  # all recorded time is transfer, or none of it
             none = np.zeros(len(execution.units))
             most = none if is_end and not scales else _most_ms(execution, each, physics, is_known)
             hides = np.full(len(none), physics.overlap if np.isfinite(most).all() and not is_end else 0.0)
@@ -161,7 +161,7 @@ def transfers(execution: Execution, world: World, physics: Physics) -> tuple[Tra
         if is_end and not scales and each.name == DISK:
             full = at_rate(execution, most, rate_bps)
             hides[full] = physics.overlap
-            if ratio < 1:  # the rest is in the page cache
+            if ratio < 1:  # the other bytes are in the page cache
                 least, most = 0 * least, np.where(full, most, 0.0)
         per_byte = 1e3 / (rate_bps * PAYLOAD.get(each.name, 1.0))
         measured = execution.volumes.peers_ms if each.name == NET and not is_end else None
@@ -170,8 +170,8 @@ def transfers(execution: Execution, world: World, physics: Physics) -> tuple[Tra
 
 
 def _spread(execution: Execution, world: World) -> Floats:
-    """Bytes that cross the network of each unit over those that did: of what n workers exchange evenly, (n − 1) / n
-    does."""
+    """The factor on each unit's network bytes for another number of workers: of an even exchange between n workers,
+    (n − 1) / n crosses the network."""
     volumes, many = execution.volumes, execution.recorded.get("workers") or 1
     now = many * world.ratio("workers")
     if now == many or many <= 1 or execution.in_order:
@@ -183,12 +183,12 @@ def _spread(execution: Execution, world: World) -> Floats:
 
 
 def at_rate(execution: Execution, bytes_: Floats, rate_bps: float) -> NDArray[np.bool_]:
-    """Whether each unit's group read about as fast on its host as the device can: then the bytes came from there.
+    """Whether each unit's group read on its host at about the bandwidth of the device: then the bytes came from it.
 
-    Bytes of the page cache come at a speed that has nothing to do with the device's.
+    The speed of bytes from the page cache does not depend on the device.
     """
     units = execution.units
-    hosts = int(units.host.max(initial=-1)) + 2  # -1 is one too: unknown
+    hosts = int(units.host.max(initial=-1)) + 2  # -1, unknown, counts as a host
     places, which = np.unique(units.group * hosts + units.host + 1, return_inverse=True)
     count = len(places)
     begun, ended = np.full(count, np.inf), np.full(count, -np.inf)
@@ -205,7 +205,7 @@ def moves_known(execution: Execution, resource: Resource) -> bool:
 
 
 def _most_ms(execution: Execution, resource: Resource, physics: Physics, is_known: bool) -> Floats:
-    """What the bytes of units take alone at most, ms: no limit, but for a link that is known to carry so much."""
+    """Maximum transfer time of units without contention, ms: infinite, except for a link with a known lower bound."""
     if is_known or resource.name != NET or physics.link_bps is None:
         return np.full(len(execution.units), np.inf)
     _, most = crossing(execution, resource, physics)
@@ -213,9 +213,9 @@ def _most_ms(execution: Execution, resource: Resource, physics: Physics, is_know
 
 
 def crossing(execution: Execution, resource: Resource, physics: Physics) -> tuple[Floats, Floats]:
-    """The least and the most bytes of each unit that cross a device.
+    """The minimum and the maximum bytes of each unit that cross a device.
 
-    How often bytes of files on other machines do is ω; where the network itself was measured, it tells of all bytes.
+    ω is how often bytes of files on other machines cross the network; measurements of the network decide for all bytes.
     """
     volumes, measured = execution.volumes, execution.wire if resource.name == NET and physics.wire else None
     certain = (volumes.moved(resource) if physics.written else volumes.read(resource)).astype(np.float64)
@@ -223,8 +223,8 @@ def crossing(execution: Execution, resource: Resource, physics: Physics) -> tupl
         certain += {NET: -1.0, DISK: 1.0}.get(resource.name, 0.0) * volumes.far
     if measured is not None:
         return certain * measured, certain * measured
-    again = (MOST_READ - 1) * volumes.far if resource.name == NET and physics.rereads and physics.far else 0.0
-    return certain, certain + again
+    reread = (MOST_READ - 1) * volumes.far if resource.name == NET and physics.rereads and physics.far else 0.0
+    return certain, certain + reread
 
 
 def as_recorded(
@@ -232,12 +232,12 @@ def as_recorded(
     parts_ms: Floats,
     unknown_ms: Floats,
     among: Sequence[Floats],
-    beside: Callable[[Transfer, Floats], Floats] | None = None,
-) -> list[Known]:
-    """Transfers of units as they were in the recorded run.
+    concurrency_of: Callable[[Transfer, Floats], Floats] | None = None,
+) -> list[RecordedTransfer]:
+    """Transfers of units in the recorded run.
 
-    `unknown_ms` is time of each unit that may have been spent on them, unseen.  `among` is each transfer's company;
-    `beside` works it out from the share of each unit's time in which its bytes were on their way.
+    `unknown_ms` is unknown time of each unit that may be transfers.  `among` is each transfer's concurrency;
+    `concurrency_of` computes it from the share of each unit's time in which its bytes are in transfer.
     """
     among, whole_ms = list(among), parts_ms.sum(axis=1)
     nothing = np.zeros(len(parts_ms))
@@ -246,39 +246,46 @@ def as_recorded(
     for turn in range(ROUNDS):
         was = [*took, *seen]
         for position, each in enumerate(found):
-            if beside is not None and turn:
-                among[position] = beside(each, share_of(took[position], whole_ms))
+            if concurrency_of is not None and turn:
+                among[position] = concurrency_of(each, share_of(took[position], whole_ms))
             others = sum((seen[other] for other in range(len(found)) if other != position), nothing)
-            has_ms, mine = whole_ms - others, parts_ms[:, each.column]
-            tells = whole(mine, has_ms - mine, each.overlap)
-            took[position] = np.clip(tells, each.least_ms * among[position], each.most_ms * among[position])
-            took[position] = np.minimum(took[position], has_ms)  # what no time was left for came from elsewhere
+            has_ms, on_device_ms = whole_ms - others, parts_ms[:, each.column]
+            implied_ms = total_ms(on_device_ms, has_ms - on_device_ms, each.overlap)
+            took[position] = np.clip(implied_ms, each.least_ms * among[position], each.most_ms * among[position])
+            took[position] = np.minimum(took[position], has_ms)  # bytes without time for them came from elsewhere
             if each.measured_ms is not None:
-                overlap[position] = shown(took[position], mine, each.measured_ms, has_ms - mine, each.overlap)
-            seen[position] = np.minimum(within(took[position], has_ms, overlap[position]), mine + unknown_ms)
+                rest_ms = has_ms - on_device_ms
+                overlap[position] = measured_overlap(
+                    took[position], on_device_ms, each.measured_ms, rest_ms, each.overlap
+                )
+            seen[position] = np.minimum(
+                exposed_in_ms(took[position], has_ms, overlap[position]), on_device_ms + unknown_ms
+            )
         if turn and all(map(np.array_equal, was, [*took, *seen])):
-            break  # the next turn would find the same
+            break  # the iteration has converged
     rest = whole_ms - sum(seen, nothing)
     known = []
-    for each, company, took_ms, share in zip(found, among, took, overlap, strict=True):
+    for each, concurrency, took_ms, share in zip(found, among, took, overlap, strict=True):
         hidden = np.maximum(took_ms - (parts_ms[:, each.column] + unknown_ms), 0.0)
-        known.append(Known(each, company, took_ms, visible(took_ms, rest, hidden, share), hidden, rest, share))
+        known.append(
+            RecordedTransfer(each, concurrency, took_ms, exposed_ms(took_ms, rest, hidden, share), hidden, rest, share)
+        )
     return known
 
 
-def shown(took_ms: Floats, seen_ms: Floats, measured_ms: Floats, rest_ms: Floats, overlap: Floats) -> Floats:
-    """α of each unit: as measured waits show it, as far as the transfer is what they were spent on.
+def measured_overlap(took_ms: Floats, seen_ms: Floats, measured_ms: Floats, rest_ms: Floats, overlap: Floats) -> Floats:
+    """α of each unit: from measured waits, weighted by how much of them the transfer explains.
 
-    Where bytes explain little of the time on a device, it says nothing of how much of them was hidden.
+    If bytes explain little of the time on a device, that time does not show how much of the transfer was hidden.
     """
-    told = np.minimum(over(took_ms, seen_ms), 1.0) * np.minimum(over(measured_ms, seen_ms), 1.0)
+    weight = np.minimum(over(took_ms, seen_ms), 1.0) * np.minimum(over(measured_ms, seen_ms), 1.0)
     hid = np.clip(over(took_ms - seen_ms, np.minimum(took_ms, rest_ms)), 0.0, overlap)
-    share: Floats = told * hid + (1 - told) * overlap
+    share: Floats = weight * hid + (1 - weight) * overlap
     return share
 
 
-def within(took_ms: Floats, has_ms: Floats, overlap: Floats) -> Floats:
-    """X of a transfer in a unit that has `has_ms` for it and for what goes on meanwhile."""
+def exposed_in_ms(took_ms: Floats, has_ms: Floats, overlap: Floats) -> Floats:
+    """X of a transfer in a unit that has `has_ms` for it and for the overlapping work, ms."""
     short = (1 - overlap) * took_ms
     long = over(took_ms - overlap * has_ms, 1 - overlap)
     seen: Floats = np.where(took_ms + short <= has_ms, short, long)
@@ -286,5 +293,5 @@ def within(took_ms: Floats, has_ms: Floats, overlap: Floats) -> Floats:
 
 
 def share_of(took_ms: Floats, duration_ms: Floats) -> Floats:
-    """The share of each unit's time in which its bytes are on their way."""
+    """The share of each unit's time in which its bytes are in transfer."""
     return np.minimum(over(took_ms, duration_ms), 1.0)

@@ -1,8 +1,8 @@
-"""What units take longer for being the first on their worker: it loads and compiles the code that it meets.
+"""JVM warm-up: the first units on a worker take longer, because it loads and compiles code at its first use.
 
-A unit is the first of its group on a worker where it was launched before any of that group had ended there, and a
-worker's first where nothing at all had.  Other slots make other units the first.  Where a group has both kinds, its own
-units tell what that costs; elsewhere it is what recorded runs took (docs/model.md, "Cold code").
+A unit is a first unit of its group on a worker if it was launched before any unit of that group had ended there, and a
+starting unit of the worker if no unit at all had ended there.  Other slots make other units first.  If a group has both
+first and later units, their times give the cost; otherwise it is that of recorded runs (docs/model.md, "Cold code").
 """
 
 from __future__ import annotations
@@ -20,51 +20,51 @@ from crystalperf.query.trace.arrays import before_any, members, over
 from crystalperf.query.trace.records import Floats, Ints
 
 LATER, FIRST, STARTING = 0, 1, 2
-"""Levels: units that come later, the first of their group on their worker, and the first of all there."""
+"""Levels of units: later ones, the first of their group on their worker, and the first of all units there."""
 
 NEW_MS, NEW_MOST = 250.0, 6.0
-"""What first units take longer where such code had not run before, and at most how many times what later ones take."""
+"""Extra time of first units if their code had not run before, and its maximum as a multiple of a later unit's time."""
 
 REPEATED_MS, REPEATED_MOST = 50.0, 2.0
-"""The same where a group of the same words had run before."""
+"""The same if a group of the same words had run before."""
 
 STARTING_MS, STARTING_MOST = 2000.0, 10.0
-"""What a worker's first units take longer, beyond unpacking.  Where that is known and they read no files, it is no more
-than for other code that is new."""
+"""Extra time of a worker's starting units, besides deserialization.  If that is known and they read no files, the extra
+time is that of other new code."""
 
 UNPACKS_MOST = 0.9
-"""Share of a unit that can go to unpacking it."""
+"""Maximum share of deserialization in a unit's time."""
 
 SHARED = 0.05
-"""So much longer, of what it takes alone, does unpacking take for each other worker that starts at the same time, for
-all of them fetch the code from one coordinator."""
+"""Relative increase of deserialization time for each other worker that starts at the same time, because all of them
+fetch the code from one coordinator."""
 
 MEASURED_UNITS = 4
-"""Fewest first and fewest later units of a group that tell what being first costs it."""
+"""Minimum first units, and minimum later units, of a group to measure its warm-up cost."""
 
 MEASURED_MOST = 1.0
-"""First units that take more than this of a later one longer, and more than others do, had other data, or their workers
-were still arriving."""
+"""Maximum measured extra time, as a multiple of a later unit's time.  First units that take longer, and longer than in
+recorded runs, had other data, or their workers were still starting."""
 
 NOTICED = 0.01
-"""Share of unit time that being first, or first no more, has to change for it to matter how much exactly."""
+"""Minimum share of unit time that moved warm-up changes, from which its uncertainty counts."""
 
 
 @dataclass(frozen=True)
 class Firsts:
-    """The level of each unit, and how many other workers start at about the time that its own does; (units,) each, 0
-    of units that are not the first of all on theirs."""
+    """The level of each unit, and how many other workers start at about the same time as its own; (units,) each.
+    `others` is 0 for units that are not starting units."""
 
     level: Ints
     others: Ints
 
 
 @dataclass(frozen=True)
-class Cold:
-    """By level and group, (3, groups): a unit takes so much longer, ms, at most so many times what it takes later.
+class WarmupCost:
+    """Warm-up cost by level and group, (3, groups): `more_ms` of extra time, at most `most` times a later unit's time.
 
-    By level, (3,), it takes `unpacks_ms` more to unpack it with the code that it brings, however short it is, where its
-    worker starts alone; workers that start within `together_ms` of each other share the way there.
+    By level, (3,), `unpacks_ms` is the extra time to deserialize a unit with its code, however short the unit is, if
+    its worker starts alone; workers that start within `together_ms` of each other share the way from the coordinator.
     """
 
     more_ms: Floats
@@ -73,17 +73,17 @@ class Cold:
     together_ms: float
 
     def firsts(self, group: Ints, replayed: Replayed, slots: Slots, starts: bool) -> Firsts:
-        """Which units are the first in a replay."""
+        """The first units in a replay."""
         level = levels_of(group, replayed, slots, starts)
         return Firsts(level, others(level, slots.worker[replayed.slot], replayed.launch_ms, self.together_ms))
 
     def unpacking_ms(self, firsts: Firsts) -> Floats:
-        """How long it takes to unpack units, (units,)."""
+        """The extra deserialization time of units, (units,) in ms."""
         found: Floats = self.unpacks_ms[firsts.level] * (1.0 + SHARED * firsts.others)
         return found
 
     def of(self, firsts: Firsts, group: Ints, length_ms: Floats) -> Floats:
-        """How much of what units take goes to being first, ms."""
+        """The warm-up part of units' durations `length_ms`, ms."""
         most = self.most[firsts.level, group]
         unpacks_ms = np.minimum(self.unpacking_ms(firsts), length_ms * UNPACKS_MOST)
         compiles_ms = np.minimum(self.more_ms[firsts.level, group], (length_ms - unpacks_ms) * most / (most + 1.0))
@@ -91,26 +91,26 @@ class Cold:
         return found
 
     def at(self, firsts: Firsts, group: Ints, later_ms: Floats) -> Floats:
-        """What units take, of what they take as later ones, ms."""
+        """Durations of units with warm-up, from their durations `later_ms` without, ms."""
         compiles_ms = np.minimum(self.more_ms[firsts.level, group], later_ms * self.most[firsts.level, group])
         found: Floats = later_ms + compiles_ms + self.unpacking_ms(firsts)
         return found
 
 
 @dataclass(frozen=True)
-class Before:
-    """Units of a changed world before any of them is moved to other slots.
+class RecordedWarmup:
+    """Warm-up of a scenario's units on the recorded slots.
 
-    `firsts` are they on the recorded slots and `is_cut` whether they are pieces of recorded units, (units,).  Pieces
-    share what being first cost the recorded units of their group: `each_ms`, (groups,).
+    `firsts` are the levels of the units there, and `is_cut` is whether they are repartitioned, (units,).  Repartitioned
+    units share the warm-up cost of the recorded units of their group equally: `each_ms`, (groups,).
     """
 
     firsts: Firsts
     is_cut: NDArray[np.bool_]
     each_ms: Floats
 
-    def moved(self, costs: Cold, firsts: Firsts, group: Ints, length_ms: Floats) -> Floats:
-        """What units take where others are the first, ms."""
+    def moved(self, costs: WarmupCost, firsts: Firsts, group: Ints, length_ms: Floats) -> Floats:
+        """Durations of units, ms, when `firsts` are the first units."""
         first, starting = costs.of(self.firsts, group, length_ms), np.full_like(firsts.level, STARTING)
         most_ms = costs.of(Firsts(starting, np.zeros_like(starting)), group, length_ms)
         share = np.minimum(self.each_ms[group], most_ms)
@@ -120,29 +120,31 @@ class Before:
         return found
 
 
-def placed_before(costs: Cold, recorded: Execution, base: Replayed, units: Units, replayed: Replayed) -> Before:
-    """How units that are to run would be on the recorded slots, where `replayed` has them."""
+def placed_before(
+    costs: WarmupCost, recorded: Execution, base: Replayed, units: Units, replayed: Replayed
+) -> RecordedWarmup:
+    """The warm-up of a scenario's units on the recorded slots, by their replay there, `replayed`."""
     old, count = recorded.units, len(recorded.dag.groups)
     firsts = costs.firsts(units.group, replayed, recorded.slots, recorded.starts)
     had, has = (np.bincount(each.group, minlength=count) for each in (old, units))
     was = firsts if units is old else costs.firsts(old.group, base, recorded.slots, recorded.starts)
     first_ms = np.bincount(old.group, costs.of(was, old.group, old.duration_ms), count).astype(np.float64)
-    return Before(firsts, (had != has)[units.group], over(first_ms, has.astype(np.float64)))
+    return RecordedWarmup(firsts, (had != has)[units.group], over(first_ms, has.astype(np.float64)))
 
 
 def levels(group: Ints, worker: Ints, launch_ms: Floats, finish_ms: Floats, starts: bool) -> Ints:
-    """The level of each unit, (units,); `starts` is whether workers had run nothing before."""
+    """The level of each unit, (units,); `starts` is whether workers had run nothing before the scope."""
     place = group * (int(worker.max(initial=-1)) + 2) + worker + 1
     found = np.where(before_any(place, launch_ms, finish_ms), FIRST, LATER)
     return np.where(before_any(worker + 1, launch_ms, finish_ms), STARTING, found) if starts else found
 
 
 def others(level: Ints, worker: Ints, launch_ms: Floats, together_ms: float) -> Ints:
-    """How many other workers start within `together_ms` of each unit's, (units,)."""
+    """The number of other workers that start within `together_ms` of each unit's worker, (units,)."""
     found, starting = np.zeros(len(level), dtype=np.int64), np.flatnonzero(level == STARTING)
     if len(starting):
-        mine, place = np.unique(worker[starting], return_inverse=True)
-        began = np.full(len(mine), np.inf)
+        workers, place = np.unique(worker[starting], return_inverse=True)
+        began = np.full(len(workers), np.inf)
         np.minimum.at(began, place, launch_ms[starting])
         ordered = np.sort(began)
         until = np.searchsorted(ordered, began + together_ms, side="right")
@@ -152,16 +154,16 @@ def others(level: Ints, worker: Ints, launch_ms: Floats, together_ms: float) -> 
 
 
 def levels_of(group: Ints, replayed: Replayed, slots: Slots, starts: bool) -> Ints:
-    """The same in a replay."""
+    """The level of each unit in a replay, (units,)."""
     return levels(group, slots.worker[replayed.slot], replayed.launch_ms, replayed.finish_ms, starts)
 
 
-def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None) -> Cold | None:
-    """What being first costs the groups of a scope; None where one operator follows the other, each of another kind,
-    and where the framework's workers are not known to load code as they meet it.
+def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None) -> WarmupCost | None:
+    """The warm-up cost of the groups of a scope; None if units run in order, each a different operator, or if the
+    framework's workers do not load code at its first use.
 
-    `lasting_ms` is what is compared, the units' durations where it is not given: of a worker short of CPU these tell
-    who waited longer, and the CPU time alone what had to be done.
+    `lasting_ms` are the times to compare, by default the units' durations: on a worker short of CPU these include waits
+    of different lengths, and only the CPU time shows the work.
     """
     units, count = execution.units, len(execution.dag.groups)
     if not execution.planner.loads_code or execution.in_order or not len(units):
@@ -174,15 +176,15 @@ def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None)
     if starts.any() and not starts.all():
         together_ms = float(np.median(overhead_ms[starts]))
         longer_ms[starts] = np.maximum(overhead_ms[starts] - np.median(overhead_ms[~starts]), 0.0)
-        beside = others(level, execution.slots.worker[base.slot], base.launch_ms, together_ms)
-        unpacks_ms[STARTING] = np.median(longer_ms[starts] / (1.0 + SHARED * beside[starts]))
+        also_starting = others(level, execution.slots.worker[base.slot], base.launch_ms, together_ms)
+        unpacks_ms[STARTING] = np.median(longer_ms[starts] / (1.0 + SHARED * also_starting[starts]))
     reads = np.bincount(units.group, reads_files(execution), count) > 0
     if unpacks_ms[STARTING] > 0:
         more[STARTING], most[STARTING] = (np.where(reads, each[STARTING], each[FIRST]) for each in (more, most))
     unpacked_ms = units.duration_ms - longer_ms
     started = []
-    for number, mine in enumerate(members(units.group, count)):
-        starting, first, later = (mine[level[mine] == each] for each in (STARTING, FIRST, LATER))
+    for number, own in enumerate(members(units.group, count)):
+        starting, first, later = (own[level[own] == each] for each in (STARTING, FIRST, LATER))
         rest = later if len(later) > 1 else first
         if len(starting) and len(rest) > 1:
             started.append((number, float(np.median(unpacked_ms[starting]) - np.median(unpacked_ms[rest]))))
@@ -192,10 +194,10 @@ def cold(execution: Execution, base: Replayed, lasting_ms: Floats | None = None)
             times = float(np.median(took_ms[first])) / one - 1.0
             more[FIRST, number] = min(max(times, 0.0), most[FIRST, number]) * usual_ms
     for kind in (reads, ~reads):
-        if told := [more_ms for number, more_ms in started if kind[number]]:
-            more[STARTING, kind] = np.median(told)
+        if measured := [more_ms for number, more_ms in started if kind[number]]:
+            more[STARTING, kind] = np.median(measured)
     more[STARTING] = np.maximum(more[STARTING], more[FIRST])
-    return Cold(more, np.maximum(most, most[FIRST]), unpacks_ms, together_ms)
+    return WarmupCost(more, np.maximum(most, most[FIRST]), unpacks_ms, together_ms)
 
 
 def reads_files(execution: Execution) -> NDArray[np.bool_]:
@@ -205,7 +207,7 @@ def reads_files(execution: Execution) -> NDArray[np.bool_]:
 
 
 def _usual(execution: Execution) -> tuple[Floats, Floats]:
-    """What being first costs in recorded runs, (3, groups): ms, and times what units take later."""
+    """The warm-up cost in recorded runs, (3, groups) each: ms, and its maximum in multiples of a later unit's time."""
     more, most = np.zeros((3, len(execution.dag.groups))), np.ones((3, len(execution.dag.groups)))
     if execution.repeated is not None:
         more[FIRST] = np.where(execution.repeated, REPEATED_MS, NEW_MS)

@@ -1,4 +1,4 @@
-"""How many units of a group may run at a time (Algorithm 1)."""
+"""Limits on the concurrent units of a group (Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from crystalperf.query.trace.arrays import members
 
 
 def sequential_limits(execution: Execution, policy: Policy) -> list[int | None]:
-    """Per group the units it may run at a time; None where slots were all that limited it, or the place of their data.
+    """The maximum concurrent units of each group; None if only slots, or the hosts of the data, limited it.
 
-    Units that ran one at a time beside idle slots stay so (the paper's Amdahl): something other than slots held
-    them back.  That is so where a group launched units after others of it had ended, and at every launch a slot of
-    a worker then alive was still free.
+    Units that ran one at a time although slots were idle stay sequential (the paper's Amdahl's law): something other
+    than slots limited them.  That is the case if a group launched units after others of it had ended, and at every
+    launch an available worker still had a free slot.
     """
     units, slots = execution.units, execution.slots
     if execution.in_order:
@@ -23,13 +23,13 @@ def sequential_limits(execution: Execution, policy: Policy) -> list[int | None]:
     limits: list[int | None] = []
     all_launch, all_finish = np.sort(units.launch_ms), np.sort(units.finish_ms)
     arrivals, departures = np.sort(slots.available_ms), np.sort(slots.until_ms)
-    for mine in members(units.group, len(execution.dag.groups)):
-        launch, finish = np.sort(units.launch_ms[mine]), np.sort(units.finish_ms[mine])
-        own = np.arange(1, len(mine) + 1) - np.searchsorted(finish, launch, side="right")
+    for own_units in members(units.group, len(execution.dag.groups)):
+        launch, finish = np.sort(units.launch_ms[own_units]), np.sort(units.finish_ms[own_units])
+        own = np.arange(1, len(own_units) + 1) - np.searchsorted(finish, launch, side="right")
         at_once = int(own.max(initial=0))
         busy = np.searchsorted(all_launch, launch, side="right") - np.searchsorted(all_finish, launch, side="right")
         alive = np.searchsorted(arrivals, launch, side="right") - np.searchsorted(departures, launch, side="right")
-        waits = policy.patience_ms > 0 and bool((units.placement[mine] == AT_HOME).any())
-        held_back = at_once < len(mine) and not waits and bool((busy < alive).all())
+        waits = policy.patience_ms > 0 and bool((units.placement[own_units] == AT_HOME).any())
+        held_back = at_once < len(own_units) and not waits and bool((busy < alive).all())
         limits.append(at_once if held_back else None)
     return limits

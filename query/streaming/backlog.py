@@ -1,8 +1,8 @@
-"""A flow that cannot take what comes, while its buffers still have room: what it takes once they are full.
+"""Backlog: the throughput of an overloaded stream after its buffers have filled up.
 
-Sources are held up only when every buffer before the station that is full has been filled, which takes minutes where
-records are small.  Until then they make more records than come through.  Afterwards each station has as many as that
-one leaves it, and is held up whenever it has nothing to do.
+Backpressure reaches the sources only when every buffer before the overloaded station is full, which takes minutes if
+records are small.  Until then the sources produce more records than the stream processes.  After that, each station has
+as many records as the overloaded station lets through, and is blocked whenever it is not busy.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from crystalperf.query.execution.stream import BEHIND, Flow, Hop, Station
 
 
 def settled(flow: Flow) -> Flow:
-    """The flow as it is once its buffers are full, where it is at its limit; any other as it is."""
+    """The stream after its buffers have filled up, if it is at its limit; any other stream does not change."""
     if not flow.at_limit:
         return flow
-    come = _coming(flow)
-    least = {name: min(come[each] for each in together) for name, together in _connected(flow).items()}
-    ratio = {name: least[name] / share for name, share in come.items()}
+    arriving = _arriving(flow)
+    least = {name: min(arriving[each] for each in together) for name, together in _connected(flow).items()}
+    ratio = {name: least[name] / share for name, share in arriving.items()}
     return replace(
         flow,
         stations=tuple(_slower(each, ratio[each.id]) for each in flow.stations),
@@ -26,19 +26,19 @@ def settled(flow: Flow) -> Flow:
     )
 
 
-def _coming(flow: Flow) -> dict[str, float]:
-    """By station, the share that comes to it of what its sources made for it, at most 1 and more than 0."""
+def _arriving(flow: Flow) -> dict[str, float]:
+    """By station, arriving records over those that the sources produced for it, at most 1 and more than 0."""
     share: dict[str, float] = {}
-    for each in flow.stations:  # in the order of the flow
+    for each in flow.stations:  # in the order of the data flow
         into = [hop for hop in flow.hops if hop.target == each.id and hop.records_per_s > 0]
         whole = sum(hop.records_per_s for hop in into)
-        come = sum(share.get(hop.source, 1.0) * hop.kept * hop.records_per_s for hop in into)
-        share[each.id] = come / whole if whole > 0 else 1.0
+        arriving = sum(share.get(hop.source, 1.0) * hop.kept * hop.records_per_s for hop in into)
+        share[each.id] = arriving / whole if whole > 0 else 1.0
     return share
 
 
 def _connected(flow: Flow) -> dict[str, frozenset[str]]:
-    """By station, those that it has to do with: several parts of a flow may have nothing to do with each other."""
+    """By station, the stations of its connected component: a stream may consist of several unconnected parts."""
     found = {each.id: frozenset([each.id]) for each in flow.stations}
     for hop in flow.hops:
         together = found[hop.source] | found[hop.target]
@@ -47,7 +47,7 @@ def _connected(flow: Flow) -> dict[str, frozenset[str]]:
 
 
 def _slower(station: Station, ratio: float) -> Station:
-    """A station with so many times the records, which is held up instead of working on the others."""
+    """A station with `ratio` times the records, which is blocked for the time that the others took."""
     busy = station.busy * ratio
     blocked = 1 - busy if ratio < BEHIND else station.blocked + station.busy - busy
     return replace(
@@ -60,7 +60,7 @@ def _slower(station: Station, ratio: float) -> Station:
 
 
 def _fewer(hop: Hop, ratio: float) -> Hop:
-    """A hop with so many times the records, which are as many as come through."""
+    """A hop with `ratio` times the records, all of which leave it."""
     return replace(
         hop,
         records_per_s=hop.records_per_s * ratio,

@@ -1,4 +1,4 @@
-"""Where the time of a record of a flow goes, and what it could be sped up by."""
+"""Diagnosis of streams: where the time of a record goes, and candidates for recommendations."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from crystalperf.query.results.unseen import CpuLimitUnknown, RecordLatencyUnmea
 from crystalperf.query.streaming.predict import highest, is_far, main_resource, reached
 
 SHORT_OF = 0.7
-"""A station that is busy for this share of its time wants for lanes."""
+"""Busy share of a station's time from which more lanes are a candidate for a recommendation."""
 
 
 def diagnose_flow(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> Debug:
-    """The answer to `debug` for a run that is a flow: times are of one record, from its source to its end."""
+    """The result of `debug` for a stream: times are of one record, from its source to its end."""
     flow, names = execution.flow, execution.names
     assert flow is not None
     path: list[PathItem] = []
@@ -68,7 +68,7 @@ def diagnose_flow(connection: duckdb.DuckDBPyConnection, execution: Execution, a
 
 
 def flow_facts(flow: Flow, execution: Execution) -> FlowFacts:
-    """Rates, and what limits them."""
+    """Rates of a stream, and what limits them."""
     names, limit = execution.names, highest(flow)
     if flow.at_limit:
         limit = reached(flow)
@@ -106,7 +106,7 @@ def _unmeasured(flow: Flow) -> list[Unseen]:
 
 
 def flow_candidates(execution: Execution, advisor: Advisor, debug: Debug) -> list[Candidate]:
-    """What could be changed about a stream; query.advise.ranking asks what each saves."""
+    """Candidates for recommendations about a stream; query.advise.ranking predicts the saving of each."""
     flow = execution.flow
     assert flow is not None
     units = execution.words.vocabulary.word_of("units")
@@ -128,7 +128,7 @@ def flow_candidates(execution: Execution, advisor: Advisor, debug: Debug) -> lis
     ]
     tuned = advisor.buffering_candidate
     filling_ms = debug.other_ms.get("filling", 0.0)
-    if tuned is not None and filling_ms > 0 and not flow.at_limit:  # more buffers cost CPU, and fewer records get in
+    if tuned is not None and filling_ms > 0 and not flow.at_limit:  # more buffers cost CPU, which lowers throughput
         found.append(tuned(flow, filling_ms))
     if debug.resource_ms.get(CPU, 0.0) > 0:
         found.append(faster(CPU, "cpu_speed"))

@@ -1,18 +1,18 @@
-"""What a changed world would make of a flow: the time of a record, the highest rate, and what limits it.
+"""Prediction of a stream in a scenario: the latency of a record, the highest rate, and what limits it.
 
-Time at a station    its own busy time, and that of the records before it in its buffer: (b + 1) / 2 in the mean;
-                     what it is held for until something outside has answered, which stays as it was
+Time at a station    the record's own busy time, and that of records before it in its buffer: (b + 1) / 2 on average;
+                     the wait for an answer from outside the stream, which does not change
 Time of a hop        filling until full or due (query.execution.stream.filling_ms), the queue before the station, the
                      network
-Queue                Kingman's formula: ρ / (1 − ρ) / 2 of a buffer's time, as buffers come at random and are alike;
-                     likewise for the worker's CPU (query.execution.stream.cpu_wait_ms)
+Queue                Kingman's formula: ρ / (1 − ρ) / 2 of a buffer's time, as buffers arrive at random and are alike;
+                     the same for the worker's CPU (query.execution.stream.cpu_wait_ms)
 
-Kingman's formula holds for any stream of arrivals, needs only utilisation, and is exact in heavy traffic, where queues
-matter.  Its variability is that of random arrivals (1) and of equal buffers (0), for a queue is fed by several
-channels that know nothing of each other.  More of it is in `queued` where the run shows it.
+Kingman's formula holds for any arrival process, needs only utilisation, and is exact in heavy traffic, where queues
+matter.  Its variability is that of random arrivals (1) and of equal buffers (0), because several independent channels
+feed a queue.  If the variability of a run is higher, `queued` shows it.
 
-A flow is sustained up to the rate at which the first of these is busy all the time: the busiest lane of a station, the
-CPU of a worker, a worker's network.  Beyond it records wait longer and longer, so there is no latency to tell.
+A stream sustains rates up to the point at which the first of these has no time left: the busiest lane of a station, the
+CPU of a worker, a worker's network.  Above that rate the queues grow without bound, so there is no latency to predict.
 """
 
 from __future__ import annotations
@@ -60,49 +60,52 @@ from crystalperf.query.results.refusals import (
 Z90 = 1.6449
 
 RHO_SD = 0.15
-"""Relative deviation of a measured utilisation from that of another run at the same rate, far from the limit: five
-bases of one job within hours, on one machine, used 0.165 to 0.245 cores by the kernel (the lab's `ads`)."""
+"""Relative standard deviation of utilisation between runs at the same rate, far from the limit: five baselines of one
+job within hours, on one machine, used 0.165 to 0.245 cores by the kernel (the lab's `ads`)."""
 
 REPETITION_SD = 0.03
-"""Of what a run at its limit takes, and of a latency without its queues."""
+"""Relative standard deviation of the throughput of a run at its limit, and of a latency without queues."""
 
 DISTANCE_SD = 0.2
-"""Of a highest rate for each doubling that lies between it and the recorded one: records come in larger buffers then,
-and threads wake up less often for each, so that each takes less.  Judged by three runs of one job of the lab at a
-fortieth and a fifth of what it could do, after these had been seen (docs/flink.md), so nothing tests it yet."""
+"""Relative standard deviation of a highest rate per doubling of the recorded rate: at higher rates records come in
+larger buffers, and threads wake up less often per record, so each record costs less.  Tuned on three runs of one lab
+job at a fortieth and a fifth of its highest rate, after their results were known (docs/flink.md); not tested on others
+yet."""
 
 FARTHEST = 2.0
-"""A highest rate that is so many times the recorded one is told as what is sustained at least."""
+"""Ratio of a highest rate to the recorded rate, above which the highest rate is reported as a lower bound."""
 
 MODEL_SD = 0.10
-"""Of the model itself, as for runs with an end (query.predict.interval)."""
+"""Relative standard deviation of the model itself, as for runs with an end (query.predict.interval)."""
 
 MOST_LANES_RATIO = 16
-"""Lanes over recorded ones, or the reverse, beyond which nothing recorded tells how records would be spread."""
+"""Maximum ratio of lanes to recorded lanes, or the reverse: beyond it, recorded data do not show the distribution of
+records."""
 
 UNSEEN_SHARE = 0.2
-"""Share of a flow's busy time that may be of unknown cause where a resource's speed is asked about."""
+"""Maximum share of a stream's busy time with unknown cause for predictions about a resource's speed."""
 
 DUE_SD = 0.3
-"""Of the time in buffers of which nothing tells when they are due: 0.6 times what is taken or 1.6 times, at 90 %.  Few
-jobs change it, and of those that do most state it where it is collected; no run has judged this."""
+"""Relative standard deviation of the time in buffers with an assumed timeout: 0.6 to 1.6 times the assumption, at 90 %.
+Few jobs change the timeout, and most of those state it in the collected settings; no run has tested this."""
 
 FULL_CPU = 0.9
-"""A worker whose process used this share of its cores had none to spare; likewise the time of a station's lane."""
+"""Share of its cores from which a worker's process is at its CPU limit; the same for the time of a station's lane."""
 
 FULL_NET = 0.8
-"""The same of a network, of which headers take some."""
+"""The same for a network, where headers take some of the bandwidth."""
 
 RESTING = 0.05
-"""Share of busy time, from which on it is worth a word that a station waits for no resource."""
+"""Minimum share of busy time at rest for an assumption to mention it."""
 
 SKEWED = 1.3
-"""A lane with this many times the mean has a key of its own, which more lanes do not divide."""
+"""Ratio of the busiest lane to the mean from which one key dominates the lane; more lanes do not split it."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What is busy all the time first: at `rate_per_s`; `id` is a station's or a worker's, `resource` what of it."""
+    """What limits the rate, and the highest rate `rate_per_s`; `id` is a station's or a worker's, `resource` is its
+    busy resource."""
 
     rate_per_s: float
     id: str
@@ -111,7 +114,7 @@ class Limit:
 
 
 def highest(flow: Flow, net_bytes_per_s: float | None = None) -> Limit:
-    """The highest rate that is sustained, and by what that is limited."""
+    """The highest sustained rate, and what limits it."""
     rate = flow.rate_per_s
     found = [
         Limit(rate * max(1 - each.waking, 0.0) / (each.busiest - each.waking), each.id, "station", "")
@@ -136,8 +139,8 @@ def highest(flow: Flow, net_bytes_per_s: float | None = None) -> Limit:
 
 
 def reached(flow: Flow, net_bytes_per_s: float | None = None) -> Limit:
-    """What holds up a flow that is at its limit: a station or a worker, where one of them has no time left; else `hop`,
-    SOURCE>TARGET: who gives is held up most, and who takes has time left, so it is what lies between.
+    """What limits a stream that is at its limit: a station or a worker, if one of them has no time left; otherwise a
+    `hop`, SOURCE>TARGET: its source is blocked most, and its target has time left, so the connection limits it.
     """
     rate, most = flow.rate_per_s, highest(flow, net_bytes_per_s)
     busiest = max(flow.stations, key=lambda each: each.busiest)
@@ -155,16 +158,16 @@ def reached(flow: Flow, net_bytes_per_s: float | None = None) -> Limit:
 
 
 def main_resource(station: Station, names: tuple[str, ...]) -> str:
-    """What most of a station's busy time is on; empty where that is not known, or is nothing."""
+    """The resource with most of a station's busy time; empty if most of it is unknown, or there is none."""
     found = int(np.argmax(station.shares))
     return names[found] if found < len(names) else ""
 
 
-# A changed world ----------------------------------------------------------------------------------------------------
+# Scenarios ----------------------------------------------------------------------------------------------------------
 
 
 def changed(flow: Flow, execution: Execution, world: World) -> tuple[Flow, list[Assumption]]:
-    """The flow in a changed world, as a flow that could be measured there, and what that assumes."""
+    """The stream in a scenario, with the figures that measurements would show there, and the assumptions behind it."""
     names, assumed = execution.names, list[Assumption]()
     rate = world.ratio("rate")
     lanes = {each.id: units_of(world, each.id, each.name) for each in flow.stations}
@@ -183,13 +186,13 @@ def changed(flow: Flow, execution: Execution, world: World) -> tuple[Flow, list[
         hops.append(_spread(each, rate, max(round(each.channels * pairs[1] / pairs[0]), 1)))
     workers, cpu = world.ratio("workers"), faster[CPU]
     places = flow.places
-    # Fewer lanes than workers use so many workers only.
+    # If there are fewer lanes than workers, only that many workers are used.
     used = min(max(round(len(places) * workers), 1), max(count.values()))
     if used != len(places) and places and max(recorded.values()) >= len(places):
-        farther = [replace(each, remote=_crossing(each, len(places), used)) for each in flow.hops]
+        farther = [replace(each, remote=_remote_share(each, len(places), used)) for each in flow.hops]
         places = _spread_out(places, used, _times_as_much(flow.hops, farther))
         hops = [replace(each, remote=other.remote) for each, other in zip(hops, farther, strict=True)]
-        if farther != list(flow.hops) and not _tells_crossing(flow):
+        if farther != list(flow.hops) and not _crossing_cpu_known(flow):
             assumed.append(CrossingCpuKept())
     places = tuple(
         replace(
@@ -207,7 +210,7 @@ def changed(flow: Flow, execution: Execution, world: World) -> tuple[Flow, list[
 
 
 def _kept(flow: Flow, world: World) -> Iterator[Assumption]:
-    """What stays as it was in a changed world."""
+    """The assumptions about what does not change in a scenario."""
     if world.ratio("cores") != 1:
         yield SlotsUnused()
     if world.ratio("workers") != 1:
@@ -234,7 +237,7 @@ def _changed(
     waking = station.waking * slower * station.lanes / count
     mean = waking + (station.busy - station.waking) * rate * slower * station.lanes / count
     if station.keyed and station.busiest > SKEWED * station.busy:
-        # What a lane has more than the mean is one key's, less that key's own part of the mean.
+        # One dominant key causes the excess of a lane over the mean, which includes the key's own part of the mean.
         one_key = (station.busiest - station.busy) * rate * slower / (1 - 1 / station.lanes)
         busiest = mean + one_key * (1 - 1 / count)
     else:
@@ -252,10 +255,10 @@ def _changed(
 
 
 def _spread_out(places: tuple[Place, ...], count: int, crossing: tuple[float, float]) -> tuple[Place, ...]:
-    """So many workers like these, each with an equal part of what records take of all.
+    """`count` workers like the recorded ones, each with an equal part of the CPU use for records.
 
-    CPU time for what crosses the network is as much as crosses: `crossing` says how many times as much as it was, of
-    bytes and of buffers that are due.
+    CPU time for network traffic is proportional to the traffic; `crossing` are the factors on it, for bytes and for due
+    buffers.
     """
     far = crossing[0] * sum(each.crossing_cores for each in places) / count
     far_due = crossing[1] * sum(each.crossing_due_cores for each in places) / count
@@ -273,14 +276,14 @@ def _spread_out(places: tuple[Place, ...], count: int, crossing: tuple[float, fl
     )
 
 
-def _tells_crossing(flow: Flow) -> bool:
-    """Whether something crossed the network, and it is known what CPU time that took."""
+def _crossing_cpu_known(flow: Flow) -> bool:
+    """Whether anything crossed the network, and the CPU time of that is known."""
     return any(each.remote > 0 for each in flow.hops) and any(each.crossing_cores > 0 for each in flow.places)
 
 
 def _times_as_much(were: Sequence[Hop], are: Sequence[Hop]) -> tuple[float, float]:
-    """How many times as much crosses the network where hops cross it in other shares: of bytes, and of buffers that are
-    due; 1 where none did."""
+    """The factors on network traffic if hops have other remote shares: for bytes, and for due buffers; 1 if none
+    crossed the network before."""
 
     def times(amount: Callable[[Hop], float]) -> float:
         before, after = (sum(amount(each) * each.remote for each in hops) for hops in (were, are))
@@ -289,18 +292,19 @@ def _times_as_much(were: Sequence[Hop], are: Sequence[Hop]) -> tuple[float, floa
     return times(lambda each: each.bytes_per_s), times(lambda each: each.due_per_s)
 
 
-def _crossing(hop: Hop, were: int, are: int) -> float:
-    """The share of a hop's bytes that crosses a network when its lanes lie on so many workers, and not on as many as
-    they did: where each sends to each, 1 - 1 / n of it on n workers."""
+def _remote_share(hop: Hop, were: int, are: int) -> float:
+    """The share of a hop's bytes that crosses a network when its lanes are on `are` workers instead of `were`: if each
+    lane sends to each, it is 1 - 1 / n on n workers."""
     if min(were, are) <= 1:
         return 1 - 1 / are if hop.all_to_all and are > 1 else 0.0
     return min(hop.remote * (1 - 1 / are) / (1 - 1 / were), 1.0)
 
 
 def _spread(hop: Hop, rate: float, channels: int) -> Hop:
-    """A hop with other channels and another rate: a buffer is due as it was, and full the sooner the more comes.
+    """A hop with other channels and another rate: the buffer timeout does not change, and buffers fill sooner at a
+    higher rate.
 
-    A buffer without a record is not sent.
+    Empty buffers are not sent.
     """
     were, are = _buffers_per_s(hop, 1.0, hop.channels), _buffers_per_s(hop, rate, channels)
     return replace(
@@ -314,7 +318,7 @@ def _spread(hop: Hop, rate: float, channels: int) -> Hop:
 
 
 def _buffers_per_s(hop: Hop, rate: float, channels: int) -> float:
-    """Those that are due and those that are full."""
+    """Due and full buffers per second."""
     most = hop.records_per_s * rate if hop.buffers_per_s > 0 else 0.0
     due = min(channels * 1e3 / hop.due_ms, most) if hop.due_ms > 0 else most
     return due + hop.full_per_s * rate
@@ -322,11 +326,11 @@ def _buffers_per_s(hop: Hop, rate: float, channels: int) -> float:
 
 @dataclass(frozen=True)
 class _Limits:
-    """What bounds the rate of a flow in the run and in a scenario.
+    """The limits of a stream's rate in the run and in a scenario.
 
-    now         what the run is held up by, where it is at its limit
-    before      what would limit the recorded flow, at the highest rate that it can take
-    after       the same of the changed flow, which can take `most_per_s`
+    now         the limit of the recorded stream, if it is at its limit
+    before      the limit of the recorded stream at its highest rate
+    after       the same for the changed stream, whose highest rate is `most_per_s`
     """
 
     now: Limit | None
@@ -338,11 +342,11 @@ class _Limits:
 def _limits(
     flow: Flow, after_flow: Flow, world: World, net: float | None, net_after: float | None
 ) -> _Limits | LimitNotMeasured:
-    """The limits of a flow before and after a change; a run at its limit shows how much it can take."""
+    """The limits of a stream before and after a change; a run at its limit shows its highest rate."""
     before, after = highest(flow, net), highest(after_flow, net_after)
     now = reached(flow, net) if flow.at_limit else None
     most = after.rate_per_s
-    if now is not None and 0 < before.rate_per_s < math.inf:  # what it took is what it can take
+    if now is not None and 0 < before.rate_per_s < math.inf:  # the recorded rate is its highest rate
         if now.kind == "hop":
             if most > flow.rate_per_s and world.ratio("rate") >= 1 and set(world.changes) != {"rate"}:
                 return _limit_not_measured(flow, now, net)
@@ -355,7 +359,7 @@ def _limits(
 
 
 def _flow_change(flow: Flow, after_flow: Flow, limits: _Limits, names: tuple[str, ...]) -> FlowChange:
-    """The rates of a flow before and after a change, as an answer has them; None for no limit."""
+    """The rates of a stream before and after a change, for a prediction; None without a limit."""
     most, after, before_per_s = limits.most_per_s, limits.after, limits.before.rate_per_s
     repetition = REPETITION_SD if _same(limits.now, after) else RHO_SD
     return FlowChange(
@@ -364,7 +368,7 @@ def _flow_change(flow: Flow, after_flow: Flow, limits: _Limits, names: tuple[str
         most_per_s=most if math.isfinite(most) else None,
         recorded_most_per_s=before_per_s if math.isfinite(before_per_s) else None,
         most_per_s_interval=(
-            _around(most, repetition, MODEL_SD, _far(most, flow.rate_per_s)) if math.isfinite(most) else None
+            _interval(most, repetition, MODEL_SD, _distance_sd(most, flow.rate_per_s)) if math.isfinite(most) else None
         ),
         limit=after.id,
         limit_kind=after.kind,
@@ -374,7 +378,7 @@ def _flow_change(flow: Flow, after_flow: Flow, limits: _Limits, names: tuple[str
 
 
 def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
-    """The time of a record and the highest rate in a changed world; refused where the rate is beyond it."""
+    """The latency of a record and the highest rate in a scenario; refused if the rate is above the highest."""
     names, net = execution.names, world.recorded.get("network")
     runtime_ms = sum(each.time_ms for each in legs(flow, measured=True, names=names, net_bytes_per_s=net))
     base = legs(flow, measured=False, names=names, net_bytes_per_s=net)
@@ -412,14 +416,14 @@ def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
     predicted = sum(each.time_ms for each in path) * off
     changes_nothing = not world.changes
     sd = _deviation(after_flow, path, runtime_ms, base_ms)
-    around = _around(predicted, *sd.values())
-    if not changes_nothing and around[1] > MOST_APART * around[0]:
+    likely = _interval(predicted, *sd.values())
+    if not changes_nothing and likely[1] > MOST_APART * likely[0]:
         why = BufferTimeUnknown() if sd["buffers"] > sd["queues"] else RateNearLimit(rate, most, far)
-        return known.with_refusal(why, around)
+        return known.with_refusal(why, likely)
     return replace(
         known,
         predicted_ms=runtime_ms if changes_nothing else predicted,
-        interval_ms=None if changes_nothing else around,
+        interval_ms=None if changes_nothing else likely,
         interval_shares={name: value**2 / sum(each**2 for each in sd.values()) for name, value in sd.items()},
         groups=_groups(base, path),
         assumptions=tuple(assumed),
@@ -427,12 +431,12 @@ def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
 
 
 def _same(now: Limit | None, after: Limit) -> bool:
-    """Whether a changed flow is held up by what holds it up now, of which the run shows how much that takes."""
+    """Whether a changed stream has the same limit as the run, which shows the highest rate of that limit."""
     return now is not None and (now.id, now.kind, now.resource) == (after.id, after.kind, after.resource)
 
 
 def _limit_not_measured(flow: Flow, limit: Limit, net_bytes_per_s: float | None) -> LimitNotMeasured:
-    """Why a flow has no answer whose limit lies between two stations, and is no full network."""
+    """Why a stream cannot be predicted if its limit is between two stations and the network is not full."""
     source, target = (flow.station(each) for each in limit.id.split(">"))
     return LimitNotMeasured(source.name, target.name, float(target.busiest), net_bytes_per_s is not None)
 
@@ -442,7 +446,7 @@ def _resource_of(flow: Flow, limit: Limit, names: tuple[str, ...]) -> str:
 
 
 def _beyond(flow: Flow, execution: Execution, world: World) -> Refusal | None:
-    """Why a question cannot be asked of a flow, or None."""
+    """Why a scenario cannot be predicted for a stream, or None."""
     for key in world.changes:
         if key in ("memory", "input", "skew", "scheduler") or key.startswith("operator."):
             return NotModelledForStreams(world.changes[key].word)
@@ -454,16 +458,17 @@ def _beyond(flow: Flow, execution: Execution, world: World) -> Refusal | None:
             return SpreadOutOfRange(each.name, ratio, MOST_LANES_RATIO)
     whole = sum(each.busy * each.lanes for each in flow.stations)
     unseen = sum(each.busy * each.lanes * each.unseen for each in flow.stations)
-    asked = [each.device for each in execution.resources if world.ratio(each.setting) != 1]
-    if asked and unseen > UNSEEN_SHARE * whole:
-        return BusyTimeUnknown(float(unseen / whole), asked[0])
+    devices = [each.device for each in execution.resources if world.ratio(each.setting) != 1]
+    if devices and unseen > UNSEEN_SHARE * whole:
+        return BusyTimeUnknown(float(unseen / whole), devices[0])
     return None
 
 
 def _deviation(flow: Flow, path: list[Leg], runtime_ms: float, base_ms: float) -> dict[str, float]:
-    """Standard deviations of log(actual / predicted) by what they come from.
+    """Standard deviations of log(actual / predicted), by source of error.
 
-    Queues grow as 1 / (1 − ρ), so an error of the utilisation is one of the queue ρ / (1 − ρ) times as large.
+    Queues grow as 1 / (1 − ρ), so a relative error of the utilisation ρ makes an error of the queue that is ρ / (1 − ρ)
+    times as large.
     """
     whole = sum(each.time_ms for each in path) or 1.0
     used = [each.cpu_cores / each.most_cores for each in flow.places if each.most_cores > 0]
@@ -484,17 +489,17 @@ def _deviation(flow: Flow, path: list[Leg], runtime_ms: float, base_ms: float) -
 
 
 def is_far(most_per_s: float, recorded_per_s: float) -> bool:
-    """Whether a highest rate lies so far from the recorded one that it is one at least."""
+    """Whether a highest rate is so far above the recorded rate that it is only a lower bound."""
     return most_per_s > FARTHEST * recorded_per_s
 
 
-def _far(rate: float, recorded: float) -> float:
-    """The deviation that comes from the distance of a rate to the recorded one."""
+def _distance_sd(rate: float, recorded: float) -> float:
+    """The standard deviation of a rate because of its distance to the recorded rate."""
     return DISTANCE_SD * abs(math.log2(max(rate / recorded, 1.0))) if rate > 0 and recorded > 0 else 0.0
 
 
-def _around(value: float, *deviations: float) -> tuple[float, float]:
-    """The 90 % range around a value whose logarithm has these deviations."""
+def _interval(value: float, *deviations: float) -> tuple[float, float]:
+    """The 90 % interval of a value whose logarithm has these standard deviations."""
     factor = math.exp(Z90 * math.sqrt(sum(each**2 for each in deviations)))
     return value / factor, value * factor
 

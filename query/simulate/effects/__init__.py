@@ -1,14 +1,14 @@
-"""Effects of a changed world, one a file: each is a function from a state of the run to the state with it.
+"""Effects of a scenario, one module each: a function from the state of a run to the state with the effect.
 
-    slots       cores, workers       units on other slots, cut anew where the framework would
-    memory      memory               transfers that missing memory adds or more memory saves
-    speed       cpu_speed and the like   time on a device that is so many times as fast
-    bandwidth   disk, network        bytes over bandwidth; Algorithm 2 where no bytes are known
-    input       input                more or less data of the same kind
-    skew        skew                 a group's work spread evenly over its units
-    operators   operator.NAME        an operator that is so many times as fast
+    slot_counts     cores, workers       units on other slots, repartitioned if the framework would do that
+    memory          memory               transfers that missing memory adds or more memory saves
+    device_speed    cpu_speed and others   time on a device, divided by its speedup
+    bandwidth       disk, network        bytes over bandwidth; Algorithm 2 if no bytes are known
+    input_size      input                more or less data of the same kind
+    skew            skew                 a group's work spread evenly over its units
+    operator_speed  operator.NAME        time of an operator, divided by its speedup
 
-How units share devices depends on when they run, so it is no effect but follows with each replay
+Contention for devices depends on when units run, so it is not an effect: each replay computes it
 (query.simulate.fixed_point).
 """
 
@@ -29,11 +29,11 @@ from crystalperf.query.trace.records import Floats
 
 @dataclass(frozen=True)
 class State:
-    """A run on its way into a changed world.
+    """A run with some of the effects of a scenario applied.
 
-    `parts_ms`, (units, resources + 1), are those of the units of `execution` as far as effects have changed them;
-    `dag` has the coordinator's intervals likewise, and `slots` is where units can run.  `before_ms` are the parts as
-    the recorded devices would have given them; None while no device has changed.
+    `parts_ms`, (units, resources + 1), are the changed parts of the units of `execution`; `dag` has the changed
+    intervals of the coordinator, and `slots` are the slots that units can run on.  `before_ms` are the parts on the
+    recorded devices; None while no device has changed.
     """
 
     execution: Execution
@@ -44,19 +44,19 @@ class State:
     assumptions: tuple[Assumption, ...] = ()
 
     def assuming(self, *assumed: Assumption) -> State:
-        """The same state, with what was taken for granted on the way."""
+        """The same state, with more assumptions."""
         return replace(self, assumptions=(*self.assumptions, *assumed))
 
 
-def around(state: State) -> Floats:
-    """Of each unit's time, the share that starting, unpacking and reporting it take, (units,)."""
+def overhead_share(state: State) -> Floats:
+    """The overhead share of each unit's time: starting, deserialization and reporting, (units,)."""
     whole = state.parts_ms.sum(axis=1)
     overhead = np.minimum(state.execution.volumes.overhead_ms, whole)
     return over(overhead, whole)
 
 
-def computing(state: State, parts_ms: Floats) -> Execution:
-    """The execution whose units compute as much more or less at least, by their CPU time, as such parts have of it."""
+def with_scaled_cpu_time(state: State, parts_ms: Floats) -> Execution:
+    """The execution with its units' CPU time, the minimum that they compute, scaled like the CPU of `parts_ms`."""
     execution = state.execution
     cpu = execution.names.index(CPU)
     before = state.parts_ms[:, cpu]
@@ -64,14 +64,14 @@ def computing(state: State, parts_ms: Floats) -> Execution:
     return replace(execution, volumes=replace(execution.volumes, on_cpu_ms=execution.volumes.on_cpu_ms * left))
 
 
-def waiting(state: State) -> Floats:
-    """Of each unit's parts, what it waited for the units that it shares a pipeline with, (units, resources + 1): how
-    long that is in another world the replay finds."""
+def pipeline_wait(state: State) -> Floats:
+    """The part of each unit's time that it waited for other units of its pipeline, (units, resources + 1); the replay
+    computes this wait for a scenario."""
     found = np.zeros_like(state.parts_ms)
     found[:, -1] = np.minimum(state.execution.units.upstream_ms, state.parts_ms[:, -1])
     return found
 
 
-def unchanged(execution: Execution) -> State:
-    """The run as it was recorded."""
+def baseline_state(execution: Execution) -> State:
+    """The state of the baseline: the run as it was recorded."""
     return State(execution, execution.units.parts_ms.copy(), execution.dag, execution.slots)

@@ -1,4 +1,4 @@
-"""disk, network and the like: bytes over bandwidth, and Algorithm 2 (paper §5) where no bytes are known."""
+"""disk, network and other bandwidths: bytes over bandwidth, and Algorithm 2 (paper §5) if no bytes are known."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from crystalperf.query.trace.records import Floats
 
 
 def apply(state: State, world: World, physics: Physics = MODEL) -> State:
-    """The state with time on every resource of bytes under the bandwidth that the world gives it.
+    """The state with time on every resource of bytes scaled to the scenario's bandwidth.
 
-    Where bytes are known, what they take follows from the schedule (query.simulate.fixed_point), and nothing is done
-    here.
+    If bytes are known, their time follows from the schedule (query.simulate.fixed_point), and nothing changes here.
     """
     known = {each.column for each in transfers(state.execution, world, physics)}
     parts, nodes = state.parts_ms.copy(), dict(state.dag.nodes)
@@ -35,10 +34,10 @@ def apply(state: State, world: World, physics: Physics = MODEL) -> State:
 
 
 def scale_io(time_ms: Floats, ratio: float, rate_bps: float | None, resource: Resource) -> Floats:
-    """Algorithm 2 for one device: `time_ms` of input and output under `ratio` times the bandwidth.
+    """Algorithm 2 for one device: `time_ms` of input and output, scaled to `ratio` times the bandwidth.
 
-    t_p = D / S_B · o stays, with D what the time holds at the recorded rate; t_c = t_io − t_p (never below 0) scales by
-    B / B′.
+    t_p = D / S_B · o stays, where D are the bytes that move in this time at the recorded rate; t_c = t_io − t_p (never
+    below 0) scales by B / B′.
     """
     if resource.buffer_bytes is None or resource.overhead_ms is None or rate_bps is None:
         return time_ms / ratio

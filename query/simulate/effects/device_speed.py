@@ -1,4 +1,4 @@
-"""cpu_speed and the like: time on a device that is so many times as fast (Algorithm 1)."""
+"""cpu_speed and other device speeds: time on a device, divided by its speedup (Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from crystalperf.query.simulate.effects import State
 from crystalperf.query.trace.records import Floats
 
 LEAST_LEFT = 0.25
-"""Of the CPU that a worker would have less of, what units keep at least: what works by the clock may itself starve."""
+"""Minimum share that units keep of a reduced CPU: background work may itself be short of CPU."""
 
 
 def apply(state: State, world: World) -> State:
-    """The state with time on every resource whose setting is a speed divided by its ratio, the coordinator's too."""
+    """The state with time on every resource with a speed divided by its ratio, including the coordinator's time."""
     execution = state.execution
     speeds = {
         column: (each.name, world.ratio(each.setting))
@@ -29,9 +29,9 @@ def apply(state: State, world: World) -> State:
     parts = state.parts_ms.copy()
     for column, (name, ratio) in speeds.items():
         if name == CPU:
-            starving = starving_ms(execution, parts)
-            parts[:, column] += starving
-            parts[:, -1] -= starving
+            wait_ms = throttled_wait_ms(execution, parts)
+            parts[:, column] += wait_ms
+            parts[:, -1] -= wait_ms
         parts[:, column] /= of_units(execution, ratio) if name == CPU else ratio
     nodes = dict(state.dag.nodes)
     for node_id, node in nodes.items():
@@ -43,17 +43,17 @@ def apply(state: State, world: World) -> State:
 
 
 def of_units(execution: Execution, ratio: float) -> Floats:
-    """How many times as much CPU each unit gets where workers have `ratio` times as much, (units,).
+    """The factor on each unit's CPU if workers have `ratio` times as much, (units,).
 
-    What a worker uses by the clock is as much as before, so units of one at its limit lose or gain the whole of the
-    difference.  One that is to run anywhere gets what most do.
+    A worker's background use does not change, so on a worker at its limit units lose or gain the whole difference.  A
+    unit without a recorded worker gets the median.
     """
     slots, worker = execution.slots, execution.units.worker
     had = np.bincount(slots.worker, slots.cpu_cores) if len(slots) else np.zeros(0)
-    by_clock = np.minimum(execution.idle_cores, had / 2)
-    is_limited = np.isfinite(had) & (by_clock > 0)
+    background = np.minimum(execution.idle_cores, had / 2)
+    is_limited = np.isfinite(had) & (background > 0)
     of_worker = np.full(len(had), ratio)
-    left = np.divide(ratio * had - by_clock, had - by_clock, out=np.full(len(had), ratio), where=is_limited)
+    left = np.divide(ratio * had - background, had - background, out=np.full(len(had), ratio), where=is_limited)
     of_worker[is_limited] = np.maximum(left, LEAST_LEFT * min(ratio, 1.0))[is_limited]
     anywhere = float(np.median(of_worker)) if len(had) else ratio
     known = (worker >= 0) & (worker < len(had))
@@ -61,8 +61,8 @@ def of_units(execution: Execution, ratio: float) -> Floats:
     return found
 
 
-def starving_ms(execution: Execution, parts_ms: Floats) -> Floats:
-    """Of each unit's time of unknown cause, what it waited for a CPU in, (units,): as much of it as of its life its
-    worker had used up its quota.  Waiting for the units that it shares a pipeline with is known, and none of it."""
-    starving: Floats = np.maximum(parts_ms[:, -1] - execution.units.upstream_ms, 0.0) * execution.starved
-    return starving
+def throttled_wait_ms(execution: Execution, parts_ms: Floats) -> Floats:
+    """Time of unknown cause in which each unit waited for a CPU, (units,) in ms: the unknown time, without waits for
+    other units of its pipeline, times the throttled share of the unit's duration."""
+    wait_ms: Floats = np.maximum(parts_ms[:, -1] - execution.units.upstream_ms, 0.0) * execution.starved
+    return wait_ms

@@ -1,7 +1,7 @@
 """input: more or less data, of the same kind.
 
-Each unit's own work grows with it, unless the framework cuts more units or knows what does not grow; starting one takes
-as long as it did.
+Each unit's own work grows with the data, unless the framework makes more units or knows which work does not grow; the
+time to start a unit does not change.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ import numpy as np
 from crystalperf.query.execution.scenario import World
 from crystalperf.query.execution.volumes import Volumes
 from crystalperf.query.results.assumptions import Assumption, MemorySuffices, TasksFit, TasksShortOfMemory, WorkGrows
-from crystalperf.query.simulate.effects import State, around, computing, waiting
+from crystalperf.query.simulate.effects import State, overhead_share, pipeline_wait, with_scaled_cpu_time
 
 
 def apply(state: State, world: World) -> State:
-    """The state with so many times the data; the framework has cut its units by then (effects.slots)."""
+    """The state with so many times the data; the framework has partitioned it before (effects.slot_counts)."""
     ratio = world.ratio("input")
     if ratio == 1:
         return state
     execution = state.execution
-    outside = waiting(state)
-    outside += (state.parts_ms - outside) * around(state)[:, None]
+    outside = pipeline_wait(state)
+    outside += (state.parts_ms - outside) * overhead_share(state)[:, None]
     grows = execution.planner.growth
     growth = None if grows is None else grows(execution)
     times = ratio if growth is None else 1.0 + (ratio - 1.0) * growth.shares[execution.units.group]
     parts = outside + (state.parts_ms - outside) * times
     if growth is not None:
-        return replace(state, execution=computing(state, parts), parts_ms=parts).assuming(growth.assumption)
+        return replace(state, execution=with_scaled_cpu_time(state, parts), parts_ms=parts).assuming(growth.assumption)
     volumes = execution.volumes
     larger = {
         name: values * ratio if values.dtype.kind == "f" else np.rint(values * ratio).astype(np.int64)
@@ -43,7 +43,7 @@ def apply(state: State, world: World) -> State:
 
 
 def _memory(state: State, world: World, peak_bytes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Assumption:
-    """Whether units would hold more than their share of memory; what they would spill costs nothing."""
+    """The assumption about memory: whether units would exceed their share of it; spills of that cost nothing here."""
     execution = state.execution
     memory, rule = execution.recorded.get("memory"), execution.planner.memory
     if memory is None or rule is None or not len(peak_bytes):

@@ -1,4 +1,4 @@
-"""operator.NAME: an operator of the plans that is so many times as fast."""
+"""operator.NAME: time of an operator of the plans, divided by its speedup."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 from crystalperf.query.execution.scenario import World, is_meant
 from crystalperf.query.results.assumptions import OperatorTime
-from crystalperf.query.simulate.effects import State, computing
+from crystalperf.query.simulate.effects import State, with_scaled_cpu_time
 from crystalperf.query.trace.records import Floats
 
 
 def apply(state: State, world: World) -> State:
-    """The state with less time for the operators asked for: in each unit, their share of its group's time.
+    """The state with less time for the scenario's operators: in each unit, their share of its group's time.
 
-    What a unit computed at least, by its CPU time, shrinks with its time on the CPU.
+    The CPU time of a unit, the minimum that it computes, shrinks with its time on the CPU.
     """
     if not world.operators:
         return state
@@ -23,20 +23,20 @@ def apply(state: State, world: World) -> State:
     group, groups = execution.units.group, len(execution.dag.groups)
     whole = _sums(execution.units.parts_ms, group, groups)
     assumed, saved = list[OperatorTime](), np.zeros_like(whole)
-    for asked, ratio in world.operators.items():
-        meant = [times for name, times in execution.operators.items() if _is_asked(asked, name, world)]
-        theirs = np.sum(meant, axis=0) if meant else np.zeros_like(whole)
-        saved += theirs * (1 - 1 / ratio)
-        assumed.append(OperatorTime(asked, float(theirs.sum()), float(whole.sum())))
+    for wanted, ratio in world.operators.items():
+        matches = [times for name, times in execution.operators.items() if _matches_best(wanted, name, world)]
+        operator_ms = np.sum(matches, axis=0) if matches else np.zeros_like(whole)
+        saved += operator_ms * (1 - 1 / ratio)
+        assumed.append(OperatorTime(wanted, float(operator_ms.sum()), float(whole.sum())))
     parts *= 1 - np.divide(saved, whole, out=np.zeros_like(whole), where=whole > 0).clip(max=1.0)[group]
-    return replace(state, execution=computing(state, parts), parts_ms=parts).assuming(*assumed)
+    return replace(state, execution=with_scaled_cpu_time(state, parts), parts_ms=parts).assuming(*assumed)
 
 
-def _is_asked(asked: str, name: str, world: World) -> bool:
-    """Whether an operator is meant, by the most exact of the settings that mean it: Sort and `Sort a` are not both."""
-    return is_meant(asked, name) and max((each for each in world.operators if is_meant(each, name)), key=len) == asked
+def _matches_best(wanted: str, name: str, world: World) -> bool:
+    """Whether `wanted` is the longest of the settings that match an operator: of Sort and `Sort a` only one applies."""
+    return is_meant(wanted, name) and max((each for each in world.operators if is_meant(each, name)), key=len) == wanted
 
 
 def _sums(parts_ms: Floats, group: np.ndarray[tuple[int], np.dtype[np.int64]], groups: int) -> Floats:
-    """(groups, resources + 1) of (units, resources + 1)."""
+    """Sums over the units of each group, (groups, resources + 1), from (units, resources + 1)."""
     return np.stack([np.bincount(group, column, groups) for column in parts_ms.T], axis=1)

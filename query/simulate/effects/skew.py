@@ -10,12 +10,12 @@ import numpy as np
 from crystalperf.query.execution.scenario import World
 from crystalperf.query.execution.volumes import Volumes
 from crystalperf.query.results.assumptions import WorkEven
-from crystalperf.query.simulate.effects import State, waiting
+from crystalperf.query.simulate.effects import State, pipeline_wait
 from crystalperf.query.trace.records import Floats
 
 
 def apply(state: State, world: World) -> State:
-    """The state in which every unit of a group takes what they take on average, of each resource."""
+    """The state in which every unit of a group has the group's mean time on each resource, and its mean volumes."""
     if world.choice("skew") is None:
         return state
     execution = state.execution
@@ -24,8 +24,8 @@ def apply(state: State, world: World) -> State:
     def mean(values: Floats) -> Floats:
         return np.asarray((np.bincount(group, values) / count)[group], np.float64)
 
-    parts = state.parts_ms - waiting(state)
-    parts = np.stack([mean(column) for column in parts.T], axis=1) + waiting(state)
+    parts = state.parts_ms - pipeline_wait(state)
+    parts = np.stack([mean(column) for column in parts.T], axis=1) + pipeline_wait(state)
     even: dict[str, Any] = {}
     for name in Volumes.__dataclass_fields__:
         values = getattr(execution.volumes, name)

@@ -1,4 +1,4 @@
-"""cores, workers, units: units on other slots, cut anew where the framework would (Algorithm 1)."""
+"""cores, workers, units: units on other slots, repartitioned if the framework would do that (Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crystalperf.query.simulate.effects import State
 
 
 def apply(state: State, world: World, *, replans: bool) -> State:
-    """The state on the slots of the world.  Raises RefusedError where the run has no workers."""
+    """The state with the scenario's slots.  Raises RefusedError if the run has no workers."""
     planned = _planned(state.execution, world, replans)
     slots = changed_slots(state.execution, world, planned.lanes)
     parts = state.parts_ms
@@ -25,7 +25,7 @@ def apply(state: State, world: World, *, replans: bool) -> State:
 
 
 def _planned(execution: Execution, world: World, wanted: bool) -> Planned:
-    """The run as its framework would plan it for these slots.  Raises RefusedError where it has no plan."""
+    """The run as its framework would plan it for the scenario's slots.  Raises RefusedError if it cannot plan."""
     same = all(world.ratio(key) == 1 for key in ("cores", "workers", "input", "units"))
     if same and not any(key.startswith(UNITS) for key in world.ratios):
         return Planned(execution)
@@ -40,12 +40,12 @@ def _planned(execution: Execution, world: World, wanted: bool) -> Planned:
 
 
 def changed_slots(execution: Execution, world: World, times: float = 1.0) -> Slots:
-    """The slots of the changed world, so many times those asked for.
+    """The scenario's slots, with `times` as many for each worker.
 
-    Workers come and go as the recorded ones did.  Added ones are copies of these on nodes of their own; of fewer,
-    as many are left out evenly.  Raises RefusedError where the run has no workers.
+    Workers come and go as the recorded ones did.  Added workers are copies of recorded ones on hosts of their own;
+    removed workers are spread evenly over the recorded ones.  Raises RefusedError if the run has no workers.
     """
-    # Where each worker has operators of its own, others take none of them: what they change is for replan to say.
+    # If each worker has its own operators, added workers do not run them: replan decides what they change.
     more_workers = 1.0 if execution.in_order else world.ratio("workers")
     cores = world.ratio("cores") * times
     if cores == 1 and more_workers == 1:
