@@ -14,7 +14,7 @@
 --   same_text       whether code and documentation are the same characters
 --   doc_before, doc_after          characters of documentation
 --   code_before, code_after        shares by the code's classifier
---   told_before, told_after        shares by the documentation's classifier
+--   doc_shares_before, doc_shares_after        shares by the documentation's classifier
 --   a_id, b_id      function_id in a and in b
 WITH
 a AS (
@@ -42,14 +42,14 @@ pairs AS (
     UNION ALL SELECT own, NULL FROM gone WHERE own NOT IN (SELECT a_own FROM moved)
     UNION ALL SELECT NULL, own FROM fresh WHERE own NOT IN (SELECT b_own FROM moved)
 ),
-told AS (
+compared AS (
     SELECT
         a.own AS a_own, b.own AS b_own, coalesce(b.qualified_name, a.qualified_name) AS qualified_name,
         a.qualified_name AS name_before, a.shares AS before, b.shares AS after,
         list_max([abs(pair[1] - pair[2]) FOR pair IN list_zip(a.shares, b.shares)]) AS change,
         a.text_hash = b.text_hash AND a.code_chars = b.code_chars AND a.doc_chars = b.doc_chars AS same_text,
         a.doc_chars AS doc_before, b.doc_chars AS doc_after, a.code AS code_before, b.code AS code_after,
-        a.doc AS told_before, b.doc AS told_after, a.function_id AS a_id, b.function_id AS b_id
+        a.doc AS doc_shares_before, b.doc AS doc_shares_after, a.function_id AS a_id, b.function_id AS b_id
     FROM pairs LEFT JOIN a ON a.own = a_own LEFT JOIN b ON b.own = b_own
 )
 SELECT
@@ -61,7 +61,7 @@ SELECT
         ELSE 'share'
     END AS what,
     qualified_name, CASE WHEN a_own <> b_own THEN name_before END AS old_name, before, after, change, same_text,
-    doc_before, doc_after, code_before, code_after, told_before, told_after, a_id, b_id
-FROM told
+    doc_before, doc_after, code_before, code_after, doc_shares_before, doc_shares_after, a_id, b_id
+FROM compared
 WHERE change IS NULL OR change >= {noticeable} OR a_own <> b_own
 ORDER BY list_position(['label', 'share', 'moved', 'new', 'gone'], what), change DESC, qualified_name, a_own, b_own

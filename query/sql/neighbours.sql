@@ -14,17 +14,17 @@ WITH measured AS (
     FROM loads JOIN workers USING (worker_id)
 ),
 -- The application may have several processes on a machine; each one's measurements have their own moments.
-beside AS (
+processes AS (
     SELECT measured.*, coalesce(workers.worker_id, measured.worker_id) AS process
     FROM measured LEFT JOIN workers ON workers.host = measured.host
 ),
 shares AS (
     SELECT
-        beside.worker_id, since_ms, beside.time_ms,
-        any_value(beside.processors) AS processors,
-        any_value(beside.machine_cores) AS machine_cores,
-        any_value(beside.machine_cores) - sum(coalesce(loads.cpu_cores, 0)) AS others_cores
-    FROM beside ASOF LEFT JOIN loads ON loads.worker_id = beside.process AND loads.time_ms >= beside.time_ms
+        processes.worker_id, since_ms, processes.time_ms,
+        any_value(processes.processors) AS processors,
+        any_value(processes.machine_cores) AS machine_cores,
+        any_value(processes.machine_cores) - sum(coalesce(loads.cpu_cores, 0)) AS others_cores
+    FROM processes ASOF LEFT JOIN loads ON loads.worker_id = processes.process AND loads.time_ms >= processes.time_ms
     GROUP BY ALL
 ),
 running AS (

@@ -19,7 +19,7 @@ WITH seen AS (
     WHERE weight_ms > 0 AND time_ms BETWEEN $1 AND $2
     GROUP BY ALL
 ),
-told AS (
+marked AS (
     SELECT
         *,
         deciding_depth IS NULL AND coalesce(skipped SIMILAR TO '(.*,)?(wait|peer|idle|rest)(,.*)?', false) AS waits,
@@ -28,7 +28,7 @@ told AS (
 ),
 numbered AS (SELECT unnest($3::VARCHAR[]) AS group_id, unnest(range(len($3::VARCHAR[]))) AS number)
 SELECT stack_id, coalesce(number, -1) AS owner, any_value(waits) AS waits, {sums}
-FROM seen JOIN told USING (stack_id) LEFT JOIN numbered USING (group_id)
+FROM seen JOIN marked USING (stack_id) LEFT JOIN numbered USING (group_id)
 WHERE group_id IS NOT NULL OR (is_coordinator AND is_decided)
 GROUP BY stack_id, owner
 ORDER BY stack_id, owner

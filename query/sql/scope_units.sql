@@ -60,7 +60,7 @@ followed AS (
     WHERE other_group <> group_id
 ),
 wishing AS (SELECT DISTINCT group_id FROM wanting WHERE at_home),
-told AS (
+unit_rows AS (
     SELECT
         unit_id,
         coalesce(group_names.number, -1) AS group_number,
@@ -90,4 +90,4 @@ told AS (
     LEFT JOIN followed USING (unit_id, group_id)
     LEFT JOIN wishing USING (group_id)
 )
-SELECT {columns} FROM told ORDER BY launch_ms, unit_id
+SELECT {columns} FROM unit_rows ORDER BY launch_ms, unit_id

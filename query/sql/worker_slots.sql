@@ -6,13 +6,13 @@
 --   added_ms       when it registered, at the latest with its first unit
 --   removed_ms     when it was lost; NULL where it lived to the end
 --   memory_bytes   memory it was given
-WITH untold AS (
+WITH unregistered AS (
     SELECT worker_id, launch_ms, finish_ms
     FROM units ANTI JOIN (SELECT worker_id FROM workers WHERE lanes <> 0) USING (worker_id)
 ),
 moments AS (
-    SELECT worker_id, launch_ms AS at_ms, 1 AS change FROM untold
-    UNION ALL SELECT worker_id, finish_ms, -1 FROM untold
+    SELECT worker_id, launch_ms AS at_ms, 1 AS change FROM unregistered
+    UNION ALL SELECT worker_id, finish_ms, -1 FROM unregistered
 ),
 levels AS (
     SELECT worker_id, sum(change) OVER (PARTITION BY worker_id ORDER BY at_ms, change) AS level FROM moments

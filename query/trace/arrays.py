@@ -25,7 +25,7 @@ def members(group: Ints, count: int) -> list[Ints]:
 
 
 def medians(group: Ints, columns: Floats, count: int) -> Floats:
-    """The median of each column over the rows of each of groups 0 to `count` − 1, (groups, columns); NaN without rows."""
+    """Medians of each column over the rows of each of groups 0 to `count` − 1, (groups, columns); NaN without rows."""
     rows = np.bincount(group, minlength=count)
     begin, some = np.cumsum(rows) - rows, rows > 0
     low, high = (begin + (rows - 1) // 2)[some], (begin + rows // 2)[some]
