@@ -62,7 +62,7 @@ def split(bounds: Bounds, duration_ms: Floats, group: Ints, recorded: Recorded |
             rest = rest - likely
         parts[:, -1] += rest
     else:
-        wanted = _to_fill(recorded, group, held, cpu)
+        wanted = _with_samples_scaled(recorded, group, held, cpu)
         blocked = np.delete(floor, cpu, axis=1).sum(axis=1)
         parts[:, cpu] = np.minimum(np.maximum(wanted[:, cpu], floor[:, cpu]), held - blocked)
         remaining = held - parts[:, cpu]
@@ -77,10 +77,10 @@ def split(bounds: Bounds, duration_ms: Floats, group: Ints, recorded: Recorded |
 
     parts += bounds.outside_ms
     parts[unmeasured] = 0.0
-    return _to_length(parts, duration_ms)
+    return _scaled_to_duration(parts, duration_ms)
 
 
-def _to_fill(recorded: Recorded, group: Ints, held_ms: Floats, cpu: int) -> Floats:
+def _with_samples_scaled(recorded: Recorded, group: Ints, held_ms: Floats, cpu: int) -> Floats:
     """Rows that sum to `held_ms`: intervals with their length, samples scaled to the remaining time."""
     exact = recorded.intervals_ms
     sums = exact.sum(axis=1)
@@ -90,13 +90,13 @@ def _to_fill(recorded: Recorded, group: Ints, held_ms: Floats, cpu: int) -> Floa
     share = np.divide(pooled, total, out=np.zeros_like(pooled), where=total > 0)
     share[total[:, 0] <= 0, -1] = 1.0
     rest = np.maximum(held_ms - exact.sum(axis=1), 0.0)
-    held_back = _unseen(recorded, group, rest) * rest
-    filled: Floats = exact + share * (rest - held_back)[:, None]
-    filled[:, cpu] += held_back
+    cpu_wait_ms = _unsampled_share(recorded, group, rest) * rest
+    filled: Floats = exact + share * (rest - cpu_wait_ms)[:, None]
+    filled[:, cpu] += cpu_wait_ms
     return filled
 
 
-def _unseen(recorded: Recorded, group: Ints, rest_ms: Floats) -> Floats:
+def _unsampled_share(recorded: Recorded, group: Ints, rest_ms: Floats) -> Floats:
     """The share of each unit's time, (units,), without samples, for recorders that see all thread states.
 
     It is the share of the whole group, because a short unit has too few samples; 0 if the group has no samples.
@@ -108,8 +108,8 @@ def _unseen(recorded: Recorded, group: Ints, rest_ms: Floats) -> Floats:
     seen = np.bincount(group, weights=counted * recorded.samples_ms.sum(axis=1), minlength=count)
     whole = np.bincount(group, weights=counted * rest_ms, minlength=count)
     missing = np.divide(whole - seen, whole, out=np.zeros(count), where=(whole > 0) & (seen > 0))
-    unseen: Floats = np.maximum(missing, 0.0)[group] * counted
-    return unseen
+    share: Floats = np.maximum(missing, 0.0)[group] * counted
+    return share
 
 
 def _pooled(sampled_ms: Floats, group: Ints) -> Floats:
@@ -123,7 +123,7 @@ def _pooled(sampled_ms: Floats, group: Ints) -> Floats:
     return pooled
 
 
-def _to_length(parts_ms: Floats, duration_ms: Floats) -> Floats:
+def _scaled_to_duration(parts_ms: Floats, duration_ms: Floats) -> Floats:
     """Rows that sum to the durations: missing time becomes `other`, rows with too much time are scaled down."""
     total = parts_ms.sum(axis=1)
     factor = np.divide(duration_ms, total, out=np.ones_like(total), where=total > duration_ms)

@@ -44,7 +44,7 @@ _LARGEST_BLOCK = 32 << 20  # the largest block that lz4-java, snappy-java and co
 _BOMB_BYTES, _BOMB_RATIO = 64 << 20, 500  # no event log packs that well: every event has its own numbers
 _MOST_BYTES = 64 << 30
 _MOST_COPIED_BYTES = 16 << 30  # of a URL that can only be read once
-_MOST_BYTES_LOOKED_AT = 1 << 30  # of all members of a zip together, to recognise them
+_MOST_UNPACKED_BYTES = 1 << 30  # of all members of a zip together, to recognise them
 
 _NEWLINE = ord("\n")
 
@@ -172,8 +172,8 @@ def head(part: Part, size: int) -> bytes:
     text = b"".join(pieces)
     held = (_ARCHIVES.get() or {}).get(part.path)
     if held is not None:
-        held.looked_at += len(text)
-        if held.looked_at > _MOST_BYTES_LOOKED_AT:
+        held.unpacked_bytes += len(text)
+        if held.unpacked_bytes > _MOST_UNPACKED_BYTES:
             raise InputError(f"{part.path}: its members unpack to too much to look at them all; unpack it first")
     return text[:size] if size < 0 else text
 
@@ -209,7 +209,7 @@ class Archive:
     """An open zip archive, and the bytes unpacked from it to recognise its members."""
 
     file: zipfile.ZipFile
-    looked_at: int = 0
+    unpacked_bytes: int = 0
 
 
 _ARCHIVES: ContextVar[dict[str, Archive] | None] = ContextVar("_ARCHIVES", default=None)

@@ -248,8 +248,8 @@ def _unknown(part: Part, path: str, start: bytes, text: bytes) -> _Found:
     known = foreign.described(start, text)
     if known is None:
         return _Found(part, "unknown", what=_described(start, text))
-    ours = _ours(path) if foreign.is_database(start) else None
-    return _Found(part, "unknown", what=ours or known.what, advice=known.advice, known=True)
+    own = _own_database(path) if foreign.is_database(start) else None
+    return _Found(part, "unknown", what=own or known.what, advice=known.advice, known=True)
 
 
 def _is_recording(start: bytes) -> bool:
@@ -291,7 +291,7 @@ def _is_collapsed(text: bytes) -> bool:
     return good > 0.9 * len(lines) and any(";" in line for line in lines)
 
 
-def _ours(path: str) -> str | None:
+def _own_database(path: str) -> str | None:
     """The description of a database that CrystalPerf made, None for any other."""
     kind = None if is_url(path) or "!/" in path else store.kind_of(Path(path))
     what = {"run": "a run that was profiled before, which is asked by itself", "index": "a resource index"}

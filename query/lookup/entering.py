@@ -147,9 +147,7 @@ def made_on(receiver: str, name: str, text: str) -> str:
         return last
     for place in islice(re.finditer(rf"\b{re.escape(last)}\b", text), MOST_PLACES):
         before, after = text[max(0, place.start() - NEAR) : place.start()], text[place.end() : place.end() + NEAR]
-        found = _DECLARED.match(after) or _MADE.match(
-            after
-        )  # Scala, Python; target of a constructor call
+        found = _DECLARED.match(after) or _MADE.match(after)  # Scala, Python; target of a constructor call
         if found is None and _ENDS.match(after):
             found = _TYPED.search(before)  # Java and C++
         if found is not None:

@@ -130,7 +130,7 @@ def _kept_inputs(place: Path) -> list[list[Any]] | None:
     return found if isinstance(found, list) and all(isinstance(each, list) and each for each in found) else None
 
 
-def still_good(place: Path, facts: dict[str, str], wanted: Sequence[str], framework: ReadableFramework) -> bool:
+def is_current(place: Path, facts: dict[str, str], wanted: Sequence[str], framework: ReadableFramework) -> bool:
     """Whether a run file has these facts (inputs, layout), was made with the indexes that fit today, and is intact."""
     try:
         kept = store.checked(place, "run")

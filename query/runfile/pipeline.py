@@ -81,7 +81,7 @@ def profile_inputs(
     facts = {"inputs": json.dumps(signature), "tables": keeping.layout(framework)}
     for each in (output,) if output is not None else keeping.kept_places(application, signature):
         output = each
-        if signature and keeping.still_good(output, facts, indexes, framework):
+        if signature and keeping.is_current(output, facts, indexes, framework):
             return output
     assert output is not None
     profile_application(inputs, application, output, indexes, facts, progress)
@@ -435,7 +435,7 @@ def recorded_times(
     state.  `unit_thread` is as in query.inputs.frames: if several threads work for a unit, one waits for the other, so
     their unattributed waits do not count.
     """
-    from crystalperf.query.attribution.samples.untimed import fill_the_rest
+    from crystalperf.query.attribution.samples.untimed import with_measured_times
 
     names = with_other(trace.names)
     threads = connection.execute("SELECT DISTINCT thread FROM unit_samples WHERE thread IS NOT NULL").fetchall()
@@ -460,7 +460,7 @@ def recorded_times(
     intervals[where[measured]] = values[measured]
     samples[where[~measured]] = values[~measured]
     whole = np.array([each in seeing for each in trace.units["worker_id"].tolist()], dtype=bool)
-    found = fill_the_rest(connection, Recorded(intervals, samples, whole), trace.bounds, trace.units, trace.names)
+    found = with_measured_times(connection, Recorded(intervals, samples, whole), trace.bounds, trace.units, trace.names)
     return found, intervals.sum(axis=1) + samples.sum(axis=1)
 
 

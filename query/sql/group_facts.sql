@@ -1,14 +1,14 @@
--- How the units of each group went.
+-- Statistics of the units of each group.
 --
 -- parameters  start and end of the scope in ms since application start
---             {moved}, of each resource whose device bytes cross, the sum of these: moved_<resource>
+--             {moved}, for each resource with a device that moves bytes, their sum: moved_<resource>
 --
 -- one row per group with a unit in the scope:
---   longest_…              of its longest unit, of several the one that read most; longest_first is whether nothing had
---                          run on its worker when it began, longest_cpu_ms is NULL where the log has no CPU time
---   firsts, firsts_ms      its other units of which that holds, and the median of their durations
---   alike, alike_ms        the other units that read at least two thirds of what the longest read, and the same
---   loaded, loaded_ms      the fewest units that read 95 % of the group's bytes together, and the same
+--   longest_…              its longest unit, of several the one that read most; longest_first is whether no unit had
+--                          ended on its worker when it began, longest_cpu_ms is NULL if the log has no CPU time
+--   firsts, firsts_ms      number of other such first units, and the median of their durations
+--   alike, alike_ms        other units that read at least two thirds of what the longest read: number and median
+--   loaded, loaded_ms      the fewest units that together read 95 % of the group's bytes: number and median
 WITH every AS (
     SELECT
         *,

@@ -24,7 +24,7 @@ NO_CALL = -1
 """In place of one of jfr.INTERVAL_KINDS: a stack that does not wait for a file."""
 
 
-def answered_at_once(recording: jfr.Recording, *, short_waits: bool) -> NDArray[np.bool_]:
+def nonblocking_calls(recording: jfr.Recording, *, short_waits: bool) -> NDArray[np.bool_]:
     """Stacks whose leaf is native code of the JDK that waits for no device, (stacks + 1,), the last for no stack.
 
     The kernel answers most calls from memory: opening, closing, deleting a file, asking for its length, waking a

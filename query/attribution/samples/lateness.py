@@ -22,7 +22,7 @@ LATE_MS = 1.0
 MOST_PERIODS = 10.0
 """After more than this many periods without a tick, the sampler had no thread to sample rather than no CPU."""
 
-TURN_MS = 10.0
+WAKEUP_MS = 10.0
 """When a process can run again, all its threads run within a few scheduler time slices (3 ms on Linux)."""
 
 LATENESS_TICKS = 50
@@ -122,7 +122,7 @@ def waking(end_ms: Floats, length_ms: Floats, by: Ticks) -> Floats:
     delay = (sums[last] - sums[first]) / (last - first)
     for tick in (after, np.maximum(after - 1, 0)):
         late = by.late_ms[tick]
-        then = (by.time_ms[tick] - late <= end_ms) & (end_ms <= by.time_ms[tick] + TURN_MS)
+        then = (by.time_ms[tick] - late <= end_ms) & (end_ms <= by.time_ms[tick] + WAKEUP_MS)
         delay = np.maximum(delay, np.where(then, late, 0.0))
     result: Floats = np.minimum(delay, length_ms)
     return result

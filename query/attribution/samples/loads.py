@@ -17,13 +17,13 @@ from crystalperf.query.recordings.jfr.merge import parse_period_ns
 from crystalperf.query.trace.arrays import over
 from crystalperf.query.trace.records import Columns, Floats, Ints, objects
 
-_HANDS_ON = re.compile(r"lo\d*|(veth|docker|br-|cni|cali|flannel|virbr).*")
+_NOT_NETWORK = re.compile(r"lo\d*|(veth|docker|br-|cni|cali|flannel|virbr).*")
 """Devices that are not a network, or that carry the traffic of another device."""
 
 _PERIOD_NS = 5_000_000_000
 """Period of network measurements if the recording does not state it: that of the JDK's settings."""
 
-_ONE_LOOK_NS = 100_000_000
+_ONE_MEASUREMENT_NS = 100_000_000
 """Events of one measurement are within this time."""
 
 _MOST_BPS = 1e13
@@ -57,26 +57,26 @@ def process_loads(recording: jfr.Recording, worker_id: str, shift_ms: float) -> 
 
 def _throttled(recording: jfr.Recording, time_ns: Ints) -> Known:
     """Share of the quota periods since the measurement before in which the container used up its CPU quota."""
-    looks = recording.throttling
-    elapsed, throttled = np.diff(looks.elapsed), np.diff(looks.throttled)
+    totals = recording.throttling
+    elapsed, throttled = np.diff(totals.elapsed), np.diff(totals.throttled)
     counted = (elapsed > 0) & (throttled >= 0) & (throttled <= elapsed)  # else the counters were reset
     elapsed, throttled = (np.where(counted, each, 0).astype(np.float64) for each in (elapsed, throttled))
-    used, periods = (_between(time_ns, looks.time_ns[:-1], looks.time_ns[1:], each) for each in (throttled, elapsed))
+    used, periods = (_between(time_ns, totals.time_ns[:-1], totals.time_ns[1:], each) for each in (throttled, elapsed))
     return np.ma.MaskedArray(over(used, periods), ~(periods > 0))
 
 
 def _carried(recording: jfr.Recording, time_ns: Ints) -> tuple[Known, Known]:
     """Bytes/s that the machine's network devices received and sent; a device without traffic has no event."""
     load, lasting_ns = recording.network_load, np.diff(time_ns, prepend=time_ns[:1])
-    begins = np.diff(load.time_ns, prepend=np.iinfo(np.int64).min // 2) > _ONE_LOOK_NS
+    begins = np.diff(load.time_ns, prepend=np.iinfo(np.int64).min // 2) > _ONE_MEASUREMENT_NS
     look, until_ns = np.cumsum(begins) - 1, load.time_ns[begins]
     period_ns = parse_period_ns(recording.settings.get(("jdk.NetworkUtilization", "period"), "")) or _PERIOD_NS
     since_ns = np.maximum(until_ns - period_ns, np.concatenate([until_ns[:1] - period_ns, until_ns[:-1]]))
     known = np.zeros(len(time_ns), dtype=np.bool_)
     if len(until_ns):  # unknown before the first and after the last measurement, and at the first of CPU time
-        within = (time_ns - lasting_ns >= since_ns[0] - _ONE_LOOK_NS) & (time_ns <= until_ns[-1] + period_ns)
+        within = (time_ns - lasting_ns >= since_ns[0] - _ONE_MEASUREMENT_NS) & (time_ns <= until_ns[-1] + period_ns)
         known = within & (lasting_ns > 0)
-    is_network = np.array([_HANDS_ON.fullmatch(name) is None for name in recording.devices], dtype=np.bool_)
+    is_network = np.array([_NOT_NETWORK.fullmatch(name) is None for name in recording.devices], dtype=np.bool_)
     found = []
     for bps in (load.received_bps, load.sent_bps):
         counts = is_network[load.device] & (bps >= 0) & (bps <= _MOST_BPS)

@@ -18,7 +18,7 @@ from crystalperf.query.recordings import jfr
 from crystalperf.query.trace.contract import Trace
 from crystalperf.query.trace.records import Columns, Floats, Ints, Problems, objects
 
-ADRIFT = 0.05
+LEAST_UNMATCHED_SHARE = 0.05
 """Minimum share of sampled unit time that matches no unit for a problem to be reported."""
 
 
@@ -66,7 +66,7 @@ def place(
     ids = units.unit_id
     unit_id = np.ma.MaskedArray(ids[np.maximum(position, 0)] if len(ids) else np.zeros(len(known), np.int64), ~known)
     adrift, total = float(time.weight_ms[in_unit & ~known].sum()), float(time.weight_ms[in_unit].sum())
-    if total > 0 and adrift > ADRIFT * total:
+    if total > 0 and adrift > LEAST_UNMATCHED_SHARE * total:
         words = framework.vocabulary
         meaning = f"{100 * adrift / total:.0f} % of the time sampled in {words.units} is tied to none of them"
         problems.add(f"samples without a {words.unit}", "data loss", name, None, meaning)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crystalperf.query.attribution.samples.calls import NO_CALL, answered_at_once, file_calls
+from crystalperf.query.attribution.samples.calls import NO_CALL, file_calls, nonblocking_calls
 from crystalperf.query.attribution.samples.lateness import Ticks, ticks, waking
 from crystalperf.query.attribution.samples.weights import sample_weights, stated_period_ms
 from crystalperf.query.recordings import jfr
@@ -72,7 +72,7 @@ def thread_time(recording: jfr.Recording) -> ThreadTime:
     by = ticks(recording, stated_period_ms(recording, "WALL" if is_wall else "NATIVE"), in_call != NO_CALL)
     kept = _kept(recording, timed)
     blocks = (
-        *_asleep_in_calls(recording.samples, kept, in_call, by),
+        *_waits_in_calls(recording.samples, kept, in_call, by),
         *_sampled(recording, kept, by),
         *_measured(recording.intervals, timed, by),
     )
@@ -85,7 +85,7 @@ def _of_samples(samples: jfr.Samples, kind: Ints, weight_ms: Floats) -> ThreadTi
     return ThreadTime(samples.time_ns / 1e6, thread, stack, kind, weight_ms, np.zeros(len(samples), np.int64))
 
 
-def _asleep_in_calls(
+def _waits_in_calls(
     samples: jfr.Samples, kept: NDArray[np.bool_], in_call: Ints, by: Ticks
 ) -> tuple[ThreadTime, ThreadTime]:
     """Waits in file calls, from samples that came late: they end when the call is over.
@@ -95,22 +95,22 @@ def _asleep_in_calls(
     """
     held = kept & (in_call != NO_CALL) & (by.samples_late_ms > by.unusual_ms())
     late = _of_samples(samples, KIND_OF_INTERVAL[in_call], by.samples_late_ms).at(held)
-    return _woken(late._replace(start_ms=late.start_ms - late.weight_ms), by)
+    return _split_off_wakeup(late._replace(start_ms=late.start_ms - late.weight_ms), by)
 
 
 def _sampled(recording: jfr.Recording, kept: NDArray[np.bool_], by: Ticks) -> tuple[ThreadTime, ThreadTime]:
     """Samples without CPU wait, and their CPU wait."""
     samples = recording.samples
     native, wall = samples.kind == NATIVE, samples.kind == WALL
-    at_once = answered_at_once(recording, short_waits=sees_all(recording))[samples.stack]
+    at_once = nonblocking_calls(recording, short_waits=sees_all(recording))[samples.stack]
     runnable = np.array([name == "STATE_RUNNABLE" for name in samples.state_names] or [False])
     running = (native & at_once) | (wall & runnable[samples.state])
     kind = np.where(running, KINDS.index(RUNNING), samples.kind.astype(np.int64))
     weight_ms = sample_weights(recording, by)
-    ready_ms = np.where((native | wall) & ~running, _ready(samples, weight_ms, by), 0.0)
+    ready_ms = np.where((native | wall) & ~running, _cpu_wait_ms(samples, weight_ms, by), 0.0)
     kept = kept & (weight_ms > 0)
     time = _of_samples(samples, kind, weight_ms).at(kept)
-    return _parted(time, ready_ms[kept], time.start_ms)
+    return _split_off_cpu_wait(time, ready_ms[kept], time.start_ms)
 
 
 def _measured(intervals: jfr.Intervals, timed: NDArray[np.bool_], by: Ticks) -> tuple[ThreadTime, ThreadTime]:
@@ -123,21 +123,21 @@ def _measured(intervals: jfr.Intervals, timed: NDArray[np.bool_], by: Ticks) -> 
     sleep_ms = intervals.asked_ns / 1e6  # a sleeping thread was not ready before the requested time was over
     ready_ms = np.where(sleep_ms > 0, np.clip(length_ms - sleep_ms, 0.0, ready_ms), ready_ms)
     waits = ThreadTime(start_ms, thread, stack, kind, length_ms, count)
-    return _parted(waits.at(timed), ready_ms[timed], (intervals.end_ns / 1e6 - ready_ms)[timed])
+    return _split_off_cpu_wait(waits.at(timed), ready_ms[timed], (intervals.end_ns / 1e6 - ready_ms)[timed])
 
 
-def _parted(time: ThreadTime, ready_ms: Floats, ready_from_ms: Floats) -> tuple[ThreadTime, ThreadTime]:
+def _split_off_cpu_wait(time: ThreadTime, ready_ms: Floats, ready_from_ms: Floats) -> tuple[ThreadTime, ThreadTime]:
     """The rows without their CPU wait `ready_ms`, (rows,), and rows of the CPU wait."""
     waking_kind = np.full_like(time.kind, KINDS.index(WAKING))
     ready = ThreadTime(ready_from_ms, time.thread, time.stack, waking_kind, ready_ms, np.zeros_like(time.bytes))
     return time._replace(weight_ms=time.weight_ms - ready_ms), ready.at(ready_ms > 0)
 
 
-def _woken(waits: ThreadTime, by: Ticks) -> tuple[ThreadTime, ThreadTime]:
+def _split_off_wakeup(waits: ThreadTime, by: Ticks) -> tuple[ThreadTime, ThreadTime]:
     """Waits without the CPU wait at their ends, and that CPU wait."""
     end_ms = waits.start_ms + waits.weight_ms
     ready_ms = waking(end_ms, waits.weight_ms, by)
-    return _parted(waits, ready_ms, end_ms - ready_ms)
+    return _split_off_cpu_wait(waits, ready_ms, end_ms - ready_ms)
 
 
 def _belongs_to_thread(intervals: jfr.Intervals) -> NDArray[np.bool_]:
@@ -154,7 +154,7 @@ def _kept(recording: jfr.Recording, timed: NDArray[np.bool_]) -> NDArray[np.bool
     return kept & ~_covered(samples.thread, samples.time_ns, recording.intervals, timed)
 
 
-def _ready(samples: jfr.Samples, weight_ms: Floats, by: Ticks) -> Floats:
+def _cpu_wait_ms(samples: jfr.Samples, weight_ms: Floats, by: Ticks) -> Floats:
     """CPU wait within samples of seemingly blocked threads, ms, (samples,).
 
     A wall-clock profiler wakes a thread to sample it, so each sample, however many ticks the thread slept, includes the

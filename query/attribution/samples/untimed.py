@@ -150,7 +150,7 @@ def spread(stack: Ints, weight: Floats, unit_ms: Floats) -> tuple[Ints, Ints, Fl
     return unit, stack[chosen].astype(np.int64), unit_ms[unit] * count / steps
 
 
-def fill_the_rest(
+def with_measured_times(
     connection: duckdb.DuckDBPyConnection, recorded: Recorded, bounds: Bounds, units: Columns, names: Sequence[str]
 ) -> Recorded:
     """Recorded times in which units with their process' mixture keep the times that were measured for each of them.

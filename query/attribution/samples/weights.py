@@ -22,7 +22,7 @@ THREADS_PER_TICK = {"EXECUTION": 5, "NATIVE": 1}
 ROTATION_TICKS = 50
 """Window, in ticks, in which distinct threads are counted to estimate the rotation of threads that run Java."""
 
-TURN_TICKS = 200
+ROTATION_WINDOW_TICKS = 200
 """Window, in ticks, to estimate the rotation of threads in native code: some ten samples of each thread."""
 
 
@@ -47,30 +47,30 @@ def sample_weights(recording: jfr.Recording, by: Ticks) -> Floats:
             continue
         if name == "NATIVE":
             weight[rows] = stated + by.late_ms[by.at(samples.time_ns[rows] / 1e6)]
-            weight[rows] *= turns(samples.time_ns[rows], samples.thread[rows])
+            weight[rows] *= rotation_ticks(samples.time_ns[rows], samples.thread[rows])
         elif name in THREADS_PER_TICK:
             seen = _distinct_threads(samples.time_ns[rows], samples.thread[rows], stated * ROTATION_TICKS)
             weight[rows] *= np.maximum(seen / THREADS_PER_TICK[name], 1.0)
     return weight
 
 
-def turns(time_ns: NDArray[np.int64], thread: NDArray[np.int32]) -> Floats:
+def rotation_ticks(time_ns: NDArray[np.int64], thread: NDArray[np.int32]) -> Floats:
     """The length of a rotation over all threads in native code, in ticks, around each sample.
 
     The sampler takes one of these threads a tick, in rotation.  Some thread is always in native code (one that waits
     for connections); it has the most samples, and the ticks between two of its samples are one rotation.  A count of
     the threads would be too high, because it includes those that are in native code only now and then.
     """
-    turn = np.ones(len(time_ns))
+    rotation = np.ones(len(time_ns))
     order = np.argsort(time_ns, kind="stable")
-    for first in range(0, len(order), TURN_TICKS):
+    for first in range(0, len(order), ROTATION_WINDOW_TICKS):
         # The last window starts earlier, so that it is as long as the others.
-        window = thread[order[max(min(first, len(order) - TURN_TICKS), 0) :][:TURN_TICKS]]
+        window = thread[order[max(min(first, len(order) - ROTATION_WINDOW_TICKS), 0) :][:ROTATION_WINDOW_TICKS]]
         threads, counts = np.unique(window, return_counts=True)
         seen = np.flatnonzero(window == threads[np.argmax(counts)])
         length = (seen[-1] - seen[0]) / (len(seen) - 1) if len(seen) > 2 else len(threads)
-        turn[order[first : first + TURN_TICKS]] = length
-    return turn
+        rotation[order[first : first + ROTATION_WINDOW_TICKS]] = length
+    return rotation
 
 
 def _effective_period(samples: jfr.Samples, rows: NDArray[np.int64], stated_ms: float) -> float:
