@@ -17,7 +17,7 @@ WITH every AS (
         launch_ms < min(finish_ms) OVER (PARTITION BY worker_id) AS is_first
     FROM units
 ),
-mine AS (
+in_scope AS (
     SELECT
         *,
         sum(read_bytes) OVER (PARTITION BY group_id) AS all_bytes,
@@ -39,7 +39,7 @@ longest AS (
             }},
             (duration_ms, read_bytes, -unit_id)
         ) AS it
-    FROM mine
+    FROM in_scope
     GROUP BY group_id
 )
 SELECT
@@ -76,6 +76,6 @@ SELECT
     median(duration_ms) FILTER (read_bytes * 3 >= it.read_bytes * 2 AND unit_id <> it.unit_id) AS alike_ms,
     count(*) FILTER (larger_bytes < 0.95 * all_bytes) AS loaded,
     median(duration_ms) FILTER (larger_bytes < 0.95 * all_bytes) AS loaded_ms
-FROM mine JOIN longest USING (group_id)
+FROM in_scope JOIN longest USING (group_id)
 GROUP BY group_id
 ORDER BY group_id

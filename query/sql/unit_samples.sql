@@ -6,8 +6,8 @@
 --         read_units(unit_id, group_id)     units of the trace
 --         remote_reads(unit_id)             units whose input is not on their own machine's disks (query.attribution.storage)
 --
--- The label of storage is `disk`.  Only input may be remote: shuffle and spill files are on local disks, and a file that
--- the recording shows opened is local.
+-- The label of storage is `disk`.  Only input may be remote: exchanged and spilled data are on local disks, and a file
+-- that the recording shows opened is local.
 CREATE OR REPLACE TEMP VIEW unit_samples AS
 WITH moved AS (
     SELECT

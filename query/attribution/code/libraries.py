@@ -101,15 +101,15 @@ class Ran:
     framework_version: str | None
 
 
-def fitting(framework: ReadableFramework, ran: Ran, classes: Collection[str], asked: Sequence[str] = ()) -> list[Fit]:
+def fitting(framework: ReadableFramework, ran: Ran, classes: Collection[str], chosen: Sequence[str] = ()) -> list[Fit]:
     """The indexes for a run whose frames have these classes (or Python paths), the framework's first, then the user's.
 
-    Libraries without an index are left out without notice: a class path has hundreds.  If the user `asked` for
-    indexes by name, only those are returned.
+    Libraries without an index are left out without notice: a class path has hundreds.  If the user names the
+    `chosen` indexes, only those are returned.
     """
     names = {each.name for each in available()}
-    if asked:
-        return [Fit(each, each, _kind(each, framework.name), True) for each in asked]
+    if chosen:
+        return [Fit(each, each, _kind(each, framework.name), True) for each in chosen]
     framework_names = [each for each in framework.reader.frames.sources(ran.framework_version) if is_name(each)]
     stated = _VERSION.match(ran.framework_version or "")
     fits = [_fit(name, names, "framework") for name in framework_names]
