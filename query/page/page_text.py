@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, get_args
 
 from crystalperf.indexes.resources import OTHER
-from crystalperf.query.advise.usual_what_ifs import told
+from crystalperf.query.advise.usual_what_ifs import classify
 from crystalperf.query.results.answers import Cause
 from crystalperf.query.results.page import Figure, Said, SaidFinding, SaidRecommendation, SaidTable, SaidWhatIf
 from crystalperf.query.text.answers import (
@@ -53,7 +53,7 @@ def said(verdict: Verdict, door: Door) -> Said:
     """The sentences of a verdict."""
     header, debug = verdict.header, verdict.debug
     unit, words = time_unit(debug.runtime_ms), debug.vocabulary
-    asked = told(verdict.what_ifs, debug.runtime_ms)
+    asked = classify(verdict.what_ifs, debug.runtime_ms)
     intervals = any(each.interval_ms for each in asked.changing)
     check = check_sentences(verdict, unit, RANGE if intervals else "") if asked.changing else ""
     heads, stations = stations_table(debug)
