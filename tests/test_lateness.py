@@ -11,7 +11,7 @@ import pytest
 from crystalperf.query.attribution.samples.calls import NO_CALL, file_calls
 from crystalperf.query.attribution.samples.lateness import Ticks, ticks, waking
 from crystalperf.query.attribution.samples.threadtime import KINDS, thread_time
-from crystalperf.query.attribution.samples.weights import turns
+from crystalperf.query.attribution.samples.weights import rotation_ticks
 from crystalperf.query.recordings import jfr
 from crystalperf.query.recordings.jfr.model import FILE_READ
 from crystalperf.query.trace.sample_kinds import ON_CPU, RUNNING, WAKING
@@ -76,7 +76,7 @@ def test_a_turn_is_what_lies_between_samples_of_a_thread_always_there() -> None:
     always = np.tile([1, 2, 3], 60)
     thread = np.insert(always, [30, 90, 150], 9).astype(np.int32)
     time_ns = (np.arange(len(thread)) * 20e6).astype(np.int64)
-    assert turns(time_ns, thread) == pytest.approx(3.05, abs=0.03)
+    assert rotation_ticks(time_ns, thread) == pytest.approx(3.05, abs=0.03)
 
 
 def test_hotspots_native_samples_are_its_ticks(demo: Path) -> None:

@@ -1,1 +1,1 @@
-"""Recorded stacks to code and resources, and each unit's time split by resource."""
+"""Attribution: matches recorded stacks to functions, and splits each unit's time by resource."""

@@ -1,14 +1,14 @@
-"""Every unit's duration split by resource: what the framework measured bounds what the labels say.
+"""Splits every unit's duration by resource: times that the framework measured bound those from labels.
 
-While a unit has its lane, some of its time was measured to be on a resource: CPU time, waiting for other workers' data.
-The rest is off the CPU for reasons that the log does not name.  Recordings name them.  Intervals that they measured
-(parked, waiting for a lock, reading, writing) count with their length, samples share out what is left of the lane's
-time, and the times that the framework measured then act as lower bounds.  Without recordings the rest stays `other`,
-but for what the framework says is likely.
+While a unit holds its lane, the framework measures some of its time on a resource: CPU time, waiting for other workers'
+data.  The rest is off the CPU for reasons that the log does not name.  Recordings name them.  Intervals that they
+measured (parked, waiting for a lock, reading, writing) count with their length, samples divide the remaining time of
+the lane, and the times that the framework measured then act as lower bounds.  Without recordings the rest stays
+`other`, except for time that the framework calls likely on a resource.
 
-A thread that could run but was given no CPU (a container's quota, a crowded host) waits for the CPU: with more CPU
-that time shrinks, so it is cpu, although CPU time lacks it.  Samples of running code show it; and so does time
-without any sample, where the recorder sees threads in every state: then the sampler's own thread was held back.
+A runnable thread without a CPU (a container's quota, CPU contention on the host) waits for the CPU: with more CPU
+that time shrinks, so it counts as cpu, although CPU time lacks it.  Samples of running code show it.  If the recorder
+sees threads in every state, time without any sample shows it too: then the sampler's own thread had no CPU.
 """
 
 from __future__ import annotations
@@ -24,27 +24,28 @@ from crystalperf.query.trace.contract import Bounds
 from crystalperf.query.trace.records import Floats, Ints
 
 PRIOR_SAMPLES_MS = 200.0
-"""A unit's own samples count in full beside this much of its group's mixture: ten samples at 20 ms."""
+"""Weight of the group's mixture that is added to a unit's own samples: ten samples at 20 ms."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What recordings tell of the units, (units, resources + 1) in ms; the last column is time that nothing decides.
+    """Recorded time of the units by resource, (units, resources + 1) in ms; the last column is unattributed time.
 
-    `intervals_ms` was measured, `samples_ms` counts ticks and so has the right proportions rather than the right sum.
+    `intervals_ms` was measured.  `samples_ms` counts ticks, so its proportions are right, but not its sum.
     """
 
     intervals_ms: Floats
     samples_ms: Floats
     sees_all: NDArray[np.bool_] | None = None
-    """(units,): whether the recorder sees threads in every state, so that time in which it saw nothing is time in which
-    the process, and its sampler with it, got no CPU; None for none."""
+    """(units,): whether the recorder sees threads in every state.  Then time without samples is time in which the
+    process, and its sampler with it, got no CPU.  None: for no unit."""
 
 
 def split(bounds: Bounds, duration_ms: Floats, group: Ints, recorded: Recorded | None, names: Sequence[str]) -> Floats:
-    """(units, resources + 1) in ms, the last column `other`; every row sums to the unit's duration.
+    """Time of each unit by resource, (units, resources + 1) in ms; the last column is `other`.
 
-    `group` numbers the units' groups; `recorded` is None where the run has no recordings; `names` are its resources.
+    Every row sums to the unit's duration.  `group` numbers the units' groups; `recorded` is None if the run has no
+    recordings; `names` are its resources.
     """
     cpu = names.index(CPU)
     unmeasured = np.isnan(bounds.held_ms)
@@ -61,7 +62,7 @@ def split(bounds: Bounds, duration_ms: Floats, group: Ints, recorded: Recorded |
             rest = rest - likely
         parts[:, -1] += rest
     else:
-        wanted = _to_fill(recorded, group, held, cpu)
+        wanted = _with_samples_scaled(recorded, group, held, cpu)
         blocked = np.delete(floor, cpu, axis=1).sum(axis=1)
         parts[:, cpu] = np.minimum(np.maximum(wanted[:, cpu], floor[:, cpu]), held - blocked)
         remaining = held - parts[:, cpu]
@@ -76,11 +77,11 @@ def split(bounds: Bounds, duration_ms: Floats, group: Ints, recorded: Recorded |
 
     parts += bounds.outside_ms
     parts[unmeasured] = 0.0
-    return _to_length(parts, duration_ms)
+    return _scaled_to_duration(parts, duration_ms)
 
 
-def _to_fill(recorded: Recorded, group: Ints, held_ms: Floats, cpu: int) -> Floats:
-    """Rows that sum to the threads' times: intervals as they are, samples stretched over what they leave."""
+def _with_samples_scaled(recorded: Recorded, group: Ints, held_ms: Floats, cpu: int) -> Floats:
+    """Rows that sum to `held_ms`: intervals with their length, samples scaled to the remaining time."""
     exact = recorded.intervals_ms
     sums = exact.sum(axis=1)
     exact = exact * np.divide(held_ms, sums, out=np.ones_like(sums), where=sums > held_ms)[:, None]
@@ -89,16 +90,16 @@ def _to_fill(recorded: Recorded, group: Ints, held_ms: Floats, cpu: int) -> Floa
     share = np.divide(pooled, total, out=np.zeros_like(pooled), where=total > 0)
     share[total[:, 0] <= 0, -1] = 1.0
     rest = np.maximum(held_ms - exact.sum(axis=1), 0.0)
-    held_back = _unseen(recorded, group, rest) * rest
-    filled: Floats = exact + share * (rest - held_back)[:, None]
-    filled[:, cpu] += held_back
+    cpu_wait_ms = _unsampled_share(recorded, group, rest) * rest
+    filled: Floats = exact + share * (rest - cpu_wait_ms)[:, None]
+    filled[:, cpu] += cpu_wait_ms
     return filled
 
 
-def _unseen(recorded: Recorded, group: Ints, rest_ms: Floats) -> Floats:
-    """The share of each unit's time, (units,), without samples, of a recorder that sees all states.
+def _unsampled_share(recorded: Recorded, group: Ints, rest_ms: Floats) -> Floats:
+    """The share of each unit's time, (units,), without samples, for recorders that see all thread states.
 
-    It is taken over the group, because a short unit has few samples by chance; 0 where the group has none.
+    It is the share of the whole group, because a short unit has too few samples; 0 if the group has no samples.
     """
     if recorded.sees_all is None:
         return np.zeros(len(rest_ms))
@@ -107,12 +108,12 @@ def _unseen(recorded: Recorded, group: Ints, rest_ms: Floats) -> Floats:
     seen = np.bincount(group, weights=counted * recorded.samples_ms.sum(axis=1), minlength=count)
     whole = np.bincount(group, weights=counted * rest_ms, minlength=count)
     missing = np.divide(whole - seen, whole, out=np.zeros(count), where=(whole > 0) & (seen > 0))
-    unseen: Floats = np.maximum(missing, 0.0)[group] * counted
-    return unseen
+    share: Floats = np.maximum(missing, 0.0)[group] * counted
+    return share
 
 
 def _pooled(sampled_ms: Floats, group: Ints) -> Floats:
-    """Each unit's samples, with some of its group's mixture added: short units have few samples of their own."""
+    """Each unit's samples plus PRIOR_SAMPLES_MS of its group's mixture: short units have few samples of their own."""
     groups = int(group.max(initial=-1)) + 1
     totals = np.zeros((groups, sampled_ms.shape[1]))
     np.add.at(totals, group, sampled_ms)
@@ -122,8 +123,8 @@ def _pooled(sampled_ms: Floats, group: Ints) -> Floats:
     return pooled
 
 
-def _to_length(parts_ms: Floats, duration_ms: Floats) -> Floats:
-    """Rows brought to the durations: what is missing is `other`, what is too much is scaled down."""
+def _scaled_to_duration(parts_ms: Floats, duration_ms: Floats) -> Floats:
+    """Rows that sum to the durations: missing time becomes `other`, rows with too much time are scaled down."""
     total = parts_ms.sum(axis=1)
     factor = np.divide(duration_ms, total, out=np.ones_like(total), where=total > duration_ms)
     scaled: Floats = parts_ms * factor[:, None]

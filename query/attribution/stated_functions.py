@@ -1,9 +1,9 @@
-"""Functions that a trace itself tells of its units, and what labels of their code make of the units' time.
+"""Attributes units' time to devices by the labels of the functions that the trace itself names.
 
-No thread's state is known there, and most of what a program does is computing.  So a label counts where a device is
-much more likely than all else, and then for all of a unit's time.  A unit is in its function and in no other below, for
-what takes less is not told; where it is there for long, it is less likely to compute, for code that does has loops or
-calls.  Then a device counts that is about as likely as computing.
+Thread states are unknown there, and most of a program's time is computing.  So a label counts only if a device is much
+more likely than all else, and then for all of the unit's time.  The trace does not show shorter calls below the
+function.  The longer a unit stays in it, the less likely it computes, because computing code has loops or calls; then
+a device counts that is about as likely as computing.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from crystalperf.query.trace.contract import Bounds
 from crystalperf.query.trace.records import Ints
 
 CERTAIN = 0.7
-"""A device's share of a function's vector, from which on the function is taken to be on it …"""
+"""Minimum share of a device in a function's resource vector for the function to count as on that device …"""
 
 LONG_MS, LIKELY = 1.0, 0.45
-"""… and from which on where a unit was that long in it at a time."""
+"""… and the minimum share if a unit stayed that long in the function."""
 
 
 def labelled(connection: duckdb.DuckDBPyConnection, bounds: Bounds, stack: Ints, names: Sequence[str]) -> Bounds:
-    """Bounds whose likely time is on the devices that the units' functions are for.
+    """The bounds with likely time moved to the devices of the units' functions.
 
     `stack` has the number of each unit's function in the table `stacks`, -1 for none, (units,).
     """
     devices = [each for each in names if each != CPU]
-    told = {"position": np.arange(len(stack)), "stack_id": stack}  # noqa: F841 (read by DuckDB)
+    stated = {"position": np.arange(len(stack)), "stack_id": stack}  # noqa: F841 (read by DuckDB)
     shares = ", ".join(f"coalesce({each}, 0)::DOUBLE AS {each}" for each in devices)
-    found = connection.execute(f"SELECT {shares} FROM told LEFT JOIN stacks USING (stack_id) ORDER BY position")
+    found = connection.execute(f"SELECT {shares} FROM stated LEFT JOIN stacks USING (stack_id) ORDER BY position")
     columns = found.fetchnumpy()
     shares_of = np.column_stack([columns[each] for each in devices])
     least = np.where(bounds.held_ms >= LONG_MS, LIKELY, CERTAIN)

@@ -1,8 +1,7 @@
-"""Where input is read from: this machine's disks or, over the network, somebody else's.
+"""Attributes reads of storage to disk or network, by file system and locality.
 
-The index labels reading storage as disk, since the code is the same.  Whether it is the network's time depends on
-the file system and on where the unit ran; the trace tells both.  What is made of it is an assumption and printed as
-one.
+The index labels all reads of storage as disk, because the code is the same.  Whether the time is the network's depends
+on the file system and on where the unit ran; the trace has both.  The attribution is an assumption and printed as one.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _MOST_LOCATIONS = 5
 
 @dataclass(frozen=True)
 class Input:
-    """What one group reads: the root of a file system, and how far away that is."""
+    """An input of one group: the root of a file system, and its reach."""
 
     group_id: str
     root: str
@@ -42,7 +41,7 @@ class Input:
 
 
 def inputs(connection: duckdb.DuckDBPyConnection) -> list[Input]:
-    """The file systems that groups read, in the order of the groups."""
+    """The inputs of all groups, in the order of the groups."""
     rows = connection.execute("SELECT group_id, root FROM group_inputs ORDER BY rowid").fetchall()
     return [Input(group_id, root, reach(root)) for group_id, root in rows]
 
@@ -50,7 +49,7 @@ def inputs(connection: duckdb.DuckDBPyConnection) -> list[Input]:
 def roots(location: str, default: str = "") -> list[str]:
     """The file systems in a location: `InMemoryFileIndex(1 paths)[s3a://bucket/table]` → s3a://bucket.
 
-    A path without a scheme lies on the default file system; where that is not known it says nothing.
+    A path without a scheme is on the `default` file system; without a default it is ignored.
     """
     found = []
     for scheme, path in _LOCATION.findall(location):
@@ -63,10 +62,10 @@ def roots(location: str, default: str = "") -> list[str]:
 
 
 def view_unit_samples(connection: duckdb.DuckDBPyConnection, read_units: Columns, names: Sequence[str]) -> None:
-    """Make the view unit_samples (query/sql/unit_samples.sql) of a run file that has its samples and group_inputs.
+    """Make the view unit_samples (query/sql/unit_samples.sql) in a run file that has its samples and group_inputs.
 
     `read_units` are the units of the trace, `names` the run's resources.  A group that also reads local files keeps its
-    labels: its samples do not tell which file they read.
+    labels: its samples do not say which file they read.
     """
     units: Columns = {"data_at": objects([None] * len(read_units["unit_id"])), **read_units}
     view, select, texts = readable({each: units[each] for each in ("unit_id", "group_id", "data_at")})  # noqa: RUF059
@@ -89,7 +88,7 @@ def view_unit_samples(connection: duckdb.DuckDBPyConnection, read_units: Columns
 
 
 def _moved(name: str) -> str:
-    """SQL: a resource's share, with storage's moved to the network where the sample reads remote input."""
+    """SQL: a resource's share; if the sample reads remote input, the share of disk counts as network."""
     if name == DISK:
         return f"CASE WHEN is_remote THEN 0 ELSE stacks.{DISK} END AS {DISK}"
     if name == NET:
@@ -100,9 +99,9 @@ def _moved(name: str) -> str:
 def assumptions(
     connection: duckdb.DuckDBPyConnection, groups: Sequence[str], sampled: bool, title: str
 ) -> list[Assumption]:
-    """One for each file system that the given groups read from elsewhere, and one about what was in memory.
+    """The assumptions about input: one for each non-local file system of the given groups, one about cached data.
 
-    `title` is what people call the run's framework.
+    `title` is the display name of the run's framework.
     """
     wanted, keeps = set(groups), kept_groups(reaches(connection))
     unmeasured_by = None if sampled else title
@@ -128,15 +127,15 @@ def assumptions(
             found.append(InputRemote(root, unmeasured_by))
         else:
             far, total = _counted(connection, keys, f"data_at IN {FAR}")
-            there, _ = _counted(connection, [key for key in keys if keeps.get(key)], f"data_at = '{IN_WORKER}'")
-            found.append(InputPartlyRemote(root, far, total - there, unmeasured_by))
+            cached, _ = _counted(connection, [key for key in keys if keeps.get(key)], f"data_at = '{IN_WORKER}'")
+            found.append(InputPartlyRemote(root, far, total - cached, unmeasured_by))
     if len(by_root) > _MOST_LOCATIONS:
         found.append(MoreInputs(len(by_root) - _MOST_LOCATIONS))
     return found
 
 
 def _counted(connection: duckdb.DuckDBPyConnection, groups: Sequence[str], condition: str) -> tuple[int, int]:
-    """How many units of these groups a condition of SQL holds of, and how many they are."""
+    """The number of units of these groups that satisfy a SQL condition, and the number of all."""
     held, total = connection.execute(
         f"SELECT count(*) FILTER ({condition}), count(*) FROM units WHERE list_contains(?, group_id)", [list(groups)]
     ).fetchall()[0]

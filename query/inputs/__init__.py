@@ -1,1 +1,1 @@
-"""What lies in the files and folders that a user names, and how their containers are opened."""
+"""Discovery of logs and recordings in the user's files, folders and URLs, and readers of their containers."""

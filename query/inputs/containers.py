@@ -1,11 +1,11 @@
-"""Logs as streams of lines, whatever container they came in.
+"""Reads logs as streams of lines from any container.
 
 A container is recognised by its first bytes, never by its name: plain text, zstd (several frames), gzip, the block
 streams of lz4-java, snappy-java (xerial) and compress-lzf, and any of these inside a zip.  No Python package reads the
-last three as these libraries write them, so their framing is read here and only the blocks are left to one.
+last three in the form that these libraries write, so this module parses their framing; packages decompress the blocks.
 
-Nothing is read as a whole: memory is bounded by the longest line that is kept (LONGEST_LINE), and every step of a
-decompressor gives out a bounded piece, whatever the input claims.
+No file is read as a whole: memory is bounded by the longest line that is kept (LONGEST_LINE), and every step of a
+decompressor returns a bounded piece, whatever the input claims.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
 from crystalperf.query.trace.records import Problem, Problems, as_text
 
 LONGEST_LINE = 64 << 20
-"""Bytes of a line that are kept whole.  A longer one (a plan of hundreds of MB) is cut to its two ends, which is
-where the fields that identify it stand; joining a line needs twice its length for a moment."""
+"""Maximum bytes of a complete line.  A longer one (a plan of hundreds of MB) is cut to its start and end, which have
+the fields that identify it; joining a line needs twice its length for a moment."""
 
 _CUT_HEAD, _CUT_TAIL = 1 << 20, 64 << 10
-_PIECE = 1 << 20  # bytes asked of a plain file or an inflating decompressor at a time
-_ZSTD_PIECE = 4 << 10  # of input: a zstd decompressor cannot be told how much to give out, at most ×32 768
+_PIECE = 1 << 20  # bytes per read of a plain file or an inflating decompressor
+_ZSTD_PIECE = 4 << 10  # of input: a zstd decompressor has no limit of its output, which is at most ×32 768
 _LARGEST_BLOCK = 32 << 20  # the largest block that lz4-java, snappy-java and compress-lzf write
-_BOMB_BYTES, _BOMB_RATIO = 64 << 20, 500  # no event log packs as well: every event has numbers of its own
+_BOMB_BYTES, _BOMB_RATIO = 64 << 20, 500  # no event log packs that well: every event has its own numbers
 _MOST_BYTES = 64 << 30
 _MOST_COPIED_BYTES = 16 << 30  # of a URL that can only be read once
-_MOST_BYTES_LOOKED_AT = 1 << 30  # of all members of a zip together, before it is known what they are
+_MOST_UNPACKED_BYTES = 1 << 30  # of all members of a zip together, to recognise them
 
 _NEWLINE = ord("\n")
 
@@ -68,10 +68,9 @@ class Part:
 
 @dataclass(frozen=True)
 class LogFile:
-    """One attempt of one application's event log: its parts in the order they were written.
+    """The event log of one attempt of one application: its parts in the order they were written.
 
-    `app_id` is what names of files say, for logs that do not say it themselves; `problems` were found in putting
-    the parts together.
+    `app_id` is from the names of files, for logs without it; `problems` are those of assembling the parts.
     """
 
     origin: str
@@ -82,9 +81,9 @@ class LogFile:
 
 @dataclass(frozen=True)
 class Batch:
-    """Consecutive lines of one part: the first one, and the piece in which it ends and the others stand.
+    """Consecutive lines of one part: the first one, and the piece with its end and all other lines.
 
-    Other lines end with a newline of the piece; without a piece there are none.
+    All other lines end with a newline of the piece; without a piece there are none.
     """
 
     part: Part
@@ -95,14 +94,14 @@ class Batch:
 
     @cached_property
     def lines(self) -> list[bytes]:
-        """The lines without their newlines, split when asked for: who passes over a batch need not split it."""
+        """The lines without their newlines, split on first use: skipping a batch needs no split."""
         return [self.first] if self.piece is None else [self.first, *self.piece.split(b"\n")[1:-1]]
 
     @property
     def count(self) -> int:
         if self.piece is None:
             return 1
-        if "lines" in self.__dict__:  # split by now, and to count takes as long
+        if "lines" in self.__dict__:  # already split
             return len(self.lines)
         # bytes.count() takes as long as splitting does.
         return int(np.count_nonzero(np.frombuffer(self.piece, dtype=np.uint8) == _NEWLINE))
@@ -115,32 +114,32 @@ class DamagedStream(Exception):
 def batches(log: LogFile, problems: Problems) -> Iterator[Batch]:
     """The lines of a log.
 
-    Damage ends a part, not the log: it is added to `problems`, and the part's good lines come out.
-    Raises InputError where a part cannot be opened at all.
+    Damage ends a part, not the log: it is added to `problems`, and the part's intact lines are returned.
+    Raises InputError if a part cannot be opened at all.
     """
     archives: dict[str, Archive] = {}
     with ExitStack() as stack:
         for part in log.parts:
             if part.member is not None and part.path not in archives:
-                with told(part.name):
+                with as_input_error(part.name):
                     archives[part.path] = stack.enter_context(archive(part.path, shared=False))
             with opened(part, archives.get(part.path)) as source:
                 yield from _part_batches(part, source, problems)
 
 
 def lines(log: LogFile, problems: Problems | None = None) -> Iterator[bytes]:
-    """The lines of a log that are not blank, one by one, for readers of logs that are not large.
+    """The lines of a log that are not blank, one by one, for readers of small logs.
 
-    Damage is added to `problems`.  Raises InputError where a part cannot be opened at all.
+    Damage is added to `problems`.  Raises InputError if a part cannot be opened at all.
     """
     for batch in batches(log, Problems() if problems is None else problems):
         yield from (line for line in batch.lines if line and not line.isspace())
 
 
 def pieces(part: Part, problems: Problems) -> Iterator[bytes]:
-    """The decompressed bytes of a part, a piece at a time, for what has no lines.
+    """The decompressed bytes of a part, a piece at a time, for formats without lines.
 
-    Damage ends it and is added to `problems`.  Raises InputError where the part cannot be opened at all.
+    Damage ends the stream and is added to `problems`.  Raises InputError if the part cannot be opened at all.
     """
     given_out = 0
     with opened(part) as source:
@@ -159,7 +158,7 @@ def pieces(part: Part, problems: Problems) -> Iterator[bytes]:
 
 
 def head(part: Part, size: int) -> bytes:
-    """Up to `size` decompressed bytes from the start of a part; shorter where it ends or is damaged before that."""
+    """Up to `size` decompressed bytes from the start of a part; fewer if it ends or is damaged before that."""
     pieces: list[bytes] = []
     with opened(part) as source:
         try:
@@ -173,16 +172,16 @@ def head(part: Part, size: int) -> bytes:
     text = b"".join(pieces)
     held = (_ARCHIVES.get() or {}).get(part.path)
     if held is not None:
-        held.looked_at += len(text)
-        if held.looked_at > _MOST_BYTES_LOOKED_AT:
+        held.unpacked_bytes += len(text)
+        if held.unpacked_bytes > _MOST_UNPACKED_BYTES:
             raise InputError(f"{part.path}: its members unpack to too much to look at them all; unpack it first")
     return text[:size] if size < 0 else text
 
 
 @contextmanager
 def opened(part: Part, within: Archive | None = None) -> Iterator[IO[bytes]]:
-    """The bytes of a part as they are stored; `within` is its archive where that is open.  Raises InputError."""
-    with told(part.name), ExitStack() as stack:
+    """The stored bytes of a part; `within` is its archive if that is open.  Raises InputError."""
+    with as_input_error(part.name), ExitStack() as stack:
         if part.member is None:
             yield stack.enter_context(_opened_path(part.path))
         else:
@@ -191,8 +190,8 @@ def opened(part: Part, within: Archive | None = None) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def told(name: str) -> Iterator[None]:
-    """What goes wrong in opening and reading a file, as one sentence."""
+def as_input_error(name: str) -> Iterator[None]:
+    """Convert errors of opening and reading a file to InputError, one sentence."""
     try:
         yield
     except OSError as error:
@@ -202,15 +201,15 @@ def told(name: str) -> Iterator[None]:
     except Exception as error:
         if not is_url(name) or isinstance(error, CrystalPerfError | MemoryError):
             raise
-        raise InputError(f"{name}: cannot be read ({error})") from error  # each store's client has errors of its own
+        raise InputError(f"{name}: cannot be read ({error})") from error  # each store's client has its own errors
 
 
 @dataclass
 class Archive:
-    """A zip archive that is open, and how much of it was unpacked to see what it holds."""
+    """An open zip archive, and the bytes unpacked from it to recognise its members."""
 
     file: zipfile.ZipFile
-    looked_at: int = 0
+    unpacked_bytes: int = 0
 
 
 _ARCHIVES: ContextVar[dict[str, Archive] | None] = ContextVar("_ARCHIVES", default=None)
@@ -218,9 +217,9 @@ _ARCHIVES: ContextVar[dict[str, Archive] | None] = ContextVar("_ARCHIVES", defau
 
 @contextmanager
 def archive(path: str, *, shared: bool = True) -> Iterator[Archive]:
-    """A zip archive, opened once for all that is done with its members inside the block: its list may be long.
+    """A zip archive, opened once for all uses of its members in the block, because its list may be long.
 
-    What is not `shared` is for those alone who are handed it: for generators, which end in anybody's context.
+    An archive that is not `shared` is only for the caller: for generators, which may end in another context.
     """
     already = (_ARCHIVES.get() or {}).get(path) if shared else None
     if already is not None:
@@ -240,7 +239,7 @@ def archive(path: str, *, shared: bool = True) -> Iterator[Archive]:
 
 def members(path: str) -> list[str]:
     """Names of the files in a zip archive, each once."""
-    with told(path), archive(path) as held:
+    with as_input_error(path), archive(path) as held:
         try:
             names = [each.filename for each in held.file.infolist() if not each.is_dir()]
         except ValueError as error:
@@ -253,8 +252,9 @@ def is_url(path: str) -> bool:
 
 
 def local(path: str) -> str:
-    """The path that an address of this machine names (file:///tmp/x, and file:/tmp/x as Hadoop writes it); any other
-    text stays.  Raises InputError for none at all."""
+    """The local path of a file URL (file:///tmp/x, and file:/tmp/x as Hadoop writes it); any other text stays.
+
+    Raises InputError for an empty path."""
     if not path:
         raise InputError("an empty path was given, as by a variable that is not set; name a log, or a folder of logs")
     match = re.fullmatch(r"file:(?://(?:localhost)?)?(/(?!/).*)", path, re.DOTALL)
@@ -262,7 +262,7 @@ def local(path: str) -> str:
 
 
 def filesystem(url: str) -> tuple[Any, str]:
-    """The fsspec file system of a URL and the path within it.  Raises InputError where it cannot be had."""
+    """The fsspec file system of a URL, and the path within it.  Raises InputError if it is unavailable."""
     try:
         fsspec: Any = import_module("fsspec")  # an extra; most logs are local files
     except ImportError:
@@ -278,7 +278,7 @@ def filesystem(url: str) -> tuple[Any, str]:
 
 
 def _opened_path(path: str) -> IO[bytes]:
-    """The bytes of a file as it lies there.  Raises InputError for what has no end or is none."""
+    """The stored bytes of a file.  Raises InputError for folders, devices, pipes and sockets."""
     if is_url(path):
         system, inner = filesystem(path)
         stream: IO[bytes] = system.open(inner, "rb")
@@ -292,7 +292,7 @@ def _opened_path(path: str) -> IO[bytes]:
 
 
 def _copied(stream: IO[bytes], url: str) -> IO[bytes]:
-    """What a server sends that neither says how much it is nor gives a part of it: it has to be looked at twice."""
+    """A local copy of a stream without a size, which cannot seek: its start is needed twice."""
     copy = TemporaryFile()  # noqa: SIM115 - its reader closes it
     with stream:
         while piece := stream.read(1 << 20):
@@ -359,7 +359,7 @@ def _suspicious(given_out: int, taken_in: int) -> bool:
 
 
 def _cut_to_ends(pieces: list[bytes], dropped: int) -> tuple[list[bytes], int]:
-    """The first and the last bytes of a line, and how many were dropped between them in all."""
+    """The first and the last bytes of a line, and the total number of dropped bytes between them."""
     before = sum(map(len, pieces))
     start = b""
     for piece in pieces:
@@ -391,7 +391,7 @@ def _is_json(text: bytes) -> bool:
 
 
 class _Counted:
-    """A binary source that can be peeked at and counts what was taken from it."""
+    """A binary source with peek() that counts the bytes read from it."""
 
     def __init__(self, source: IO[bytes]) -> None:
         self._source = source
@@ -421,7 +421,7 @@ class _Counted:
             raise DamagedStream(f"is damaged ({error})") from error
 
     def exactly(self, size: int) -> bytes:
-        """That many bytes; raises DamagedStream where the source ends before."""
+        """Exactly `size` bytes.  Raises DamagedStream if the source ends before."""
         pieces: list[bytes] = []
         while size:
             piece = self.read(min(size, _PIECE))
@@ -456,7 +456,7 @@ def _plain(source: _Counted) -> Iterator[bytes]:
 
 
 def _zstd(source: _Counted) -> Iterator[bytes]:
-    """Frame by frame, since only the end of a frame tells a whole stream from a cut one."""
+    """Decompress zstd frame by frame: only the end of a frame shows whether the stream is complete."""
     factory = zstandard.ZstdDecompressor(max_window_size=1 << 27)
     frame, between = factory.decompressobj(), True
     while piece := source.read(_ZSTD_PIECE):
@@ -469,7 +469,7 @@ def _zstd(source: _Counted) -> Iterator[bytes]:
             piece = b""
             if frame.eof:
                 piece, frame = frame.unused_data, factory.decompressobj()
-            # A few kB may unpack to more than 100 MB, whose lines would all be there at once.
+            # A few kB may unpack to more than 100 MB, whose lines would all be in memory at once.
             yield from (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
     if not between:
         raise DamagedStream("ends within a frame")
@@ -482,7 +482,7 @@ def _gzip(source: _Counted) -> Iterator[bytes]:
             try:
                 text = member.decompress(piece, _PIECE)
             except zlib.error as error:
-                if between:  # what follows the last member is padding, as gzip itself takes it
+                if between:  # bytes after the last member are padding, as for gzip itself
                     return
                 raise DamagedStream(f"is damaged ({error})") from error
             between = member.eof
@@ -498,7 +498,7 @@ def _gzip(source: _Counted) -> Iterator[bytes]:
 def _lz4(source: _Counted) -> Iterator[bytes]:
     """Blocks of lz4-java's LZ4BlockOutputStream: magic, method, packed size, size, checksum, then the block.
 
-    A block of size 0 ends a stream; another stream may follow.  Checksums are not looked at: a damaged block shows
+    A block of size 0 ends a stream; another stream may follow.  Checksums are not verified: a damaged block shows
     in the lines.
     """
     ended = False
@@ -514,9 +514,9 @@ def _lz4(source: _Counted) -> Iterator[bytes]:
 
 
 def _snappy(source: _Counted) -> Iterator[bytes]:
-    """Blocks of snappy-java's SnappyOutputStream: a header, then size and raw snappy, again and again.
+    """Blocks of snappy-java's SnappyOutputStream: a header, then size and raw snappy, repeated.
 
-    Streams have no end mark, so a cut between two blocks cannot be seen.
+    Streams have no end mark, so a cut between two blocks is undetectable.
     """
     source.exactly(16)
     while start := source.read(1):
@@ -528,7 +528,7 @@ def _snappy(source: _Counted) -> Iterator[bytes]:
 
 
 def _lzf(source: _Counted) -> Iterator[bytes]:
-    """Chunks of compress-lzf: 'ZV', type, packed size, and the size where the type says that it is packed."""
+    """Chunks of compress-lzf: 'ZV', type, packed size, and the size if the type is packed."""
     while start := source.read(1):
         header = start + source.exactly(4)
         if header[:2] != b"ZV" or header[2] > 1:
@@ -568,7 +568,7 @@ def _snappy_block(data: bytes, _: int | None) -> bytes:
 
 
 def _lzf_block(data: bytes, size: int | None) -> bytes:
-    """LibLZF: a control byte below 32 starts that many + 1 literals, another one copies from what was given out."""
+    """LibLZF: a control byte below 32 starts that many + 1 literals, any other copies from the output so far."""
     out = bytearray()
     place, end = 0, len(data)
     while place < end:
@@ -588,7 +588,7 @@ def _lzf_block(data: bytes, size: int | None) -> bytes:
             raise ValueError("a chunk refers to before its start")
         length += 2
         copied = out[start : start + length]
-        while len(copied) < length:  # the copy overlaps what it makes: a repetition
+        while len(copied) < length:  # the copy overlaps its own output: a repetition
             copied += copied[: length - len(copied)]
         out += copied
     return bytes(out)

@@ -1,4 +1,4 @@
-"""What a user's files and folders hold: logs grouped by application, and recordings of stack samples.
+"""Finds the logs in a user's files and folders, grouped by application, and the recordings of stack samples.
 
 Every file is recognised by its content, never by its name: recordings here, logs by the frameworks.
 """
@@ -19,13 +19,13 @@ from crystalperf.query.inputs.containers import (
     LogFile,
     Part,
     archive,
+    as_input_error,
     filesystem,
     head,
     is_url,
     local,
     members,
     opened,
-    told,
 )
 from crystalperf.query.inputs.files import HEAD_BYTES, Application, Head, Inputs, LogPart, SampleFile
 from crystalperf.query.inputs.reader import ReadableFramework
@@ -44,7 +44,7 @@ _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, Zstandard
 
 @dataclass(frozen=True)
 class _Found:
-    """One file, or member of a zip, and what its head says; a log is of a framework."""
+    """One file, or member of a zip, and its kind by its head; a log has its framework."""
 
     part: Part
     kind: Kind
@@ -53,13 +53,13 @@ class _Found:
     what: str = ""
     advice: str = ""
     known: bool = False
-    """Whether `what` names a kind of file that is not read."""
+    """Whether `what` names a known kind of file that CrystalPerf does not read."""
 
 
 def choose(inputs: Inputs, app: str | None = None) -> Application:
-    """The one application, or the one of that id (`app-1`, or `app-1/2` for attempt 2 of it).
+    """The only application, or the one with id `app` (`app-1`, or `app-1/2` for its attempt 2).
 
-    Raises InputError where there is none or the choice is open.
+    Raises InputError if there is none, or several.
     """
     if not inputs.applications:
         what = "only recordings of stack samples were given" if inputs.samples else "nothing that was given is one"
@@ -75,7 +75,7 @@ def choose(inputs: Inputs, app: str | None = None) -> Application:
 
 
 def _logs(*, article: bool = True) -> str:
-    """What is read: the logs that the frameworks know, with `or` before the last."""
+    """The names of the frameworks' logs, with `or` before the last."""
     words = [each.vocabulary.log for each in readable().values()]
     return either([word if article else word.partition(" ")[2] for word in words])
 
@@ -86,10 +86,10 @@ def _hints() -> str:
 
 
 def discover(paths: Sequence[str | Path]) -> Inputs:
-    """What the given files, folders and URLs hold, in any order.
+    """The logs and recordings in the given files, folders and URLs, in any order.
 
-    Raises InputError, one sentence, for a path that does not exist, cannot be read, or was named and is of no use;
-    what is of no use inside a folder is counted in `problems`.
+    Raises InputError, one sentence, for a path that does not exist or cannot be read, and for a named file that is
+    neither a log nor a recording; within a folder such files are counted in `problems`.
     """
     if not paths:
         raise InputError("no input: give an event log, and recordings of stack samples where there are any")
@@ -124,7 +124,7 @@ def discover(paths: Sequence[str | Path]) -> Inputs:
 
 
 def _files(path: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
-    """The usable files of a path that the user named; one that is known to be something else goes to the list."""
+    """The usable files of a path that the user named; the first of another known kind is added to `passed_over`."""
     path = local(path)
     if is_url(path):
         yield from _url_files(path, problems, passed_over)
@@ -138,7 +138,7 @@ def _files(path: str, problems: Problems, passed_over: list[_Found]) -> Iterator
 
 def _url_files(url: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
     system, inner = filesystem(url)
-    with told(url):
+    with as_input_error(url):
         is_folder = system.isdir(inner)
         if not is_folder and not system.exists(inner):
             raise InputError(f"{url}: no such file or folder")
@@ -166,13 +166,13 @@ def _folder_files(folder: str, problems: Problems, passed_over: list[_Found]) ->
 
 
 def _is_mark(path: str) -> bool:
-    """Whether a file that is of no use is a framework's mark of a log's state."""
+    """Whether a file is a framework's mark of a log's state."""
     marks = (each.reader.marks for each in readable().values())
     return any(each is not None and each.match(os.path.basename(path)) for each in marks)
 
 
 def _unnamed(paths: Iterable[str], folder: str, problems: Problems, passed_over: list[_Found]) -> Iterator[_Found]:
-    """Files within a folder that the user named; what is of no use is counted."""
+    """The usable files within a folder that the user named; other files are counted in `problems`."""
     for path in paths:
         try:
             found = _sniff(Part(path), path, problems)
@@ -192,7 +192,7 @@ def _unnamed(paths: Iterable[str], folder: str, problems: Problems, passed_over:
 
 
 def _named(found: list[_Found]) -> list[_Found]:
-    """What a file holds that the user named; raises InputError where it is of no use."""
+    """The logs and recordings in a file that the user named.  Raises InputError if it has none."""
     good = [each for each in found if each.kind in ("log", "jfr", "collapsed")]
     if good:
         return good
@@ -206,7 +206,7 @@ def _named(found: list[_Found]) -> list[_Found]:
 
 
 def _sniff(part: Part, path: str, problems: Problems) -> list[_Found]:
-    """What a file is, by its first bytes; several where it is a zip archive."""
+    """The kind of a file by its first bytes; several results for a zip archive."""
     folder, name = os.path.split(path)
     with opened(part) as stored:
         start = stored.read(4096)
@@ -228,7 +228,7 @@ def _sniff(part: Part, path: str, problems: Problems) -> list[_Found]:
 
 
 def _recognised(framework: ReadableFramework, beginning: Head, problems: Problems) -> LogPart | None:
-    """What a framework says of a file; one of another package that fails at it is named, and has no say."""
+    """A framework's result for a file; if another package's framework fails, its error becomes a problem."""
     try:
         return framework.reader.recognise(beginning)
     except (CrystalPerfError, MemoryError):
@@ -242,18 +242,18 @@ def _recognised(framework: ReadableFramework, beginning: Head, problems: Problem
 
 
 def _unknown(part: Part, path: str, start: bytes, text: bytes) -> _Found:
-    """What a file is that nobody reads; what is known of such files is imported where there is one."""
+    """The description of a file that no reader knows; `foreign` is imported only for such a file."""
     from crystalperf.query.inputs import foreign
 
     known = foreign.described(start, text)
     if known is None:
         return _Found(part, "unknown", what=_described(start, text))
-    ours = _ours(path) if foreign.is_database(start) else None
-    return _Found(part, "unknown", what=ours or known.what, advice=known.advice, known=True)
+    own = _own_database(path) if foreign.is_database(start) else None
+    return _Found(part, "unknown", what=own or known.what, advice=known.advice, known=True)
 
 
 def _is_recording(start: bytes) -> bool:
-    """Whether a file is a JFR recording; their reader is not imported for a log as text."""
+    """Whether a file is a JFR recording; the reader is not imported for a log in JSON."""
     if start.startswith(b"{"):
         return False
     from crystalperf.query.recordings.jfr import is_jfr
@@ -262,9 +262,9 @@ def _is_recording(start: bytes) -> bool:
 
 
 def _sniff_members(path: str, problems: Problems) -> list[_Found]:
-    """The logs within a zip archive; a member that cannot be read is none."""
+    """The logs within a zip archive; unreadable members are left out."""
     found: list[_Found] = []
-    members(path)  # refuses what cannot be opened
+    members(path)  # raises InputError if the archive cannot be opened
     with archive(path):
         names = members(path)
         if len(names) > _MOST_FILES:
@@ -281,7 +281,7 @@ def _size(part: Part) -> int:
 
 
 def _is_collapsed(text: bytes) -> bool:
-    """Stacks as text, one a line: frames with semicolons between them, a space, a weight."""
+    """Whether a text has collapsed stacks, one a line: frames with semicolons between them, a space, a weight."""
     try:
         lines = text[: text.rfind(b"\n")].decode().split("\n") if b"\n" in text else [text.decode()]
     except UnicodeDecodeError:
@@ -291,8 +291,8 @@ def _is_collapsed(text: bytes) -> bool:
     return good > 0.9 * len(lines) and any(";" in line for line in lines)
 
 
-def _ours(path: str) -> str | None:
-    """What a database that CrystalPerf made is, None for any other."""
+def _own_database(path: str) -> str | None:
+    """The description of a database that CrystalPerf made, None for any other."""
     kind = None if is_url(path) or "!/" in path else store.kind_of(Path(path))
     what = {"run": "a run that was profiled before, which is asked by itself", "index": "a resource index"}
     return what.get(kind or "")
@@ -316,7 +316,7 @@ def _described(start: bytes, text: bytes) -> str:
 
 
 def _gathered(framework: ReadableFramework, parts: Sequence[LogPart], problems: Problems) -> list[Application]:
-    """The applications of a framework's logs; each file is one where the framework does not say otherwise."""
+    """The applications of a framework's logs; without Reader.gather each file is one."""
     if framework.reader.gather is not None:
         return framework.reader.gather(parts, problems)
     return [
@@ -334,7 +334,7 @@ def _gathered(framework: ReadableFramework, parts: Sequence[LogPart], problems: 
 
 
 def _newest_first(applications: list[Application], problems: Problems) -> list[Application]:
-    """Attempts of an application in order, the newest first; several logs of one attempt: the one that says most."""
+    """Attempts of an application, the newest first; of several logs of one attempt the most complete one."""
 
     def age(each: Application) -> tuple[float, str, bool, int]:
         attempt = (each.attempt or "").zfill(20)

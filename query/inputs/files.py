@@ -1,4 +1,4 @@
-"""What a file that a user named turns out to be."""
+"""The kinds of input files: parts of logs, applications, recordings of samples."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from crystalperf.query.inputs.containers import LogFile, Part, head
 from crystalperf.query.trace.records import Problem
 
 HEAD_BYTES = 64 << 10
-DEEPER_HEAD_BYTES = 8 << 20  # what tells the run may stand behind some hundred KB of its configuration
+DEEPER_HEAD_BYTES = 8 << 20  # the run's id may follow some hundred KB of its configuration
 
 
 @dataclass(frozen=True)
 class Head:
-    """The beginning of one file, or member of a zip; `text` is unpacked."""
+    """The first HEAD_BYTES of one file, or member of a zip; `text` is decompressed."""
 
     part: Part
     folder: str
@@ -24,7 +24,7 @@ class Head:
     text: bytes
 
     def deeper(self) -> bytes:
-        """More of the same, for readers that know they need it."""
+        """The first DEEPER_HEAD_BYTES of the file, for readers that need them."""
         return self.text if len(self.text) < HEAD_BYTES else head(self.part, DEEPER_HEAD_BYTES)
 
 
@@ -32,8 +32,8 @@ class Head:
 class LogPart:
     """A file that a framework recognised as a log, or as a part of one.
 
-    What its head says of the run: `app_id`, `attempt`, the user's name for it, and its start in Unix ms.  `facts` are
-    for the framework itself, to put parts in order.
+    Its head has the run's `app_id`, `attempt`, the user's name for it, and its start in Unix ms.  `facts` are
+    for the framework itself, to order the parts.
     """
 
     part: Part
@@ -49,7 +49,7 @@ class LogPart:
 
 @dataclass(frozen=True)
 class Application:
-    """One attempt of one application, and its log.  `started_at_ms` is Unix time, None where unknown."""
+    """One attempt of one application, and its log.  `started_at_ms` is Unix time, None if unknown."""
 
     framework: str
     app_id: str
@@ -70,7 +70,7 @@ class SampleFile:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Applications, the newest attempt of each first; recordings in order of their names; what was passed over."""
+    """Applications, the newest attempt of each first; recordings in order of their names; problems of discovery."""
 
     applications: tuple[Application, ...]
     samples: tuple[SampleFile, ...]

@@ -1,7 +1,7 @@
-"""What a file is that CrystalPerf does not read, told by its beginning, so that its user learns what to do instead.
+"""Recognises files that CrystalPerf does not read by their first bytes, so that an error can say what to do instead.
 
-Only asked where no framework knows a file as its log and no reader as samples.  KINDS are tried in order, the telling
-ones first; each looks at no more than the bytes it is given.
+It is used only if no framework recognises a file as its log, and no reader as samples.  KINDS are tried in order, the
+most specific ones first; each test uses only the given bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_FIELDS = 2_000
 
 @dataclass(frozen=True)
 class Foreign:
-    """A kind of file: how it is called, after 'is', and what its user can do, where there is something."""
+    """A kind of file: its description after 'is', advice to the user if there is any, and its test."""
 
     what: str
     advice: str
@@ -33,14 +33,14 @@ class Foreign:
 
 
 def described(stored: bytes, text: bytes) -> Foreign | None:
-    """The kind of a file whose stored bytes and whose unpacked text begin so; None for one that is not known."""
+    """The kind of a file by the start of its stored bytes and of its decompressed text; None if unknown."""
     if not text.strip():
         return None
     return next((each for each in KINDS if each.known(stored) or each.known(text)), None)
 
 
 def is_database(stored: bytes) -> bool:
-    """Whether it is a DuckDB file, as run files and indexes are."""
+    """Whether a file is a DuckDB database, like run files and indexes."""
     return stored[8:12] == b"DUCK"
 
 
@@ -55,12 +55,12 @@ _JSON = re.compile(rb'\s*(?:\{|\[\s*(?:[\[{"\]]|-?\d[\d.eE+-]*\s*[,\]]))')
 
 
 def begins_json(text: bytes) -> bool:
-    """Whether a text begins as JSON does; a line that begins with its level or its time in brackets does not."""
+    """Whether a text begins like JSON; a log line with its level or time in brackets does not."""
     return _JSON.match(text) is not None
 
 
 def _has(*patterns: bytes, json: bool = False) -> Callable[[bytes], bool]:
-    """All patterns are in the text, which for `json` begins as JSON does."""
+    """A test: all patterns are in the text, which for `json` begins like JSON."""
     compiled = [re.compile(each) for each in patterns]
 
     def known(text: bytes) -> bool:
@@ -78,7 +78,7 @@ def _any(*tests: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
 
 
 def _lines(text: bytes) -> list[bytes]:
-    """The first whole lines that are no comments and not blank."""
+    """The first complete lines that are neither comments nor blank."""
     lines = text.split(b"\n", 4 * _MOST_LINES)[: 4 * _MOST_LINES]
     return [each for each in lines if each.strip() and not each.startswith(b"#")][:_MOST_LINES]
 
@@ -87,7 +87,7 @@ _FRAME = re.compile(rb"\s*[0-9a-f]{2,16} \S[^\n]{0,4000}\([^\n]{0,1000}\)\s*")
 
 
 def _perf_script(text: bytes) -> bool:
-    """A line per sample that ends in its event, then a line per frame: address, symbol, file in parentheses."""
+    """Output of `perf script`: a line per sample, ending in its event, then one per frame: address, symbol, (file)."""
     return any(first.rstrip().endswith(b":") and _FRAME.fullmatch(second) for first, second in pairwise(_lines(text)))
 
 
@@ -97,13 +97,13 @@ _SAID = re.compile(_TIME + rb"[^\n]{0,60}?\b" + _LEVEL + rb"|\[?" + _LEVEL + rb"
 
 
 def _words(text: bytes) -> bool:
-    """What a program says of itself: a time and a level in most lines."""
+    """A program's log messages: a time and a level in most lines."""
     lines = _lines(text)
     return len(lines) > 1 and sum(_SAID.match(each) is not None for each in lines) > 0.3 * len(lines)
 
 
 def _table(text: bytes) -> bool:
-    """Three lines or more with as many separators each."""
+    """Three or more lines with equal numbers of separators."""
     lines = _lines(text)[:10]
     counts = ({each.count(separator) for each in lines} for separator in (b",", b"\t", b"|", b";"))
     return len(lines) > 2 and b"\0" not in text and any(len(each) == 1 and 0 not in each for each in counts)
@@ -122,9 +122,9 @@ def _varint(text: bytes, place: int) -> tuple[int, int] | None:
 
 
 def _fields(text: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """The fields of a message (number, wire type, the bytes of one with a length), as far as the text goes.
+    """The fields of a message (number, wire type, content of a length-delimited one), up to the end of the text.
 
-    A field of number 0 says that this is none.
+    A field of number 0 means that the text is not a message.
     """
     place = 0
     for _ in range(_MOST_FIELDS):
@@ -156,7 +156,7 @@ def _fields(text: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 _PPROF = {1: 2, 2: 2, 3: 2, 4: 2, 5: 2, 6: 2, 7: 0, 8: 0, 9: 0, 10: 0, 11: 2, 12: 0, 13: 2, 14: 0, 15: 0}
-"""Wire types of the fields of pprof's Profile; 13 are numbers, packed or not."""
+"""Wire types of the fields of pprof's Profile; field 13 has numbers, packed or not."""
 
 
 def _pprof(text: bytes) -> bool:
@@ -181,7 +181,7 @@ def _xplane(text: bytes) -> bool:
 
 
 def _table_of_operators(text: bytes) -> bool:
-    """TensorFlow's tables of operators (field 4 holds rows) and of kernels (field 1 does): rows of text and doubles."""
+    """TensorFlow's tables of operators (rows in field 4) and of kernels (rows in field 1): text and doubles."""
     first = next(_fields(text), None)
     if first is None or first[0] not in (1, 4) or first[1] != 2:
         return False
@@ -190,7 +190,7 @@ def _table_of_operators(text: bytes) -> bool:
         rows = [content for number, wire, content in _fields(row) if (number, wire) == (1, 2)]
         return bool(rows) and any(each in rows[0] for each in (b"\x12\x06Device", b"\x12\x04Host"))
     kernel = {number for number, wire, content in _fields(row) if wire == 2 and content.isascii()}
-    return {1, 5, 6, 12} <= kernel  # its name, how it was launched, its operator
+    return {1, 5, 6, 12} <= kernel  # its name, its launch parameters, its operator
 
 
 def _repeated(text: bytes) -> bool:

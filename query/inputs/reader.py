@@ -1,4 +1,4 @@
-"""What a framework's package has to say so that its logs are read: the part of the contract that is required."""
+"""The contract of a framework's log reader: the required part of a framework's package."""
 
 from __future__ import annotations
 
@@ -22,56 +22,56 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reader:
-    """What a framework's files are, and the trace in them.  `recognise` and `read` are required."""
+    """Recognises a framework's files and reads their trace.  `recognise` and `read` are required."""
 
     recognise: Callable[[Head], LogPart | None]
-    """The first bytes of a file → what they say of the run, None where the file is no log of this framework."""
+    """The first bytes of a file → its LogPart, None if the file is not a log of this framework."""
     read: Callable[[LogFile], Trace]
     """A log → the trace of its run (crystalperf.query.trace.contract); raises InputError, one sentence."""
     gather: Callable[[Sequence[LogPart], Problems], list[Application]] | None = None
     """The recognised files → applications, each with the parts of its log in order; without it each file is one."""
     frames: Frames = field(default_factory=Frames)
-    """What stack frames mean."""
+    """How to interpret stack frames."""
     marks: re.Pattern[str] | None = None
-    """Names of files next to its logs that hold no log, such as markers of its state."""
+    """Pattern of names of files next to its logs that are not logs, such as markers of a log's state."""
     companions: tuple[str, ...] = ()
-    """Endings of files that belong to the log whose name precedes them."""
+    """Suffixes of files that belong to the log with the same name without the suffix."""
     raw: Callable[[], tuple[Table, ...]] = tuple
-    """Tables in its own terms that its traces carry; only its own package reads them."""
+    """The framework's own tables in its traces; only its own package reads them."""
     private: tuple[re.Pattern[str], ...] = ()
-    """Where names and plans have what a page for strangers must not show: patterns with a group `table`, the name of a
-    table, or `literal`, a value of a statement."""
+    """Patterns of private text in names and plans, which anonymization replaces: a group `table` is the name of a
+    table, a group `literal` a value of a statement."""
     collect: Callable[[str, str | None, Path, Callable[[str], None]], Path] | None = None
-    """(address, application, folder, progress) → the log that it makes from what a running cluster reports."""
+    """(address, application, folder, progress) → a log made from the data that a running cluster reports."""
     served: Callable[[str, str | None, Path, Callable[[str], None]], Path | None] | None = None
-    """(address, application, folder of the cache, progress) → the log that a server of its own hands out, a file below
-    that folder; None where no such server answers."""
+    """(address, application, folder of the cache, progress) → the log from the framework's own server, a file below
+    that folder; None if the address is not such a server."""
     attended: Callable[[str | None, Mapping[str, str]], bool | None] = lambda _name, _properties: None
-    """The run's name and properties → whether a person submits its work, at a shell or in a notebook; None where the
-    log does not say."""
+    """The run's name and properties → whether a person submits its work, at a shell or in a notebook; None if the log
+    does not say."""
     occupied: Callable[[duckdb.DuckDBPyConnection], Sequence[tuple[float, float]]] = lambda _run: ()
-    """The run file → intervals (start, end), ms, in which the program worked on results, so that nobody was thinking
-    while nothing was submitted."""
+    """The run file → intervals (start, end), ms, in which the program worked on results: time without submitted work
+    there is not the user's think time."""
     unread_work: frozenset[str] = frozenset()
     """Names of its reader's problems after which the log may lack scopes."""
     counted_problems: frozenset[str] = frozenset()
-    """Names of its reader's problems whose meaning says how many there are."""
+    """Names of its reader's problems whose meaning includes their number."""
     unread_start: frozenset[str] = frozenset()
-    """Names of its reader's problems where the log lacks the start of the run, or mixes it with another's."""
+    """Names of its reader's problems for logs that lack the start of the run, or mix it with another's."""
     resolution_ms: float = 1.0
-    """How far apart an end and the start that it causes may be in its log."""
+    """Maximum time in its log between an end and the start that it causes."""
     excerpt: bool = False
-    """Whether its logs hold a moment of what goes on for hours, as a trace of some steps does."""
+    """Whether its logs cover a short part of a run of hours, such as a trace of some steps."""
     in_order: bool = False
-    """Whether the units of a group ran one after the other, as operators of a thread do."""
+    """Whether the units of a group ran in sequence, like operators of a thread."""
     tells_upstream: bool = True
-    """Whether the log also has what units waited for upstream; else that may have taken any resource."""
+    """Whether the log has the units' waits for upstream; otherwise this time may be on any resource."""
     delegates: Callable[[frozenset[str]], bool] = lambda _uses: False
-    """What a group reads and writes → whether other processes compute for its units, so that these wait for no CPU."""
+    """What a group reads and writes → whether other processes compute for its units, so that these have no CPU wait."""
 
 
 class ReadableFramework(Protocol):
-    """A framework as those know it who read its logs and recordings; query.frameworks.Framework has the rest."""
+    """The part of a framework that reading logs and recordings needs; query.frameworks.Framework has the rest."""
 
     @property
     def name(self) -> str: ...

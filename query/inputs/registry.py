@@ -1,7 +1,7 @@
-"""The frameworks that are installed, by name: the built-in ones, and those of other packages.
+"""The registry of installed frameworks, by name: the built-in ones, and those of other packages.
 
-Each module sees as much of them as it may know: who reads logs a ReadableFramework, who answers questions all of
-crystalperf.query.frameworks.registry.
+Modules see only the part of a framework that their layer may use: for reading logs a ReadableFramework, for queries
+all of it (crystalperf.query.frameworks.registry).
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from crystalperf.query.trace.plugins import entries
 
 _ML = ("jax", "tensorflow", "pytorch", "mxnet")
 BUILT_IN = ("spark", "flink", *_ML)
-"""In the order in which they are asked whether a file is theirs: JAX's are TensorFlow's too, by their form."""
+"""In the order in which they try to recognise a file: JAX's files also have the form of TensorFlow's."""
 
 
 def package_of(name: str) -> str:
-    """The package of a built-in framework; '' for one that another package brings."""
+    """The package of a built-in framework; '' for a framework of another package."""
     return f"crystalperf.query.frameworks.{'ml.' if name in _ML else ''}{name}" if name in BUILT_IN else ""
 
 
 def is_built_in(name: str) -> bool:
-    """Whether a framework is one of CrystalPerf's own; what fails in others is not ours to fix."""
+    """Whether a framework is one of CrystalPerf's own; errors of others are reported as theirs."""
     return name in BUILT_IN
 
 
 class _Installed(MutableMapping[str, Any]):
-    """By name, the built-in ones first.  Of these a package is imported when it is asked for: a run needs one."""
+    """Frameworks by name, the built-in ones first; these are imported on first use, because a run needs one."""
 
     def __init__(self) -> None:
         self._known: dict[str, Any] = dict.fromkeys(BUILT_IN)
@@ -60,12 +60,12 @@ class _Installed(MutableMapping[str, Any]):
 
 @cache
 def installed() -> MutableMapping[str, Any]:
-    """All of them, as entry points have them: without a type."""
+    """All installed frameworks, untyped like their entry points."""
     return _Installed()
 
 
 def find(name: str) -> Any:
-    """A framework by name.  Raises InputError where there is none of that name."""
+    """A framework by name.  Raises InputError if there is none of that name."""
     try:
         return installed()[name]
     except KeyError:
@@ -73,5 +73,5 @@ def find(name: str) -> Any:
 
 
 def readable() -> Mapping[str, ReadableFramework]:
-    """All of them, for who reads logs."""
+    """All installed frameworks, for reading logs."""
     return installed()

@@ -1,7 +1,7 @@
-"""Pages of a server over HTTP.
+"""Fetches pages of a server over HTTP.
 
-What is fetched is bounded in size and time.  Redirects are followed within the server that the user named, for it may
-be one that others can make send us elsewhere.
+Answers are limited in size and time.  Redirects are followed only within the server that the user named, because
+others may be able to make it redirect elsewhere.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from crystalperf.indexes.errors import InputError
 from crystalperf.query.trace.records import shortened
 
 TIMEOUT_S = 30.0
-"""Of a connection, and between two pieces of an answer."""
+"""Timeout of a connection, and between two pieces of an answer."""
 
 MOST_PAGE_BYTES = 64 << 20
-"""Of a page: a list of hundreds of thousands of applications fits; most are some MB at most."""
+"""Maximum size of a page: a list of hundreds of thousands of applications fits; most have at most some MB."""
 
 SLOW_AFTER_S, SLOWEST_BPS = 60.0, 1024
-"""From then on an answer slower than that is given up: a server may send a byte a minute for ever."""
+"""After this time an answer slower than this rate fails: a server may send a byte a minute for ever."""
 
 _MOST_REDIRECTS = 4
 
 
 class _SameServer(urllib.request.HTTPRedirectHandler):
-    """Redirects are followed within the server that the user named, a few times."""
+    """Follows a few redirects within the server that the user named."""
 
     max_redirections = _MOST_REDIRECTS
 
@@ -44,7 +44,7 @@ class _SameServer(urllib.request.HTTPRedirectHandler):
 
 
 class Server:
-    """A server by its address, without a slash at its end; subclasses say what their errors mean."""
+    """A server by its address, without a trailing slash; subclasses explain their errors."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -52,7 +52,7 @@ class Server:
 
     @contextmanager
     def opened(self, page: str) -> Iterator[IO[bytes]]:
-        """An answer's bytes.  Raises InputError where there is none."""
+        """The bytes of an answer.  Raises InputError if there is none."""
         try:
             with self._opener.open(self.address + page, timeout=TIMEOUT_S) as answer:
                 yield answer
@@ -67,7 +67,7 @@ class Server:
             return b"".join(pieces(answer, f"{self.address}{page}", MOST_PAGE_BYTES))
 
     def refused(self, page: str, error: urllib.error.HTTPError) -> InputError:
-        """The error for an answer with a status of 300 and more."""
+        """The error for an answer with a status of 300 or more."""
         return InputError(f"{self.address}{page}: answers {error.code}")
 
     def silent(self, reason: str) -> InputError:

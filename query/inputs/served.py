@@ -1,4 +1,4 @@
-"""Addresses of servers that hand out logs, in place of files: each framework knows its own."""
+"""Fetches logs from servers, by their addresses in place of files; each framework recognises its own servers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from crystalperf.query.trace.vocabulary import either
 
 
 def fetched(paths: Sequence[str | Path], app: str | None, progress: Callable[[str], None]) -> list[str | Path]:
-    """The paths, with files of the cache in the place of addresses; `app` chooses among what a server has.
+    """The paths, with cached files in place of addresses; `app` chooses among the applications of a server.
 
-    An address that no framework knows stays, to be read as a file.  Raises InputError, one sentence.
+    An address that no framework recognises stays, to be read as a file.  Raises InputError, one sentence.
     """
     found: list[str | Path] = []
     for path in paths:
@@ -26,7 +26,7 @@ def fetched(paths: Sequence[str | Path], app: str | None, progress: Callable[[st
 
 
 def handed_out(address: str, app: str | None, folder: Path, progress: Callable[[str], None]) -> Path:
-    """The log that a server hands out at an address, as a file below a folder; nothing else is asked for it.
+    """The log that a server offers at an address, as a file below `folder`.
 
     Raises InputError, one sentence.
     """

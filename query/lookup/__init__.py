@@ -1,1 +1,1 @@
-"""Looking things up in resource indexes: what is at hand, functions, frames of stacks, and what a vector rests on."""
+"""Lookups in resource indexes: available indexes, functions, frames of stacks, and the evidence of a vector."""

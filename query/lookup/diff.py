@@ -1,7 +1,7 @@
-"""What differs between two indexes, told by kind, and why a label changed.
+"""Differences between two indexes, by kind, and reasons for changed labels.
 
-Why is what can be told from the indexes alone: whether the text is another, which of the two classifiers speaks
-otherwise, and which calls came or went.
+Reasons come from the indexes alone: whether the text changed, which of the two classifiers changed its label, and which
+calls were added or removed.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from crystalperf.indexes.exports import locate
 from crystalperf.query.sql import text
 
 NOTICEABLE = 0.05
-"""A share of a resource that changed by less is what retraining alone does."""
+"""Minimum change of a share of a resource; retraining alone causes smaller ones."""
 
 MOST_CALLS = 4
-"""Calls that a reason names."""
+"""Maximum calls that a reason names."""
 
 KINDS = ("label", "share", "moved", "new", "gone")
 
@@ -33,12 +33,12 @@ _CALLS = """
 
 @dataclass(frozen=True)
 class Changed:
-    """A function that differs; shares by resource, None where it is not there.
+    """A function that differs; shares by resource, None for an index that lacks it.
 
     kind      label, share, moved (its text is the same under another name), new or gone
-    change    largest change of a share; None where it is in one index only
-    old_name  of one that moved
-    why       what of it is another, each a few words; for those whose label changed
+    change    largest change of a share; None if it is in one index only
+    old_name  name in the first index of a function that moved
+    why       reasons, each a few words, for a function whose label changed
     """
 
     kind: str
@@ -56,9 +56,9 @@ def changes(
     only: Callable[[str], bool] = lambda _name: True,
     progress: Callable[[str], None] = lambda _: None,
 ) -> list[Changed]:
-    """The functions that differ, by kind and then by how much; `only` those of these qualified names.
+    """The functions that differ, by kind and then by size of the change; `only` selects qualified names.
 
-    Raises IndexFileError where one of the indexes is not there.
+    Raises IndexFileError if one of the indexes does not exist.
     """
     connection = guard.fresh()
     try:
@@ -94,11 +94,14 @@ def changes(
 
 
 def _why(connection: duckdb.DuckDBPyConnection, row: Mapping[str, Any], *, same_model: bool) -> tuple[str, ...]:
-    """What of a function is another, the text first."""
+    """The reasons for a function's changed label, the text first."""
     found = ["its text is the same" if row["same_text"] else "its text changed"]
     if not same_model:
         found.append("another model made the second index")
-    for what, one, other in (("code", "code_before", "code_after"), ("documentation", "told_before", "told_after")):
+    for what, one, other in (
+        ("code", "code_before", "code_after"),
+        ("documentation", "doc_shares_before", "doc_shares_after"),
+    ):
         if (row[one] or [None])[0] is None or (row[other] or [None])[0] is None:
             continue
         first, then = _largest(row[one]), _largest(row[other])
@@ -112,9 +115,9 @@ def _why(connection: duckdb.DuckDBPyConnection, row: Mapping[str, Any], *, same_
     for words, these, those in (("now calls", calls[1], calls[0]), ("no longer calls", calls[0], calls[1])):
         names = sorted(these.keys() - those.keys(), key=lambda name: (these[name] in (None, "cpu"), name))
         if names:
-            told = [name if these[name] in (None, "cpu") else f"{name} ({these[name]})" for name in names[:MOST_CALLS]]
+            shown = [name if these[name] in (None, "cpu") else f"{name} ({these[name]})" for name in names[:MOST_CALLS]]
             more = f" and {len(names) - MOST_CALLS} more" if len(names) > MOST_CALLS else ""
-            found.append(f"{words} {', '.join(told)}{more}")
+            found.append(f"{words} {', '.join(shown)}{more}")
     if row["same_text"] and same_model and len(found) == 1:
         found.append("what surrounds it changed: its class, its callers' names or what its file imports")
     return tuple(found)

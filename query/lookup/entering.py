@@ -1,9 +1,9 @@
-"""Calls that a change of code brings into functions, and what the indexes say that they take.
+"""Device calls that a code change introduces, by the labels of the indexes.
 
-A call is typed where the text around it tells the class of what it is made on: a class's own name, a constructor, a
-declared type, a field's or a parameter's.  Else all functions of that name are meant, and only where most of them take
-a device is that told.  Nothing was run, so what is told is modelled: by the labels, and by how hot the function was in
-the run that is at hand.
+A call is typed if the surrounding text shows the class of its receiver: a class's own name, a constructor, the declared
+type of a variable, a field or a parameter.  Otherwise it may mean all functions of that name, and counts only if most
+of them use one device.  The change was not run, so the result is modelled: by the labels, and by how hot the calling
+function was in the given run.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from crystalperf.indexes.resources import CPU
 from crystalperf.query.lookup.hot import Heat
 
 MOST_SHARE = 0.6
-"""Of the functions of a name that must take one device, where nothing tells which of them is meant."""
+"""Minimum share of the functions of a name on one device, if the receiver's class is unknown."""
 
 LEAST_CONFIDENCE = 0.6
-"""Of the labels, on average: below that a call is as likely to be none of a device."""
+"""Minimum mean confidence of the labels: below it a call is about as likely not to use a device."""
 
 _TYPE = r"([A-Z]\w*)(?:[<\[][^=;{}()\n]{0,80}[>\]])?"
 
@@ -32,16 +32,16 @@ _TYPED = re.compile(rf"\b{_TYPE}\s+$")
 _ENDS = re.compile(r"\s*[=;,)]")
 
 NEAR = 120
-"""Characters before and behind a name in which it is declared."""
+"""Characters before and after a name in which to look for its declaration."""
 
 MOST_PLACES = 200
-"""Of a name in a file that are looked at."""
+"""Maximum occurrences of a name to examine in a file."""
 
 
 @dataclass(frozen=True)
 class NewCall:
-    """A call on a new line; `function` is the qualified name of the one that it is written in, `made_on` the class of
-    its receiver, '' where nothing tells it."""
+    """A call on a new line; `function` is the qualified name of the enclosing function, `made_on` the class of its
+    receiver, '' if unknown."""
 
     file: str
     line: int
@@ -53,14 +53,14 @@ class NewCall:
 
 @dataclass(frozen=True)
 class Entering:
-    """A device call that a change brings into a function.
+    """A device call that a change introduces into a function.
 
-    how         typed, where the class of what it is made on is told; else by name
-    share       of the time of what it calls, on `resource`; the mean of the functions that it may mean
-    confidence  that the label is right, the mean of these
+    how         typed, if the class of its receiver is known; else by name
+    share       share of the callee's time on `resource`; the mean of the functions that it may mean
+    confidence  confidence of the label; the mean of these functions
     functions   the functions that it may mean, `total` in all, the first few by name
-    heat        how hot the function is that it enters; None where no sample on the critical path had it
-    through     of a function that is new: the hot one that calls it
+    heat        how hot the enclosing function is; None if no sample on the critical path has it
+    through     for a new enclosing function: the hot function that calls it
     """
 
     call: NewCall
@@ -76,7 +76,7 @@ class Entering:
 
 @dataclass(frozen=True)
 class Labelled:
-    """A function that an index has, as far as a call may mean it."""
+    """A function of an index that a call may mean, with its label."""
 
     qualified_name: str
     simple_name: str
@@ -86,7 +86,7 @@ class Labelled:
 
 
 class Known:
-    """Functions by simple name; a constructor is called by its class."""
+    """Functions by simple name; a constructor has the name of its class."""
 
     def __init__(self, functions: Iterable[Labelled]) -> None:
         self._by_name: dict[str, list[Labelled]] = defaultdict(list)
@@ -94,11 +94,11 @@ class Known:
             self._by_name[each.type_name if each.simple_name == "<init>" else each.simple_name].append(each)
 
     def device(self, call: NewCall) -> tuple[str, str, list[Labelled]] | None:
-        """Device, `typed` or `by name`, and the functions that a call may mean; None where it is none of a device."""
+        """Device, `typed` or `by name`, and the functions that a call may mean; None if it does not use a device."""
         candidates = self._by_name.get(call.name, [])
         typed = [each for each in candidates if call.made_on and each.type_name == call.made_on]
         if call.made_on and not typed and any(each.simple_name != "<init>" for each in candidates):
-            # A class that is in no index, or inherits the method: others of the name say little then.
+            # The class is not indexed, or inherits the method: other functions of the name are poor evidence.
             return None
         meant, how = (typed, "typed") if typed else (candidates, "by name")
         if not meant:
@@ -113,13 +113,13 @@ class Known:
 
 
 def entering(calls: Sequence[NewCall], known: Known, heat_of: dict[str, tuple[Heat, str | None]]) -> list[Entering]:
-    """The device calls among some, what enters the hottest functions first; `heat_of` is by function."""
+    """The device calls among `calls`, those in the hottest functions first; `heat_of` is by function."""
     found = []
     for call in calls:
-        told = known.device(call)
-        if told is None:
+        device = known.device(call)
+        if device is None:
             continue
-        resource, how, meant = told
+        resource, how, meant = device
         number = resources().index(resource)
         heat, through = heat_of.get(call.function, (None, None))
         found.append(
@@ -139,7 +139,7 @@ def entering(calls: Sequence[NewCall], known: Known, heat_of: dict[str, tuple[He
 
 
 def made_on(receiver: str, name: str, text: str) -> str:
-    """The class that a call is made on, by the text of its file; '' where that does not tell it."""
+    """The class of a call's receiver, by the text of its file; '' if unknown."""
     last = re.split(r"\.|::|->", receiver)[-1].strip("_ ") if receiver else ""
     if not last or last in ("this", "self", "super", "cls"):
         return name if name[:1].isupper() else ""
@@ -147,7 +147,7 @@ def made_on(receiver: str, name: str, text: str) -> str:
         return last
     for place in islice(re.finditer(rf"\b{re.escape(last)}\b", text), MOST_PLACES):
         before, after = text[max(0, place.start() - NEAR) : place.start()], text[place.end() : place.end() + NEAR]
-        found = _DECLARED.match(after) or _MADE.match(after)  # Scala and Python; what a constructor is assigned to
+        found = _DECLARED.match(after) or _MADE.match(after)  # Scala, Python; target of a constructor call
         if found is None and _ENDS.match(after):
             found = _TYPED.search(before)  # Java and C++
         if found is not None:

@@ -1,4 +1,4 @@
-"""Frames of stacks to the functions of indexes: `at java.util.HashMap.get(HashMap.java:564)`, many at a time."""
+"""Resolves frames of stacks, `at java.util.HashMap.get(HashMap.java:564)`, to functions of indexes, many at a time."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Found = dict[str, Any]
 
 
 def resolve_frames(texts: Sequence[str], names: Sequence[str]) -> list[Found]:
-    """Of each frame the function it falls in and how that was told, or why none; `names` are indexes, asked in order.
+    """The function of each frame and how it was found, or why not; `names` are the indexes in order of priority.
 
-    Raises IndexFileError where one of them is not there.
+    Raises IndexFileError if one of them does not exist.
     """
     frames = [parse_frame(text) for text in texts]
     connection = guard.fresh()

@@ -1,7 +1,7 @@
-"""Functions of indexes: those of a name, of a class, of a resource; who calls them, and what their vectors rest on.
+"""Queries for functions of indexes: by name, class or resource, with callers, callees and evidence of their vectors.
 
-A function is a mapping with the columns of `functions` (indexes/schema.sql) but its numbers, and `index_name`; shares
-have four decimals.
+A function is a mapping with the columns of `functions` (indexes/schema.sql) except its numbers, and `index_name`;
+shares have four decimals.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from crystalperf.indexes.errors import CrystalPerfError, IndexFileError, InputEr
 from crystalperf.indexes.exports import Available, available, facts_of, locate, may_have
 
 MOST_SHOWN = 20
-"""Functions of one name that are told with callers and callees."""
+"""Maximum functions of one name to show with callers and callees."""
 
 _IN_ORDER = "qualified_name, file, first_line, symbol"
-"""Functions written on one line are told apart by their symbol, so that no page repeats what another has."""
+"""The symbol orders functions on one line, so that pages of results do not overlap."""
 
 Function = dict[str, Any]
 
@@ -32,12 +32,12 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which functions of an index: all conditions that are not empty must hold.
+    """A filter of functions: all conditions that are not empty must hold.
 
     name        the qualified name is this, or ends in it after a dot; or it is the symbol
     class_name  the enclosing type is this, or ends in it after a dot
-    text        is somewhere in the qualified name, whatever the case
-    resource    the function takes more of its time on this than on any other resource
+    text        the qualified name contains it, ignoring case
+    resource    the function's largest share is of this resource
     """
 
     name: str = ""
@@ -47,12 +47,12 @@ class Wanted:
 
 
 def known_names() -> list[str]:
-    """Names of the indexes at hand."""
+    """Names of the available indexes."""
     return [each.name for each in available()]
 
 
 def indexes_at_hand() -> tuple[list[dict[str, Any]], list[CrystalPerfError]]:
-    """A row per index, by name, without unpacking a prebuilt one; and why others cannot be read."""
+    """A row per available index, by name, without unpacking prebuilt ones; and errors of unreadable indexes."""
     rows, broken = [], []
     for each in available():
         try:
@@ -75,9 +75,9 @@ def _listed(index: Available) -> dict[str, Any]:
 
 
 def find(index_name: str, wanted: Wanted, *, limit: int, offset: int = 0) -> tuple[list[Function], int]:
-    """The functions of one index that are wanted, by name, file and line, and how many there are in all.
+    """The wanted functions of one index, by name, file and line, and their total number.
 
-    Raises IndexFileError where there is no such index, SettingError where there is no such resource.
+    Raises IndexFileError if there is no such index, SettingError if there is no such resource.
     """
     if wanted.resource and wanted.resource not in resources():
         raise SettingError(f"no resource '{wanted.resource}'; there are {', '.join(resources())}")
@@ -94,7 +94,7 @@ def find(index_name: str, wanted: Wanted, *, limit: int, offset: int = 0) -> tup
 
 
 def _conditions(wanted: Wanted) -> tuple[str, list[object]]:
-    asked = [
+    conditions = [
         ("(qualified_name = ? OR ends_with(qualified_name, '.' || ?) OR symbol = ?)", 3, wanted.name),
         (
             "(class_name = ? OR ends_with(class_name, '.' || ?) OR package || '.' || class_name = ?)",
@@ -104,12 +104,12 @@ def _conditions(wanted: Wanted) -> tuple[str, list[object]]:
         ("contains(lower(qualified_name), lower(?))", 1, wanted.text),
         (f"{_largest()} = ?", 1, wanted.resource),
     ]
-    held = [(condition, [text] * count) for condition, count, text in asked if text]
-    return " AND ".join(each for each, _ in held) or "true", [value for _, values in held for value in values]
+    used = [(condition, [text] * count) for condition, count, text in conditions if text]
+    return " AND ".join(each for each, _ in used) or "true", [value for _, values in used for value in values]
 
 
 def _largest() -> str:
-    """The resource with the largest share, as SQL; the first of several."""
+    """SQL: the resource with the largest share; the first of several."""
     most = f"greatest({', '.join(resources())})"
     return "CASE " + " ".join(f"WHEN {each} = {most} THEN '{each}'" for each in resources()) + " END"
 
@@ -122,11 +122,11 @@ def of_name(
     progress: Progress = lambda _: None,
     passed_over: Callable[[CrystalPerfError], None] = lambda _: None,
 ) -> tuple[list[Function], int]:
-    """Functions whose qualified name is, or ends in, this one, with `callers` and `callees`; and how many more are so
-    named.
+    """Functions whose qualified name is, or ends in, this one, with `callers` and `callees`; and the number of further
+    ones.
 
-    `names` are the indexes to look in, none for all at hand, of which one that cannot be read is `passed_over`.  `why`
-    may add to the functions found in an index what its open file tells.  Raises InputError where nothing is so named.
+    `names` are the indexes to search; empty for all available ones, of which unreadable ones go to `passed_over`.
+    `why` may add evidence from an index's open file to its functions.  Raises InputError if no function has the name.
     """
     if not function.strip():
         raise SettingError("FUNCTION: give a function's name, or the end of it")
@@ -185,7 +185,7 @@ def _matching(
 
 
 def _plain(index_name: str, row: dict[str, Any]) -> tuple[int, Function]:
-    """The number of a function in its index, and what others are told of it."""
+    """The number of a function in its index, and its public fields."""
     number = row.pop("function_id")
     row.pop("enclosing_id")
     rounded = {key: round(value, 4) if isinstance(value, float) else value for key, value in row.items()}
@@ -195,8 +195,8 @@ def _plain(index_name: str, row: dict[str, Any]) -> tuple[int, Function]:
 def explain(connection: duckdb.DuckDBPyConnection, found: Sequence[Function]) -> dict[str, str]:
     """Add to each function of one open index the `evidence` and `provenance` of its vector; returns the metadata.
 
-    Evidence are its callees, each with its largest share; device APIs among them are said to be that, those outside
-    the index too where class files told whose they are.
+    Evidence is its callees, each with its largest share.  Device APIs among them are marked, also those outside the
+    index if class files name their class.
     """
     metadata = dict(connection.execute("SELECT key, value FROM metadata").fetchall())
     most = f"greatest({', '.join(resources())})"
@@ -212,14 +212,14 @@ def explain(connection: duckdb.DuckDBPyConnection, found: Sequence[Function]) ->
             " AND caller_id = (SELECT function_id FROM functions WHERE symbol = ?) ORDER BY ALL",
             [facts["symbol"]],
         ).fetchall()
-        told = {name: _with_api(name, share) for name, share in [*rows, *outside]}
-        facts["evidence"] = {"callees": {name: share for name, share in told.items() if share}}
+        callees = {name: _with_api(name, share) for name, share in [*rows, *outside]}
+        facts["evidence"] = {"callees": {name: share for name, share in callees.items() if share}}
         facts["provenance"] = provenance(metadata)
     return metadata
 
 
 def _with_api(name: str, share: str) -> str:
-    """A callee's share, and that it is a device API where it is one; '' for one that is neither known nor that."""
+    """A callee's share, and its API if it is a device API; '' if neither is known."""
     class_name, _, method = name.rpartition(".")
     api = device_api(class_name, method)
     if api is None:
@@ -228,7 +228,7 @@ def _with_api(name: str, share: str) -> str:
 
 
 def provenance(metadata: Mapping[str, str]) -> dict[str, str]:
-    """Where an index's functions and vectors come from."""
+    """The provenance of an index's functions and vectors: source, revision, model, build."""
     known = {
         "source": _first_few(json.loads(metadata.get("source", "[]"))),
         "revision": metadata.get("source_revision", ""),
@@ -246,7 +246,7 @@ def _first_few(names: Sequence[str]) -> str:
 
 @contextmanager
 def opened(index_name: str) -> Iterator[duckdb.DuckDBPyConnection]:
-    """An index, to read.  Raises IndexFileError where there is none of that name."""
+    """An index, opened read-only.  Raises IndexFileError if there is none of that name."""
     connection = open_read_only(locate(index_name), "index")
     try:
         yield connection

@@ -1,4 +1,4 @@
-"""Which functions a run's critical path ran through, and for how long: by their names in sampled stacks."""
+"""Hot functions: sampled time of functions on a run's critical path, by their names in stacks."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _STACKS = """
 
 _LINE = re.compile(r":\d+$")
 _MADE = re.compile(r"\$?\$anonfun\$|\$\$anon\$\d+|\$\d+(?=$|\.)|\$lambda\$|\$+$")
-"""What compilers put into names: of closures, of classes without one."""
+"""Parts of names that compilers generate: for closures and anonymous classes."""
 
 
 @dataclass(frozen=True)
 class Heat:
-    """Unit time of samples that had a function in their stack, in ms; its share of all that was sampled on the path;
-    and the groups, the most time first."""
+    """Unit time of samples with a function in their stack, in ms; its share of all time sampled on the path; and the
+    groups, the most time first."""
 
     time_ms: float
     share: float
@@ -42,20 +42,20 @@ class Heat:
 
 @dataclass(frozen=True)
 class HotPath:
-    """Functions by plain_name(), of the groups on a run's critical path."""
+    """Functions in the groups on a run's critical path, by plain_name()."""
 
     functions: dict[str, Heat]
     sampled_ms: float
 
     def heat(self, qualified_name: str) -> Heat | None:
-        """How hot a function was; None for one that no sample on the path had."""
+        """The heat of a function; None if no sample on the path has it."""
         return self.functions.get(plain_name(qualified_name))
 
 
 def hot_path(run: Run) -> HotPath:
     """The functions on a run's critical path.  Raises NoAnswerError for a run without samples."""
     on_path = sorted({each.id for each in run.debug().critical_path})
-    with run.reading() as connection:  # the stacks of a long run are more than sql() gives
+    with run.reading() as connection:  # a long run has more stacks than sql() returns
         found = connection.execute(_STACKS, [on_path]).fetchall()
     if not found:
         raise NoAnswerError(
@@ -78,9 +78,9 @@ def hot_path(run: Run) -> HotPath:
 
 
 def plain_name(name: str) -> str:
-    """A function's name as source and stack both have it: nested types by dots, without what a compiler put in.
+    """A function's name in a form common to source and stacks: nested types by dots, without compilers' additions.
 
-    A closure counts for the function that it is written in, an object for the class of its name.
+    A closure counts for its enclosing function, an object for the class of its name.
     """
     plain = _MADE.sub(".", name.replace(".<lambda>", "")).replace("$", ".")
     return ".".join(each for each in plain.split(".") if each and each not in ("<anonymous>", "<lambda>"))

@@ -1,4 +1,4 @@
-"""A change of code as `git diff` writes it: which lines of which files are new, and which are gone."""
+"""Parses a code change in the format of `git diff`: the added and removed lines of each file."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from crystalperf.indexes.errors import InputError
 
 MOST_BYTES = 64 << 20
-"""Of a change; more is no change that somebody reads."""
+"""Maximum size of a change."""
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 @dataclass(frozen=True)
 class ChangedFile:
-    """A file after a change: `path` as the change names it, new lines by number from 1, and those that are gone."""
+    """A file after a change: its `path` in the change, added lines by number from 1, and removed lines."""
 
     path: str
     added: Mapping[int, str]
@@ -24,7 +24,7 @@ class ChangedFile:
 
 
 def changed_files(text: str) -> tuple[ChangedFile, ...]:
-    """The files that are there after a change.  Raises InputError for a text that is no unified diff."""
+    """The files that exist after a change.  Raises InputError for a text that is not a unified diff."""
     found: list[ChangedFile] = []
     path, added, removed = "", dict[int, str](), list[str]()
     old_left = new_left = number = 0
@@ -35,7 +35,7 @@ def changed_files(text: str) -> tuple[ChangedFile, ...]:
             found.append(ChangedFile(path, dict(added), tuple(removed)))
 
     for line in text.split("\n"):
-        if old_left > 0 or new_left > 0:  # inside of a hunk nothing is a header, whatever it looks like
+        if old_left > 0 or new_left > 0:  # a line inside a hunk is never a header
             if line.startswith("+"):
                 added[number] = line[1:]
                 number, new_left = number + 1, new_left - 1
@@ -59,6 +59,6 @@ def changed_files(text: str) -> tuple[ChangedFile, ...]:
 
 
 def _path(text: str) -> str:
-    """The file's name behind `+++ `, without git's b/ and without a time."""
+    """The file's name after `+++ `, without git's b/ and without a time."""
     name = text.split("\t")[0].rstrip("\r").strip('"')
     return name.removeprefix("b/")

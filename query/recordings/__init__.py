@@ -1,1 +1,1 @@
-"""Readers of recorded stacks, one package or module a format."""
+"""Readers of recorded stacks, one package or module per format."""

@@ -1,9 +1,9 @@
-"""Collapsed stacks: one stack a line, root first, `;` between frames, and how often it was seen.
+"""Reader of collapsed stacks: one stack a line, root first, `;` between frames, and its number of samples.
 
     java/lang/Thread.run_[0];org/apache/spark/executor/Executor$TaskRunner.run_[0];…;java/io/FileInputStream.read_[j] 17
 
-As async-profiler and its converter write them (with threads, lines, library names, signatures or not), and the
-scripts of FlameGraph.  They tell neither which thread was seen when, nor in what unit they count.
+The format is that of async-profiler and its converter (with or without threads, lines, library names, signatures), and
+of FlameGraph's scripts.  It has no times, and does not state the unit of its counts.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _METHOD = re.compile(r"[^\W\d][\w$-]*|\$[\w$-]*|<(?:cl)?init>")
 
 @dataclass(frozen=True)
 class Collapsed:
-    """The stacks of one file as a recording without samples, and how often each was seen, (stacks,)."""
+    """The stacks of one file as a recording without samples, and the count of each, (stacks,)."""
 
     recording: jfr.Recording
     weight: Floats
 
 
 def read(path: str, problems: Problems) -> Collapsed:
-    """The distinct stacks of a file, plain or compressed; lines that are none are counted in `problems`.
+    """The distinct stacks of a file, plain or compressed; other lines are counted in `problems`.
 
-    Raises InputError where the file cannot be opened or has no stack.
+    Raises InputError if the file cannot be opened or has no stack.
     """
     stacks: dict[bytes, float] = {}
     frames: dict[str, int] = {}
@@ -62,7 +62,7 @@ def read(path: str, problems: Problems) -> Collapsed:
             texts = match[1].decode("utf-8", errors="replace").split(";")
             if len(texts) > 1 and _THREAD.fullmatch(texts[0]):
                 del texts[0]
-            # The leaf first, as recordings have it; what is cut is the root's end.
+            # The leaf first, as in recordings; a stack that is too deep is cut at the root.
             numbers = [frames.setdefault(text, len(frames)) for text in reversed(texts[-_MOST_FRAMES:])]
             key = np.array(numbers, dtype=np.int32).tobytes()
             stacks[key] = stacks.get(key, 0.0) + float(match[2])
@@ -74,7 +74,7 @@ def read(path: str, problems: Problems) -> Collapsed:
 def frame(text: str) -> tuple[str, str, int]:
     """Class, method and line of a frame's text: `java/lang/Thread.run:840_[0]` → ('java.lang.Thread', 'run', 840).
 
-    The class is empty for native functions, the line 0 where it is not told.
+    The class is empty for native functions, the line 0 if unknown.
     """
     text = _NOTES.sub("", text)
     line = _LINE_NUMBER.search(text)
@@ -87,11 +87,10 @@ def frame(text: str) -> tuple[str, str, int]:
 
 
 def could_run(class_name: str, method: str) -> bool:
-    """Whether a thread whose innermost frame this is ran code or waited for nothing but a CPU.
+    """Whether a thread with this leaf frame ran code or was ready to run.
 
-    The states that recordings have of threads are lost in collapsed stacks.  As async-profiler sees it, a thread
-    sleeps in those calls of the system that a signal interrupts; where native frames were left out, in the JVM's own
-    methods that make them.
+    Collapsed stacks lack thread states.  By async-profiler's rule a thread sleeps in system calls that a signal
+    interrupts; without native frames, in the JVM's methods that make these calls.
     """
     if not class_name:
         return _BLOCKING_CALL.search(method) is None

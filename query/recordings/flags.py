@@ -1,22 +1,22 @@
-"""The JVM flags of a flight recording that tells what is read here, for Java 17 and later."""
+"""JVM flags for a flight recording with the events that CrystalPerf reads, for Java 17 and later."""
 
 from __future__ import annotations
 
 SAMPLE_MS = 20
-"""Between two samples of a thread: some percent of a unit's time are told apart within seconds, at no visible cost."""
+"""Sampling period: within seconds it resolves some percent of a unit's time, without measurable overhead."""
 
 THRESHOLD_MS = 1
-"""Shortest wait or transfer that the flight recorder keeps."""
+"""Shortest wait or transfer that the flight recorder records."""
 
 STACK_DEPTH = 256
-"""Frames of a stack; the recorder's own 64 would cut the root off deeper stacks."""
+"""Maximum frames of a stack; the recorder's default of 64 would cut the root off deeper stacks."""
 
 _SAMPLED = ("ExecutionSample", "NativeMethodSample")
 _WAITS = (
     "ThreadPark", "JavaMonitorWait", "JavaMonitorEnter", "ThreadSleep",
     "SocketRead", "SocketWrite", "FileRead", "FileWrite", "FileForce",
 )  # fmt: skip
-# Under which conditions it ran. No environment and no list of processes: they are private.
+# The conditions of the run. Not the environment and the list of processes: they are private.
 _CONDITIONS = (
     "ActiveRecording", "ActiveSetting", "JVMInformation", "OSInformation", "CPUInformation", "CPULoad",
     "ContainerConfiguration", "ContainerCPUThrottling", "NetworkUtilization",
@@ -42,10 +42,10 @@ def jfr_settings(sample_ms: int = SAMPLE_MS, threshold_ms: int = THRESHOLD_MS) -
 
 
 def jfr_flag(file: str, sample_ms: int = SAMPLE_MS, threshold_ms: int = THRESHOLD_MS) -> str:
-    """The flags, with the events in themselves, that record to `file` until the JVM exits in order.
+    """The flags, including the events, to record to `file` until the JVM exits normally.
 
-    A folder as the file's name lets each process choose a name in it; Java 17 itself knows no ``%p``.  ``maxsize=0``
-    lifts the limit of 250 MB, beyond which the JVM would drop the oldest part.
+    If `file` is a folder, each process chooses a name in it; Java 17 does not support ``%p``.  ``maxsize=0`` lifts the
+    limit of 250 MB, beyond which the JVM would drop the oldest part.
     """
     options = [f"filename={file}", "dumponexit=true", "maxsize=0", "settings=none"]
     options += [f"+{name}={value}" for name, value in jfr_settings(sample_ms, threshold_ms).items()]

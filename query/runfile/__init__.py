@@ -1,1 +1,1 @@
-"""The run file: the pipeline that makes it, where it is kept, and copies without names."""
+"""The run file: the pipeline that makes it, the cache that stores it, and anonymized copies."""

@@ -1,7 +1,7 @@
-"""A run file without the names that would tell strangers who ran what on what data; its figures stay.
+"""Anonymizes a run file: replaces the names of people, machines and data; its figures stay.
 
-Names are replaced where the log's own texts lie, before any question is asked, so that every answer, sentence and page
-made of the file has them replaced, and in the same way.
+Names are replaced in the texts of the log, before any query.  So every answer, sentence and page from the file has
+them replaced, and consistently.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NAMED: tuple[tuple[str, str, Kind], ...] = (
     ("workers", "host", "host"),
     ("units", "host", "host"),
 )
-"""Columns that hold one name and nothing else."""
+"""Columns that hold exactly one name."""
 
 _TEXTS = (
     ("workers", "worker_id"),
@@ -52,7 +52,7 @@ _TEXTS = (
     ("thread_loads", "thread"),
     ("import_stats", "first_where"),
 )
-"""Columns in which names may stand among other words of a log."""
+"""Columns whose text may contain names."""
 
 
 def replace_names(connection: duckdb.DuckDBPyConnection, framework: ReadableFramework) -> None:
@@ -88,7 +88,7 @@ def replace_names(connection: duckdb.DuckDBPyConnection, framework: ReadableFram
 
 
 def _origin(origin: str, names: Pseudonyms) -> str:
-    """Of what a reading problem is: the path of a file, or something else, such as an index."""
+    """The anonymized origin of a reading problem: the path of a file, or something else, such as an index."""
     if "/" not in origin and not PurePath(origin).suffix:
         return origin
     if " " in origin and "/" not in origin:

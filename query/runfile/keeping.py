@@ -1,4 +1,4 @@
-"""Where run files are kept, and when one that is there will do."""
+"""The cache of run files: their paths, and whether a cached file is still valid."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from crystalperf.query.inputs.reader import ReadableFramework
 from crystalperf.query.trace.records import shortened
 
 Signature = list[list[object]]
-"""What tells whether inputs changed: path, size and time of change of every file."""
+"""Detects changed inputs: path, size and modification time of every file."""
 
 _LONGEST_NAME = 120
 
@@ -34,7 +34,7 @@ _PYTHON_PATHS = r"""
 
 
 def signature(inputs: Inputs, application: Application) -> Signature:
-    """The signature of all files of a run; empty where one is a URL."""
+    """The signature of all files of a run; empty if one is a URL."""
     paths = [part.path for part in application.log.parts] + [each.path for each in inputs.samples]
     facts: Signature = []
     for path in dict.fromkeys(paths):
@@ -47,7 +47,7 @@ def signature(inputs: Inputs, application: Application) -> Signature:
 
 
 def layout(framework: ReadableFramework) -> str:
-    """A hash of what a run file of a framework holds: one of fewer tables, or by other code, is made again."""
+    """A hash of the tables and the code of a framework's run files; a run file with another one is rebuilt."""
     tables = (*contract.tables("run"), *framework.reader.raw())
     columns = [(table.name, [column.name for column in table.columns]) for table in tables]
     code = [code_hash("crystalperf.indexes", "crystalperf.query"), _code(framework)]
@@ -55,7 +55,7 @@ def layout(framework: ReadableFramework) -> str:
 
 
 def _code(framework: ReadableFramework) -> list[tuple[str, int, int]]:
-    """Files of another package's framework, with sizes and times; the built-in ones are among CrystalPerf's own."""
+    """Files of another package's framework, with sizes and times; code_hash() covers the built-in ones."""
     top = framework.reader.read.__module__.partition(".")[0]
     if top == __name__.partition(".")[0] or (found := getattr(sys.modules.get(top), "__file__", None)) is None:
         return []
@@ -66,12 +66,12 @@ def _code(framework: ReadableFramework) -> list[tuple[str, int, int]]:
 
 
 def check_replaceable(output: Path, application: Application, *, replace: bool = False) -> None:
-    """Refuse to put a run file where something else lies: the log itself, an index, a device.
+    """Raise InputError if a run file would replace something else: the log itself, an index, a device.
 
-    Another application's run stays too, unless the user says `replace`.
+    It does not replace another application's run either, unless the user says `replace`.
     """
     try:
-        status = output.lstat()  # a link would be replaced too, not what it leads to
+        status = output.lstat()  # of the link itself, because a link would be replaced, not its target
     except (FileNotFoundError, NotADirectoryError):
         return
     except (OSError, ValueError) as error:
@@ -79,12 +79,12 @@ def check_replaceable(output: Path, application: Application, *, replace: bool =
         where = shortened(str(output))
         raise InputError(f"{where}: cannot be written ({reason})", Remedy("choose another place")) from error
     if stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_size == 0):
-        return  # a folder is refused where the file is made, an empty file is a temporary one waiting for its content
+        return  # contract.create() refuses a folder; an empty file is a temporary one for this content
     if not stat.S_ISREG(status.st_mode) or store.kind_of(output) != "run":
         raise InputError(f"{output}: is there already and is no run file, so it stays", Remedy("choose another place"))
-    there = store.application_of(output)
-    if not replace and there != (application.framework, application.app_id):
-        whose = "another application" if there is None else shortened(there[1])
+    existing = store.application_of(output)
+    if not replace and existing != (application.framework, application.app_id):
+        whose = "another application" if existing is None else shortened(existing[1])
         raise InputError(
             f"{output}: is there already and holds the run of {whose}, not of {shortened(application.app_id)}, so it"
             " stays",
@@ -93,10 +93,10 @@ def check_replaceable(output: Path, application: Application, *, replace: bool =
 
 
 def kept_place(application: Application, of_inputs: Signature) -> Path:
-    """Where a run is kept without being told: under the application's id.
+    """The default path of a run file in the cache, named after the application's id.
 
-    What other files of the same application already made keeps that name (the log alone, asked later, must not
-    replace the profile with samples); then a hash of the paths tells the two apart.
+    A run file from other inputs of the same application keeps that name, so that a later analysis of the log alone
+    does not replace a profile with samples; the new name then gets a hash of the paths.
     """
     name = application.app_id if application.attempt is None else f"{application.app_id}_{application.attempt}"
     place = cache_folder() / "runs" / f"{_file_name(name)}.duckdb"
@@ -108,7 +108,7 @@ def kept_place(application: Application, of_inputs: Signature) -> Path:
 
 
 def kept_places(application: Application, of_inputs: Signature) -> Iterator[Path]:
-    """Where a run is looked for; the last is where it can be written, which the cache's own place may not be."""
+    """The paths at which to look for a run file; the last is writable, which the cache itself may not be."""
     place = kept_place(application, of_inputs)
     yield place
     if (other := writable(place)) != place:
@@ -116,13 +116,13 @@ def kept_places(application: Application, of_inputs: Signature) -> Iterator[Path
 
 
 def _file_name(name: str) -> str:
-    """A name as a file may have it: not hidden, and no longer than file systems take."""
+    """A valid file name: not hidden, and within the limit of file systems."""
     plain = re.sub(r"[^A-Za-z0-9_.-]|^\.", "_", name)
     return plain if len(plain) <= _LONGEST_NAME else f"{plain[:_LONGEST_NAME]}-{sha256(name.encode()).hexdigest()[:6]}"
 
 
 def _kept_inputs(place: Path) -> list[list[Any]] | None:
-    """The signature a run file was made from; None where there is none that this version can read."""
+    """The signature of a run file's inputs; None if this version cannot read such a file there."""
     try:
         found = json.loads(store.checked(place, "run").get("inputs", "[]"))
     except (CrystalPerfError, ValueError):
@@ -130,8 +130,8 @@ def _kept_inputs(place: Path) -> list[list[Any]] | None:
     return found if isinstance(found, list) and all(isinstance(each, list) and each for each in found) else None
 
 
-def still_good(place: Path, facts: dict[str, str], wanted: Sequence[str], framework: ReadableFramework) -> bool:
-    """Whether a run file has these facts (inputs, layout), with the indexes that fit it today, and is whole."""
+def is_current(place: Path, facts: dict[str, str], wanted: Sequence[str], framework: ReadableFramework) -> bool:
+    """Whether a run file has these facts (inputs, layout), was made with the indexes that fit today, and is intact."""
     try:
         kept = store.checked(place, "run")
         connection = contract.open_read_only(place, "run")
@@ -142,7 +142,7 @@ def still_good(place: Path, facts: dict[str, str], wanted: Sequence[str], framew
             known = connection.execute("SELECT framework_version, java_version, libraries FROM runs").fetchall()
             paths = connection.execute(_PYTHON_PATHS).fetchall()
             for table in contract.tables("run", ()):
-                # Every block has a checksum, which is looked at when it is read: what is damaged is made again.
+                # DuckDB verifies each block's checksum when it reads the block; a damaged run file is rebuilt.
                 connection.execute(f"SELECT bit_xor(hash(each)) FROM {table.name} AS each").fetchall()
     except CrystalPerfError:
         return False  # damaged
@@ -158,5 +158,5 @@ def still_good(place: Path, facts: dict[str, str], wanted: Sequence[str], framew
 
 
 def content_hashes(fits: Sequence[Fit]) -> list[list[str | None]]:
-    """The indexes that fit a run with what they hold today, None where they are gone."""
+    """The indexes that fit a run, with the current hashes of their content, None if an index is gone."""
     return [[each.found, facts_by_name(each.found).get("content_hash")] for each in fits if each.found is not None]

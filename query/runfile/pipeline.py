@@ -1,4 +1,4 @@
-"""From logs and recordings to a run file: STEPS is the table of contents."""
+"""The pipeline from logs and recordings to a run file; STEPS lists its steps."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from crystalperf.query.attribution.samples.place import Placed
     from crystalperf.query.recordings import collapsed, jfr
 
-# What reads and places recordings is imported where there are some: most runs have none.
+# The modules for recordings are imported only if there are recordings: most runs have none.
 
 Progress = Callable[[str], None]
 
@@ -67,9 +67,9 @@ def profile_inputs(
     *,
     replace: bool = False,
 ) -> Path:
-    """Profile the one application among the paths; returns the run file, which may be an earlier one.
+    """Profile the one application in the paths; returns the run file, which may be a cached one.
 
-    `replace` lets it take the place of another application's run.
+    With `replace` it may replace another application's run.
     """
     progress("looking at the inputs")
     inputs = discover(fetched(paths, app, progress))
@@ -81,7 +81,7 @@ def profile_inputs(
     facts = {"inputs": json.dumps(signature), "tables": keeping.layout(framework)}
     for each in (output,) if output is not None else keeping.kept_places(application, signature):
         output = each
-        if signature and keeping.still_good(output, facts, indexes, framework):
+        if signature and keeping.is_current(output, facts, indexes, framework):
             return output
     assert output is not None
     profile_application(inputs, application, output, indexes, facts, progress)
@@ -96,14 +96,14 @@ def profile_application(
     facts: dict[str, str] | None = None,
     progress: Progress = lambda _: None,
 ) -> None:
-    """Write the run file of an application that discover() found; `facts` go into its metadata."""
+    """Write the run file of an application from discover(); `facts` go into its metadata."""
     framework: ReadableFramework = find(application.framework)
     store.prepare("run", more=framework.reader.raw())
     progress(f"reading the {framework.vocabulary.log.partition(' ')[2]}")
     problems = Problems(inputs.problems)
     untimed = _untimed(inputs.samples, problems) if any(each.kind == "collapsed" for each in inputs.samples) else ()
     run = gather(
-        _read(framework, application.log, problems),  # held by nobody else, for a step lets go of its units
+        _read(framework, application.log, problems),  # the only reference, because a step releases its units
         framework,
         problems,
         indexes,
@@ -115,9 +115,9 @@ def profile_application(
 
 
 def _read(framework: ReadableFramework, log: LogFile, problems: Problems) -> Trace:
-    """The trace of a log; what reading did not take as it stood is added to `problems`.
+    """The trace of a log; everything that the reader repaired or left out is added to `problems`.
 
-    Raises InputError, one sentence; of another package's framework whatever it raises is told as that.
+    Raises InputError, one sentence; any error of another package's framework becomes an InputError.
     """
     try:
         trace = framework.reader.read(log)
@@ -146,7 +146,7 @@ def _recordings(
         progress(f"reading {Path(each.path).name}")
         try:
             recording = jfr.read(each.path)
-        except Exception as error:  # whatever is wrong with one recording, the log and the others have their answer
+        except Exception as error:  # a bad recording must not prevent the analysis of the log and the others
             _add_unreadable(problems, each.path, error)
         else:
             yield each.path, recording
@@ -173,21 +173,21 @@ def _untimed(samples: Sequence[SampleFile], problems: Problems) -> Iterator[tupl
 
 @dataclass
 class Assembly:
-    """A profile being put together."""
+    """The state of the pipeline: a trace with its samples and indexes."""
 
     trace: Trace
     framework: ReadableFramework
     wanted: Sequence[str]
-    """Names of the indexes to use, none for those that fit the run."""
+    """Names of the indexes to use; empty for those that fit the run."""
     problems: Problems
     stacks: NumberedStacks
     placed: list[Placed] = field(default_factory=list)
     mixtures: list[Columns] = field(default_factory=list)
     fits: list[Fit] = field(default_factory=list)
     loaded: list[str] = field(default_factory=list)
-    """Of the indexes that fit, those that know a frame."""
-    told: Ints | None = None
-    """Of each unit the function that the trace itself tells, a stack by its number, -1 for none."""
+    """The fitting indexes that know a frame."""
+    stated_functions: Ints | None = None
+    """Each unit's function by the trace itself, as the number of its stack, -1 for none, (units,)."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -207,14 +207,14 @@ def gather(
     untimed: Iterable[tuple[str, collapsed.Collapsed]] = (),
     progress: Progress = lambda _: None,
 ) -> Assembly:
-    """A trace with the samples that are of its run.
+    """Match recordings to a trace.
 
-    `recordings` are (file name, recording), `untimed` are stacks for want of recordings, `indexes` names the indexes to
-    use, none for those that fit the run.
+    `recordings` are (file name, recording).  `untimed` are stacks for workers without recordings.  `indexes` names the
+    indexes to use; empty for those that fit the run.
     """
     run = Assembly(trace, framework, indexes, problems, NumberedStacks(framework))
     if trace.unit_functions:
-        run.told = run.stacks.add_functions(trace.unit_functions)
+        run.stated_functions = run.stacks.add_functions(trace.unit_functions)
     for name, recording in recordings:
         from crystalperf.query.attribution.samples.place import place
 
@@ -237,15 +237,15 @@ def gather(
 def write_run(
     run: Assembly, output: Path, metadata: dict[str, str] | None = None, progress: Progress = lambda _: None
 ) -> None:
-    """Write the run file of one application; a step may let go of what no later one needs, as the trace's units."""
+    """Write the run file of one application; steps release what no later one needs, such as the trace's units."""
     more = run.framework.reader.raw()
     with contract.create(output, "run", metadata or {}, run.names, more) as connection:
-        # DuckDB types an object column by a sample of its rows; in a sample of empty lists it would see no type.
+        # DuckDB infers the type of an object column from a sample of its rows; empty lists have no type.
         connection.execute("SET pandas_analyze_sample = 1000000000")
-        for said, step in STEPS:
-            progress(said)
+        for message, step in STEPS:
+            progress(message)
             step(connection, run)
-        # DuckDB writes the file now, and leaves Python free: what answers is imported meanwhile.
+        # DuckDB now writes the file without Python's lock: import the modules for queries meanwhile.
         threading.Thread(target=import_module, args=("crystalperf.query.run",)).start()
 
 
@@ -253,7 +253,7 @@ def write_run(
 
 
 def find_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
-    """Which function decides each stack."""
+    """Write the stacks with the function that each is attributed to."""
     facts = run.trace.run
     ran = Ran(facts.get("java_version"), facts.get("libraries") or [], facts.get("framework_version"))
     classes = {class_name for class_name, _, _ in run.stacks.frames}
@@ -278,14 +278,15 @@ def find_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
         [name for name in run.loaded if by_name[name].kind == "library"],
         run.names,
     )
-    if run.told is not None:
-        run.trace = replace(run.trace, bounds=labelled(connection, run.trace.bounds, run.told, run.names))
+    if run.stated_functions is not None:
+        bounds = labelled(connection, run.trace.bounds, run.stated_functions, run.names)
+        run.trace = replace(run.trace, bounds=bounds)
     connection.execute("DROP SCHEMA IF EXISTS memory.places CASCADE")
 
 
 def keep_trace(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
-    """What the framework handed over, and the samples."""
-    connection.execute("BEGIN")  # else each table would be made durable by itself
+    """Write the tables of the trace, and the samples."""
+    connection.execute("BEGIN")  # else DuckDB would commit each table separately
     for one in run.placed:
         insert(connection, "samples", one.rows)
         insert(connection, "loads", one.loads)
@@ -297,7 +298,7 @@ def keep_trace(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
     row = dict(run.trace.run)
     properties = row.pop("properties")
     insert(connection, "runs", {name: objects([value]) for name, value in row.items()})
-    # A mapping goes in as two lists, which every DuckDB takes for one.
+    # A mapping is inserted as two lists, which every version of DuckDB accepts.
     connection.execute(
         "UPDATE runs SET properties = map(?::VARCHAR[], ?::VARCHAR[])", [list(properties), list(properties.values())]
     )
@@ -310,7 +311,7 @@ def keep_trace(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
 
 
 def split_units(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
-    """The time of units by resource, and its sums by group."""
+    """Write the time of units by resource, and its sums by group."""
     trace = run.trace
     sampled = None
     if run.is_sampled:
@@ -318,16 +319,16 @@ def split_units(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
         seeing = {one.worker_id for one in run.placed if one.sees_all}
         sampled = recorded_times(connection, trace, seeing, run.framework.reader.frames.unit_thread)
     insert(connection, "units", with_parts(trace, sampled))
-    if run.placed:  # without recordings no thread was measured
+    if run.placed:  # only recordings measure threads
         from crystalperf.query.attribution.samples.threadloads import LEAST_MEASURED
 
         connection.execute(sql.text("measured_cpu"), {"least": LEAST_MEASURED})
     _keep_groups(connection, trace)
-    run.trace = trace.without_units()  # they are in the run file, where the steps that follow find them
+    run.trace = trace.without_units()  # later steps read them from the run file
 
 
-def tell_operators(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
-    """The time of units by operator."""
+def attribute_operators(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
+    """Write the time of units by operator."""
     if run.framework.reader.frames.operators is not None:
         insert(
             connection,
@@ -337,7 +338,7 @@ def tell_operators(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None
 
 
 def keep_graph(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
-    """The nodes and edges of the whole run's execution DAG."""
+    """Write the nodes and edges of the whole run's execution DAG."""
     execution = load(connection, WHOLE, with_evidence=False)
     graph = execution.dag
     clock = WallClock(graph, execution.units, execution.coordinator.between, run.names)
@@ -365,7 +366,7 @@ def keep_graph(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
 
 
 def _note_contradicted(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
-    """A dependency whose source ended too late is in no graph: its target did not wait for it."""
+    """Report dependencies that the graph leaves out because their source ended after the target could start."""
     found = connection.execute(sql.text("contradicted_dependencies"), [run.framework.reader.resolution_ms]).fetchone()
     assert found is not None
     count, stated, source, target = found
@@ -380,7 +381,7 @@ def _note_contradicted(connection: duckdb.DuckDBPyConnection, run: Assembly) -> 
 
 
 def note_problems(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
-    """What reading did not take as it stood, code that no index knows, and the indexes that were used."""
+    """Write the reading problems, unindexed code, and the indexes that were used."""
     _note_unknown_code(connection, run)
     insert(connection, "import_stats", import_stats(run.problems))
     used = [each.found for each in run.fits if each.kind == "framework" and each.found not in (None, *run.loaded)]
@@ -397,18 +398,18 @@ STEPS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection, Assembly], None]], 
     ("finding the code of the samples", find_code),
     ("keeping the trace and its samples", keep_trace),
     ("splitting time by resource", split_units),
-    ("telling operators apart", tell_operators),
+    ("telling operators apart", attribute_operators),
     ("tying groups to a graph", keep_graph),
     ("noting what could not be read", note_problems),
 )
-"""What is said of a step while it runs, and the step; each reads what the ones before it have written."""
+"""The progress message of each step, and the step; a step reads the tables of the ones before it."""
 
 
 # Parts of steps ---------------------------------------------------------------------------------------------------
 
 
 def with_parts(trace: Trace, sampled: tuple[Recorded, Floats] | None) -> Columns:
-    """The units with their time split by resource; `sampled` is what recordings tell, None for none."""
+    """The units with their time split by resource; `sampled` is from recorded_times(), None without recordings."""
     units = trace.units
     group = numbered(units["group_id"])
     duration = np.asarray(units["finish_ms"], dtype=np.float64) - np.asarray(units["launch_ms"], dtype=np.float64)
@@ -428,13 +429,13 @@ def recorded_times(
     seeing: set[str | None],
     unit_thread: Callable[[str], str] = lambda name: name,
 ) -> tuple[Recorded, Floats]:
-    """Per unit the recorded time on each resource, and in all, (units,) in ms.
+    """Each unit's recorded time on each resource, and its total, (units,), in ms.
 
-    Reads the view `unit_samples` (query.attribution.storage).  `seeing` are workers whose recorder sees every state.
-    `unit_thread` is as in query.inputs.frames: of a unit that several threads work for, one waits for the other, so a
-    wait of which nothing tells for what is none of the unit's.
+    Reads the view `unit_samples` (query.attribution.storage).  `seeing` are workers whose recorder sees every thread
+    state.  `unit_thread` is as in query.inputs.frames: if several threads work for a unit, one waits for the other, so
+    their unattributed waits do not count.
     """
-    from crystalperf.query.attribution.samples.untimed import fill_the_rest
+    from crystalperf.query.attribution.samples.untimed import with_measured_times
 
     names = with_other(trace.names)
     threads = connection.execute("SELECT DISTINCT thread FROM unit_samples WHERE thread IS NOT NULL").fetchall()
@@ -459,12 +460,12 @@ def recorded_times(
     intervals[where[measured]] = values[measured]
     samples[where[~measured]] = values[~measured]
     whole = np.array([each in seeing for each in trace.units["worker_id"].tolist()], dtype=bool)
-    found = fill_the_rest(connection, Recorded(intervals, samples, whole), trace.bounds, trace.units, trace.names)
+    found = with_measured_times(connection, Recorded(intervals, samples, whole), trace.bounds, trace.units, trace.names)
     return found, intervals.sum(axis=1) + samples.sum(axis=1)
 
 
 def _keep_groups(connection: duckdb.DuckDBPyConnection, trace: Trace) -> None:
-    """The groups with the sums of their units' parts, in the order of the trace."""
+    """Write the groups with the sums of their units' times by resource, in the order of the trace."""
     if not trace.groups or not len(trace.groups["group_id"]):
         return
     sums = ", ".join(f"{summed(f'{name}_ms')} AS {name}_ms" for name in with_other(trace.names))
@@ -482,7 +483,7 @@ def _keep_groups(connection: duckdb.DuckDBPyConnection, trace: Trace) -> None:
 
 
 def _note_unknown_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
-    """Say when much of the time of units is in the user's own code, which an index would explain."""
+    """Report a problem if much of the units' time is in unindexed user code."""
     if not run.stacks.stacks:
         return
     rows = connection.execute("SELECT frame_id FROM resolved_frames WHERE how = 'unknown'").fetchall()

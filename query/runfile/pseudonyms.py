@@ -1,14 +1,14 @@
-"""Names for names: what would tell strangers who ran what on what data is called host-1, table-2, path-3.
+"""Pseudonyms: replaces names of people, machines and data by host-1, table-2, path-3.
 
-The same name is called the same everywhere, so that nothing else of an answer is lost.  What is called so already
-stays, so that doing it twice changes nothing.
+One name has one pseudonym everywhere, so that answers stay consistent.  Pseudonyms themselves stay, so a second
+replacement changes nothing.
 
     application   its name and its id
     host          names and addresses of machines
-    user          owners of home folders, who is named as `user=…`, addresses of mail
-    path          locations of files; the scheme of a URL stays, for it says how far away they are
-    table         of statements and plans
-    literals      values in statements and plans, which become …
+    user          owners of home folders, names after `user=…`, mail addresses
+    path          locations of files; the scheme of a URL stays, because it shows their locality
+    table         names of tables in statements and plans
+    literals      values in statements and plans; they become …
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ LITERAL = "…"
 
 _CALLED = re.compile(r"(?:application|host|user|path|table)-\d+")
 _SHORTEST = 3
-"""Shorter names are looked for where they are known to stand, and not in all texts."""
+"""Minimum characters of a name to replace it in all texts; shorter ones are replaced only at known positions."""
 
 _MOST_TIMES = 20
-"""Each time a text gets shorter, or names in it get known."""
+"""Maximum passes over a text; each one shortens it or finds new names."""
 
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
-_ENDS = r"[^\s'\"`,;()\[\]{}<>|…]"  # of what a path is made of
+_ENDS = r"[^\s'\"`,;()\[\]{}<>|…]"  # characters of a path
 _URL = re.compile(rf"\b([A-Za-z][A-Za-z0-9+.-]{{0,20}}:/{{1,3}})({_ENDS}+)")
 _PATH = re.compile(rf"(?<![\w/.…:-])(/{_ENDS}*\w{_ENDS}*)")
 _DRIVE = re.compile(rf"(?<!\w)([A-Za-z]:\\{_ENDS}+)")
@@ -52,14 +52,14 @@ _TABLE = re.compile(
 _NO_TABLE = frozenset({"select", "values", "directory", "if", "lateral", "unnest", "the", "a"})
 _QUOTED = re.compile(r"(?<![\w'\"…])(?:'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\")(?!\w)")
 _NUMBER = r"(-?\d[\w.:+-]*)(?![\w#(])"
-_COMPARED = re.compile(rf"((?:[<>]=?|!=|\s=)\s?){_NUMBER}")  # and not plan_id=334
+_COMPARED = re.compile(rf"((?:[<>]=?|!=|\s=)\s?){_NUMBER}")  # but not plan_id=334
 _IN_STATEMENT = re.compile(rf"([<>=]\s?|\b(?:between|and|limit|like|in\s?\()\s?|,\s?){_NUMBER}", re.IGNORECASE)
 
 
 class Pseudonyms:
-    """Numbers names in the order in which they are met; `patterns` are the framework's own (see Reader.private).
+    """Assigns pseudonyms, numbered in order of appearance; `patterns` are the framework's own (see Reader.private).
 
-    A pattern's group `table` is a table's name, its group `literal` a value.
+    A pattern's group `table` is the name of a table, its group `literal` a value.
     """
 
     def __init__(self, patterns: Iterable[re.Pattern[str]] = ()) -> None:
@@ -70,7 +70,7 @@ class Pseudonyms:
         self._known: re.Pattern[str] | None = None
 
     def called(self, kind: Kind, name: str) -> str:
-        """What a name is called from now on, wherever it stands alone in a text."""
+        """The pseudonym of a name; from now on it replaces the name wherever it is a word of its own."""
         bare = name.strip()
         if not bare or _CALLED.fullmatch(bare) or (kind == "host" and bare.lower() in _LOCAL_NAMES):
             return name
@@ -84,21 +84,21 @@ class Pseudonyms:
         return found
 
     def also(self, other: str, called: str) -> None:
-        """Another name of something, such as the last part of a path."""
+        """Add another name for a pseudonym, such as the last part of a path."""
         if len(other) >= _SHORTEST and other not in self._words and not _CALLED.fullmatch(other):
             self._words[other] = called
             self._known = None
 
     def meet(self, text: str) -> None:
-        """Take note of the names that a text has, before any text is replaced; to be done for all texts."""
+        """Collect the names in a text.  Call it for all texts before any is replaced."""
         for user in _HOME.findall(text):
             self.called("user", user)
         self.text(text)
 
     def text(self, text: str, *, literals: bool = True) -> str:
-        """A text of a log, with every name called otherwise and every literal as …; these stay without `literals`.
+        """A text of a log with pseudonyms for names and … for literals; without `literals` these stay.
 
-        What is left of one quoted text may quote the next, so it is done until nothing changes.
+        After one replacement a quoted text may contain another one, so passes repeat until nothing changes.
         """
         for _ in range(_MOST_TIMES):
             before, text = text, self._once(text, literals)
@@ -126,7 +126,7 @@ class Pseudonyms:
         return (_IN_STATEMENT if is_statement else _COMPARED).sub(lambda match: match[1] + LITERAL, text)
 
     def _path(self, path: str) -> str:
-        """A path, the line of a file in it as it stands."""
+        """The pseudonym of a path; the line number after it stays."""
         line = _LINE.search(path)
         bare = path[: line.start()] if line else path
         bare, rest = bare.rstrip(".:"), bare[len(bare.rstrip(".:")) :]
@@ -139,7 +139,7 @@ class Pseudonyms:
         return match[0] if _CODE.search(match[1]) else self.called("host", match[1])
 
     def _replaced(self, match: re.Match[str]) -> str:
-        """A match of a framework's pattern with its table called otherwise, and its literal as …"""
+        """A match of a framework's pattern with a pseudonym for its table, or … for its literal."""
         found = match.groupdict()
         for group, by in (("literal", lambda _text: LITERAL), ("table", self._table)):
             if found.get(group):

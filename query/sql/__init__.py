@@ -1,4 +1,4 @@
-"""Questions to the data, a commented file each."""
+"""SQL queries, a commented file each."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from importlib.resources import files
 
 @cache
 def text(name: str, package: str = __name__) -> str:
-    """The statement of `name`.sql of a package; `{parts}` in it are the caller's to fill with str.format()."""
+    """The statement of `name`.sql of a package; the caller fills its `{parts}` with str.format()."""
     return files(package).joinpath(f"{name}.sql").read_text(encoding="utf-8")
 
 
 def summed(time_ms: str) -> str:
     """The sum of a time in ms, to the nanosecond, as an expression of DuckDB.
 
-    Floats add up to other last digits in another order, and the order is that in which DuckDB's threads come; whole
-    nanoseconds do not, and cost as little.
+    The last digits of a sum of floats depend on their order, which varies with DuckDB's threads.  A sum of whole
+    nanoseconds does not depend on it, and costs as little.
     """
     return f"(sum(round(({time_ms}) * 1e6)::HUGEINT) / 1e6)"

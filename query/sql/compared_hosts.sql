@@ -1,11 +1,11 @@
--- The hosts of each group that can be held against each other: of at least two, and of at most {most_hosts}.
+-- The comparable hosts of each group: of at least two, and of at most {most_hosts}.
 --
 -- parameters  start and end of the scope in ms since application start
 --             {most_hosts}
 --
--- one row per group and host on which it ran at least three units to their end:
+-- one row per group and host with at least three succeeded units:
 --   group_id, host
---   units     how many it ran there
+--   units     number of these units
 WITH hosts AS (
     SELECT group_id, host, count(*) AS units
     FROM units

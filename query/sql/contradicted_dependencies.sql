@@ -1,9 +1,9 @@
--- Dependencies that the trace states and its own times contradict: the source ended after the target could begin.
+-- Dependencies that the trace states, but its own times contradict: the source ended after the target could begin.
 --
--- parameters  how far apart an end and the start that it causes may be, ms
+-- parameters  maximum time between an end and the start that it causes, ms
 --
 -- one row per trace:
---   contradicted, stated    how many, of how many between groups that ran; what runs in a pipeline is none of them
+--   contradicted, stated    their number, and that of all between groups that ran; without pipelined dependencies
 --   source, target          one of the contradicted, the first by name
 SELECT
     count(*) FILTER (late) AS contradicted,

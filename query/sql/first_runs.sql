@@ -1,8 +1,8 @@
--- Which code had run before: a process that meets code for the first time loads and compiles it.
+-- Groups whose code had run before (warm-up): on first use a process loads and compiles code.
 --
 -- one row per group that has units:
 --   group_id
---   is_repeated   whether a unit of another group of the same words had ended before its first one was launched
+--   is_repeated   whether a unit of a group with the same name and `what` had ended before its first launch
 WITH ran AS (
     SELECT group_id, coalesce(what, '') || name AS words, min(launch_ms) AS began_ms, min(finish_ms) AS ended_ms
     FROM units

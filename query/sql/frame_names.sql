@@ -1,12 +1,12 @@
--- The frames of the stacks that are shown, each with its name.
+-- The frames of the shown stacks, each with its name.
 --
 -- parameters  shown_stacks, a table of their ids
 --             {name}, the name of a `frame` (query.page.stacktree.name_of)
 --
 -- one row per frame:
---   frame   as stacks have it, 'package.Class.method:line'
+--   frame   as in stacks, 'package.Class.method:line'
 --   name    'package.Class.method'
---   number  of the name, from 0, in the order of names
+--   number  number of the name, from 0, in the order of names
 SELECT frame, name, dense_rank() OVER (ORDER BY name) - 1 AS number
 FROM (
     SELECT frame, {name} AS name

@@ -1,14 +1,14 @@
--- How the units of each group went.
+-- Statistics of the units of each group.
 --
 -- parameters  start and end of the scope in ms since application start
---             {moved}, of each resource whose device bytes cross, the sum of these: moved_<resource>
+--             {moved}, for each resource with a device that moves bytes, their sum: moved_<resource>
 --
 -- one row per group with a unit in the scope:
---   longest_…              of its longest unit, of several the one that read most; longest_first is whether nothing had
---                          run on its worker when it began, longest_cpu_ms is NULL where the log has no CPU time
---   firsts, firsts_ms      its other units of which that holds, and the median of their durations
---   alike, alike_ms        the other units that read at least two thirds of what the longest read, and the same
---   loaded, loaded_ms      the fewest units that read 95 % of the group's bytes together, and the same
+--   longest_…              its longest unit, of several the one that read most; longest_first is whether no unit had
+--                          ended on its worker when it began, longest_cpu_ms is NULL if the log has no CPU time
+--   firsts, firsts_ms      number of other such first units, and the median of their durations
+--   alike, alike_ms        other units that read at least two thirds of what the longest read: number and median
+--   loaded, loaded_ms      the fewest units that together read 95 % of the group's bytes: number and median
 WITH every AS (
     SELECT
         *,
@@ -17,7 +17,7 @@ WITH every AS (
         launch_ms < min(finish_ms) OVER (PARTITION BY worker_id) AS is_first
     FROM units
 ),
-mine AS (
+in_scope AS (
     SELECT
         *,
         sum(read_bytes) OVER (PARTITION BY group_id) AS all_bytes,
@@ -39,7 +39,7 @@ longest AS (
             }},
             (duration_ms, read_bytes, -unit_id)
         ) AS it
-    FROM mine
+    FROM in_scope
     GROUP BY group_id
 )
 SELECT
@@ -76,6 +76,6 @@ SELECT
     median(duration_ms) FILTER (read_bytes * 3 >= it.read_bytes * 2 AND unit_id <> it.unit_id) AS alike_ms,
     count(*) FILTER (larger_bytes < 0.95 * all_bytes) AS loaded,
     median(duration_ms) FILTER (larger_bytes < 0.95 * all_bytes) AS loaded_ms
-FROM mine JOIN longest USING (group_id)
+FROM in_scope JOIN longest USING (group_id)
 GROUP BY group_id
 ORDER BY group_id

@@ -1,7 +1,7 @@
--- What the units of some groups were: their time by operator and resource.
+-- Time of the units of some groups by operator and resource.
 --
 -- parameters  $groups, ids of groups
---             {names}, the columns of time on each resource and on none
+--             {names}, the columns of time on each resource and of `other`
 --
 -- one row per group and operator
 SELECT group_id, name, {names}

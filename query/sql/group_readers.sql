@@ -1,10 +1,10 @@
--- By what the groups of a run read their input: operators of their plans that name a place outside the run.
+-- The operators that read the input of each group: those of its plan with a location outside the run.
 --
 -- one row per group:
 --   group_id
---   what      the same as in groups
---   reads     the first two words of the operator's name, in small letters, and what its files' names end in where that
---             is a codec; of several such operators all; NULL where the plan names none
+--   what      as in groups
+--   reads     the first two words of the operator's name, in lower case, and the suffix of its files' names if that is a
+--             codec; for several such operators all; NULL if the plan has none
 WITH readers AS (
     SELECT DISTINCT
         group_id,

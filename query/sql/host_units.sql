@@ -1,12 +1,12 @@
--- The units of groups whose hosts are held against each other.
+-- The units of groups whose hosts are compared.
 --
 -- parameters  $begin and $end of the scope in ms since application start
 --             $groups and $hosts, the rows of compared_hosts.sql by column
 --             {resources}, the columns of the units' time by resource
 --
--- one row per unit of such a group that ran to its end:
+-- one row per succeeded unit of such a group:
 --   of_group     position of its group among the groups in the order of their ids
---   number       position of its group and host in the lists; -1 for a host that is in none
+--   number       position of its group and host in the lists; -1 for other hosts
 --   duration_ms, read_bytes, (resources)
 WITH compared AS (
     SELECT group_id, host, row_number() OVER () - 1 AS number

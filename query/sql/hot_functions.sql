@@ -1,19 +1,19 @@
--- The functions that decided most of the time sampled in units, and what they called that most of it was spent in.
+-- The functions with the most attributed time of samples in units, and the callees with most of that time.
 --
--- parameters  start and end of the scope in ms since application start, most rows wanted
+-- parameters  start and end of the scope in ms since application start, maximum rows
 --             {mixed}, each resource's share of the vector, weighted by time; {vector}, the resources
 --
 -- one row per function, most time first:
---   function     its qualified name with the line of the deciding frame left out; of several, for a closure counts for
---                the function that it is written in, the shortest
---   index_name   the index it is in
---   time_ms      unit time its samples stand for
---   callee       of the functions it called, nearest the leaf and neither the platform's own nor generated, the one
---                with the most time; NULL where it called none
---   callee_ms    unit time of that
+--   function     its qualified name without the line of the deciding frame; of several the shortest, because a closure
+--                counts for its enclosing function
+--   index_name   its index
+--   time_ms      unit time of its samples
+--   callee       the callee with the most time, of those nearest the leaf that are neither the platform's own nor
+--                generated; NULL if it called none
+--   callee_ms    unit time of the callee
 --   (resources)  the vector of its stacks, one column per resource
 --
--- Samples are added up before they meet their stacks, for there are many times as many.
+-- Samples are summed before the join with stacks, because there are many times as many.
 WITH timed AS (
     SELECT stack_id, sum(weight_ms) AS weight_ms
     FROM samples
@@ -51,7 +51,7 @@ most AS (
 SELECT
     arg_min(function, (length(function), function)) AS function,
     index_name,
-    round(sum(weight_ms), 3) AS time_ms,  -- what the order of a sum changes is not to order functions
+    round(sum(weight_ms), 3) AS time_ms,  -- rounded: the order of summation must not matter
     any_value(most.callee) AS callee,
     any_value(most.callee_ms) AS callee_ms,
     {mixed}

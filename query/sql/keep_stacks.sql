@@ -1,9 +1,9 @@
--- The stacks of a run as its file keeps them: their frames as text, and what decides each.
+-- The stacks of a run as stored in its file: their frames as text, and the deciding frame of each.
 --
 -- reads   stack_frames(stack_id, depth, frame_id)      depth 0 is the leaf
 --         frames(frame_id, class_name, method, line)
 --         cut(stack_id, truncated, operator, pipeline)      pipeline -1 for none
---         what deciding_frames.sql says, put in as `decided`
+--         the result of deciding_frames.sql, as `decided`
 --
 -- one row per stack, into the table stacks
 INSERT INTO stacks BY NAME

@@ -1,13 +1,13 @@
--- Units of a scope that did not succeed, and those that did in vain, for what they had made was lost.
+-- Units of a scope that failed or were killed, and succeeded ones that ran again because their output was lost.
 --
 -- parameters  $1, $2  start and end of the scope in ms since application start
 --             $3      ids of its groups
 --
--- one row per group, worker and way in which units of that group ended on it:
+-- one row per group, worker and kind of end of the units:
 --   status, reason   as in units
---   again            whether their parts were tried again
---   with_worker      whether they ended as their worker did, within a second
---   units, unit_ms   how many they are, and how long they ran in sum
+--   again            whether their parts were retried
+--   with_worker      whether they ended within a second of the loss of their worker
+--   units, unit_ms   their number, and the sum of their durations
 SELECT
     group_id,
     worker_id,

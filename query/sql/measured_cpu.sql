@@ -1,15 +1,15 @@
--- The CPU time of units whose log has none, by what their recording measured of their threads.
+-- Sets the CPU time of units without one in the log, from their recording's measurements of their threads.
 --
--- parameters  $least, the share of a unit's time that measurements must cover to tell of the rest
+-- parameters  $least, the minimum share of a unit's time that measurements cover for an extrapolation
 --
--- one row per unit is changed: on_cpu_ms, in ms, where it is NULL and its threads were measured for long enough.
--- Measurements are of intervals, which seldom reach both ends of a unit: what they did not see counts at their mean.
+-- one row per unit changes: on_cpu_ms, in ms, if it is NULL and its threads were measured for long enough.
+-- Measurements are of intervals, which seldom cover all of a unit: the rest counts with their mean.
 UPDATE units SET on_cpu_ms = least(finish_ms - launch_ms, (finish_ms - launch_ms) * found.cpu_ms / found.covered_ms)
 FROM (
     SELECT
         unit_id,
         sum(thread_loads.cpu_ms) AS cpu_ms,
-        max(end_ms) - min(start_ms) AS covered_ms  -- a unit may have several threads, each with its measurements
+        max(end_ms) - min(start_ms) AS covered_ms  -- a unit may have several threads, each with its own measurements
     FROM thread_loads
     WHERE unit_id IS NOT NULL
     GROUP BY ALL

@@ -1,16 +1,15 @@
--- The groups of a scope that had more units than the log has ends of.
+-- The groups of a scope for which the log lacks the ends of some units.
 --
 -- parameters  start and end of the scope in ms since application start
 --
--- one row per group that was under way in the scope and lacks ends:
---   lost         units that succeeded by the group's own account, and of which the log has no end; of a group that the
---                log does not see end, those that ran when it breaks off and left no samples
---   total        units that it had, or that began
+-- one row per group that ran in the scope and lacks ends:
+--   lost         units that succeeded by the group's own count, but have no end in the log; for a group without an end in
+--                the log, units that ran when the log breaks off and left no samples
+--   total        units of the group, or those that began
 --   submit_ms
---   end_ms       its end, or the last of its units where the log does not see it end
---   last_ms      the last end among its units that is known, and from which on it is not known what they did; NULL where
---                none is known
---   share        of the group's work that is lost: by count, or of its unit time what was running when the log breaks off
+--   end_ms       its end, or the last time of its units if the log lacks its end
+--   last_ms      the last known end of its units, after which their work is unknown; NULL if none is known
+--   share        share of the group's work that is lost: by count, or the unit time that ran when the log breaks off
 WITH known AS (
     SELECT
         group_id,

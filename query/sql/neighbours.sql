@@ -1,30 +1,30 @@
--- How full the machines were while the units of a group ran, and how much of that was not the application's.
+-- CPU contention: load of the machines while the units of a group ran, and the part of other applications.
 --
 -- parameters  start and end of the scope in ms since application start
 --             {full}, {others}, shares of a machine
 --
--- one row per group whose workers left measurements (JFR's jdk.CPULoad); of the time of its units:
---   crowded       share in which the machine was full, and others had at least {others} of it
---   others_cores  what processes of others had of it then on average, in cores
---   processors    cores of those machines on average
+-- one row per group whose workers have measurements (JFR's jdk.CPULoad); for the time of its units:
+--   crowded       share in which the machine was full, and others used at least {others} of it
+--   others_cores  mean use by other applications in that time, in cores
+--   processors    mean cores of those machines
 WITH measured AS (
     SELECT
         host, worker_id, time_ms, machine_cores, processors,
         lag(time_ms) OVER (PARTITION BY worker_id ORDER BY time_ms) AS since_ms
     FROM loads JOIN workers USING (worker_id)
 ),
--- The application may have several processes on a machine; each one's measurements have their own moments.
-beside AS (
+-- The application may have several processes on a machine, each measured at its own times.
+processes AS (
     SELECT measured.*, coalesce(workers.worker_id, measured.worker_id) AS process
     FROM measured LEFT JOIN workers ON workers.host = measured.host
 ),
 shares AS (
     SELECT
-        beside.worker_id, since_ms, beside.time_ms,
-        any_value(beside.processors) AS processors,
-        any_value(beside.machine_cores) AS machine_cores,
-        any_value(beside.machine_cores) - sum(coalesce(loads.cpu_cores, 0)) AS others_cores
-    FROM beside ASOF LEFT JOIN loads ON loads.worker_id = beside.process AND loads.time_ms >= beside.time_ms
+        processes.worker_id, since_ms, processes.time_ms,
+        any_value(processes.processors) AS processors,
+        any_value(processes.machine_cores) AS machine_cores,
+        any_value(processes.machine_cores) - sum(coalesce(loads.cpu_cores, 0)) AS others_cores
+    FROM processes ASOF LEFT JOIN loads ON loads.worker_id = processes.process AND loads.time_ms >= processes.time_ms
     GROUP BY ALL
 ),
 running AS (

@@ -1,22 +1,21 @@
--- Which function of which index each frame falls in.
+-- Resolves each frame to a function of an index.
 --
--- A frame has class, method and line.  The class leads to the file that declares it, the line to the innermost
--- function of that file around it; that settles lambdas, specialisations, default arguments, forwarders, companions,
--- local classes and overloads at once.  The method's name decides between functions that share a line, and finds the
--- function where the line is unknown or, in another version than the index's, not to be relied on.
+-- A frame has class, method and line.  The class determines the file that declares it, the line the innermost
+-- function of that file around it; this covers lambdas, specialisations, default arguments, forwarders, companions,
+-- local classes and overloads.  The method's name decides between functions that share a line, and finds the
+-- function if the line is unknown or, in another version than the index's, unreliable.
 --
 -- In:   frames_to_resolve (frame_id, class_name, method, line)
 --       frame_classes (class_name, rank, looked_up, runtime_class, in_lambda)   query.attribution.code.names, best rank first
 --       frame_methods (method, name, is_lambda)                                 query.attribution.code.names
---       turns (turn, index_name, is_exact)      the indexes in the order in which they answer; whether of the version
---                                               that ran
+--       turns (turn, index_name, is_exact)      the indexes by priority; whether of the version that ran
 --       indexed_functions, indexed_classes, indexed_names      the tables of all of them, with their turn; a function's
---                                               name is what follows the last dot of its qualified name
+--                                               name is the part after the last dot of its qualified name
 -- Out:  answered (frame_id, turn, function_id, how)      of the first index that knows it; how: line, name, native
---       located                                          of frames that an index knows the class of, see below
+--       located                                          frames with an indexed class, see below
 
--- file_names: what a class or Python path may be called, and the file it stands in.
--- A Python file counts by its last folders too, where they leave no doubt: its root may lie deeper in the index.
+-- file_names: the possible names of a class or Python path, and its file.
+-- A Python file also has the name of its last folders, if it is unambiguous: its root may be deeper in the index.
 CREATE OR REPLACE TEMP TABLE file_names AS
 WITH python_files AS (
     SELECT DISTINCT turn, file, string_split(file, '/') AS parts FROM indexed_functions WHERE language = 'python'
@@ -31,8 +30,8 @@ SELECT turn, file, file FROM python_files
 UNION ALL
 SELECT turn, name, any_value(file) FROM endings GROUP BY turn, name HAVING count(*) = 1;
 
--- located: each frame with the files of its class by the best name that an index knows; several where several
--- source roots declare one class.
+-- located: each frame with the files of its class, by the best name in an index; several if several source roots
+-- declare one class.
 CREATE OR REPLACE TEMP TABLE located AS
 WITH class_files AS (
     SELECT turn, class_name, runtime_class, in_lambda, file
@@ -44,7 +43,7 @@ FROM frames_to_resolve
 JOIN class_files USING (class_name)
 JOIN frame_methods USING (method);
 
--- blocks: the functions of these files once for each 32 lines they touch, so that a line meets few of them.
+-- blocks: the functions of these files, once for each block of 32 lines they touch, so that a line joins with few.
 CREATE OR REPLACE TEMP TABLE blocks AS
 SELECT
     turn,
@@ -54,7 +53,7 @@ SELECT
     kind,
     first_line,
     last_line,
-    -- Python calls the code of a class body by the class.
+    -- Python names the code of a class body after the class.
     CASE
         WHEN language = 'python' AND ends_with(name, '<body>') THEN regexp_extract(class_name, '[^.]+$')
         ELSE regexp_extract(name, '[^:]+$')
@@ -68,9 +67,9 @@ SELECT turn, file, method, rtrim(indexed_names.class_name, '$') AS own_class, fu
 FROM indexed_names JOIN indexed_functions USING (turn, function_id)
 WHERE (turn, file) IN (SELECT DISTINCT (turn, file) FROM located);
 
--- By line.  `fits` says whether a function's name is the frame's: a method that shares its line with a lambda or an
--- anonymous class in it is told from them by that.  Where no function around the line fits but the class has one of
--- that name, the line is of other code than the index's (another version, a bridge method), and the name counts.
+-- By line.  `fits` says whether a function's name is the frame's: this distinguishes a method from a lambda or an
+-- anonymous class on its line.  If no function around the line fits, but the class has one of that name, the line is
+-- from other code than the index's (another version, a bridge method), and the name counts.
 CREATE OR REPLACE TEMP TABLE frames_found AS
 WITH places AS (
     SELECT DISTINCT turn, file, line, name, is_lambda FROM located WHERE line > 0
@@ -113,8 +112,8 @@ WHERE has_name OR is_lambda OR NOT EXISTS (
 GROUP BY frame_id, turn;
 
 -- By name, for the rest: in the frame's own class, else anywhere in the class's file (anonymous classes, whose numbers
--- the source does not tell).  Of overloads, the one that starts nearest before the line counts.  In an index of another
--- version, names go before lines.
+-- are not in the source).  Of overloads, the one that starts nearest before the line counts.  In an index of another
+-- version, names precede lines.
 INSERT INTO frames_found
 SELECT
     frame_id,
@@ -130,8 +129,8 @@ WHERE method = name
     AND (frame_id, turn) NOT IN (SELECT (frame_id, turn) FROM frames_found JOIN turns USING (turn) WHERE is_exact)
 GROUP BY frame_id, turn;
 
--- Of what is left, methods without a body in the source: a frame of one is a native method, for an abstract one never
--- runs.  They have no name at run time in an index and no line in a frame; class and name tell them.
+-- Of the rest, methods without a body in the source: a frame of one is a native method, because an abstract one never
+-- runs.  They have no name at run time in an index and no line in a frame; class and name identify them.
 INSERT INTO frames_found
 SELECT frame_id, turn, min(function_id), 'native'
 FROM located
@@ -147,7 +146,7 @@ WHERE bodiless.kind = 'method'
     AND (turn, function_id) NOT IN (SELECT (turn, function_id) FROM indexed_names)
 GROUP BY frame_id, turn;
 
--- Of the first index that knows it; in one of another version, names go before lines.
+-- From the first index that has the frame; in one of another version, names precede lines.
 CREATE OR REPLACE TEMP TABLE answered AS
 SELECT frame_id, unnest(arg_min(
     struct_pack(turn := turn, function_id := function_id, how := how),

@@ -1,6 +1,6 @@
-"""Answers as rows: what SQL gives, and what every other answer has to list, for notebooks and data frames.
+"""Answers as rows, for notebooks and data frames: results of SQL, and the lists in other answers.
 
-Neither pandas nor pyarrow is needed until a data frame or an Arrow table is asked for.
+Pandas and pyarrow are imported only for a data frame or an Arrow table.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     import pyarrow
 
 TIMEOUT_S = 600.0
-"""How long a SELECT may take unless whoever asks says otherwise, at the terminal too; 0 is for ever."""
+"""Default timeout of a SELECT, also at the terminal; 0 is no limit."""
 
 MOST_IN_HTML = 60
-"""Rows that a notebook shows."""
+"""Maximum rows that a notebook shows."""
 
 
 @dataclass(frozen=True, repr=False)
 class Rows:
-    """Rows of an answer: names of the columns, their types in DuckDB's words, and a tuple of values per row.
+    """Rows of an answer: names of the columns, DuckDB's names of their types, and a tuple of values per row.
 
-    Iterating gives a mapping per row.  A column name that occurs twice is numbered (`m`, `m_2`).
+    Iteration gives a mapping per row.  Repeated column names are numbered (`m`, `m_2`).
     """
 
     columns: tuple[str, ...]
@@ -47,14 +47,14 @@ class Rows:
         return dict(zip(self.columns, self.rows[position], strict=True))
 
     def column(self, name: str) -> tuple[Any, ...]:
-        """The values of one column.  Raises KeyError where there is none of that name."""
+        """The values of one column.  Raises KeyError if there is none of that name."""
         if name not in self.columns:
             raise KeyError(f"no column '{name}'; there are {', '.join(self.columns)}")
         number = self.columns.index(name)
         return tuple(row[number] for row in self.rows)
 
     def arrow(self) -> pyarrow.Table:
-        """As a table of Arrow, of DuckDB's types.  Raises ImportError where pyarrow is not installed."""
+        """The rows as a table of Arrow, with DuckDB's types.  Raises ImportError if pyarrow is not installed."""
         try:
             import pyarrow as pa
         except ImportError as error:
@@ -69,7 +69,7 @@ class Rows:
         return pa.Table.from_arrays(arrays, schema=fields)
 
     def df(self) -> pandas.DataFrame:
-        """As a data frame of pandas.  Raises ImportError where pandas is not installed."""
+        """The rows as a data frame of pandas.  Raises ImportError if pandas is not installed."""
         try:
             import pandas as pd
         except ImportError as error:
@@ -83,28 +83,28 @@ class Rows:
 
 
 class Listed:
-    """An answer that lists something: `rows()` says what, a data frame and a notebook show it."""
+    """An answer with a list: `rows()` returns it, data frames and notebooks show it."""
 
     def __repr__(self) -> str:
         try:
             return f"<{type(self).__name__}: {sentence_of(self)}>"
-        except TypeError:  # no run was opened yet, which registers the sentences
+        except TypeError:  # opening a run registers the sentences
             return object.__repr__(self)
 
     def rows(self) -> Rows:
-        """What the answer lists, as rows; times in ms.
+        """The list in the answer, as rows; times in ms.
 
-        Of where time went: one per stretch of the critical path.  Of a prediction: one per group.  Of several
-        predictions, and of what would help: one per question.
+        For an analysis: one per segment of the critical path.  For a prediction: one per group.  For several
+        predictions and for recommendations: one per scenario.
         """
         return rows_of(self)
 
     def df(self) -> pandas.DataFrame:
-        """rows() as a data frame of pandas.  Raises ImportError where pandas is not installed."""
+        """rows() as a data frame of pandas.  Raises ImportError if pandas is not installed."""
         return self.rows().df()
 
     def arrow(self) -> pyarrow.Table:
-        """rows() as a table of Arrow.  Raises ImportError where pyarrow is not installed."""
+        """rows() as a table of Arrow.  Raises ImportError if pyarrow is not installed."""
         return self.rows().arrow()
 
     def _repr_html_(self) -> str:
@@ -113,18 +113,18 @@ class Listed:
 
 @singledispatch
 def rows_of(answer: Any) -> Rows:
-    """The rows of an answer; query.text.notebook has them.  Raises TypeError for one that lists nothing."""
+    """The rows of an answer; query.text.notebook registers them.  Raises TypeError for an answer without a list."""
     raise TypeError(f"{type(answer).__name__} lists nothing")
 
 
 @singledispatch
 def sentence_of(answer: Any) -> str:
-    """An answer in a sentence, as a notebook shows above its rows; query.text.notebook has them."""
+    """The sentence that a notebook shows above an answer's rows; query.text.notebook registers it."""
     raise TypeError(f"{type(answer).__name__} has no sentence")
 
 
 def table_html(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table for a notebook; everything in it is escaped, for names are strangers'."""
+    """An HTML table for a notebook; all text is escaped, because names are untrusted."""
     head = "".join(f"<th>{escape(each)}</th>" for each in columns)
     body = "".join(
         f"<tr>{''.join(f'<td>{escape(_shown(each))}</td>' for each in row)}</tr>" for row in rows[:MOST_IN_HTML]
@@ -134,7 +134,7 @@ def table_html(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def of_mappings(found: Sequence[Mapping[str, Any]]) -> Rows:
-    """Rows with the keys of the first mapping as columns; one of numbers is DOUBLE or BIGINT, any other VARCHAR."""
+    """Rows with the keys of the first mapping as columns, of type BOOLEAN, BIGINT, DOUBLE, else VARCHAR."""
     columns = tuple(found[0]) if found else ()
     rows = tuple(tuple(each.get(name) for name in columns) for each in found)
     return Rows(columns, tuple(_type([row[number] for row in rows]) for number in range(len(columns))), rows)
@@ -150,7 +150,7 @@ def _type(values: Sequence[object]) -> str:
 
 
 def _schema(columns: Sequence[str], types: Sequence[str]) -> pyarrow.Schema:
-    """The schema that DuckDB itself gives such columns."""
+    """The Arrow schema that DuckDB itself uses for columns of these types."""
     import pyarrow as pa
 
     from crystalperf.indexes import guard
@@ -166,7 +166,7 @@ def _schema(columns: Sequence[str], types: Sequence[str]) -> pyarrow.Schema:
 
 
 def _arrow_value(value: Any, type_: str) -> Any:
-    """A value as pyarrow takes it: a MAP as its pairs."""
+    """A value in pyarrow's form: a MAP as its pairs."""
     return list(value.items()) if isinstance(value, dict) and type_.startswith("MAP") else value
 
 

@@ -1,16 +1,16 @@
--- Sampled time by stack and by whom it worked for.
+-- Sampled time by stack and owner: a group, or the coordinator.
 --
 -- parameters  start and end of the scope in ms since application start; the groups, a list
 --             {sums}, the time on each resource and `other` (query.execution.evidence.sampled_sums)
 --
 -- one row per stack and group:
 --   stack_id              as in stacks
---   owner                 position of the group among the given ones, from 0; -1 for the coordinator
---   waits                 whether a wait was passed over and nothing decides
+--   owner                 position of the group in the list, from 0; -1 for the coordinator
+--   waits                 whether a wait was skipped and there is no deciding frame
 --   (resources), other    sampled time, ms
 --
--- Of the coordinator only samples that something decides count, as those of threads that wait say nothing of it.
--- Samples are added up before they meet their stacks, for there are many times as many.
+-- For the coordinator only samples with a deciding frame count, because waiting threads do not show its work.
+-- Samples are summed before the join with stacks, because there are many times as many.
 WITH seen AS (
     SELECT
         samples.stack_id, samples.kind, units.group_id, sum(weight_ms) AS weight_ms,
@@ -19,7 +19,7 @@ WITH seen AS (
     WHERE weight_ms > 0 AND time_ms BETWEEN $1 AND $2
     GROUP BY ALL
 ),
-told AS (
+marked AS (
     SELECT
         *,
         deciding_depth IS NULL AND coalesce(skipped SIMILAR TO '(.*,)?(wait|peer|idle|rest)(,.*)?', false) AS waits,
@@ -28,7 +28,7 @@ told AS (
 ),
 numbered AS (SELECT unnest($3::VARCHAR[]) AS group_id, unnest(range(len($3::VARCHAR[]))) AS number)
 SELECT stack_id, coalesce(number, -1) AS owner, any_value(waits) AS waits, {sums}
-FROM seen JOIN told USING (stack_id) LEFT JOIN numbered USING (group_id)
+FROM seen JOIN marked USING (stack_id) LEFT JOIN numbered USING (group_id)
 WHERE group_id IS NOT NULL OR (is_coordinator AND is_decided)
 GROUP BY stack_id, owner
 ORDER BY stack_id, owner

@@ -1,27 +1,27 @@
--- The units of a scope, with what the questions compute on; unknown amounts count as nothing.  Where the log has no CPU
--- time, nothing tells time on the CPU from waiting for one.
+-- The units of a scope, with the columns for analysis and prediction; unknown amounts are 0.  If the log has no CPU
+-- time, time on the CPU and CPU wait are indistinguishable.
 --
 -- parameters  $begin and $end of the scope in ms since application start
---             $groups, $workers, $hosts, the names that the columns of numbers refer to
+--             $groups, $workers, $hosts, the names to which numbers in columns refer
 --             {parts}, the columns of the units' time by resource
---             {far}, how far data are that lie on another machine, {in_worker}, in its own worker, and {kept}, the root of
---             what workers kept, {replicated}, schemes of files with replicas (query.attribution.input_places)
---             {most}, the share of a group's units that have to have followed others for all to
---             {columns}, those that are wanted, or *
+--             {far}, values of data_at for another machine, {in_worker}, for the unit's own worker, {kept}, the root of
+--             cached data, {replicated}, schemes of file systems with replicas (query.attribution.input_places)
+--             {most}, the minimum share of a group's units that followed others, for all of its units to count as such
+--             {columns}, the wanted ones, or *
 --
 -- one row per unit that ran within the scope, by launch:
---   group, worker, host   positions in the lists of names; -1 for a group or a worker, 0 for a host that is in none
---   placement   what it wanted of its place: 1 where its data are, 2 it gave up waiting for that, 0 nothing
+--   group, worker, host   positions in the lists of names; -1 for other groups and workers, 0 for other hosts
+--   placement   locality preference: 1 ran where its data are, 2 gave up waiting for that, 0 has none
 --               (query.execution.dag: AT_HOME, ELSEWHERE, ANYWHERE)
---   follows     the unit of its part whose worker keeps what it reads since; -1 where none does
---   is_far      whether its data were on another machine, as far as they have a place
---   in_worker   whether its worker held them
+--   follows     the earlier unit of its part whose worker has cached its input; -1 if there is none
+--   is_far      whether its data were on another machine, if they have a location
+--   in_worker   whether its worker held its data
 WITH within AS NOT MATERIALIZED (SELECT * FROM units WHERE finish_ms > $begin AND launch_ms < $end),
 group_names AS (SELECT unnest($groups::VARCHAR[]) AS group_id, unnest(range(len($groups::VARCHAR[]))) AS number),
 worker_names AS (SELECT unnest($workers::VARCHAR[]) AS worker_id, unnest(range(len($workers::VARCHAR[]))) AS number),
 host_names AS (SELECT unnest($hosts::VARCHAR[]) AS host, unnest(range(len($hosts::VARCHAR[]))) AS number),
--- Units that want no place are told as those whose data a worker holds, but where workers kept something.  Of files with
--- replicas every unit wants a place, so one of which nothing is told looked for what its worker kept in vain.
+-- Units without a preference are logged like those whose data a worker holds, except if workers cached data.  For files
+-- with replicas every unit has a preference, so a unit with no locality in the log missed its worker's cache.
 keeping AS (
     SELECT group_id, bool_or(split_part(root, ':', 1) IN {replicated}) AS is_replicated
     FROM group_inputs
@@ -35,8 +35,8 @@ wanting AS (
         OR (data_at IS NULL AND coalesce(is_replicated, false)) AS at_home
     FROM within LEFT JOIN keeping USING (group_id)
 ),
--- The last unit before each of the same part, of a group of as many parts.  Kept parts are in its worker, if most units of
--- the group that wanted a place ran there.
+-- The last unit before each for the same part, of a group with as many parts.  Its worker has the cached part, if most
+-- units of the group with a preference ran there.
 before AS (
     SELECT
         unit_id, group_id,
@@ -60,7 +60,7 @@ followed AS (
     WHERE other_group <> group_id
 ),
 wishing AS (SELECT DISTINCT group_id FROM wanting WHERE at_home),
-told AS (
+unit_rows AS (
     SELECT
         unit_id,
         coalesce(group_names.number, -1) AS group_number,
@@ -69,7 +69,7 @@ told AS (
         launch_ms, finish_ms, {parts},
         CASE
             WHEN at_home THEN 1
-            -- Beside such units, one that ran anywhere wanted a place too.
+            -- In a group with such units, one that ran anywhere had a preference too.
             WHEN data_at IN ('rack', 'any') AND wishing.group_id IS NOT NULL THEN 2
             ELSE 0
         END AS placement,
@@ -90,4 +90,4 @@ told AS (
     LEFT JOIN followed USING (unit_id, group_id)
     LEFT JOIN wishing USING (group_id)
 )
-SELECT {columns} FROM told ORDER BY launch_ms, unit_id
+SELECT {columns} FROM unit_rows ORDER BY launch_ms, unit_id

@@ -1,10 +1,10 @@
--- Why frames of unit stacks were passed over before one decided, or none did.
+-- Reasons for which frames of unit stacks were skipped above the deciding one, or for having none.
 --
 -- parameters  start and end of the scope in ms since application start
 --
 -- one row per reason, most frequent first:
 --   reason   'not indexed', a role (scaffolding, wait, collection, generated, unit, idle), or 'nothing decides'
---   samples  samples on unit threads whose stack has such a frame above the deciding one
+--   samples  samples on unit threads with such a frame above the deciding one
 WITH mine AS (
     SELECT skipped, deciding_depth
     FROM samples JOIN stacks USING (stack_id)

@@ -1,11 +1,11 @@
--- The frames of the stacks that are shown, the root first.
+-- The frames of the shown stacks, the root first.
 --
 -- parameters  shown_stacks, a table of their ids; shown_names, the rows of frame_names
 --
 -- one row per stack and frame:
 --   stack_id  the stack
 --   depth     0 for the root
---   number    of the frame's name
+--   number    number of the frame's name
 SELECT stack_id, depth, number
 FROM (
     SELECT stack_id, unnest(range(len(frames))) AS depth, unnest(list_reverse(frames)) AS frame

@@ -1,13 +1,13 @@
--- Samples on units with the vector of their stack; storage that a unit reads over the network counts as net.
+-- Samples on units with the vector of their stack; reads of storage over the network count as net.
 --
 -- one row per sample on a unit, with the unit's group and the columns of its stack
 --
 -- reads   samples, stacks
---         read_units(unit_id, group_id)     units as the trace gave them
+--         read_units(unit_id, group_id)     units of the trace
 --         remote_reads(unit_id)             units whose input is not on their own machine's disks (query.attribution.storage)
 --
--- The label of storage is `disk`.  Only the reading of input may be elsewhere: what workers hand over and spill is on
--- local disks, and a file that the recording saw opened is a local one.
+-- The label of storage is `disk`.  Only input may be remote: exchanged and spilled data are on local disks, and a file
+-- that the recording shows opened is local.
 CREATE OR REPLACE TEMP VIEW unit_samples AS
 WITH moved AS (
     SELECT

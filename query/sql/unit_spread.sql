@@ -1,10 +1,10 @@
--- How evenly the units of each group went.
+-- Quantiles of durations and bytes of the units of each group.
 --
 -- parameters  quantiles, twice; start and end of the scope in ms since application start
 --
 -- one row per group with a unit in the scope:
---   durations   of its units at those quantiles, ms
---   read_bytes  that its units read, from storage and other units, at those quantiles
+--   durations   durations of its units at those quantiles, ms
+--   read_bytes  bytes that its units read from storage and other units, at those quantiles
 SELECT
     group_id,
     quantile_cont(finish_ms - launch_ms, ?::DOUBLE[]) AS durations,

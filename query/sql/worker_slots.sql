@@ -1,18 +1,18 @@
--- The workers of a run, with what the log leaves open filled in from their units.
+-- The workers of a run, with unknown values filled in from their units.
 --
--- one row per worker that is in the log or ran a unit, by the time it was there:
+-- one row per worker that is in the log or ran a unit, by the time it was added:
 --   worker_id, host
---   slots          units it can run at a time; of a worker that only its units testify to, as many as it ran at a time
+--   slots          units it can run at a time; for a worker known only from its units, the most that it ran at a time
 --   added_ms       when it registered, at the latest with its first unit
---   removed_ms     when it was lost; NULL where it lived to the end
---   memory_bytes   memory it was given
-WITH untold AS (
+--   removed_ms     when it was lost; NULL if it lived to the end
+--   memory_bytes   its memory
+WITH unregistered AS (
     SELECT worker_id, launch_ms, finish_ms
     FROM units ANTI JOIN (SELECT worker_id FROM workers WHERE lanes <> 0) USING (worker_id)
 ),
 moments AS (
-    SELECT worker_id, launch_ms AS at_ms, 1 AS change FROM untold
-    UNION ALL SELECT worker_id, finish_ms, -1 FROM untold
+    SELECT worker_id, launch_ms AS at_ms, 1 AS change FROM unregistered
+    UNION ALL SELECT worker_id, finish_ms, -1 FROM unregistered
 ),
 levels AS (
     SELECT worker_id, sum(change) OVER (PARTITION BY worker_id ORDER BY at_ms, change) AS level FROM moments

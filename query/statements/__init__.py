@@ -1,1 +1,1 @@
-"""SQL statements of anybody over run files and indexes: each is answered by a process of its own, read-only."""
+"""Runs users' SQL statements over run files and indexes, each in its own process, read-only."""

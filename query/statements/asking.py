@@ -1,8 +1,8 @@
-"""What asks one SQL statement: chooses the files, starts the process that answers, ends it when its time is up.
+"""The parent process of one SQL statement: chooses the files, starts the child process, kills it at its timeout.
 
 The files are attached read-only, then DuckDB is locked: no files, no network, no extensions, no settings.  A
-statement may come from anywhere; what it can cost is memory and time up to a limit, in a process of its own, and the
-attempt ends in a sentence.
+statement is untrusted: its memory and time are limited, in its own process, and an attack ends in an error of one
+sentence.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ from crystalperf.query.statements.rows import Batches
 from crystalperf.query.statements.shipping import index_names, mentions
 
 LONGEST_STATEMENT = 100_000
-"""Characters of a statement."""
+"""Maximum characters of a statement."""
 
 PARSE_S = 10.0
-"""Longest parse.  DuckDB's parser hears no interrupt; its time grows with the square of open brackets (20 000 take
-minutes), and some MB of them end the process."""
+"""Timeout of parsing.  DuckDB's parser ignores interrupts; its time grows with the square of open brackets (20 000
+take minutes), and some MB of them crash the process."""
 
 OPEN_S = 60.0
-"""Longest start of the process that answers."""
+"""Timeout of the child process' start."""
 
 MEMORY_LIMIT = 4 << 30
-"""Bytes DuckDB may use, or half of the machine's memory where that is less."""
+"""Maximum bytes that DuckDB uses, or half of the machine's memory if that is less."""
 
 OTHER_ADDRESSES = 6 << 30
-"""Beside them: programs, stacks of threads, what allocators reserve and never touch."""
+"""Further address space, bytes: programs, stacks of threads, memory that allocators reserve and never use."""
 
 MOST_MESSAGE_BYTES = 1 << 30
 
 WANTS_MEMORY = "the statement needs more memory than it may take; ask for less, or for LIMIT"
 
 Form = Literal["rows", "values", "arrow", "parquet"]
-"""How an answer comes: values as JSON has them, DuckDB's own (query.statements.values), or the bytes of an Arrow stream
+"""The format of an answer: JSON values, DuckDB's own values (query.statements.values), or the bytes of an Arrow stream
 or of a Parquet file."""
 
 Message = tuple[str, Any]
 
 
 class Request(msgspec.Struct):
-    """What the process is asked: paths of files, those of indexes and of several runs with their names.
+    """The request to the child process: a statement, and paths of files, with names for indexes and several runs.
 
-    `most_bytes` is the largest answer, 0 where who asks takes it in parts.
+    `most_bytes` is the maximum size of the answer, 0 if the caller reads it in parts.
     """
 
     statement: str
@@ -79,9 +79,9 @@ def request_for(
     memory_bytes: int = 0,
     most_bytes: int = 0,
 ) -> Request:
-    """A statement over these files with the usual limits, `memory_bytes` in place of the usual one where it is given.
+    """A request for a statement over these files, with the default limits; `memory_bytes` replaces that of memory.
 
-    Raises SettingError where the text is one that DuckDB's parser would not survive.
+    Raises SettingError for a text that would crash DuckDB's parser.
     """
     check_text(statement)
     memory = min(memory_bytes or MEMORY_LIMIT, _memory_bytes() // 2)
@@ -98,7 +98,7 @@ def request_for(
 
 
 def check_text(statement: str) -> None:
-    """Refuse what DuckDB's parser would not survive."""
+    """Raise SettingError for a text that would crash DuckDB's parser."""
     if len(statement) > LONGEST_STATEMENT:
         raise SettingError(f"the statement has {len(statement)} characters, at most {LONGEST_STATEMENT} are taken")
     try:
@@ -110,9 +110,9 @@ def check_text(statement: str) -> None:
 def index_files(
     statement: str, run: Path | None, names: Sequence[str], progress: Callable[[str], None] = lambda _: None
 ) -> list[tuple[str, Path]]:
-    """The files of the named indexes; where a statement needs one and none is named, those that the run was made with.
+    """The files of the named indexes; if a statement needs one and none is named, those that the run was made with.
 
-    Raises IndexFileError where there is none of such a name.
+    Raises IndexFileError if there is no index of a name.
     """
     wanted = list(dict.fromkeys(names))
     if run is not None and not wanted and mentions(statement, index_names()):
@@ -125,18 +125,18 @@ def index_files(
 
 
 def started() -> subprocess.Popen[bytes]:
-    """A process that waits for its one request; whoever starts it ends it."""
+    """A child process that waits for its one request; the caller must end() it."""
     return subprocess.Popen(
         own_module("crystalperf.query.statements.child"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C is heard here, at once, and ends the other
+        start_new_session=True,  # the parent handles Ctrl-C at once, and ends the child
     )
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """End a process that was started()."""
+    """Kill a process of started()."""
     process.kill()
     for each in (process.stdin, process.stdout):
         if each is not None:
@@ -149,10 +149,10 @@ def end(process: subprocess.Popen[bytes]) -> None:
 def answering(
     request: Request, timeout_s: float, process: subprocess.Popen[bytes] | None = None
 ) -> Iterator[tuple[list[str], Batches]]:
-    """The columns and the rows of the answer, from a process that is gone after the block, however it ends.
+    """The columns and the rows of the answer, from a process that always ends with the block.
 
-    A form other than rows has no batches of rows but of bytes.  `timeout_s` is 0 for no limit.  `process` is one that
-    was started() before.  Raises NoAnswerError and SettingError.
+    The forms arrow and parquet have batches of bytes.  `timeout_s` is 0 for no limit.  `process` is one that was
+    started() before.  Raises NoAnswerError and SettingError.
     """
     with answering_typed(request, timeout_s, process) as (columns, _, batches):
         yield columns, batches
@@ -162,7 +162,7 @@ def answering(
 def answering_typed(
     request: Request, timeout_s: float, process: subprocess.Popen[bytes] | None = None
 ) -> Iterator[tuple[list[str], list[str], Batches]]:
-    """As answering(), with the columns' types in DuckDB's words after their names."""
+    """Like answering(), with DuckDB's names of the columns' types after their names."""
     process = started() if process is None else process
     try:
         assert process.stdin is not None
@@ -170,14 +170,14 @@ def answering_typed(
         late = NoAnswerError(f"the statement was stopped after {timeout_s:g} s", Remedy("give it more time"))
         nested = SettingError("the statement is too deeply nested to be parsed; write it flatter")
         ended = NoAnswerError(f"{WANTS_MEMORY} (the process that answered it ended)")
-        with suppress(BrokenPipeError):  # it has ended, which is told in a moment
+        with suppress(BrokenPipeError):  # it has ended: _expected() raises the error
             process.stdin.write(msgspec.json.encode(request))
             process.stdin.close()
         unopened = NoAnswerError("its files could not be opened in time")
         _expected(process.stdout, time.monotonic() + OPEN_S, unopened, ended)
         try:
             _expected(process.stdout, time.monotonic() + PARSE_S, nested, nested)
-        except NoAnswerError as error:  # a machine may run out of memory for it before it runs out of time
+        except NoAnswerError as error:  # parsing may run out of memory before its timeout
             raise nested if str(error).startswith(WANTS_MEMORY) else error from None
         deadline = time.monotonic() + timeout_s if timeout_s > 0 else None
         _, described = _expected(process.stdout, deadline, late, ended)
@@ -192,7 +192,7 @@ def answering_typed(
 
 
 def _expected(stream: IO[bytes] | None, deadline: float | None, late: Exception, ended: Exception) -> Message:
-    """The next message.  Raises what the other process says, or these errors where it is late or has ended."""
+    """The next message.  Raises the child's error, `late` at the deadline, or `ended` if the process has ended."""
     assert stream is not None
     try:
         head = _read(stream, 9, deadline)
@@ -208,12 +208,12 @@ def _expected(stream: IO[bytes] | None, deadline: float | None, late: Exception,
     if kind == "B":
         return kind, content
     if kind == "E":
-        raise told(json.loads(content))
+        raise _error_in(json.loads(content))
     return kind, json.loads(content)
 
 
-def told(content: Mapping[str, Any]) -> NoAnswerError | SettingError:
-    """The error that the process says it met."""
+def _error_in(content: Mapping[str, Any]) -> NoAnswerError | SettingError:
+    """The error in a message of the child process."""
     error = SettingError if content["kind"] == "SettingError" else NoAnswerError
     return error(content["what"], reported_remedy(content))
 
@@ -233,7 +233,7 @@ def _read(stream: IO[bytes], count: int, deadline: float | None) -> bytes:
 
 
 def _used_indexes(facts: Mapping[str, str]) -> list[str]:
-    """The indexes that a run was profiled with; none where its file does not say so in its own format."""
+    """The indexes that a run was profiled with; empty if its file does not name them in the expected format."""
     try:
         found = json.loads(facts.get("indexes", "[]"))
     except ValueError:

@@ -1,13 +1,13 @@
-"""The process that answers one SQL statement: what it may cost ends with it.
+"""The child process that answers one SQL statement, and limits its cost.
 
-`python -m crystalperf.query.statements.child`, isolated, under a limit of addresses, killed by its parent when its time
-is up: a statement can hang DuckDB where no interrupt is heard, and take memory that its own limit does not count.
+`python -m crystalperf.query.statements.child`, isolated, with limited address space, killed by its parent at the
+timeout: a statement can hang DuckDB where it ignores interrupts, and use memory beyond DuckDB's own limit.
 
     parent → child   the request, JSON
     child → parent   messages: a letter, the length (8 bytes, little endian), JSON of that length
                      O  the files are open      C  {names, types} of columns  E  {kind of error, what, remedy}
                      P  the statement parses    R  rows, some MB of them      D  all rows were sent
-                                                B  bytes of Arrow or Parquet, which are no JSON
+                                                B  bytes of Arrow or Parquet, not JSON
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from crystalperf.query.results.answers import Debug
 
 MOST_THREADS = 8
-"""Of one statement; each takes addresses, whose number is limited."""
+"""Maximum threads of one statement; each takes some of the limited address space."""
 
 SENT_BYTES = 1 << 20
-"""Rows are sent in messages of about this size: a row may have a byte or a hundred MB."""
+"""Approximate size of a message of rows: a row may have a byte or a hundred MB."""
 
 BATCH_ROWS = 10_000
-"""Rows of a batch of Arrow, and of a group of rows of Parquet."""
+"""Rows of a batch of Arrow, and of a row group of Parquet."""
 
 Send = Callable[[str, object], None]
 
@@ -58,12 +58,12 @@ _SETTINGS = (
     "SET enable_progress_bar = false",  # DuckDB would draw it on stdout
     "SET python_enable_replacements = false",  # or a name in FROM could be a variable of this program
 )
-"""Beside the locks that every reader has."""
+"""Settings in addition to the locks of every reader."""
 
 
 def serve() -> None:
     """Answer the request on stdin."""
-    # What writes to standard output by itself, as DuckDB's progress bar would, must not break a message.
+    # Other output to standard output, such as DuckDB's progress bar, must not break a message.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
@@ -82,7 +82,7 @@ def serve() -> None:
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=Request)
     resource.setrlimit(resource.RLIMIT_AS, (request.address_bytes, request.address_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # not a byte to any file, whatever DuckDB is talked into
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # no writes to any file, whatever the statement
     try:
         _answer(request, send)
     except CrystalPerfError as error:
@@ -131,11 +131,11 @@ def _answer_opened(connection: duckdb.DuckDBPyConnection, request: Request, send
 
 
 def execute(connection: duckdb.DuckDBPyConnection, statement: str) -> list[str]:
-    """Run a checked statement; the names of the columns of its rows, which the connection then has."""
+    """Run a checked statement; returns the names of its columns.  The connection then has the rows."""
     connection.execute(statement)
     described = connection.description or []
     if any("TIME ZONE" in str(each[1]) for each in described):
-        # Python's package for time zones is not needed for anything else: DuckDB writes such moments as text.
+        # DuckDB converts times with a zone to text: reading them as values would need a package for time zones.
         shown = [
             f"#{number}{'::VARCHAR' if 'TIME ZONE' in str(each[1]) else ''}" for number, each in enumerate(described, 1)
         ]
@@ -163,7 +163,7 @@ def _send_arrow(connection: duckdb.DuckDBPyConnection, names: Sequence[str], for
     except ImportError as error:
         raise NoAnswerError(f"{form} needs the package pyarrow, which is not installed; ask for CSV or JSON") from error
     read = getattr(connection, "to_arrow_reader", None) or getattr(connection, "fetch_record_batch")  # noqa: B009
-    batches = read(BATCH_ROWS)  # the second is its name before DuckDB 1.4
+    batches = read(BATCH_ROWS)  # fetch_record_batch is its name before DuckDB 1.4
     schema = arrow.schema([field.with_name(name) for field, name in zip(batches.schema, names, strict=True)])
     sink = arrow.PythonFile(_Sent(send), mode="w")
     if form == "arrow":
@@ -176,7 +176,7 @@ def _send_arrow(connection: duckdb.DuckDBPyConnection, names: Sequence[str], for
 
 
 class _Sent(io.RawIOBase):
-    """A file whose bytes are sent, some MB at a time."""
+    """A file that sends its bytes in messages of up to SENT_BYTES."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -203,10 +203,10 @@ def opened(
     runs: Sequence[tuple[str, Path]] = (),
     statement: str = "",
 ) -> duckdb.DuckDBPyConnection:
-    """A locked connection, with what is attached in reach as views.
+    """A locked connection, with views of the tables of all attached files.
 
-    The run is `run`, the indexes are `index_0` …; of several `runs` the schema `runs` has each table with the run's
-    name in a first column, `run`.  What code has to fill has rows if the `statement` mentions it.
+    The run is attached as `run`, the indexes as `index_0` …; for several `runs` the schema `runs` has each table with
+    the run's name in a first column, `run`.  Computed tables have rows if the `statement` mentions them.
     """
     connection = guard.connect()
     try:
@@ -228,7 +228,7 @@ def opened(
 
 
 def _debug(run: Path) -> Debug:
-    from crystalperf.query.run import Run  # loads numpy, which most statements need not
+    from crystalperf.query.run import Run  # loads numpy, which most statements do not need
 
     return Run(run).debug()
 
@@ -258,7 +258,7 @@ def _attach(connection: duckdb.DuckDBPyConnection, run: Path | None, indexes: Se
 
 
 def _attach_runs(connection: duckdb.DuckDBPyConnection, runs: Sequence[tuple[str, Path]]) -> None:
-    """Each table that one of the runs has, as a view over all that have it; what a run lacks of its columns is NULL."""
+    """Make a view of each table over all runs that have it; columns that a run lacks are NULL."""
     if not runs:
         return
     for number, (_, path) in enumerate(runs):
@@ -289,7 +289,7 @@ def _view(connection: duckdb.DuckDBPyConnection, name: str, query: str, comment:
 
 
 def check(connection: duckdb.DuckDBPyConnection, statement: str) -> str:
-    """The one SELECT; refuses anything else.  The locks would hold without this; the sentence is better."""
+    """The only SELECT of a text.  Raises SettingError for anything else, with a better message than the locks."""
     statements = connection.extract_statements(statement)
     if len(statements) != 1:
         raise SettingError(f"one SELECT is expected, found {len(statements) or 'no'} statements")
@@ -300,7 +300,7 @@ def check(connection: duckdb.DuckDBPyConnection, statement: str) -> str:
 
 
 def explained(message: str, connection: duckdb.DuckDBPyConnection | None = None) -> SettingError:
-    """The first line of DuckDB's message, without its class; a hint where a name is missing, by what is there."""
+    """The first line of DuckDB's message, without its class; for an unknown name a hint at an existing one."""
     first = message.strip().split("\n")[0]
     first = f"SQL: {re.sub(r'^[A-Z][A-Za-z -]* Error: ', '', first).rstrip('.!')}"
     missing = re.search(r"Table with name (\w+) does not exist", first)

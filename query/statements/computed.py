@@ -1,6 +1,6 @@
-"""What only code can tell of a run, as tables that SQL can ask: the critical path, and what cost time.
+"""Computed tables for SQL, which only code can fill: the critical path and the findings of a run.
 
-They have rows where a statement mentions them, of the whole run as `analyze` answers it.
+They have rows if a statement mentions them, for the whole run as `analyze` reports it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def tables(names: tuple[str, ...]) -> tuple[Table, ...]:
 
 
 def rows(answer: Debug, wanted: Iterable[str]) -> dict[str, list[list[Any]]]:
-    """The rows of the wanted tables, from where the time of the whole run went."""
+    """The rows of the wanted tables, from the analysis of the whole run."""
     return {each: _ROWS[each](answer) for each in wanted}
 
 

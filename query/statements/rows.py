@@ -1,4 +1,4 @@
-"""Rows of a SQL answer as JSON and as CSV, in parts, so that an answer may be larger than memory."""
+"""Formats the rows of a SQL answer as JSON and CSV, in parts, so that an answer may be larger than memory."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from decimal import Decimal
 from typing import Any
 
 Batches = Iterator[list[list[Any]]]
-"""Rows of values as json_value() leaves them, some MB of them at a time."""
+"""Batches of rows of values from json_value(), of some MB each."""
 
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
-"""What a text begins with that a spreadsheet takes for a formula, or makes one of."""
+"""Prefixes of texts that a spreadsheet takes for a formula, or turns into one."""
 
 _QUOTED = re.compile(r'[",\r\n]')
-"""What makes a cell of CSV one that is quoted; Python's own writer leaves a lone carriage return as it is."""
+"""Characters that require quotes in a cell of CSV; Python's own writer does not quote a lone carriage return."""
 
 
 def json_value(value: Any) -> Any:
-    """A value of DuckDB as JSON has it: numbers that are none become null, moments and intervals text."""
+    """A value of DuckDB as a JSON value: NaN and infinities become null, times and intervals text."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -38,7 +38,7 @@ def json_value(value: Any) -> Any:
 
 
 def json_parts(columns: Sequence[str], batches: Batches) -> Iterator[str]:
-    """A list of objects, one a line; a column name that occurs twice is numbered."""
+    """A JSON list of objects, one a line; repeated column names are numbered."""
     names = distinct(columns)
     separator = "[\n"
     for batch in batches:
@@ -55,9 +55,9 @@ def csv_parts(
     escape_formulas: bool = False,
     plain: Callable[[str], str] = str,
 ) -> Iterator[str]:
-    """CSV with a header; a NULL is an empty cell, and `plain` is what becomes of every text.
+    """CSV with a header; a NULL is an empty cell, and `plain` converts every text.
 
-    With `escape_formulas` a text that a spreadsheet would run has an apostrophe before it.
+    With `escape_formulas` a text that a spreadsheet would evaluate gets an apostrophe as prefix.
     """
 
     def shown(text: str) -> str:
@@ -65,7 +65,7 @@ def csv_parts(
 
     def line(cells: Iterable[str]) -> str:
         texts = [f'"{each.replace(chr(34), chr(34) * 2)}"' if _QUOTED.search(each) else each for each in cells]
-        return f"{','.join(texts) if texts != [''] else chr(34) * 2}\n"  # an empty line would be no row
+        return f"{','.join(texts) if texts != [''] else chr(34) * 2}\n"  # an empty line would not be a row
 
     yield line(shown(each) for each in columns)
     for batch in batches:
@@ -79,7 +79,7 @@ def _csv_cell(value: Any, shown: Callable[[str], str]) -> str:
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """The names, numbered where one occurs again: `m`, `m_2`."""
+    """The names, with numbers for repeated ones: `m`, `m_2`."""
     found: list[str] = []
     for name in names:
         number, candidate = 1, name

@@ -1,4 +1,4 @@
-"""The views that come with run files and indexes, made on a connection; and the names that statements may mean."""
+"""Creates the views of run files and indexes on a connection, and finds the names that statements mention."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ _MISSING_COLUMN = re.compile(
 )
 
 _LISTS = re.compile(r"\b(show|describe|summarize|information_schema|sqlite_master|duckdb_\w+|pg_\w+)\b", re.IGNORECASE)
-"""What a statement has that asks what there is."""
+"""Words of a statement that lists tables or columns."""
 
 
 def ship_indexes(connection: duckdb.DuckDBPyConnection, statement: str) -> None:
-    """Make the views of indexes over the tables of all that are attached, as far as a statement needs them.
+    """Make the views over the tables of all attached indexes that a statement needs.
 
-    To be called after the tables are in reach, so that a view is ours whatever a file holds.
+    Call it after the views of tables exist, so that CrystalPerf's view replaces a table of the same name in a file.
     """
     _ship(connection, views("index"), resources(), statement)
 
 
 def ship_run(connection: duckdb.DuckDBPyConnection, statement: str, debug: Callable[[], Debug]) -> None:
-    """Make the views of the run attached as `run`, those of its framework, and the tables that code fills.
+    """Make the views of the run attached as `run`, those of its framework, and the computed tables.
 
-    These have rows, of the answer of `debug`, if the statement mentions them.
+    Computed tables have rows, from the result of `debug`, if the statement mentions them.
     """
     own = tuple(name for (name,) in connection.execute("SELECT name FROM run.resources").fetchall())
     ((framework,),) = connection.execute("SELECT framework FROM run.runs").fetchall()[:1] or [("",)]
     _ship(connection, (*views("run"), *views_of(framework)), own, statement)
     filled = computed.tables(own)
     for table in filled:
-        connection.execute(f"DROP VIEW IF EXISTS {table.name}")  # of a stranger's table of that name
+        connection.execute(f"DROP VIEW IF EXISTS {table.name}")  # of a table of that name in the file
         for made in table.statements():
             connection.execute(made)
-    asked = [each.name for each in filled if mentions(statement, [each.name])]
-    for name, rows in computed.rows(debug(), asked).items() if asked else ():
+    mentioned = [each.name for each in filled if mentions(statement, [each.name])]
+    for name, rows in computed.rows(debug(), mentioned).items() if mentioned else ():
         if rows:
             connection.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' for _ in rows[0])})", rows)
 
 
 def _ship(connection: duckdb.DuckDBPyConnection, shipped: Sequence[View], names: Sequence[str], statement: str) -> None:
-    """Make what a statement mentions, and what that reads; all of it for one that asks what there is.
+    """Make the views that a statement mentions, and those that these read; all for a statement that lists tables.
 
-    Each takes some ms, and none costs anything unread: most statements need none of them.
+    Each takes some ms, and most statements need none of them.
     """
     by_name = {each.name: each for each in shipped}
     wanted = {name for name in by_name if _LISTS.search(statement) or mentions(statement, [name])}
@@ -70,13 +70,13 @@ def _ship(connection: duckdb.DuckDBPyConnection, shipped: Sequence[View], names:
     commented = mentions(statement, ["duckdb_columns"])
     for each in shipped:
         if each.name in wanted:
-            with suppress(duckdb.CatalogException):  # a framework's tables are not among those that every run has
+            with suppress(duckdb.CatalogException):  # not every run has the tables of the framework
                 for made in each.statements(parts, names, commented=commented):
                     connection.execute(made)
 
 
 def _parts(names: Sequence[str]) -> dict[str, str]:
-    """What views leave open, as it depends on the resources: lists of columns, and the resource with the most."""
+    """The parts of views that depend on the resources: lists of columns, and the resource with the most."""
     with_other = [f"{each}_ms" for each in (*names, OTHER)]
     listed = ", ".join(names)
     return {
@@ -104,7 +104,7 @@ def index_names() -> set[str]:
 
 
 def run_names() -> set[str]:
-    """Names of the tables, views and macros that a run file may come with, of whatever framework."""
+    """Names of the tables, views and macros that a run file of any framework may have."""
     from crystalperf.query.inputs.registry import readable
 
     known = _names(tables("run")) | _names(views("run")) | _names(computed.tables(()))
@@ -118,36 +118,36 @@ def _names(found: Iterable[Table] | Iterable[View]) -> set[str]:
 
 
 def mentions(statement: str, names: Iterable[str]) -> bool:
-    """Whether one of the names stands in a statement as a word."""
+    """Whether a statement contains one of the names as a word."""
     return re.search(rf"\b({'|'.join(sorted(names))})\b", statement, re.IGNORECASE) is not None
 
 
 def nearest_column(message: str, connection: duckdb.DuckDBPyConnection) -> str | None:
-    """The column that DuckDB's message of a missing one may mean; None where it is of something else, or far off."""
+    """The existing column nearest to the missing one in DuckDB's message; None for other messages, or without one."""
     missing = _MISSING_COLUMN.search(message)
     if missing is None:
         return None
     name = next(each for each in missing.groups() if each)
     bound = [each for line in message.split("\n") if line.startswith("Candidate") for each in line.split('"')[1::2]]
-    return nearest(name, bound) or nearest(name, _there(connection, "column_name"))
+    return nearest(name, bound) or nearest(name, _existing(connection, "column_name"))
 
 
 def nearest_table(name: str, connection: duckdb.DuckDBPyConnection) -> str | None:
-    """The table or view of a connection that is spelt most like a name; None where none is."""
-    there = _there(connection, "table_name")
+    """The table or view of a connection with the most similar name; None if none is similar."""
+    existing = _existing(connection, "table_name")
     for table, kind in (("units", "run"), ("functions", "index")):
-        there |= _names(views(kind)) if table in there else set()
-    return nearest(name, there)
+        existing |= _names(views(kind)) if table in existing else set()
+    return nearest(name, existing)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The one of some names that is spelt most like a name; None where none is."""
+    """The most similar one of the known names; None if none is similar."""
     plain = {each.rpartition(".")[2].lower(): each for each in sorted(known, reverse=True)}
     found = difflib.get_close_matches(name.lower(), plain, 1, 0.6)
     return plain[found[0]] if found else None
 
 
-def _there(connection: duckdb.DuckDBPyConnection, what: str) -> set[str]:
+def _existing(connection: duckdb.DuckDBPyConnection, what: str) -> set[str]:
     try:
         return {
             name for (name,) in connection.execute(f"SELECT {what} FROM duckdb_columns() WHERE NOT internal").fetchall()

@@ -1,6 +1,6 @@
-"""DuckDB's values in JSON and back, so that a program gets from another process what it would have got in its own.
+"""Encodes DuckDB's values in JSON and decodes them, so that values from the child process keep their types.
 
-What JSON has is itself; all else is an object of one key, which names what it is.
+Types that JSON has are unchanged; all others become an object of one key, the name of the type.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from uuid import UUID
 
 
 def sent(value: Any) -> Any:
-    """A value as JSON has it."""
+    """A value encoded as JSON."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -49,7 +49,7 @@ _MADE: Mapping[str, Callable[[Any], Any]] = {
 
 
 def received(value: Any) -> Any:
-    """The value that sent() was given."""
+    """The decoded value, the inverse of sent()."""
     if isinstance(value, list):
         return [received(each) for each in value]
     if isinstance(value, dict):

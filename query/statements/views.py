@@ -1,15 +1,15 @@
-"""The views and macros that ship with run files and indexes, a commented file each.
+"""The views and macros that ship with CrystalPerf for run files and indexes, a commented file each.
 
-They are made on the connection, never read from a file: a file with a view in it is refused (indexes.guard).  A file
-of a view begins like this one, and everything said there is carried into the connection as COMMENT ON:
+They are made on the connection, never read from a run file or index: a file with a view is refused (indexes.guard).
+The file of a view begins as below, and its comments become COMMENT ON in the connection:
 
-    -- What it tells, in one line.
+    -- What the view shows, in one line.
     --
     -- one row per function:
     --   label        the resource with the largest share
     SELECT …
 
-The first word after the comments tells a view (SELECT, WITH) from a macro (MACRO name(parameters) AS TABLE …).
+The first word after the comments marks a view (SELECT, WITH) or a macro (MACRO name(parameters) AS TABLE …).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EACH = "<resource>"
 
 @dataclass(frozen=True)
 class View:
-    """A view or a macro: `query` has {parts} for the caller to fill; `columns` have their comments."""
+    """A view or a macro: the caller fills the {parts} of `query`; `columns` maps names to comments."""
 
     name: str
     comment: str
@@ -44,16 +44,16 @@ class View:
 
     @property
     def call(self) -> str:
-        """What a statement writes: the name, of a macro with its parameters."""
+        """The form to use in a statement: the name, for a macro with its parameters."""
         return self.query.removeprefix("MACRO ").partition(" AS TABLE")[0] if self.is_macro else self.name
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words of its query: what it reads is among them."""
+        """The words of its query, which include the names of the tables and views that it reads."""
         return frozenset(_WORD.findall(self.query))
 
     def statements(self, parts: Mapping[str, str], resources: Sequence[str], *, commented: bool) -> list[str]:
-        """What makes it on a connection, for these resources; with comments on its columns where they are asked for."""
+        """The statements that make it on a connection, for these resources; with comments on columns if `commented`."""
         query = self.query.format_map(parts)
         if self.is_macro:
             return [f"CREATE OR REPLACE {query}", f"COMMENT ON MACRO TABLE {self.name} IS {quoted(self.comment)}"]
@@ -63,20 +63,20 @@ class View:
         ]
         for name, comment in self.columns.items() if commented else ():
             for each in resources if _EACH in name else [""]:
-                told = quoted(comment.replace(_EACH, each))
-                made.append(f"COMMENT ON COLUMN {self.name}.{name.replace(_EACH, each)} IS {told}")
+                text = quoted(comment.replace(_EACH, each))
+                made.append(f"COMMENT ON COLUMN {self.name}.{name.replace(_EACH, each)} IS {text}")
         return made
 
 
 @cache
 def views(kind: str) -> tuple[View, ...]:
-    """The views of a kind of file, index or run; one that reads another comes after it."""
+    """The views of a kind of file, index or run, in order of their dependencies."""
     return _in(files("crystalperf.query.sql.views").joinpath(kind))
 
 
 @cache
 def views_of(framework: str) -> tuple[View, ...]:
-    """The views of a run in the words of a built-in framework, whose package need not be loaded for that."""
+    """The views of a run in a built-in framework's terms; this does not load the framework's package."""
     package = package_of(framework)
     return _in(files(package).joinpath("views")) if package else ()
 
@@ -95,7 +95,7 @@ def _in(folder: Traversable) -> tuple[View, ...]:
 
 
 def view(name: str, text: str) -> View:
-    """A view from its file.  Raises ValueError where the file does not say what it is."""
+    """A view from its file.  Raises ValueError if the file lacks the description."""
     lines = text.split("\n")
     head = [line for line in lines if line.startswith("--")]
     if not head or not head[0].startswith("-- "):

@@ -1,4 +1,4 @@
-"""A statement of a program: its whole answer, with DuckDB's own values, from the process that every statement gets."""
+"""Runs a statement for the Python interface: the whole answer, with DuckDB's own values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crystalperf.query.statements.asking import answering_typed, index_files, re
 from crystalperf.query.statements.values import received
 
 MOST_BYTES = 64 << 20
-"""Of an answer on its way here, where its values take up to ten times as much memory."""
+"""Maximum encoded size of an answer; the decoded values take up to ten times as much memory."""
 
 
 def answer(statement: str, run: Path | None, indexes: Sequence[str], timeout_s: float) -> Rows:

@@ -1,1 +1,1 @@
-"""The trace that a framework's reader returns, its validation, and plain values that every package uses."""
+"""The trace that a framework's reader returns, its validation, and basic values that every package uses."""

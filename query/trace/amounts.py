@@ -1,4 +1,4 @@
-"""Counts with their nouns, and volumes of data, as sentences have them."""
+"""Formats counts, volumes of data and times for sentences."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def volume(amount: float) -> str:
 
 
 def lasting(ms: float) -> str:
-    """A time within a sentence: `2.1 s`, and `38 ms` where tenths of a second would leave nothing of it."""
+    """A time within a sentence: `2.1 s`, and `38 ms` if it is below a tenth of a second."""
     return f"{ms / 1000:.1f} s" if ms >= 99.5 or ms <= 0 else f"{ms:.0f} ms"
 
 
 def part_of(part_ms: float, whole_ms: float, whose: str = "the") -> str:
-    """`30.0 of the 40.0 s`; in ms where the whole is below a second."""
+    """`30.0 of the 40.0 s`; in ms if the whole is below a second."""
     if whole_ms < 1000:
         return f"{part_ms:.0f} of {whose} {whole_ms:.0f} ms"
     return f"{part_ms / 1000:.1f} of {whose} {whole_ms / 1000:.1f} s"

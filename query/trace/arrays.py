@@ -1,4 +1,4 @@
-"""Sums over arrays that several parts of the model do alike."""
+"""Array operations that several parts of the model share."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from numpy.typing import NDArray
 from crystalperf.query.trace.records import Floats, Ints
 
 PLACES = 8
-"""Most places for each unit up to which a table of all places is the quickest."""
+"""Maximum places per unit for which a table of all places is fastest."""
 
 
 def over(part: Floats, whole: Floats, otherwise: float = 0.0) -> Floats:
-    """Quotients, `otherwise` where there is nothing to divide by."""
+    """Quotients, `otherwise` where the divisor is not above zero."""
     quotient: Floats = np.divide(part, whole, out=np.full(len(part), otherwise), where=whole > 0)
     return quotient
 
 
 def members(group: Ints, count: int) -> list[Ints]:
-    """The numbers of the units of each of groups 0 to `count` − 1, in their order."""
+    """The numbers of the units of each of groups 0 to `count` − 1, in ascending order."""
     order = np.argsort(group, kind="stable")
     bounds = np.searchsorted(group[order], np.arange(count + 1))
     return [order[bounds[number] : bounds[number + 1]] for number in range(count)]
 
 
 def medians(group: Ints, columns: Floats, count: int) -> Floats:
-    """The median of each column over the rows of each of groups 0 to `count` − 1, (groups, columns); NaN of none."""
+    """Medians of each column over the rows of each of groups 0 to `count` − 1, (groups, columns); NaN without rows."""
     rows = np.bincount(group, minlength=count)
     begin, some = np.cumsum(rows) - rows, rows > 0
     low, high = (begin + (rows - 1) // 2)[some], (begin + rows // 2)[some]

@@ -1,16 +1,16 @@
 """The contract of a framework's reader: the trace of one run.
 
-A reader returns a Trace, and nothing after it knows where it came from:
+A reader returns a Trace; later steps do not depend on the log's format:
 
     workers        processes or devices, each with the lanes that units run on
     groups         attempts of a set of units that do the same to other data
-    units          what holds a lane from launch to finish
+    units          each holds a lane from launch to finish
     dependencies   which group waits for which, and how: barrier, pipelined, order or transfer
-    scopes         the stretches of the run that a user has a name for: queries, jobs, steps
-    bounds         of each unit's time, what the framework itself measured
+    scopes         the named intervals of the run: queries, jobs, steps
+    bounds         the part of each unit's time that the framework itself measured
 
-Tables are columns of arrays, for a run may have millions of units; `rows` makes one of a few values.  Their columns are
-those of the run part of indexes/schema.sql, except what samples and the analysis fill; columns that are left out are
+Tables are columns of arrays, because a run may have millions of units; `rows` makes one of a few values.  Their columns
+are those of the run part of indexes/schema.sql, except those that samples and the analysis fill; missing columns are
 unknown.
 """
 
@@ -30,15 +30,15 @@ EdgeKind = Literal["barrier", "pipelined", "order", "transfer"]
 
 barrier     none of its units starts before all of the other's have ended
 pipelined   both run; it starts after the other has started and ends after it, by as much as it did in the run
-order       like a barrier, for they share a lane
+order       like a barrier, because they share a lane
 transfer    a barrier, and then bytes cross a device before it starts
 """
 
 Measure = Literal["makespan", "step time", "latency", "throughput"]
-"""What a run is changed for, and so what an answer is about.
+"""The figure of merit of a run, which answers are about.
 
-latency     the time of one record through a run that is a flow of them
-throughput  how many it takes, where it is at its limit, and latency says no more than how deep its buffers are
+latency     the time of one record through a stream
+throughput  records per time, for a stream at its limit, whose latency only shows the depth of its buffers
 """
 
 
@@ -63,7 +63,7 @@ class Worker:
 
 @dataclass(frozen=True)
 class Scope:
-    """A stretch of the run with a name; a row of `scopes`."""
+    """A named interval of the run; a row of `scopes`."""
 
     scope_id: str
     kind: str
@@ -80,7 +80,7 @@ class Scope:
 class Group:
     """An attempt of a set of like units; a row of `groups`.
 
-    `submit_ms` is when a coordinator released it, None where nothing but its dependencies does.
+    `submit_ms` is when a coordinator released it, None if it depends on its dependencies only.
     """
 
     group_id: str
@@ -100,10 +100,10 @@ class Group:
 
 @dataclass(frozen=True)
 class Unit:
-    """What holds a lane of a worker from launch to finish; a row of `units`.
+    """A unit of work, which holds a lane of a worker from launch to finish; a row of `units`.
 
-    `measured_ms` has what the framework itself measured of it by resource, `likely_ms` what else seems so, and counts
-    only where there are no samples (see Bounds).
+    `measured_ms` is the time by resource that the framework itself measured; `likely_ms` is further likely time, which
+    counts only without samples (see Bounds).
     """
 
     unit_id: int
@@ -145,12 +145,13 @@ class Edge:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the framework measured of its units' time, in ms; what it leaves open samples and labels decide.
+    """Bounds on the units' time by resource from the framework's measurements, in ms; samples and labels decide the
+    rest.
 
-    `held_ms`, (units,), is the time a unit had its lane, NaN where nothing measured it: then all of its time is
-    unknown.  The others are (units, resources + 1), the last column `other`.  `floor_ms` was measured on a resource
-    while the lane was held.  `likely_ms` seems so, and counts only where there are no samples.  `outside_ms` passed
-    before and after the lane was held.
+    `held_ms`, (units,), is the time a unit held its lane, NaN if it was not measured: then all of its time is unknown.
+    The others are (units, resources + 1), the last column `other`.  `floor_ms` was measured on a resource while the
+    lane was held.  `likely_ms` is likely on it, and counts only without samples.  `outside_ms` passed before and after
+    the lane was held.
     """
 
     held_ms: Floats
@@ -161,15 +162,14 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Trace:
-    """One run, as its framework tells it.
+    """One run, as its framework records it.
 
     `run` is the one row of `runs`; the other tables have the names and columns of schema.sql's run part.  `raw` are
-    tables in the framework's own words, described by its package, which nothing but SQL and its package reads.
-    `unit_threads` has the name of each unit's thread, in the order of units, where the framework names its threads by
-    what they run.  `unit_functions` has of each unit, in that order, the function that the trace itself says it was in,
-    and in no other below: (class or path of a Python file, name, line), None where it does not say.  Where a label says
-    that its code is on a device, so is all that the unit's `likely_ms` sums to (query.attribution.stated_functions).
-    Both are empty where nothing is said.
+    the framework's own tables, described by its package; only SQL and that package read them.
+    `unit_threads` has the name of each unit's thread, in the order of units, if the framework names threads after their
+    work.  `unit_functions` has, in the same order, the innermost function of each unit that the trace itself names:
+    (class or path of a Python file, name, line), None if unknown.  If its label says that the code is on a device, so
+    is the sum of the unit's `likely_ms` (query.attribution.stated_functions).  Both are empty if unknown.
     """
 
     run: Mapping[str, Any]
@@ -194,9 +194,9 @@ class Trace:
             if unknown := [each for each in resource.moves if each not in MOVED]:
                 raise ValueError(f"resource {resource.name}: no column {unknown[0]}; units have {', '.join(MOVED)}")
         count = len(self.units.get("unit_id", ()))
-        for name, told in (("unit_threads", self.unit_threads), ("unit_functions", self.unit_functions)):
-            if len(told) not in (0, count):
-                raise ValueError(f"{name} has {len(told)} values for {count} units; give one for each, or none")
+        for name, values in (("unit_threads", self.unit_threads), ("unit_functions", self.unit_functions)):
+            if len(values) not in (0, count):
+                raise ValueError(f"{name} has {len(values)} values for {count} units; give one for each, or none")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -204,16 +204,16 @@ class Trace:
         return tuple(each.name for each in self.resources)
 
     def without_units(self) -> Trace:
-        """The same run without what is told unit by unit, which for a million units takes hundreds of MB."""
+        """The same run without its units, which take hundreds of MB for a million units."""
         none = np.empty((0, len(self.resources) + 1))
         return replace(
             self, units={}, bounds=Bounds(none[:, 0], none, none, none), raw={}, unit_threads=(), unit_functions=()
         )
 
     def tables(self) -> RunTables:
-        """The tables that go into the run file as they are: all but `runs` and those that the analysis completes."""
-        mine = ("workers", "scopes", "dependencies", "operators", "operator_groups", "operator_metrics", "group_inputs")
-        return {**{name: getattr(self, name) for name in mine}, "resources": rows(self.resources), **self.raw}
+        """The tables to write to the run file unchanged: all but `runs` and those that the analysis completes."""
+        own = ("workers", "scopes", "dependencies", "operators", "operator_groups", "operator_metrics", "group_inputs")
+        return {**{name: getattr(self, name) for name in own}, "resources": rows(self.resources), **self.raw}
 
 
 def of_rows(  # noqa: PLR0913 - the tables of a trace
@@ -227,22 +227,22 @@ def of_rows(  # noqa: PLR0913 - the tables of a trace
     more_resources: Sequence[Resource] = (),
     problems: Sequence[Problem] = (),
 ) -> Trace:
-    """A trace of values, for readers of runs that are not large.
+    """A trace from rows of values, for readers of small runs.
 
-    `run` needs app_id, framework, started_at_ms and duration_ms.  `more_resources` are the run's own, beside those that
-    every run has.  Raises ValueError where a unit has a time on a resource that the run does not.
+    `run` needs app_id, framework, started_at_ms and duration_ms.  `more_resources` are the run's own, in addition to
+    those of every run.  Raises ValueError if a unit has time on a resource that the run does not have.
     """
     resources = (*known(), *more_resources)
     names = [each.name for each in resources]
     floor, likely, outside = np.zeros((3, len(units), len(names) + 1))
     for row, unit in enumerate(units):
-        for parts, told in ((floor, unit.measured_ms), (likely, unit.likely_ms)):
-            for name, ms in told.items():
+        for parts, times in ((floor, unit.measured_ms), (likely, unit.likely_ms)):
+            for name, ms in times.items():
                 if name not in names:
                     raise ValueError(f"unit {unit.unit_id}: measured on {name}, which is no resource of the run")
                 parts[row, names.index(name)] = ms
     lasting = np.array([each.finish_ms - each.launch_ms for each in units], dtype=np.float64)
-    # Waiting for a pipelined neighbour is on no resource, and was measured as well.
+    # Waiting for a pipelined neighbour uses no resource, and was measured too.
     floor[:, -1] = [each.upstream_ms or 0.0 for each in units]
     defaults = {"measure": "makespan", "complete": True, "properties": {}, "libraries": []}
     return Trace(
@@ -259,7 +259,7 @@ def of_rows(  # noqa: PLR0913 - the tables of a trace
 
 
 def rows(values: Sequence[Any]) -> Columns:
-    """Frozen values of one kind as columns; nothing for none."""
+    """Frozen dataclass values of one type as columns; empty for no values."""
     if not values:
         return {}
     return {name: objects([getattr(each, name) for each in values]) for name in values[0].__dataclass_fields__}

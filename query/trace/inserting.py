@@ -1,4 +1,4 @@
-"""Columns of numpy arrays into tables of DuckDB."""
+"""Inserts columns of numpy arrays into tables of DuckDB."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from crystalperf.query.trace.records import Coded, Columns
 
 _ROWS = 245_760
-"""Rows of one statement: two row groups of DuckDB, which holds all that a statement is given as it was given."""
+"""Rows per statement: two row groups of DuckDB, which keeps all input of a statement in memory uncompressed."""
 
 
 def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: Columns) -> None:
@@ -26,16 +26,16 @@ def _at(rows: slice, column: Any) -> Any:
 
 
 def readable(columns: Columns) -> tuple[Columns, str, list[Any]]:
-    """The columns as plain arrays, the list of expressions that selects them with NULL for what was masked, and the
-    parameters of these expressions.
+    """The columns as plain arrays, the select list that has NULL for masked values, and the parameters of its
+    expressions.
 
-    DuckDB before 2.0 ignores the masks of numpy, so that every masked value would read as a zero.
+    DuckDB before 2.0 ignores the masks of numpy, and would read every masked value as zero.
     """
     plain: Columns = {}
     selected = []
     texts: list[Any] = []
     for name, values in columns.items():
-        if isinstance(values, Coded):  # for 100 000 rows a twentieth of what their texts as objects would take
+        if isinstance(values, Coded):  # for 100 000 rows a twentieth of the size of their texts as objects
             plain[name] = values.codes
             selected.append(f'list_extract(?::VARCHAR[], "{name}" + 1) AS "{name}"')
             texts.append(values.texts)

@@ -1,12 +1,12 @@
-"""What other packages bring in by entry points.
+"""Plugins of other packages, by entry points.
 
 crystalperf.frameworks   a query.frameworks.Framework
-crystalperf.annotators   (class name, method) of a frame → its Role, or None; asked after the framework's own
+crystalperf.annotators   (class name, method) of a frame → its Role, or None; called after the framework's own
 crystalperf.schedulers   (settings of the run) → query.execution.scheduling.Policy; by the name that the run gives its
                          scheduler
-crystalperf.predictors   (execution, world) → runtime in ms; by the name that is asked for
+crystalperf.predictors   (execution, world) → runtime in ms; by the name in the request
 
-A package that cannot be loaded is left out and named, for it must not take the others' answers away.
+A plugin that cannot be loaded is left out and reported by broken(), so that the others still work.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Literal
 EntryPointGroup = Literal["frameworks", "annotators", "schedulers", "predictors"]
 
 
-_entry_points = cache(entry_points)  # reads a file of every package that is installed
+_entry_points = cache(entry_points)  # reads a file of every installed package
 
 
 @cache
@@ -29,17 +29,17 @@ def _loaded(group: EntryPointGroup) -> tuple[Mapping[str, Any], Mapping[str, str
     for entry in _entry_points().select(group=f"crystalperf.{group}"):
         try:
             found.setdefault(entry.name, entry.load())
-        except Exception as error:  # whatever a stranger's module raises
+        except Exception as error:  # another package's module may raise anything
             broken[entry.value] = " ".join(str(error).split()) or type(error).__name__
     return found, broken
 
 
 def entries(group: EntryPointGroup) -> Mapping[str, Any]:
-    """What is there, by the names that the packages gave it."""
+    """The loaded plugins of a group, by the names of their entry points."""
     return _loaded(group)[0]
 
 
 def broken() -> dict[str, str]:
-    """What could not be loaded, by its module, and why."""
+    """The plugins that could not be loaded, by module, and why."""
     groups: tuple[EntryPointGroup, ...] = ("frameworks", "annotators", "schedulers", "predictors")
     return {what: why for group in groups for what, why in _loaded(group)[1].items()}

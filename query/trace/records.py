@@ -1,4 +1,4 @@
-"""Records that the readers of a run share: columns of its tables, and what reading did not take as it stood."""
+"""Records that the readers of runs share: columns of tables, and reading problems."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ Ints = npt.NDArray[np.int64]
 
 Columns = dict[str, npt.NDArray[Any]]
 """One table: column name to a one-dimensional array, masked where values may be unknown; texts, lists and
-mappings are object arrays with None for unknown, or `Coded`.  DuckDB reads it as it stands."""
+mappings are object arrays with None for unknown, or `Coded`.  DuckDB reads it directly."""
 
 RunTables = dict[str, Columns]
 """Tables of a run file (the run part of indexes/schema.sql) by name."""
 
 Severity = Literal["info", "data loss", "error"]
-"""info: worth knowing; data loss: something that happened is not in the tables; error: the input contradicts itself
-and a value was repaired or left out."""
+"""info: worth knowing; data loss: the tables lack something that happened; error: the input contradicts itself, and a
+value was repaired or left out."""
 
 LONGEST_TEXT = 300
-"""Characters kept of a text that comes out of an input file."""
+"""Maximum characters kept of a text from an input file."""
 
 
 LARGEST = 2**53
-"""Of an integer in a run's tables, 9 PB: float64 has no larger ones exactly, and sums of a few still fit an int64."""
+"""Maximum integer in a run's tables, 9 PB: float64 is exact up to it, and sums of a few still fit an int64."""
 
 
 class Coded:
-    """A column of texts that repeat, as numbers of them: in a million rows each text is kept once.
+    """A dictionary-encoded column of texts: in a million rows each text is kept once.
 
-    `codes` are (rows,), `texts` what they number, None for unknown.  It is read as the object array that it stands for.
+    `codes` are (rows,), indexes of `texts`, which has None for unknown.  It reads like the decoded object array.
     """
 
     dtype = np.dtype(object)
@@ -70,7 +70,7 @@ def coded(codes: npt.NDArray[Any], texts: Sequence[str | None]) -> Any:
 
 
 def numbered(column: Any) -> Ints:
-    """A number for each row of a column of texts, (rows,): the same for the same text."""
+    """A number for each row of a column of texts, (rows,): equal for equal texts."""
     texts = column.texts if isinstance(column, Coded) else column.tolist()
     of_text: dict[str | None, int] = {}
     numbers_of_texts = np.array([of_text.setdefault(text, len(of_text)) for text in texts], dtype=np.int64)
@@ -78,19 +78,19 @@ def numbered(column: Any) -> Ints:
 
 
 def renamed(column: npt.NDArray[Any], names: Mapping[str, str]) -> Any:
-    """A column of texts with other names for them, None for those that have none."""
+    """A column of texts replaced by other names, None for texts without one."""
     if isinstance(column, Coded):
         return Coded(column.codes, [names.get(each or "") for each in column.texts])
     return objects([names.get(each) for each in column.tolist()])
 
 
 CONTRADICTED = "contradicted_dependency"
-"""The problem of dependencies that a trace states and its times contradict."""
+"""The name of the problem of dependencies that a trace states, but its times contradict."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One kind of thing that reading did not take as it stood; a row of the table import_stats."""
+    """One kind of reading problem; a row of the table import_stats."""
 
     name: str
     severity: Severity
@@ -135,13 +135,13 @@ def import_stats(problems: Iterable[Problem]) -> Columns:
 
 
 def objects(values: Iterable[Any]) -> npt.NDArray[Any]:
-    """An object array of one dimension, also where the values are lists."""
+    """An object array of one dimension, also if the values are lists."""
     items = list(values)
     return np.fromiter(items, dtype=object, count=len(items))
 
 
 def integers(values: Iterable[float | None] | npt.NDArray[np.float64]) -> npt.NDArray[Any]:
-    """A masked int64 array; None, NaN and what is no number of bytes or rows any more are unknown."""
+    """A masked int64 array; None, NaN and implausible numbers (see LARGEST) are unknown."""
     array = numbers(values)
     mask = array.mask | (np.abs(array.data) > LARGEST)
     return np.ma.MaskedArray(np.where(mask, 0.0, array.data).astype(np.int64), mask=mask)
@@ -154,8 +154,8 @@ def numbers(values: Iterable[float | None] | npt.NDArray[np.float64]) -> Any:
 
 
 def table(names: str, rows: Iterable[Sequence[Any]], *, whole: str = "", real: str = "") -> Columns:
-    """A table of rows, each with a value for each of the names; those that are `whole` and `real` numbers, the others
-    texts or lists.  Names stand behind one another with spaces between."""
+    """A table of rows with a value for each name; columns named in `whole` are integers, in `real` floats, all others
+    texts or lists.  Names are separated by spaces."""
     wholes, reals = whole.split(), real.split()
     columns = list(zip(*rows, strict=True)) or [()] * len(names.split())
     return {
@@ -165,17 +165,17 @@ def table(names: str, rows: Iterable[Sequence[Any]], *, whole: str = "", real: s
 
 
 def as_text(text: str) -> str:
-    """Text that can be written: a file's name may have bytes that are no letters, which Python keeps as surrogates."""
+    """Text that can be encoded: a file's name may have undecodable bytes, which Python keeps as surrogates."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def uses_of(what: str | None) -> frozenset[str]:
-    """What the units of a group read and write, of the column groups.what: the framework's words, comma separated."""
+    """What the units of a group read and write, from the column groups.what: comma-separated words of the framework."""
     return frozenset(each for each in (what or "").split(", ") if each)
 
 
 def shortened(text: str | None, longest: int = LONGEST_TEXT) -> str | None:
-    """A text of an input on one line, without control characters and secrets, cut to a length; None for a blank one."""
+    """An input's text on one line, without control characters and secrets, cut to `longest`; None for a blank one."""
     if text is None:
         return None
     line = " ".join(text[: 4 * longest].split())

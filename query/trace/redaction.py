@@ -1,7 +1,7 @@
-"""Secrets out of the texts that a run file keeps: by what they are called, and by what they look like.
+"""Redacts secrets in the texts of a run file, by their names and by their form.
 
-A log has whole statements, exceptions and configurations in it, and a run file is what gets sent to colleagues.  What
-a secret was stays recognisable by its name; its value does not.
+A log has whole statements, exceptions and configurations, and users send run files to colleagues.  The name of a secret
+stays; its value does not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NAMES = (
 )
 _IS_SECRET = re.compile(_NAMES, re.IGNORECASE)
 
-# Each with the value as its last group; a value ends where a statement, a URL or a plan would go on.
+# In each pattern the last group is the value; it ends where a statement, a URL or a plan would continue.
 _QUOTED = r"'[^']*'?|\"[^\"]*\"?"
 _BARE = r"[^\s&;,)\]}>'\"]+"
 _REST = r"[\w.#-]{0,40}[\"'`]?"  # of the name
@@ -37,7 +37,7 @@ _PATTERNS = tuple(
         r"()(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*)",
     )
 )
-# Most texts have nothing of all this in them, and one look tells.
+# Most texts contain none of these, which one search shows.
 _WORTH = re.compile(
     rf"{_NAMES}|[?&;](?:sig|se|sp|sv|x-amz|awsaccess|key|auth|code)|identified|bearer|basic\s|//[^/\s]*@|AKIA|ASIA|eyJ"
     r"|gh[pousr]_|github_pat|xox|sk-|glpat|dapi|-----BEGIN",
@@ -45,9 +45,9 @@ _WORTH = re.compile(
 )
 
 
-@lru_cache(maxsize=1024)  # a log says the same again and again
+@lru_cache(maxsize=1024)  # logs repeat texts
 def redacted(text: str) -> str:
-    """The text without the values of what is called like a secret, and without what looks like one."""
+    """The text with HIDDEN for values whose name is that of a secret, and for values that look like one."""
     if _WORTH.search(text) is None:
         return text
     for pattern in _PATTERNS:

@@ -1,9 +1,9 @@
-"""Kinds of rows of `samples`: what a sample, or an interval that a recording measured, says of its thread."""
+"""Kinds of rows of `samples`: the state of the thread in a sample, or in an interval that a recording measured."""
 
 from __future__ import annotations
 
 WAKING = "waking"
-"""Kind of the end of a wait in which the thread waited for a CPU only; the wait itself has a row of its own."""
+"""Kind of the CPU wait at the end of a wait; the wait itself has its own row."""
 
 TIMED_KINDS = {
     "SOCKET_READ": "socket read",
@@ -17,10 +17,10 @@ TIMED_KINDS = {
     "MONITOR_ENTER": "enter",
     "WAKING": WAKING,
 }
-"""Intervals that belong to a thread, and their names in the run file; the last is cut off the end of the others."""
+"""Intervals that belong to a thread, and their names in the run file; the last is split off the end of the others."""
 
 RUNNING = "running"
-"""Kind of a wall-clock sample of a thread that ran or could have run, beside `wall` of one that was blocked."""
+"""Kind of a wall-clock sample of a thread that ran or could have run; a blocked one has `wall`."""
 
 ON_CPU = ("execution", "cpu", RUNNING, WAKING)
-"""Kinds whose thread ran code or waited for nothing but a CPU; a native or blocked one may wait for a device."""
+"""Kinds whose thread ran code or was in CPU wait; a native or blocked one may wait for a device."""

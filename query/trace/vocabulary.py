@@ -1,4 +1,4 @@
-"""The words of a framework for what every framework has, and what its errors say: plain values that all may import."""
+"""The vocabulary of a framework, and the kinds of its errors: basic values that all packages may import."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 SettingUnit = Literal["count", "speed", "bytes", "bytes per second", "times", "choice"]
-"""What a setting of a what-if is counted in."""
+"""The unit of a what-if setting."""
 
 Exhausted = Literal["container", "heap", "device", "killed"]
 """What ran out of memory.
 
-container   what a worker and all its processes may use
+container   the limit of a worker and all its processes
 heap        the memory that its process manages itself
-device      that of a device such as a GPU
-killed      a worker was killed from outside, as it is for its container's sake; nothing says that it was
+device      the memory of a device such as a GPU
+killed      a worker was killed from outside, as happens at its container's limit; the log does not state the reason
 """
 
 
@@ -40,14 +40,13 @@ def with_article(noun: str) -> str:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """A framework's words for what the trace contract calls worker, lane, group, unit, coordinator and scope.
+    """A framework's words for worker, lane, group, unit, coordinator and scope of the trace contract.
 
-    `scopes` are the kinds of scopes that it has, the one that a user thinks in first.  `settings` are its words for the
-    settings of a what-if; the first for a setting is the one that is shown.  `exchanged` is what units read of
-    each other; `upstream` is what they wait for while others work, units of other groups where it is empty;
-    `delegate` is a process that computes for units, where a framework has such ones;
-    `coordinating` is what the coordinator does while no unit runs; `log` names its log, with the article, and
-    `log_hint` says where a user finds it.
+    `scopes` are its kinds of scopes, the one that users know best first.  `settings` are its words for the settings of
+    a what-if; the first word of a setting is shown.  `exchanged` is the data that units read from each other;
+    `upstream` is what they wait for while others work, units of other groups if it is empty; `delegate` is a process
+    that computes for units, if the framework has such processes; `coordinating` is what the coordinator does while no
+    unit runs; `log` names its log, with the article, and `log_hint` says where users find it.
     """
 
     worker: str = "worker"
@@ -83,10 +82,10 @@ class Vocabulary:
 
     @property
     def counted(self) -> str:
-        """What the setting of workers counts, in words: of a training its processes, which devices are more than."""
+        """What the setting of workers counts: for a training its processes, which may have more devices."""
         word = self.word_of("workers")
         return self.workers if word.casefold() in ("workers", self.workers.casefold()) else word
 
     def word_of(self, setting: str) -> str:
-        """What the user calls a setting."""
+        """The framework's word for a setting."""
         return next((word for word, key in self.settings.items() if key == setting), setting)

@@ -1,1 +1,1 @@
-"""From the frames of a stack to the function that decides what its time went to."""
+"""Resolves the frames of a stack, and finds the function that the stack's time is attributed to."""

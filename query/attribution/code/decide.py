@@ -1,4 +1,4 @@
-"""Stacks of all recordings of a run under one numbering, and what decides each of them."""
+"""Numbers the distinct stacks of all recordings of a run, and finds the attributed frame of each."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class NumberedStacks:
     truncated: list[bool] = field(default_factory=list)
 
     def add(self, recording: jfr.Recording) -> Ints:
-        """Take over a recording's stacks; returns this table's number of each of them, (stacks of the recording,)."""
+        """Add a recording's stacks; returns this table's number of each of them, (stacks of the recording,)."""
         names = recording.frames
         owners, methods = map(bounded, names.owners()), map(bounded, names.methods())
         keys = zip(owners, methods, np.maximum(names.line, 0).tolist(), strict=True)
@@ -50,7 +50,7 @@ class NumberedStacks:
         return numbers
 
     def add_functions(self, functions: Sequence[tuple[str, str, int] | None]) -> Ints:
-        """Take over functions, (class or file, name, line), each as a stack of its own; their numbers, -1 for None."""
+        """Add functions, (class or file, name, line), each as a stack of one frame; their numbers, -1 for None."""
         known: dict[tuple[str, str, int] | None, int] = {None: -1}
         for each in dict.fromkeys(functions):
             if each is not None:
@@ -66,7 +66,7 @@ class NumberedStacks:
         return np.bincount(stack[chosen[self.flat()]], minlength=len(self.stacks)) > 0
 
     def lengths(self) -> Ints:
-        """How many frames each stack has, (stacks,)."""
+        """The number of frames of each stack, (stacks,)."""
         return np.array([len(key) // _FRAME_BYTES for key in self.stacks], dtype=np.int64)
 
     def flat(self) -> NDArray[np.int32]:
@@ -74,7 +74,7 @@ class NumberedStacks:
         return np.frombuffer(b"".join(self.stacks), dtype=np.int32)
 
     def _stack(self, frames: NDArray[np.int32], *, truncated: bool) -> int:
-        """The number of a stack, leaf first; `truncated` counts where it is new."""
+        """The number of a stack, leaf first; `truncated` is stored only for a new stack."""
         number = self.stacks.setdefault(frames.tobytes(), len(self.stacks))
         if number == len(self.truncated):
             self.truncated.append(truncated)
@@ -90,12 +90,12 @@ class NumberedStacks:
         return number
 
     def _role(self, class_name: str, method: str) -> Role | None:
-        """What the framework says that a frame is, else what another package's annotator says."""
+        """The role of a frame by the framework, else by the annotators of other packages."""
         own = self.framework.reader.frames.annotate(class_name, method)
         if own is not None:
             return own
-        told = (annotate(class_name, method) for annotate in entries("annotators").values())
-        return next((role for role in told if role is not None), None)
+        annotated = (annotate(class_name, method) for annotate in entries("annotators").values())
+        return next((role for role in annotated if role is not None), None)
 
     def operator(self, key: bytes) -> tuple[str | None, int | None]:
         """The kind of operator that a stack's frames name nearest its leaf, and the generated code it is in."""
@@ -135,10 +135,10 @@ def decide(
     libraries: Collection[str],
     names: Sequence[str],
 ) -> None:
-    """Fill the run's `stacks` table: frames, the deciding one and its vector.  Uses up what `add_frames` has made.
+    """Fill the run's `stacks` table: frames, the deciding one and its vector.  Drops the table of `add_frames`.
 
-    Of the `indexes` the framework's own are first; `other_version` names those whose version is not the one that ran,
-    `libraries` those of libraries, which decide only for want of others; `names` are the run's resources.
+    The framework's own `indexes` are first.  `other_version` names those of another version than the one that ran,
+    `libraries` those of libraries, which decide only if no other index does; `names` are the run's resources.
     """
     if not table.stacks:
         connection.execute("DROP TABLE frames")
@@ -187,9 +187,9 @@ def decide(
 def _add_resolved(
     connection: duckdb.DuckDBPyConnection, indexes: Indexes, other_version: Collection[str], names: Sequence[str]
 ) -> None:
-    """Make `resolved`: the vectors of frames whose function is known.
+    """Make the table `resolved`: the resource vectors of frames with a known function.
 
-    A native method has no text to judge: its caller, which has one, decides.
+    A native method has no source text to classify, so its caller decides.
     """
     found = resolve(connection, "frames", indexes, other_version=other_version)
     if indexes.names:
@@ -204,7 +204,7 @@ def _add_resolved(
 
 
 def _vector(names: Sequence[str]) -> str:
-    """SQL: a function's shares; 0 of a resource that indexes do not know."""
+    """SQL: a function's shares; 0 for a resource that indexes do not have."""
     return ", ".join(f"functions.{name}" if name in resources() else f"0::FLOAT AS {name}" for name in names)
 
 

@@ -1,14 +1,14 @@
-"""Which indexes the frames of a run may be in, by what its log says it ran.
+"""Selects the indexes for the frames of a run, by the versions and archives that its log names.
 
     framework   NAME-4.0.1                   whatever the framework's own rule names
     user        acme-1.2                     an index of the user's own code, where it declares a class that was sampled
     library     jdk-17                       the Java version of the log
-                netty-4.1.118.Final          an archive on the class path that the index's sources are of
+                netty-4.1.118.Final          an archive on the class path that has the index's sources
                 jvm-libraries-1              several archives on it; without a class path, any library of the JVM
                 python-3.11                  paths of Python frames; those of the framework's own Python too
-                torch-2.15.0                 paths below site-packages; which version ran they do not say
+                torch-2.15.0                 paths below site-packages; they do not say which version ran
 
-Only indexes at hand are used, and of libraries only those that know a sampled frame; nothing is built or fetched.
+Only local indexes are used, and of libraries only those that know a sampled frame; nothing is built or fetched.
 A library's function decides a stack only where no function of the framework or the user does.
 """
 
@@ -38,13 +38,13 @@ _VERSION = re.compile(r"\s*v?([0-9][A-Za-z0-9_.+-]{0,100})")
 
 
 MUCH = 0.05
-"""Share of the time sampled in units from which code that no index knows is worth an index."""
+"""Minimum share of the time sampled in units for unindexed code to be reported."""
 
 _RUNTIME = re.compile(r"(java|javax|jdk|sun|com\.sun|scala)\.|\$|lib[\w+-]+\.so|\[|.*/")
 _SHARED_ROOTS = frozenset(
     ["org.apache", "org.codehaus", "org.eclipse", "com.google", "com.amazonaws", "io.github", "com.github"]
 )
-"""Names below which many owners' packages lie."""
+"""Package prefixes that many owners share."""
 
 LIBRARIES = {
     "com.esotericsoftware": "kryo",
@@ -76,40 +76,40 @@ LIBRARIES = {
     "tensorflow": "tensorflow",
     "torch": "torch",
 }
-"""Packages of libraries whose sources the indexer can fetch, with the names that it knows them by."""
+"""Packages of libraries whose sources the indexer can fetch, with the indexer's names."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """An index at hand for one that would fit; `found` is None where there is none of that package."""
+    """The local index that serves for the wanted one; `found` is None if there is no index of that package."""
 
     wanted: str
     found: str | None
     kind: Kind
     is_exact: bool
-    """Whether its lines are those of the code that ran."""
+    """Whether its line numbers are those of the code that ran."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a log says of the program that ran."""
+    """Versions and archives of the program that ran, from its log."""
 
     java_version: str | None
     """17.0.15 (Debian)"""
     archives: Sequence[str]
-    """Of the class path, without .jar: netty-common-4.1.118.Final"""
+    """Archives of the class path, without .jar: netty-common-4.1.118.Final"""
     framework_version: str | None
 
 
-def fitting(framework: ReadableFramework, ran: Ran, classes: Collection[str], asked: Sequence[str] = ()) -> list[Fit]:
+def fitting(framework: ReadableFramework, ran: Ran, classes: Collection[str], chosen: Sequence[str] = ()) -> list[Fit]:
     """The indexes for a run whose frames have these classes (or Python paths), the framework's first, then the user's.
 
-    Libraries without any index of their package are passed over in silence: a class path has hundreds.  Where the
-    user asks for indexes by name, it is those and no others.
+    Libraries without an index are left out without notice: a class path has hundreds.  If the user names the
+    `chosen` indexes, only those are returned.
     """
     names = {each.name for each in available()}
-    if asked:
-        return [Fit(each, each, _kind(each, framework.name), True) for each in asked]
+    if chosen:
+        return [Fit(each, each, _kind(each, framework.name), True) for each in chosen]
     framework_names = [each for each in framework.reader.frames.sources(ran.framework_version) if is_name(each)]
     stated = _VERSION.match(ran.framework_version or "")
     fits = [_fit(name, names, "framework") for name in framework_names]
@@ -145,9 +145,9 @@ def fitting(framework: ReadableFramework, ran: Ran, classes: Collection[str], as
 
 
 def _of_several(index_name: str, pinned: Mapping[str, str], versions: Mapping[str, str]) -> list[Fit]:
-    """The index of several libraries, by artifact and version, where one of them is on the class path or none is known.
+    """The index of several libraries, if one of them is on the class path or the class path is unknown.
 
-    Its lines are those that ran where the class path has none of them in another version.
+    It is exact if the class path has none of the libraries in another version.
     """
     pinned = dict(found for each in pinned.items() if (found := split_archive("-".join(each))))
     on_path = {artifact: versions[artifact] for artifact in pinned if artifact in versions}
@@ -178,12 +178,12 @@ def _kind(name: str, framework: str) -> Kind:
 
 
 def stand_ins(fits: Sequence[Fit]) -> list[str]:
-    """`jdk-17 for jdk-8` for each index whose version is another than the one that ran."""
+    """`jdk-17 for jdk-8` for each index of another version than the one that ran."""
     return [f"{each.found} for {each.wanted}" for each in fits if each.found not in (None, each.wanted)]
 
 
 def _fit(name: str, at_hand: set[str], kind: Kind, exact: str | None = None) -> Fit:
-    """`exact` is the version whose lines count, where the name does not tell all of it (jdk-17 for 17.0.15)."""
+    """The fit of a name; `exact` is the version that ran, if the name has only a part of it (jdk-17 for 17.0.15)."""
     found = name if name in at_hand else nearest(name)
     is_exact = found == name
     if is_exact and exact is not None:
@@ -200,7 +200,7 @@ def _java(version: str | None) -> list[tuple[str, str]]:
 def _python(
     classes: Iterable[str], version: str | None, packages: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str | None]]:
-    """The standard library and what the framework has in Python, where frames of Python were sampled."""
+    """The standard library and the framework's own packages, if frames of Python were sampled."""
     paths = [each for each in classes if is_python(each)]
     if not paths:
         return []
@@ -213,7 +213,7 @@ def _python(
 
 
 def _newest(indexes: Sequence[Available]) -> list[Available]:
-    """One index of each package: what the user built last, else the one of the highest version."""
+    """One index of each package: the user's latest build, else the highest version."""
     best: dict[str, tuple[Any, Available]] = {}
     for each in indexes:
         package, version = split_name(each.name)
@@ -225,7 +225,7 @@ def _newest(indexes: Sequence[Available]) -> list[Available]:
 
 
 def _facts(index: Available) -> dict[str, str]:
-    """The metadata of an index; nothing of one that cannot be read, which then fits no run."""
+    """The metadata of an index; empty for an unreadable one, which then fits no run."""
     try:
         return _read_facts(index, index.path.stat().st_mtime_ns)
     except (CrystalPerfError, OSError):
@@ -238,10 +238,10 @@ def _read_facts(index: Available, changed_ns: int) -> dict[str, str]:
 
 
 def package_prefix(class_name: str) -> str | None:
-    """The start of a package that tells whose code it is: com.acme; None for what every JVM runs, or no package.
+    """The prefix of a package that identifies its owner: com.acme; None for the JVM's own classes, or no package.
 
-    What a build put under another package is told by its own: it.unimi for shaded.parquet.it.unimi.dsi.fastutil.  Of a
-    path of Python it is the folder in site-packages: torch.
+    A relocated ('shaded') class has the prefix of its original package: it.unimi for
+    shaded.parquet.it.unimi.dsi.fastutil.  A path of Python has that of its folder in site-packages: torch.
     """
     if match := _PYTHON_PACKAGE.search(class_name):
         return match[1]
@@ -254,12 +254,12 @@ def package_prefix(class_name: str) -> str | None:
 
 
 def library_of(prefix: str) -> str | None:
-    """The library that packages which begin so are of, by the name that the indexer knows it by; None for others."""
+    """The library of packages with this prefix, by the indexer's name; None for others."""
     return next((name for start, name in LIBRARIES.items() if f"{prefix}.".startswith(f"{start}.")), None)
 
 
 def unknown_code(stacks: Iterable[tuple[Sequence[str], float]]) -> tuple[str, float] | None:
-    """The package prefix that most time is in, and its share; None where it is little.
+    """The package prefix with the most time, and its share; None if the share is below MUCH.
 
     `stacks` has, for each stack, the classes of the frames above the deciding one that no index knows, leaf first,
     and the time sampled in it.

@@ -1,4 +1,4 @@
-"""Names in stack frames: reading a frame, and what its class stands for in the source.
+"""Names in stack frames: parses a frame, and maps its class to names in the source.
 
 Everything here is a pure function of names; `query.attribution.code.resolve` looks the results up in indexes.
 """
@@ -35,7 +35,7 @@ _GENERATED = re.compile(
     r"GeneratedClass(?:\$|$)|Generated(?:Method|Constructor|SerializationConstructor)Accessor\d+"
     r"|org\.codehaus\.janino\..*\$Generated"
 )
-# Some frameworks put what they compile into no package: StreamExecCalc$42.
+# Some frameworks generate classes without a package: StreamExecCalc$42.
 _UNPACKAGED = re.compile(r"[A-Z]\w*\$\d+")
 
 WAITS_FOR_PEERS = (
@@ -45,7 +45,7 @@ WAITS_FOR_PEERS = (
     r"|java\.lang\.Process(Handle)?Impl|java\.lang\.ref\.Reference|io\.netty\.channel\.(epoll|kqueue)\.Native)[$.]"
     r"|lib(c|jvm|pthread)\b.*(futex|cond_|Monitor|park|poll|accept|recv|select|sleep))"
 )
-"""Of class and method: where a thread sits until somebody connects, writes or wakes it, or a child process ends."""
+"""Pattern of class and method where a thread waits for a connection, data, a wake-up, or the end of a child process."""
 
 SOCKET_CALLS = (
     r"^(sun\.nio\.ch\.(Net|(Server)?SocketChannelImpl|SocketDispatcher|NioSocketImpl|Datagram\w*|UnixDomainSockets"
@@ -57,11 +57,11 @@ FILE_CALLS = (
     r"^(java\.io\.(File(In|Out)putStream|RandomAccessFile|UnixFileSystem|FileDescriptor)"
     r"|sun\.nio\.ch\.(\w*FileChannelImpl|\w*FileDispatcher\w*)|sun\.nio\.fs\.UnixNativeDispatcher)[$.]"
 )
-"""Of class and method: where the JDK hands a thread to the kernel.  Who is blocked below such a frame waits for that
-device, whatever else the function is made for that asked for it: one that reads and decodes is labelled both."""
+"""Pattern of class and method where the JDK calls the kernel.  A thread blocked below such a frame waits for that
+device, whatever else its caller does: a function that reads and decodes is labelled both."""
 
 _SHADED = re.compile(r"(?:^|\.)(?:shaded|shade|relocated|repackaged|thirdparty)\.(?P<original>.+)")
-# What builds put whole under a package of their own: org.apache.hive.com.google.common, shaded.parquet.it.unimi.dsi.
+# Packages that builds relocate under their own: org.apache.hive.com.google.common, shaded.parquet.it.unimi.dsi.
 _EMBEDDED = re.compile(
     r"[.](?P<original>(?:com\.google\.(?:common|protobuf|gson|flatbuffers)|com\.fasterxml\.jackson|it\.unimi\.dsi"
     r"|io\.netty|io\.grpc|net\.jpountz|org\.objectweb\.asm|org\.slf4j|org\.eclipse\.jetty"
@@ -90,13 +90,13 @@ _ANONYMOUS = re.compile(r"\$\$anon\$\d+")
 
 
 def bounded(name: str) -> str:
-    """A name as it is, or the beginning of one that no program has."""
+    """A name, cut to LONGEST_NAME characters."""
     return name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + "…"
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame of a stack.  `class_name` is a Python frame's path; `line` is None where it is not known."""
+    """One frame of a stack.  `class_name` is the path for a Python frame; `line` is None if unknown."""
 
     class_name: str
     method: str
@@ -104,7 +104,7 @@ class Frame:
 
 
 def parse_frame(text: str) -> Frame | None:
-    """Read a frame as people paste it; None where it is none.
+    """Parse a frame as users paste it; None if the text is not a frame.
 
     Accepted: `package.Class.method:line`, `at a.B.m(F.scala:12)`, `path.py:12 (f)`, `f (path.py:12)` and Python's
     `File "path.py", line 12, in f`, packages separated by '.' or '/'.
@@ -117,7 +117,7 @@ def parse_frame(text: str) -> Frame | None:
             return Frame(match["file"].strip(), match["method"] or "", int(match["line"]))
     match = _FRAME_JAVA.fullmatch(text)
     if match is None:
-        # JFR's own separators: com/acme/Flow.map:12
+        # The separators of JFR: com/acme/Flow.map:12
         match = _FRAME_JAVA.fullmatch(text.replace("/", "."))
     if match is None:
         return None
@@ -127,7 +127,7 @@ def parse_frame(text: str) -> Frame | None:
 
 
 def nature(class_name: str) -> Nature:
-    """Whether a class comes from source, is a hidden one of the JVM (lambda, proxy), or was generated while running."""
+    """Whether a class is from source, a hidden class of the JVM (lambda, proxy), or generated at run time."""
     if (
         "$" not in class_name
         and "0x" not in class_name
@@ -146,19 +146,19 @@ def nature(class_name: str) -> Nature:
 
 @cache
 def _generated() -> tuple[re.Pattern[str], ...]:
-    """What the frameworks call classes that they generate."""
+    """Patterns of the classes that frameworks generate."""
     patterns = (each.reader.frames.names.generated for each in readable().values())
     return tuple(each for each in patterns if each is not None)
 
 
 @cache
 def _relocations() -> tuple[tuple[str, str], ...]:
-    """Prefixes that the frameworks' builds put before packages of libraries, with what stood there before."""
+    """Prefixes of packages that the frameworks' builds relocate, with the original prefixes."""
     return tuple(each for framework in readable().values() for each in framework.reader.frames.names.relocated)
 
 
 def original(class_name: str) -> str | None:
-    """The name a relocated ('shaded') class has in its own library; None for what was not relocated.
+    """The name of a relocated ('shaded') class in its own library; None if it was not relocated.
 
     >>> original("org.apache.flink.shaded.netty4.io.netty.buffer.ByteBuf")
     'io.netty.buffer.ByteBuf'
@@ -178,9 +178,9 @@ def original(class_name: str) -> str | None:
 
 @lru_cache(maxsize=1 << 16)
 def declaring_names(class_name: str) -> tuple[str, ...]:
-    """Names to look a frame's class up by, best first: itself, its outermost class, the same for what it relocates.
+    """Names to look up a frame's class by, best first: itself, its outermost class, both for the original name.
 
-    A Python path is looked up by its endings, longest first.  A class named like generated ones may yet be in a source.
+    A Python path is looked up by its endings, longest first.  A class named like a generated one may still have source.
     """
     if is_python(class_name):
         return tuple(_path_endings(class_name))
@@ -191,7 +191,7 @@ def declaring_names(class_name: str) -> tuple[str, ...]:
             continue
         names.append(name)
         if nature(name) == "generated":
-            continue  # its outermost class is not where its code stands
+            continue  # its code is not in the file of its outermost class
         package, _, simple = name.rpartition(".")
         outermost = simple[:1] + simple[1:].partition("$")[0]
         if outermost != simple:
@@ -200,12 +200,12 @@ def declaring_names(class_name: str) -> tuple[str, ...]:
 
 
 def is_python(class_name: str) -> bool:
-    """Whether a frame's class is a path of a Python file."""
+    """Whether a frame's class is the path of a Python file."""
     return class_name.endswith((".py", ".pyx")) or class_name.startswith("<frozen ")
 
 
 def runtime_class(class_name: str) -> str:
-    """A class as `runtime_names` has it: packages by '.', numbers of Scala's anonymous classes left out."""
+    """A class in the form of `runtime_names`: packages by '.', without the numbers of Scala's anonymous classes."""
     return _ANONYMOUS.sub("$$anon", class_name.replace("/", "."))
 
 

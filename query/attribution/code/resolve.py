@@ -1,4 +1,4 @@
-"""Stack frames to functions, for all frames of a run at once (see sql/resolve_frames.sql for the rule)."""
+"""Resolves stack frames to functions, all frames of a run at once (sql/resolve_frames.sql has the rule)."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _VIEWS = ("indexed_functions", "indexed_classes", "indexed_names")
 
 @dataclass(frozen=True)
 class Indexes:
-    """Indexes to look frames up in, the first that knows one answers: their names, and what they know as SQL.
+    """Indexes to look up frames in, by priority: their names, and their tables as SQL.
 
-    Rows have a `turn`, the index's position among the names.  Functions are as indexes.places.load_places() has them.
+    Rows have a `turn`, the index's position among the names.  Functions have the columns of
+    indexes.places.load_places().
     """
 
     names: tuple[str, ...]
@@ -35,11 +36,11 @@ class Indexes:
     classes: str = ""
     runtime_names: str = ""
     known: tuple[str, ...] = ()
-    """Of the names, those that know a class of the frames that were loaded."""
+    """The names of the indexes that know a class of the loaded frames."""
 
 
 def attached(indexes: Sequence[tuple[str, str]]) -> Indexes:
-    """Of (alias that an index is attached under, its name)."""
+    """Indexes that are attached to the connection, given as (alias, name)."""
 
     def union(table: str, columns: str) -> str:
         parts = (f"SELECT {turn} AS turn, {columns} FROM {alias}.{table}" for turn, (alias, _) in enumerate(indexes))
@@ -81,18 +82,18 @@ def resolve(
     result: str = "resolved_frames",
     other_version: Collection[str] = (),
 ) -> str:
-    """Look all frames up in indexes and return the name of the temporary table with the answers.
+    """Look up all frames in indexes; returns the name of the temporary table with the results.
 
     frames_table   has frame_id INTEGER (unique), class_name, method VARCHAR, line INTEGER (NULL or ≤ 0: unknown);
                    class_name is a binary class name, packages by '.' or '/', or the path of a Python file
-    other_version  names of indexes whose version is not the one that ran: there names go before lines
+    other_version  names of indexes of another version than the one that ran: there names precede lines
     result         a temporary table, replaced, one row per frame:
                    (frame_id, turn, index_name, function_id, symbol, how), where how is
                    line, name     found, by class and line or by class and method
                    native         found, by class and method: one without a body in the source
-                   class          the class is indexed, but the frame falls in no function of it
+                   class          the class is indexed, but the frame is outside its functions
                    hidden         a hidden class of the JVM: a lambda's or proxy's shell
-                   generated      code generated while running
+                   generated      code generated at run time
                    unknown        in none of the indexes
     """
     connection.execute(
@@ -121,37 +122,37 @@ def resolve(
 
 
 def load_indexes(connection: duckdb.DuckDBPyConnection, names: Sequence[str], frames_table: str) -> Indexes:
-    """Copy what it takes to resolve these frames from indexes into memory, as tables of a schema `places`.
+    """Copy the functions for these frames from indexes into memory, as tables of a schema `places`.
 
-    Raises IndexFileError where there is no such index.
+    Raises IndexFileError if an index does not exist.
     """
-    names = list(dict.fromkeys(names))  # of two versions that are wanted one may stand in for both
+    names = list(dict.fromkeys(names))  # one index may serve for two wanted versions
     for name in names:
         at_hand(name)
     classes = [row[0] for row in connection.execute(f"SELECT DISTINCT class_name FROM {frames_table}").fetchall()]
     methods = [row[0] for row in connection.execute(f"SELECT DISTINCT method FROM {frames_table}").fetchall()]
     if not classes or not names:  # a log without samples
         return Indexes(())
-    asked = [(each, name) for each in classes for name in declaring_names(each)]
+    looked_up = [(each, name) for each in classes for name in declaring_names(each)]
     _create(
         connection,
-        "asked_classes",
-        {"class_name": _texts([each for each, _ in asked]), "name": _texts([name for _, name in asked])},
+        "wanted_classes",
+        {"class_name": _texts([each for each, _ in looked_up]), "name": _texts([name for _, name in looked_up])},
     )
     _create(
         connection,
-        "asked_methods",
+        "wanted_methods",
         {"method": _texts(methods), "plain": _texts([demangle(each).name for each in methods])},
     )
     connection.execute(
-        "CREATE OR REPLACE TEMP TABLE places_asked AS"
+        "CREATE OR REPLACE TEMP TABLE wanted_places AS"
         " SELECT DISTINCT name, coalesce(line, 0)::INTEGER AS line, plain AS method"
-        f" FROM {frames_table} JOIN asked_classes USING (class_name) JOIN asked_methods USING (method)"
+        f" FROM {frames_table} JOIN wanted_classes USING (class_name) JOIN wanted_methods USING (method)"
     )
     try:
-        schema = load_places(connection, names, "places", "places_asked")
+        schema = load_places(connection, names, "places", "wanted_places")
     finally:
-        connection.execute("DROP TABLE places_asked; DROP TABLE asked_classes; DROP TABLE asked_methods")
+        connection.execute("DROP TABLE wanted_places; DROP TABLE wanted_classes; DROP TABLE wanted_methods")
     known = {turn for (turn,) in connection.execute(f"SELECT DISTINCT turn FROM {schema}.files").fetchall()}
     return Indexes(
         tuple(names),
@@ -163,7 +164,7 @@ def load_indexes(connection: duckdb.DuckDBPyConnection, names: Sequence[str], fr
 
 
 def _add_indexes(connection: duckdb.DuckDBPyConnection, indexes: Indexes, other_version: Collection[str]) -> None:
-    """The indexes in their order, and what they know under the names that the questions have for it."""
+    """Create the table `turns` of the indexes by priority, and views of their tables under the names in the SQL."""
     turns = {
         "turn": np.arange(len(indexes.names), dtype=np.int32),
         "index_name": _texts(list(indexes.names)),
@@ -175,7 +176,7 @@ def _add_indexes(connection: duckdb.DuckDBPyConnection, indexes: Indexes, other_
 
 
 def _add_names(connection: duckdb.DuckDBPyConnection) -> None:
-    """What `query.attribution.code.names` knows of the distinct classes and methods, as tables."""
+    """Create the tables of the names that `query.attribution.code.names` finds for distinct classes and methods."""
     classes = [row[0] for row in connection.execute("SELECT DISTINCT class_name FROM frames_to_resolve").fetchall()]
     natures = {"class_name": _texts(classes), "nature": _texts([nature(each) for each in classes])}
     _create(connection, "frame_natures", natures)

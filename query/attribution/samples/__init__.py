@@ -1,1 +1,1 @@
-"""Recorded stacks as time on threads, on the log's clock, tied to the units that held the threads."""
+"""Converts recorded stacks to time on threads, on the log's clock, and matches it to the units on these threads."""

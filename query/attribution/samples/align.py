@@ -1,10 +1,10 @@
-"""Which unit a thread was working for (no sample says so: it names a thread and a time).
+"""Matches threads to units (a sample names a thread and a time, not a unit).
 
-A unit holds one thread of its worker from launch to finish.  Every thread is either seen inside a unit, or seen
-idle in its pool, or not seen; a unit goes to the thread that was seen inside a unit for most of its time and idle at
-both of its ends, and no thread holds two at a time.
-Times of a recording are on the worker's clock and those of units on the coordinator's, so the shift between the two
-is estimated first: the one under which threads are busy when units run.
+A unit holds one thread of its worker from launch to finish.  At any time a thread is seen inside a unit, idle in its
+pool, or not seen.  A unit is assigned to the thread that was inside a unit for most of the unit's time and idle at
+its launch and finish; no thread holds two units at a time.
+Times of a recording are on the worker's clock and those of units on the coordinator's, so the clock shift between the
+two is estimated first: the one under which threads are busy when units run.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from crystalperf.query.trace.records import Floats, Ints
 BIN_MS = 10.0
 MAX_SHIFT_MS = 60_000.0
 AGREES = 0.9
-"""Clocks agree where this share of the time that threads were busy lies within units as it stands …"""
+"""Clocks agree if more than this share of the threads' busy time is within units without a shift …"""
 
 CLEARLY_BETTER = 0.1
-"""… and part only where a shift brings this much more of it there: noise must not part the clocks of one machine."""
+"""… and a shift must add at least this share: noise must not shift the clocks of one machine."""
 
 TOLERANCE_MS = 50.0
-"""The coordinator learns of an end a little later than the thread, and launches a little earlier than it."""
+"""The coordinator records a finish slightly after the thread's, and a launch slightly before it."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """When the threads of one recording were seen in a unit, and when idle; rows sorted by start, times in ms."""
+    """Intervals in which the threads of one recording were seen in a unit or idle; sorted by start, times in ms."""
 
     thread: Ints
     start_ms: Floats
@@ -41,14 +41,14 @@ class Seen:
 
 
 def clock_shift(seen: Seen, launch_ms: Floats, finish_ms: Floats) -> float:
-    """ms to add to the recording's times to get the coordinator's; 0 unless another shift agrees clearly better."""
+    """The clock shift, ms: recording time plus shift is coordinator time; 0 unless another is clearly better."""
     busy = seen.in_unit
     if not busy.any() or len(launch_ms) == 0:
         return 0.0
     begin = min(float(seen.start_ms[busy].min()), float(launch_ms.min())) - BIN_MS
     end = max(float(seen.end_ms[busy].max()), float(finish_ms.max())) + BIN_MS
     bins = int((end - begin) / BIN_MS) + 2
-    if bins > 1 << 22:  # 12 hours: beyond it the profile of a day is too flat to place a recording by
+    if bins > 1 << 22:  # 12 hours: the profile of a longer run is too flat to estimate a shift
         return 0.0
     threads = _level(seen.start_ms[busy], seen.end_ms[busy], begin, bins)
     units = _level(launch_ms, finish_ms, begin, bins)
@@ -67,7 +67,7 @@ def clock_shift(seen: Seen, launch_ms: Floats, finish_ms: Floats) -> float:
 
 
 def _inside(threads: Floats, units: Floats, shift: int) -> float:
-    """The share of the busy time, moved by a shift in bins, that lies where some unit ran."""
+    """The share of the busy time, moved by a shift in bins, during which some unit ran."""
     moved = np.zeros_like(threads)
     if shift >= 0:
         moved[shift:] = threads[: len(threads) - shift]
@@ -77,7 +77,7 @@ def _inside(threads: Floats, units: Floats, shift: int) -> float:
 
 
 def assign(seen: Seen, launch_ms: Floats, finish_ms: Floats) -> Ints:
-    """The thread of each unit, -1 where none fits; units are those of one worker, sorted by launch."""
+    """The thread of each unit, -1 if none fits; units are those of one worker, sorted by launch."""
     threads = np.unique(seen.thread[seen.in_unit])
     count = len(launch_ms)
     result = np.full(count, -1, dtype=np.int64)
@@ -86,13 +86,13 @@ def assign(seen: Seen, launch_ms: Floats, finish_ms: Floats) -> Ints:
     length = np.maximum(finish_ms - launch_ms, 1.0)
     score, bounds = np.empty((2, count, len(threads)))
     for column, thread in enumerate(threads):
-        mine = seen.thread == thread
-        busy = _overlap(seen, mine & seen.in_unit, launch_ms, finish_ms)
-        idle = _overlap(seen, mine & ~seen.in_unit, launch_ms, finish_ms)
+        of_thread = seen.thread == thread
+        busy = _overlap(seen, of_thread & seen.in_unit, launch_ms, finish_ms)
+        idle = _overlap(seen, of_thread & ~seen.in_unit, launch_ms, finish_ms)
         score[:, column] = (busy - idle) / length
-        bounds[:, column] = _bounds(seen, mine & ~seen.in_unit, launch_ms, finish_ms)
-    # In the order of launches, since where all threads are busy alike, only who had become free tells them apart.  Of
-    # those launched at once the longest first: it is the one that the fewest threads fit.
+        bounds[:, column] = _bounds(seen, of_thread & ~seen.in_unit, launch_ms, finish_ms)
+    # In the order of launches: if all threads are equally busy, only the time at which one became free distinguishes
+    # them.  Of units launched at once the longest first, because the fewest threads fit it.
     at_once = np.cumsum(np.diff(launch_ms, prepend=launch_ms[0]) > TOLERANCE_MS)
     taken: list[list[tuple[float, float]]] = [[] for _ in threads]
     for unit in np.lexsort((-length, at_once)).tolist():
@@ -104,7 +104,7 @@ def assign(seen: Seen, launch_ms: Floats, finish_ms: Floats) -> Ints:
 
 
 def _bounds(seen: Seen, idle: NDArray[np.bool_], launch_ms: Floats, finish_ms: Floats) -> Floats:
-    """How well a thread's idle moments bound each unit: 1 for each end that lies at one, -1 for each one within."""
+    """How well a thread's idle intervals bound each unit: 1 for launch and finish at one, -1 for each one within."""
     start, end = np.sort(seen.start_ms[idle]), np.sort(seen.end_ms[idle])
 
     def at(moment_ms: Floats) -> NDArray[np.bool_]:
@@ -118,7 +118,7 @@ def _bounds(seen: Seen, idle: NDArray[np.bool_], launch_ms: Floats, finish_ms: F
 
 
 def _fits(taken: list[tuple[float, float]], start_ms: float, end_ms: float) -> bool:
-    """Put an interval among those of a thread, sorted and disjoint, unless it overlaps one beyond the tolerance."""
+    """Insert an interval into a thread's sorted, disjoint ones; False if it overlaps one beyond the tolerance."""
     place = bisect(taken, (start_ms, end_ms))
     before = taken[place - 1][1] if place else -np.inf
     after = taken[place][0] if place < len(taken) else np.inf
@@ -129,15 +129,15 @@ def _fits(taken: list[tuple[float, float]], start_ms: float, end_ms: float) -> b
 
 
 def unit_at(thread: Ints, moment_ms: Floats, unit_thread: Ints, launch_ms: Floats, finish_ms: Floats) -> Ints:
-    """Position of the unit that held a thread at a moment, -1 for none; arrays of moments in, one out."""
+    """Positions of the units that held the threads at these moments, -1 for none, (moments,)."""
     result = np.full(len(thread), -1, dtype=np.int64)
     for each in np.unique(unit_thread[unit_thread >= 0]):
         units = np.flatnonzero(unit_thread == each)
         units = units[np.argsort(launch_ms[units], kind="stable")]
-        mine = np.flatnonzero(thread == each)
-        last = np.searchsorted(launch_ms[units], moment_ms[mine], side="right") - 1
-        inside = (last >= 0) & (finish_ms[units][np.maximum(last, 0)] >= moment_ms[mine])
-        result[mine[inside]] = units[last[inside]]
+        rows = np.flatnonzero(thread == each)
+        last = np.searchsorted(launch_ms[units], moment_ms[rows], side="right") - 1
+        inside = (last >= 0) & (finish_ms[units][np.maximum(last, 0)] >= moment_ms[rows])
+        result[rows[inside]] = units[last[inside]]
     return result
 
 
@@ -154,7 +154,7 @@ def _overlap(seen: Seen, rows: NDArray[np.bool_], launch_ms: Floats, finish_ms: 
 
 
 def _level(start_ms: Floats, end_ms: Floats, begin_ms: float, bins: int) -> Floats:
-    """How many of the intervals are open in each bin."""
+    """The number of open intervals in each bin."""
     level = np.zeros(bins + 1)
     np.add.at(level, ((start_ms - begin_ms) / BIN_MS).astype(np.int64), 1.0)
     np.add.at(level, np.minimum(((end_ms - begin_ms) / BIN_MS).astype(np.int64) + 1, bins), -1.0)
@@ -169,7 +169,7 @@ def named_unit_at(
     launch_ms: Floats,
     finish_ms: Floats,
 ) -> Ints:
-    """The same where threads are named by what they run: the unit of that name that was under way at the moment.
+    """Like unit_at(), if threads are named after their units: the running unit with the name of the thread.
 
     `names` are those of the threads that `thread` numbers; units are sorted by launch.
     """
@@ -181,8 +181,8 @@ def named_unit_at(
         units = np.array(units_of.get(names[number], []), dtype=np.int64)
         if not len(units):
             continue
-        mine = np.flatnonzero(thread == number)
-        last = np.searchsorted(launch_ms[units], moment_ms[mine] + TOLERANCE_MS, side="right") - 1
-        inside = (last >= 0) & (finish_ms[units][np.maximum(last, 0)] >= moment_ms[mine] - TOLERANCE_MS)
-        result[mine[inside]] = units[last[inside]]
+        rows = np.flatnonzero(thread == number)
+        last = np.searchsorted(launch_ms[units], moment_ms[rows] + TOLERANCE_MS, side="right") - 1
+        inside = (last >= 0) & (finish_ms[units][np.maximum(last, 0)] >= moment_ms[rows] - TOLERANCE_MS)
+        result[rows[inside]] = units[last[inside]]
     return result

@@ -1,4 +1,4 @@
-"""What the function that a thread was seen in asks of the kernel, by its name."""
+"""Classifies sampled stacks by the system call that their function makes, by its name."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _FILE_CALL = re.compile(FILE_CALLS)
 _NATIVE_CODE = re.compile(r"\.so\b|^\[")
 
 NO_CALL = -1
-"""Beside jfr.INTERVAL_KINDS: a stack that waits for no file."""
+"""In place of one of jfr.INTERVAL_KINDS: a stack that does not wait for a file."""
 
 
-def answered_at_once(recording: jfr.Recording, *, short_waits: bool) -> NDArray[np.bool_]:
+def nonblocking_calls(recording: jfr.Recording, *, short_waits: bool) -> NDArray[np.bool_]:
     """Stacks whose leaf is native code of the JDK that waits for no device, (stacks + 1,), the last for no stack.
 
-    The kernel answers most calls from its memory: opening, closing, deleting a file, asking for its length, waking a
-    selector.  A thread that is seen there has a CPU, or had one taken away, which happens where a call returns.  So it
-    has in reading and writing where the recording keeps `short_waits` too, since samples that fall into those are not
-    counted: what is left are calls that took less.
+    The kernel answers most calls from memory: opening, closing, deleting a file, asking for its length, waking a
+    selector.  A thread in such a call has a CPU, or was preempted, which happens at the return of a call.  The same
+    holds for reading and writing if the recording has `short_waits` too: samples within these are not counted, so the
+    others are of shorter calls.
     """
     found = np.zeros(len(recording.stacks) + 1, dtype=bool)
     some = np.flatnonzero(np.diff(recording.stacks.offsets) > 0)
@@ -44,9 +44,9 @@ def answered_at_once(recording: jfr.Recording, *, short_waits: bool) -> NDArray[
 
 
 def file_calls(recording: jfr.Recording) -> Ints:
-    """Which of jfr.INTERVAL_KINDS waiting in each stack is, (stacks + 1,), the last for no stack.
+    """The number in jfr.INTERVAL_KINDS of each stack's file call, (stacks + 1,), the last for no stack.
 
-    NO_CALL but where its topmost Java frame hands the thread to the kernel for a file.
+    NO_CALL unless the stack's topmost Java frame calls the kernel for a file.
     """
     native = [bool(_NATIVE_CODE.search(owner)) for owner in recording.frames.owners()]
     calls = [_call(name) for name in map(recording.frames.name, range(len(recording.frames)))]

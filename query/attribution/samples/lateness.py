@@ -1,9 +1,9 @@
-"""How late a recording's sampler came, which shows how long threads of its process waited for a CPU.
+"""Sampling delay: how late a recording's sampler ticked, as a measure of its process' CPU wait.
 
-Where a process is short of CPUs (a container's quota stops all of its threads for tens of ms at a time), a thread whose
-wait is over needs a CPU to say so: by the clock, a write into the page cache takes 20 ms.  No event tells the one from
-the other.  But the sampler is a thread of the same process, which sleeps for its period and wakes; what its ticks come
-late by is what any other thread waits for after it was woken.
+If a process is short of CPUs (a container's quota stops all of its threads for tens of ms at a time), a thread whose
+wait is over needs a CPU before its event ends: a write into the page cache then seems to take 20 ms.  No event
+separates the two.  But the sampler is a thread of the same process, which sleeps for its period and wakes, so the delay
+of its ticks is the CPU wait of any other thread after waking.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from crystalperf.query.recordings import jfr
 from crystalperf.query.trace.records import Floats
 
 LATE_MS = 1.0
-"""Ticks that come later than this say that the process is short of CPUs; timers alone are off by less."""
+"""A larger delay of a tick shows that the process is short of CPUs; timers alone are off by less."""
 
 MOST_PERIODS = 10.0
-"""Without a tick for longer than this many periods, the sampler had nothing to take rather than no CPU."""
+"""After more than this many periods without a tick, the sampler had no thread to sample rather than no CPU."""
 
-TURN_MS = 10.0
-"""Once a process may run again, its threads get their turns within a few slices of the scheduler (3 ms on Linux)."""
+WAKEUP_MS = 10.0
+"""When a process can run again, all its threads run within a few scheduler time slices (3 ms on Linux)."""
 
 LATENESS_TICKS = 50
-"""The average lateness is that of so many ticks: a second at 20 ms."""
+"""Number of ticks in the average delay: one second at 20 ms."""
 
 
 _WALL = jfr.SAMPLE_KINDS.index("WALL")
@@ -34,9 +34,9 @@ _WALL = jfr.SAMPLE_KINDS.index("WALL")
 
 @dataclass(frozen=True)
 class Ticks:
-    """When a sampler looked at threads, Unix ms in order, and how late that was, ms; arrays of one length.
+    """The ticks of a sampler: times, Unix ms in order, and delays, ms; arrays of one length.
 
-    `samples_late_ms` is how much later than its period each sample of a wall clock came, (samples,), 0 for others.
+    `samples_late_ms` is the delay of each wall-clock sample relative to its period, (samples,), 0 for other samples.
     """
 
     time_ms: Floats
@@ -44,29 +44,29 @@ class Ticks:
     samples_late_ms: Floats
 
     def at(self, moment_ms: Floats) -> NDArray[np.int64]:
-        """The tick at or next after each moment; of no tick, nothing to ask for."""
+        """The number of the tick at or next after each moment; needs at least one tick."""
         found: NDArray[np.int64] = np.minimum(np.searchsorted(self.time_ms, moment_ms), len(self.time_ms) - 1)
         return found
 
     def unusual_ms(self) -> float:
-        """A tick later than this, ms, was hardly ever late because a CPU was missing."""
+        """A delay, ms, above which a tick was rarely late because of CPU wait."""
         return max(float(np.quantile(self.late_ms, UNUSUAL)), LATE_MS) if len(self.late_ms) else LATE_MS
 
 
 UNUSUAL = 0.95
-"""This share of the ticks is no later than the longest usual wait for a CPU."""
+"""Quantile of the delays that is the longest usual CPU wait."""
 
 USUAL = 0.1
-"""Of the gaps between ticks, this share is no longer than the period, however late the others are."""
+"""Quantile of the gaps between ticks that is at most the period, however late other ticks are."""
 
 
 def ticks(recording: jfr.Recording, period_ms: float, uninterruptible: NDArray[np.bool_] | None = None) -> Ticks:
-    """The ticks of a recording's sampler, which was told to look every `period_ms`; none of a sampler of the CPU alone.
+    """The ticks of a recording's sampler with a configured period of `period_ms`; none for a sampler of CPU time only.
 
-    A recording that lost its settings may have had a longer period than that: then the shortest usual gap is taken.
+    If the recording lost its settings, its period may be longer: then it is the shortest usual gap.
 
-    HotSpot's takes one thread in native code a tick, so those samples are its ticks.  A wall clock takes each thread
-    once in a period; `uninterruptible` ones, (samples,), may have been late for another reason than the CPU.
+    HotSpot samples one thread in native code a tick, so these samples are its ticks.  A wall-clock profiler samples
+    each thread once a period; `uninterruptible` samples, (samples,), may be late for another reason than CPU wait.
     """
     samples = recording.samples
     samples_late = np.zeros(len(samples))
@@ -88,9 +88,9 @@ def ticks(recording: jfr.Recording, period_ms: float, uninterruptible: NDArray[n
 
 
 def _wall_lateness(samples: jfr.Samples, period_ms: float) -> tuple[float, Floats]:
-    """The period that a wall clock kept, ms, and how much later than that each sample of a thread came, (samples,).
+    """The actual period of a wall-clock profiler, ms, and each sample's delay relative to it, ms, (samples,).
 
-    A thread that slept on a tick counts without looking, so a sample may stand for several.
+    The profiler counts ticks of a sleeping thread without sampling it, so a sample may stand for several ticks.
     """
     late = np.zeros(len(samples))
     wall = np.flatnonzero(samples.kind == _WALL)
@@ -103,15 +103,15 @@ def _wall_lateness(samples: jfr.Samples, period_ms: float) -> tuple[float, Float
 
 
 def _at_least(period_ms: float, gaps_ms: Floats) -> float:
-    """A stated period, or a longer one that nearly all gaps between ticks keep."""
+    """The stated period, or a longer one if nearly all gaps between ticks are at least that long."""
     return max(period_ms, float(np.quantile(gaps_ms, USUAL))) if len(gaps_ms) else period_ms
 
 
 def waking(end_ms: Floats, length_ms: Floats, by: Ticks) -> Floats:
-    """ms at the end of each wait in which its thread was ready and had no CPU, (waits,).
+    """CPU wait at the end of each wait, ms, (waits,): its thread was ready and had no CPU.
 
-    The sampler sleeps and wakes like any thread, so its lateness says how long waking takes: that of the tick which was
-    overdue when the wait ended or had just come, and never less than the average of the ticks around.
+    The sampler sleeps and wakes like any thread, so its delay says how long waking takes: the delay of the tick that
+    was overdue at the end of the wait or had just come, and at least the average of the surrounding ticks.
     """
     if len(by.time_ms) < 2 or not len(end_ms):
         return np.zeros(len(end_ms))
@@ -122,7 +122,7 @@ def waking(end_ms: Floats, length_ms: Floats, by: Ticks) -> Floats:
     delay = (sums[last] - sums[first]) / (last - first)
     for tick in (after, np.maximum(after - 1, 0)):
         late = by.late_ms[tick]
-        then = (by.time_ms[tick] - late <= end_ms) & (end_ms <= by.time_ms[tick] + TURN_MS)
+        then = (by.time_ms[tick] - late <= end_ms) & (end_ms <= by.time_ms[tick] + WAKEUP_MS)
         delay = np.maximum(delay, np.where(then, late, 0.0))
     result: Floats = np.minimum(delay, length_ms)
     return result

@@ -1,8 +1,8 @@
-"""What a recording measured of its whole process: its CPU time, the CPU quota of its container, its network.
+"""Process load from a recording: CPU time, throttling by the container's CPU quota, network traffic.
 
-Recorders look at each of the three by a clock of its own: once a second where they have our flags (query.recordings
-.flags), the network once in 5 s and the quota once in 30 s by the JDK's settings.  What one look says of the time since
-the look before is spread evenly over the looks at the CPU time.
+Recorders measure each of the three at its own period: once a second with CrystalPerf's flags (query.recordings.flags),
+the network every 5 s and the quota every 30 s with the JDK's settings.  A measurement covers the time since the one
+before; its amount is spread evenly over the measurements of CPU time.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from crystalperf.query.recordings.jfr.merge import parse_period_ns
 from crystalperf.query.trace.arrays import over
 from crystalperf.query.trace.records import Columns, Floats, Ints, objects
 
-_HANDS_ON = re.compile(r"lo\d*|(veth|docker|br-|cni|cali|flannel|virbr).*")
-"""Devices that are no network, or that carry what another one does."""
+_NOT_NETWORK = re.compile(r"lo\d*|(veth|docker|br-|cni|cali|flannel|virbr).*")
+"""Devices that are not a network, or that carry the traffic of another device."""
 
 _PERIOD_NS = 5_000_000_000
-"""Between two looks at the network where a recording does not say: what the JDK's own settings have."""
+"""Period of network measurements if the recording does not state it: that of the JDK's settings."""
 
-_ONE_LOOK_NS = 100_000_000
-"""Events of one look lie within this."""
+_ONE_MEASUREMENT_NS = 100_000_000
+"""Events of one measurement are within this time."""
 
 _MOST_BPS = 1e13
-"""Of a device: beyond it a rate is damage."""
+"""Maximum rate of a device; a higher one is damage."""
 
 Known = np.ma.MaskedArray[Any, Any]
 
 
 def process_loads(recording: jfr.Recording, worker_id: str, shift_ms: float) -> Columns:
-    """Rows of `loads`: one per look at the process' CPU time, none where the recording does not say of how many
-    processors it is.
+    """Rows of `loads`: one per measurement of the process' CPU time, none if the recording does not state the number
+    of processors.
 
-    `quota_cores` is by the last configuration that the recording has.
+    `quota_cores` is from the last configuration in the recording.
     """
     load, processors = recording.process_load, recording.processors
     count = len(load) if processors else 0
@@ -56,27 +56,27 @@ def process_loads(recording: jfr.Recording, worker_id: str, shift_ms: float) -> 
 
 
 def _throttled(recording: jfr.Recording, time_ns: Ints) -> Known:
-    """Share of the periods of the container's quota that ended with it used up, since the look before."""
-    looks = recording.throttling
-    elapsed, throttled = np.diff(looks.elapsed), np.diff(looks.throttled)
-    counted = (elapsed > 0) & (throttled >= 0) & (throttled <= elapsed)  # else the counters began anew
+    """Share of the quota periods since the measurement before in which the container used up its CPU quota."""
+    totals = recording.throttling
+    elapsed, throttled = np.diff(totals.elapsed), np.diff(totals.throttled)
+    counted = (elapsed > 0) & (throttled >= 0) & (throttled <= elapsed)  # else the counters were reset
     elapsed, throttled = (np.where(counted, each, 0).astype(np.float64) for each in (elapsed, throttled))
-    used, periods = (_between(time_ns, looks.time_ns[:-1], looks.time_ns[1:], each) for each in (throttled, elapsed))
+    used, periods = (_between(time_ns, totals.time_ns[:-1], totals.time_ns[1:], each) for each in (throttled, elapsed))
     return np.ma.MaskedArray(over(used, periods), ~(periods > 0))
 
 
 def _carried(recording: jfr.Recording, time_ns: Ints) -> tuple[Known, Known]:
-    """What the machine's network devices received and sent, bytes/s; one that carried nothing has no event."""
+    """Bytes/s that the machine's network devices received and sent; a device without traffic has no event."""
     load, lasting_ns = recording.network_load, np.diff(time_ns, prepend=time_ns[:1])
-    begins = np.diff(load.time_ns, prepend=np.iinfo(np.int64).min // 2) > _ONE_LOOK_NS
+    begins = np.diff(load.time_ns, prepend=np.iinfo(np.int64).min // 2) > _ONE_MEASUREMENT_NS
     look, until_ns = np.cumsum(begins) - 1, load.time_ns[begins]
     period_ns = parse_period_ns(recording.settings.get(("jdk.NetworkUtilization", "period"), "")) or _PERIOD_NS
     since_ns = np.maximum(until_ns - period_ns, np.concatenate([until_ns[:1] - period_ns, until_ns[:-1]]))
     known = np.zeros(len(time_ns), dtype=np.bool_)
-    if len(until_ns):  # before the first look nothing was measured, nor after the last; the first at CPU time has none
-        within = (time_ns - lasting_ns >= since_ns[0] - _ONE_LOOK_NS) & (time_ns <= until_ns[-1] + period_ns)
+    if len(until_ns):  # unknown before the first and after the last measurement, and at the first of CPU time
+        within = (time_ns - lasting_ns >= since_ns[0] - _ONE_MEASUREMENT_NS) & (time_ns <= until_ns[-1] + period_ns)
         known = within & (lasting_ns > 0)
-    is_network = np.array([_HANDS_ON.fullmatch(name) is None for name in recording.devices], dtype=np.bool_)
+    is_network = np.array([_NOT_NETWORK.fullmatch(name) is None for name in recording.devices], dtype=np.bool_)
     found = []
     for bps in (load.received_bps, load.sent_bps):
         counts = is_network[load.device] & (bps >= 0) & (bps <= _MOST_BPS)
@@ -88,7 +88,7 @@ def _carried(recording: jfr.Recording, time_ns: Ints) -> tuple[Known, Known]:
 
 
 def _between(time_ns: Ints, since_ns: Ints, until_ns: Ints, amount: Floats) -> Floats:
-    """Of amounts that are spread evenly over intervals in a row, what lies between each moment and the one before."""
+    """The amount between each moment and the one before; amounts are spread evenly over their intervals."""
     if not len(amount) or not len(time_ns):
         return np.zeros(len(time_ns))
     sums = np.cumsum(amount)

@@ -1,4 +1,4 @@
-"""A recording's place in the run: the worker that it is of, and the units that its threads worked for."""
+"""Matches a recording to its worker, and its threads to the units that they worked for."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from crystalperf.query.recordings import jfr
 from crystalperf.query.trace.contract import Trace
 from crystalperf.query.trace.records import Columns, Floats, Ints, Problems, objects
 
-ADRIFT = 0.05
-"""Time sampled in units that could be tied to none is worth a word from this share."""
+LEAST_UNMATCHED_SHARE = 0.05
+"""Minimum share of sampled unit time that matches no unit for a problem to be reported."""
 
 
 @dataclass(frozen=True)
 class Placed:
-    """One recording placed in the run: its rows of `samples`, with units where threads worked for one, `loads` and
+    """One recording matched to the run: its rows of `samples`, with the units that threads worked for, `loads` and
     `thread_loads`."""
 
     worker_id: str | None
@@ -44,7 +44,7 @@ def place(
     framework: ReadableFramework,
     problems: Problems,
 ) -> Placed | None:
-    """Find the worker and the units of a recording; None where it belongs to another application."""
+    """Find the worker and the units of a recording; None if it belongs to another application."""
     for each in recording.problems:
         problems.add(each.name, each.severity, name, each.first_place, each.meaning, each.count)
     process = _process(name, recording, trace, framework, problems)
@@ -54,7 +54,7 @@ def place(
     numbers = table.add(recording)
     time = thread_time(recording)
     start_ms = time.start_ms - float(trace.run["started_at_ms"])
-    # A coordinator may name no application, but its clock is the log's.
+    # A coordinator's recording may name no application, but its clock is the log's.
     if app_id is None and len(start_ms) and (start_ms.max() < 0 or start_ms.min() > float(trace.run["duration_ms"])):
         problems.add("other time", "info", name, None, "a recording of another time than the log's; left out")
         return None
@@ -66,7 +66,7 @@ def place(
     ids = units.unit_id
     unit_id = np.ma.MaskedArray(ids[np.maximum(position, 0)] if len(ids) else np.zeros(len(known), np.int64), ~known)
     adrift, total = float(time.weight_ms[in_unit & ~known].sum()), float(time.weight_ms[in_unit].sum())
-    if total > 0 and adrift > ADRIFT * total:
+    if total > 0 and adrift > LEAST_UNMATCHED_SHARE * total:
         words = framework.vocabulary
         meaning = f"{100 * adrift / total:.0f} % of the time sampled in {words.units} is tied to none of them"
         problems.add(f"samples without a {words.unit}", "data loss", name, None, meaning)
@@ -92,7 +92,7 @@ def place(
 def _process(
     name: str, recording: jfr.Recording, trace: Trace, framework: ReadableFramework, problems: Problems
 ) -> tuple[str | None, str] | None:
-    """The application and the worker of a recording; None, with a problem that says why, where it is of another."""
+    """The application and the worker of a recording; None, with a problem that says why, if it is of another."""
     find = framework.reader.frames.process
     arguments = recording.jvm.java_arguments if recording.jvm else None
     process = None if find is None else find(arguments, Path(name).name)
@@ -110,7 +110,7 @@ def _process(
 
 @dataclass(frozen=True)
 class _WorkerUnits:
-    """The units of one worker by launch, ms since application start; each one's thread, None where no log names it."""
+    """The units of one worker by launch, ms since application start; their threads, None if the log names none."""
 
     unit_id: Ints
     launch_ms: Floats
@@ -120,20 +120,20 @@ class _WorkerUnits:
 
 def _units_of(trace: Trace, worker_id: str) -> _WorkerUnits:
     units = trace.units
-    mine = np.flatnonzero(np.array([each == worker_id for each in units["worker_id"]], dtype=bool))
-    mine = mine[np.argsort(np.asarray(units["launch_ms"])[mine], kind="stable")]
+    rows = np.flatnonzero(np.array([each == worker_id for each in units["worker_id"]], dtype=bool))
+    rows = rows[np.argsort(np.asarray(units["launch_ms"])[rows], kind="stable")]
     return _WorkerUnits(
-        np.asarray(units["unit_id"], dtype=np.int64)[mine],
-        np.asarray(units["launch_ms"], dtype=np.float64)[mine],
-        np.asarray(units["finish_ms"], dtype=np.float64)[mine],
-        [trace.unit_threads[each] for each in mine] if trace.unit_threads else None,
+        np.asarray(units["unit_id"], dtype=np.int64)[rows],
+        np.asarray(units["launch_ms"], dtype=np.float64)[rows],
+        np.asarray(units["finish_ms"], dtype=np.float64)[rows],
+        [trace.unit_threads[each] for each in rows] if trace.unit_threads else None,
     )
 
 
 def _positions(
     time: ThreadTime, start_ms: Floats, stack: Ints, table: NumberedStacks, units: _WorkerUnits, names: list[str]
 ) -> tuple[Ints, NDArray[np.bool_], float]:
-    """Of each sample the unit's position or −1, whether it is in a unit, and how far the clock is off, ms."""
+    """Each sample's unit position or −1, whether it is in a unit, and the clock shift, ms."""
     idle = table.has_role("idle")[stack]
     in_unit = table.has_role("unit")[stack] & ~idle
     cut = np.array(table.truncated, dtype=bool)[stack] & ~idle
@@ -149,9 +149,10 @@ def _positions(
 
 
 def _unit_of_load(of_threads: Columns, names: list[str], thread_names: list[str], units: _WorkerUnits) -> Ints:
-    """Of each interval of a thread's load the unit's position, −1 for none.
+    """The unit's position for each interval of a thread's load, −1 for none.
 
-    A unit that began late in an interval was not there in its middle, one that ended with its thread not at its end.
+    The unit at the end of the interval, else at its middle: a unit may start after the middle, or finish with its
+    thread before the end.
     """
     number = {name: at for at, name in enumerate(names)}
     threads = np.array([number[each] for each in of_threads["thread"].tolist()], dtype=np.int64)
@@ -165,9 +166,9 @@ def _unit_of_load(of_threads: Columns, names: list[str], thread_names: list[str]
 
 
 def _from_launch(of_threads: Columns, dated: NDArray[np.bool_], position: Ints, units: _WorkerUnits) -> Columns:
-    """The rows with the units at their `position`, -1 for none: a unit's thread began with it.
+    """The rows with the units at their `position`, -1 for none: a unit's thread started at its launch.
 
-    So a unit also dates what has no start of its own; what nothing dates is left out.
+    The launch also gives a start to intervals without a known one; intervals without either are left out.
     """
     kept = dated | (position >= 0)
     of_threads, position = {name: column[kept] for name, column in of_threads.items()}, position[kept]

@@ -1,4 +1,4 @@
-"""CPU time of threads by jdk.ThreadCPULoad: exact, in the kernel and out of it, but looked at once in ten seconds."""
+"""CPU time of threads from jdk.ThreadCPULoad: exact user and system time, but measured only every ten seconds."""
 
 from __future__ import annotations
 
@@ -12,28 +12,27 @@ from crystalperf.query.recordings.jfr.merge import parse_period_ns
 from crystalperf.query.trace.records import Columns, Floats, Ints, objects
 
 PERIOD_NS = 10_000_000_000
-"""Between two looks at threads where a recording does not say: what the JDK's own settings have."""
+"""Period of the measurements of threads if the recording does not state it: that of the JDK's settings."""
 
 LEAST_MEASURED = 0.5
-"""Share of a unit's time that measurements of its threads must cover to tell the CPU time of all of it."""
+"""Minimum share of a unit's time that measurements of its threads cover for an extrapolation of its CPU time."""
 
 TICK_NS = 100_000_000
-"""Events of one look lie within this."""
+"""Events of one measurement are within this time."""
 
 SLACK = 1.1
-"""Threads may come to this many times their process' CPU time, for the two are not looked at in the same moment."""
+"""Maximum CPU time of all threads over that of their process: the two are not measured at the same moment."""
 
 
 def thread_loads(
     recording: jfr.Recording, worker_id: str, shift_ms: float, names: Sequence[str]
 ) -> tuple[Columns, NDArray[np.bool_]]:
-    """Rows of `thread_loads` but for its units, and which of them have a known start; none where the recording does not
-    say of how many processors.
+    """Rows of `thread_loads` without units, and which rows have a known start; none if the recording does not state
+    the number of processors.
 
-    A share is of the time since the recorder last looked, or since the thread began: threads are looked at once a
-    period and when they end, and one that used less than a millisecond until then leaves no event.  Of a thread that
-    ended before the first look at it nothing here tells how long it was there: its start is not known, and what is
-    given for it is a period before its end.
+    A share refers to the time since the last measurement, or since the thread started: the recorder measures threads
+    once a period and at their end, and a thread that used less than a millisecond leaves no event.  If a thread ended
+    before its first measurement, its start is unknown, and the row has a period before its end instead.
     """
     load, whole = recording.cpu_load, len(recording.cpu_load) if recording.processors else 0
     period_ns = parse_period_ns(recording.settings.get(("jdk.ThreadCPULoad", "period"), "")) or PERIOD_NS
@@ -55,7 +54,7 @@ def thread_loads(
 
 
 def _looks(end_ns: Ints, period_ns: int) -> tuple[NDArray[np.bool_], Ints]:
-    """Whether each event is of a look at all threads, which come by the clock, and the number of the last such look."""
+    """Whether each event belongs to a periodic measurement of all threads, and the number of the last of these."""
     if not len(end_ns):
         return np.zeros(0, dtype=np.bool_), end_ns
     phases, counts = np.unique((end_ns % period_ns) // TICK_NS, return_counts=True)
@@ -67,10 +66,10 @@ def _looks(end_ns: Ints, period_ns: int) -> tuple[NDArray[np.bool_], Ints]:
 def _processors(
     end_ns: Ints, share: Floats, is_look: NDArray[np.bool_], look: Ints, recording: jfr.Recording, period_ns: int
 ) -> Floats:
-    """Of how many processors each share is, (events,): those that the JVM might use then, by its container's quota.
+    """The number of processors that each share refers to, (events,): those of the JVM, by its container's quota.
 
-    No event tells that number, and a quota may come later.  But the threads of a look are no more than their process,
-    which was measured by the processors of the machine: it is the largest number with which they fit in there.
+    No event has that number, and a quota may come later.  But all threads together use no more than their process,
+    whose load refers to the processors of the machine.  So it is the largest number for which the threads fit.
     """
     process, processors = recording.process_load, recording.processors
     cores = (process.user + process.system).astype(np.float64) * processors
@@ -79,8 +78,8 @@ def _processors(
         return np.full(len(end_ns), float(processors))
     found = np.full(len(numbers), float(processors))
     for place, each in enumerate(numbers):
-        mine = is_look & (look == each)
-        last_ns, shares = int(end_ns[mine].max()), float(share[mine].sum())
+        rows = is_look & (look == each)
+        last_ns, shares = int(end_ns[rows].max()), float(share[rows].sum())
         during = (process.time_ns > last_ns - period_ns) & (process.time_ns <= last_ns)
         if during.any() and shares > 0:
             found[place] = np.clip(np.floor(SLACK * float(cores[during].mean()) / shares), 1, processors)

@@ -1,8 +1,7 @@
-"""Stacks without thread and time, such as collapsed ones: the mixture of what all units of a process did.
+"""Untimed stacks, such as collapsed ones: all units of a process get the same mixture of them.
 
-No unit can be told from another by them, so every unit of the process gets the same mixture, for want of better.
-Only profiles of the wall clock serve: one of the CPU alone has no stack of a thread that waits, and would make all
-waiting cpu.
+Stacks without thread and time do not distinguish units.  Only profiles of the wall clock are used: a CPU profile has
+no stacks of waiting threads, so all waiting would count as cpu.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ from crystalperf.query.trace.sample_kinds import RUNNING
 from crystalperf.query.trace.vocabulary import Vocabulary
 
 KIND = "untimed"
-"""Kind of rows of `samples` that stand for a mixture, beside RUNNING; neither has a thread."""
+"""Kind of rows of `samples` from a mixture whose thread was blocked, RUNNING otherwise; neither has a thread."""
 
 MOST_ROWS = 200_000
-"""Rows of `samples` that a mixture becomes at most, but one per unit."""
+"""Maximum rows of `samples` from a mixture, but at least one per unit."""
 
 LEAST_IDLE = 0.02
-"""A profile of the wall clock sees the pools' idle threads all the time, one of the CPU hardly ever."""
+"""Minimum share of stacks of idle pool threads in a wall-clock profile; a CPU profile has hardly any."""
 
 Mixture = tuple[Ints, Floats]
-"""Numbers of stacks and how often each was seen."""
+"""Numbers of stacks, and how often each was sampled."""
 
 
 def mixed_rows(
@@ -46,9 +45,9 @@ def mixed_rows(
     timed: Collection[str | None],
     problems: Problems,
 ) -> list[Columns]:
-    """Rows of `samples` for the units of workers that left no timed recording (`timed` are those that did).
+    """Rows of `samples` for the units of workers without a timed recording (`timed` are those with one).
 
-    A file is of the worker that its name tells, else of all of them; what is made of it is said in `problems`.
+    A file belongs to the worker in its name, else to all workers; `problems` says how it is used.
     """
     units, words = trace.units, framework.vocabulary
     workers = np.asarray(units["worker_id"], dtype=object)
@@ -67,11 +66,12 @@ def mixed_rows(
         mixture, meaning = _mixture(each, table, words)
         wanted = [one for one in ran if (worker is None or one == worker) and one not in timed]
         if mixture is not None:
-            told = "" if worker is None else f"{words.worker} {worker} and "
+            of_worker = "" if worker is None else f"{words.worker} {worker} and "
             of_whom = f"{words.worker} {worker}" if worker is not None else f"all {words.workers}"
             if not wanted:
                 meaning = (
-                    f"stacks that tell neither thread nor time, of {told}no {words.unit} that has no timed recording"
+                    f"stacks that tell neither thread nor time, of {of_worker}no {words.unit}"
+                    " that has no timed recording"
                 )
                 meaning = f"{meaning}; left out"
             else:
@@ -92,7 +92,7 @@ def mixed_rows(
 
 
 def _mixture(file: Collapsed, table: NumberedStacks, words: Vocabulary) -> tuple[Mixture | None, str]:
-    """The stacks of units in a file; None, and why, where none could stand for their time."""
+    """The stacks of units in a file; None, and the reason, if they cannot represent the units' time."""
     numbers = table.add(file.recording)
     idle = table.has_role("idle")[numbers]
     in_unit = table.has_role("unit")[numbers] & ~idle
@@ -106,13 +106,13 @@ def _mixture(file: Collapsed, table: NumberedStacks, words: Vocabulary) -> tuple
     return (numbers[in_unit], file.weight[in_unit]), ""
 
 
-def _rows(mixtures: list[Mixture], running: NDArray[np.bool_], mine: Ints, worker: str | None, trace: Trace) -> Columns:
-    """Rows of `samples` for the units at these positions; `running` says of every stack if its thread could run."""
-    units, held = trace.units, trace.bounds.held_ms[mine]
+def _rows(mixtures: list[Mixture], running: NDArray[np.bool_], of: Ints, worker: str | None, trace: Trace) -> Columns:
+    """Rows of `samples` for the units at the positions `of`; `running`: whether each stack's thread could run."""
+    units, held = trace.units, trace.bounds.held_ms[of]
     stack = np.concatenate([each[0] for each in mixtures])
     weight = np.concatenate([each[1] for each in mixtures])
-    launch = np.asarray(units["launch_ms"], dtype=np.float64)[mine]
-    duration = np.asarray(units["finish_ms"], dtype=np.float64)[mine] - launch
+    launch = np.asarray(units["launch_ms"], dtype=np.float64)[of]
+    duration = np.asarray(units["finish_ms"], dtype=np.float64)[of] - launch
     unit, chosen, part_ms = spread(stack, weight, np.where(np.isfinite(held), np.minimum(held, duration), duration))
     count = len(unit)
     return {
@@ -123,16 +123,16 @@ def _rows(mixtures: list[Mixture], running: NDArray[np.bool_], mine: Ints, worke
         "kind": objects(np.where(running[chosen], RUNNING, KIND).tolist()),
         "weight_ms": part_ms,
         "bytes": np.ma.MaskedArray(np.zeros(count, dtype=np.int64), True),
-        "unit_id": np.asarray(units["unit_id"], dtype=np.int64)[mine][unit],
+        "unit_id": np.asarray(units["unit_id"], dtype=np.int64)[of][unit],
     }
 
 
 def spread(stack: Ints, weight: Floats, unit_ms: Floats) -> tuple[Ints, Ints, Floats]:
     """Give every unit the same mixture of stacks: (unit, stack, ms) of the rows, each unit's rows summing to `unit_ms`.
 
-    `stack` and `weight` are the mixture; `unit_ms` the time of the units that it stands for, (units,).  Each unit gets
-    stacks at even steps through the mixture, from a start that differs from unit to unit, so that few rows a unit
-    still give all units together the mixture that was seen.
+    `stack` and `weight` are the mixture; `unit_ms` is the time of the units, (units,).  Each unit gets stacks at even
+    steps through the mixture, from a start that differs between units, so that all units together have the recorded
+    mixture even with few rows a unit.
     """
     units = len(unit_ms)
     if not units or not weight.sum() > 0:
@@ -144,19 +144,19 @@ def spread(stack: Ints, weight: Floats, unit_ms: Floats) -> tuple[Ints, Ints, Fl
     reached = np.cumsum(weight) / weight.sum()
     chosen = np.minimum(np.searchsorted(reached, place, side="right"), len(stack) - 1)
     unit = np.repeat(np.arange(units, dtype=np.int64), steps)
-    # One row for a stack that several steps of a unit fell on.
+    # If several steps of a unit hit one stack, it gets one row.
     pair, count = np.unique(unit * len(stack) + chosen, return_counts=True)
     unit, chosen = pair // len(stack), pair % len(stack)
     return unit, stack[chosen].astype(np.int64), unit_ms[unit] * count / steps
 
 
-def fill_the_rest(
+def with_measured_times(
     connection: duckdb.DuckDBPyConnection, recorded: Recorded, bounds: Bounds, units: Columns, names: Sequence[str]
 ) -> Recorded:
-    """What recordings tell, where units with their process' mixture keep what was measured of each of them.
+    """Recorded times in which units with their process' mixture keep the times that were measured for each of them.
 
-    The framework measured some of a unit's time on the CPU and waiting for peers.  Taken off the mixture of all, these
-    leave what the rest of every unit is like: a group that read nothing of others does not get their reading.
+    The framework measured some of a unit's time on the CPU and waiting for peers.  Subtracted from the mixture of all
+    units, these leave the mixture of the remaining time: a group that read nothing from peers gets no reading.
     """
     rows = connection.execute(
         "SELECT DISTINCT unit_id FROM samples WHERE thread IS NULL AND unit_id IS NOT NULL"
@@ -167,13 +167,13 @@ def fill_the_rest(
     held, known = np.nan_to_num(bounds.held_ms[mixed]), bounds.floor_ms[mixed]
     workers = [str(each) for each in units["worker_id"][mixed].tolist()]
     process = np.unique(workers, return_inverse=True)[1].reshape(-1)
-    total, told = np.zeros((2, int(process.max()) + 1, known.shape[1]))
+    total, measured = np.zeros((2, int(process.max()) + 1, known.shape[1]))
     np.add.at(total, process, recorded.samples_ms[mixed])
-    np.add.at(told, process, known)
-    left = np.maximum(total - told, 0.0)
-    # Waiting that was measured beyond what the labels call it bears another label in the mixture.
+    np.add.at(measured, process, known)
+    left = np.maximum(total - measured, 0.0)
+    # If more waiting was measured on a resource than the mixture has, the excess has another label in the mixture.
     blocked = np.delete(np.arange(left.shape[1]), names.index(CPU))
-    beyond = np.maximum(told - total, 0.0)[:, blocked].sum(axis=1)
+    beyond = np.maximum(measured - total, 0.0)[:, blocked].sum(axis=1)
     beyond /= np.maximum(left[:, blocked].sum(axis=1), 1e-9)
     left[:, blocked] *= np.maximum(1.0 - beyond, 0.0)[:, None]
     sums = left.sum(axis=1, keepdims=True)

@@ -1,7 +1,7 @@
-"""The wall-clock that each sample of a recording stands for.
+"""Weights of samples: the wall-clock that each sample of a recording stands for.
 
-HotSpot's own sampler takes at most five threads running Java and one in native code per tick, in rotation over all
-threads; a sample counts as often as its thread had to wait for its turn.
+HotSpot's sampler takes at most five threads running Java and one in native code per tick, in rotation over all
+threads; a sample stands for the ticks of one rotation.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from crystalperf.query.recordings import jfr
 from crystalperf.query.trace.records import Floats
 
 DEFAULT_PERIOD_MS = 20.0
-"""HotSpot's sampling period in its `profile` settings; used where a recording does not state its own."""
+"""HotSpot's sampling period in its `profile` settings; used if the recording does not state its own."""
 
 THREADS_PER_TICK = {"EXECUTION": 5, "NATIVE": 1}
 """How many threads HotSpot samples per tick, by the kind of sample (jfrThreadSampler.cpp)."""
 
 ROTATION_TICKS = 50
-"""Rotation of threads that run Java is estimated from the distinct ones seen within a window of this many ticks."""
+"""Window, in ticks, in which distinct threads are counted to estimate the rotation of threads that run Java."""
 
-TURN_TICKS = 200
-"""Rotation of threads in native code is estimated within windows of so many ticks: some ten samples of each thread."""
+ROTATION_WINDOW_TICKS = 200
+"""Window, in ticks, to estimate the rotation of threads in native code: some ten samples of each thread."""
 
 
 def stated_period_ms(recording: jfr.Recording, kind: str) -> float:
-    """The period at which samples of a kind were to be taken, ms."""
+    """The configured sampling period of a kind of samples, ms."""
     return recording.periods_ns.get(kind, 0) / 1e6 or DEFAULT_PERIOD_MS
 
 
@@ -36,46 +36,46 @@ def sample_weights(recording: jfr.Recording, by: Ticks) -> Floats:
     samples = recording.samples
     weight = np.zeros(len(samples))
     for code, name in enumerate(jfr.SAMPLE_KINDS):
-        mine = np.flatnonzero(samples.kind == code)
-        if len(mine) == 0:
+        rows = np.flatnonzero(samples.kind == code)
+        if len(rows) == 0:
             continue
         stated = stated_period_ms(recording, name)
-        own = samples.period_ns[mine] / 1e6
-        period = np.where(own > 0, own, _effective_period(samples, mine, stated) if name == "EXECUTION" else stated)
-        weight[mine] = period * samples.ticks[mine]
+        own = samples.period_ns[rows] / 1e6
+        period = np.where(own > 0, own, _effective_period(samples, rows, stated) if name == "EXECUTION" else stated)
+        weight[rows] = period * samples.ticks[rows]
         if recording.async_profiler_event is not None:
             continue
         if name == "NATIVE":
-            weight[mine] = stated + by.late_ms[by.at(samples.time_ns[mine] / 1e6)]
-            weight[mine] *= turns(samples.time_ns[mine], samples.thread[mine])
+            weight[rows] = stated + by.late_ms[by.at(samples.time_ns[rows] / 1e6)]
+            weight[rows] *= rotation_ticks(samples.time_ns[rows], samples.thread[rows])
         elif name in THREADS_PER_TICK:
-            seen = _distinct_threads(samples.time_ns[mine], samples.thread[mine], stated * ROTATION_TICKS)
-            weight[mine] *= np.maximum(seen / THREADS_PER_TICK[name], 1.0)
+            seen = _distinct_threads(samples.time_ns[rows], samples.thread[rows], stated * ROTATION_TICKS)
+            weight[rows] *= np.maximum(seen / THREADS_PER_TICK[name], 1.0)
     return weight
 
 
-def turns(time_ns: NDArray[np.int64], thread: NDArray[np.int32]) -> Floats:
-    """How many ticks passed, around each sample of a thread in native code, until every such thread was sampled once.
+def rotation_ticks(time_ns: NDArray[np.int64], thread: NDArray[np.int32]) -> Floats:
+    """The length of a rotation over all threads in native code, in ticks, around each sample.
 
-    The sampler takes one of them a tick, each in turn.  Some thread is always in native code (whoever waits for
-    connections); that is the one seen most often, and the ticks from one of its samples to the next are one turn.
-    Counting the threads instead would count those in full that are in native code now and then.
+    The sampler takes one of these threads a tick, in rotation.  Some thread is always in native code (one that waits
+    for connections); it has the most samples, and the ticks between two of its samples are one rotation.  A count of
+    the threads would be too high, because it includes those that are in native code only now and then.
     """
-    turn = np.ones(len(time_ns))
+    rotation = np.ones(len(time_ns))
     order = np.argsort(time_ns, kind="stable")
-    for first in range(0, len(order), TURN_TICKS):
-        # The last window reaches back, so that it is as long as the others.
-        window = thread[order[max(min(first, len(order) - TURN_TICKS), 0) :][:TURN_TICKS]]
+    for first in range(0, len(order), ROTATION_WINDOW_TICKS):
+        # The last window starts earlier, so that it is as long as the others.
+        window = thread[order[max(min(first, len(order) - ROTATION_WINDOW_TICKS), 0) :][:ROTATION_WINDOW_TICKS]]
         threads, counts = np.unique(window, return_counts=True)
         seen = np.flatnonzero(window == threads[np.argmax(counts)])
         length = (seen[-1] - seen[0]) / (len(seen) - 1) if len(seen) > 2 else len(threads)
-        turn[order[first : first + TURN_TICKS]] = length
-    return turn
+        rotation[order[first : first + ROTATION_WINDOW_TICKS]] = length
+    return rotation
 
 
-def _effective_period(samples: jfr.Samples, mine: NDArray[np.int64], stated_ms: float) -> float:
-    """The period that was really kept: a starved sampler ticks later than it was told to."""
-    order = mine[np.lexsort((samples.time_ns[mine], samples.thread[mine]))]
+def _effective_period(samples: jfr.Samples, rows: NDArray[np.int64], stated_ms: float) -> float:
+    """The actual sampling period, ms: a starved sampler ticks later than configured."""
+    order = rows[np.lexsort((samples.time_ns[rows], samples.thread[rows]))]
     same = samples.thread[order][1:] == samples.thread[order][:-1]
     gaps = (np.diff(samples.time_ns[order]) / 1e6)[same]
     usual = gaps[(gaps > 0.5 * stated_ms) & (gaps < 3 * stated_ms)]
@@ -83,7 +83,7 @@ def _effective_period(samples: jfr.Samples, mine: NDArray[np.int64], stated_ms: 
 
 
 def _distinct_threads(time_ns: NDArray[np.int64], thread: NDArray[np.int32], window_ms: float) -> Floats:
-    """How many threads were sampled in the window each sample falls in."""
+    """The number of threads that were sampled in the window of each sample."""
     window = ((time_ns - time_ns[0]) // int(window_ms * 1e6)).astype(np.int64)
     pairs = np.unique(np.stack([window, thread.astype(np.int64)], axis=1), axis=0)
     windows, counts = np.unique(pairs[:, 0], return_counts=True)

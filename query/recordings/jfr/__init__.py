@@ -5,7 +5,7 @@
     for frame in recording.stacks.frames(7):                # leaf first
         recording.frames.name(frame)
 
-The package needs nothing else of the project (numpy; cramjam for recordings wrapped in lz4).
+The package depends on nothing else of the project (numpy; cramjam for recordings wrapped in lz4).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Chunks of a recording: finding them, their headers, and the walk over their events.
+"""Finds the chunks of a recording, parses their headers, and locates their events.
 
 Header, 68 bytes, big-endian: magic, major and minor version (2 bytes each), then 8 bytes each: size of the
 chunk, offset of the last constant pool event, offset of the metadata event, start (ns since the epoch),
@@ -23,13 +23,13 @@ HEADER_BYTES = HEADER.size
 MAGIC = b"FLR\0"
 NEXT_HEADER = re.compile(rb"FLR\0\0\x02")
 METADATA, CONSTANT_POOL = 0, 1
-RESUME_EVENTS = 8  # so many events in a row are no accident
+RESUME_EVENTS = 8  # valid events in a row that cannot be a coincidence
 MAX_EPOCH_NS = 4_000_000_000_000_000_000  # year 2096
 
 
 @dataclass(frozen=True)
 class RawChunk:
-    """A chunk's header and its bytes' place in the recording; offsets count from the chunk's start."""
+    """A chunk's header, and the position of its bytes in the recording; offsets count from the chunk's start."""
 
     offset: int
     size: int
@@ -44,7 +44,7 @@ class RawChunk:
 
 
 def split(view: memoryview, name: str, log: ProblemLog) -> list[RawChunk]:
-    """The recording's chunks in file order. JfrError where it is of a version that is not read."""
+    """The recording's chunks in file order. Raises JfrError for an unsupported version."""
     chunks: list[RawChunk] = []
     pos = 0
     while pos < len(view):
@@ -107,10 +107,10 @@ def _next_header(view: memoryview, pos: int) -> int:
 
 
 def _cut_end(view: memoryview, start: int, clock: tuple[int, int]) -> int:
-    """Where the next chunk begins behind one whose size is unknown.
+    """The start of the next chunk behind one of unknown size.
 
     Not every header in the bytes begins a chunk: while it records, HotSpot puts copies of the chunk's own header
-    into constant pool events. `clock` is the chunk's start in (ns, ticks), by which a copy is known.
+    into constant pool events. `clock` is the chunk's start in (ns, ticks), which identifies a copy.
     """
     at: int | None = start + HEADER_BYTES
     candidate = _next_header(view, start + HEADER_BYTES)
@@ -125,7 +125,7 @@ def _cut_end(view: memoryview, start: int, clock: tuple[int, int]) -> int:
             except Truncated:
                 size = 0
             at = at + size if 0 < size <= len(view) - at else None
-        # Behind damage (None) nothing tells a copy from the same chunk joined twice.
+        # Behind damage (None) a copy is indistinguishable from the same chunk joined twice.
         if at == candidate or not is_copy or (at is not None and kind != CONSTANT_POOL):
             return candidate
         candidate = _next_header(view, candidate + 4 if at is None else at)
@@ -134,7 +134,7 @@ def _cut_end(view: memoryview, start: int, clock: tuple[int, int]) -> int:
 
 @dataclass(frozen=True)
 class Walk:
-    """Where the bodies of events lie (behind size and type), by type id, and what was no event."""
+    """Positions of the bodies of events (behind size and type) by type id, and of bytes that are not events."""
 
     starts: dict[int, array[int]]
     ends: dict[int, array[int]]
@@ -145,9 +145,9 @@ class Walk:
 def walk(buf: memoryview, anchors: Iterable[int], types: Set[int] | None) -> Walk:
     """One pass over a chunk's events.
 
-    Damage is skipped up to where events of known `types` follow each other again, at the latest to the
-    next of `anchors`, known event positions. Damage is not always an accident of storage: a JVM that records an event
-    while it finishes another writes the one into the other.
+    Damage is skipped up to the next sequence of events of known `types`, at the latest up to the next of `anchors`,
+    known event positions. Damage is not always a fault of storage: a JVM that records an event while it finishes
+    another writes the one into the other.
     """
     starts: dict[int, array[int]] = {}
     ends: dict[int, array[int]] = {}
@@ -157,12 +157,12 @@ def walk(buf: memoryview, anchors: Iterable[int], types: Set[int] | None) -> Wal
     while pos < end:
         here = pos
         try:
-            # Inlined integers: this loop runs once per event of the recording.
+            # Integers are decoded inline: this loop runs once per event of the recording.
             size = buf[pos]
             if size < 128:
                 pos += 1
             elif end - pos > 4 and buf[pos + 1] >= 128 and buf[pos + 2] >= 128 and buf[pos + 3] < 128:
-                # Padded to four bytes: what most recorders write.
+                # Padded to four bytes, as most recorders write sizes.
                 size = size & 127 | (buf[pos + 1] & 127) << 7 | (buf[pos + 2] & 127) << 14 | buf[pos + 3] << 21
                 pos += 4
             else:
@@ -195,11 +195,11 @@ def walk(buf: memoryview, anchors: Iterable[int], types: Set[int] | None) -> Wal
 
 
 def _resume(buf: memoryview, pos: int, end: int, types: Set[int] | None) -> int:
-    """Where events of known types follow each other again, at or behind `pos`; `end` if nowhere before it."""
+    """The position of the next sequence of events of known types at or behind `pos`; `end` if there is none."""
     while types and pos < end:
         behind, events = _follow(buf, pos, end, end, types)
         if events == RESUME_EVENTS or (events and behind == end):
-            # What looks like one event may be the rest of the damaged one with whole events in its size.
+            # A seeming event may be the rest of the damaged one, whose size covers whole events.
             first, _ = _follow(buf, pos, pos + 1, end, types)
             for inner in range(pos + 1, first):
                 _, within = _follow(buf, inner, first, end, types)

@@ -1,4 +1,4 @@
-"""Events of one type decoded as columns: every field of all events at once."""
+"""Decodes events of one type as columns: every field of all events at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Strings = list[str | int | None]
 
 @dataclass(frozen=True)
 class Columns:
-    """Fields of n events. A field that the type lacks or that is of another kind is absent."""
+    """Fields of n events. A field that the type lacks, or that has another kind, is absent."""
 
     count: int
     integers: dict[str, I64]
@@ -43,7 +43,7 @@ class Columns:
 
 
 def decode(buf: memoryview, data: U8, starts: I64, ends: I64, layout: Layout, wanted: set[str]) -> Columns:
-    """The wanted fields of the events whose bodies lie at `starts`; without those that overrun their size."""
+    """The wanted fields of the events with bodies at `starts`; events that overrun their size are left out."""
     pos = starts.copy()
     good = np.ones(pos.size, np.bool_)
     integers: dict[str, I64] = {}

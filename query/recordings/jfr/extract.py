@@ -1,4 +1,4 @@
-"""What one chunk tells: samples, intervals, processor loads, settings and JVMs."""
+"""Extracts samples, intervals, processor loads, settings and JVMs from one chunk."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SAMPLE_FIELDS = {
 
 @dataclass(frozen=True)
 class IntervalEvent:
-    """How a duration event becomes an interval: kind, byte count, and the time asked for."""
+    """How a duration event becomes an interval: kind, byte count, and the requested time."""
 
     kind: int
     bytes_field: str = ""
@@ -174,7 +174,7 @@ class ChunkReader:
         return epoch_ns(columns.integer("startTime"), leaf.unit if leaf else "", self.raw)
 
     def _plausible(self, end_ns: I64, name: str) -> Bool:
-        """Events that end near their chunk; damaged times would stretch the run over centuries."""
+        """Whether events end near their chunk; with damaged times the run would seem to last centuries."""
         low = self.raw.start_ns - HOUR_NS
         length = self.raw.duration_ns + HOUR_NS if self.raw.complete else self.raw.duration_ns + YEAR_NS
         good = within(end_ns, low, self.raw.start_ns + length)
@@ -256,7 +256,7 @@ class ChunkReader:
         self.merged.intervals.append((intervals, columns.integer("gcId", -1)[keep], is_collection))
 
     def _span_ns(self, columns: Columns, name: str) -> I64:
-        """A field that is a time span; 0 where the event has none."""
+        """A field that is a time span; 0 if the event has none."""
         leaf = columns.leaves.get(name)
         return span_ns(columns.integer(name), leaf.unit if leaf else "", self.raw)
 

@@ -1,4 +1,4 @@
-"""Chunks put together: frames, stacks and threads unique over the whole recording, events in order of time."""
+"""Merges chunks: frames, stacks and threads unique over the whole recording, events in order of time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FrameTable:
         self._frames: dict[int, int] = {}  # by method code and line, packed into one integer
 
     def add(self, pools: Pools, frames: ChunkFrames) -> I32:
-        """Codes of a chunk's frames: the result translates the chunk's own frame codes."""
+        """Add a chunk's frames; returns the code in this table for each of the chunk's frame codes."""
         method_keys, method_row = np.unique(frames.method, return_inverse=True)
         method = np.array(self._method_codes(pools, method_keys.tolist()), np.int64)
         if not frames.line.size:
@@ -79,7 +79,7 @@ class FrameTable:
 
 
 class StackMerger:
-    """Stacks by content: the same frames and truncation are one stack, whichever chunk they come from."""
+    """Stacks by content: equal frames and truncation are one stack across chunks."""
 
     def __init__(self) -> None:
         self._stacks: dict[bytes, int] = {}
@@ -87,7 +87,7 @@ class StackMerger:
         self._truncated = bytearray()
 
     def add(self, pools: Pools, frames: FrameTable) -> tuple[I64, I32]:
-        """(keys in rising order, stack indexes) of a chunk's stacks."""
+        """Add a chunk's stacks; returns (keys in ascending order, stack indexes)."""
         keys, truncated, offsets, codes, chunk_frames = pools.stacks.table()
         frame_codes = frames.add(pools, chunk_frames)
         content = frame_codes[codes].tobytes()
@@ -122,14 +122,14 @@ class _ThreadRecord:
 
 
 class ThreadTable:
-    """Threads by JVM and Java thread id, or OS thread id where there is no Java thread."""
+    """Threads by JVM and Java thread id, or OS thread id if there is no Java thread."""
 
     def __init__(self) -> None:
         self._index: dict[tuple[int, int, int], int] = {}
         self._threads: list[_ThreadRecord] = []
 
     def add(self, pools: Pools, jvm: int) -> dict[int, int]:
-        """Thread index by the chunk's thread keys; `jvm` tells JVMs in a joined recording apart."""
+        """Add a chunk's threads; returns thread index by thread key. `jvm` numbers the JVMs of a joined recording."""
         by_key: dict[int, int] = {}
         for type_id in pools.types.ids("java.lang.Thread"):
             pool = pools.by_type.get(type_id)
@@ -165,7 +165,7 @@ Measured = TypeVar("Measured", Samples, Intervals, ThreadCpuLoad, ProcessLoad, T
 
 
 def _joined(none: Measured, parts: list[Measured]) -> Measured:
-    """All events of one kind; `none` has the type of each array, and what is no array."""
+    """All events of one kind; `none` has the type of each array, and the fields that are not arrays."""
     every = [none, *parts]
     joined: dict[str, Any] = {name: np.concatenate([getattr(each, name) for each in every]) for name in _arrays(none)}
     return replace(none, **joined)
@@ -188,7 +188,7 @@ def _by_time(none: Timed, parts: list[Timed]) -> Timed:
 
 @dataclass
 class Merged:
-    """Everything collected so far, over all chunks."""
+    """The merged content of all chunks so far."""
 
     frames: FrameTable = field(default_factory=FrameTable)
     stacks: StackMerger = field(default_factory=StackMerger)
@@ -210,7 +210,7 @@ class Merged:
     _current_jvm: int = 0
 
     def use_jvm(self, pid: int | None) -> int:
-        """Number of the current chunk's JVM; a chunk that names none belongs to the JVM before it."""
+        """Number of the current chunk's JVM; a chunk without one belongs to the JVM of the chunk before it."""
         if pid is not None:
             if pid not in self.jvms:
                 self.pids.append(pid)
@@ -248,7 +248,7 @@ class Merged:
         every = _joined(Intervals(_NO_TIME, _NO_TIME, _NO_CODE, _NO_CODE, _NO_KIND, _NO_TIME, _NO_TIME), parts)
         gc_id = np.concatenate([_NO_TIME, *(each for _, each, _ in self.intervals)])
         is_collection = np.concatenate([np.empty(0, np.bool_), *(each for _, _, each in self.intervals)])
-        # A collection stands in only where its pauses are not recorded.
+        # A collection counts only if its pauses are not recorded.
         paused = gc_id[(every.kind == model.GC_PAUSE) & ~is_collection]
         kept = np.flatnonzero(~(is_collection & np.isin(gc_id, paused)))
         return _chosen(every, kept[np.argsort(every.start_ns[kept], kind="stable")])
@@ -265,7 +265,7 @@ UNIT_NS = {"": 1, "ns": 1, "us": 1000, "ms": 1_000_000, "s": 1_000_000_000, "m":
 
 
 def periods_ns(settings: dict[tuple[str, str], str]) -> dict[str, int]:
-    """Sampling period by sample kind where the settings hold a time span for it."""
+    """Sampling period by sample kind, if the settings have a time span for it."""
     periods: dict[str, int] = {}
     for kind, keys in PERIOD_SETTINGS.items():
         for key in keys:
@@ -273,12 +273,12 @@ def periods_ns(settings: dict[tuple[str, str], str]) -> dict[str, int]:
             if period_ns:
                 periods.setdefault(kind, period_ns)
     if settings.get(ASYNC_PROFILER_EVENT) == "wall" and "EXECUTION" in periods:
-        # async-profiler writes the interval of its only event as that of jdk.ExecutionSample, whichever it is.
+        # async-profiler writes the interval of its only event, of any kind, as that of jdk.ExecutionSample.
         periods.setdefault("WALL", periods.pop("EXECUTION"))
     return periods
 
 
 def parse_period_ns(text: str) -> int:
-    """Nanoseconds in a setting: "20 ms" (JDK), "10000000" (async-profiler); 0 where it is no time span."""
+    """Nanoseconds in a setting: "20 ms" (JDK), "10000000" (async-profiler); 0 if it is not a time span."""
     match = re.fullmatch(r"\s*([0-9]{1,15})\s*(ns|us|ms|s|m|)\s*", text)
     return int(match[1]) * UNIT_NS[match[2]] if match else 0

@@ -1,4 +1,4 @@
-"""A chunk's type descriptions, and from them the order in which the fields of a type lie in the bytes.
+"""Parses a chunk's type descriptions into the byte layout of each type.
 
 The metadata event is a tree of named elements with string attributes. Nothing about the layout of events or
 pools is assumed: recorders differ in the order and the number of fields.
@@ -15,7 +15,7 @@ import numpy as np
 from .varint import Truncated, read_varint, varint_stream
 
 MAX_DEPTH = 12
-MAX_LEAVES = 5000  # visited fields of one type; nested types could multiply without end
+MAX_LEAVES = 5000  # visited fields of one type; nested types could multiply without limit
 MAX_ELEMENTS = 2_000_000  # of a metadata event; real ones have some ten thousand
 
 INT_BITS = {"char": 16, "short": 16, "int": 32, "long": 64}
@@ -71,12 +71,12 @@ class Types:
         return [t.id for t in self.by_id.values() if t.name == name]
 
     def event_ids(self) -> set[int]:
-        """Types that a damaged chunk's events are recognised by: all that carry a time, metadata and pools."""
+        """Types that identify events in a damaged chunk: all with a time, metadata and pools."""
         timed = {t.id for t in self.by_id.values() if any(each.name == "startTime" for each in t.fields)}
         return timed | {0, 1}
 
     def layout(self, type_id: int) -> Layout | None:
-        """The leaves of a type in byte order, or None where the type is unknown or nests without end."""
+        """The leaves of a type in byte order, or None if the type is unknown or nests without limit."""
         if type_id not in self._layouts:
             leaves: list[Leaf] = []
             self._visits = 0
@@ -160,14 +160,14 @@ class _Element:
 
 
 def read_types(buf: memoryview, pos: int, end: int) -> Types:
-    """The types in the metadata event whose body (behind size and type) lies at `pos`, or Truncated."""
+    """The types in the metadata event with its body (behind size and type) at `pos`. Raises Truncated."""
     for _ in range(3):  # start, duration, id of the metadata
         _, pos = read_varint(buf, pos, end)
     count, pos = read_varint(buf, pos, end)
     if not 0 <= count <= min(end - pos, MAX_ELEMENTS):
         raise Truncated
     strings: list[str] = []
-    body, at = bytes(buf[pos:end]), 0  # of bytes, pieces are cut in half the time
+    body, at = bytes(buf[pos:end]), 0  # slices of bytes take half the time
     for _ in range(count):
         text, at = read_string(body, at, len(body))
         strings.append(text if isinstance(text, str) else "")
@@ -188,7 +188,7 @@ def read_types(buf: memoryview, pos: int, end: int) -> Types:
 
 
 def _read_tree(values: list[int], strings: list[str]) -> _Element:
-    """The tree of the integers behind the strings: of each element its name, attributes and number of children."""
+    """The tree of elements from the integers: for each element its name, attributes and number of children."""
     root: _Element | None = None
     open_elements: list[tuple[_Element, int]] = []  # with the number of children still to come
     total, at = 0, 0

@@ -1,6 +1,6 @@
-"""What a recording holds, as structures of arrays.
+"""The content of a recording, as structures of arrays.
 
-Indexes that point nowhere are -1. Times are nanoseconds since the Unix epoch (int64).
+Unknown indexes are -1. Times are nanoseconds since the Unix epoch (int64).
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ INTERVAL_KINDS: tuple[str, ...] = (
 
 
 class JfrError(ValueError):
-    """Nothing in the input can be read as a flight recording; the text is one sentence for the user."""
+    """The input cannot be read as a flight recording; the text is one sentence for the user."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something the reader met and did not hide.
+    """A problem in the input that the reader reports.
 
-    `count` says how often, `first_place` where it was first seen ("chunk 2, byte 4711").
+    `count` is the number of occurrences, `first_place` the position of the first ("chunk 2, byte 4711").
     """
 
     name: str
@@ -69,7 +69,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Jvm:
-    """The virtual machine by jdk.JVMInformation."""
+    """The virtual machine, from jdk.JVMInformation."""
 
     pid: int
     java_arguments: str
@@ -77,10 +77,9 @@ class Jvm:
 
 @dataclass(frozen=True)
 class Thread:
-    """A thread, one per JVM and Java thread id (or OS thread id where it has no Java id, and `java_tid` is 0).
+    """A thread, one per JVM and Java thread id (or OS thread id if it has no Java id, and `java_tid` is 0).
 
-    Spark renames its threads for every task: `java_name` is the last name. `pid` is 0 where the recording does not
-    tell.
+    Spark renames its threads for every task: `java_name` is the last name. `pid` is 0 if the recording lacks it.
     """
 
     java_name: str
@@ -91,9 +90,9 @@ class Thread:
 
 @dataclass(frozen=True)
 class Frames:
-    """Unique frames. Arrays have length n; `*_id` index the string tables beside them.
+    """Unique frames. Arrays have length n; `*_id` index the string tables next to them.
 
-    `line` is int32, 0 or -1 where unknown. Class names are dotted (`a.b.C$D`), empty for native functions.
+    `line` is int32, 0 or -1 if unknown. Class names are dotted (`a.b.C$D`), empty for native functions.
     """
 
     class_id: I32
@@ -146,8 +145,8 @@ class Samples:
     `kind` codes SAMPLE_KINDS: EXECUTION jdk.ExecutionSample, NATIVE jdk.NativeMethodSample, CPU jdk.CPUTimeSample,
     WALL profiler.WallClockSample and the jdk.ExecutionSample of an async-profiler that sampled the wall clock (its
     other events, such as cpu, come as EXECUTION: see Recording.async_profiler_event). `state` codes `state_names`.
-    `period_ns` is the time one tick of the event stands for where the event itself says so (jdk.CPUTimeSample),
-    else 0: see Recording.periods_ns.
+    `period_ns` is the time of one tick if the event itself states it (jdk.CPUTimeSample), else 0: see
+    Recording.periods_ns.
     """
 
     time_ns: I64
@@ -167,10 +166,10 @@ class Samples:
 class Intervals:
     """Duration events sorted by start, arrays of one length.
 
-    `kind` codes INTERVAL_KINDS; `bytes` is 0 where unknown; `asked_ns` is how long a thread asked to sleep, 0 of
-    other kinds.
+    `kind` codes INTERVAL_KINDS; `bytes` is 0 if unknown; `asked_ns` is the requested time of a sleep, 0 for other
+    kinds.
 
-    GC_PAUSE is jdk.GCPhasePause; where a collection has none, jdk.GarbageCollection from its start for its
+    GC_PAUSE is jdk.GCPhasePause; if a collection has none, jdk.GarbageCollection from its start for its
     sumOfPauses. SAFEPOINT is jdk.ExecuteVMOperation run at a safepoint plus jdk.SafepointBegin (reaching it);
     a collection is also a VM operation, so take the union of GC_PAUSE and SAFEPOINT, never their sum.
     Both have thread -1: they stop every thread.
@@ -222,7 +221,7 @@ class Throttling:
     time_ns: I64
     elapsed: I64
     throttled: I64
-    """In how many of them the quota was used up."""
+    """The number of periods in which the quota was used up."""
 
     def __len__(self) -> int:
         return int(self.time_ns.size)
@@ -230,10 +229,10 @@ class Throttling:
 
 @dataclass(frozen=True)
 class NetworkLoad:
-    """jdk.NetworkUtilization sorted by time: what network devices carried since the last such event.
+    """jdk.NetworkUtilization sorted by time: traffic of network devices since the last such event.
 
-    `device` indexes `Recording.devices`; a device that carried nothing has no event.  The devices are those of the
-    process' machine or network namespace, so other processes there count as well.
+    `device` indexes `Recording.devices`; a device without traffic has no event.  The devices are those of the
+    process' machine or network namespace, so they include the traffic of other processes.
     """
 
     time_ns: I64
@@ -250,9 +249,9 @@ class Recording:
     """A whole recording.
 
     `settings` maps (event type, setting) to the text in jdk.ActiveSetting, the last one where it changed.
-    `periods_ns` maps the name of a sample kind to its sampling period where the settings tell it.
+    `periods_ns` maps the name of a sample kind to its sampling period, if the settings state it.
     `quota_cores` is the CPU quota of the container by jdk.ContainerConfiguration, the last one, None without one.
-    `processors` is the number of hardware threads of the machine, 0 where the recording does not say.
+    `processors` is the number of hardware threads of the machine, 0 if the recording does not state it.
     """
 
     jvms: tuple[Jvm, ...]
@@ -274,17 +273,17 @@ class Recording:
 
     @property
     def async_profiler_event(self) -> str | None:
-        """What async-profiler sampled ("cpu", "wall", "itimer"), None for a recording by the JDK alone."""
+        """The event that async-profiler sampled ("cpu", "wall", "itimer"), None for a recording by the JDK."""
         return self.settings.get(("jdk.ActiveRecording", "event"))
 
     @property
     def jvm(self) -> Jvm | None:
-        """The recording's JVM; the first where several were joined, None where none is named."""
+        """The recording's JVM; the first of a joined recording, None if it names none."""
         return self.jvms[0] if self.jvms else None
 
 
 class ProblemLog:
-    """Collects problems by name; the first place wins."""
+    """Collects problems by name, with the position of the first."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[Severity, int, str, str]] = {}

@@ -1,4 +1,4 @@
-"""Constant pools: what events refer to by key, above all stacks.
+"""Reads constant pools: values that events refer to by key, above all stacks.
 
 Stack pools are the bulk of a recording and hold only integers, so they are decoded with numpy, in windows;
 pools of integers likewise; pools with strings one entry at a time.
@@ -70,7 +70,7 @@ class Stacks:
         self._frames: list[Frames] = []
 
     def add(self, keys: I64, truncated: Bool, depth: I64, frames: I64, items: Layout) -> None:
-        """Keep the wanted ones among stacks whose frames, `depth` each, follow each other in `frames`."""
+        """Add the wanted stacks; `frames` has the frames of all stacks in sequence, `depth` of each."""
         wanted = np.isin(keys, self._wanted)
         if not wanted.any():
             return
@@ -85,7 +85,7 @@ class Stacks:
         self._parts.append((keys, truncated, depth, codes))
 
     def table(self) -> tuple[I64, Bool, I64, I32, Frames]:
-        """(keys in rising order, truncated, start offsets n + 1, frame codes, frames); of equal keys the last."""
+        """(keys in ascending order, truncated, start offsets n + 1, frame codes, frames); of equal keys the last."""
         if not self._parts:
             no_frames = Frames(np.empty(0, np.int64), np.empty(0, np.int32))
             no_codes = np.empty(0, np.int32)
@@ -101,7 +101,7 @@ class Stacks:
         codes = np.concatenate([of_part[first[i] + part[3]] for i, part in enumerate(self._parts)])
         self._parts, self._frames = [], []
         start = np.cumsum(depth) - depth
-        # Of equal keys the last in the file: unique() finds the first, so it is given the reverse.
+        # Of equal keys the last in the file: unique() finds the first, so it gets them reversed.
         distinct, last = np.unique(keys[::-1], return_index=True)
         row = keys.size - 1 - last
         if row.size != keys.size or not (np.diff(row) == 1).all():
@@ -112,12 +112,12 @@ class Stacks:
 
 
 def _distinct(frames: Frames) -> tuple[Frames, I32]:
-    """The distinct ones of n frames, and the index int32[n] into them."""
+    """The distinct frames of n frames, and the index int32[n] into them."""
     method, line = frames.method, frames.line.astype(np.int64)
     if not method.size:
         return frames, np.empty(0, np.int32)
     if method.min() >= 0 and method.max() < 1 << 31:
-        # In one integer to be sorted: much faster than rows.
+        # Packed into one integer: sorting it is much faster than sorting rows.
         _, first, inverse = np.unique(method << 32 | line + (1 << 31), return_index=True, return_inverse=True)
     else:
         table = np.stack([method, line], axis=1)
@@ -135,7 +135,7 @@ class Pools:
     _texts: dict[tuple[int, int], str | None] = field(default_factory=dict)
 
     def string(self, value: object) -> str | None:
-        """Text of a string value: itself, or what its key stands for in the pool of strings."""
+        """Text of a string value: itself, or the entry of its key in the pool of strings."""
         if not isinstance(value, int):
             return value if isinstance(value, str) else None
         for type_id in self.types.ids(STRING):
@@ -146,7 +146,7 @@ class Pools:
         return None
 
     def named(self, leaf: Leaf, value: object) -> str | None:
-        """What a field of a pool's entry says: its string, or the name of the entry that it refers to."""
+        """Text of a field of a pool's entry: its string, or the name of the entry that it refers to."""
         if leaf.ref:
             return self.text(leaf.ref, value) if isinstance(value, int) else None
         return self.string(value)
@@ -186,8 +186,8 @@ class PoolReader:
     place: str
 
     def read(self, bodies: Iterable[tuple[int, int]]) -> None:
-        """Put what the constant pool events at `bodies` hold into `pools`."""
-        budget = 8 * len(self.buf)  # damaged events may overlap; without a bound the work would grow with their number
+        """Read the constant pool events at `bodies` into `pools`."""
+        budget = 8 * len(self.buf)  # damaged events may overlap; without a limit the work would grow with their number
         for pos, end in bodies:
             budget -= end - pos
             if budget < 0:
@@ -335,7 +335,7 @@ def _read_stacks(
 def _chain(values: I64, entries: int, before: int, width: int, after: int) -> tuple[I64, I64]:
     """Start and end, as indexes of `values`, of up to `entries` whole stacks."""
     starts, following = array("q"), array("q")
-    quick = memoryview(values.data)  # plain integers, three times faster than numpy's
+    quick = memoryview(values.data)  # plain integers: three times faster than numpy's
     at, size = 0, values.size
     for _ in range(entries):
         head = at + before

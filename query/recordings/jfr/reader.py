@@ -1,4 +1,4 @@
-"""Reading a recording: its chunks one after the other, merged into one Recording."""
+"""Reads a recording chunk by chunk, and merges the chunks into one Recording."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .varint import Truncated
 
 
 def read(source: str | Path | bytes | BinaryIO) -> Recording:
-    """Read a Java flight recording (JFR 2.x: JDK 9 to 25, 8u262 on, async-profiler), gzip and lz4 unwrapped.
+    """Read a Java flight recording (JFR 2.x: JDK 9 to 25, 8u262 on, async-profiler), plain or in gzip or lz4.
 
-    Several chunks and joined recordings give one Recording; a cut or damaged one gives what is whole in it,
-    with `problems` saying what is not. Nothing is executed, memory is bounded by the input's size.
+    Several chunks and joined recordings give one Recording; a cut or damaged one gives its intact part, and
+    `problems` lists the rest. Nothing is executed, memory is bounded by the input's size.
 
-    Raises JfrError where nothing can be read: not a recording, an older format, no chunk with its metadata.
+    Raises JfrError if nothing can be read: not a recording, an older format, no chunk with its metadata.
     """
     log = ProblemLog()
     view, name = load(source, log)
@@ -41,7 +41,7 @@ def read(source: str | Path | bytes | BinaryIO) -> Recording:
 
 
 def _without_duplicates(view: memoryview, raw_chunks: list[RawChunk], log: ProblemLog) -> list[RawChunk]:
-    """Joined recordings of one JVM may hold the same chunk twice, which would count its samples twice."""
+    """Drop repeated chunks: joined recordings of one JVM may have a chunk twice, and count its samples twice."""
     headers = Counter((raw.start_ns, raw.size) for raw in raw_chunks)
     kept: list[RawChunk] = []
     seen: set[bytes] = set()
@@ -58,7 +58,7 @@ def _without_duplicates(view: memoryview, raw_chunks: list[RawChunk], log: Probl
 
 
 def _read_chunk(buf: memoryview, raw: RawChunk, place: str, merged: Merged, log: ProblemLog) -> bool:
-    """Read one chunk into `merged`; False (and a problem) where it has no readable metadata."""
+    """Read one chunk into `merged`; False (and a problem) if it has no readable metadata."""
     chain = chunks_.pool_chain(buf, raw.pool_offset)
     types: Types | None = None
     walked: Walk | None = None
@@ -81,7 +81,7 @@ def _read_chunk(buf: memoryview, raw: RawChunk, place: str, merged: Merged, log:
 
 
 def _types(buf: memoryview, raw: RawChunk, walked: Walk | None) -> Types | None:
-    """The metadata that the header points to, or the last readable one that the walk met."""
+    """The metadata that the header points to, or the last readable one that the walk found."""
     candidates = []
     if walked is not None:
         starts, ends = (each.get(chunks_.METADATA, ()) for each in (walked.starts, walked.ends))

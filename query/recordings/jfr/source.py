@@ -1,4 +1,4 @@
-"""From whatever holds a recording to its bytes: path, bytes or stream, wrapped in gzip or lz4 or not."""
+"""Loads the bytes of a recording from a path, bytes or a stream, plain or wrapped in gzip or lz4."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ MAX_UNWRAPPED_BYTES = 8 << 30
 MAX_LZ4_BYTES = 2 << 30
 BLOCK_BYTES = 1 << 20
 MOST_READ_BYTES = 512 << 20
-"""Of a file that is read into memory; of a larger one a copy is mapped, since a file that is cut while it is mapped
-ends the process."""
+"""Maximum size of a file that is read into memory.  Of a larger one a copy is mapped, because truncation of a mapped
+file kills the process."""
 FREE_BYTES, MAX_RATIO = 64 << 20, 300
-"""What a wrapped file may always unpack to, and times its own size beyond that; recordings pack to a tenth."""
+"""Limits of an unpacked size: bytes that are always allowed, and beyond them a ratio; recordings pack to a tenth."""
 
 
 def is_jfr(head: bytes) -> bool:
-    """Whether a file beginning with `head` (some hundred bytes are enough) is a recording, gzip unwrapped."""
+    """Whether a file that begins with `head` (some hundred bytes are enough) is a recording, plain or in gzip."""
     for _ in range(MAX_WRAPPERS):
         if head[:2] != GZIP_MAGIC:
             break
@@ -68,11 +68,11 @@ def load(source: str | Path | bytes | BinaryIO, log: ProblemLog) -> tuple[memory
 
 
 def _read(file: IO[bytes]) -> memoryview:
-    """The bytes of a file, which may grow or shrink meanwhile: what is there is taken."""
+    """The current bytes of a file, which may grow or shrink meanwhile."""
     start = file.read(MOST_READ_BYTES)
     if len(start) < MOST_READ_BYTES:
         return memoryview(start)
-    with tempfile.TemporaryFile() as copy:  # has no name, so that nobody else can cut it
+    with tempfile.TemporaryFile() as copy:  # has no name, so that no other process can truncate it
         copy.write(start)
         del start
         shutil.copyfileobj(file, copy, BLOCK_BYTES)
@@ -93,7 +93,7 @@ def _map(file: IO[bytes]) -> memoryview:
 
 
 def _gunzip(view: memoryview, name: str, log: ProblemLog, most: int) -> memoryview:
-    """Every member of a gzip file, through a temporary file once it is large; what is damaged is cut off."""
+    """Every member of a gzip file, through a temporary file if it is large; it ends at damage."""
     total = 0
     with tempfile.SpooledTemporaryFile(max_size=64 << 20) as spool:
         pos = 0
@@ -147,7 +147,7 @@ def _unlz4(view: memoryview, name: str, most: int) -> memoryview:
         import cramjam
     except ImportError:
         raise JfrError(f"{name}: wrapped in lz4; install the package cramjam or unpack it with lz4 -d.") from None
-    # Into memory of a fixed size, touched only as far as it is filled: the ratio may be 255 to 1.
+    # Into memory of a fixed size, of which only the filled pages are used: the ratio may be 255 to 1.
     size = min(256 * len(view), MAX_LZ4_BYTES, most)
     memory = mmap.mmap(-1, size)
     try:

@@ -1,4 +1,4 @@
-"""JFR's integers: LEB128 of at most nine bytes, the ninth with eight bits. All results are signed 64-bit.
+"""Decodes JFR's integers: LEB128 of at most nine bytes, the ninth with eight bits. All results are signed 64-bit.
 
 Integers may be padded (more bytes than needed); a negative int may come as 32 or as 64 bits, so callers cut
 values to the width that the metadata declares.
@@ -16,11 +16,11 @@ Buffer = Sequence[int] | memoryview | bytes
 
 
 class Truncated(Exception):
-    """A value ends behind the bytes it may use."""
+    """A value extends beyond its bytes."""
 
 
 def read_varint(buf: Buffer, pos: int, end: int) -> tuple[int, int]:
-    """(value, position after it) of the integer at `pos`; Truncated if it does not end before `end`."""
+    """(value, position after it) of the integer at `pos`. Raises Truncated if it does not end before `end`."""
     value = 0
     shift = 0
     while shift < 56:
@@ -41,8 +41,8 @@ def read_varint(buf: Buffer, pos: int, end: int) -> tuple[int, int]:
 def varints_at(data: U8, pos: I64) -> tuple[I64, I64]:
     """Integers at many positions at once: (values, positions after them).
 
-    Positions behind the data read its last byte over and over: callers compare the returned positions
-    with the end of what they read.
+    Positions behind the data read its last byte repeatedly: callers compare the returned positions
+    with the end of their data.
     """
     last = data.size - 1
     byte = data[np.minimum(pos, last)]
@@ -63,7 +63,7 @@ def varints_at(data: U8, pos: I64) -> tuple[I64, I64]:
 
 
 def varint_stream(data: U8) -> tuple[I64, I64]:
-    """All integers that follow each other in `data`: (values, end of each), without an unfinished last one."""
+    """All consecutive integers in `data`: (values, end of each), without an unfinished last one."""
     ends = np.flatnonzero(data < 128) + 1
     if data.size and (not ends.size or ends[-1] != data.size):
         ends = np.append(ends, data.size)
