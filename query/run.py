@@ -339,7 +339,7 @@ class Run:
                 )
             except (RefusedError, SettingError) as error:
                 offers.append(machine_prices.offer(each, self.unchanged().refusing("", _refusal(error))))
-        here = machine_prices.Asked(next(each for each in known if each.name == ran_on), int(workers), ())
+        here = machine_prices.PriceRequest(next(each for each in known if each.name == ran_on), int(workers), ())
         return machine_prices.chosen(self.unchanged(), here, offers, deadline_ms)
 
     def _answered(self, setting: str, recorded: str | Sequence[str]) -> tuple[World, Prediction] | None:

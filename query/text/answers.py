@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
 from crystalperf.indexes.resources import CPU, OTHER
-from crystalperf.query.advise.usual_what_ifs import NOTICEABLE, happens_once, telling
+from crystalperf.query.advise.usual_what_ifs import NOTICEABLE, happens_once, informative
 from crystalperf.query.results.findings import Kept
 from crystalperf.query.text.figures import counted, cut_right, grouped, percent, printable, time_unit
 from crystalperf.query.text.findings import explained
@@ -466,7 +466,7 @@ def unmodelled_sentence(debug: Debug) -> str:
 
 def bound_words(bound_ms: tuple[float | None, float | None] | None, runtime_ms: float, figures: Figures) -> str:
     """What can be said of a runtime that is not predicted; empty where that is nothing."""
-    low, high = telling(bound_ms, runtime_ms) or (None, None)
+    low, high = informative(bound_ms, runtime_ms) or (None, None)
     if low is not None and high is not None:
         same = figures.text(low) == figures.text(high)
         return figures.text(low) if same else f"{figures.number(low)} to {figures.text(high)}"
