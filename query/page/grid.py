@@ -17,7 +17,7 @@ from crystalperf.query.diagnose.bottleneck import bottleneck_in
 from crystalperf.query.execution.scenario import Setting, settings_of
 from crystalperf.query.results.answers import Prediction, Sweep
 from crystalperf.query.results.page import Curve, Grid, Pair, Point
-from crystalperf.query.text.answers import Told, knee_sentence, most_sentence, refusal_sentence
+from crystalperf.query.text.answers import WithRemedy, knee_sentence, most_sentence, refusal_sentence
 from crystalperf.query.text.figures import grouped, time_unit
 
 if TYPE_CHECKING:
@@ -61,15 +61,15 @@ def grid(
     execution: Execution,
     verdict: Verdict,
     groups: Sequence[str],
-    tell: Told,
+    with_remedy: WithRemedy,
     *,
     compiled: bool,
     full: bool,
 ) -> Grid:
     """Predict the points of the grid.
 
-    `groups` are those whose predicted durations are kept; `tell` adds the remedy to a refusal.  `compiled` is whether
-    the replay's loop is compiled; with `full`, all points are predicted, which can take long.
+    `groups` are those whose predicted durations are kept; `with_remedy` adds the remedy to a refusal.  `compiled` is
+    whether the replay's loop is compiled; with `full`, all points are predicted, which can take long.
     """
     header, debug = verdict.header, verdict.debug
     words, flows = header.vocabulary, debug.flow is not None
@@ -94,7 +94,7 @@ def grid(
         else:
             left_out.append(ratios)
     lengths = {each.id: each.recorded_ms for answer in answers.values() for each in answer.groups}
-    shown = _Shown(execution, verdict, tuple(each for each in groups if each in lengths), tell)
+    shown = _Shown(execution, verdict, tuple(each for each in groups if each in lengths), with_remedy)
     pairs = dict.fromkeys((ratios[0][0], ratios[1][0]) for ratios in answers if len(ratios) == 2)
     coarser = ""
     if left_out and most < MOST_SETTINGS:
@@ -156,10 +156,12 @@ def _of(answers: Answers, *keys: str) -> list[tuple[Ratios, Prediction]]:
 class _Shown:
     """Predictions as values of the page."""
 
-    def __init__(self, execution: Execution, verdict: Verdict, groups: tuple[str, ...], tell: Told) -> None:
+    def __init__(
+        self, execution: Execution, verdict: Verdict, groups: tuple[str, ...], with_remedy: WithRemedy
+    ) -> None:
         self.execution, self.debug, self.words = execution, verdict.debug, verdict.header.vocabulary
         self.resources = verdict.header.resources
-        self.groups, self.tell = groups, tell
+        self.groups, self.with_remedy = groups, with_remedy
 
     def curve(self, key: str, setting: Setting, answers: Answers) -> Curve:
         found = _of(answers, key)
@@ -200,6 +202,6 @@ class _Shown:
 
     def _refused(self, answer: Prediction) -> str:
         """The refusal of a runtime, and for a stream the sustained rate, which is predicted even then."""
-        sentence = refusal_sentence([answer], time_unit(answer.runtime_ms), self.tell)
+        sentence = refusal_sentence([answer], time_unit(answer.runtime_ms), self.with_remedy)
         most = "" if answer.flow is None else most_sentence(answer.flow, self.words, self.resources)
         return f"{sentence}. {most}" if most else sentence
