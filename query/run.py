@@ -244,11 +244,11 @@ class Run:
         """
         texts = _texts(settings, changes)
         try:
-            world = self._world(texts, recorded, scope)
+            scenario = self._scenario(texts, recorded, scope)
             others = self._compared(reruns, recorded, scope, replan)
         except RefusedError as error:
             return self.unchanged(scope).refusing(", ".join(texts), error.refusal)
-        return in_their_light(world, self._predicted(world, scope, replan, predictor, path=path), others)
+        return in_their_light(scenario, self._predicted(scenario, scope, replan, predictor, path=path), others)
 
     def sweep(
         self,
@@ -279,8 +279,8 @@ class Run:
         for chosen in several:
             progress(f"what if: {World(chosen).describe()}")
             try:
-                world = changed_world(chosen, known)
-                points.append(in_their_light(world, self._predicted(world, scope, replan, predictor), others))
+                scenario = changed_world(chosen, known)
+                points.append(in_their_light(scenario, self._predicted(scenario, scope, replan, predictor), others))
             except (RefusedError, SettingError) as error:
                 if len(several) == 1 and isinstance(error, SettingError):
                     raise
@@ -333,9 +333,11 @@ class Run:
         ):
             progress(f"{each.workers} × {each.machine.name}")
             try:
-                world = self._world(each.settings, recorded, "all")
+                scenario = self._scenario(each.settings, recorded, "all")
                 offers.append(
-                    machine_prices.offer(each, in_their_light(world, self._predicted(world, "all", True, None), others))
+                    machine_prices.offer(
+                        each, in_their_light(scenario, self._predicted(scenario, "all", True, None), others)
+                    )
                 )
             except (RefusedError, SettingError) as error:
                 offers.append(machine_prices.offer(each, self.unchanged().refusing("", _refusal(error))))
@@ -345,8 +347,8 @@ class Run:
     def _answered(self, setting: str, recorded: str | Sequence[str]) -> tuple[World, Prediction] | None:
         """The scenario of a setting for the whole run and its prediction; None if it is refused or invalid."""
         try:
-            world = self._world([setting], recorded, "all")
-            return world, self._predicted(world, "all", True, None)
+            scenario = self._scenario([setting], recorded, "all")
+            return scenario, self._predicted(scenario, "all", True, None)
         except (RefusedError, SettingError):
             return None
 
@@ -374,11 +376,11 @@ class Run:
             execution, other = self._load(scope), each.run._load(scope)
             texts = differences(execution, other, each.name, each.settings)
             if not texts:
-                world, prediction = changed_world({}, execution.recorded), self.unchanged(scope)
+                scenario, prediction = changed_world({}, execution.recorded), self.unchanged(scope)
             else:
-                world = self._world(texts, recorded, scope)
-                prediction = self._predicted(world, scope, replan, None)
-            found.append(compared(each.name, world, prediction, other.runtime_ms))
+                scenario = self._scenario(texts, recorded, scope)
+                prediction = self._predicted(scenario, scope, replan, None)
+            found.append(compared(each.name, scenario, prediction, other.runtime_ms))
         return found
 
     def _identity(self) -> Hashable:
@@ -387,7 +389,7 @@ class Run:
             columns = "framework, app_id, attempt, started_at_ms, duration_ms"
             return tuple(connection.execute(f"SELECT {columns} FROM runs").fetchall()[0])
 
-    def _world(self, texts: Sequence[str], recorded: str | Sequence[str], scope: str) -> World:
+    def _scenario(self, texts: Sequence[str], recorded: str | Sequence[str], scope: str) -> World:
         chosen, known = self._parsed(texts, recorded, scope, lists=False)
         return changed_world({key: value for key, (value,) in chosen.items()}, known)
 
@@ -438,19 +440,19 @@ class Run:
         return wanted, recorded_resources({**execution.recorded, **work_of(execution)}, stated)
 
     def _predicted(
-        self, world: World, scope: str, replan: bool, predictor: str | None, *, path: bool = True
+        self, scenario: World, scope: str, replan: bool, predictor: str | None, *, path: bool = True
     ) -> Prediction:
         execution = self._load(scope)
         if execution.flow is not None and predictor is None:
-            return predict_flow(execution, execution.flow, world)
+            return predict_flow(execution, execution.flow, scenario)
         base = self._replay(scope)
         if predictor is not None:
-            return predicted_by(predictor, execution, world, base)
-        key = (scope, replan, path, world.describe(), tuple(sorted(world.recorded.items())))
+            return predicted_by(predictor, execution, scenario, base)
+        key = (scope, replan, path, scenario.describe(), tuple(sorted(scenario.recorded.items())))
         if key not in self._predictions:  # a page repeats the verdict's predictions
             if len(self._predictions) >= _PREDICTIONS_KEPT:
                 self._predictions.clear()
-            self._predictions[key] = predict(execution, world, base=base, replans=replan, path=path)
+            self._predictions[key] = predict(execution, scenario, base=base, replans=replan, path=path)
         return self._predictions[key]
 
     def sql(self, statement: str, *, indexes: Sequence[str] = (), timeout_s: float = TIMEOUT_S) -> Rows:

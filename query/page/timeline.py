@@ -74,8 +74,8 @@ def timeline(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Tim
         group_names=tuple(names.get(each, each) for each in groups),
         statuses=STATUSES,
         units=bars,
-        coordinator=_stretches(between),
-        pauses=_stretches([("", "", first, last) for first, last in execution.clock.left_out.tolist()]),
+        coordinator=_intervals(between),
+        pauses=_intervals([("", "", first, last) for first, last in execution.clock.left_out.tolist()]),
         coarsened=coarsened,
     )
 
@@ -114,7 +114,7 @@ def _places(rows: Sequence[tuple[Any, ...]]) -> Places:
     )
 
 
-def _stretches(rows: Sequence[tuple[str, str, float, float]]) -> Stretches:
+def _intervals(rows: Sequence[tuple[str, str, float, float]]) -> Stretches:
     ordered = sorted(rows, key=lambda row: row[2:])
     ids, names, starts, ends = zip(*ordered, strict=True) if ordered else ((), (), (), ())
     return Stretches(tuple(ids), tuple(names), tuple(starts), tuple(ends))
