@@ -1,6 +1,6 @@
-"""The terminal: `crystalperf COMMAND`.
+"""The command line: `crystalperf COMMAND`.
 
-entry.py is where the console script begins, main.py keeps the exit code contract, commands.py and index_app.py declare
-what can be typed; they import nothing that is slow, so that `--help` and shell completion are quick.  What a command
-does is in a module of its own, imported when it runs.
+entry.py is the entry point, main.py implements the exit codes, commands.py and index_app.py declare commands, arguments
+and options.  They import nothing slow, so that `--help` and shell completion are quick.  Each command is implemented in
+another module, which is imported when the command runs.
 """

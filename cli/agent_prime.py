@@ -34,14 +34,14 @@ rows, limit, offset, next_offset, and some 4 000 tokens at most.
 
 
 def prime_text() -> str:
-    """The screen: at most 45 lines of 90 columns."""
+    """The usage as text: at most 45 lines of 90 columns."""
     from crystalperf.query.frameworks.registry import frameworks
 
     return _TEXT.replace("{framework}", next(iter(frameworks())))
 
 
 def prime() -> int:
-    """Print the screen."""
+    """Print the usage."""
     from crystalperf.cli.output import write
 
     write(prime_text())

@@ -1,4 +1,4 @@
-"""`crystalperf mcp`: the questions as tools of the Model Context Protocol, over standard input and output."""
+"""`crystalperf mcp`: the commands as tools of the Model Context Protocol, over standard input and output."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def serve() -> int:
-    """Answer an agent until it closes the connection."""
-    made().run("stdio")
+    """Serve an agent until it closes the connection."""
+    make_server().run("stdio")
     return 0
 
 
-def made() -> MCPServer:
-    """The server with its tools and resources.  Raises SettingError where the package mcp is missing."""
+def make_server() -> MCPServer:
+    """The server with its tools and resources.  Raises SettingError if the package mcp is missing."""
     try:
         from mcp.server import MCPServer
         from mcp.types import ToolAnnotations
@@ -36,7 +36,7 @@ def made() -> MCPServer:
     server = MCPServer("crystalperf", instructions=prime_text(), version=crystalperf.__version__, log_level="ERROR")
     for tool in agent_tools.TOOLS:
         server.add_tool(
-            _told(tool),
+            _with_one_sentence_errors(tool),
             name=tool.__name__,
             description=(tool.__doc__ or "").strip(),
             annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
@@ -61,7 +61,7 @@ def schema_text() -> str:
 
 
 def views_text() -> str:
-    """The views that ship, each with its columns."""
+    """The shipped views, each with its columns."""
     from crystalperf.query.statements.views import views
 
     lines: list[str] = []
@@ -72,15 +72,15 @@ def views_text() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _told(tool: Callable[..., agent_tools.Answer]) -> Callable[..., agent_tools.Answer]:
-    """The tool with errors as one sentence, as the terminal says them."""
+def _with_one_sentence_errors(tool: Callable[..., agent_tools.Answer]) -> Callable[..., agent_tools.Answer]:
+    """Wrap a tool so that its errors are one sentence, as in the terminal."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     @functools.wraps(tool)
-    def asked(*arguments: Any, **named: Any) -> agent_tools.Answer:
+    def checked(*arguments: Any, **named: Any) -> agent_tools.Answer:
         try:
             return tool(*arguments, **named)
         except CrystalPerfError as error:
             raise ToolError(error_sentence(error)) from None
 
-    return asked
+    return checked

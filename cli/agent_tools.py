@@ -1,7 +1,7 @@
-"""The questions as an agent asks them: typed answers of bounded length, the same figures as at every other door.
+"""The tools for agents: typed answers of bounded length, with the same figures as at all other interfaces.
 
-An answer has a list that can be long, `rows`.  `limit` and `offset` choose a part of it, and it ends where the whole
-would be more than MOST_CHARACTERS; `next_offset` says where to go on.
+An answer has a list that can be long, `rows`.  `limit` and `offset` select a page of it, which is shortened so that the
+answer has at most MOST_CHARACTERS; `next_offset` is the offset of the next page.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from crystalperf.query.lookup.functions import Function
 
 MOST_CHARACTERS = 14_000
-"""Of an answer's JSON: some 4 000 tokens, of 3.5 characters each."""
+"""Maximum characters of an answer's JSON: some 4 000 tokens of 3.5 characters each."""
 
 LONGEST_CELL = 400
-"""Characters of one text in a row."""
+"""Maximum characters of a text in a row."""
 
 TIMEOUT_S = 60.0
-"""Of a statement."""
+"""Time limit of a statement, s."""
 
 MOST_ROWS = 1000
-"""That can be asked for at once; far fewer fit into an answer."""
+"""Maximum `limit` of a request; far fewer rows fit into an answer."""
 
 Part = Literal["path", "groups", "functions", "findings", "operators"]
 
@@ -76,7 +76,7 @@ def analyze(paths: Sequence[str], limit: int = 10, offset: int = 0) -> Answer:
 
 
 def _recommended(value: dict[str, Any]) -> dict[str, Any]:
-    """A recommendation, of its JSON, with whole ms."""
+    """The JSON of a recommendation, with times in whole ms."""
     gain_ms = value["saving"]["ms"]
     return {
         "do": value["text"],
@@ -152,7 +152,7 @@ def sql(statement: str, run: str = "", indexes: Sequence[str] = (), limit: int =
         names = distinct(columns)
         rows: list[list[Any]] = []
         before = offset
-        for batch in batches:  # rows before the part are not kept: there may be more than memory has room for
+        for batch in batches:  # rows before the page are dropped: they may not fit into memory
             rows += batch[before:]
             before = max(before - len(batch), 0)
             if len(rows) > limit:
@@ -216,9 +216,9 @@ _WHY = (
 
 
 def fitting(facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], limit: int, offset: int) -> Answer:
-    """The rows from `offset` on, `limit` at most and as many as the bound leaves room for.
+    """The answer with rows from `offset` on: at most `limit`, and at most MOST_CHARACTERS in all.
 
-    Raises SettingError where the facts alone, or one row, are more than that.
+    Raises SettingError for an invalid limit or offset.
     """
     _check_part(limit, offset)
     chosen = [_cut(dict(each)) for each in rows[offset : offset + limit]]
@@ -239,10 +239,10 @@ def _check_part(limit: int, offset: int) -> None:
 
 
 def _local(text: str) -> str:
-    """A name of a run or a path.  Raises SettingError for an address, and for standard input.
+    """A name of a run or a path.  Raises SettingError for a URL, and for standard input.
 
-    What an agent reads can tell it what to ask next, and a log is a stranger's: an address could carry what the agent
-    knows to whoever wrote it.  Standard input is the connection that the agent speaks on.
+    A log may contain instructions for the agent that reads it (prompt injection): a URL could leak data that the agent
+    knows to the author of the log.  Standard input is the agent's own connection.
     """
     if text == STDIN or "://" in text:
         raise SettingError(
@@ -253,7 +253,7 @@ def _local(text: str) -> str:
 
 
 def _cut(value: Any) -> Any:
-    """A value whose texts are no longer than a cell, and whose lists have ten at most."""
+    """A value with texts cut to LONGEST_CELL characters and lists cut to 10 items."""
     if isinstance(value, str):
         return value if len(value) <= LONGEST_CELL else f"{value[: LONGEST_CELL - 1]}…"
     if isinstance(value, Mapping):
@@ -263,11 +263,11 @@ def _cut(value: Any) -> Any:
     return value
 
 
-def _short(row: Mapping[str, Any], room: int) -> dict[str, Any]:
-    """A row that alone is too long, without its last columns."""
+def _short(row: Mapping[str, Any], most_characters: int) -> dict[str, Any]:
+    """The first columns of a row that is too long, as many as fit into `most_characters`."""
     kept: dict[str, Any] = {}
     for key, value in row.items():
-        if _size({**kept, key: value}) > room:
+        if _size({**kept, key: value}) > most_characters:
             break
         kept[key] = value
     return kept
@@ -278,4 +278,4 @@ def _size(value: Any) -> int:
 
 
 TOOLS: tuple[Callable[..., Answer], ...] = (analyze, debug, predict, sql, functions, why)
-"""All questions; the first line of a docstring is what an agent is told."""
+"""All tools; an agent sees their docstrings as descriptions."""

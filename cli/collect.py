@@ -1,17 +1,17 @@
-"""`crystalperf collect FRAMEWORK URL`: a log of what a running cluster tells of a job."""
+"""`crystalperf collect FRAMEWORK URL`: save the job data of a running cluster as a log."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from crystalperf.cli.output import progress, say, write
+from crystalperf.cli.output import print_message, progress, write
 from crystalperf.cli.text import shell_word
 from crystalperf.indexes.errors import NoAnswerError
 from crystalperf.query.frameworks.registry import frameworks, get
 
 
 def collect(framework: str, address: str, job: str, output: str) -> int:
-    """Print where the log is.  Raises InputError, and NoAnswerError for a framework that leaves its log by itself."""
+    """Save the log and print its path.  Raises InputError; NoAnswerError if the framework writes logs itself."""
     known = get(framework.lower())
     if known.reader.collect is None:
         able = ", ".join(each.name for each in frameworks().values() if each.reader.collect is not None)
@@ -19,5 +19,5 @@ def collect(framework: str, address: str, job: str, output: str) -> int:
     with progress() as step:
         path = known.reader.collect(address, job or None, Path(output), step)
     write(f"{path}\n")
-    say(f"Next: crystalperf analyze {shell_word(path)}")
+    print_message(f"Next: crystalperf analyze {shell_word(path)}")
     return 0

@@ -1,4 +1,4 @@
-"""The commands as they are typed: arguments, options and help.  Each asks the module of this room that answers.
+"""Declarations of the commands: arguments, options and help.  Each command calls the module that implements it.
 
 Only the standard library and typer are imported here, so that `--help` and shell completion are quick.
 """
@@ -78,7 +78,7 @@ def analyze(
     Example:
       crystalperf analyze app-1.log recordings/*.jfr
     """
-    from crystalperf.cli.answering import analyze as answer
+    from crystalperf.cli.run_commands import analyze as answer
 
     return answer(paths, output, app_id, index, force=force, full=full, html=html, as_json=as_json)
 
@@ -111,7 +111,7 @@ def profile(
     Example:
       crystalperf profile app-1.log recordings/*.jfr -o q9.duckdb
     """
-    from crystalperf.cli.answering import profile as answer
+    from crystalperf.cli.run_commands import profile as answer
 
     return answer(paths, output, app_id, index, force=force, as_json=as_json)
 
@@ -124,7 +124,7 @@ def debug(run: RunName, scope: Scope = "all", as_json: AsJson = False) -> int:
     Example:
       crystalperf debug q9.duckdb --scope job:3
     """
-    from crystalperf.cli.answering import debug as answer
+    from crystalperf.cli.run_commands import debug as answer
 
     return answer(run, scope, as_json=as_json)
 
@@ -183,14 +183,16 @@ def predict(
     """
     if machines or ran_on or deadline:
         if (scope, replan, predictor) != ("all", True, ""):
-            told = "leave out --scope, --no-replan and --predictor: prices are of the whole run, by the built-in model"
-            raise typer.BadParameter(told, param_hint="'--prices'")
-        from crystalperf.cli.choosing import priced
+            message = (
+                "leave out --scope, --no-replan and --predictor: prices are of the whole run, by the built-in model"
+            )
+            raise typer.BadParameter(message, param_hint="'--prices'")
+        from crystalperf.cli.advice import priced
 
         return priced(run, machines, ran_on, deadline, settings, recorded, reruns, as_json=as_json)
     if not settings:
         raise typer.BadParameter("say what would be different, for example cores=2x", param_hint="'--set'")
-    from crystalperf.cli.answering import predict as answer
+    from crystalperf.cli.run_commands import predict as answer
 
     return answer(run, settings, recorded, scope, replan=replan, predictor=predictor, reruns=reruns, as_json=as_json)
 
@@ -211,7 +213,7 @@ def advise(
     Example:
       crystalperf advise q9.duckdb --set workers=4x
     """
-    from crystalperf.cli.choosing import advise as answer
+    from crystalperf.cli.advice import advise as answer
 
     return answer(run, settings, reruns, as_json=as_json)
 
@@ -276,9 +278,9 @@ def sql(
     Example:
       crystalperf sql --index jdk-17 "SELECT qualified_name, net FROM functions ORDER BY net DESC LIMIT 20"
     """
-    from crystalperf.cli.sqldoor import ask
+    from crystalperf.cli.sql_command import run_statement
 
-    return ask(
+    return run_statement(
         statement,
         run,
         index,

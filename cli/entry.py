@@ -1,4 +1,4 @@
-"""Where the console script begins: an interrupt while the commands are still being imported is one like any other."""
+"""The entry point of the console script; it also handles an interrupt while the commands are being imported."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """cli.main.main; an interrupt before that has begun to listen ends in silence, too."""
+    """Run cli.main.main; an interrupt during the import ends without a traceback."""
     try:
         from crystalperf.cli.main import main as commands
 

@@ -12,7 +12,7 @@ from crystalperf.cli.options import SETTINGS, AsJson, show_help
 from crystalperf.fleet.engines import ENGINES
 
 if TYPE_CHECKING:
-    from crystalperf.fleet.ask import Fleet, Job
+    from crystalperf.fleet.summary import Fleet, Job
 
 app = typer.Typer(rich_markup_mode=None, context_settings=SETTINGS)
 
@@ -108,7 +108,7 @@ def fleet_build(
 
 
 @app.command("ask")
-def fleet_ask(
+def fleet_summary(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="the fleet's folder")] = "fleet",
     top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="rows of each table, 0 for all")] = 10,
     as_json: AsJson = False,
@@ -122,11 +122,11 @@ def fleet_ask(
     from dataclasses import asdict
 
     from crystalperf.cli.output import progress, write, write_json
-    from crystalperf.fleet.ask import ask
+    from crystalperf.fleet.summary import summarize
 
     with progress() as step:
         step("asking the tables")
-        answer = ask(Path(folder), top)
+        answer = summarize(Path(folder), top)
     if as_json:
         write_json({"schema": "crystalperf.fleet/1", **asdict(answer)})
     else:
@@ -186,7 +186,7 @@ def _text(fleet: Fleet) -> str:
             f"{each.day:34s} {each.runs:4d}  " + "  ".join(f"{each.core_hours.get(name, 0.0):7.3f}" for name in names)
             for each in fleet.mix
         ]
-    return "".join(f"{printable(each)}\n" for each in lines)  # names of jobs are strangers'
+    return "".join(f"{printable(each)}\n" for each in lines)  # job names are untrusted
 
 
 _RECURS = {
@@ -206,11 +206,11 @@ _RECURS = {
     "spilling": "spilling to disk",
     "compiling": "compiling code",
 }
-"""Findings by their kind, in words of no framework, for a fleet may have several; `--json` has the kind."""
+"""Findings by kind, in words of no framework, because a fleet may have several; `--json` has the kind."""
 
 
 def _hours(hours: float) -> str:
-    """Hours to two decimals; what rounds to nothing has no sign."""
+    """Hours with two decimals; zero has no sign."""
     return f"{round(hours, 2) + 0.0:.2f}"
 
 
@@ -219,7 +219,7 @@ def _seconds(ms: float | None) -> str:
 
 
 def _held_up_by(job: Job) -> str:
-    """A bottleneck in words: a device, or a cause in those of its framework."""
+    """A bottleneck in words: a device, or a cause in the framework's words."""
     from typing import get_args
 
     from crystalperf.indexes.resources import known
@@ -233,13 +233,13 @@ def _held_up_by(job: Job) -> str:
         return "not known"
     if name not in get_args(Cause):
         return device_name(name, known()) if name != "nothing" else name
-    framework = frameworks().get(job.framework)  # its package may not be here
+    framework = frameworks().get(job.framework)  # its package may not be installed
     return cause_words(cast("Cause", name), Vocabulary() if framework is None else framework.vocabulary)
 
 
 def _unread(count: int, folder: str) -> str:
     from crystalperf.cli.text import counted
-    from crystalperf.fleet.ask import files_of
+    from crystalperf.fleet.summary import files_of
 
     rows = files_of(Path(folder), "problems").replace("'", "''")
     return (

@@ -1,4 +1,4 @@
-"""`crystalperf index resolve`: which function a frame of a stack falls in."""
+"""`crystalperf index resolve`: resolve stack frames to functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
-from crystalperf.cli.output import progress, say, write
+from crystalperf.cli.output import print_message, progress, write
 from crystalperf.cli.text import counted, printable
 from crystalperf.indexes.errors import IndexFileError, InputError
 from crystalperf.query.lookup.frames import Found
@@ -15,14 +15,14 @@ from crystalperf.query.lookup.frames import resolve_frames as find_functions
 from crystalperf.query.lookup.functions import known_names
 
 LONGEST_FRAME = 10_000
-"""Characters of a line of stdin; what is longer is no frame."""
+"""Maximum characters of a line of stdin; a longer line is not a frame."""
 
 MOST_FRAMES = 10_000_000
-"""Frames of one call, so that an endless stdin ends in a sentence."""
+"""Maximum frames of one call, so that an endless stdin ends with an error."""
 
 
 def resolve_frames(frames: Sequence[str], names: Sequence[str], *, as_json: bool) -> int:
-    """Print the function each frame falls in, in their order, or why none; frames come from stdin if none is given."""
+    """Print the function of each frame, in order, or why there is none; frames come from stdin if none is given."""
     texts = list(frames) or _stdin_lines()
     if not texts:
         raise InputError("no frames: give them as arguments, or one a line on stdin")
@@ -40,16 +40,17 @@ def resolve_frames(frames: Sequence[str], names: Sequence[str], *, as_json: bool
     else:
         write("".join(f"{line}\n" for line in map(_line, answers)))
     if not names:
-        say(_which(chosen, found))
+        print_message(_which(chosen, found))
     return 0
 
 
-def _which(asked: Sequence[str], found: Sequence[Found]) -> str:
-    """Which indexes answered where the user named none, and why those."""
+def _which(chosen: Sequence[str], found: Sequence[Found]) -> str:
+    """The sentence on which indexes resolved the frames if the user named none."""
     counts = Counter(each["index_name"] for each in found if each["function"])
     answered = ", ".join(f"{name} ({counted(count, 'frame')})" for name, count in counts.most_common())
+    verb = "was" if len(chosen) == 1 else "were"
     return (
-        f"No --index was given, so {counted(len(asked), 'index')} at hand {'was' if len(asked) == 1 else 'were'} asked"
+        f"No --index was given, so {counted(len(chosen), 'index')} at hand {verb} asked"
         f" in the order of `crystalperf index list`, and the first that knows a frame answered: {answered or 'none'};"
         " --index names the versions that ran"
     )

@@ -1,4 +1,4 @@
-"""`crystalperf index …` as it is typed; cli/index_commands.py answers."""
+"""Declarations of `crystalperf index …`; cli/index_commands.py implements them."""
 
 from __future__ import annotations
 

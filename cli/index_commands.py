@@ -1,4 +1,4 @@
-"""What `crystalperf index …` does."""
+"""The commands `crystalperf index …`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from crystalperf.cli.output import progress, say, write, write_json
+from crystalperf.cli.output import print_message, progress, write, write_json
 from crystalperf.cli.remedies import error_sentence
 from crystalperf.cli.text import counted, grouped
 from crystalperf.indexes import open_read_only, resources
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def build(name: str, source: str, classes: str, model: str, output: str, *, as_json: bool) -> int:
-    """Build one index and say where it is."""
+    """Build one index and print its path."""
     try:
         from crystalperf.indexer.build import build as build_index
     except ImportError as error:
@@ -56,12 +56,12 @@ def build(name: str, source: str, classes: str, model: str, output: str, *, as_j
         write(f"{name}: {grouped(_count(path, 'functions'))} functions in {facts.get('build_seconds', '?')} s\n"
               f"Kept as {path}\n")  # fmt: skip
     if warnings:
-        say(f"{counted(warnings, 'file')} could not be indexed in full (table build_warnings)")
+        print_message(f"{counted(warnings, 'file')} could not be indexed in full (table build_warnings)")
     return 0
 
 
 def _jars(place: str) -> list[Path]:
-    """The archive, or those in the folder, that --classes names."""
+    """The archive that --classes names, or the archives in that folder."""
     path = Path(place).expanduser()
     found = sorted(path.rglob("*.jar")) if path.is_dir() else [path]
     if not found:
@@ -70,10 +70,10 @@ def _jars(place: str) -> list[Path]:
 
 
 def list_indexes(*, as_json: bool) -> int:
-    """All indexes at hand; one that cannot be read is named on stderr and does not hide the others."""
+    """List all available indexes; an unreadable one is named on stderr."""
     rows, broken = indexes_at_hand()
     for error in broken:
-        say(f"crystalperf: {error_sentence(error)}")
+        print_message(f"crystalperf: {error_sentence(error)}")
     if as_json:
         write_json(rows)
         return 0
@@ -86,7 +86,7 @@ def list_indexes(*, as_json: bool) -> int:
 
 
 def show(function: str, names: Sequence[str], source: str = "", *, why: bool = False, as_json: bool) -> int:
-    """What the indexes know of the functions of that name; with `why`, what their vectors rest on."""
+    """Show the entries of functions of that name; with `why`, the evidence of their resource vectors."""
 
     if source and not why:
         raise SettingError("--source goes with --why: words of the source are looked up there")
@@ -96,7 +96,7 @@ def show(function: str, names: Sequence[str], source: str = "", *, why: bool = F
             _explain(connection, name, found, source)
 
     def passed_over(error: CrystalPerfError) -> None:
-        say(f"crystalperf: {error_sentence(error)}; passed over")
+        print_message(f"crystalperf: {error_sentence(error)}; passed over")
 
     with progress() as step:
         found, more = of_name(function, names, why=explained, progress=step, passed_over=passed_over)
@@ -107,12 +107,12 @@ def show(function: str, names: Sequence[str], source: str = "", *, why: bool = F
 
         write("\n".join(_function_text(each) + (why_text(each) if why else "") for each in found))
     if more:
-        say(f"Not shown: {counted(more, 'more function')} of that name; give more of the name")
+        print_message(f"Not shown: {counted(more, 'more function')} of that name; give more of the name")
     return 0
 
 
 def verify(names: Sequence[str], *, as_json: bool) -> int:
-    """Check indexes against their content hashes; 1 where one of them fails."""
+    """Check indexes against their content hashes; returns 1 if one fails."""
     results = []
     for name in names or known_names():
         path = str(name)
@@ -127,7 +127,7 @@ def verify(names: Sequence[str], *, as_json: bool) -> int:
             results.append({"name": name, "path": path, "content_hash": None, "problem": error_sentence(error)})
     failed = [each for each in results if each["problem"]]
     if failed:
-        say("crystalperf: " + "; ".join(str(each["problem"]) for each in failed))
+        print_message("crystalperf: " + "; ".join(str(each["problem"]) for each in failed))
     if as_json:
         write_json(results)
     elif not failed:
@@ -136,8 +136,8 @@ def verify(names: Sequence[str], *, as_json: bool) -> int:
 
 
 def export(name: str, folder: str) -> int:
-    """Write FOLDER/NAME-VERSION, replacing an earlier export of that name and nothing else."""
-    split_name(name)  # refuses what no index is called, before a folder is looked for under it
+    """Write FOLDER/NAME-VERSION; it may replace an earlier export of that name only."""
+    split_name(name)  # refuse an invalid name before using it as a folder
     target = Path(folder) / name
     check_replaceable(target, name)
     write(f"Kept as {export_index(locate(name), target)}\n")
@@ -145,7 +145,7 @@ def export(name: str, folder: str) -> int:
 
 
 def import_(folder: str, *, trust: bool) -> int:
-    """Put an export among the indexes that were built; one of an unknown content hash only if the user vouches."""
+    """Import an export as a built index; `trust` accepts an unknown content hash."""
     name = name_of_export(Path(folder))
     write(f"{name}: kept as {import_index(Path(folder), built_path(name), trust=trust)}\n")
     return 0
@@ -166,13 +166,13 @@ def _count(path: Path, table: str) -> int:
 
 
 MOST_EXPLAINED = 3
-"""Functions whose words are looked up; each reads the source once."""
+"""Maximum functions whose words are explained; each reads the source once."""
 
 
 def _explain(
     connection: duckdb.DuckDBPyConnection, index_name: str, found: Sequence[dict[str, Any]], source: str
 ) -> None:
-    """Add to each function what its vector rests on: callees with their resource, words, where the index is from."""
+    """Add the evidence to each function: callees with their resource, words, and the origin of the index."""
     from crystalperf.cli.why import words
 
     metadata = explain(connection, found)

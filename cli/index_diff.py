@@ -1,4 +1,4 @@
-"""`crystalperf index diff A B`: functions that are new or gone, and those whose label changed, with the reason."""
+"""`crystalperf index diff A B`: new and removed functions, and those whose label changed, with the reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crystalperf.query.lookup.diff import KINDS, Changed, changes
 from crystalperf.query.lookup.hot import Heat, HotPath, hot_path
 
 SHOWN = 20
-"""Functions of each kind in the text; --json has all."""
+"""Maximum functions of each kind in the text; --json has all."""
 
 _TITLES = {
     "label": "Another label than before",
@@ -24,7 +24,7 @@ _TITLES = {
 
 
 def diff(before: str, after: str, run: str = "", *, as_json: bool) -> int:
-    """Print what differs between two indexes, what changed most first; of a run, what is on its hot path."""
+    """Print the differences of two indexes, the largest first; with a run, only those on its hot path."""
     path: HotPath | None = None
     if run:
         from crystalperf.cli.runs import find_run
@@ -85,6 +85,6 @@ def _text(before: str, after: str, found: Mapping[str, list[Changed]], path: Hot
 
 
 def _shares(vector: Mapping[str, float] | None) -> str:
-    """`net 80 % cpu 20 %`: what makes up a tenth or more, largest first."""
+    """`net 80 % cpu 20 %`: the shares of 10 % or more, largest first."""
     ranked = sorted((vector or {}).items(), key=lambda each: -each[1])
     return " ".join(f"{name} {100 * share:.0f} %" for name, share in ranked if share >= 0.1)

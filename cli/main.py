@@ -1,12 +1,12 @@
 """The console script: exit codes, and every error as one sentence.
 
-    0    an answer, on stdout, however doubtful: what it lacks stands in its first sentence and in JSON (`conclusive`)
-    1    the content of an argument is wrong, or no answer is possible: one sentence on stderr, stdout empty
-         (with `--json` it has the error, or what `predict` can say all the same)
-    2    the command line cannot be parsed; nothing else ever exits with 2
+    0    an answer on stdout, even if inconclusive: its first sentence and `conclusive` in JSON say so
+    1    an argument is wrong, or no answer is possible: one sentence on stderr, stdout empty (with `--json` it has the
+         error, or the bounds that `predict` can give)
+    2    the command line cannot be parsed; nothing else exits with 2
     130  interrupted
 
-What can be typed is in cli/commands.py.  Only the standard library and typer are imported here, so that `--help` and
+cli/commands.py declares the commands.  This module imports only the standard library and typer, so that `--help` and
 shell completion are quick.
 """
 
@@ -25,28 +25,30 @@ import typer
 from crystalperf.cli.commands import app
 
 FEWER_COLLECTIONS = 100_000
-"""New objects between two collections of garbage.  Importing what a command needs makes as many, and no garbage."""
+"""New objects between two garbage collections.  Importing a command's modules makes as many, and no garbage."""
 
 
 def main() -> None:
     """The console script."""
     gc.set_threshold(FEWER_COLLECTIONS)
-    if sys.stderr is None:  # closed by the caller; messages would end up on stdout
+    if sys.stderr is None:  # closed by the caller; messages would go to stdout
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open to the end of the process
     if sys.stdout is None:
-        _say("standard output is closed, so there is no place for an answer; send it to a file, or to /dev/null")
+        _print_message(
+            "standard output is closed, so there is no place for an answer; send it to a file, or to /dev/null"
+        )
         sys.exit(1)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:  # a terminal that cannot show a character shows its code
+        if reconfigure is not None:  # a terminal shows the code of a character that it cannot encode
             reconfigure(errors="backslashreplace")
     code = run(sys.argv[1:])
-    gc.freeze()  # what is left goes with the process; to look for cycles in it would take a twentieth of an analysis
+    gc.freeze()  # the process ends: a last garbage collection would take 5 % of an analysis
     sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit code; every error has been said on stderr by then."""
+    """Run one command line and return its exit code; errors are printed on stderr."""
     arguments, traceback = _without_traceback(arguments)
     try:
         code = _command().main(args=arguments, prog_name="crystalperf", standalone_mode=False)
@@ -54,7 +56,7 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return 130
     except Exception as error:
-        if str(error) == "Query interrupted":  # what DuckDB makes of an interrupt
+        if str(error) == "Query interrupted":  # DuckDB's error for an interrupt
             return 130
         if traceback:
             import traceback as printer
@@ -65,17 +67,17 @@ def run(arguments: Sequence[str]) -> int:
 
 @cache
 def _command() -> Any:
-    """The commands as typer makes them of the functions above, once for who runs several."""
+    """The click command that typer makes of the declarations, cached for callers that run several."""
     command = typer.main.get_command(app)
     _take_texts(command)
     return command
 
 
 def _take_texts(command: Any) -> None:
-    """Have texts and flags go as they are from the command line to the functions of a command, and of those below it.
+    """Make typer pass texts and flags to the functions of a command and its subcommands without conversion.
 
-    Typer asks pydantic whether a text is a text, and to import that takes a twentieth of an analysis.  A typer that
-    knows these names no more asks again.
+    Typer would validate texts with pydantic, whose import takes 5 % of an analysis.  A version of typer without these
+    names validates as usual.
     """
     parameters = command.get_params
 
@@ -92,29 +94,29 @@ def _take_texts(command: Any) -> None:
 
 
 class _AsTyped:
-    """What typer has for a parameter, where there is nothing to convert: what was typed is a text, or several."""
+    """A parameter type that converts nothing: the values are the texts as typed."""
 
     def coerce(self, value: Any, **_: Any) -> Any:
         return list(value) if isinstance(value, tuple) else value
 
 
 def _without_traceback(arguments: Sequence[str]) -> tuple[list[str], bool]:
-    """The arguments without `--traceback`, and whether it was among them; after `--` it is an ordinary word."""
+    """The arguments without `--traceback`, and whether it was there; after `--` it is an ordinary argument."""
     end = list(arguments).index("--") if "--" in arguments else len(arguments)
     options = [each for each in arguments[:end] if each != "--traceback"]
     return [*options, *arguments[end:]], len(options) < end
 
 
 def _explain(error: Exception, arguments: Sequence[str]) -> int:
-    """Say an error in one sentence and return its exit code."""
+    """Print an error as one sentence and return its exit code."""
     usage = getattr(error, "format_message", None)
     if usage is not None:  # typer's own: the command line cannot be parsed
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "crystalperf"
-        _say(f"{usage().rstrip('.')}; see '{path} --help'")
+        _print_message(f"{usage().rstrip('.')}; see '{path} --help'")
         return 2
     sentence = _sentence(error, arguments)
-    _say(sentence)
+    _print_message(sentence)
     end = list(arguments).index("--") if "--" in arguments else len(arguments)
     if "--json" in arguments[:end]:
         _write_failure(error, sentence)
@@ -122,7 +124,7 @@ def _explain(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _sentence(error: Exception, arguments: Sequence[str]) -> str:
-    """What happened, where, and what to do."""
+    """The sentence on an error: what happened, where, and how to fix it."""
     from crystalperf.indexes.errors import CrystalPerfError
 
     if isinstance(error, CrystalPerfError):
@@ -131,7 +133,7 @@ def _sentence(error: Exception, arguments: Sequence[str]) -> str:
         return error_sentence(error)
     if isinstance(error, MemoryError):
         return "memory ran out; take a smaller part of the input, or a machine with more of it"
-    if os.strerror(errno.ENOSPC) in str(error):  # DuckDB has no error of its own for it
+    if os.strerror(errno.ENOSPC) in str(error):  # DuckDB has no error class for it
         return "the disk is full; make room where run files and indexes are kept, or choose another place with -o"
     import shlex
 
@@ -143,7 +145,7 @@ def _sentence(error: Exception, arguments: Sequence[str]) -> str:
 
 
 def _write_failure(error: Exception, sentence: str) -> None:
-    """The error as JSON on stdout, where a script looks for an answer."""
+    """Write the error as JSON to stdout, where scripts expect the answer."""
     from contextlib import suppress
 
     from crystalperf.cli.output import write_answer
@@ -151,14 +153,14 @@ def _write_failure(error: Exception, sentence: str) -> None:
     from crystalperf.query.results.answers import Failure
 
     failure = Failure(str(error), error.remedy) if isinstance(error, CrystalPerfError) else Failure(sentence)
-    with suppress(CrystalPerfError):  # of a stdout that cannot be written, as the error may be just that
+    with suppress(CrystalPerfError):  # stdout may be the cause of the error
         write_answer(failure)
 
 
-def _say(message: str) -> None:
-    from crystalperf.cli.output import say
+def _print_message(message: str) -> None:
+    from crystalperf.cli.output import print_message
 
-    say(f"crystalperf: {message}")
+    print_message(f"crystalperf: {message}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Options and arguments that several commands have, and how a shell completes their values.
+"""Options and arguments that several commands share, and the shell completion of their values.
 
-Only the standard library and typer are imported here, so that `--help` and shell completion are quick.
+This module imports only the standard library and typer, so that `--help` and shell completion are quick.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
-"""What every group of commands is made with."""
+"""Settings of every command group."""
 
 
 def show_help(context: typer.Context) -> None:
-    """Print the help of a group that was typed without a command."""
+    """Print the help of a command group if no command was given."""
     from crystalperf.cli.output import write
 
     write(context.get_help() + "\n")
@@ -59,12 +59,12 @@ def complete_place(incomplete: str) -> list[str]:
     return [word for word in dict.fromkeys(words) if word.startswith(incomplete)]
 
 
-def setting(flag: str, told: str) -> Any:
+def setting(flag: str, help_text: str) -> Any:
     """An option that takes KEY=VALUE and may be repeated."""
     return typer.Option(
         flag,
         metavar="KEY=VALUE",
-        help=f"{told}; may be repeated",
+        help=f"{help_text}; may be repeated",
         show_default=False,
         autocompletion=complete_setting,
     )
@@ -143,5 +143,5 @@ IndexName = Annotated[
     str,
     typer.Argument(metavar="NAME", help="index, as NAME-VERSION", show_default=False, autocompletion=complete_index),
 ]
-# Taken out of the arguments before they are parsed, so that it may stand anywhere; declared to be in the help.
+# main.py removes it from the arguments before parsing, so that it may be anywhere; declared for the help only.
 Traceback = Annotated[bool, typer.Option("--traceback", help="show the traceback of an error, for a bug report")]

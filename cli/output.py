@@ -1,7 +1,6 @@
-"""What goes to stdout and what to stderr.
+"""Output: answers to stdout, messages and progress to stderr.
 
-An answer is complete before its first character is written, so that stdout stays empty on failure.  Messages and
-progress go to stderr.
+An answer is complete before its first character is written, so that stdout stays empty on failure.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ if TYPE_CHECKING:
     from crystalperf.query.text.as_json import Answer
 
 PROGRESS_AFTER_S = 0.5
-"""Work that takes less passes without a word."""
+"""Shorter work shows no progress."""
 
 PROGRESS_EVERY_S = 1.0
-"""A step that takes long shows that time goes on."""
+"""Interval at which the time of a long step is updated."""
 
 
 def write(text: str) -> None:
     """Write an answer, or a part of one, to stdout.
 
-    A reader that has seen enough and closed the pipe (`| head -1`) ends the command in silence and without an error.
-    Raises CrystalPerfError where stdout cannot take the answer, for example on a full disk.
+    If the reader closes the pipe (`| head -1`), the command ends without an error.  Raises CrystalPerfError if stdout
+    is not writable, for example on a full disk.
     """
     try:
         sys.stdout.write(text)
@@ -45,26 +44,26 @@ def write(text: str) -> None:
 
 
 def write_json(answer: Any) -> None:
-    """Write an answer as JSON; in ASCII, because names in it are strangers' and some end on a terminal."""
+    """Write an answer as JSON, in ASCII because it may contain untrusted names and go to a terminal."""
     write(json.dumps(answer, indent=2, allow_nan=False) + "\n")
 
 
 def write_answer(answer: Answer) -> None:
-    """Write an answer of a run as the JSON that all doors give."""
+    """Write an answer about a run as the JSON that all interfaces share."""
     from crystalperf.query.text.as_json import as_json
 
     write_json(as_json(answer))
 
 
-def say(message: str) -> None:
-    """One line on stderr."""
+def print_message(message: str) -> None:
+    """Print one line on stderr."""
     with suppress(OSError):
         print(printable(message), file=sys.stderr, flush=True)
 
 
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
-    """Yields a function that is told each step in a few words; a terminal shows the present one, in one line."""
+    """Yields a function to call with the name of each step; a terminal shows the current step in one line."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda _step: None
         return
@@ -76,7 +75,7 @@ def progress() -> Iterator[Callable[[str], None]]:
 
 
 class _Line:
-    """The one line on a terminal that says what is being done, and for how long the whole has taken."""
+    """The progress line on a terminal: the current step and the total time so far."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -85,7 +84,7 @@ class _Line:
         self._step = ""
         self._visible = False
         self._over = threading.Event()
-        # A step that is a long one must show up without a second step to trigger it.
+        # A long step must show up even if no other step follows.
         threading.Thread(target=self._tick, daemon=True).start()
 
     def step(self, text: str) -> None:
@@ -118,7 +117,7 @@ class _Line:
 
 
 def _silence(stream: TextIO) -> None:
-    # The interpreter flushes once more at its end, and would complain then.
+    # Python flushes stdout again at exit, and would print an error.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     with suppress(OSError, ValueError):
         os.dup2(nowhere, stream.fileno())

@@ -1,6 +1,6 @@
-"""A page of text being written: lines, paragraphs that wrap, tables.
+"""Text layout for the terminal: lines, wrapped paragraphs, tables.
 
-It is 80 columns wide unless a terminal says otherwise; colour only where stdout is a terminal that has it.
+A page is 80 columns wide unless the terminal has another width.  Only terminals that support colour get it.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from crystalperf.query.text.figures import tied
 
 WIDTH = 80
 WIDEST = 120
-"""Lines longer than this are hard to follow, however wide the terminal."""
+"""Maximum width: longer lines are hard to read."""
 
 NARROWEST = 12
-"""A column that gives way to others keeps this width."""
+"""Minimum width of a column that is cut."""
 
 
 class Page:
-    """Text being written: lines, paragraphs that wrap, tables."""
+    """A page of text: lines, wrapped paragraphs, tables."""
 
     def __init__(self) -> None:
         terminal = sys.stdout.isatty()
         known = terminal or "COLUMNS" in os.environ
         self.width = min(max(shutil.get_terminal_size((WIDTH, 24)).columns, 60), WIDEST) if known else WIDTH
         self._text = StringIO()
-        # rich looks at NO_COLOR, FORCE_COLOR and TERM itself.
+        # rich reads NO_COLOR, FORCE_COLOR and TERM.
         self._console = Console(
             file=self._text,
             width=self.width,
@@ -54,7 +54,7 @@ class Page:
             self._console.print(Text(each, style="bold"), soft_wrap=True)
 
     def paragraph(self, text: str, hanging: str = "") -> None:
-        """Wrapped text, its later lines set in by `hanging`; words longer than a line stay whole, to be pasted."""
+        """Add wrapped text with a hanging indent; words longer than a line stay whole, so that they can be pasted."""
         for each in wrapped(text, self.width, hanging):
             self.line(each)
 
@@ -67,7 +67,7 @@ class Page:
         cut: int | None = None,
         strong_last: bool = False,
     ) -> None:
-        """Rows without rules.  `sides` has < or > for each column; column `cut` gives way where a line is too long."""
+        """Add a table without rules.  `sides` has < or > for each column; column `cut` is cut if a line is too long."""
         cells = [[printable(each) for each in row] for row in rows]
         if cut is not None:
             widths = [max(len(row[number]) for row in (heads, *cells)) for number in range(len(heads))]
@@ -88,6 +88,6 @@ class Page:
 
 
 def wrapped(text: str, width: int, hanging: str = "") -> list[str]:
-    """Lines of a text; a number stays with its unit, and a word longer than a line stays whole."""
+    """The lines of a wrapped text; a number stays with its unit, and a word longer than a line stays whole."""
     lines = textwrap.wrap(tied(text), width, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]

@@ -7,9 +7,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crystalperf.cli.answering import next_command
 from crystalperf.cli.output import progress, write
 from crystalperf.cli.remedies import with_remedy
+from crystalperf.cli.run_commands import next_command
 from crystalperf.cli.runs import find_run, run_word
 from crystalperf.cli.text import printable, shell_word
 from crystalperf.query.page.frontend import Door
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def report(run_text: str, output: str, *, force: bool, redact: bool, full: bool) -> int:
-    """Write the page of a run, and say where."""
+    """Write the page of a run, and print its path."""
     run = find_run(run_text)
     place = output or f"{run.path.name.removesuffix('.duckdb')}{'-redacted' if redact else ''}.html"
     with progress() as step:
@@ -39,20 +39,20 @@ def write_page(
     redact: bool = False,
     full: bool = False,
 ) -> None:
-    """Make the page of a run and write it; `verdict` is the answer about the run, where it is known.
+    """Write the page of a run to `place`; `verdict` is the run's verdict, if already computed.
 
-    Raises InputError where the place holds something else, or cannot be written.
+    Raises InputError if the place holds another kind of file, or is not writable.
     """
     from crystalperf import report
 
     path, application = Path(place), report.shown(run.header().app_id)
-    report.check(path, application, replace=replace)  # before the work is done
+    report.check(path, application, replace=replace)  # fail before the work
     with run.redacted() if redact else nullcontext(run) as shown:
-        door = Door("RUN" if redact else shell_word(run_word(run.path)), with_remedy, lambda _step: "")
+        frontend = Door("RUN" if redact else shell_word(run_word(run.path)), with_remedy, lambda _step: "")
         answer = shown.verdict(step, paged=True) if verdict is None or redact else verdict
         if not redact:
-            door = Door(door.run, with_remedy, lambda found: next_command(found, run.path))
-        picture = shown.picture(answer, door, step, full=full)
+            frontend = Door(frontend.run, with_remedy, lambda found: next_command(found, run.path))
+        picture = shown.picture(answer, frontend, step, full=full)
         step("writing the page")
-        # A redacted page says of no run whose it is, so the run's own page is what it may replace.
+        # A redacted page hides the application id, so pass the run's own: the page may replace a page of that run.
         report.keep(path, report.render(picture), application, replace=replace)

@@ -1,4 +1,4 @@
-"""The parts of answers: what several answers show, each a function that writes to a page."""
+"""The parts that several answers share; each function writes one part to a page."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
     from crystalperf.query.results.answers import Bottleneck, Debug, Header, PathOperator
 
 PLAN_METRICS = "plan metrics"
-"""The basis of time that the framework itself measured of its operators."""
+"""The basis of operator times that the framework measured."""
 
 USUAL_RESOURCES = 4
-"""Columns of a run whose framework adds none: CPU, disk, network and other."""
+"""Number of resource columns of a run whose framework adds none: CPU, disk, network and other."""
 
 TELLING_CALLEE = 0.25
-"""What a function called for its work is named from this share of its time."""
+"""Minimum share of a function's time from which the callee that did the work is named."""
 
 SCOPES_SHOWN = 20
 
 
 def heading(page: Page, header: Header) -> None:
-    """What ran, on what, for how long."""
+    """Write the heading: application, machines, duration."""
     page.paragraph("   ".join(header_facts(header)))
 
 
 def lead(page: Page, found: Bottleneck, header: Header, debug: Debug, unit: TimeUnit) -> None:
-    """How it ended, what the answer is about, what holds that up, and on what the figures rest."""
+    """Write the outcome, the scope of the answer, the bottleneck, and the basis of the figures."""
     ended = outcome_sentences(debug, unit)
     for sentence in ended:
         page.paragraph(printable(sentence))
@@ -72,7 +72,7 @@ def lead(page: Page, found: Bottleneck, header: Header, debug: Debug, unit: Time
 
 
 def path_table(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
-    """The critical path in order of time; the short stretches are summed in one row."""
+    """Write the critical path in order of time; one row sums the short segments."""
     resources = _resources(debug, unit)
     shown, rest = fold_path(debug.critical_path, debug.runtime_ms, most)
     rows = [
@@ -95,7 +95,7 @@ def path_table(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
 
 
 def path_operators(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
-    """The critical path by operator, longest first; the short ones are summed in one row."""
+    """Write the critical path by operator, longest first; one row sums the short ones."""
     resources, whole_ms = _resources(debug, unit), debug.runtime_ms
     shown = [each for each in debug.path_operators[:most] if each.time_ms >= WORTH_SHOWING * whole_ms]
     rest = debug.path_operators[len(shown) :]
@@ -113,7 +113,7 @@ def path_operators(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
 
 
 def _resources(debug: Debug, unit: TimeUnit) -> list[str]:
-    """The resources that have a column: where there are more than the usual ones, those that time went to."""
+    """The resources that get a column: all, or those with time if there are more than the usual ones."""
     if len(debug.resource_ms) <= USUAL_RESOURCES:
         return list(debug.resource_ms)
     busy = [debug.resource_ms, *(each.resource_ms for each in debug.operators)]
@@ -125,25 +125,25 @@ def _whole(debug: Debug, resources: Sequence[str], unit: TimeUnit) -> list[str]:
 
 
 def other(page: Page, debug: Debug, unit: TimeUnit) -> None:
-    """What the time on the path was that is on no resource."""
-    told = other_words(debug, unit)
-    if told:
-        page.paragraph(f"other: {told}", "       ")
+    """Write what the time in `other` on the path was."""
+    description = other_words(debug, unit)
+    if description:
+        page.paragraph(f"other: {description}", "       ")
 
 
 def stations(page: Page, debug: Debug) -> None:
-    """The groups of a flow: how many records they take, and how busy that keeps them."""
+    """Write the groups of a stream: their record rates and utilization."""
     heads, rows = stations_table(debug)
     if rows:
         page.line()
         page.table(heads, rows, "<<>>>>>>", cut=1)
 
 
-# What it cost, and whose time it was --------------------------------------------------------------------------------
+# Findings, groups, operators, functions -----------------------------------------------------------------------------
 
 
 def findings(page: Page, debug: Debug, unit: TimeUnit) -> None:
-    """What cost time, and what to try."""
+    """Write the findings: what cost time, and what to try."""
     if not (shown := noticeable_findings(debug.findings, unit)):
         return
     page.line()
@@ -156,7 +156,7 @@ def findings(page: Page, debug: Debug, unit: TimeUnit) -> None:
 
 
 def groups(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
-    """How the units of the groups went that took most of the critical path."""
+    """Write the unit statistics of the groups with the most time on the critical path."""
     words = debug.vocabulary
     longest = sorted(debug.groups, key=lambda each: (-each.path_ms, -each.unit_ms))[:most]
     if not longest:
@@ -197,9 +197,9 @@ def groups(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
 
 
 def operators(page: Page, header: Header, debug: Debug, unit: TimeUnit, most: int) -> None:
-    """The operators of plans that most unit time went to."""
+    """Write the plan operators with the most unit time."""
     known = [each for each in debug.operators if not unit.is_nothing(each.time_ms)]
-    if any(each.scope is not None for each in known):  # beside operators of plans, time without one is of no plan
+    if any(each.scope is not None for each in known):  # time without an operator belongs to no plan
         known = [each for each in known if each.scope is not None]
     if not any(each.node_id is not None for each in known):
         return
@@ -233,7 +233,7 @@ def operators(page: Page, header: Header, debug: Debug, unit: TimeUnit, most: in
 
 
 def _short_ids(groups: Sequence[str]) -> list[str]:
-    """What tells groups apart in a narrow column, in the order of their numbers: 3 and 4.1, of x:3.0 and x:4.1."""
+    """Short ids of groups for a narrow column, in natural order: 3 and 4.1 for x:3.0 and x:4.1."""
     return sorted({each.rpartition(":")[2].removesuffix(".0") for each in groups}, key=_natural)
 
 
@@ -244,7 +244,7 @@ def _natural(text: str) -> list[tuple[bool, int, str]]:
 
 
 def disagreements(page: Page, debug: Debug, most: int) -> None:
-    """Where the index and the log contradict each other, so that a reader knows which labels to distrust."""
+    """Write where the index contradicts the log, so that a reader knows which labels to distrust."""
     if not debug.disagreements:
         return
     page.line()
@@ -256,7 +256,7 @@ def disagreements(page: Page, debug: Debug, most: int) -> None:
 
 
 def functions(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
-    """The functions that most unit time went to, by samples."""
+    """Write the functions with the most unit time, by samples."""
     if not debug.functions[:most]:
         return
     page.line()
@@ -271,7 +271,7 @@ def functions(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
 
 
 def passed_over(page: Page, debug: Debug) -> None:
-    """Which frames did not decide their sample, so that nobody has to take the share of placed samples on trust."""
+    """Write the frames that were skipped in attribution, so that a reader can check the share of attributed samples."""
     if not debug.samples.skipped:
         return
     page.line()
@@ -281,7 +281,7 @@ def passed_over(page: Page, debug: Debug) -> None:
 
 
 def scopes(page: Page, debug: Debug, unit: TimeUnit) -> None:
-    """The scopes that can be asked about."""
+    """Write the scopes that --scope accepts."""
     if not debug.scopes:
         return
     page.line()
@@ -298,12 +298,12 @@ def scopes(page: Page, debug: Debug, unit: TimeUnit) -> None:
 
 
 def serious_problems(header: Header) -> list[str]:
-    """What reading lost, the worst first."""
+    """The serious problems of reading the input, the worst first."""
     return [each.meaning for each in header.problems if each.severity != "info"]
 
 
 def problems(page: Page, header: Header) -> None:
-    """What reading the input lost."""
+    """Write the problems of reading the input."""
     lost = serious_problems(header)
     notes = len(header.problems) - len(lost)
     if notes and lost:
@@ -312,13 +312,13 @@ def problems(page: Page, header: Header) -> None:
 
 
 def not_seen(page: Page, header: Header, debug: Debug) -> None:
-    """What was lost in reading, and what could not be seen at all."""
+    """Write the problems of reading the input, and what the run does not show."""
     problems(page, header)
     listed(page, "Not seen", [unseen_sentence(each, debug.words) for each in debug.unseen])
 
 
 def listed(page: Page, title: str, items: Sequence[str]) -> None:
-    """A title, and a dash for each item."""
+    """Write a title and a bullet list."""
     if items:
         page.line()
         page.line(title)

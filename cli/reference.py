@@ -1,4 +1,4 @@
-"""The reference page of the command line, from the commands' own help.
+"""The reference page of the command line, generated from the help of the commands.
 
 python -m crystalperf.cli.reference > docs/cli.md
 """
@@ -31,7 +31,7 @@ _WIDTH = 80
 
 
 def page() -> str:
-    """The whole page, Markdown."""
+    """The page as Markdown."""
     parts = [_HEAD]
     for path, text in _helps(typer.main.get_command(app), "crystalperf"):
         parts.append(f"## {path}\n\n```\n{text.rstrip()}\n```\n")
@@ -39,7 +39,7 @@ def page() -> str:
 
 
 def _helps(command: Any, path: str, parent: Any = None) -> Iterator[tuple[str, str]]:
-    """(path, help text) of a command and all below it."""
+    """(path, help text) of a command and its subcommands."""
     context = command.make_context(
         path.split(" ")[-1], [], parent=parent, resilient_parsing=True, terminal_width=_WIDTH, max_content_width=_WIDTH
     )

@@ -1,4 +1,4 @@
-"""What a user can do about an error, in the terminal's terms: flags and commands to type."""
+"""Remedies of errors in the terminal's terms: flags and commands to type."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 
 def error_sentence(error: CrystalPerfError) -> str:
-    """What happened, where, and what to type; one sentence."""
+    """One sentence: what happened, where, and what to type."""
     return with_remedy(str(error), error.remedy)
 
 
 def unseen_sentence(unseen: Unseen, words: Words) -> str:
-    """What could not be seen, and what to type so that it is."""
+    """One sentence: what the run does not show, and what to type to change that."""
     sentence = with_remedy(text_of(unseen, words), unseen.remedy)
     again = unseen.remedy is not None and unseen.remedy.kind == "build the index"
     return f"{sentence}, then analyze again" if again else sentence
 
 
 def with_remedy(sentence: str, remedy: Remedy | None) -> str:
-    """A sentence, and what can be done about what it says."""
+    """The sentence, extended by its remedy."""
     if remedy is None:
         return sentence
     facts = {name: fact if name == "applications" else shell_word(fact) for name, fact in remedy.facts.items()}
-    told = {
+    template = {
         "state what the run had": "; add --recorded {setting}=…, or ask for a ratio such as {setting}=2x",
         "state a setting": "; add --recorded {setting}=VALUE",
         "choose an application": ", choose one with --app: {applications}",
@@ -56,16 +56,16 @@ def with_remedy(sentence: str, remedy: Remedy | None) -> str:
         "index the library": ": `crystalperf index build {library}-VERSION`, with the version that ran, makes one, and"
         " the next analysis uses it",
     }[remedy.kind]
-    return sentence + told.format_map(_Known(facts))
+    return sentence + template.format_map(_Known(facts))
 
 
 def _last(facts: Mapping[str, str]) -> str:
-    """The last part of the name of packages: a name for their index."""
+    """The last part of a package prefix, as the name of an index."""
     return facts.get("prefix", "NAME").rpartition(".")[2]
 
 
 class _Known(dict[str, str]):
-    """Facts of a remedy; what is missing stays a word in capitals, for the user to fill in."""
+    """Facts of a remedy; a missing one becomes a placeholder in capitals."""
 
     def __missing__(self, name: str) -> str:
         return name.upper()

@@ -1,7 +1,7 @@
-"""Answers as text of 80 columns: the answer first, then the reasons, then what to do, then what was not seen.
+"""Answers as text of 80 columns: the answer first, then reasons, recommendations, and what the run does not show.
 
-One unit for all times of an answer, a dot for nothing.  Names come from strangers' logs and are made harmless
-(`printable`).  Everything here is `answer -> str`.  The first screen is in cli.screen, what-ifs are in cli.whatifs.
+An answer uses one time unit, and a dot for zero.  Names come from untrusted logs and are escaped (`printable`).  The
+functions take an answer and return text.  See cli.screen for the first screen and cli.predictions for predictions.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def debug_text(header: Header, debug: Debug) -> str:
         page.line()
     parts.path_table(page, debug, unit, PATH_ROWS)
     parts.findings(page, debug, unit)
-    if not debug.path_operators:  # else units of a group are unlike, and no one of them is late
+    if not debug.path_operators:  # otherwise the units of a group differ by design, and none is a straggler
         parts.groups(page, debug, unit, GROUP_ROWS)
     parts.operators(page, header, debug, unit, OPERATOR_ROWS)
     parts.functions(page, debug, unit, len(debug.functions))
@@ -66,7 +66,7 @@ def profile_text(profiled: Profiled, next_command: str) -> str:
 
 
 def listing_text(columns: Sequence[str], rows: Sequence[Sequence[str]], empty: str) -> str:
-    """Plain rows of text, such as the list of indexes; the last column may wrap."""
+    """Plain rows as text, such as the list of indexes; the last column may wrap."""
     if not rows:
         return empty + "\n"
     page = Page()

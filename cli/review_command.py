@@ -1,4 +1,4 @@
-"""`crystalperf review DIFF --run RUN`: device calls that a change brings into functions on a run's hot path."""
+"""`crystalperf review DIFF --run RUN`: device calls that a change introduces in functions on a run's hot path."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crystalperf.cli.output import progress, say, write, write_json
+from crystalperf.cli.output import print_message, progress, write, write_json
 from crystalperf.cli.runs import STDIN, find_run
 from crystalperf.cli.text import counted
 from crystalperf.indexes import resources
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from crystalperf.query.run import Run
 
 MOST_HOPS = 3
-"""From a hot function to a new one, through new ones."""
+"""Maximum number of calls from a hot function to a new one, through other new functions."""
 
 _LABELLED = """
     SELECT qualified_name, split_part(qualified_name, '.', -1) AS simple, coalesce(split_part(class_name, '.', -1), ''),
@@ -35,7 +35,7 @@ _LABELLED = """
 
 
 def review(change: str, run_text: str, source: str, *, as_json: bool) -> int:
-    """Print what enters, what enters the hottest functions first."""
+    """Print the introduced device calls, those in the hottest functions first."""
     try:
         from crystalperf.indexer.parse import parse_file
         from crystalperf.indexer.records import SUFFIXES
@@ -72,10 +72,14 @@ def review(change: str, run_text: str, source: str, *, as_json: bool) -> int:
         raise InputError(f"{change}: none of its files is below {source} as the change leaves it; {where}")
     if missing:
         others = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        say(f"{', '.join(missing[:3])}{others}: not as the change leaves it below {source}, so left out; {where}")
+        print_message(
+            f"{', '.join(missing[:3])}{others}: not as the change leaves it below {source}, so left out; {where}"
+        )
     if as_json:
-        told = [_plain(each) for each in found]
-        write_json({"run": run_text, "files": len(parsed), "calls": len(calls), "entering": told, "missing": missing})
+        entries = [_plain(each) for each in found]
+        write_json(
+            {"run": run_text, "files": len(parsed), "calls": len(calls), "entering": entries, "missing": missing}
+        )
     else:
         write(_shown(found, len(parsed), len(calls), path, run.header().vocabulary.unit))
     return 0
@@ -96,10 +100,10 @@ def _text(change: str) -> str:
 
 
 def _source(root: Path, file: ChangedFile) -> str | None:
-    """The file after the change; None where it is not there, or reads otherwise than the change leaves it."""
+    """The file after the change; None if it is missing, or does not match the change."""
     try:
         place = (root / file.path).resolve()
-    except ValueError as error:  # a NUL in it
+    except ValueError as error:  # the name has a NUL
         raise InputError(f"{file.path}: is no name of a file") from error
     if not place.is_relative_to(root.resolve()):
         raise InputError(f"{file.path}: the change names a file outside of {root}")
@@ -116,7 +120,7 @@ def _source(root: Path, file: ChangedFile) -> str | None:
 
 
 def _new_calls(parsed: ParsedFile, file: ChangedFile, text: str) -> Iterator[NewCall]:
-    """The calls on new lines, once per function and name, that more new lines have than lines that are gone."""
+    """The calls that occur on more added than removed lines, once per function and name."""
     gone = "\n".join(file.removed)
     seen: set[tuple[str, str]] = set()
     declared = {(each.first_line, each.name) for each in parsed.functions}
@@ -147,12 +151,12 @@ def _new_calls(parsed: ParsedFile, file: ChangedFile, text: str) -> Iterator[New
 
 
 def _outer(name: str) -> str:
-    """The function that a lambda is written in."""
+    """The function that encloses a lambda."""
     return name.partition(".<lambda>")[0]
 
 
 def _functions(run: Run, calls: Sequence[NewCall]) -> Iterator[Labelled]:
-    """The functions of the run's indexes that have the name of one of the calls."""
+    """The functions in the run's indexes whose name is that of one of the calls."""
     names = sorted({call.name for call in calls})
     if not names:
         return
@@ -164,9 +168,9 @@ def _functions(run: Run, calls: Sequence[NewCall]) -> Iterator[Labelled]:
 
 
 def _heat(path: HotPath, parsed: Sequence[ParsedFile], texts: Mapping[str, str]) -> dict[str, tuple[Heat, str | None]]:
-    """How hot each function of the changed files is; of one that no sample had, the hottest that calls it.
+    """How hot each function of the changed files is; a function without samples gets the heat of its hottest caller.
 
-    Only calls count that mean it for sure: within its class, or made on its class.
+    Only unambiguous calls count: within the class of the function, or on its class.
     """
     found: dict[str, tuple[Heat, str | None]] = {}
     functions = {_outer(each.qualified_name): each for file in parsed for each in file.functions}
@@ -175,18 +179,18 @@ def _heat(path: HotPath, parsed: Sequence[ParsedFile], texts: Mapping[str, str])
         if heat is not None:
             found[name] = (heat, None)
     unseen = {name.rpartition(".")[2] for name in functions.keys() - found.keys()}
-    types: dict[tuple[str, str], str] = {}  # the text of a file is searched once for each receiver
-    callers: dict[tuple[str, str], set[str]] = {}  # by class and name of what is called
+    types: dict[tuple[str, str], str] = {}  # search the text of a file once for each receiver
+    callers: dict[tuple[str, str], set[str]] = {}  # by class and name of the callee
     for file in parsed:
         for call in file.calls:
             if call.name not in unseen:
                 continue
             caller = file.functions[call.caller]
-            own = call.receiver in ("", "this", "self")
+            is_own_call = call.receiver in ("", "this", "self")
             key = (file.file, call.receiver)
-            if not own and key not in types:
+            if not is_own_call and key not in types:
                 types[key] = made_on(call.receiver, call.name, texts[file.file])
-            type_name = _last(caller.class_name) if own else types[key]
+            type_name = _last(caller.class_name) if is_own_call else types[key]
             callers.setdefault((type_name, call.name), set()).add(_outer(caller.qualified_name))
     for _ in range(MOST_HOPS):
         reached: dict[str, tuple[Heat, str | None]] = {}

@@ -1,6 +1,6 @@
 """Rows of a SQL answer as a table.
 
-Without rich, which colours the other answers: importing it takes longer than most statements.
+This module does not use rich, because importing that takes longer than most statements.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from crystalperf.cli.text import cut_right, grouped, printable
 
 WIDTH = 80
 WIDEST = 250
-"""Columns of a page that is not, or is, a terminal's."""
+"""Width without a terminal, and the maximum width of a terminal, in columns."""
 
 NARROWEST = 12
-"""A column that gives way to others keeps this width."""
+"""Minimum width of a column that is cut."""
 
 WHOLE = frozenset(("qualified_name", "function", "callee", "caller", "symbol"))
-"""Columns whose cells are never cut: names that only as a whole say which function is meant."""
+"""Columns whose cells are never cut: only a complete name identifies a function."""
 
 _GAP = "  "
 
 
 def rows_text(columns: Sequence[str], rows: Sequence[Sequence[object]], *, more: bool) -> str:
-    """The rows of a SQL answer as a table; numbers to the right, long cells cut but for names of functions."""
+    """The rows of a SQL answer as a table: numbers right-aligned, long cells cut except for function names."""
     width = _page_width()
     names = [printable(each) for each in columns]
     texts = [["" if each is None else printable(_cell(each)) for each in row] for row in rows]
@@ -77,7 +77,7 @@ def _padded(text: str, width: int, left: bool) -> str:
 
 
 def _fitting(text: str, width: int) -> str:
-    """The beginning of a text that takes at most `width` columns of a terminal."""
+    """The start of a text, at most `width` terminal columns wide."""
     cut = cut_right(text, width)
     while _cells(cut) > width:
         cut = cut_right(cut, len(cut) - 1)
@@ -85,7 +85,7 @@ def _fitting(text: str, width: int) -> str:
 
 
 def _cells(text: str) -> int:
-    """Columns of a terminal that a text takes: two for Chinese, none for a combining accent."""
+    """The width of a text in terminal columns: two for a Chinese character, none for a combining accent."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF") for each in text)

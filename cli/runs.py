@@ -1,4 +1,4 @@
-"""Which run a user means: a run file, the name of one that is kept in the cache, or a log."""
+"""Resolving RUN arguments: a run file, the name of a run in the cache, or a log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from crystalperf.query.run import Run
 
 STDIN = "-"
-"""What stands for a log on standard input."""
+"""The argument for a log on standard input."""
 
 _STDIN = 0  # its descriptor
 _DUCKDB_MAGIC = (8, b"DUCK")
@@ -21,7 +21,7 @@ _NAMES_SHOWN = 8
 
 
 def runs_folder() -> Path:
-    """Where `analyze` and `profile` keep run files unless told otherwise."""
+    """The default folder of run files."""
     from crystalperf.indexes.exports import cache_folder
 
     return cache_folder() / "runs"
@@ -37,18 +37,18 @@ def kept_runs() -> list[str]:
 
 
 def find_run(text: str) -> Run:
-    """The run that the user means.  Raises what find_run_file() and opening the file raise."""
+    """The run that the argument names.  Raises what find_run_file() and opening the file raise."""
     from crystalperf import query
 
     return query.open_run(find_run_file(text))
 
 
 def find_run_file(text: str) -> Path:
-    """The run file that the user means; a log is profiled on the spot, and kept in the cache.
+    """The run file that the argument names; a log is profiled, and the run file stored in the cache.
 
-    Raises InputError where there is none, and whatever profiling raises.
+    Raises InputError if there is none, and what profiling raises.
     """
-    from crystalperf.cli.output import progress, say
+    from crystalperf.cli.output import print_message, progress
     from crystalperf.indexes.errors import InputError
 
     if (made := _made_before(text)) is not None:
@@ -63,7 +63,7 @@ def find_run_file(text: str) -> Path:
         )
     with progress() as step:
         run = profile_run([text], step=step)
-    say(f"profiled {text}, without recordings that may lie elsewhere; kept as {run_word(run.path)}")
+    print_message(f"profiled {text}, without recordings that may lie elsewhere; kept as {run_word(run.path)}")
     return run.path
 
 
@@ -76,7 +76,7 @@ def profile_run(
     *,
     replace: bool = False,
 ) -> Run:
-    """Profile what was named on the command line; '' stands for what was not."""
+    """Profile the inputs; '' means an option was not given."""
     from crystalperf import query
 
     return query.profile(
@@ -92,9 +92,9 @@ def profile_run(
 def analyzed_run(
     paths: Sequence[str], output: str, app: str, indexes: Sequence[str], step: Callable[[str], None], *, replace: bool
 ) -> Run:
-    """The same, where a run that was made before is asked again instead.
+    """Like profile_run(), but an existing run is opened instead.
 
-    Raises SettingError where that is to be made in another way than it was.
+    Raises SettingError if options would require profiling it again.
     """
     from crystalperf import query
     from crystalperf.indexes.errors import SettingError
@@ -110,7 +110,7 @@ def analyzed_run(
 
 
 def _made_before(text: str) -> Path | None:
-    """The run file that the user names, by its path or by its name in the cache; None where it is something else."""
+    """The existing run file with this path or this name in the cache; None if there is none."""
     path = Path(text)
     if _exists(path):
         return path if path.is_file() and (_is_duckdb(path) or path.suffix == ".duckdb") else None
@@ -121,7 +121,7 @@ def _made_before(text: str) -> Path | None:
 def _stdin_path() -> str:
     """Standard input as a file that can be read more than once.
 
-    What a pipe brings is put into a file without a name, which then is standard input.  Raises InputError.
+    The content of a pipe is copied to an anonymous file, which replaces standard input.  Raises InputError.
     """
     import os
     import shutil
@@ -145,14 +145,14 @@ def _stdin_path() -> str:
 
 
 def run_word(path: Path) -> str:
-    """How a user would name a run file in the next command: by its name where it lies in the cache."""
+    """The argument that names a run file in the next command: its name if it is in the cache, else its path."""
     return path.stem if path.parent == runs_folder() else str(path)
 
 
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except (OSError, ValueError):  # a name too long for the file system, or with a NUL
+    except (OSError, ValueError):  # the name is too long for the file system, or has a NUL
         return False
 
 

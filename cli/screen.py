@@ -1,7 +1,7 @@
 """The first screen: the answer of `analyze`, in at most 45 lines; `--full` adds the rest.
 
-Outcome and doubts first, then what holds the run up, what to do, and what that rests on.  A screen that gets too long
-gives up rows of tables, never a part.
+First the outcome and data quality, then the bottleneck, the recommendations and their basis.  A screen that is too long
+gets fewer table rows; no part is dropped.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from crystalperf.cli import parts
 from crystalperf.cli.page import Page
+from crystalperf.cli.predictions import usual
 from crystalperf.cli.remedies import with_remedy
 from crystalperf.cli.text import TimeUnit, printable, time_unit
-from crystalperf.cli.whatifs import usual
 from crystalperf.query.text.answers import capitalised, nothing_to_do, saving_text
 from crystalperf.query.text.sentences import lines_of, text_of, texts_of
 
@@ -21,22 +21,29 @@ if TYPE_CHECKING:
     from crystalperf.query.results.answers import Verdict
 
 MOST_LINES = 45
-"""So much of a terminal is read without scrolling."""
+"""Maximum lines that need no scrolling."""
 
 
 @dataclass(frozen=True)
-class Room:
-    """How many rows the parts may take."""
+class RowLimits:
+    """The maximum rows of the parts."""
 
     path: int
     what_ifs: int
     to_do: int = 3
 
 
-_ROOMS = (Room(8, 8), Room(6, 5), Room(5, 4), Room(4, 3), Room(3, 3, 2), Room(2, 2, 1))
-"""The most first; a screen takes the first that fits."""
+_ROW_LIMITS = (
+    RowLimits(8, 8),
+    RowLimits(6, 5),
+    RowLimits(5, 4),
+    RowLimits(4, 3),
+    RowLimits(3, 3, 2),
+    RowLimits(2, 2, 1),
+)
+"""In decreasing order; a screen uses the first that fits."""
 
-_ALL = Room(path=20, what_ifs=20)
+_ALL = RowLimits(path=20, what_ifs=20)
 
 
 def verdict_text(verdict: Verdict, next_command: str, run: str, *, full: bool = False) -> str:
@@ -44,14 +51,14 @@ def verdict_text(verdict: Verdict, next_command: str, run: str, *, full: bool = 
     if full:
         return _text(verdict, next_command, run, _ALL, full=True)
     text = ""
-    for room in _ROOMS:
-        text = _text(verdict, next_command, run, room, full=False)
+    for limits in _ROW_LIMITS:
+        text = _text(verdict, next_command, run, limits, full=False)
         if text.count("\n") <= MOST_LINES:
             break
     return text
 
 
-def _text(verdict: Verdict, next_command: str, run: str, room: Room, *, full: bool) -> str:
+def _text(verdict: Verdict, next_command: str, run: str, limits: RowLimits, *, full: bool) -> str:
     header, debug = verdict.header, verdict.debug
     unit = time_unit(debug.runtime_ms)
     page = Page()
@@ -59,16 +66,16 @@ def _text(verdict: Verdict, next_command: str, run: str, room: Room, *, full: bo
     page.line()
     parts.lead(page, verdict.bottleneck, header, debug, unit)
     if debug.runtime_ms > 0:
-        _to_do(page, verdict, room.to_do, unit)
+        _to_do(page, verdict, limits.to_do, unit)
         page.line()
-        if debug.path_operators:  # hundreds of stretches say little each
-            parts.path_operators(page, debug, unit, room.path)
+        if debug.path_operators:  # operators summarize hundreds of short segments
+            parts.path_operators(page, debug, unit, limits.path)
             parts.other(page, debug, unit)
         else:
-            parts.path_table(page, debug, unit, room.path)
+            parts.path_table(page, debug, unit, limits.path)
         parts.stations(page, debug)
         page.line()
-        usual(page, verdict, unit, room.what_ifs)
+        usual(page, verdict, unit, limits.what_ifs)
     if full:
         parts.findings(page, debug, unit)
         parts.operators(page, header, debug, unit, 20)
@@ -88,7 +95,7 @@ def _text(verdict: Verdict, next_command: str, run: str, room: Room, *, full: bo
 
 
 def _to_do(page: Page, verdict: Verdict, most: int, unit: TimeUnit) -> None:
-    """What to do, what that saves, and the lines to paste."""
+    """Write the recommendations, their savings, and the lines to paste."""
     page.line()
     if not verdict.recommendations:
         page.paragraph(f"What to do: {nothing_to_do(verdict)}")
@@ -103,15 +110,17 @@ def _to_do(page: Page, verdict: Verdict, most: int, unit: TimeUnit) -> None:
 
 
 def _not_seen(page: Page, verdict: Verdict) -> None:
-    """The worst of what was lost in reading, and the first thing that could not be seen; a line or two each."""
+    """Write the worst problem of reading, and the first thing that the run does not show; one or two lines each."""
     lost, notes = parts.serious_problems(verdict.header), verdict.debug.unseen
-    if lost and verdict.debug.conclusive:  # else the answer itself says what is missing
+    if lost and verdict.debug.conclusive:  # otherwise the answer says what is missing
         more = f" ({len(lost) - 1} more)" if len(lost) > 1 else ""
         page.paragraph(f"Missing from the input: {printable(lost[0])}{more}.", hanging="  ")
     if notes:
-        first = notes[0]  # the most telling, such as why a recording that was given is not used
-        told = first.remedy is not None and first.remedy.kind == "set up the job" and verdict.next.kind == "setup"
+        first = notes[0]  # the most important, such as why a recording is not used
+        setup_is_next = (
+            first.remedy is not None and first.remedy.kind == "set up the job" and verdict.next.kind == "setup"
+        )
         more = f" ({len(notes) - 1} more)" if len(notes) > 1 else ""
         text = text_of(first, verdict.debug.words)
-        sentence = text if told else with_remedy(text, first.remedy)
+        sentence = text if setup_is_next else with_remedy(text, first.remedy)
         page.paragraph(f"Not seen: {printable(sentence)}{more}.", hanging="  ")

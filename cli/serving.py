@@ -1,4 +1,4 @@
-"""What `crystalperf serve` does: settings from flags and environment, then the service until it is ended."""
+"""`crystalperf serve`: read the settings from flags and environment, then run the service until it is stopped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from crystalperf.service.settings import Limits
 
 TOKEN = "CRYSTALPERF_TOKEN"
-"""The variable of the environment that has the token, where no file has it."""
+"""The environment variable with the token, if no file has it."""
 
 
 def serve(
@@ -73,7 +73,7 @@ def serve(
     Example:
       crystalperf serve --port 8090 --folder logs
     """
-    from crystalperf.cli.output import say
+    from crystalperf.cli.output import print_message
     from crystalperf.indexes.errors import InputError
     from crystalperf.indexes.exports import cache_folder
 
@@ -105,19 +105,19 @@ def serve(
     name = f"[{host.strip('[]')}]" if ":" in host else host
 
     def ready(at: int) -> None:
-        say(f"CrystalPerf answers at http://{name}:{at}/ with the runs of {place}; Ctrl-C ends it")
+        print_message(f"CrystalPerf answers at http://{name}:{at}/ with the runs of {place}; Ctrl-C ends it")
 
     run(settings, ready)
     return 0
 
 
 def _token(file: str) -> str:
-    """The token of a file or of the environment, '' for none; never of the command line, which others can read."""
+    """The token from a file or the environment, '' for none; never from the command line, which others can read."""
     from crystalperf.indexes.errors import InputError
 
-    told = os.environ.pop(TOKEN, "")  # processes that read what strangers sent need not know it
+    token = os.environ.pop(TOKEN, "")  # hide it from child processes, which read untrusted input
     if not file:
-        return told.strip()
+        return token.strip()
     try:
         found = Path(file).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

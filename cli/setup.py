@@ -1,10 +1,10 @@
-"""`crystalperf setup FRAMEWORK`: what a job needs so that it leaves a log and samples."""
+"""`crystalperf setup FRAMEWORK`: the settings with which a job writes a log and records samples."""
 
 from __future__ import annotations
 
 import re
 
-from crystalperf.cli.output import say, write, write_json
+from crystalperf.cli.output import print_message, write, write_json
 from crystalperf.indexes.errors import NoAnswerError, SettingError
 from crystalperf.query.frameworks import Job
 from crystalperf.query.frameworks.registry import frameworks, get
@@ -13,10 +13,10 @@ _SAFE_FOLDER = re.compile(r"/[A-Za-z0-9._/+-]*")
 
 
 def setup(framework: str, folder: str, place: str, version: str, *, as_json: bool) -> int:
-    """Print the settings for a framework; where none is named, for the first that knows the place.
+    """Print the settings for a framework; by default for the first framework that knows the place.
 
-    Raises InputError for one that is not known, NoAnswerError for one that does not say, SettingError for a place that
-    it does not know, and for a folder that its settings could not hold.
+    Raises InputError for an unknown framework, NoAnswerError for one without setup instructions, and SettingError for
+    an unknown place or for a folder name that the settings cannot contain.
     """
     able = [each for each in frameworks().values() if each.advisor.setup is not None]
     at_place = [
@@ -24,7 +24,7 @@ def setup(framework: str, folder: str, place: str, version: str, *, as_json: boo
     ]
     known = get(framework.lower()) if framework else [*at_place, *able][0]
     if not framework and len(able) > 1:
-        say(f"For {known.title}; `crystalperf setup` takes one of {', '.join(each.name for each in able)}")
+        print_message(f"For {known.title}; `crystalperf setup` takes one of {', '.join(each.name for each in able)}")
     if known.advisor.setup is None:
         names = ", ".join(each.name for each in able)
         raise NoAnswerError(f"{known.title}: what its jobs need is not known; it is of {names}")

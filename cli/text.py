@@ -1,4 +1,4 @@
-"""Words and numbers as a terminal shows them: what all doors have (query.text.figures), and what only it needs."""
+"""Words and numbers for the terminal: those of all interfaces (query.text.figures), and those only it needs."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ __all__ = [
 
 
 def cut_left(text: str, width: int) -> str:
-    """The end of a long name, which tells more than its beginning: `…util.HashMap.putVal`."""
+    """A long name cut at its less specific start: `…util.HashMap.putVal`."""
     return text if len(text) <= width else "…" + text[len(text) - width + 1 :]
 
 
 def shell_word(text: str | Path) -> str:
-    """A word of a command that is there to be pasted."""
+    """An argument of a command that users can paste, quoted for the shell."""
     return shlex.quote(str(text))

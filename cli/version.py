@@ -1,4 +1,4 @@
-"""The versions that a bug report needs."""
+"""The versions for a bug report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`crystalperf index show --why`: what an index's vectors of a function rest on, and the words that moved the model."""
+"""`crystalperf index show --why`: the evidence of a function's resource vector, and the words that moved the model."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from crystalperf.cli.remedies import error_sentence
 from crystalperf.indexes.errors import CrystalPerfError
 
 MOST_WORDS = 8
-"""Shown for each resource."""
+"""Maximum words for each resource."""
 
 Words = Mapping[str, Sequence[tuple[str, str, float]]]
-"""By resource: (where the word stands, word, what it adds to the resource's logit)."""
+"""By resource: (field, word, its contribution to the resource's logit)."""
 
 
 def words(
     index_name: str, facts: Mapping[str, Any], metadata: Mapping[str, str], location: str
 ) -> tuple[Words | None, str]:
-    """The words that speak most for each resource, and a sentence on what they rest on or why there are none.
+    """The words with the largest contribution to each resource, and a sentence on their source or absence.
 
-    `location` is the source the user names, '' for what is in the cache or installed; nothing is fetched.
+    `location` is the source that the user names, '' for a cached or installed one; nothing is downloaded.
     """
     try:
         from crystalperf.indexer.build import text_hash
@@ -74,15 +74,15 @@ def words(
 
 
 def why_text(facts: Mapping[str, Any]) -> str:
-    """The part of `index show` that explains one function's vector."""
+    """The part of `index show` that explains the resource vector of one function."""
     from crystalperf.cli.text import printable
 
     lines = [f"  read        {facts['code_chars']} characters of code, {facts['doc_chars']} of documentation"]
     for name, resource in facts["evidence"]["callees"].items():
         lines.append(f"  calls       {name}: {resource}")
     for resource, found in (facts["words"] or {}).items():
-        told = ", ".join(f"{word} ({field} {logit:+.2f})" for field, word, logit in found if logit > 0)
-        lines.append(f"  for {resource:7} {told or 'nothing'}")
+        shown = ", ".join(f"{word} ({field} {logit:+.2f})" for field, word, logit in found if logit > 0)
+        lines.append(f"  for {resource:7} {shown or 'nothing'}")
     lines.append(f"  words       {facts['words_from']}")
     lines += [f"  {key.replace('_', ' '):11} {value}" for key, value in facts["provenance"].items()]
     return "\n".join(printable(each) for each in lines) + "\n"

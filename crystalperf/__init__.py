@@ -62,7 +62,7 @@ __all__ = [
 ]
 
 
-# Every module below, those of child processes too, is imported through this one: it imports none of them itself.
+# Importing any module imports this one first, in child processes too: so it imports no other module eagerly.
 _WHERE = {
     "crystalperf.functions": ("Function", "Functions", "Index", "index"),
     "crystalperf.indexes.errors": ("CrystalPerfError", "Remedy"),

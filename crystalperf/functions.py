@@ -1,4 +1,4 @@
-"""An index from Python: its functions, with the resource each takes."""
+"""The Python API of an index: its functions with their resources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 MOST = 100
-"""Functions of an answer unless told otherwise."""
+"""Default maximum functions of an answer."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,7 +46,7 @@ class Function:
 
 @dataclass(frozen=True, repr=False)
 class Functions:
-    """Functions found, a part of `total`: a sequence, and rows for data frames."""
+    """A page of the `total` matching functions: a sequence, and rows for data frames."""
 
     found: tuple[Function, ...]
     total: int
@@ -76,11 +76,11 @@ class Functions:
         )
 
     def df(self) -> pandas.DataFrame:
-        """rows() as a data frame of pandas.  Raises ImportError where pandas is not installed."""
+        """rows() as a pandas data frame.  Raises ImportError if pandas is not installed."""
         return self.rows().df()
 
     def arrow(self) -> pyarrow.Table:
-        """rows() as a table of Arrow.  Raises ImportError where pyarrow is not installed."""
+        """rows() as an Arrow table.  Raises ImportError if pyarrow is not installed."""
         return self.rows().arrow()
 
     def _repr_html_(self) -> str:
@@ -89,7 +89,7 @@ class Functions:
 
 @dataclass(frozen=True)
 class Index:
-    """An index by name, `jdk-17`; nothing is opened before it is asked."""
+    """An index by name, such as `jdk-17`; files are opened by the first query."""
 
     name: str
 
@@ -103,30 +103,30 @@ class Index:
         limit: int = MOST,
         offset: int = 0,
     ) -> Functions:
-        """The functions for which all of this holds, by name, file and line; `limit` of them after `offset`.
+        """The functions that match all filters, sorted by name, file and line; at most `limit` after `offset`.
 
-        name        the qualified name is this, or ends in it after a dot
-        class_name  the enclosing type is this, or ends in it after a dot
-        text        is somewhere in the qualified name, whatever the case
-        resource    the function takes more of its time on this than on any other
+        name        the qualified name, or the part of it after any dot
+        class_name  the enclosing type, or the part of it after any dot
+        text        a part of the qualified name, ignoring case
+        resource    the resource with the largest share of the function's time
 
-        Raises IndexFileError where there is no such index, SettingError where there is no such resource.
+        Raises IndexFileError if there is no such index, SettingError if there is no such resource.
         """
         from crystalperf.query.lookup.functions import Wanted, find
 
-        wanted = Wanted(name=name, class_name=class_name, text=text, resource=resource)
-        found, total = find(self.name, wanted, limit=limit, offset=offset)
+        filters = Wanted(name=name, class_name=class_name, text=text, resource=resource)
+        found, total = find(self.name, filters, limit=limit, offset=offset)
         return Functions(tuple(map(_function, found)), total)
 
     def sql(self, statement: str, *, timeout_s: float = TIMEOUT_S) -> Rows:
-        """The rows of one SELECT over the index's tables and views; as in Run.sql()."""
+        """The rows of one SELECT over the index's tables and views, as in Run.sql()."""
         from crystalperf.query.statements.whole import answer
 
         return answer(statement, None, [self.name], timeout_s)
 
 
 def index(name: str) -> Index:
-    """The index of that name.  Raises IndexFileError where there is none."""
+    """The index of that name.  Raises IndexFileError if there is none."""
     from crystalperf.indexes.exports import locate
 
     locate(name)

@@ -1,4 +1,4 @@
-"""All that a package with a framework of its own imports; docs/writing-a-framework.md shows one."""
+"""The API for packages that add a framework; docs/writing-a-framework.md has an example."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ from crystalperf.query.inputs.containers import LogFile, Part, lines, pieces
 from crystalperf.query.inputs.files import Application, Head, LogPart
 from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.assumptions import Assumption
-from crystalperf.query.results.recommendations import Recommendation, Saving, SettingChange
+from crystalperf.query.results.findings import Finding
+from crystalperf.query.results.recommendations import Candidate, Recommendation, Saving, SettingChange
 from crystalperf.query.results.refusals import Refusal
+from crystalperf.query.results.remarks import Remark
 from crystalperf.query.results.sentences import Sentences
 from crystalperf.query.results.words import Words
 from crystalperf.query.trace.contract import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
@@ -45,7 +47,9 @@ __all__ = [
     "Assumption",
     "Barriers",
     "Bounds",
+    "Candidate",
     "Edge",
+    "Finding",
     "Frames",
     "Framework",
     "Group",
@@ -68,6 +72,7 @@ __all__ = [
     "Reader",
     "Recommendation",
     "Refusal",
+    "Remark",
     "Resource",
     "Role",
     "Saving",

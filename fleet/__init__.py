@@ -1,1 +1,1 @@
-"""Many runs at once: one row a run, tables of Parquet, and the questions to them."""
+"""Fleets: tables of Parquet about many runs, one row a run, and queries over them."""

@@ -1,4 +1,4 @@
-"""Building a fleet: logs to tables, whatever engine reads them."""
+"""Building a fleet: read logs into tables, with any engine."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from pathlib import Path
 import msgspec
 
 from crystalperf.fleet.engines import Engine
-from crystalperf.fleet.logs import looked_at, ordered
+from crystalperf.fleet.logs import find_logs_and_unmatched, ordered
 from crystalperf.fleet.store import Store
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.trace.records import as_text
 
 REASONS = 3
-"""Logs that could not be read whose reason a build tells itself; the table `problems` has all."""
+"""Maximum unreadable logs whose reason is in the result; the table `problems` has all."""
 
 
 @dataclass(frozen=True)
 class Built:
-    """What building came to: logs found, known before, read now, and of these those that could not be; in what time.
+    """The result of a build: logs found, known before, read now, unreadable among these, and the time it took.
 
-    `known_unread` are those known before that could not be read then, and were not tried again.  `unplaced` are
-    recordings in whose paths no log's application is named, so that they went to none.  `reasons` says of the first
-    logs that could not be read this time why.
+    `known_unread` are unreadable logs of earlier builds that were not tried again.  `unplaced` are recordings without
+    the application id of any log in their paths, so that they belong to none.  `reasons` are those of the first
+    unreadable logs of this build.
     """
 
     folder: str
@@ -50,24 +50,23 @@ def build(
     *,
     again: bool = False,
 ) -> Built:
-    """Read the logs of all paths that the fleet in `folder` does not know yet, and add their rows to its tables.
+    """Read the logs of all paths that are new to the fleet in `folder`, and add their rows to its tables.
 
-    A log that cannot be read has a row in `problems`; it is not tried again as long as it stays as it is, unless
-    `again`.  Where a disk was full, what could be read is kept, and InputError says how many logs were not.
-    Raises InputError.
+    An unreadable log gets a row in `problems`; it is not tried again until it changes, unless `again`.  If a disk is
+    full, the logs read so far are stored.  Raises InputError, which says how many logs were not read.
     """
     began = time.monotonic()
     progress("looking for logs")
-    items, left = looked_at(paths)
+    items, left = find_logs_and_unmatched(paths)
     store = Store(folder)
     with store.building():
         unread_before = store.unread(items)
         new = ordered([*store.new(items), *(unread_before if again else ())])
-        count = unread = without_room = 0
+        count = unread = disk_full = 0
         reasons: list[str] = []
         for each in engine.read_all(new, store.scratch()) if new else ():
-            if not each.rows:  # to be read by the next build, for it says nothing of the log
-                without_room += 1
+            if not each.rows:  # the disk was full, not the log wrong: the next build reads it
+                disk_full += 1
                 continue
             count += 1
             if b'"runs":[]' in each.rows:
@@ -80,9 +79,9 @@ def build(
                 store.write()
         progress("writing tables")
         store.write()
-    if without_room:
+    if disk_full:
         raise InputError(
-            f"{folder}: the disk was full, there or where temporary files are, so {without_room} of {len(new)} logs"
+            f"{folder}: the disk was full, there or where temporary files are, so {disk_full} of {len(new)} logs"
             " were not read; make room, and the same command reads them"
         )
     known_unread = 0 if again else len(unread_before)

@@ -1,8 +1,8 @@
-"""Whether a job got slower: a change of level in its runtimes, told from their noise.
+"""Change detection: whether a job got slower, from a change of level in its noisy runtimes.
 
-Runtimes scatter by factors rather than by seconds, so logarithms are compared, and medians, which a single odd run does
-not move.  Every place where the level may have changed is tried, and the clearest counts, if it is clearer than what
-trying them all finds in noise; then the same on either side of it.  What is told is the last change: a job that got
+Runtimes scatter by factors rather than by seconds, so the test compares logarithms, and medians, which one outlier does
+not move.  It tries every possible change point and takes the most significant one, if that exceeds the level that
+multiple testing finds in noise; then it repeats on either side.  Only the last change is reported: a job that got
 faster and then a little slower did get slower, and one that is fast again did not.
 """
 
@@ -17,28 +17,28 @@ import numpy as np
 from crystalperf.query.trace.records import Floats
 
 LEAST_EACH = 3
-"""Fewest runs before a change and after it."""
+"""Minimum runs before and after a change."""
 
 CLEAR, FEW = 4.3, 8.0
-"""Standard errors that a change must have: CLEAR · (1 + FEW / runs), for of few runs the noise is badly known.  Of jobs
-without a change some 1 % then have one; `python -m crystalperf.fleet.changes` prints how many, and how many real ones
-are found."""
+"""Threshold of a change in standard errors: CLEAR · (1 + FEW / runs), because few runs give a poor estimate of noise.
+Some 1 % of jobs without a change then are false positives; `python -m crystalperf.fleet.changes` prints the rate, and
+how many real changes are found."""
 
 LEAST_NOISE = 0.02
-"""Of runtimes that hardly scatter: no cluster is steadier than that for long."""
+"""Minimum noise: no cluster is steadier than that for long."""
 
 _MEDIAN = 1.2533
 """Standard error of a median, over that of a mean, of a normal distribution."""
 
 _SIGMA = 1.4826
-"""Standard deviation over the median of absolute deviations, likewise."""
+"""Standard deviation over the median of absolute deviations, of a normal distribution."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """From run `first` on, runs take `ratio` times as long as those from run `before` to it; counted from 0.
+    """From run `first` on, runs take `ratio` times as long as those from run `before` to it; runs count from 0.
 
-    One run scatters by `noise` (0.1: 10 %).
+    `noise` is the scatter of one run (0.1: 10 %).
     """
 
     before: int
@@ -46,11 +46,11 @@ class Change:
     ratio: float
     noise: float
     clearness: float
-    """Standard errors that the change has, over those that it must have: 1 and more is clear."""
+    """The change in standard errors, over the threshold: 1 or more is significant."""
 
 
 def change(runtimes_ms: Sequence[float]) -> Change | None:
-    """The last change of level in runtimes in the order of their runs; None where there is none."""
+    """The last change of level in runtimes, in the order of their runs; None if there is none."""
     logs = np.log(np.asarray(runtimes_ms, dtype=np.float64))
     borders = [0, *_borders(logs), len(logs)]
     while len(borders) > 2:
@@ -58,12 +58,12 @@ def change(runtimes_ms: Sequence[float]) -> Change | None:
         least = min(range(len(seen)), key=lambda number: seen[number].clearness)
         if seen[least].clearness >= 1:
             return seen[-1]
-        del borders[least + 1]  # clear beside all that came before, and not beside the level next to it
+        del borders[least + 1]  # significant against all earlier runs, but not against the adjacent level
     return None
 
 
 def _borders(logs: Floats) -> list[int]:
-    """Where levels change: at the clearest place, and within what is on either side of it."""
+    """The change points: the most significant one, and those on either side of it, recursively."""
     places = range(LEAST_EACH, len(logs) - LEAST_EACH + 1)
     best = max((_step(logs, 0, first, len(logs)) for first in places), key=lambda each: each.clearness, default=None)
     if best is None or best.clearness < 1:
@@ -81,18 +81,18 @@ def _step(logs: Floats, start: int, first: int, end: int) -> Change:
 
 
 def noise(runtimes_ms: Sequence[float]) -> float:
-    """How much one run scatters around the median of all, as a standard deviation of logarithms."""
+    """The scatter of one run around the median of all, as a standard deviation of logarithms."""
     logs = np.log(np.asarray(runtimes_ms, dtype=np.float64))
     return _noise(logs - np.median(logs), levels=1)
 
 
 def _noise(apart: Floats, levels: int) -> float:
-    """The scatter of what is left of runtimes beside the medians of so many levels."""
+    """The scatter of the residuals around the medians of `levels` levels."""
     return float(_SIGMA * np.median(np.abs(apart)) * math.sqrt(len(apart) / max(len(apart) - levels, 1)))
 
 
 def main() -> None:
-    """Print how often made jobs without a change have one, and how often one of 1.3 times is found.
+    """Print the rate of false positives of simulated jobs, and of detected changes by a factor of 1.3.
 
     Runtimes scatter by 10 %, as a normal distribution or as one with heavy tails (Student's t with 3 degrees).
     """

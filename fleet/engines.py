@@ -1,8 +1,8 @@
-"""What reads the logs of a fleet: processes of one machine, or a Spark cluster.  Both run fleet.reading.
+"""Engines that read the logs of a fleet: processes on one machine, or a Spark cluster.  Both run fleet.reading.
 
-On Spark it is a task over paths.  Executors need Python with CrystalPerf in it, which carries its indexes: an
-environment that is packed and shipped with `spark.archives`, or an image (docs/fleet.md).  They read the logs, so the
-paths must lead there from every node.
+On Spark, tasks read lists of paths.  Executors need a Python environment with CrystalPerf and its indexes, either
+packed and shipped with `spark.archives`, or in an image (docs/fleet.md).  The executors read the logs, so every node
+needs access to the paths.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 ENGINES = ("local", "spark")
 
 TASKS_PER_SLOT = 8
-"""So many pieces that a slot with small logs takes over from one with large ones."""
+"""Enough tasks that a slot with small logs takes over work from one with large logs."""
 
 LOGS_PER_TASK = 64
-"""At most, so that a task that is lost costs little to do again."""
+"""Maximum logs of a task, so that a lost task is cheap to repeat."""
 
 
 @dataclass(frozen=True)
 class Engine:
-    """Who reads, and how: `processes` (None: as many as CPUs) and `memory_bytes` (of each; None: its share of the
-    machine's) are of `local`, `master` and `settings` (KEY=VALUE) of `spark`.  Raises SettingError."""
+    """An engine and its settings: `processes` (None: the number of CPUs) and `memory_bytes` of each process (None: its
+    share of the machine's) of `local`, `master` and `settings` (KEY=VALUE) of `spark`.  Raises SettingError."""
 
     name: str = "local"
     processes: int | None = None
@@ -40,7 +40,7 @@ class Engine:
     settings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        from crystalperf.indexes.errors import SettingError  # a help text, which names the engines, must be quick
+        from crystalperf.indexes.errors import SettingError  # the help text, which names the engines, must be quick
 
         if self.name not in ENGINES:
             raise SettingError(f"engine {self.name}: expected {' or '.join(ENGINES)}")
@@ -56,7 +56,7 @@ class Engine:
                 raise SettingError(f"setting {each} of the engine: expected KEY=VALUE")
 
     def read_all(self, items: Sequence[Item], scratch: Path) -> Iterator[Read]:
-        """The rows of all items, as they come; `scratch` is a folder of this machine."""
+        """The rows of all items, in order of completion; `scratch` is a temporary folder on this machine."""
         if self.name == "spark":
             return _on_spark(items, self.master, self.settings)
         from crystalperf.fleet import local
@@ -66,7 +66,7 @@ class Engine:
 
 
 def _on_spark(items: Sequence[Item], master: str, settings: Sequence[str]) -> Iterator[Read]:
-    """The rows of all items, as tasks end.  Raises InputError where there is no Spark, or it does not start."""
+    """The rows of all items, as tasks end.  Raises InputError if Spark is missing or does not start."""
     from crystalperf.indexes.errors import CrystalPerfError, InputError
     from crystalperf.query.trace.records import shortened
 
@@ -77,9 +77,9 @@ def _on_spark(items: Sequence[Item], master: str, settings: Sequence[str]) -> It
     builder = sql.SparkSession.builder.appName("crystalperf fleet build")
     if master:
         builder = builder.master(master)
-    # A session that no spark-submit made reads its executors' Python from the environment alone.
+    # Without spark-submit, a session gets its executors' Python from the environment only.
     named = dict(each.split("=", 1) for each in settings).get("spark.pyspark.python")
-    # Spark starts `python -m`, which would import what lies in the working directory.
+    # Spark starts `python -m`, which would import modules from the working directory.
     set_for_it = {"PYTHONSAFEPATH": "1"}
     if named or master.startswith("local"):
         set_for_it["PYSPARK_PYTHON"] = named or sys.executable
@@ -102,7 +102,7 @@ def _on_spark(items: Sequence[Item], master: str, settings: Sequence[str]) -> It
     finally:
         if session is not None:
             session.stop()
-        for key, text in before.items():  # what this process starts later is none of Spark's
+        for key, text in before.items():  # later child processes must not inherit it
             if text is None:
                 os.environ.pop(key, None)
             else:
@@ -110,7 +110,7 @@ def _on_spark(items: Sequence[Item], master: str, settings: Sequence[str]) -> It
 
 
 def _dealt(items: Sequence[Item], pieces: int) -> list[list[Item]]:
-    """The items as tasks, in their order.  The largest of each `AT_ONCE` are dealt out first, as cards are."""
+    """The items as tasks, in order.  Of each `AT_ONCE` items, the largest are distributed first, round robin."""
     from crystalperf.fleet.logs import AT_ONCE
 
     dealt = []

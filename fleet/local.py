@@ -1,7 +1,7 @@
 """Reading logs in a pool of processes on one machine.
 
-A process reads one log at a time, within a bound of memory.  One that is brought down by a log is replaced, and that
-log has a row that says so.  The largest logs go first, so that no process is left with one at the end.
+A process reads one log at a time, within a memory limit.  If a log crashes its process, the pool replaces the process
+and records a row about that log.  The largest logs are read first, so that no process ends with a large one.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from crystalperf.indexes.children import end_with_parent, own_module
 from crystalperf.query.text.figures import grouped
 
 LOGS_EACH = 500
-"""After which a process makes room for a new one: what libraries keep does not add up over a year of runs."""
+"""Logs after which a process is replaced, so that memory kept by libraries does not accumulate."""
 
 Child = tuple[subprocess.Popen[bytes], Item]
 
 
 def read_all(items: Sequence[Item], scratch: Path, processes: int, memory_bytes: int) -> Iterator[Read]:
-    """The rows of all items, as they come; `memory_bytes` bounds each process."""
-    left = list(reversed(items))  # pop() gives the largest
+    """The rows of all items, in order of completion; `memory_bytes` is the limit of each process."""
+    left = list(reversed(items))  # pop() returns the largest
     pool: dict[Connection, Child] = {}
-    threads = max(len(os.sched_getaffinity(0)) // processes, 1)  # more would only wait for the other processes
+    threads = max(len(os.sched_getaffinity(0)) // processes, 1)  # more threads would only wait for the other processes
 
     def begin(item: Item) -> None:
         pipe, process = _started(scratch, memory_bytes, threads)
-        with suppress(ConnectionError):  # it has ended already, which is told below
-            pipe.send_bytes(_told(item))
+        with suppress(ConnectionError):  # it has ended already: handled below
+            pipe.send_bytes(_encoded(item))
         pool[pipe] = process, item
 
     try:
@@ -52,12 +52,12 @@ def read_all(items: Sequence[Item], scratch: Path, processes: int, memory_bytes:
                 process, item = pool.pop(pipe)
                 try:
                     answer = pipe.recv_bytes()
-                except (EOFError, OSError):  # in the middle of an answer, too
+                except (EOFError, OSError):  # possibly in the middle of an answer
                     code = process.wait()
                     yield failed(item, _death(item, code, memory_bytes))
                     pipe.close()
                     continue
-                if not answer:  # it has read its share, and took no more
+                if not answer:  # it has read LOGS_EACH logs and ends
                     process.wait()
                     pipe.close()
                     left.append(item)
@@ -65,7 +65,7 @@ def read_all(items: Sequence[Item], scratch: Path, processes: int, memory_bytes:
                 if left:
                     following = left.pop()
                     with suppress(ConnectionError):
-                        pipe.send_bytes(_told(following))
+                        pipe.send_bytes(_encoded(following))
                     pool[pipe] = process, following
                 else:
                     pipe.close()
@@ -80,7 +80,7 @@ def read_all(items: Sequence[Item], scratch: Path, processes: int, memory_bytes:
 
 
 def memory_of(processes: int) -> int:
-    """What each of so many processes may take: a share of four fifths of the machine's memory, bytes."""
+    """The memory limit of each process, bytes: an equal share of 80 % of the machine's memory."""
     return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 0.8 / max(processes, 1))
 
 
@@ -93,7 +93,7 @@ def _death(item: Item, code: int, memory_bytes: int) -> str:
 
 
 def _started(scratch: Path, memory_bytes: int, threads: int) -> tuple[Connection, subprocess.Popen[bytes]]:
-    """A process that reads logs, and the pipe to it.  It is isolated: `multiprocessing` would start one that is not."""
+    """A new process that reads logs, and the pipe to it.  It is isolated, unlike those of `multiprocessing`."""
     mine, theirs = socketpair()
     with theirs:
         process = subprocess.Popen(
@@ -101,7 +101,7 @@ def _started(scratch: Path, memory_bytes: int, threads: int) -> tuple[Connection
             stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is heard by who waits for it, and ends it
+            start_new_session=True,  # the parent handles Ctrl-C and ends the process
         )
     pipe = Connection(mine.detach())
     with suppress(ConnectionError):
@@ -109,13 +109,13 @@ def _started(scratch: Path, memory_bytes: int, threads: int) -> tuple[Connection
     return pipe, process
 
 
-def _told(item: Item) -> bytes:
-    """An item as JSON in ASCII, which any file name survives."""
+def _encoded(item: Item) -> bytes:
+    """An item as ASCII JSON, which preserves any file name."""
     return json.dumps(asdict(item)).encode()
 
 
 def _serve(pipe: Connection) -> None:
-    """Read one log after the other until nobody asks for more."""
+    """Read logs, one at a time, until the pipe is closed."""
     end_with_parent()
     try:
         place, memory_bytes, guard.THREADS = json.loads(pipe.recv_bytes())

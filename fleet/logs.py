@@ -1,4 +1,4 @@
-"""Which logs there are: folders, globs, URLs and lists of them, as items of which each is read by itself."""
+"""Finding logs: folders, globs, URLs and lists of them become items, which are read independently."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from crystalperf.query.inputs.containers import Part, filesystem, is_url, local,
 from crystalperf.query.trace.records import as_text
 
 RECORDINGS = (".jfr", ".jfr.gz", ".jfr.zst", ".collapsed", ".folded")
-"""What recordings of stacks are called; within a fleet they are told by name, for there are too many files to open."""
+"""File name suffixes of recordings.  A fleet recognises them by name, because it has too many files to open."""
 
 _PARTED = re.compile(r"eventlog_v2_.+")
-"""A folder that is one log in parts."""
+"""A folder with one log in parts."""
 
 _ROLLED = re.compile(r"eventlog-\d{4}-\d\d-.*")
-"""A part of a log that lies beside its newest one, `eventlog`, as Databricks keeps them."""
+"""An older part of a log in the folder of its newest part, `eventlog`, as Databricks stores them."""
 
 _APPLICATION = re.compile(r"[a-z]+[-_][0-9a-f][0-9a-f_-]{7,}")
 """An application's id in a path."""
 
 AT_ONCE = 5_000
-"""Logs that are read in the order of their size, whatever their days: about a batch."""
+"""Logs that are sorted by size, across days: about a batch."""
 
 _BLOCK = 1 << 20
 _LONGEST_LIST = 256 << 20
@@ -37,10 +37,10 @@ _LONGEST_LIST = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A log and its companions: recordings of its application, and what its framework keeps beside it.
+    """A log and its companions: recordings of its application, and files that its framework stores with it.
 
-    `state` tells without reading them whether one changed: size and time of change, or what a store says of it.
-    `refused` says why nothing can be read there, where that is known already.
+    `state` changes if one of them changes: size and modification time, or the store's metadata.  `refused` is the
+    reason why the path is unreadable, if already known.
     """
 
     path: str
@@ -52,21 +52,21 @@ class Item:
 
     @property
     def name(self) -> str:
-        """The path as text; bytes in it that are none are shown."""
+        """The path as text; invalid bytes in it are escaped."""
         return as_text(self.path)
 
 
-def found(paths: Sequence[str]) -> list[Item]:
-    """The logs of all paths, as looked_at() has them."""
-    return looked_at(paths)[0]
+def find_logs(paths: Sequence[str]) -> list[Item]:
+    """The logs of all paths, without the recordings that belong to none; see find_logs_and_unmatched()."""
+    return find_logs_and_unmatched(paths)[0]
 
 
-def looked_at(paths: Sequence[str]) -> tuple[list[Item], list[str]]:
-    """The logs of all paths, as `ordered` has them, each with its companions; and the recordings that go to none.
+def find_logs_and_unmatched(paths: Sequence[str]) -> tuple[list[Item], list[str]]:
+    """The logs of all paths in the order of ordered(), each with its companions, and the recordings without a log.
 
-    A path is a file, a folder, a glob, a URL, or @FILE, a list of them by line; items have absolute paths.  What a list
-    names and is not there, and a folder that cannot be read, is an item that says so.  Raises InputError for any other
-    path that leads nowhere.
+    A path is a file, a folder, a glob, a URL, or @FILE, a list of them by line; items have absolute paths.  A missing
+    path in a list, and an unreadable folder, become items with `refused`.  Raises InputError for any other missing
+    path.
     """
     items: dict[str, Item] = {}
     recordings: dict[str, list[Item]] = {}
@@ -85,21 +85,21 @@ def looked_at(paths: Sequence[str]) -> tuple[list[Item], list[str]]:
 
 
 def _with_companions(items: dict[str, Item], recordings: dict[str, list[Item]]) -> Iterator[Item]:
-    """The items that are logs, each with what lies there for it; who names a companion alone gets its log."""
+    """The items that are logs, each with its companions; a companion that was named alone brings its log."""
     endings = tuple(ending for each in frameworks().values() for ending in each.reader.companions)
-    beside: dict[str, Item] = {}
+    companions_at: dict[str, Item] = {}
     for path in [each for each in items if endings and each.endswith(endings)]:
         log = path.removesuffix(next(each for each in endings if path.endswith(each)))
         if log not in items and os.path.isfile(log):
             items[log] = _local_item(log)
         if log in items:
-            beside[path] = items.pop(path)
+            companions_at[path] = items.pop(path)
     for each in items.values():
         application = next(iter(_APPLICATION.findall(each.path)[-1:]), "") if recordings else ""
         companions = sorted(recordings.get(application, ()), key=lambda recording: recording.path)
         for path in (each.path + ending for ending in endings):
-            if path in beside or os.path.isfile(path):
-                companions.append(beside.get(path) or _local_item(path))
+            if path in companions_at or os.path.isfile(path):
+                companions.append(companions_at.get(path) or _local_item(path))
         if companions:
             states = repr([each.state, *((companion.path, companion.state) for companion in companions)])
             state = sha256(states.encode()).hexdigest()[:16]
@@ -109,9 +109,9 @@ def _with_companions(items: dict[str, Item], recordings: dict[str, list[Item]]) 
 
 
 def ordered(items: Iterable[Item]) -> list[Item]:
-    """The order in which items are read: `AT_ONCE` after `AT_ONCE` by time of change, of these the largest first.
+    """The order of reading: groups of `AT_ONCE` items by modification time, the largest first within a group.
 
-    So no process is left with a large one at the end, and what becomes one batch of tables lies on few days.
+    So no process ends with a large log, and the rows of a batch of tables are of few days.
     """
     by_time = sorted(items, key=lambda each: (each.changed_s, each.path))
     many = [by_time[first : first + AT_ONCE] for first in range(0, len(by_time), AT_ONCE)]
@@ -119,9 +119,9 @@ def ordered(items: Iterable[Item]) -> list[Item]:
 
 
 def content_hash(item: Item) -> str:
-    """SHA-256 of a log's content, and of its companions; what lies in a store is not read for that.
+    """SHA-256 of the content of a log and its companions; files in a store are not read for that.
 
-    Raises InputError for what cannot be read to its end.
+    Raises InputError for a file that is not readable to its end.
     """
     total = sha256()
     for path in (item.path, *item.companions):
@@ -145,7 +145,7 @@ def _all_items(paths: Iterable[str]) -> Iterator[Item]:
         for line in _lines(path[1:]):
             try:
                 yield from _items(line)
-            except InputError as error:  # a list is long, and older than what it names
+            except InputError as error:  # a list is long, and its paths may have been deleted since
                 yield _refused(line if is_url(line) else os.path.abspath(line), str(error))
 
 
@@ -168,9 +168,9 @@ def _refused(path: str, why: str) -> Item:
 
 
 def _lines(path: str) -> list[str]:
-    """The paths in a list; one that names lists may name itself, so it may not."""
+    """The paths in a list; lists in lists are refused, because a list could contain itself."""
     try:
-        with open(path, "rb") as source:  # which may be a pipe
+        with open(path, "rb") as source:  # may be a pipe
             content = source.read(_LONGEST_LIST + 1)
     except OSError as error:
         raise InputError(f"{path}: the list of logs cannot be read ({error.strerror or error})") from error
@@ -192,7 +192,7 @@ def _local_items(path: str) -> Iterator[Item]:
     marks = [each.reader.marks for each in frameworks().values() if each.reader.marks is not None]
     closed: list[OSError] = []
     for where, folders, names in os.walk(path, onerror=closed.append):  # never follows links to folders
-        # A fleet's tables are no logs.
+        # Skip the tables of a fleet.
         if "_fleet" in folders and os.path.isdir(os.path.join(where, "_fleet", "batches")):
             folders[:] = set(folders) - {"_fleet", *(table.name for table in tables())}
         parted = [each for each in sorted(folders) if _PARTED.fullmatch(each)]
@@ -213,7 +213,7 @@ def _local_item(path: str) -> Item:
     for each in _files_of(path):
         try:
             status = os.stat(each)
-        except OSError:  # it went while we looked, or leads nowhere: reading it says so
+        except OSError:  # deleted meanwhile, or a broken link: reading it reports that
             continue
         facts.append((os.path.relpath(each, path), status.st_size, status.st_mtime_ns))
     state = sha256(repr(facts).encode()).hexdigest()[:16]
@@ -245,7 +245,7 @@ def _url_items(url: str) -> Iterator[Item]:
             folders.setdefault(place, []).append(system.info(each))
     except (CrystalPerfError, MemoryError):
         raise
-    except Exception as error:  # each store's client has errors of its own
+    except Exception as error:  # each store's client has its own error classes
         raise InputError(f"{url}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
     for place, facts in folders.items():
         size = sum(int(each.get("size") or 0) for each in facts)
@@ -260,7 +260,7 @@ def _info(url: str) -> dict[str, Any]:
 
 
 def _url_state(facts: dict[str, Any]) -> str:
-    """What a store says of a file: its size and tag, or its time of change."""
+    """The state of a file in a store: its size and ETag, or its modification time."""
     tag = next((str(facts[key]) for key in ("ETag", "etag", "md5Hash", "mtime", "LastModified") if key in facts), "")
     return f"{facts.get('name')} {facts.get('size')} {tag}\n"
 

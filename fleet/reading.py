@@ -1,4 +1,4 @@
-"""One log to its rows of the fleet's tables: what every engine runs, wherever it runs it."""
+"""Reading one log into rows of the fleet's tables; every engine runs this."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from crystalperf.query.text.sentences import text_of, texts_of
 from crystalperf.query.trace.records import as_text
 
 COMMON = ("model", "labels")
-"""Of what makes a prediction uncertain, what is the same error in every run, so that more runs do not average it out:
-the model's own, and the classes of functions that they share."""
+"""Sources of uncertainty with the same error in every run, so that more runs do not average it out: the model, and the
+labels of shared functions."""
 
 MOST_FUNCTIONS = 50
-"""Of each run, by sampled time."""
+"""Maximum functions of each run, by sampled time."""
 
 HALF_WIDTH = CALIBRATED.width
-"""Standard deviations to either side of a prediction that its 90 % range takes."""
+"""Half width of a prediction's 90 % range, in standard deviations."""
 
 _HOUR_MS = 3_600_000.0
-_LAST_S = 253_402_300_799.0  # of the year 9999
+_LAST_S = 253_402_300_799.0  # the year 9999
 _MOMENT = "%Y-%m-%d %H:%M:%S.%f"
 
 Row = dict[str, Any]
@@ -53,7 +53,7 @@ Rows = dict[str, list[Row]]
 class Read:
     """A log that was read: its hash, its place, and its rows of all tables as JSON.
 
-    No rows where a disk had no room to read it, which says nothing of the log.
+    It has no rows if the disk was full, so that the next build reads the log again.
     """
 
     log: str
@@ -62,9 +62,9 @@ class Read:
 
 
 def read(item: Item, scratch: Path | None = None) -> Read:
-    """The rows of a log.  One that cannot be read has a row that says why; nothing is raised but a want of memory.
+    """The rows of a log; an unreadable one has a row with the reason.  Raises MemoryError only.
 
-    `scratch` is where run files lie for a moment, by default among temporary files.
+    `scratch` is the folder for temporary run files, by default the system's.
     """
     rows: Rows = {each.name: [] for each in tables()}
     day = _day(item.changed_s * 1000)
@@ -89,14 +89,14 @@ def read(item: Item, scratch: Path | None = None) -> Read:
         rows = {each.name: [] for each in tables()}
         try:
             log = content_hash(item)
-        except Exception:  # each store's client has errors of its own
+        except Exception:  # each store's client has its own error classes
             log = _hash_of_place(item)
         rows["problems"] = [_unread(item, log, day, sentence(error))]
     return _answer(item, log, rows, day)
 
 
 def failed(item: Item, why: str) -> Read:
-    """The rows of a log that brought down who read it."""
+    """The rows of a log that crashed its process."""
     log, day = _hash_of_place(item), _day(item.changed_s * 1000)
     rows: Rows = {each.name: [] for each in tables()}
     rows["problems"] = [_unread(item, log, day, why)]
@@ -104,7 +104,7 @@ def failed(item: Item, why: str) -> Read:
 
 
 def _is_full(error: BaseException | None) -> bool:
-    """Whether an error came of a disk without room."""
+    """Whether a full disk caused an error."""
     while error is not None:
         if isinstance(error, OSError | duckdb.Error) and guard.is_full(error):
             return True
@@ -113,18 +113,18 @@ def _is_full(error: BaseException | None) -> bool:
 
 
 def _hash_of_place(item: Item) -> str:
-    """What stands for the hash of a content that cannot be read."""
+    """A substitute for the content hash of an unreadable log."""
     return sha256(f"{item.name} {item.state}".encode()).hexdigest()
 
 
 def sentence(error: Exception) -> str:
-    """An error in one sentence."""
+    """An error as one sentence."""
     what = as_text(" ".join(str(error).split()))
     return what if isinstance(error, CrystalPerfError) else f"a bug of CrystalPerf ({type(error).__name__}: {what})"
 
 
 def _answer(item: Item, log: str, rows: Rows, day: str) -> Read:
-    """The rows with that of the log itself, and with the moment at which it was read."""
+    """The rows with the row of the log itself, and with the time of reading."""
     rows["logs"] = [
         {
             "log": log,
@@ -146,7 +146,7 @@ def _unread(item: Item, log: str, day: str, what: str) -> Row:
 
 
 def _moment(unix_ms: float) -> datetime:
-    """A time that a calendar has: clocks and stores tell others, too."""
+    """A time clamped to valid dates: clocks and stores may report invalid ones."""
     return datetime.fromtimestamp(min(max(unix_ms / 1000, 0.0), _LAST_S), UTC)
 
 
@@ -155,7 +155,7 @@ def _day(unix_ms: float) -> str:
 
 
 def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Application, folder: Path) -> Rows:
-    """The rows of one application, whose run file lies in `folder` meanwhile."""
+    """The rows of one application; its temporary run file is in `folder`."""
     place = folder / "run.duckdb"
     profile_application(inputs, application, place)
     run = Run(place)
@@ -169,7 +169,7 @@ def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Ap
         groups = list(_groups(connection, run_id, day, with_other(names)))
         operators = list(_operators(connection, run_id, day, names))
     place.unlink(missing_ok=True)
-    own = {
+    columns = {
         "run_id": run_id,
         "log": log,
         "path": item.name,
@@ -183,7 +183,7 @@ def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Ap
     }
     problem = {"log": log, "path": item.name, "run_id": run_id, "day": day}
     return {
-        "runs": [own | _answers(header, debug)],
+        "runs": [columns | _answers(header, debug)],
         "groups": groups,
         "operators": operators,
         "functions": _functions(debug, run_id, day),
@@ -193,9 +193,9 @@ def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Ap
 
 
 def _gains(run: Run, header: Header, debug: Debug) -> tuple[list[Row], float | None]:
-    """What each of the usual settings would save, and how long the run takes when replayed unchanged, ms.
+    """The saving of each usual setting, and the replayed runtime of the baseline, ms.
 
-    None are asked of a run whose makespan does not count: it has no hours to save.
+    A run whose makespan does not count has no savings: it has no hours to save.
     """
     gains, replayed_ms = [], None
     for each in usual_questions(header) if debug.measure == "makespan" and debug.runtime_ms > 0 else ():
@@ -210,7 +210,7 @@ def _gains(run: Run, header: Header, debug: Debug) -> tuple[list[Row], float | N
 
 
 def _answers(header: Header, debug: Debug) -> Row:
-    """What a run's header and its diagnosis say, for the table of runs."""
+    """The columns of the table of runs that come from a run's header and diagnosis."""
     bottleneck, outcome = bottleneck_of(debug), debug.outcome
     return {
         "app_id": header.app_id,
@@ -262,7 +262,7 @@ def _findings(debug: Debug, run_id: str, day: str) -> list[Row]:
 
 
 def _facts(connection: duckdb.DuckDBPyConnection, run_id: str) -> Row:
-    """What is counted of a run's units and slots, and the hash of its plan."""
+    """Totals over a run's units and slots, and the hash of its plan."""
     cursor = connection.execute(question("facts"))
     facts = dict(zip([each[0] for each in cursor.description], cursor.fetchall()[0], strict=True))
     duration = connection.execute("SELECT duration_ms FROM runs").fetchall()[0][0]
@@ -325,7 +325,7 @@ def _refused(text: str, setting: str, why: str) -> Row:
 
 
 def _gain(text: str, setting: str, prediction: Prediction) -> Row:
-    """A what-if with its 90 % range, and the variance of the logarithm by what it comes from."""
+    """A prediction with its 90 % range, and the variance of its logarithm by source."""
     if prediction.predicted_ms is None or prediction.interval_ms is None or prediction.predicted_ms <= 0:
         return _refused(text, setting, " ".join(texts_of(prediction.refused, prediction.words)) or "there is no range")
     low, high = prediction.interval_ms
@@ -345,4 +345,4 @@ def _gain(text: str, setting: str, prediction: Prediction) -> Row:
 
 
 def _encoded(rows: Rows) -> bytes:
-    return msgspec.json.encode(rows, enc_hook=lambda number: number.item())  # of numpy
+    return msgspec.json.encode(rows, enc_hook=lambda number: number.item())  # numpy's

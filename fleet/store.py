@@ -1,11 +1,11 @@
-"""A fleet's folder: tables of Parquet that only ever grow by whole batches.
+"""The folder of a fleet: tables of Parquet that grow by complete batches.
 
     DIR/runs/day=2026-11-22/BATCH.parquet      and so on for each table
     DIR/_fleet/read/LOG.json                   rows of logs that were read, until their batch is written
     DIR/_fleet/batches/BATCH                   the batches that are complete
 
-Whoever is killed at any time leaves a folder that goes on: a log that was read is not read again, and files of a batch
-that is not complete are removed before anything else is done.
+A build that is killed can continue: a log that was read is not read again, and the next build first removes the files
+of incomplete batches.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import duckdb
 import msgspec
 import numpy as np
 
-from crystalperf.fleet.ask import opened
 from crystalperf.fleet.logs import Item
 from crystalperf.fleet.reading import Read
+from crystalperf.fleet.summary import opened
 from crystalperf.fleet.tables import tables
 from crystalperf.indexes import guard
 from crystalperf.indexes.errors import InputError, Remedy
@@ -33,22 +33,22 @@ from crystalperf.indexes.schema import Table
 from crystalperf.indexes.temporary import make_durable
 
 BATCH_BYTES = 32 << 20
-"""Of rows as JSON, some 4 500 logs, from which a batch is written; writing takes eight times that in memory."""
+"""Size of a batch as JSON, some 4 500 logs; writing a batch takes eight times that in memory."""
 
 _ROW_BYTES = 16 << 20
 
 _FILE = re.compile(r"(?P<batch>[0-9a-f]{16})-\d+\.parquet")
-"""A file of a table as a fleet names it; any other is not the fleet's, and stays."""
+"""The file names of a fleet's tables; other files are never touched."""
 
 
 class Store:
-    """The folder of one fleet, as the one who builds it sees it."""
+    """The folder of one fleet, for building it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._own = folder / "_fleet"
-        self._read = self._own / "read"
-        self._batches = self._own / "batches"
+        self._state = folder / "_fleet"
+        self._read = self._state / "read"
+        self._batches = self._state / "batches"
         if not self._batches.is_dir() and (foreign := _foreign(folder)) is not None:
             raise InputError(
                 f"{folder}: a fleet's tables would lie among files of something else ({foreign}), for no `_fleet` is"
@@ -60,15 +60,15 @@ class Store:
         except OSError as error:
             raise _unwritable(folder, error) from error
         self._waiting = 0
-        self._known: set[bytes] = set()  # places with their state
+        self._known: set[bytes] = set()  # known places with their state
         self._unread: set[bytes] = set()  # of these, those without a run
         self._contents: set[bytes] = set()  # of logs that have runs
 
     @contextmanager
     def building(self) -> Iterator[None]:
-        """Alone with the folder, and rid of what an earlier one left unfinished."""
+        """Lock the folder for the block, and first remove the incomplete files of an earlier build."""
         try:
-            lock = (self._own / "lock").open("ab")
+            lock = (self._state / "lock").open("ab")
         except OSError as error:
             raise _unwritable(self.folder, error) from error
         with lock:
@@ -82,15 +82,15 @@ class Store:
             yield
 
     def new(self, items: Sequence[Item]) -> list[Item]:
-        """The items whose place, size and time of change are not known yet."""
+        """The items whose place and state are not known yet."""
         return [each for each in items if _key(each.name, each.state) not in self._known]
 
     def unread(self, items: Sequence[Item]) -> list[Item]:
-        """The items that are known as what could not be read."""
+        """The items that are known to be unreadable."""
         return [each for each in items if _key(each.name, each.state) in self._unread]
 
     def keep(self, read: Read) -> None:
-        """Keep the rows of a log until its batch is written."""
+        """Store the rows of a log until its batch is written."""
         name = f"{read.log}-{sha256(read.path.encode()).hexdigest()[:8]}"
         building = self._read / f"{name}.part"
         building.write_bytes(read.rows)
@@ -98,34 +98,34 @@ class Store:
         self._waiting += len(read.rows)
 
     def scratch(self) -> Path:
-        """A folder for what lies there for a moment; emptied at the next start."""
-        place = self._own / "scratch"
+        """A folder for temporary files; emptied at the next start."""
+        place = self._state / "scratch"
         place.mkdir(exist_ok=True)
         return place
 
     @property
     def is_full(self) -> bool:
-        """Whether what was kept is enough for a batch."""
+        """Whether the stored rows are enough for a batch."""
         return self._waiting >= BATCH_BYTES
 
     def write(self) -> None:
-        """Make a batch of what was kept."""
+        """Write the stored rows as a batch."""
         waiting = sorted(self._read.glob("*.json"))
         if not waiting:
             return
         batch = sha256("".join(each.name for each in waiting).encode()).hexdigest()[:16]
-        # DuckDB takes room for two of the largest rows that are named, before it looks at any.
+        # DuckDB allocates memory for two rows of the declared maximum size before it reads any.
         most = max(_ROW_BYTES, *(each.stat().st_size + 1 for each in waiting))
         whole = _joined(waiting, self.scratch() / f"{batch}.json")
-        with guard.want_told(self.folder), guard.fresh() as connection:
-            connection.execute(f"SET temp_directory = {guard.quoted(str(self._own / 'spilled'))}")
+        with guard.shortage_as_error(self.folder), guard.fresh() as connection:
+            connection.execute(f"SET temp_directory = {guard.quoted(str(self._state / 'spilled'))}")
             connection.execute("SET TimeZone = 'UTC'")
             columns = ", ".join(f"{table.name}: '{_struct(table)}[]'" for table in tables())
             connection.execute(
                 f"CREATE TABLE whole AS FROM read_json({guard.quoted(str(whole))}, format = 'newline_delimited',"
                 f" maximum_object_size = {most}, columns = {{{columns}}})"
             )
-            # Of several logs with one content, the first by name stands for all; the others are known from now on.
+            # Of several logs with the same content, only the first by name gets rows; the others are marked as known.
             logs = {each.name.partition("-")[0] for each in waiting}
             again = [each for each in sorted(logs) if _digest(each) in self._contents]
             known = {"log": np.array(again, dtype=object)}  # noqa: F841 (read by DuckDB)
@@ -152,7 +152,7 @@ class Store:
                     "SELECT logs[1].path, logs[1].state, logs[1].log, logs[1].runs FROM whole"
                 ).fetchall()
             )
-        self._settle(batch)
+        self._sync(batch)
         done = self._batches / f"{batch}.part"
         done.touch()
         os.replace(done, self._batches / batch)
@@ -172,15 +172,15 @@ class Store:
             f" OVERWRITE_OR_IGNORE, FILENAME_PATTERN '{batch}-{{i}}')"
         )
 
-    def _settle(self, batch: str) -> None:
-        """Have the files of a batch on disk, and their names: from then on they alone have its rows."""
+    def _sync(self, batch: str) -> None:
+        """Sync the files of a batch and their folders to disk; from then on the stored rows are not needed."""
         files = [each for table in tables() for each in (self.folder / table.name).glob(f"day=*/{batch}-*.parquet")]
         days = {each.parent for each in files}
         for each in (*files, *sorted(days), *sorted({day.parent for day in days}), self.folder):
             make_durable(each)
 
     def _recover(self) -> None:
-        """Remove files of batches that are not complete, and read again which logs are known."""
+        """Remove the files of incomplete batches, and reload the known logs."""
         complete = {each.name for each in self._batches.iterdir() if not each.suffix}
         for table in tables():
             for each in (self.folder / table.name).glob("day=*/*.parquet"):
@@ -189,7 +189,7 @@ class Store:
                     each.unlink()
         for each in self._read.glob("*.part"):
             each.unlink()
-        shutil.rmtree(self._own / "scratch", ignore_errors=True)
+        shutil.rmtree(self._state / "scratch", ignore_errors=True)
         written = set[bytes]()
         if any((self.folder / "logs").glob("day=*/*.parquet")):
             with opened(self.folder) as connection:
@@ -203,17 +203,17 @@ class Store:
             try:
                 (row,) = msgspec.json.decode(each.read_bytes())["logs"]
                 moment = _key(row["path"], row["read_at"])
-            except (msgspec.DecodeError, KeyError):  # the machine lost its power, or it is of an earlier version
+            except (msgspec.DecodeError, KeyError):  # after a power failure, or from an earlier version
                 each.unlink()
                 continue
-            if moment in written:  # killed after its batch was complete
+            if moment in written:  # the build was killed after this batch was complete
                 each.unlink()
             else:
                 self._remember([(row["path"], row["state"], "", row["runs"])])
                 self._waiting += each.stat().st_size
 
     def _remember(self, rows: Sequence[tuple[str, str, str, int]]) -> None:
-        """Take note of logs: place, state, hash ('' while its runs are in no table yet) and number of runs."""
+        """Record logs as known: place, state, hash ('' until its runs are in a table) and number of runs."""
         for path, state, log, runs in rows:
             key = _key(path, state)
             self._known.add(key)
@@ -226,7 +226,7 @@ class Store:
 
 
 def _foreign(folder: Path) -> Path | None:
-    """A file where a new fleet's tables would be; None where there is none."""
+    """A foreign file in the place of a new fleet's tables; None if there is none."""
     there = (
         Path(where) / name for table in tables() for where, _, names in os.walk(folder / table.name) for name in names
     )
@@ -238,12 +238,12 @@ def _key(path: str, state: str) -> bytes:
 
 
 def _digest(text: str) -> bytes:
-    """What stands for a text among a million others, in memory."""
+    """A short digest of a text, to save memory with a million texts."""
     return blake2b(text.encode(), digest_size=16).digest()
 
 
 def _joined(files: Sequence[Path], target: Path) -> Path:
-    """One file of all of them, a line each.  DuckDB keeps 0.7 MiB for each file that a statement reads, to its end."""
+    """Concatenate the files, a line each.  DuckDB holds 0.7 MiB for each file that a statement reads."""
     with target.open("wb") as whole:
         for each in files:
             whole.write(each.read_bytes() + b"\n")
@@ -255,6 +255,6 @@ def _unwritable(folder: Path, error: OSError) -> InputError:
 
 
 def _struct(table: Table) -> str:
-    """A row of a table as a type of DuckDB."""
+    """The row type of a table as a DuckDB STRUCT."""
     fields = ", ".join(f"{each.name} {each.type.removesuffix(' NOT NULL')}" for each in table.columns)
     return f"STRUCT({fields})"

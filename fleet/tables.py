@@ -1,4 +1,4 @@
-"""The tables of a fleet, from fleet/schema.sql."""
+"""The tables and SQL queries of a fleet, from fleet/schema.sql and fleet/sql/."""
 
 from __future__ import annotations
 

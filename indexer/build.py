@@ -1,4 +1,4 @@
-"""From a source to an index: parse, classify, write.
+"""Build an index from a source: parse, classify, write.
 
 source ─ parse (processes) ─ functions ─ classify (batches) ─ vectors ─┐
            │               └ names, calls ──────│──────────────────────┴─ index (renamed into place)
@@ -32,7 +32,7 @@ from crystalperf.indexer.catalogue import known_source
 from crystalperf.indexer.pytyped import Linked, python_calls
 from crystalperf.indexer.records import Function, ParsedFile, starts
 from crystalperf.indexer.sources import Source, SourceFile, hash_file
-from crystalperf.indexer.typed import Meaning, Sources, read_jars, settle, typed_calls
+from crystalperf.indexer.typed import Meaning, Sources, read_jars, resolve_typed_calls, typed_calls
 from crystalperf.indexer.vectors import Classifier, Floats, FunctionText, Remember, Vectors
 from crystalperf.indexer.workers import parse_files
 from crystalperf.indexes.content import content_hash
@@ -42,10 +42,10 @@ from crystalperf.indexes.resources import resources
 from crystalperf.indexes.store import create
 
 BATCH = 4096
-"""Functions classified at a time: enough for a model to work on, few enough to show progress."""
+"""Functions classified at a time: large enough to be efficient, small enough to show progress."""
 
 STEPS = 200
-"""Probabilities in an index are multiples of 1/200: finer than any model is, and two machines agree on them."""
+"""Probabilities in an index are multiples of 1/200: finer than the models, and equal on all machines."""
 
 Warnings = list[tuple[str, str]]
 
@@ -63,14 +63,14 @@ def build(  # noqa: PLR0913 - what a caller may set, by keyword
 ) -> Path:
     """Build the index NAME-VERSION and return its path.
 
-    source      what to index; None fetches a package of the catalogue
+    source      the source to index; None fetches a package of the catalogue
     output      the file to write; None for the user's cache, where `locate` finds it
-    model       of the classifiers: None for the shipped one, else a name or path
+    model       the classifiers: None for the shipped ones, else a name or path
     classifier  overrides `model`
-    classes     archives with the class files of that source: whom calls mean is read from them, not from names alone
+    classes     archives with the class files of that source, from which calls are resolved by type
 
-    Raises BuildError where there is nothing to index and where an archive of class files is none, IndexFileError where
-    the file cannot be written.  What could not be read of either is in the index's table `build_warnings`.
+    Raises BuildError if there is nothing to index, or an archive of class files is invalid, and IndexFileError if the
+    file is not writable.  Unreadable files are listed in the index's table `build_warnings`.
     """
     package, version = split_name(name)
     started = time.monotonic()
@@ -113,19 +113,19 @@ def build(  # noqa: PLR0913 - what a caller may set, by keyword
 
 
 def _arguments(model: str | None, workers: int, classes: Sequence[Path]) -> str:
-    """What the metadata says of how build() was called."""
+    """The metadata on the arguments of build(), as JSON."""
     given = {"classes": [each.name for each in classes]} if classes else {}
     return json.dumps({"model": model, "workers": workers} | given)
 
 
 def _fill(connection: duckdb.DuckDBPyConnection, content: _Content) -> None:
     for table, columns in _tables(content):
-        # DuckDB reads the dictionary `columns` by its name.
+        # DuckDB reads the variable `columns` by name.
         connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) SELECT * FROM columns")
 
 
 def _of_classifier(classifier: Classifier) -> dict[str, str]:
-    """What the metadata says of the classifier."""
+    """The metadata of the classifier."""
     names = {f"model_{key.removeprefix('model_')}": str(value) for key, value in classifier.identity.items()}
     return {"resources": json.dumps(classifier.resources), **names}
 
@@ -133,7 +133,7 @@ def _of_classifier(classifier: Classifier) -> dict[str, str]:
 def _parse(
     source: Source, kept: Kept, workers: int, warnings: Warnings, bar: Progress
 ) -> tuple[list[ParsedFile], dict[str, str]]:
-    """All files in order of path, and what the metadata says of the source."""
+    """All parsed files in order of path, and the metadata of the source."""
     hashes: dict[str, bytes] = {}
     parsed: list[ParsedFile] = []
     task = bar.add_task("parse", total=None, unit="files")
@@ -174,7 +174,7 @@ def _parse(
 
 
 def _callees(file: ParsedFile) -> list[tuple[str, ...]]:
-    """The names each function of a file calls."""
+    """The names that each function of a file calls."""
     names: list[list[str]] = [[] for _ in file.functions]
     for call in file.calls:
         names[call.caller].append(call.name)
@@ -228,7 +228,7 @@ def _classify(
 
 
 def _rounded(vectors: Floats) -> Floats:
-    """Rounded so that rows still sum to 1: the largest share takes what rounding left."""
+    """The rounded vectors; the largest share absorbs the rounding error, so that rows sum to 1."""
     rounded = _in_steps(vectors)
     largest = np.argmax(np.nan_to_num(rounded, nan=-1.0), axis=1)
     rows = np.arange(len(rounded))
@@ -245,12 +245,12 @@ Columns = dict[str, NDArray[Any]]
 
 
 ResolvedCall = tuple[int, str, int | None]
-"""Caller, name, and the function called where there is no doubt."""
+"""Caller, name, and the called function if it is unambiguous."""
 
 
 @dataclass(frozen=True)
 class _Content:
-    """What an index is made of; `symbols` are the functions'."""
+    """The content of an index; `symbols` are those of the functions."""
 
     symbols: Iterable[str]
     parsed: Sequence[ParsedFile]
@@ -261,7 +261,7 @@ class _Content:
 
 
 def _tables(content: _Content) -> Iterator[tuple[str, Columns]]:
-    """Each table with its columns, in an order that depends on the source alone."""
+    """Each table with its columns, in an order that depends only on the source."""
     yield "functions", _function_columns(content)
     classes = sorted(
         {
@@ -325,9 +325,9 @@ def _function_columns(content: _Content) -> Columns:
 def _calls(
     parsed: Sequence[ParsedFile], functions: Sequence[Function], classes: Sequence[Path], warnings: Warnings
 ) -> tuple[list[ResolvedCall], Counter[str]]:
-    """The calls of all texts, by caller and name; and how many calls mean what, of Python and by class files.
+    """The calls of all texts, by caller and name, and the number of typed calls by status.
 
-    Class files that cannot be read, and archives without a call of these functions, become warnings.
+    Unreadable class files, and archives without a call of these functions, become warnings.
     """
     written = [
         (start + call.caller, call.name, call.receiver)
@@ -347,17 +347,17 @@ def _calls(
         if not meant:
             warnings.append((classes[0].name, "its class files have no call of this source; names alone tell them"))
         typed.append(meant)
-    settled, counts = settle([call[:2] for call in found], chain.from_iterable(typed), sources.functions)
+    resolved, counts = resolve_typed_calls([call[:2] for call in found], chain.from_iterable(typed), sources.functions)
     found = [
-        (caller, told, None) if isinstance(told, str) else (caller, name, told)
+        (caller, target, None) if isinstance(target, str) else (caller, name, target)
         for caller, name, callee in found
-        for told in (settled.get((caller, name), callee),)
+        for target in (resolved.get((caller, name), callee),)
     ]
     return sorted(found, key=lambda call: call[:2]), counts
 
 
 def symbols(package: str, version: str, functions: Sequence[Function]) -> list[str]:
-    """The symbols of all functions of a package; what shares a descriptor is told apart by (+1), (+2) … in order."""
+    """The symbols of all functions of a package; equal descriptors get the suffixes (+1), (+2) … in order."""
     seen: Counter[str] = Counter()
     found = []
     for function in functions:
@@ -371,12 +371,12 @@ def symbols(package: str, version: str, functions: Sequence[Function]) -> list[s
 
 
 def text_hash(doc: str, code: str) -> str:
-    """First 6 hex digits of the SHA-256 of documentation and code: what changed between two versions shows in it."""
+    """First 6 hex digits of the SHA-256 of documentation and code; it differs if a function changed."""
     return hashlib.sha256(f"{doc}\0{code}".encode("utf-8", "surrogatepass")).hexdigest()[:6]
 
 
 def _objects(values: Iterable[str | int | None]) -> NDArray[np.object_]:
-    """A column with NULLs; DuckDB before 1.3 takes no notice of numpy's masks on integers."""
+    """A column with NULLs; DuckDB before 1.3 ignores numpy's masks on integers."""
     return np.array([*values, ""], dtype=object)[:-1]
 
 
@@ -400,7 +400,7 @@ def _load_classifier(model: str | None) -> Classifier:
 
 
 class _Rate(ProgressColumn):
-    """Units a second; rich's own column shows it only where the end is unknown."""
+    """Units per second; rich's column shows the rate only if the total is unknown."""
 
     def render(self, task: Task) -> str:
         speed = task.finished_speed or task.speed

@@ -1,11 +1,11 @@
-"""What a build keeps for the next one: parsed files, and what the classifiers' heads said of functions.
+"""Cache of builds: parsed files, and the outputs of the classifiers' heads for functions.
 
     <cache>/builds/NAME-VERSION.kept     written by every build, read by the next of this version or the nearest one
 
-Everything is found by a hash of all it depends on: a file's by its path, its text and the parser, a function's by
-everything a classifier is given of it and the model.  So a version that differs in few files costs little more than
-these, and what is recalled is what would have been computed.  Classes are not kept but made anew from what the heads
-said.  A file that is damaged, or another version's, is as good as none.
+The keys are hashes of all inputs: path, text and parser for a file; the classifier's input and the model for a
+function.  So a version that differs in few files costs little more than these files, and cached results equal computed
+ones.  Labels are not cached: they are computed from the outputs of the heads.  A damaged file, or one of another cache
+version, is ignored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from crystalperf.indexes.exports import cache_folder, closest
 from crystalperf.indexes.temporary import building_folder
 
 MOST_BYTES = 256 << 20
-"""Of all builds' together; the oldest go first.  Spark's takes 12 MB."""
+"""Maximum total size of all builds; the oldest are evicted first.  Spark's takes 12 MB."""
 
 _MAGIC = b"CrystalPerf build 1\n"
 _KEY_BYTES = 16
@@ -52,7 +52,7 @@ class _Contents(msgspec.Struct, array_like=True):
 
 
 class Kept:
-    """What an earlier build left, and what this one will leave."""
+    """The results of an earlier build, and those that this build will store."""
 
     def __init__(self, index_name: str, model: Mapping[str, str]) -> None:
         self._path = _folder() / f"{index_name}.kept"
@@ -77,7 +77,7 @@ class Kept:
         self._decompress = zstandard.ZstdDecompressor().decompress
 
     def file(self, digest: bytes) -> ParsedFile | None:
-        """A file as an earlier build parsed it, by the hash of its path and text."""
+        """The file parsed by an earlier build, by the hash of its path and text."""
         kept = self._old_files.get(digest)
         if kept is None:
             return None
@@ -89,12 +89,12 @@ class Kept:
         return found
 
     def keep_file(self, digest: bytes, parsed: ParsedFile) -> None:
-        """Keep what was parsed, unless it is nothing: that a file took too long is a matter of the moment."""
+        """Store a parsed file, unless it is empty: a timeout need not occur again."""
         if parsed.functions or not parsed.errors:
             self._files[digest] = self._compress(msgspec.msgpack.encode(parsed))
 
     def remember(self, functions: Sequence[FunctionText], compute: Compute) -> Floats:
-        """The rows that `compute` gives for these functions; it is asked only for those not known."""
+        """The rows of these functions; `compute` is called only for those not cached."""
         keys = [hashlib.blake2b(msgspec.msgpack.encode(each), digest_size=_KEY_BYTES).digest() for each in functions]
         rows = np.array([self._old_functions.get(key, -1) for key in keys], np.int64)
         missing = np.flatnonzero(rows < 0)
@@ -109,7 +109,7 @@ class Kept:
         return judged
 
     def write(self) -> None:
-        """Leave everything this build used for the next one.  A cache that cannot be written is none."""
+        """Write everything that this build used.  A cache that is not writable is ignored."""
         judged = np.concatenate(self._judged) if self._judged else np.zeros((0, 0), np.float32)
         contents = msgspec.msgpack.encode(
             _Contents(
@@ -130,15 +130,15 @@ class Kept:
                     target.write(_MAGIC + hashlib.blake2b(contents).digest())
                     target.write(contents)
                 os.replace(temporary, self._path)
-            _make_room(self._path.parent)
+            _evict_oldest(self._path.parent)
 
 
 @cache
 def parser_identity() -> str:
-    """Changes with everything that decides what the parser finds in a file."""
+    """A hash of everything that determines the parser's result."""
     digest = hashlib.sha256()
-    room = files("crystalperf.indexer")
-    sources = [room / each for each in _PARSER] + sorted((room / "queries").iterdir(), key=lambda each: each.name)
+    package = files("crystalperf.indexer")
+    sources = [package / each for each in _PARSER] + sorted((package / "queries").iterdir(), key=lambda each: each.name)
     for each in [*sources, files("crystalperf.indexes") / "names.py"]:
         if each.is_file():
             digest.update(each.name.encode() + b"\0" + each.read_bytes())
@@ -153,7 +153,7 @@ def _folder() -> Path:
 
 
 def _read_nearest(index_name: str) -> _Contents | None:
-    """What the build of this version left, else that of the nearest version of the package."""
+    """The cache of this version's build, else of the nearest version of the package."""
     nearest = closest(index_name, (each.stem for each in _folder().glob("*.kept")))
     return _read(_folder() / f"{nearest}.kept") if nearest is not None else None
 
@@ -171,8 +171,8 @@ def _read(path: Path) -> _Contents | None:
         return None
 
 
-def _make_room(folder: Path) -> None:
-    """Remove the builds whose turn it is longest ago, until the rest fits."""
+def _evict_oldest(folder: Path) -> None:
+    """Remove the least recently used builds until the rest fits."""
     left = MOST_BYTES
     for _, size, path in sorted(
         ((each.stat().st_mtime, each.stat().st_size, each) for each in folder.glob("*.kept")), reverse=True

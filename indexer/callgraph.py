@@ -1,8 +1,8 @@
-"""Which function a call means, where its name leaves no doubt.
+"""Resolution of calls by name, if the name is unambiguous.
 
-Sources are read without types, so only these are resolved, and only where exactly one function fits:
+Sources are parsed without types, so only these calls are resolved, and only if exactly one function matches:
 
-    f(…), this.f(…), self.f(…)   a function nested in the caller or beside it, a method of the caller's class, else
+    f(…), this.f(…), self.f(…)   a function nested in the caller or in its scope, a method of the caller's class, else
                                  the only function of that name in the whole package of sources
     X.f(…)                       the method f of the only class or object X that has one
     new X(…), X(…)               the constructor of the only class X
@@ -20,7 +20,7 @@ _SELF = frozenset({"", "this", "self", "super", "cls"})
 
 
 def resolve_calls(functions: Sequence[Function], calls: Sequence[tuple[int, str, str]]) -> list[int | None]:
-    """For each call (caller, name, receiver) the called function's number, None where there is doubt."""
+    """For each call (caller, name, receiver) the number of the called function, None if it is ambiguous."""
     by_name: dict[str, list[int]] = defaultdict(list)
     types = [_last(function.class_name) for function in functions]
     known: dict[tuple[str, str], int | None] = {}
@@ -40,7 +40,7 @@ def resolve_calls(functions: Sequence[Function], calls: Sequence[tuple[int, str,
 
     def resolve(caller: int, name: str, receiver: str) -> int | None:
         if receiver in _SELF:
-            return own(caller, name) if receiver != "super" else None
+            return of_enclosing(caller, name) if receiver != "super" else None
         last = receiver.replace("::", ".").replace("->", ".").rpartition(".")[2]
         if (name, last) not in known:
             known[name, last] = of_type(name, last)
@@ -55,7 +55,7 @@ def resolve_calls(functions: Sequence[Function], calls: Sequence[tuple[int, str,
         ending = last.lstrip("_").lower()
         return _only([each for each in candidates if types[each].lower().endswith(ending)])
 
-    def own(caller: int, name: str) -> int | None:
+    def of_enclosing(caller: int, name: str) -> int | None:
         at: int | None = caller
         while at is not None:
             if found := nested.get((at, name)):
@@ -65,7 +65,7 @@ def resolve_calls(functions: Sequence[Function], calls: Sequence[tuple[int, str,
         if found := by_class.get((function.package, function.class_name, name)):
             return _only(found)
         if name in constructors and name[:1].isupper():
-            # Of class and companion object, the class; a class with several constructors leaves a doubt.
+            # Of class and companion object, the class; a class with several constructors is ambiguous.
             return _only([each for each in constructors[name] if functions[each].descriptor.endswith("#`<init>`().")])
         return _only(by_name.get(name, ()))
 

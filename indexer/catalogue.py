@@ -1,4 +1,4 @@
-"""Known packages by NAME-VERSION: `catalogue.toml`, and fetching what it names through the packages' own clients."""
+"""Known packages by NAME-VERSION (`catalogue.toml`), and fetching them with the clients of their package managers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 @dataclass(frozen=True)
 class Package:
-    """An entry of catalogue.toml, which explains the fields."""
+    """An entry of catalogue.toml, which documents the fields."""
 
     name: str
     origin: Literal["maven", "jdk", "python", "pypi"]
@@ -65,9 +65,9 @@ def catalogue() -> Mapping[str, Package]:
 
 
 def known_source(index_name: str, problems: list[tuple[str, str]]) -> Source:
-    """Fetch the sources of a known package named NAME-VERSION; what could not be had is appended to `problems`.
+    """Fetch the sources of a known package named NAME-VERSION; missing parts are appended to `problems`.
 
-    Raises BuildError for an unknown name, a missing client, and where nothing could be fetched.
+    Raises BuildError for an unknown name, for a missing client, and if nothing could be fetched.
     """
     name, version = split_name(index_name)
     package = catalogue().get(name)
@@ -97,9 +97,9 @@ def known_source(index_name: str, problems: list[tuple[str, str]]) -> Source:
 
 
 def together(index_name: str, package: Package, problems: list[tuple[str, str]]) -> Source:
-    """The sources of all packages that one is made of; a package that cannot be had is left out with a warning.
+    """The sources of all packages in a composite package; an unavailable one is left out with a warning.
 
-    Raises BuildError for another version than the list has, and where no package can be had.
+    Raises BuildError for a version that is not listed, and if no package is available.
     """
     _, version = split_name(index_name)
     if version != package.version:
@@ -130,7 +130,7 @@ def _joined(index_name: str, parts: Mapping[str, Source]) -> Source:
 
 
 def source_at_hand(index_name: str) -> Source | None:
-    """The sources of a known package where they were fetched before or are installed; None where they are not."""
+    """The sources of a known package if they were fetched before or are installed, else None."""
     name, version = split_name(index_name)
     package = catalogue().get(name)
     if package is None:
@@ -159,7 +159,7 @@ def source_at_hand(index_name: str) -> Source | None:
 def class_archives(index_name: str, problems: list[tuple[str, str]]) -> list[Path]:
     """Fetch the archives with the class files of those sources of a known package that were fetched before.
 
-    None of a package that has none: one of Python's, or the JDK.  Raises BuildError as `known_source` does.
+    Empty for a package without class archives (Python packages, the JDK).  Raises BuildError as `known_source` does.
     """
     name, version = split_name(index_name)
     package = catalogue()[name]
@@ -169,14 +169,14 @@ def class_archives(index_name: str, problems: list[tuple[str, str]]) -> list[Pat
         return []
     folder = cache_folder() / "classes" / index_name
     found = [each for each in package.artifacts if _sources_jar(index_name, each).is_file()]
-    wanted = [each for each in found if not (folder / f"{each.partition(':')[2]}-{version}.jar").is_file()]
-    missing = _copy_all(wanted, version, folder, None) if wanted else []
+    pending = [each for each in found if not (folder / f"{each.partition(':')[2]}-{version}.jar").is_file()]
+    missing = _copy_all(pending, version, folder, None) if pending else []
     problems += [(each, f"no class files of version {version} in Maven's repositories; left out") for each in missing]
     return [folder / f"{each.partition(':')[2]}-{version}.jar" for each in found if each not in missing]
 
 
 def _sources_jar(index_name: str, artifact: str) -> Path:
-    """Where the sources of an artifact (group:artifact) are kept."""
+    """The path of the cached sources of an artifact (group:artifact)."""
     file = f"{artifact.partition(':')[2]}-{split_name(index_name)[1]}-sources.jar"
     return cache_folder() / "sources" / index_name / file
 
@@ -191,16 +191,16 @@ def _maven(package: Package, version: str, problems: list[tuple[str, str]]) -> l
         return [_sources_jar(index_name, each) for each in kept]
     missing = _copy_all(package.artifacts, version, target, "sources")
     problems += [(each, _lacking(version)) for each in missing]
-    wanted = [each for each in package.artifacts if each not in missing]
-    found = [_sources_jar(index_name, each) for each in wanted]
+    pending = [each for each in package.artifacts if each not in missing]
+    found = [_sources_jar(index_name, each) for each in pending]
     if not found:
         raise BuildError(f"{package.name}-{version}: Maven has no sources of this version; check the version")
-    (target / _FETCHED).write_text(json.dumps({"asked": package.artifacts, "found": wanted}), encoding="utf-8")
+    (target / _FETCHED).write_text(json.dumps({"asked": package.artifacts, "found": pending}), encoding="utf-8")
     return found
 
 
 def _kept(target: Path, package: Package) -> list[str] | None:
-    """The artifacts that an earlier fetch of the same ones found and that are still there; None to fetch again."""
+    """The artifacts found by an earlier fetch, if all still exist; None if they must be fetched again."""
     try:
         earlier = json.loads((target / _FETCHED).read_text(encoding="utf-8"))
         jars = {each.name for each in target.glob("*-sources.jar")}
@@ -226,27 +226,27 @@ def _maven_client(index_name: str) -> str:
 
 
 def _copy_all(artifacts: Sequence[str], version: str, target: Path, classifier: str | None) -> list[str]:
-    """Copy the archives of these artifacts, with a classifier or without; returns those that this version lacks."""
+    """Copy the archives of these artifacts, with or without a classifier; returns those that do not exist."""
     maven = _maven_client(target.name)
     target.mkdir(parents=True, exist_ok=True)
-    wanted, missing = list(artifacts), list[str]()
-    while wanted:
-        output = _run_maven(maven, wanted, version, target, classifier)
+    pending, missing = list(artifacts), list[str]()
+    while pending:
+        output = _run_maven(maven, pending, version, target, classifier)
         if output is None:
             break
         lacking = next(
-            (each for each in wanted if f"{each}:jar:{classifier + ':' if classifier else ''}" in output), None
+            (each for each in pending if f"{each}:jar:{classifier + ':' if classifier else ''}" in output), None
         )
         if lacking is None:
             reason = next((line for line in output.split("\n") if line.startswith("[ERROR]")), "no reason given")
             raise BuildError(f"{target.name}: Maven failed: {reason.removeprefix('[ERROR] ')[:300]}")
         missing.append(lacking)
-        wanted.remove(lacking)
+        pending.remove(lacking)
     return missing
 
 
 def _run_maven(maven: str, artifacts: Sequence[str], version: str, target: Path, classifier: str | None) -> str | None:
-    """Copy the archives; None on success, else Maven's output.  One call for all: each start takes seconds."""
+    """Copy the archives; None on success, else Maven's output.  One call for all, because each start takes seconds."""
     classified = f"<classifier>{classifier}</classifier>" if classifier else ""
     items = "".join(
         f"<artifactItem><groupId>{escape(group)}</groupId><artifactId>{escape(artifact)}</artifactId>"
@@ -269,7 +269,7 @@ def _run_maven(maven: str, artifacts: Sequence[str], version: str, target: Path,
 
 
 def _jdk(index_name: str, version: str) -> Path:
-    """src.zip of an installed JDK whose major version is asked for."""
+    """src.zip of an installed JDK of the requested major version."""
     major = version.partition(".")[0]
     homes = [Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []
     homes += sorted(each for each in Path("/usr/lib/jvm").glob("*") if re.search(rf"(?<!\d){major}(?!\d)", each.name))
@@ -287,7 +287,7 @@ def _jdk(index_name: str, version: str) -> Path:
 
 
 def _java_version(archive: str | Path) -> str | None:
-    """The version of the JDK that a src.zip lies in, None for any other archive."""
+    """The version of the JDK that contains a src.zip, None for any other archive."""
     if Path(archive).name != "src.zip":
         return None
     for release in (Path(archive).with_name("release"), Path(archive).parent.with_name("release")):
@@ -298,12 +298,12 @@ def _java_version(archive: str | Path) -> str | None:
 
 def _python(index_name: str, version: str) -> Path:
     """The standard library of the running Python, or of another installed one of that version."""
-    wanted = ".".join(version.split(".")[:2])
-    if f"{sys.version_info[0]}.{sys.version_info[1]}" == wanted:
+    minor = ".".join(version.split(".")[:2])
+    if f"{sys.version_info[0]}.{sys.version_info[1]}" == minor:
         return Path(sysconfig.get_path("stdlib"))
-    other = shutil.which(f"python{wanted}")
+    other = shutil.which(f"python{minor}")
     if other is None:
-        raise BuildError(f"{index_name}: no Python {wanted} is installed; name its library folder with --source")
+        raise BuildError(f"{index_name}: no Python {minor} is installed; name its library folder with --source")
     done = _run([other, "-I", "-c", "import sysconfig; print(sysconfig.get_path('stdlib'))"])
     return Path(done.stdout.strip())
 

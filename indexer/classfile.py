@@ -1,11 +1,11 @@
-"""Class files: a class's supertypes and methods, and whom their code calls.  Nothing else of them is read.
+"""Parser of class files: supertypes, methods and the calls in their code.  Everything else is skipped.
 
     read(data).methods[3].calls      (line, Call(kind, owner, name, descriptor)) in the order of the code
 
-Of a class file this takes the constant pool, the method table, and of each method's code the invoke instructions, the
-lines, and whether it is an accessor's (JVMS 4.4, 4.6, 4.7.3, 6.5).  A call of a lambda or of a method reference is a
-call of the method that its bootstrap names.  A damaged or hostile file raises ClassFileError, whatever is wrong with
-it, and costs no more memory than some times its own size: names that many places of it share are made once.
+It reads the constant pool, the method table, and from each method's code the invoke instructions, the lines, and
+whether the method is an accessor (JVMS 4.4, 4.6, 4.7.3, 6.5).  A lambda or a method reference counts as a call of the
+method that its bootstrap names.  A damaged or hostile file raises ClassFileError.  Memory is bounded by a multiple of
+the file size, because shared names are decoded once.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ ABSTRACT, BRIDGE = 0x0400, 0x0040
 """Flags of methods."""
 
 MAX_BYTES = 32 << 20
-"""Of one class file; the JVM's own limits make a larger one improbable."""
+"""Maximum size of a class file; the JVM's limits make a larger one improbable."""
 
 LONGEST_SHARED = 500
-"""Bytes of a text that is kept for the next class files, most of which name the same classes."""
+"""Maximum bytes of a text that is cached across class files, most of which name the same classes."""
 
 _INVOKES: dict[int, Kind] = {182: "virtual", 183: "special", 184: "static", 185: "interface", 186: "dynamic"}
 _LAMBDAS = frozenset(["java.lang.invoke.LambdaMetafactory"])
 
 
 class ClassFileError(BuildError):
-    """The bytes are no class file, or a damaged one; the text says what is wrong."""
+    """The bytes are not a valid class file; the text says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What an invoke instruction names; `kind` is lambda where a bootstrap hands on a method of that name."""
+    """The target of an invoke instruction; `kind` is lambda for a method that a bootstrap passes on."""
 
     kind: Kind
     owner: str
@@ -60,25 +60,25 @@ class Method:
     first_line: int
     calls: tuple[tuple[int, Call], ...]
     is_accessor: bool = False
-    """Whether all its code does is to return a field or a constant, or to set a field."""
+    """Whether the code only returns a field or a constant, or sets a field."""
     handling: frozenset[int] = frozenset()
-    """Which of `calls` only a handler of exceptions makes; empty where that was not asked."""
+    """The positions in `calls` that only an exception handler makes; empty unless requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassFile:
-    """A class with what it extends and declares."""
+    """A class with its supertypes and methods."""
 
     name: str
     super_name: str | None
     interfaces: tuple[str, ...]
     methods: tuple[Method, ...]
     lambdas: frozenset[tuple[str, str, str]] = frozenset()
-    """Interface, name and descriptor of each method that a lambda or a method reference here stands for."""
+    """Interface, name and descriptor of each method that a lambda or a method reference here implements."""
 
 
 def read(data: bytes, handling: bool = False) -> ClassFile:
-    """Read a class file, and where asked which calls handle exceptions.  Raises ClassFileError for anything else."""
+    """Read a class file; `handling` also finds the calls in exception handlers.  Raises ClassFileError."""
     if len(data) > MAX_BYTES:
         raise ClassFileError(f"a class file of more than {MAX_BYTES >> 20} MiB")
     try:
@@ -87,7 +87,7 @@ def read(data: bytes, handling: bool = False) -> ClassFile:
         raise ClassFileError(f"not a class file, or damaged ({type(error).__name__})") from error
 
 
-# Instructions: 0 for those without operands, their bytes for others, -1 for what ends differently (JVMS 6.5).
+# Bytes of the operands of each instruction; -1 for those of variable length (JVMS 6.5).
 _OPERANDS = [0] * 256
 for _opcode in (16, 18, 21, 22, 23, 24, 25, 54, 55, 56, 57, 58, 169, 188):
     _OPERANDS[_opcode] = 1
@@ -111,14 +111,14 @@ _ACCESSOR = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-"""The code of a method that reads or sets a field and does nothing else (JVMS 6.5)."""
+"""Matches the code of a method that only reads or sets a field (JVMS 6.5)."""
 
 _CONSTANTS = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4, 19: 2, 20: 2}
-"""Bytes of a constant after its tag, of all but texts."""
+"""Bytes of a constant after its tag, except for texts."""
 
 
 class _Reader:
-    """One class file while it is read; `at` is the place of the next byte."""
+    """The state of reading one class file; `at` is the offset of the next byte."""
 
     def __init__(self, data: bytes, handling: bool) -> None:
         self.data = data
@@ -127,7 +127,7 @@ class _Reader:
         self.constants: list[tuple[int, int]] = []
         """Of each constant its tag and the place of what follows; tag 0 for the second half of a long."""
         self.bootstraps: list[tuple[int, tuple[int, ...]]] = []
-        # Each made once, by constant: a million calls may share a name of 65 KB.
+        # Cached by constant: a million calls may share a name of 65 KB.
         self.texts: dict[int, str] = {}
         self.names: dict[int, str] = {}
         self.calls: dict[tuple[int, int], Call] = {}
@@ -170,7 +170,7 @@ class _Reader:
                     self.constants.append((0, 0))
 
     def _method(self) -> tuple[int, str, str, int, int]:
-        """Flags, name, descriptor, and where the code begins and ends, 0 without code."""
+        """Flags, name, descriptor, and start and end of the code, 0 without code."""
         flags, name, descriptor = self.u2(), self.text(self.u2()), self.text(self.u2())
         code = (0, 0)
         for attribute, start, end in self.attributes():
@@ -179,7 +179,7 @@ class _Reader:
         return flags, name, descriptor, *code
 
     def _finished(self, flags: int, name: str, descriptor: str, start: int, end: int) -> Method:
-        """A method with its calls, which the class's bootstraps are needed for."""
+        """The method with its calls; this needs the bootstraps of the class."""
         if not start:
             return Method(name, descriptor, flags, 0, ())
         size = struct.unpack_from(">I", self.data, start + 4)[0]
@@ -205,7 +205,7 @@ class _Reader:
         return Method(name, descriptor, flags, first_line, tuple(calls), is_accessor, frozenset(asides))
 
     def _lines(self, at: int, end: int) -> list[tuple[int, int]]:
-        """(offset, line) of a method's code, by offset; `at` is where its exception table begins."""
+        """(offset, line) of a method's code, by offset; `at` is the start of its exception table."""
         self.at = at
         self.at = at + 2 + 8 * self.u2()
         lines: list[tuple[int, int]] = []
@@ -229,7 +229,7 @@ class _Reader:
                 at += length
             elif opcode == 196:  # wide
                 at += 6 if data[at + 1] == 132 else 4
-            elif opcode in (170, 171):  # switches, from the next multiple of four on
+            elif opcode in (170, 171):  # switches, aligned to a multiple of four
                 table = at + 4 - (at - first) % 4
                 if opcode == 170:
                     low, high = struct.unpack_from(">ii", data, table + 4)
@@ -251,12 +251,12 @@ class _Reader:
         handle, arguments = self.bootstraps[self.u2_at(place)]
         owner, name, descriptor = self.handle(handle)
         if owner in _LAMBDAS and len(arguments) >= 2:
-            self._stands_for(self.u2_at(place + 2), arguments[0])
+            self._note_lambda(self.u2_at(place + 2), arguments[0])
             return Call("lambda", *self.handle(arguments[1]))
         return Call("dynamic", owner, name, descriptor)
 
-    def _stands_for(self, site: int, erased: int) -> None:
-        """Note the interface's method that a call site makes a lambda for: what it returns, its name, and its type."""
+    def _note_lambda(self, site: int, erased: int) -> None:
+        """Record the interface method that the lambda of a call site implements: interface, name and descriptor."""
         (tag, named), (kind, descriptor) = self.constants[site], self.constants[erased]
         if tag != 12 or kind != 16:
             raise ClassFileError("a lambda without a type")
@@ -276,7 +276,7 @@ class _Reader:
     # Constants and plain values
 
     def handle(self, constant: int) -> tuple[str, str, str]:
-        """The member that a method handle is of."""
+        """The member of a method handle."""
         tag, place = self.constants[constant]
         if tag != 15:
             raise ClassFileError("a method handle that is none")
@@ -303,7 +303,7 @@ class _Reader:
         return self.names[named]
 
     def text(self, constant: int) -> str:
-        """A text constant; of NUL and of characters beyond 16 bits, which the JVM spells in its own way, U+FFFD."""
+        """A text constant; NUL and characters beyond 16 bits, which have a special encoding, become U+FFFD."""
         if constant not in self.texts:
             tag, place = self.constants[constant]
             if tag != 1:
@@ -313,7 +313,7 @@ class _Reader:
         return self.texts[constant]
 
     def attributes(self) -> Iterator[tuple[str, int, int]]:
-        """Name, begin and end of each attribute that stands here; the next thing after the last of them is next."""
+        """Name, start and end of each attribute here; `at` then is after the last one."""
         for _ in range(self.u2()):
             name = self.text(self.u2())
             size = self.take(">I")
@@ -338,7 +338,7 @@ class _Reader:
 
 
 def _main_way(code: bytes) -> set[int]:
-    """Offsets of the instructions of a method that run without an exception: those reached from the first."""
+    """Offsets of the instructions that run without an exception: those reachable from the first one."""
     onward: dict[int, list[int]] = {}
     at = 0
     while at < len(code):

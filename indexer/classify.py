@@ -1,4 +1,4 @@
-"""Which resource dominates a function: two linear heads (paper, §3.2 and §3.3), and a small network over both texts.
+"""Classifier of functions by resource: two linear heads (paper, §3.2 and §3.3), and a small network over both texts.
 
     classifier = load()                       the shipped model (indexer.modelfile)
     classifier.classify(functions)            Vectors, in the order given
@@ -9,9 +9,9 @@
                                          └─ embedding ─┴─ doc head ───┤
     all of them, in their order ─────────── sequence head ────────────┘
 
-A linear head adds up what each word says of each resource (a word counts by how often it occurs and how rare it is, and
-apart in each field: `read` in a name is not `read` in a package), and what the embedding says.  So `explain` is exact
-for their part.  The sequence head (indexer.sequence) is optional, and absent from models trained without a teacher.
+A linear head sums the contributions of the words and of the embedding to each resource.  A word is weighted by its
+frequency and rarity, separately in each field: `read` in a name is not `read` in a package.  So `explain` is exact for
+the linear heads.  The sequence head (indexer.sequence) is optional, and absent from models trained without a teacher.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from crystalperf.indexer.vectors import Floats, FunctionText, Remember, Vectors
 
 CODE_CHARS = 4000
 DOC_CHARS = 2000
-"""What is read of a text: the start says what it is for, and long functions must not cost more than they tell."""
+"""Maximum characters read of a text: its start describes its purpose, and long functions must not cost too much."""
 
 _DOCSTRING = re.compile(r"[rRuUbB]{0,2}(\"\"\"|''')[\s\S]*?\1")
 
@@ -40,7 +40,7 @@ def _simple_name(function: FunctionText) -> str:
 def _code(function: FunctionText) -> str:
     code = function.code[: CODE_CHARS + DOC_CHARS]
     if function.language == "python" and function.doc:
-        # A docstring is the documentation head's; the code head must do without where there is none.
+        # A docstring belongs to the documentation head; the code head must work without one.
         code = _DOCSTRING.sub("", code, count=1)
     return code[:CODE_CHARS]
 
@@ -53,7 +53,7 @@ FIELDS: dict[str, Callable[[FunctionText], str]] = {
     "code": _code,
     "doc": lambda function: function.doc[:DOC_CHARS],
 }
-"""The texts a head can be given."""
+"""The texts that a head can read."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ class Head:
     """A linear classifier.  V words, D dimensions of all embedded texts, k resources."""
 
     fields: tuple[str, ...]
-    """The fields whose words it counts, each with weights of its own."""
+    """The fields whose words it counts, each with separate weights."""
     texts: tuple[tuple[str, ...], ...]
-    """What is embedded: several texts, each the fields joined; their vectors side by side are D dimensions."""
+    """The embedded texts, each the fields joined; their concatenated vectors have D dimensions."""
     rarity: Floats
-    """(fields, V): the weight of a word's occurrence, 0 for words the training did not meet in the field."""
+    """(fields, V) weight of a word's occurrence, 0 for words that did not occur in the field in training."""
     words: Floats
     """(fields × V, k)"""
     embedding: Floats
@@ -81,7 +81,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Features:
-    """What a head sees of n functions: sparse words (CSR) and the dense embedding."""
+    """The inputs of a head for n functions: sparse words (CSR) and the dense embedding."""
 
     columns: Ids
     """field × V + word, flat"""
@@ -108,11 +108,11 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Pooling:
-    """How the heads' logits become one vector: added up by these weights, then calibrated; the heads also alone."""
+    """Pooling of the heads' logits into one vector: a weighted sum, then calibrated; also for each head alone."""
 
     code_weight: float
     doc_weight: float
-    """Where there is no documentation, the code head counts 1."""
+    """Without documentation, the weight of the code head is 1."""
     combined: Calibration
     code: Calibration
     doc: Calibration
@@ -166,9 +166,9 @@ class PooledClassifier:
         return np.concatenate([code, doc, sequence], axis=1)
 
     def explain(self, function: FunctionText, top: int = 10) -> dict[str, list[tuple[str, str, float]]]:
-        """For each resource the words that speak most for it against the mean of all: (field, word, logit).
+        """For each resource the words with the largest contribution above the mean of all: (field, word, logit).
 
-        Exact for the words of the linear heads; what the embedding and the sequence head say is not among them.
+        It is exact for the words of the linear heads; contributions of the embedding and the sequence head are omitted.
         """
         names = self.words.tokenizer.get_vocab()
         words = sorted(names, key=lambda word: names[word])
@@ -192,12 +192,12 @@ Cut = dict[str, tuple[Ids, Ids]]
 
 
 def cut_words(functions: Sequence[FunctionText], words: Words, fields: Sequence[str]) -> Cut:
-    """Each field's words (numbers, flat) and where each function's start."""
+    """The words of each field (numbers, flat) and the starts of the functions."""
     return {field: words.encode([FIELDS[field](each) for each in functions]) for field in dict.fromkeys(fields)}
 
 
 def features(head: Head, functions: Sequence[FunctionText], cut: Cut, embedding: Embedding) -> Features:
-    """What a head sees of the functions."""
+    """The inputs of a head for the functions."""
     columns, starts, values = count_words(head.fields, head.rarity, cut, len(functions))
     return Features(columns, starts, values, embed_texts(head.texts, functions, cut, embedding))
 
@@ -244,21 +244,21 @@ def logits(head: Head, seen: Features) -> Floats:
             mode="sum",
             per_sample_weights=torch.from_numpy(seen.values),
         )
-    # A product of matrices adds up a row in another order when other rows are beside it.  With twice the digits that
-    # does not show, so what is kept of a function is what would be computed.
+    # A matrix product may sum a row in another order if the batch has other rows.  Double precision hides that, so
+    # cached results equal computed ones.
     dense = seen.embedding.astype(np.float64) @ head.embedding.astype(np.float64)
     return np.asarray(words.numpy() + dense + head.bias, dtype=np.float32)
 
 
 CODE_WEIGHT, DOC_WEIGHT = 0.8, 0.3
-"""Of the linear heads' logits where there are both: what predicts functions of libraries left out of the training best.
-The sequence head's count as they are."""
+"""Weights of the linear heads' logits if both exist, the best for libraries left out of training.  The weight of the
+sequence head is 1."""
 
 UNCALIBRATED = replace(Pooling.even(), code_weight=CODE_WEIGHT, doc_weight=DOC_WEIGHT)
 
 
 def added(pooling: Pooling, code: Floats, doc: Floats, sequence: Floats) -> Floats:
-    """(n, k) logits of all heads together; NaN rows of `doc` are functions without documentation."""
+    """(n, k) weighted sums of the logits of all heads; NaN rows of `doc` are functions without documentation."""
     both = code * np.float32(pooling.code_weight) + doc * np.float32(pooling.doc_weight)
     return np.asarray(np.where(np.isnan(doc), code, both) + sequence, dtype=np.float32)
 
@@ -270,7 +270,7 @@ def softmax(values: Floats) -> Floats:
 
 
 def joined(parts: Sequence[tuple[Ids, Ids]], count: int) -> tuple[Ids, Ids]:
-    """The words of several fields as one text each."""
+    """The words of several fields, joined to one text per function."""
     if len(parts) == 1:
         return parts[0]
     rows = np.concatenate([np.repeat(np.arange(count), np.diff(starts)) for _, starts in parts])

@@ -1,4 +1,4 @@
-"""How networks here learn: batches of texts of like length, a rate that rises and then falls, clipped gradients."""
+"""Training loop of the networks: batches of similar length, learning rate with warm-up and decay, clipped gradients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crystalperf.indexer.embed import Ids
 
 @dataclass(frozen=True)
 class Course:
-    """Epochs, texts in a batch, and the steps over which the rate rises before it falls in a line."""
+    """Epochs, batch size, and the steps of the learning rate's warm-up, before it decays linearly."""
 
     epochs: int
     batch: int
@@ -25,13 +25,13 @@ def descend(
     optimiser: torch.optim.Optimizer,
     lengths: Ids,
     course: Course,
-    chance: np.random.Generator,
+    rng: np.random.Generator,
     loss_of: Callable[[Ids], torch.Tensor],
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> None:
-    """Change what the optimiser holds, step by step, so that the loss of batches of texts falls.
+    """Minimise the loss over batches of texts by updating the optimiser's parameters.
 
-    `lengths` are the texts', `loss_of` gives the loss of some of them; `say` is told of each epoch.
+    `lengths` are the lengths of the texts, `loss_of` computes the loss of some of them; `report` gets a line per epoch.
     """
     parameters = [each for group in optimiser.param_groups for each in group["params"]]
     steps = course.epochs * -(-len(lengths) // course.batch)
@@ -41,7 +41,7 @@ def descend(
     started = time.monotonic()
     for epoch in range(1, course.epochs + 1):
         losses: list[float] = []
-        for rows in batches(lengths, course.batch, chance):
+        for rows in batches(lengths, course.batch, rng):
             loss = loss_of(rows)
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
@@ -49,11 +49,11 @@ def descend(
             optimiser.step()
             slope.step()
             losses.append(loss.item())
-        say(f"epoch {epoch}: loss {np.mean(losses):.3f} after {time.monotonic() - started:.0f} s")
+        report(f"epoch {epoch}: loss {np.mean(losses):.3f} after {time.monotonic() - started:.0f} s")
 
 
-def batches(lengths: Ids, size: int, chance: np.random.Generator) -> Iterator[Ids]:
-    """All texts once in batches of about the same length, so that little of them is padding."""
-    order = np.argsort(lengths * (1 + 0.2 * chance.random(len(lengths))))
-    for at in chance.permutation(-(-len(lengths) // size)):
+def batches(lengths: Ids, size: int, rng: np.random.Generator) -> Iterator[Ids]:
+    """All texts once, in batches of similar length, so that little of them is padding."""
+    order = np.argsort(lengths * (1 + 0.2 * rng.random(len(lengths))))
+    for at in rng.permutation(-(-len(lengths) // size)):
         yield order[at * size : (at + 1) * size]

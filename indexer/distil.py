@@ -1,8 +1,8 @@
-"""What a large encoder reads out of functions, taught to the small sequence head.
+"""Distillation of a large encoder into the small sequence head (Hinton et al. 2015).
 
-An encoder is fine-tuned on the labelled functions (indexer.teacher) and asked about unlabelled ones of the training
-libraries.  Its answers, averaged with those of the two linear heads, are what the sequence head learns, beside the
-labels (Hinton et al. 2015).  An hour on two cores, once per training; what is shipped is the sequence head alone.
+An encoder is fine-tuned on the labelled functions (indexer.teacher) and classifies unlabelled ones of the training
+libraries.  The sequence head learns from its answers, averaged with those of the two linear heads, and from the labels.
+This takes an hour on two cores, once per training.  Only the sequence head is shipped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from crystalperf.indexer.examples import Labels, Prepared
 from crystalperf.indexer.sequence import LIMITS, Schooling, SequenceHead, learn, sequences
 from crystalperf.indexer.teacher import Teacher, fine_tune
 from crystalperf.indexer.vectors import Floats, FunctionText
-from crystalperf.indexer.wordvectors import Say
+from crystalperf.indexer.wordvectors import Report
 from crystalperf.indexes.resources import resources
 
 BATCH = 20_000
@@ -27,19 +27,19 @@ BATCH = 20_000
 
 @dataclass(frozen=True)
 class Distillation:
-    """Which unlabelled functions are asked about, and how labels count."""
+    """The selection of unlabelled functions, and the smoothing of labels."""
 
     functions: int = 40_000
     unsure: float = 0.8
-    """Half of the functions are such as the heads give their likeliest resource less than this; of the others each
-    resource has a third."""
+    """Half of the functions are uncertain: the heads give their most likely resource less than this.  Of the other half
+    each resource has a third."""
     smoothing: float = 0.08
-    """Of a label's probability given to all resources alike: some labels are wrong."""
+    """Share of a label's probability that is spread over all resources, because some labels are wrong."""
 
 
 @dataclass(frozen=True)
 class Learned:
-    """The examples `rows` with their `labels`, and the two linear heads that learned from them."""
+    """The examples `rows` with their `labels`, and the two linear heads trained on them."""
 
     data: Prepared
     rows: Ids
@@ -53,11 +53,11 @@ def distil(
     unlabelled: Sequence[tuple[str, FunctionText]],
     encoder: str,
     seed: int,
-    say: Say,
+    report: Report,
     distillation: Distillation | None = None,
     schooling: Schooling | None = None,
 ) -> tuple[SequenceHead, Teacher]:
-    """A sequence head and its teacher, from labelled examples and (library, function) pairs.
+    """Train a sequence head and its teacher on labelled examples and (library, function) pairs; returns both.
 
     `encoder` is a sentence-transformers model, by hub name or folder.
     """
@@ -65,19 +65,19 @@ def distil(
     plan = distillation or Distillation()
     functions = [data.examples[row].function for row in rows]
     count = len(resources())
-    teacher = fine_tune(encoder, functions, labels[rows], count, seed, say)
-    # An example that is also among the unlabelled has its label already, or is one that models are tested on.
+    teacher = fine_tune(encoder, functions, labels[rows], count, seed, report)
+    # Exclude examples from the unlabelled functions: they have a label, or models are tested on them.
     known = {each.function.code for each in data.examples}
-    asked = [each for each in unlabelled if each[1].code not in known]
-    thought = heads_logits(learned.heads, data.words, embedding, [function for _, function in asked])
-    chosen = choose(softmax(thought), [library for library, _ in asked], plan, seed)
-    others = [asked[at][1] for at in chosen]
-    say(f"the encoder reads {len(others)} of {len(asked)} unlabelled functions")
+    candidates = [each for each in unlabelled if each[1].code not in known]
+    thought = heads_logits(learned.heads, data.words, embedding, [function for _, function in candidates])
+    chosen = choose(softmax(thought), [library for library, _ in candidates], plan, seed)
+    others = [candidates[at][1] for at in chosen]
+    report(f"the encoder reads {len(others)} of {len(candidates)} unlabelled functions")
     answers = softmax((teacher.read(others) + thought[chosen]) / np.float32(2))
     known_answers = np.eye(count, dtype=np.float32)[labels[rows]] * (1 - plan.smoothing) + plan.smoothing / count
     cut = cut_words([*functions, *others], data.words, tuple(LIMITS))
     targets = np.concatenate([known_answers, answers]).astype(np.float32)
-    head = learn(sequences(cut), embedding.table(), targets, schooling or Schooling(), seed, say)
+    head = learn(sequences(cut), embedding.table(), targets, schooling or Schooling(), seed, report)
     return head, teacher
 
 
@@ -91,8 +91,8 @@ def heads_logits(
 
 
 def choose(probabilities: Floats, libraries: Sequence[str], plan: Distillation, seed: int) -> Ids:
-    """Which functions to ask about: half of them unclear, the rest of every resource, no library by its size alone."""
-    chance = np.random.default_rng(seed)
+    """The functions for the teacher: half uncertain, the rest balanced by resource; large libraries do not dominate."""
+    rng = np.random.default_rng(seed)
     sizes = Counter(libraries)
     weight = np.array([sizes[each] ** -0.5 for each in libraries])
     sure, best = probabilities.max(axis=1) >= plan.unsure, probabilities.argmax(axis=1)
@@ -100,8 +100,8 @@ def choose(probabilities: Floats, libraries: Sequence[str], plan: Distillation, 
     groups = [(~sure, plan.functions // 2)]
     groups += [(sure & (best == each), plan.functions // 2 // count) for each in range(count)]
     found = []
-    for chosen, wanted in groups:
+    for chosen, size in groups:
         at = np.flatnonzero(chosen)
         share = weight[at] / weight[at].sum() if len(at) else None
-        found.append(chance.choice(at, min(wanted, len(at)), replace=False, p=share))
+        found.append(rng.choice(at, min(size, len(at)), replace=False, p=share))
     return np.sort(np.concatenate(found))

@@ -1,4 +1,4 @@
-"""From comments and docstrings to plain documentation text."""
+"""Conversion of comments and docstrings to plain documentation text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+\n?")
 
 
 def is_documentation(comment: str) -> bool:
-    """Whether a comment is Scaladoc, Javadoc or Doxygen rather than a remark: `/**`, `/*!`, `///`, `//!`."""
+    """Whether a comment is Scaladoc, Javadoc or Doxygen: `/**`, `/*!`, `///`, `//!`."""
     return comment.startswith(("/**", "/*!", "///", "//!")) and not comment.startswith(("/**/", "/***", "////"))
 
 
@@ -35,7 +35,7 @@ def clean_comment(comment: str) -> str:
 
 
 def clean_docstring(text: str) -> str:
-    """The text of a Python string literal that is a docstring, dedented, without its quotes."""
+    """The text of a docstring's string literal, dedented and without quotes."""
     text = text.lstrip("rRuUbBfF")
     quote = text[:3] if text[:3] in ('"""', "'''") else text[:1]
     text = text.removeprefix(quote).removesuffix(quote)

@@ -1,8 +1,8 @@
-"""Texts as words and as vectors: the sub-word tokenizer, and sentence embeddings of any sentence-transformers model.
+"""Tokenizer and sentence embeddings: texts as words and as vectors, by any sentence-transformers model.
 
     words = load_words(folder)               tokenizer.json: readFully → read, fully
     ids, starts = words.encode(texts)        every text's known words, one after the other
-    embedding = load_embedding(None, folder) the static one beside the classifiers, or any hub name or path
+    embedding = load_embedding(None, folder) the static one of the classifiers, or any hub name or path
     embedding.encode(texts, ids, starts)     (n, d), unit length
 
 The static embedding is a table of a vector per word, stored as int8 with a scale per word, averaged over a text's
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 Ids = NDArray[np.int64]
 
 UNKNOWN = "[UNK]"
-"""Word 0: every word that is not in the vocabulary; its vector is zero and it is no feature."""
+"""Word 0: every word outside the vocabulary; its vector is zero, and it is not a feature."""
 
 _CAMEL_CASE = r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
 
 
 @dataclass(frozen=True)
 class Words:
-    """A vocabulary of lower-case words, and how texts are cut into them."""
+    """A vocabulary of lower-case words, with the tokenizer that splits texts into them."""
 
     tokenizer: Tokenizer
     size: int
 
     def encode(self, texts: Sequence[str]) -> tuple[Ids, Ids]:
-        """The known words of all texts (numbers, flat) and where each text's words start; n + 1 starts."""
-        # The fast variant keeps no positions in the text, which nobody asks for.
+        """The known words of all texts (numbers, flat) and the start of each text's words; n + 1 starts."""
+        # The fast variant omits positions in the text, which are not needed.
         encoded = [each.ids for each in self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
         ids = np.fromiter((number for each in encoded for number in each), np.int64)
         rows = np.repeat(np.arange(len(texts)), [len(each) for each in encoded])
@@ -65,7 +65,7 @@ def new_words(vocabulary: Iterable[str]) -> Words:
 
 
 def load_words(path: Path) -> Words:
-    """Read tokenizer.json.  Raises BuildError where it is none."""
+    """Read tokenizer.json.  Raises BuildError if it is invalid."""
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises plain Exception
@@ -74,7 +74,7 @@ def load_words(path: Path) -> Words:
 
 
 def select(part: tuple[Ids, Ids], rows: Ids, limit: int | None = None) -> tuple[Ids, Ids]:
-    """The words of some rows' texts, of each the first `limit`."""
+    """The first `limit` words of the texts in these rows."""
     ids, starts = part
     lengths = np.diff(starts)[rows]
     if limit is not None:
@@ -85,7 +85,7 @@ def select(part: tuple[Ids, Ids], rows: Ids, limit: int | None = None) -> tuple[
 
 @dataclass(frozen=True)
 class Embedding:
-    """Sentence embeddings: of an encoder, or means of a static table over the vocabulary of `Words`."""
+    """Sentence embeddings: by an encoder, or as means of a static table over the vocabulary of `Words`."""
 
     name: str
     encoder: SentenceTransformer | None
@@ -125,9 +125,9 @@ def static_embedding(name: str, table: Floats) -> Embedding:
 
 
 def load_embedding(name: str) -> Embedding:
-    """Any sentence-transformers model, by hub name or path.  Raises BuildError where there is none.
+    """Any sentence-transformers model, by hub name or path.  Raises BuildError if it cannot be loaded.
 
-    Weights are read from safetensors alone, and code that comes with a model is never run.
+    Weights are read from safetensors only, and code in a model is never run.
     """
     from sentence_transformers import SentenceTransformer
 
@@ -140,7 +140,7 @@ def load_embedding(name: str) -> Embedding:
             model_kwargs={"use_safetensors": True},
             local_files_only=os.environ.get("HF_HUB_OFFLINE") == "1",
         )
-    except Exception as error:  # whatever the hub, the network or the files raise
+    except Exception as error:  # any error of the hub, the network or the files
         reason = str(error).split("\n")[0][:200]
         raise BuildError(
             f"{name}: no sentence-transformers model could be loaded from there ({reason}); give a folder that holds"
@@ -156,5 +156,5 @@ def quantise(table: Floats) -> tuple[NDArray[np.int8], Floats]:
 
 
 def dequantise(rows: NDArray[np.int8], scale: Floats) -> Floats:
-    """What `quantise` made, as floats again."""
+    """The floats of a quantised table."""
     return np.asarray(rows * scale[:, None], dtype=np.float32)

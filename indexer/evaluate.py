@@ -1,11 +1,11 @@
-"""How good the classifiers are: the tables of docs/classifiers.md.
+"""Evaluation of the classifiers: the tables of docs/classifiers.md.
 
     python -m crystalperf.indexer.evaluate --texts texts.jsonl --table development
 
-Every table trains the linear heads it judges, over the embedding of `--model`, so that nothing is measured on what it
-learned from.  The sequence head of `--model` is taken as it is, and therefore judged on development sets and measured
-functions alone, which it has not seen.  Pooled probabilities of a development set use a pooling that was fitted on the
-other development sets.
+Every table trains the linear heads that it scores, over the embedding of `--model`, so that no head is scored on its
+training data.  The sequence head of `--model` is not trained again; so it is scored on development sets and measured
+functions only, which it has not seen.  Pooled probabilities of a development set use a pooling fitted on the other
+development sets.
 
     development   the paper's Table 4: every arm on every development set, as drawn and weighted to the natural mix
     folds         the paper's Table 1: folds over training functions by file, by library
@@ -14,7 +14,7 @@ other development sets.
     words         the paper's Table 2
     noise         wrong labels (Fig 9), fewer labels
     lengths       length of the text, missing documentation (§7.4)
-    mistakes      confusion, and the mistakes the model is surest of
+    mistakes      confusion, and the errors with the highest confidence
     front         macro-F1 against functions/s
 """
 
@@ -40,8 +40,8 @@ from crystalperf.indexer.modelfile import load
 from crystalperf.indexer.sequence import SequenceHead
 from crystalperf.indexer.train import NAME, flip
 from crystalperf.indexer.vectors import Floats, FunctionText
-from crystalperf.indexer.wordvectors import Say, in_order
-from crystalperf.indexes.errors import InputError, told
+from crystalperf.indexer.wordvectors import Report, in_order
+from crystalperf.indexes.errors import InputError, report_errors
 from crystalperf.indexes.resources import resources
 
 SEEDS = 5
@@ -56,7 +56,7 @@ COLUMNS = "accuracy % | macro-F1 % | ECE | Brier |"
 
 @dataclass(frozen=True)
 class Score:
-    """How good probabilities are: macro-F1 over all resources, calibration error of the largest probability."""
+    """Scores of probabilities: macro-F1 is over all resources, the calibration error of the largest probability."""
 
     accuracy: float
     macro_f1: float
@@ -65,7 +65,7 @@ class Score:
 
 
 def score(probabilities: Floats, labels: Labels, weights: Floats | None = None) -> Score:
-    """Measures of (n, k) probabilities, each function counted once or by its weight."""
+    """Scores of (n, k) probabilities; each function counts once or by its weight."""
     weights = np.ones(len(labels), np.float32) if weights is None else weights
     share = weights / weights.sum()
     predicted = probabilities.argmax(axis=1)
@@ -80,7 +80,7 @@ def score(probabilities: Floats, labels: Labels, weights: Floats | None = None) 
 
 
 def f1_by_class(predicted: Labels, labels: Labels, weights: Floats, count: int) -> list[float]:
-    """F1 of each resource; 0 for one that is neither there nor predicted."""
+    """F1 of each resource; 0 for one that is neither a label nor predicted."""
     found = []
     for each in range(count):
         hit = weights[(predicted == each) & (labels == each)].sum()
@@ -102,7 +102,7 @@ def spread(scores: Sequence[Score]) -> str:
 
 
 def without_some_files(data: Prepared, rows: Ids, seed: int, share: float = 0.1) -> Ids:
-    """Rows without those of a tenth of the files: what another draw of training functions might have been."""
+    """Rows without those of a tenth of the files, to simulate another sample of training functions."""
     files = sorted({(data.examples[row].library, data.examples[row].file) for row in rows})
     dropped = np.random.default_rng(seed).random(len(files)) < share
     gone = {file for file, is_dropped in zip(files, dropped, strict=True) if is_dropped}
@@ -125,8 +125,8 @@ READERS = "one reader, against the other"
 def arms(data: Prepared, train: Ids, test: Ids, labels: Labels, has_sequence: bool = False) -> dict[str, Floats]:
     """(n, k) probabilities for the functions `test` by every arm, trained on `train`; NaN rows where it has none.
 
-    Development functions among `test` are pooled as the other development sets want it, all others as all of them do.
-    `has_sequence` says that the sequence head has seen no function of `test`.
+    Development functions in `test` use a pooling fitted on the other development sets, all others one fitted on all.
+    `has_sequence` means that the sequence head has seen no function of `test`.
     """
     judged, tuning = judged_by(train_heads(data, train, labels), data, test, has_sequence)
     code, doc = softmax(judged.code), softmax(judged.doc)
@@ -143,7 +143,7 @@ def arms(data: Prepared, train: Ids, test: Ids, labels: Labels, has_sequence: bo
 
 
 def judged_by(heads: tuple[Head, Head], data: Prepared, test: Ids, has_sequence: bool = False) -> tuple[Judged, Judged]:
-    """The heads' logits for the functions `test`, and for those that poolings are fitted on."""
+    """The logits of the heads for the functions `test`, and for those on which poolings are fitted."""
     tuning = data.rows(*data.development)
     return judge(heads, data, test, has_sequence), judge(heads, data, tuning, has_sequence)
 
@@ -154,7 +154,7 @@ def pooled_by(train: Ids, data: Prepared, test: Ids, labels: Labels, has_sequenc
 
 
 def pooled_by_others(data: Prepared, judged: Judged, tuning: Judged, labels: Labels) -> Floats:
-    """Pooled probabilities; of a development set's functions with the pooling that its other sets (`tuning`) want."""
+    """Pooled probabilities; functions of a development set use a pooling fitted on the other sets (`tuning`)."""
     of_test = np.array([data.examples[row].set for row in judged.rows])
     of_tuning = np.array([data.examples[row].set for row in tuning.rows])
     scores = summed(judged)
@@ -191,7 +191,7 @@ def plain_text(function: FunctionText) -> str:
 # 4. Tables ----------------------------------------------------------------------------------------------------------
 
 
-def table_of_development_sets(data: Prepared, say: Say) -> None:
+def table_of_development_sets(data: Prepared, report: Report) -> None:
     """Every arm on every development set, and both mixes."""
     train, development = data.rows(TRAIN), data.rows(*data.development)
     sets = np.array([data.examples[row].set for row in development])
@@ -212,59 +212,59 @@ def table_of_development_sets(data: Prepared, say: Say) -> None:
         one_hot = np.eye(len(resources()), dtype=np.float32)[predicted]
         for mix, weighted in (("natural", weights), ("as drawn", None)) if len(labels) else ():
             found[name, mix, READERS].append(score(one_hot, labels, weighted))
-    say(f"\n| development set | mix | arm | {COLUMNS}\n|---|---|---|---|---|---|---|")
+    report(f"\n| development set | mix | arm | {COLUMNS}\n|---|---|---|---|---|---|---|")
     for (name, mix, arm), scores in sorted(found.items(), key=lambda item: item[0][:2]):
-        say(f"| {name} | {mix} | {arm} | {spread(scores)} |")
+        report(f"| {name} | {mix} | {arm} | {spread(scores)} |")
 
 
 def two_readings(sets: Sequence[str]) -> tuple[Labels, Labels, Floats]:
-    """What one reader and another said of the functions of development sets, and the functions' weights.
+    """The labels of two annotators for the functions of development sets, and the weights of the functions.
 
-    Functions that either of them took for waiting are left out, as they are everywhere.
+    Functions that either annotator labelled as waiting are left out, as everywhere.
     """
     order = resources()
     weight = {each.id: each.weight for name in sets for each in read_labels(name)}
-    said: dict[str, list[str]] = defaultdict(list)
+    readings: dict[str, list[str]] = defaultdict(list)
     for each in read_table(committed("readings"), Reading):
         if each.set in sets and each.kind == "independent":
-            said[each.id].append(each.label)
-    pairs = [(key, *two) for key, two in said.items() if len(two) == 2 and set(two) <= set(order)]
+            readings[each.id].append(each.label)
+    pairs = [(key, *two) for key, two in readings.items() if len(two) == 2 and set(two) <= set(order)]
     first, second = (np.array([order.index(pair[side]) for pair in pairs], np.int64) for side in (1, 2))
     return first, second, np.array([weight[key] for key, *_ in pairs], np.float32)
 
 
-def table_of_folds(data: Prepared, say: Say) -> None:
+def table_of_folds(data: Prepared, report: Report) -> None:
     """Folds over the training functions, by file and by library."""
     train = data.rows(TRAIN)
     paper = np.array([row for row in train if data.examples[row].library in PAPER_FOLDS], np.int64)
     if len(paper) > 100:
-        say(f"\n10 folds by file over {', '.join(PAPER_FOLDS)}: {len(paper)} functions")
+        report(f"\n10 folds by file over {', '.join(PAPER_FOLDS)}: {len(paper)} functions")
         splits = [folds(data, paper, 10, seed) for seed in range(SEEDS)]
-        say_folds(data, splits, say)
-        say("\nThe same folds, the functions of all other training libraries learned from too")
-        say_folds(data, splits[:1], say, np.setdiff1d(train, paper))
-    say(f"\n5 folds by file over all training libraries: {len(train)} functions")
-    say_folds(data, [folds(data, train, 5, seed=0)], say)
-    say(f"\n5 folds by library over all training libraries: {len(train)} functions")
-    say_folds(data, [folds(data, train, 5, seed=0, by_library=True)], say)
+        report_folds(data, splits, report)
+        report("\nThe same folds, the functions of all other training libraries learned from too")
+        report_folds(data, splits[:1], report, np.setdiff1d(train, paper))
+    report(f"\n5 folds by file over all training libraries: {len(train)} functions")
+    report_folds(data, [folds(data, train, 5, seed=0)], report)
+    report(f"\n5 folds by library over all training libraries: {len(train)} functions")
+    report_folds(data, [folds(data, train, 5, seed=0, by_library=True)], report)
 
 
-def table_of_measured(data: Prepared, say: Say, measured: str = "measured") -> None:
-    """Every arm on functions whose device was measured, which no training has."""
+def table_of_measured(data: Prepared, report: Report, measured: str = "measured") -> None:
+    """Every arm on functions whose device was measured; none of them is in a training set."""
     train, rows = data.rows(TRAIN), data.rows(measured)
     if not len(rows):
         return
-    say(f"\nTrained on all training functions, tested on measured ones: {len(rows)} functions")
+    report(f"\nTrained on all training functions, tested on measured ones: {len(rows)} functions")
     found: dict[str, list[tuple[Ids, Floats]]] = defaultdict(list)
     for seed in range(SEEDS):
         some = without_some_files(data, train, seed)
         for arm, probabilities in arms(data, some, rows, data.labels, has_sequence=True).items():
             found[arm].append((rows, probabilities))
-    say_arms(data, found, say)
+    report_arms(data, found, report)
 
 
-def say_folds(data: Prepared, splits: Sequence[Sequence[Ids]], say: Say, always: Ids | None = None) -> None:
-    """Every arm over splits into folds: each fold by what was trained on the others, and on what is `always` there."""
+def report_folds(data: Prepared, splits: Sequence[Sequence[Ids]], report: Report, always: Ids | None = None) -> None:
+    """Every arm over splits into folds; heads for a fold are trained on the other folds and on `always`."""
     always = np.zeros(0, np.int64) if always is None else always
     found: dict[str, list[tuple[Ids, Floats]]] = defaultdict(list)
     for parts in splits:
@@ -276,12 +276,12 @@ def say_folds(data: Prepared, splits: Sequence[Sequence[Ids]], say: Say, always:
                 whole[arm].append(probabilities)
         for arm, pieces in whole.items():
             found[arm].append((everything, np.concatenate(pieces)))
-    say_arms(data, found, say)
+    report_arms(data, found, report)
 
 
-def say_arms(data: Prepared, found: dict[str, list[tuple[Ids, Floats]]], say: Say) -> None:
+def report_arms(data: Prepared, found: dict[str, list[tuple[Ids, Floats]]], report: Report) -> None:
     """A row for each arm, with F1 by class."""
-    say(f"| arm | {COLUMNS} F1 " + ", ".join(resources()) + " |\n|---|---|---|---|---|---|")
+    report(f"| arm | {COLUMNS} F1 " + ", ".join(resources()) + " |\n|---|---|---|---|---|---|")
     for arm, results in found.items():
         scores, by_class = [], []
         for rows, probabilities in results:
@@ -290,14 +290,14 @@ def say_arms(data: Prepared, found: dict[str, list[tuple[Ids, Floats]]], say: Sa
             scores.append(score(probabilities[kept], labels))
             by_class.append(f1_by_class(predicted, labels, np.ones(len(labels), np.float32), len(resources())))
         f1 = ", ".join(f"{100 * value:.1f}" for value in np.mean(by_class, axis=0))
-        say(f"| {arm} | {spread(scores)} | {f1} |")
+        report(f"| {arm} | {spread(scores)} | {f1} |")
 
 
-def table_of_languages(data: Prepared, say: Say) -> None:
+def table_of_languages(data: Prepared, report: Report) -> None:
     """Trained on Scala alone, and on every language but one, tested on functions in the others."""
     train = data.rows(TRAIN)
     languages = np.array([data.examples[row].function.language for row in train])
-    say(f"\n| trained on | functions | tested on | functions | {COLUMNS}\n|---|---|---|---|---|---|---|---|")
+    report(f"\n| trained on | functions | tested on | functions | {COLUMNS}\n|---|---|---|---|---|---|---|---|")
     for name in sorted(set(languages)):
         test = train[languages == name]
         for title, rows in (("Scala", train[languages == "scala"]), (f"all but {name}", train[languages != name])):
@@ -306,20 +306,20 @@ def table_of_languages(data: Prepared, say: Say) -> None:
                 for seed in range(SEEDS):
                     pooled = pooled_by(without_some_files(data, rows, seed), data, test, data.labels)
                     scores.append(score(pooled, data.labels[test]))
-                say(f"| {title} | {len(rows)} | {name} | {len(test)} | {spread(scores)} |")
+                report(f"| {title} | {len(rows)} | {name} | {len(test)} | {spread(scores)} |")
     development = data.rows(*data.development)
     for title, rows in (("Scala", train[languages == "scala"]), ("all languages", train)):
         scores = []
         for seed in range(SEEDS):
             pooled = pooled_by(without_some_files(data, rows, seed), data, development, data.labels)
             scores.append(score(pooled, data.labels[development]))
-        say(f"| {title} | {len(rows)} | development sets | {len(development)} | {spread(scores)} |")
+        report(f"| {title} | {len(rows)} | development sets | {len(development)} | {spread(scores)} |")
 
 
-def table_of_noise(data: Prepared, say: Say) -> None:
-    """What wrong labels cost, and fewer ones; development sets as drawn."""
+def table_of_noise(data: Prepared, report: Report) -> None:
+    """The effect of wrong labels and of fewer labels; development sets as drawn."""
     train, development = data.rows(TRAIN), data.rows(*data.development)
-    say(f"\n| trained on | functions | {COLUMNS}\n|---|---|---|---|---|---|")
+    report(f"\n| trained on | functions | {COLUMNS}\n|---|---|---|---|---|---|")
     for title, share, wrong, sift in (
         ("all", 1.0, 0.0, False),
         ("half", 0.5, 0.0, False),
@@ -340,11 +340,11 @@ def table_of_noise(data: Prepared, say: Say) -> None:
             pooled = pooled_by(some, data, development, labels)
             scores.append(score(pooled, data.labels[development]))
             sizes.append(len(some))
-        say(f"| {title} | {np.mean(sizes):.0f} | {spread(scores)} |")
+        report(f"| {title} | {np.mean(sizes):.0f} | {spread(scores)} |")
 
 
-def table_of_lengths(data: Prepared, say: Say) -> None:
-    """How accuracy grows with the text, and what missing documentation costs (§7.4); development sets as drawn."""
+def table_of_lengths(data: Prepared, report: Report) -> None:
+    """Accuracy by length of the text, and without documentation (§7.4); development sets as drawn."""
     development = data.rows(*data.development)
     judged, _ = judged_by(train_heads(data, data.rows(TRAIN), data.labels), data, development, has_sequence=True)
     combined = pooled_by_others(data, judged, judged, data.labels)
@@ -353,19 +353,21 @@ def table_of_lengths(data: Prepared, say: Say) -> None:
     labels = data.labels[development]
     right = combined.argmax(axis=1) == labels
     words = np.diff(data.cut["code"][1])[development] + np.diff(data.cut["doc"][1])[development]
-    say("\n| words of code and documentation | functions | accuracy % |\n|---|---|---|")
+    report("\n| words of code and documentation | functions | accuracy % |\n|---|---|---|")
     for low, high in ((0, 20), (20, 50), (50, 100), (100, 200), (200, 10**6)):
         chosen = (words >= low) & (words < high)
         if chosen.any():
-            say(f"| {low} to {high if high < 10**6 else 'any'} | {chosen.sum()} | {100 * right[chosen].mean():.1f} |")
+            report(
+                f"| {low} to {high if high < 10**6 else 'any'} | {chosen.sum()} | {100 * right[chosen].mean():.1f} |"
+            )
     having = ~np.isnan(judged.doc[:, 0])
-    say(f"\n| functions with documentation: {having.sum()} | {COLUMNS}\n|---|---|---|---|---|")
+    report(f"\n| functions with documentation: {having.sum()} | {COLUMNS}\n|---|---|---|---|---|")
     for name, probabilities in (("with it", combined), ("without it", undocumented)):
-        say(f"| {name} | {spread([score(probabilities[having], labels[having])])} |")
+        report(f"| {name} | {spread([score(probabilities[having], labels[having])])} |")
 
 
-def table_of_words(data: Prepared, say: Say, top: int = 15) -> None:
-    """The words with the largest weights, exact for a linear head; * marks those of code no documentation has."""
+def table_of_words(data: Prepared, report: Report, top: int = 15) -> None:
+    """The words with the largest weights, exact for a linear head; * marks words of code that no documentation has."""
     heads = train_heads(data, data.rows(TRAIN), data.labels)
     names = in_order(data.words)
     documented = heads[1].rarity[heads[1].fields.index("doc")] > 0
@@ -374,52 +376,52 @@ def table_of_words(data: Prepared, say: Say, top: int = 15) -> None:
         for number, resource in enumerate(resources()):
             best = np.argsort(-totals[:, number])[:top]
             marked = [names[each] + ("" if documented[each] or title != "code" else "*") for each in best]
-            say(f"{title}, {resource}: {', '.join(marked)}")
+            report(f"{title}, {resource}: {', '.join(marked)}")
 
 
 def word_weights(head: Head, words: Words) -> Floats:
-    """(V, k) what a word adds to each logit against the mean of all, summed over the fields."""
+    """(V, k) contribution of a word to each logit above the mean of all, summed over the fields."""
     weights = head.words * head.rarity.reshape(-1, 1)
     weights = weights - weights.mean(axis=1, keepdims=True)
     return np.asarray(weights.reshape(len(head.fields), words.size, -1).sum(axis=0), dtype=np.float32)
 
 
-def table_of_mistakes(data: Prepared, say: Say, top: int = 30) -> None:
-    """Confusion on the development sets, and the mistakes that the model is surest of."""
+def table_of_mistakes(data: Prepared, report: Report, top: int = 30) -> None:
+    """Confusion on the development sets, and the errors with the highest confidence."""
     order = resources()
     development = data.rows(*data.development)
     combined = pooled_by(data.rows(TRAIN), data, development, data.labels, has_sequence=True)
     labels = data.labels[development]
     predicted = combined.argmax(axis=1)
-    say("\n| label \\ predicted | " + " | ".join(order) + " |\n|---|" + "---|" * len(order))
+    report("\n| label \\ predicted | " + " | ".join(order) + " |\n|---|" + "---|" * len(order))
     for each, name in enumerate(order):
         counts = [((labels == each) & (predicted == other)).sum() for other in range(len(order))]
-        say(f"| {name} | " + " | ".join(map(str, counts)) + " |")
+        report(f"| {name} | " + " | ".join(map(str, counts)) + " |")
     wrong = np.flatnonzero(predicted != labels)
     for at in wrong[np.argsort(-combined[wrong].max(axis=1))][:top]:
         example = data.examples[development[at]]
-        say(
+        report(
             f"{example.set} {example.function.qualified_name}: {order[labels[at]]}, predicted"
             f" {order[predicted[at]]} {combined[at].max():.2f}"
         )
 
 
 Model = tuple[str, Embedding, SequenceHead | None]
-"""Title, embedding of the linear heads, sequence head beside them."""
+"""Title, embedding of the linear heads, sequence head."""
 
 
-def table_of_the_front(data: Prepared, models: Sequence[Model], say: Say, timed: int = 2000) -> None:
+def table_of_the_front(data: Prepared, models: Sequence[Model], report: Report, timed: int = 2000) -> None:
     """Macro-F1 on the development sets as drawn against functions/s of the whole classifier, for each embedding, with
-    a sequence head or without."""
+    and without a sequence head."""
     train, development = data.rows(TRAIN), data.rows(*data.development)
     sample = [data.examples[row].function for row in np.random.default_rng(0).permutation(train)[:timed]]
-    say(f"\n| arm | functions/s | {COLUMNS}\n|---|---|---|---|---|---|")
+    report(f"\n| arm | functions/s | {COLUMNS}\n|---|---|---|---|---|---|")
     baseline = tfidf_model(data, train, data.labels)
     started = time.process_time()
     baseline([plain_text(each) for each in sample])
     rate = len(sample) / (time.process_time() - started)
     found = baseline([plain_text(data.examples[row].function) for row in development])
-    say(f"| {TFIDF} | {rate:,.0f} | {spread([score(found, data.labels[development])])} |")
+    report(f"| {TFIDF} | {rate:,.0f} | {spread([score(found, data.labels[development])])} |")
     for title, embedding, sequence in models:
         tested = with_sequence(prepare(data.examples, data.words, embedding, (CODE, DOC)), sequence, embedding)
         heads = train_heads(tested, train, data.labels)
@@ -430,12 +432,12 @@ def table_of_the_front(data: Prepared, models: Sequence[Model], say: Say, timed:
         started = time.process_time()
         model.classify(sample)
         rate = len(sample) / (time.process_time() - started)
-        say(f"| {title} | {rate:,.0f} | {spread([score(pooled, data.labels[development])])} |")
+        report(f"| {title} | {rate:,.0f} | {spread([score(pooled, data.labels[development])])} |")
 
 
-# 5. All of it -------------------------------------------------------------------------------------------------------
+# 5. All tables ------------------------------------------------------------------------------------------------------
 
-TABLES: dict[str, Callable[[Prepared, Say], None]] = {
+TABLES: dict[str, Callable[[Prepared, Report], None]] = {
     "development": table_of_development_sets,
     "folds": table_of_folds,
     "measured": table_of_measured,
@@ -447,7 +449,7 @@ TABLES: dict[str, Callable[[Prepared, Say], None]] = {
 }
 
 
-@told
+@report_errors
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m crystalperf.indexer.evaluate", description=(__doc__ or "").split("\n")[0]
@@ -464,7 +466,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--table", choices=[*TABLES, "front", "all"], default="all")
     parser.add_argument("--against", action="append", default=[], help="other embeddings for the table `front`")
     chosen = parser.parse_args(arguments)
-    torch.set_num_threads(1)  # of tasks this small threads only wait for each other
+    torch.set_num_threads(1)  # on tasks this small, threads only wait for each other
     model = load(chosen.model)
     examples = read_examples(chosen.texts)
     measured = read_examples(chosen.measured, has_training=False) if chosen.measured else []

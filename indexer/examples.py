@@ -1,6 +1,6 @@
-"""The labelled functions: read, cut into words, embedded once for all trainings.
+"""The labelled functions: read, cut into words, and embedded once for all trainings.
 
-examples = read_examples(path)            texts.jsonl, what indexer.labels.rebuild writes
+examples = read_examples(path)            texts.jsonl, written by indexer.labels.rebuild
 data = prepare(examples, words, embedding, [CODE, DOC])
 """
 
@@ -24,7 +24,7 @@ from crystalperf.indexes.resources import resources
 
 TRAIN = "train"
 DEVELOPMENT = "dev-"
-"""How the names of development sets start."""
+"""Prefix of the names of development sets."""
 
 Labels = NDArray[np.int64]
 
@@ -38,15 +38,15 @@ class Example:
     set: str
     library: str
     file: str
-    """Functions of one file never fall on both sides of a split."""
+    """Functions of one file are always on the same side of a split."""
     weight: float
-    """Carries a development set back to the natural mix."""
+    """Sampling weight that restores the natural mix of a development set."""
 
 
 def read_examples(path: Path, has_training: bool = True) -> list[Example]:
-    """The lines of texts.jsonl whose label is a resource; `wait` is none.
+    """The lines of texts.jsonl whose label is a resource, so not `wait`.
 
-    Raises InputError where a line is damaged, or where a training set is wanted and lacks a resource.
+    Raises InputError if a line is damaged, or if a required training set lacks a resource.
     """
     order = resources()
     examples = []
@@ -106,7 +106,7 @@ def _example(record: _Record, label: int) -> Example:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a head reads, and its L2 penalties: strong ones where there are many weights and few functions."""
+    """The inputs of a head, and its L2 penalties, which are strong where weights are many and functions few."""
 
     fields: tuple[str, ...]
     texts: tuple[tuple[str, ...], ...]
@@ -127,10 +127,9 @@ class Prepared:
     dense: dict[tuple[tuple[str, ...], ...], Floats]
     """(n, D) vectors by the texts embedded."""
     sequence: Floats
-    """(n, k) logits of a sequence head, zeros without one.  It is trained once: for examples that it learned from,
-    these are no test of it."""
+    """(n, k) logits of a sequence head, zeros without one.  They are no valid test on its training examples."""
     undocumented: Floats
-    """(n, k) the same, had the examples no documentation."""
+    """(n, k) the same without the examples' documentation."""
 
     def rows(self, *sets: str) -> Ids:
         """The examples of these sets."""
@@ -161,18 +160,18 @@ def prepare(examples: Sequence[Example], words: Words, embedding: Embedding, rec
 
 
 def with_sequence(data: Prepared, head: SequenceHead | None, embedding: Embedding) -> Prepared:
-    """The same with what a sequence head says of all examples."""
+    """The data with the logits of a sequence head for all examples."""
     if head is None:
         return data
     nothing = (np.zeros(0, np.int64), np.zeros(len(data.examples) + 1, np.int64))
-    said, undocumented = (
+    logits, undocumented = (
         read(head, embedding.table(), sequences(cut)) for cut in (data.cut, {**data.cut, "doc": nothing})
     )
-    return replace(data, sequence=said, undocumented=undocumented)
+    return replace(data, sequence=logits, undocumented=undocumented)
 
 
 def folds(data: Prepared, rows: Ids, count: int, seed: int, by_library: bool = False) -> list[Ids]:
-    """Rows in `count` parts (fewer where there are fewer files), functions of one file, or of one library, together."""
+    """Rows in `count` parts (fewer if there are fewer files); functions of a file, or of a library, stay together."""
 
     def group(row: int) -> tuple[str, ...]:
         example = data.examples[row]

@@ -1,8 +1,8 @@
-"""The two linear heads: trained, asked, and pooled into one calibrated vector.
+"""Training, inference and pooling of the two linear heads.
 
-heads = train_heads(data, rows, labels)   both, on some examples
+heads = train_heads(data, rows, labels)   both heads, on some examples
 judged = judge(heads, data, rows)         their logits
-pooling = fit_pooling(judged, labels)     how these become probabilities
+pooling = fit_pooling(judged, labels)     the mapping from logits to calibrated probabilities
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DOC = Recipe(("doc", "name", "class"), (("doc",), ("name", "class")))
 
 
 def seen_by(recipe: Recipe, rarity: Floats, data: Prepared, rows: Ids) -> Features:
-    """What a head of this recipe sees of some examples."""
+    """The inputs of a head of this recipe for some examples."""
     cut = {each: select(data.cut[each], rows) for each in recipe.fields}
     columns, starts, values = count_words(recipe.fields, rarity, cut, len(rows))
     return Features(columns, starts, values, data.dense[recipe.texts][rows])
@@ -57,7 +57,7 @@ def train_head(recipe: Recipe, data: Prepared, rows: Ids, labels: Labels) -> Hea
 
 
 def rarity_of(cut: Cut, fields: Sequence[str], count: int, size: int) -> Floats:
-    """(fields, V) inverse document frequency, ln((1 + n) / (1 + df)) + 1; 0 for a word met in one function only."""
+    """(fields, V) inverse document frequency, ln((1 + n) / (1 + df)) + 1; 0 for a word of a single function."""
     rarity = np.zeros((len(fields), size), np.float32)
     for number, field in enumerate(fields):
         ids, starts = cut[field]
@@ -97,7 +97,7 @@ def fit_head(seen: Features, labels: Labels, columns: int, count: int, recipe: R
 
 @dataclass(frozen=True)
 class Judged:
-    """The heads' logits for some examples: NaN rows of `doc` without documentation, zeros where no sequence head is."""
+    """The logits of the heads for some examples; NaN rows without documentation, zeros without a sequence head."""
 
     rows: Ids
     code: Floats
@@ -105,16 +105,16 @@ class Judged:
     sequence: Floats
 
     def linear(self) -> Judged:
-        """Without the sequence head."""
+        """The same without the sequence head."""
         return replace(self, sequence=np.zeros_like(self.code))
 
     def at(self, chosen: NDArray[np.bool_]) -> Judged:
-        """Some of them."""
+        """The logits of some examples."""
         return Judged(self.rows[chosen], self.code[chosen], self.doc[chosen], self.sequence[chosen])
 
 
 def train_heads(data: Prepared, rows: Ids, labels: Labels, code: Recipe = CODE, doc: Recipe = DOC) -> tuple[Head, Head]:
-    """Both heads; the documentation head learns from what is documented."""
+    """Train both heads; the documentation head learns from documented functions only."""
     return train_head(code, data, rows, labels), train_head(doc, data, rows[data.documented[rows]], labels)
 
 
@@ -130,9 +130,9 @@ def judge(heads: tuple[Head, Head], data: Prepared, rows: Ids, has_sequence: boo
 
 
 def uncontradicted(data: Prepared, rows: Ids, labels: Labels, seed: int, least: float = 0.2, parts: int = 5) -> Ids:
-    """The rows whose label is not contradicted: heads that learn from other files give it a probability of `least`.
+    """The rows whose label is plausible: heads trained on other files give it at least the probability `least`.
 
-    Most labels that are wrong fall (confident learning, Northcutt et al. 2021), and a few that are right and hard.
+    This removes most wrong labels (confident learning, Northcutt et al. 2021), and a few hard but correct ones.
     """
     kept = []
     for part in folds(data, rows, parts, seed):
@@ -146,16 +146,16 @@ def uncontradicted(data: Prepared, rows: Ids, labels: Labels, seed: int, least: 
 
 
 def summed(judged: Judged) -> Floats:
-    """(n, k) logits of all heads together."""
+    """(n, k) weighted sums of the logits of all heads."""
     return added(UNCALIBRATED, judged.code, judged.doc, judged.sequence)
 
 
 def fit_pooling(judged: Judged, labels: Labels) -> Pooling:
-    """One scale and the bias of each resource under which the labels are likeliest, for all heads added up.
+    """The scale and the biases of the resources that maximise the likelihood of the labels, for the sum of all heads.
 
-    Temperature scaling (Guo et al. 2017) with a bias.  How much each head counts is given: a few hundred functions
-    are too few to learn that from (docs/classifiers.md).  Functions count as they were drawn, not as frequent as they
-    are in nature: a profile's samples meet input and output more often than a list of functions does.
+    This is temperature scaling (Guo et al. 2017) with a bias.  The weights of the heads are constants, because a few
+    hundred functions are too few to fit them (docs/classifiers.md).  Functions count as drawn, not by natural
+    frequency: the samples of a profile hit input and output more often than a list of functions does.
     """
     having = ~np.isnan(judged.doc[:, 0])
     return Pooling(
@@ -178,7 +178,7 @@ def _fit_scale(scores: Floats, labels: Labels) -> Calibration:
     def loss() -> torch.Tensor:
         optimiser.zero_grad()
         total = torch.nn.functional.cross_entropy(given * scale + bias, target)
-        # Where the functions say little, stay near what the heads say.
+        # Regularisation: with little data, stay near the output of the heads.
         total = total + 1e-3 * (scale - 1).square().sum() + 1e-3 * bias.square().sum()
         total.backward()  # type: ignore[no-untyped-call]
         return total

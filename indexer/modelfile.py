@@ -1,9 +1,9 @@
-"""A model's folder, written and read: config.json, model.safetensors, tokenizer.json, sequence.safetensors.
+"""Reading and writing of model folders: config.json, model.safetensors, tokenizer.json, sequence.safetensors.
 
     classifier = load()               the shipped model
     classifier = load(folder)         one that indexer.train wrote
 
-No pickle: a model from a stranger is data.  What does not fit together is refused in one sentence.
+No pickle is used, so that a model from a stranger is only data.  Inconsistent files raise a one-sentence error.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from crystalperf.indexer.vectors import Floats
 from crystalperf.indexes.errors import BuildError
 
 FORMAT = 2
-"""Of a model's folder; another one is refused."""
+"""The format version of a model folder; other versions are refused."""
 
 SEQUENCE = "sequence.safetensors"
-"""A file of its own: the linear heads can be trained again without it."""
+"""A separate file, so that the linear heads can be trained again without it."""
 
 STATIC = "static"
-"""The embedding that lies in the model's own folder."""
+"""The name of the embedding in the model's folder."""
 
 
 def load(model: str | None = None) -> PooledClassifier:
-    """The classifiers: None for those shipped, else a folder that indexer.train wrote.
+    """Load the classifiers: None for the shipped ones, else a folder that indexer.train wrote.
 
-    Raises BuildError where there are none, or the files do not fit together.
+    Raises BuildError if there are none, or if the files are inconsistent.
     """
     folder = Path(str(files("crystalperf.indexer") / "weights")) if model is None else Path(model).expanduser()
     if not (folder / "config.json").is_file():
@@ -93,8 +93,8 @@ def _read_calibration(config: Mapping[str, Any], count: int) -> Calibration:
 
 def _read_sequence(folder: Path, dimensions: int, count: int) -> SequenceHead:
     tensors = _tensors(folder / SEQUENCE)
-    wanted = shapes(dimensions, len(tensors["projection"]), count)
-    return SequenceHead(**{name: _weights(tensors, name, shape) for name, shape in wanted.items()})
+    expected = shapes(dimensions, len(tensors["projection"]), count)
+    return SequenceHead(**{name: _weights(tensors, name, shape) for name, shape in expected.items()})
 
 
 def _tensors(path: Path) -> dict[str, NDArray[Any]]:
@@ -108,7 +108,7 @@ def _tensors(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _weights(tensors: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> Floats:
-    """A tensor as floats.  Raises ValueError where it has another shape or holds what is no number."""
+    """A tensor as floats.  Raises ValueError if it has another shape or non-finite values."""
     values = tensors[name].astype(np.float32)
     if values.shape != shape:
         raise ValueError(f"{name} has shape {values.shape}, not {shape}")
@@ -125,19 +125,19 @@ def _read_head(
     texts = tuple(tuple(str(each) for each in text) for text in config["texts"])
     if unknown := {*fields, *(field for text in texts for field in text)} - set(FIELDS):
         raise ValueError(f"unknown field {sorted(unknown)[0]}")
-    wanted = {
+    expected = {
         "rarity": (len(fields), size),
         "words": (len(fields) * size, count),
         "embedding": (dimensions * len(texts), count),
         "bias": (count,),
     }
-    return Head(fields, texts, **{part: _weights(tensors, f"{name}_{part}", shape) for part, shape in wanted.items()})
+    return Head(fields, texts, **{part: _weights(tensors, f"{name}_{part}", shape) for part, shape in expected.items()})
 
 
 def save(folder: Path, classifier: PooledClassifier, table: Floats | None, facts: Mapping[str, Any]) -> None:
-    """Write config.json, model.safetensors, tokenizer.json, and sequence.safetensors where there is such a head.
+    """Write config.json, model.safetensors, tokenizer.json, and sequence.safetensors if there is a sequence head.
 
-    `table` is the static embedding, where it is that.
+    `table` is the static embedding, if the model has one.
     """
     from safetensors.numpy import save_file
 

@@ -1,7 +1,7 @@
-"""From one source file to its functions: tree-sitter captures, nested by their byte ranges.
+"""Parser of a source file into functions: tree-sitter captures, nested by their byte ranges.
 
-The queries (`queries/<language>.scm`) only say what a node is.  Nesting is found here by one sweep over the captures
-in order of position, never by walking the tree: asking a node for its parent recurses through the tree, which
+The queries (`queries/<language>.scm`) only classify nodes.  This module finds the nesting in one sweep over the
+captures in order of position.  It never walks the tree: a node's parent is found by recursion through the tree, which
 crashes the interpreter on deeply nested files.
 
     >>> parse_file(b"object A { def f(x: Int) = x }", "scala", "A.scala").functions[1].qualified_name
@@ -28,57 +28,57 @@ from crystalperf.indexer.records import Call, ClassLines, Function, FunctionKind
 from crystalperf.indexes.names import encode
 
 MAX_FILE_BYTES = 5_000_000
-"""Larger files are generated tables; parsing them costs memory, about 100 bytes for each byte of source."""
+"""Maximum file size.  Larger files are generated tables, and parsing takes about 100 bytes for each byte of source."""
 
 MAX_DEPTH = 40
-"""Functions nested deeper are left to the one around them: a nested function's text is held once per level."""
+"""Maximum nesting; deeper functions belong to the enclosing one.  A nested function's text is stored once per level."""
 
 _BLANK_LINES = re.compile(r"\n(?:[ \t\r]*\n)+")
 _SPACES = re.compile(r"\s+")
 _REVERSED_RECEIVER = re.compile(rb"(?:\.|::|>-)([\w$]*[A-Za-z_$](?:(?:\.|::|>-)[\w$]*[A-Za-z_$])*)")
-"""Backwards from the called name: searched forwards it would be tried at every character before."""
+"""Matches backwards from the called name; a forward search would start at every earlier character."""
 _SIMPLE_NAME = re.compile(r"[\w$+-]+")
 _SCALA_ABSTRACT = re.compile(
     r"function_declaration|type_definition|(class|object|trait|enum)_definition|va[lr]_declaration"
     r"|(im|ex)port_declaration|block_comment|comment|self_type|end_marker|annotation"
 )
-"""Members of a trait that it needs no `$init$` for."""
+"""Members for which a trait needs no `$init$`."""
 
 _SCALA_REPAIRS = ((re.compile(rb'\binline(?=")'), b"inlinE"), (re.compile(rb"\(using(?= *=)"), b"(usinG"))
-"""Names that the grammar takes for Scala 3's keywords, and others of the same length to parse in their place."""
+"""Names that the grammar mistakes for Scala 3 keywords, with replacements of the same length."""
 
 
 @dataclass(slots=True)
 class _Scope:
-    """A package, type or function that the sweep is inside of."""
+    """A package, type or function that encloses the current position."""
 
     end: int
     is_type: bool
     package: str
     classes: tuple[str, ...]
     prefix: str
-    """Qualified name of what is declared here, up to its separator."""
+    """Prefix of qualified names declared here, with the separator."""
     descriptor: str
     binary: str
-    """Binary name of the type, '' outside of any."""
+    """Binary name of the type, '' outside of types."""
     is_local: bool
     function: int | None
-    """The function that owns code here: for a type its initialiser."""
+    """The function that the code here belongs to: for a type its initialiser."""
     outer: int | None
     """The function that members declared here are nested in."""
     depth: int
     cut: list[tuple[int, int]] = field(default_factory=list)
     """Byte ranges within a type that belong to its members."""
     anonymous: int = 0
-    """Anonymous classes met so far, which javac numbers."""
+    """Number of anonymous classes so far, because javac numbers them."""
 
 
 def parse_file(source: bytes | Path | str, language: Language, file: str) -> ParsedFile:
     """Parse one file in this process.
 
-    `source` is the text or a path to it, `file` the name to report, relative to the source root with '/'.  Never
-    raises for what a file contains; but a hostile file can take long, so whole sources go through
-    `indexer.workers.parse_files`, whose processes can be killed.
+    `source` is the text or a path to it, `file` the name to report, relative to the source root with '/'.  No content
+    of a file raises an exception.  But a hostile file can take long, so use `indexer.workers.parse_files` for whole
+    sources: its processes can be killed.
     """
     text = source if isinstance(source, bytes) else Path(source).read_bytes()
     if len(text) > MAX_FILE_BYTES:
@@ -116,7 +116,7 @@ class _Sweep:
         captures = QueryCursor(query).captures(tree.root_node)
         self.comments = {node.end_byte: node.start_byte for node in captures.pop("comment", ())}
         for node in captures.pop("decorated", ()):
-            # In order of appearance, so that a template of a template counts from the outer one.
+            # In order of appearance, so that nested templates start at the outer one.
             inner = node.child_by_field_name("definition") or node.named_children[-1]
             self.decorated[inner.start_byte] = self.decorated.get(node.start_byte, node.start_byte)
         not_functions = {node.start_byte for node in captures.pop("not_function", ())}
@@ -205,7 +205,7 @@ class _Sweep:
             scope, package=package, prefix=package + self.separator, descriptor=path, cut=[], end=node.end_byte
         )
         if self.language == "java" or (self.language == "scala" and node.child_by_field_name("body") is None):
-            # `package a.b` holds for the rest of what it stands in.
+            # `package a.b` applies to the rest of its enclosing block.
             entered.end = scope.end
         return entered
 
@@ -243,7 +243,7 @@ class _Sweep:
         if not is_local and binary and self.language in ("scala", "java"):
             self.classes.append(ClassLines(binary, *lines))
             if kind == "object":
-                # Static forwarders live in the class of the plain name.
+                # Static forwarders are in the class without `$`.
                 self.classes.append(ClassLines(binary.removesuffix("$"), *lines))
         if self._runs_code(kind, node):
             name_and_methods = _initialiser_names(self.language, kind, name)
@@ -325,7 +325,7 @@ class _Sweep:
         signature: str = "",
         has_body: bool = True,
     ) -> int:
-        """Record a function; returns its number.  Code of initialisers is filled in when all members are known."""
+        """Record a function; returns its number.  Code of initialisers is set when all members are known."""
         self.functions.append(
             Function(
                 kind=kind,
@@ -355,7 +355,7 @@ class _Sweep:
             return self._cpp_name(node)
         name = node.child_by_field_name("name") or node.child_by_field_name("pattern")
         if name is None and node.type == "given_definition":
-            # Scala names an anonymous given after its type: given_Ordering_Int.
+            # Scala derives the name of an anonymous given from its type: given_Ordering_Int.
             given = node.child_by_field_name("return_type")
             return "given_" + "_".join(re.findall(r"\w+", self._text(given))) if given is not None else ""
         if name is not None and name.type.endswith("pattern"):
@@ -378,7 +378,7 @@ class _Sweep:
         """`int A::B::f()` belongs to B: its scope, simple name and kind."""
         *owners, name = _split_cpp(name)
         if owners:
-            # A file cannot tell namespaces from classes; in the code bases at hand classes are in CamelCase.
+            # A file does not distinguish namespaces from classes; in the indexed code classes are in CamelCase.
             first_class = next((at for at, owner in enumerate(owners) if owner[:1].isupper()), len(owners))
             spaces, classes = owners[:first_class], owners[first_class:]
             package = "::".join(filter(None, [scope.package, *spaces]))
@@ -443,7 +443,7 @@ class _Sweep:
         return bisect_right(self.line_starts, offset)
 
     def _last_line(self, node: Node) -> int:
-        """The last line with text: some nodes of Scala reach to the start of what follows."""
+        """The last line with text: some Scala nodes extend to the start of the next one."""
         end = node.end_byte
         while end > node.start_byte + 1 and self.text[end - 1] in b" \t\r\n":
             end -= 1
@@ -461,7 +461,7 @@ class _Sweep:
         return _SPACES.sub(" ", self._slice(start, min(end, start + 2000))).strip().rstrip("={:;").strip()
 
     def _comment_before(self, start: int) -> tuple[int, int] | None:
-        """Start and end of the comment that only white space separates from an offset."""
+        """Start and end of the comment directly before an offset, except for white space."""
         while start > 0 and self.text[start - 1] in b" \t\r\n":
             start -= 1
         begin = self.comments.get(start)
@@ -470,7 +470,7 @@ class _Sweep:
         return (begin, start) if begin is not None else None
 
     def _doc_span(self, start: int) -> tuple[int, int] | None:
-        """Start and end of the documentation right before an offset; remarks in between are passed over."""
+        """Start and end of the documentation directly before an offset; ordinary comments in between are skipped."""
         end = 0
         while (comment := self._comment_before(start)) is not None:
             text = self.text[comment[0] : comment[0] + 4].decode("utf-8", "replace")
@@ -498,7 +498,7 @@ class _Sweep:
         return span[0] if span else start
 
     def _runs_code(self, kind: str, node: Node) -> bool:
-        """Whether a type's body holds code of its own: field initialisers, statements, a constructor unwritten."""
+        """Whether the body of a type has code: field initialisers, statements, an implicit constructor."""
         if self.language == "python":
             return True
         if self.language == "cpp":
@@ -533,7 +533,7 @@ class _Sweep:
             self.calls[key] = receiver.decode("utf-8", "replace")
 
     def _calls_with_lambdas(self) -> Iterable[tuple[tuple[int, str], str]]:
-        """Calls of each function with those of its lambdas, by caller."""
+        """Calls of each function, including those of its lambdas, by caller."""
         calls: list[dict[str, str]] = [{} for _ in self.functions]
         for (caller, name), receiver in self.calls.items():
             calls[caller][name] = receiver
@@ -619,5 +619,5 @@ def _split_cpp(name: str) -> list[str]:
 
 
 def _escaped(name: str) -> str:
-    """A descriptor's name, in back ticks where it is not a plain one, as SCIP writes it."""
+    """A name for a descriptor, in backticks unless it is a plain identifier, as in SCIP."""
     return name if _SIMPLE_NAME.fullmatch(name) else f"`{name}`"

@@ -2,7 +2,7 @@
 
     python -m crystalperf.indexer.prebuilt [NAME…] [--to FOLDER]
 
-An export changes git for ever, so it is made again only when the classifiers or the sources change.
+Each export stays in git history, so rebuild it only if the classifiers or the sources change.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ NAMES = (
     "tensorflow-2.21.0",
     "torch-2.15.0",
 )
-"""What ships: names that the catalogue knows."""
+"""The shipped indexes: names in the catalogue."""
 
 MOST_BYTES = 30_000_000
-"""Of all exports together: they are in every clone."""
+"""Maximum total size of the exports, because every clone has them."""
 
 
 def main() -> None:
-    """Build, export and pin each of the names, all of them without one; exports put elsewhere are not pinned."""
+    """Build, export and pin the named indexes, by default all; exports to another folder are not pinned."""
     parser = argparse.ArgumentParser(description="build the indexes that ship with CrystalPerf")
     parser.add_argument("names", nargs="*", metavar="NAME", help="NAME-VERSION; all that ship without one")
     parser.add_argument("--to", metavar="FOLDER", help="put the exports there and pin none of them")
@@ -51,7 +51,7 @@ def main() -> None:
     total = 0
     with tempfile.TemporaryDirectory() as scratch:
         for name in arguments.names or NAMES:
-            known_source(name, [])  # what it lacks the build tells
+            known_source(name, [])  # the build reports missing parts
             problems: list[tuple[str, str]] = []
             classes = class_archives(name, problems)
             print(*(f"{name}: {artifact}: {problem}" for artifact, problem in problems), sep="\n", end="", flush=True)

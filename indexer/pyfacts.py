@@ -1,15 +1,14 @@
-"""What one Python file says of types: names, classes, and each call as steps from an absolute name.
+"""Type facts of one Python file: names, classes, and each call as steps from an absolute name.
 
-A path is a tuple of steps.  It starts with the parts of an absolute name and goes on with attributes and these:
+A path is a tuple of steps.  It starts with the parts of an absolute name, followed by attributes and these:
 
-    ()       the result of a call, of a class its instance
-    super()  of a class, what its bases make of an instance
-    with     what `with` binds
+    ()       the result of a call; for a class, its instance
+    super()  an instance of a class, with the members of its bases
+    with     the value that `with` binds
 
     import a.b as c; x = c.D(1); x.f()      f is called on ("a", "b", "D", "()"), so the path is (…, "()", "f")
 
-Where nothing tells a type, the path is (UNKNOWN, reason, name).  Nothing is looked up in other files here: that is
-`indexer.pytyped`.
+If the type is unknown, the path is (UNKNOWN, reason, name).  `indexer.pytyped` resolves paths across files.
 """
 
 from __future__ import annotations
@@ -28,20 +27,20 @@ ENTERED: Final = "with"
 SUPER: Final = "super()"
 
 MOST_STEPS = 24
-"""Longer paths are left unknown: a chain of a hundred calls would be held once for each of them."""
+"""Maximum steps; longer paths are unknown, because a chain of n calls would take O(n²) memory."""
 
 _LITERALS: Mapping[type[ast.expr], str] = {
     ast.JoinedStr: "str", ast.List: "list", ast.ListComp: "list", ast.Dict: "dict", ast.DictComp: "dict",
     ast.Set: "set", ast.SetComp: "set", ast.Tuple: "tuple", ast.Compare: "bool",
 }  # fmt: skip
 _THROUGH = frozenset(["Annotated", "ClassVar", "Final", "Optional", "Required"])
-"""Subscripts of an annotation that mean what is in them."""
+"""Annotations that are equivalent to their subscript."""
 _UNTYPED = frozenset(["Any", "Callable", "object"])
 
 
 @dataclass(frozen=True, slots=True)
 class PyFunction:
-    """A function: where it is defined, and the path of what it returns."""
+    """A function: its location, and the path of its return value."""
 
     line: int
     returns: Steps
@@ -50,7 +49,7 @@ class PyFunction:
 
 @dataclass(frozen=True, slots=True)
 class PyCall:
-    """A call: the qualified name and line of the function it stands in, the name as written, and whom it calls."""
+    """A call: the qualified name and line of the enclosing function, the name as written, the callee's path."""
 
     caller: str
     caller_line: int
@@ -60,21 +59,21 @@ class PyCall:
 
 @dataclass(frozen=True, slots=True)
 class PyFacts:
-    """What is known of a module; keys are qualified names."""
+    """The facts about a module; keys are qualified names."""
 
     module: str
     functions: Mapping[str, PyFunction] = field(default_factory=dict)
     classes: Mapping[str, tuple[Steps, ...]] = field(default_factory=dict)
     """The paths of each class's bases."""
     values: Mapping[str, Steps] = field(default_factory=dict)
-    """What a module's or a class's name stands for: an import, or the type of what is assigned to it."""
+    """The value of a name in a module or class: an import, or the type of the assigned value."""
     stars: tuple[Steps, ...] = ()
-    """Modules all of whose names are imported."""
+    """Modules imported with `*`."""
     calls: tuple[PyCall, ...] = ()
 
 
 def read_facts(text: bytes, file: str) -> PyFacts | None:
-    """The facts of a file at a path relative to the root of its packages; None where Python does not understand it."""
+    """The facts of a file at a path relative to the root of its packages; None if Python cannot parse it."""
     parts = file.removesuffix(".py").split("/")
     is_package = parts[-1] == "__init__" and len(parts) > 1
     module = ".".join(parts[:-1] if is_package else parts)
@@ -87,26 +86,26 @@ def read_facts(text: bytes, file: str) -> PyFacts | None:
 
 @dataclass
 class _Scope:
-    """A function, a class or the module while its statements are read."""
+    """The scope of a function, a class or the module during reading."""
 
     path: str
     line: int
     outer: _Scope | None = None
     is_class: bool = False
     class_path: str = ""
-    """Of a method and what is nested in it, its class."""
+    """The class of a method and of functions nested in it."""
     names: dict[str, list[Steps]] = field(default_factory=dict)
     returns: list[Steps] = field(default_factory=list)
 
     def bind(self, name: str, path: Steps) -> None:
-        """One more thing that a name stands for in this scope."""
+        """Add a path that a name is bound to in this scope."""
         found = self.names.setdefault(name, [])
         if path not in found:
             found.append(path)
 
 
 class _Reader:
-    """One file: names first, then calls, so that a call sees what is bound further down."""
+    """Reads one file: names first, then calls, so that calls see names bound further down."""
 
     def __init__(self, module: str, is_package: bool) -> None:
         self.module = module
@@ -121,7 +120,7 @@ class _Reader:
     def read(self, tree: ast.Module) -> PyFacts:
         top = _Scope(self.module, 1)
         self._collect(top, tree.body, tree)
-        # Returns first, for the value of a call in the same file is looked up elsewhere by its path alone.
+        # Returns first, because a call's value in the same file is resolved elsewhere, by its path only.
         for scope, body, node in self.scopes:
             for each in body:
                 self._read_calls(scope, each)
@@ -141,9 +140,9 @@ class _Reader:
     # Names ------------------------------------------------------------------------------------------------------
 
     def _collect(self, scope: _Scope, body: Iterable[ast.stmt], node: ast.AST) -> None:
-        """Bind what the statements of a scope define, and collect its inner scopes."""
-        own: list[ast.AST] = []
-        self.scopes.append((scope, own, node))
+        """Bind the names that a scope's statements define, and collect its inner scopes."""
+        nodes: list[ast.AST] = []
+        self.scopes.append((scope, nodes, node))
         waiting: list[ast.AST] = [*reversed([*body])]
         inner: list[tuple[_Scope, Sequence[ast.stmt], ast.AST]] = []
         assigned: list[tuple[ast.expr, Steps | ast.expr, str]] = []
@@ -152,7 +151,7 @@ class _Reader:
             if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 name = f"{scope.path}.{each.name}"
                 scope.bind(each.name, tuple(name.split(".")))
-                own += each.decorator_list
+                nodes += each.decorator_list
                 is_class = isinstance(each, ast.ClassDef)
                 below = _Scope(name, each.lineno, scope, is_class, name if is_class else scope.class_path)
                 if isinstance(each, ast.ClassDef):
@@ -161,7 +160,7 @@ class _Reader:
                     self.functions[name] = PyFunction(each.lineno, (UNKNOWN, "result", each.name))
                 inner.append((below, each.body, each))
                 continue
-            own.append(each)
+            nodes.append(each)
             self._bind_statement(scope, each, assigned)
             for within in _expressions(each):
                 if isinstance(within, ast.comprehension):
@@ -172,7 +171,7 @@ class _Reader:
                 elif isinstance(within, ast.NamedExpr):
                     assigned.append((within.target, within.value, ""))
             waiting += [child for child in ast.iter_child_nodes(each) if isinstance(child, _STATEMENTS)][::-1]
-        # In order of the text, so that a name's type is known where the next is assigned from it.
+        # In textual order, so that the type of a name is known where it is assigned to another.
         for target, value, how in assigned:
             path = self._value(scope, value) if isinstance(value, ast.expr) else value
             self._assign(scope, target, (*path, how) if how and path[0] != UNKNOWN else path)
@@ -180,7 +179,7 @@ class _Reader:
             if isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef):
                 self._bind_parameters(below, definition)
             elif isinstance(definition, ast.ClassDef):
-                own += definition.bases  # what is called there runs where the class is defined
+                nodes += definition.bases  # calls there run in the scope that defines the class
                 self.classes[below.path] = tuple(self._class(scope, each) for each in definition.bases)
             self._collect(below, statements, definition)
 
@@ -203,7 +202,7 @@ class _Reader:
         elif isinstance(node, ast.AnnAssign):
             assigned.append((node.target, self._annotated(scope, node.annotation), ""))
         elif isinstance(node, ast.AugAssign):
-            pass  # `x += …` keeps the type, or is nothing that can be told
+            pass  # `x += …` keeps the type, or makes it unknown
         elif isinstance(node, ast.For | ast.AsyncFor):
             assigned.append((node.target, (UNKNOWN, "an element of a loop", ""), ""))
         elif isinstance(node, ast.With | ast.AsyncWith):
@@ -301,7 +300,7 @@ class _Reader:
         return (UNKNOWN, kind, "")
 
     def _annotated(self, scope: _Scope, node: ast.expr) -> Steps:
-        """The path of an instance of what an annotation says."""
+        """The path of an instance of an annotation's type."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
                 node = ast.parse(node.value, mode="eval").body
@@ -329,7 +328,7 @@ class _Reader:
         return _on(path, CALLED)
 
     def _class(self, scope: _Scope, node: ast.expr) -> Steps:
-        """The path of a base: of Generic[T] Generic."""
+        """The path of a base class: Generic for Generic[T]."""
         return self._value(scope, node.value if isinstance(node, ast.Subscript) else node)
 
     def _finish(self, scope: _Scope, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
@@ -344,7 +343,7 @@ class _Reader:
     # Calls ------------------------------------------------------------------------------------------------------
 
     def _read_calls(self, scope: _Scope, statement: ast.AST) -> None:
-        """The calls of a statement's own expressions; statements within it are in the scope's list themselves."""
+        """Read the calls in a statement's expressions; nested statements are separate items of the scope's list."""
         if isinstance(statement, ast.Return) and statement.value is not None and not _is_none(statement.value):
             path = self._value(scope, statement.value)
             if path not in scope.returns:
@@ -367,7 +366,7 @@ _OF_TYPING: Mapping[str, Steps] = {
 
 
 def _expressions(node: ast.AST) -> Iterator[ast.AST]:
-    """An expression's parts and itself; of a statement those of its expressions, without the statements within it."""
+    """An expression's parts and the expression; for a statement its expressions, without nested statements."""
     if isinstance(node, ast.expr):
         yield node
     waiting = [each for each in ast.iter_child_nodes(node) if not isinstance(each, _STATEMENTS)]
@@ -384,12 +383,12 @@ def _on(path: Steps, step: str) -> Steps:
 
 
 def _agreed(paths: Sequence[Steps]) -> Steps:
-    """The one path that all known ones are; None is no type that a method is called on."""
+    """The path on which all known paths agree; paths of None are ignored, since no method is called on None."""
     known = [each for each in dict.fromkeys(paths) if each[:2] != (UNKNOWN, "None")]
     if not known:
         return paths[0] if paths else (UNKNOWN, "None", "")
     if len(known) == 1 or all(each[0] != UNKNOWN and CALLED not in each for each in known):
-        return known[0]  # of imports for several systems or versions the first
+        return known[0]  # the first of several imports for different systems or versions
     unknown = [each for each in known if each[0] == UNKNOWN]
     return unknown[0] if unknown else (UNKNOWN, "one of several types", "")
 

@@ -1,11 +1,11 @@
-"""Whom Python's calls mean: the facts of all files (indexer.pyfacts), held together.
+"""Typed resolution of Python calls, from the facts of all files (indexer.pyfacts).
 
-    linked = Linked.of(facts)                               what all files of a source say
-    found = python_calls(linked, functions)                 the same as typed_calls of class files gives: see there
+    linked = Linked.of(facts)                               the facts of all files of a source
+    found = python_calls(linked, functions)                 as typed_calls() for class files
 
-Known are imports, `self`, parameters' annotations, what is assigned to local names, attributes and modules' names, and
-what functions say or are seen to return.  A call of a method means that of its class or the first base that has one,
-and what subclasses have instead; what comes from outside the index is known by module and name.
+It uses imports, `self`, annotations of parameters, assignments to local names, attributes and names of modules, and
+annotated or observed return values.  A method call resolves to the method of the class or of the first base that has
+one, and to overrides in subclasses.  Functions outside the index are known by module and name.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from crystalperf.indexer.typed import MOST_TARGETS, Meaning
 Kind = Literal["module", "class", "instance", "function", "outside", "outside instance", "unknown"]
 
 _MEMBER = "member"
-"""In `of`: a member of an instance of a class outside, of which no more is known."""
+"""Value of `of`: a member of an instance of an outside class, about which nothing else is known."""
 
 _DEPTH = 40
-"""Names that stand for names, functions that return what functions return: followed so far."""
+"""Maximum depth of aliases and of functions that return results of functions."""
 
 _RESULTS: Mapping[str, str] = {
     "builtins.open": "io.IOBase", "io.open": "io.IOBase", "os.fdopen": "io.IOBase", "gzip.open": "gzip.GzipFile",
@@ -56,14 +56,14 @@ _RESULTS: Mapping[str, str] = {
                  "datetime.datetime", "datetime.timedelta", "functools.partial", "itertools.chain", "itertools.count",
                  "mmap.mmap", "numpy.dtype", "numpy.ndarray", "socket.socket", "threading.local")
 }  # fmt: skip
-"""What some functions outside an index return, and classes that begin with a small letter: those most used."""
+"""Return types of common functions outside an index, and common classes with lower-case names."""
 
 _CLASSES: Mapping[str, str] = {"collections.namedtuple": "builtins.tuple"}
-"""Functions that return a class, and what it is."""
+"""Functions that return a class, with that class."""
 
 
 class Value(NamedTuple):
-    """What a path leads to: a qualified name, or why nothing is known; `of` is the class a function was asked of."""
+    """The value of a path: a qualified name, or the reason why it is unknown; `of` is the class of a method."""
 
     kind: Kind
     name: str
@@ -87,7 +87,7 @@ class Linked:
 
     @classmethod
     def of(cls, files: Iterable[PyFacts]) -> Linked:
-        """The facts of files together; of two files of one module the first counts."""
+        """The merged facts of files; of two files of one module the first counts."""
         linked = cls()
         for each in files:
             if each.module not in linked.modules:
@@ -99,7 +99,7 @@ class Linked:
 
     @cached_property
     def _packages(self) -> frozenset[str]:
-        """All modules, and the folders above them."""
+        """All modules and their parent packages."""
         found: set[str] = set()
         for each in self.modules:
             while each and each not in found:
@@ -124,7 +124,7 @@ class Linked:
         return found
 
     def value(self, path: Steps, depth: int = 0) -> Value:
-        """What a path leads to."""
+        """The value of a path."""
         if path[0] == UNKNOWN:
             return _unknown(path[1])
         if path not in self._found:
@@ -178,13 +178,13 @@ class Linked:
             found = self.value((*star, name), depth + 1)
             if found.kind != "unknown":
                 return found
-        # A package shows its modules, but for compiled ones; protoc's modules show nothing before they run.
+        # A package shows its modules, except compiled ones; protoc's modules define their names at run time.
         if module in self._folders or module.endswith("_pb2"):
             return Value("outside", full)
         return _unknown("a name that its module does not show")
 
     def order(self, name: str, depth: int = 0) -> tuple[Value, ...]:
-        """A class and what it extends, nearest first: classes of the index, and others as values."""
+        """A class and its superclasses, nearest first: classes of the index, and others as values."""
         if name not in self._orders:
             self._orders[name] = (Value("class", name),)
             found = [Value("class", name)]
@@ -258,7 +258,7 @@ class Linked:
         return before
 
     def overriding(self, function: str, class_name: str) -> list[str]:
-        """What subclasses of a class have instead of a method; at most MOST_TARGETS and one."""
+        """The overrides of a method in subclasses of a class; at most MOST_TARGETS + 1."""
         name = function.rpartition(".")[2]
         found: list[str] = []
         waiting, seen = list(self.subclasses.get(class_name, ())), set[str]()
@@ -280,15 +280,15 @@ _TYPES = frozenset(
 
 
 def _may_have(class_name: str, attribute: str) -> bool:
-    """Whether a class outside may have an attribute: what is known of the built-in ones is asked of themselves."""
+    """Whether an outside class may have an attribute; built-in classes are inspected."""
     module, _, name = class_name.rpartition(".")
     return module != "builtins" or hasattr(getattr(builtins, name, None), attribute)
 
 
 def python_calls(linked: Linked, functions: Sequence[Function]) -> Iterator[tuple[int, Meaning]]:
-    """Each call in the functions of an index: the function's number, and what the call means.
+    """Each call in the functions of an index: the number of the calling function, and the call's meaning.
 
-    What is not known has the status `unknown`, and for its owner the reason.
+    An unresolved call has the status `unknown`, and the reason as its owner.
     """
     numbers: dict[str, list[int]] = defaultdict(list)
     for number, each in enumerate(functions):
@@ -306,7 +306,7 @@ def python_calls(linked: Linked, functions: Sequence[Function]) -> Iterator[tupl
 
 
 def meaning(linked: Linked, numbers: Mapping[str, Sequence[int]], call: PyCall) -> Meaning:
-    """What a call means; `numbers` are the functions of the index by qualified name."""
+    """The meaning of a call; `numbers` are the functions of the index by qualified name."""
     value = linked.value(call.steps)
     if value.kind in ("class", "instance"):
         of_class = value.kind == "class"
@@ -315,7 +315,7 @@ def meaning(linked: Linked, numbers: Mapping[str, Sequence[int]], call: PyCall) 
         value = linked.member(Value("instance", owner), name)
         if of_class and value.name == "builtins.object.__init__":
             return Meaning("made", (), owner, name, call.name)
-        # A class that is named makes itself, and nothing that extends it.
+        # A class that is called by name creates its instance, never one of a subclass.
         value = value._replace(of="") if of_class else value
     if value.kind == "function":
         others = linked.overriding(value.name, value.of) if value.of else []

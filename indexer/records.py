@@ -1,11 +1,11 @@
-"""What the parser finds in one source file.
+"""The parser's result for one source file.
 
 ParsedFile
 ├── functions  Function, in order of appearance: a function's number is its position
-├── classes    ClassLines: which JVM classes the file declares, and where
-├── calls      Call: which names a function's text calls
-├── errors     what could not be read, one sentence each
-└── facts      of Python: what the file says of types
+├── classes    ClassLines: the JVM classes that the file declares, with their lines
+├── calls      Call: the names that a function's text calls
+├── errors     problems, one sentence each
+└── facts      type facts of a Python file
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ SUFFIXES: dict[str, Language] = {
 class Function:
     """A function, method, constructor, lambda, or the code of a class body (kind `initialiser`).
 
-    An initialiser stands for what runs in `<init>` and `<clinit>` besides constructors: field initialisers, and in
-    Scala the primary constructor.  Its lines are those of the class, its code the class without its members that
-    are functions or classes themselves.
+    An initialiser has the code of `<init>` and `<clinit>` outside of constructors: field initialisers, and in Scala
+    the primary constructor.  Its lines are those of the class, its code the class without member functions and
+    classes.
     """
 
     kind: FunctionKind
     name: str
-    """Simple name; `<init>`, `<clinit>`, `<lambda>`, `<module>` and `<body>` (Python's class) where source has none."""
+    """Simple name; `<init>`, `<clinit>`, `<lambda>`, `<module>` or `<body>` (a Python class) if the source has none."""
     qualified_name: str
-    """Package, classes, enclosing functions and name, joined as the language does."""
+    """Package, classes, enclosing functions and name, joined as in the language."""
     package: str
     class_name: str | None
-    """Enclosing type within the package, nested ones by '.', `<anonymous>` for those without a name."""
+    """Enclosing type within the package; nested ones are joined by '.', `<anonymous>` for one without a name."""
     enclosing: int | None
     """Position of the function this one is nested in."""
     first_line: int
@@ -65,14 +65,14 @@ class Function:
     runtime_class: str
     """Binary name of the declaring class as frames show it, or the dotted module of a Python file; '' if unknown."""
     runtime_methods: tuple[str, ...]
-    """Names in frames, demangled; empty for lambdas, whose names are numbers, and for what has no body."""
+    """Demangled names in frames; empty for lambdas, whose names are numbers, and for functions without a body."""
     has_body: bool
     """False for abstract methods and native ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassLines:
-    """A named class a frame may show, with the lines of its declaration."""
+    """A named class that frames may show, with the lines of its declaration."""
 
     class_name: str
     first_line: int
@@ -81,17 +81,17 @@ class ClassLines:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A name that a function calls; once per caller and name.  A lambda's calls count for what encloses it too."""
+    """A called name, once per caller and name.  A lambda's calls also count for the enclosing function."""
 
     caller: int
     name: str
     receiver: str
-    """The text before the dot at the first such call, '' for none or one too long to be a name."""
+    """The text before the dot at the first such call, '' if there is none or it is too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """What the parser found in a file, in its order; `errors` are what it could not make sense of."""
+    """The content of a parsed file, in its order; `errors` are the parts that could not be parsed."""
 
     file: str
     language: Language
@@ -104,5 +104,5 @@ class ParsedFile:
 
 
 def starts(parsed: Sequence[ParsedFile]) -> tuple[int, ...]:
-    """Where each file's functions start in an index's numbering."""
+    """The number of each file's first function in the index."""
     return tuple(accumulate((len(each.functions) for each in parsed[:-1]), initial=0))[: len(parsed)]

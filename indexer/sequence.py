@@ -1,11 +1,11 @@
 """The sequence head: a small network over a function's words in their order (two convolutions over five words each).
 
     texts = sequences(cut)                    every function's words, fields one after the other, each cut to a limit
-    head = learn(texts, table, targets, …)    from labels, and from what a larger encoder says (indexer.distil)
+    head = learn(texts, table, targets, …)    from labels and from the answers of a larger encoder (indexer.distil)
     read(head, table, texts)                  (n, k) logits
 
-Words come in as their vectors of the static embedding, so that the network itself is 122 thousand weights.  What it is
-worth beside the two linear heads, docs/classifiers.md says.
+The inputs are vectors of the static embedding, so the network has only 122 thousand weights.  docs/classifiers.md has
+its effect on accuracy, in addition to the two linear heads.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import torch
 
 LIMITS = {"name": 8, "class": 8, "package": 8, "doc": 50, "callees": 40, "code": 100}
-"""The fields in the order in which they are read, and how many words of each."""
+"""The fields in reading order, with the maximum words of each."""
 
 VECTOR_LENGTH = 8.0
 KERNEL = 5
@@ -35,8 +35,8 @@ BLOCKS = 2
 
 ROWS = 32
 STEP = 16
-"""Texts are read `ROWS` at a time, filled up to a multiple of `STEP` words: a matrix product of another shape may add
-up in another order, and what a function is given must not depend on the functions beside it."""
+"""Texts are read `ROWS` at a time, padded to a multiple of `STEP` words.  A matrix product of another shape may sum in
+another order, but the result of a function must not depend on the other functions in its batch."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class SequenceHead:
     projection: Floats
     """(d, D)"""
     field: Floats
-    """(fields, d): added to every word of a field"""
+    """(fields, d): added to each word of a field"""
     position: Floats
-    """(longest field, d): added by the place in the field"""
+    """(longest field, d): added by the position in the field"""
     norm: Floats
     """(blocks + 1, 2, d): scale and shift of each layer's normalisation"""
     convolution: Floats
@@ -86,7 +86,7 @@ def shapes(dimensions: int, width: int, count: int) -> dict[str, tuple[int, ...]
 
 @dataclass(frozen=True)
 class Sequences:
-    """n functions' words in reading order: words, their fields and their places in these, flat; n + 1 starts."""
+    """The words of n functions in reading order: words, their fields and positions in these, flat; n + 1 starts."""
 
     ids: Ids
     fields: Ids
@@ -114,7 +114,7 @@ def sequences(cut: Mapping[str, tuple[Ids, Ids]]) -> Sequences:
 
 
 def _padded(texts: Sequences, rows: Ids, length: int) -> tuple[torch.Tensor, ...]:
-    """(rows, length) words, fields, places and whether there is a word; a row of -1 is an empty text."""
+    """(rows, length) words, fields, positions and a mask of words; a row of -1 is an empty text."""
     import torch
 
     lengths = np.where(rows < 0, 0, texts.starts[rows + 1] - texts.starts[rows])
@@ -139,7 +139,7 @@ def _forward(
     inside: torch.Tensor,
     dropped: float = 0.0,
 ) -> torch.Tensor:
-    """(n, k) logits of n texts, their words given as projected vectors (n, length, d)."""
+    """(n, k) logits of n texts, from projected word vectors (n, length, d)."""
     import torch
     from torch.nn import functional
 
@@ -148,14 +148,14 @@ def _forward(
     state = vectors + weights["field"][field] + weights["position"][place]
     for block in range(BLOCKS):
         seen = functional.layer_norm(state, width, *weights["norm"][block]) * present
-        heard = functional.conv1d(
+        convolved = functional.conv1d(
             seen.transpose(1, 2),
             weights["convolution"][block],
             weights["convolution_bias"][block],
             padding=KERNEL // 2,
             groups=GROUPS,
         )
-        new = functional.gelu(heard.transpose(1, 2))
+        new = functional.gelu(convolved.transpose(1, 2))
         state = state + functional.linear(new, weights["mixing"][block], weights["mixing_bias"][block])
     state = functional.layer_norm(state, width, *weights["norm"][BLOCKS])
     mean = (state * present).sum(1) / present.sum(1).clamp(min=1)
@@ -188,7 +188,7 @@ def read(head: SequenceHead, table: Floats, texts: Sequences) -> Floats:
 
 @dataclass(frozen=True)
 class Schooling:
-    """How the head learns: AdamW, the rate rising over the first steps and then falling in a line."""
+    """Training settings: AdamW, a learning rate with warm-up and linear decay."""
 
     width: int = 128
     epochs: int = 4
@@ -201,43 +201,43 @@ class Schooling:
 
 
 def learn(
-    texts: Sequences, table: Floats, targets: Floats, schooling: Schooling, seed: int, say: Callable[[str], None]
+    texts: Sequences, table: Floats, targets: Floats, schooling: Schooling, seed: int, report: Callable[[str], None]
 ) -> SequenceHead:
-    """A head under which the (n, k) probabilities `targets` of n texts are likeliest."""
+    """The head that maximises the likelihood of the (n, k) probabilities `targets` of n texts."""
     import torch
 
     from crystalperf.indexer.descent import Course, descend  # which needs torch to be read
 
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
     weights = _fresh(table.shape[1], schooling.width, targets.shape[1])
-    # Vectors of frequent words are short; on average a word shall come in as long as the layers expect.
+    # Vectors of frequent words are short; scale them so that their mean length suits the layers.
     scale = np.float32(VECTOR_LENGTH / np.linalg.norm(table, axis=1).mean())
-    vectors, wanted = torch.from_numpy(table * scale), torch.from_numpy(targets)
+    vectors, expected = torch.from_numpy(table * scale), torch.from_numpy(targets)
     optimiser = torch.optim.AdamW(list(weights.values()), lr=schooling.rate, weight_decay=schooling.decay)
 
     def loss_of(rows: Ids) -> torch.Tensor:
         ids, field, place, inside = _padded(texts, rows, int(lengths[rows].max(initial=1)))
-        kept = inside & torch.from_numpy(chance.random(inside.shape) >= schooling.dropped_words)
+        kept = inside & torch.from_numpy(rng.random(inside.shape) >= schooling.dropped_words)
         found = _forward(weights, vectors[ids] @ weights["projection"].T, field, place, kept, schooling.dropped)
-        return torch.nn.functional.cross_entropy(found, wanted[rows])
+        return torch.nn.functional.cross_entropy(found, expected[rows])
 
     lengths = texts.lengths
     course = Course(schooling.epochs, schooling.batch, schooling.warm_up)
-    descend(optimiser, lengths, course, chance, loss_of, lambda line: say(f"sequence head, {line}"))
-    # What is read with is what is shipped, rounding included.
+    descend(optimiser, lengths, course, rng, loss_of, lambda line: report(f"sequence head, {line}"))
+    # Use the weights as shipped, with their rounding.
     learned = {name: each.detach().numpy() for name, each in weights.items()}
     learned["projection"] = learned["projection"] * scale
     return SequenceHead(**{name: rounded(each) for name, each in learned.items()})
 
 
 def rounded(values: NDArray[np.float32]) -> Floats:
-    """What is left of weights in half the digits, as they are shipped."""
+    """The weights rounded to half precision, as shipped."""
     return np.asarray(values.astype(np.float16), dtype=np.float32)
 
 
 def _fresh(dimensions: int, width: int, count: int) -> dict[str, torch.Tensor]:
-    """Weights to start from: of a matrix uniform by the number of its inputs, as torch's own layers."""
+    """Initial weights: matrices are uniform, scaled by their number of inputs, as in torch's layers."""
     import torch
 
     inputs = {

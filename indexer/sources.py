@@ -1,12 +1,12 @@
-"""What a source is: a directory, a git checkout, an archive or an installed Python distribution, read in place.
+"""Sources to index: a directory, a git revision, an archive or an installed Python distribution, read in place.
 
     open_source("spark", [Path("spark-core-sources.jar")])     archives: .jar .zip .whl, .tar .tar.gz .tgz .tar.xz …
     open_source("mine", [Path("/src/mine")])                   a directory
     open_source("mine", ["/src/mine@v1.2"])                    a revision of a git repository, without a checkout
     open_source("numpy", ["numpy"])                            an installed Python distribution
 
-Nothing is unpacked: archives are read member by member, so a member named `../x` or a link cannot write anywhere,
-and what a member inflates to is bounded.  Links are not followed, in directories neither.
+Archives are read member by member and never unpacked, so that a member named `../x` or a link cannot write anywhere.
+The inflated size of a member is bounded.  Links are not followed, in directories neither.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from crystalperf.indexes.errors import BuildError
 from crystalperf.indexes.names import split_archive
 
 MAX_SOURCE_BYTES = 4 << 30
-"""Of all files of a source together; the largest known one, the JDK's, has 0.2 GB."""
+"""Maximum total size of the files of a source; the JDK's, the largest known one, has 0.2 GB."""
 
 MAX_MEMBERS = 1_000_000
-"""Entries of an archive that are looked at."""
+"""Maximum entries of an archive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ class SourceFile:
 class Source:
     """Files to index.
 
-    revision    the git commits or versions, where known
-    artifacts   names, without version, of the archives in which compiled classes of these sources are on a class path
-    origin      catalogue for a known package, user for what the user pointed at
+    revision    the git commits or versions, if known
+    artifacts   names, without version, of the archives with the compiled classes of these sources on a class path
+    origin      catalogue for a known package, user for a source that the user named
     """
 
     name: str
@@ -65,7 +65,7 @@ class Source:
     def files(self, problems: list[tuple[str, str]]) -> Iterator[SourceFile]:
         """The files in a known language, in order of path within each location, each path and text once.
 
-        What cannot be read is appended to `problems` as (file, sentence).
+        Unreadable files are appended to `problems` as (file, sentence).
         """
         seen: dict[str, int] = {}
         total = 0
@@ -74,7 +74,7 @@ class Source:
                 if each.file in seen:
                     if seen[each.file] == hash(each.text):
                         continue
-                    # Two archives hold different files of one path: the second goes by its archive's name.
+                    # If two archives have different files with the same path, the second gets its archive's name.
                     each = SourceFile(f"{PurePosixPath(location).stem}/{each.file}", each.language, each.text)
                 seen[each.file] = hash(each.text)
                 total += len(each.text)
@@ -86,9 +86,9 @@ class Source:
 
 
 def open_source(name: str, locations: Sequence[str | Path], revision: str | None = None) -> Source:
-    """The source at these locations together.  Raises BuildError where one is nothing that can be read.
+    """The source at these locations together.  Raises BuildError if a location is unreadable.
 
-    `revision` is used where the locations tell none.
+    `revision` is used if the locations have none.
     """
     opened = [_open(str(each)) for each in locations]
     revisions = [each for _, each in opened if each]
@@ -106,7 +106,7 @@ def filtered(
 ) -> Source:
     """The source without files whose path starts with one of `skip`.
 
-    And of files whose path starts with none of `keep`, or in none of `languages`, where these are given.
+    If `keep` or `languages` are given, it has only files whose path starts with one of `keep`, in one of `languages`.
     """
 
     def restrict(read: _Reader) -> _Reader:
@@ -127,7 +127,7 @@ def _archive(location: str | Path) -> tuple[str, str] | None:
 
 
 def language_of(file: str) -> Language | None:
-    """The language by a file's suffix; None for what is not indexed."""
+    """The language by a file's suffix; None for a file that is not indexed."""
     if file.endswith(("package-info.java", "module-info.java")):
         return None
     return SUFFIXES.get(PurePosixPath(file).suffix)
@@ -172,7 +172,7 @@ def _open(location: str) -> tuple[_Reader, str | None]:
 
 
 def _accept(file: str, size: int, problems: list[tuple[str, str]]) -> Language | None:
-    """The language of a file worth reading; what is too large or oddly named is listed instead."""
+    """The language of a file to read, else None; oversized and oddly named files are appended to `problems`."""
     language = language_of(file)
     if language is None:
         return None
@@ -230,7 +230,7 @@ def _read_zip(path: Path, problems: list[tuple[str, str]]) -> Iterator[SourceFil
                 if language is None:
                     continue
                 try:
-                    # The stated size may be a lie: never inflate more than is parsed.
+                    # The declared size may be wrong: never inflate more than the parser accepts.
                     with archive.open(member) as stream:
                         text = stream.read(MAX_FILE_BYTES + 1)
                 except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, RuntimeError) as error:
@@ -243,7 +243,7 @@ def _read_zip(path: Path, problems: list[tuple[str, str]]) -> Iterator[SourceFil
 
 
 def _read_tar(path: Path, problems: list[tuple[str, str]]) -> Iterator[SourceFile]:
-    """A tar is read in its own order, once through; an sdist's only top folder is not part of the paths."""
+    """The files of a tar, read once, in its order; the top folder of an sdist is not part of the paths."""
     inflated = 0
     try:
         with tarfile.open(path, "r|*") as archive:
@@ -267,7 +267,7 @@ def _read_tar(path: Path, problems: list[tuple[str, str]]) -> Iterator[SourceFil
 
 
 def _read_git(repository: Path, commit: str, problems: list[tuple[str, str]]) -> Iterator[SourceFile]:
-    """Files of a commit, read from the object store: nothing is checked out, no hook or filter runs."""
+    """The files of a commit, read from the object store: nothing is checked out, no hook or filter runs."""
     listing = _git(repository, "ls-tree", "-r", "-l", "-z", commit)
     chosen: list[tuple[str, Language, str]] = []
     for entry in listing.split(b"\0"):
@@ -321,7 +321,7 @@ def _git_revision(path: Path, revision: str) -> str | None:
 
 
 _GIT = ("git", "-c", "protocol.allow=never", "-c", "core.fsmonitor=false")
-"""A repository's own settings may name programs: to fetch an object that it lacks, to watch its files."""
+"""The settings of a repository may name programs, to fetch missing objects or to watch files; these disable them."""
 
 
 def _without_fetching() -> dict[str, str]:

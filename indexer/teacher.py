@@ -21,7 +21,7 @@ from crystalperf.indexer.descent import Course, descend
 from crystalperf.indexer.embed import Ids, load_embedding
 from crystalperf.indexer.examples import Labels
 from crystalperf.indexer.vectors import Floats, FunctionText
-from crystalperf.indexer.wordvectors import Say
+from crystalperf.indexer.wordvectors import Report
 from crystalperf.indexes.errors import InputError
 
 _JOINTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
@@ -29,10 +29,10 @@ _JOINTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
 
 @dataclass(frozen=True)
 class Training:
-    """How the encoder is fine-tuned: AdamW, the rate rising over the first steps and then falling in a line."""
+    """Fine-tuning settings: AdamW, a learning rate with warm-up and linear decay."""
 
     tokens: int = 160
-    """Of a text; what comes later is not read."""
+    """Maximum tokens of a text."""
     epochs: int = 2
     batch: int = 32
     rate: float = 8e-5
@@ -61,7 +61,7 @@ class Tuned(torch.nn.Module):
 
 
 def as_text(function: FunctionText) -> str:
-    """A function as one text, what tells most first, for the end may be cut: names, documentation, calls, code."""
+    """A function as one text, the most informative parts first, since the end may be cut: names, docs, calls, code."""
     field = {name: _JOINTS.sub(" ", read(function)) for name, read in FIELDS.items()}
     place = field["package"].rpartition(".")[2]
     return (
@@ -72,7 +72,7 @@ def as_text(function: FunctionText) -> str:
 
 @contextmanager
 def all_processors() -> Iterator[None]:
-    """torch on every processor for a while; small tasks are faster on one."""
+    """Let torch use every processor for the block; small tasks are faster on one."""
     before = torch.get_num_threads()
     torch.set_num_threads(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     try:
@@ -99,11 +99,13 @@ class Teacher:
         return read_tokens(self.model, self.cut(functions))
 
 
-def fine_tune(name: str, functions: Sequence[FunctionText], labels: Labels, count: int, seed: int, say: Say) -> Teacher:
+def fine_tune(
+    name: str, functions: Sequence[FunctionText], labels: Labels, count: int, seed: int, report: Report
+) -> Teacher:
     """A sentence-transformers model, by hub name or folder, trained on labelled functions of `count` resources.
 
-    Half an hour for ten thousand functions on two cores.  Raises BuildError where there is no model, InputError where
-    it has no layers.
+    This takes half an hour for 10 000 functions on two cores.  Raises BuildError if there is no such model, InputError
+    if it has no layers.
     """
     training = Training()
     loaded = load_embedding(name)
@@ -114,13 +116,13 @@ def fine_tune(name: str, functions: Sequence[FunctionText], labels: Labels, coun
     shape: Any = layers.config
     torch.manual_seed(seed)
     teacher = Teacher(loaded.encoder.tokenizer, Tuned(layers, shape.hidden_size, count), training.tokens)
-    teach(teacher.model, teacher.cut(functions), labels, training, say)
+    teach(teacher.model, teacher.cut(functions), labels, training, report)
     return teacher
 
 
 @all_processors()
-def teach(model: Tuned, texts: Sequence[Sequence[int]], labels: Labels, training: Training, say: Say) -> None:
-    """Train all of the model in place on texts cut into tokens."""
+def teach(model: Tuned, texts: Sequence[Sequence[int]], labels: Labels, training: Training, report: Report) -> None:
+    """Train all weights of the model in place on texts cut into tokens."""
     optimiser = torch.optim.AdamW(
         [
             {"params": list(model.encoder.parameters()), "lr": training.rate},
@@ -137,7 +139,7 @@ def teach(model: Tuned, texts: Sequence[Sequence[int]], labels: Labels, training
     model.train()
     lengths = np.array([len(text) for text in texts])
     course = Course(training.epochs, training.batch, training.warm_up)
-    descend(optimiser, lengths, course, np.random.default_rng(0), loss_of, lambda line: say(f"encoder, {line}"))
+    descend(optimiser, lengths, course, np.random.default_rng(0), loss_of, lambda line: report(f"encoder, {line}"))
 
 
 @all_processors()

@@ -2,11 +2,10 @@
 
     python -m crystalperf.indexer.train --texts texts.jsonl --sources DIR --sequence learn --out indexer/weights
 
-texts.jsonl is what `indexer.labels.rebuild` writes: one labelled function a line, with its text.  DIR holds the
-libraries that `indexer.labels.fetch` fetched; their functions, unlabelled, teach the embedding what the words of code
-mean, and with `--sequence learn` the sequence head what a large encoder makes of them.  `--embedding FOLDER` takes the
-embedding of an earlier training instead of learning one, `--embedding NAME` any sentence-transformers model.  How good
-the result is, `indexer.evaluate` says.
+`indexer.labels.rebuild` writes texts.jsonl: one labelled function a line, with its text.  DIR holds the libraries from
+`indexer.labels.fetch`.  The embedding is trained on their unlabelled functions; with `--sequence learn` the sequence
+head learns from a large encoder's answers for them.  `--embedding FOLDER` reuses the embedding of an earlier training,
+`--embedding NAME` any sentence-transformers model.  `indexer.evaluate` scores the result.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ from crystalperf.indexer.heads import CODE, DOC, fit_pooling, judge, train_heads
 from crystalperf.indexer.modelfile import STATIC, load, save
 from crystalperf.indexer.sequence import Schooling, SequenceHead
 from crystalperf.indexer.vectors import Floats, FunctionText
-from crystalperf.indexer.wordvectors import Lesson, Say, learn_embedding, unlabelled
-from crystalperf.indexes.errors import InputError, told
+from crystalperf.indexer.wordvectors import Lesson, Report, learn_embedding, unlabelled
+from crystalperf.indexes.errors import InputError, report_errors
 from crystalperf.indexes.resources import resources
 
 NAME = "crystalperf-static"
@@ -40,19 +39,19 @@ TEACHER = "sentence-transformers/all-MiniLM-L6-v2"
 SEQUENCE_HEADS = ("learn", "keep", "none")
 SIFTINGS = ("auto", "always", "never")
 SIFTED_FROM = 0.08
-"""A share of contradicted labels that good ones do not have: ours have 5.5 %, with a tenth of them wrong 10.9 %."""
+"""Minimum share of contradicted labels for sifting; ours have 5.5 %, with 10 % wrong labels it is 10.9 %."""
 
 
 def flip(labels: Labels, rows: Ids, share: float, seed: int) -> Labels:
-    """Labels of which a share of those in `rows` is another resource, each wrong one as often as the other (Fig 9)."""
-    chance = np.random.default_rng(seed)
+    """The labels, with a share of those in `rows` replaced by another resource, uniformly at random (Fig 9)."""
+    rng = np.random.default_rng(seed)
     flipped = labels.copy()
-    chosen = rows[chance.random(len(rows)) < share]
-    flipped[chosen] = (flipped[chosen] + chance.integers(1, len(resources()), len(chosen))) % len(resources())
+    chosen = rows[rng.random(len(rows)) < share]
+    flipped[chosen] = (flipped[chosen] + rng.integers(1, len(resources()), len(chosen))) % len(resources())
     return flipped
 
 
-@told
+@report_errors
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m crystalperf.indexer.train", description=(__doc__ or "").split("\n")[0]
@@ -81,28 +80,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="the sequence head: learned with the teacher's help from --sources (an hour), kept from --embedding, none",
     )
     chosen = parser.parse_args(arguments)
-    torch.set_num_threads(1)  # of tasks this small threads only wait for each other
+    torch.set_num_threads(1)  # on tasks this small, threads only wait for each other
     origin = Origin(chosen.sources, chosen.embedding, chosen.teacher, chosen.sequence)
     train(chosen.texts, chosen.out, origin, chosen.seed, print, flipped=chosen.flipped, sift=chosen.sift)
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the embedding comes from: learned from `sources` and a teacher, unless one is named."""
+    """The origin of the embedding: learned from `sources` and a teacher, unless one is named."""
 
     sources: Path | None = None
     embedding: str | None = None
     teacher: str = TEACHER
     sequence: str = "none"
-    """Of SEQUENCE_HEADS."""
+    """One of SEQUENCE_HEADS."""
 
 
 def train(
-    texts: Path, out: Path, origin: Origin, seed: int, say: Say, *, flipped: float = 0.0, sift: str = "auto"
+    texts: Path, out: Path, origin: Origin, seed: int, report: Report, *, flipped: float = 0.0, sift: str = "auto"
 ) -> PooledClassifier:
     """Train everything, write it to `out` and report.
 
-    `flipped` is a share of training labels to make wrong; `sift`, of SIFTINGS, leaves out those that others contradict.
+    `flipped` is a share of training labels to falsify.  `sift`, one of SIFTINGS, removes contradicted labels.
     """
     started = time.monotonic()
     if origin.sequence == "learn" and origin.sources is None:
@@ -110,11 +109,11 @@ def train(
     examples = read_examples(texts)
     counts = Counter((each.set, resources()[each.label]) for each in examples)
     for (name, resource), count in sorted(counts.items()):
-        say(f"{name}: {count} {resource}")
+        report(f"{name}: {count} {resource}")
     sequence = kept_sequence(origin) if origin.sequence == "keep" else None
     is_learning = origin.embedding is None or origin.sequence == "learn"
     functions = unlabelled(origin.sources) if origin.sources is not None and is_learning else []
-    words, table, encoder = embedding_of(origin, functions, seed, say)
+    words, table, encoder = embedding_of(origin, functions, seed, report)
     if origin.sequence != "none" and not encoder.is_static:
         raise InputError(f"{encoder.name}: a sequence head reads the words of a static embedding; learn one")
     data = prepare(examples, words, encoder, (CODE, DOC))
@@ -128,12 +127,12 @@ def train(
     is_sifted = sift == "always" or contradicted > SIFTED_FROM
     if sift != "never":
         fate = "left out" if is_sifted else "kept, for so few may be hard cases"
-        say(f"{100 * contradicted:.1f} % of the labels are contradicted by heads trained on other files: {fate}")
+        report(f"{100 * contradicted:.1f} % of the labels are contradicted by heads trained on other files: {fate}")
     rows = kept if is_sifted else rows
     heads = train_heads(data, rows, labels)
     if origin.sequence == "learn":
         learned = Learned(data, rows, labels, heads, encoder)
-        sequence, _ = distil(learned, functions, origin.teacher, seed, say)
+        sequence, _ = distil(learned, functions, origin.teacher, seed, report)
     data = with_sequence(data, sequence, encoder)
     judged = judge(heads, data, development, has_sequence=True)
     pooling = fit_pooling(judged, data.labels[development])
@@ -149,13 +148,13 @@ def train(
         }
     }
     save(out, PooledClassifier(resources(), {"name": NAME}, words, encoder, *heads, sequence, pooling), table, facts)
-    say(f"written to {out} after {time.monotonic() - started:.0f} s: {pooling}")
-    report_speed(out, data, development, say)
+    report(f"written to {out} after {time.monotonic() - started:.0f} s: {pooling}")
+    report_speed(out, data, development, report)
     return load(str(out))
 
 
 def kept_sequence(origin: Origin) -> SequenceHead:
-    """The sequence head of an earlier training.  Raises InputError where it has none."""
+    """The sequence head of an earlier training.  Raises InputError if it has none."""
     found = load(origin.embedding).sequence if origin.embedding is not None else None
     if found is None:
         raise InputError("--sequence keep: --embedding names no folder of an earlier training with a sequence head")
@@ -163,15 +162,15 @@ def kept_sequence(origin: Origin) -> SequenceHead:
 
 
 def embedding_of(
-    origin: Origin, functions: Sequence[tuple[str, FunctionText]], seed: int, say: Say
+    origin: Origin, functions: Sequence[tuple[str, FunctionText]], seed: int, report: Report
 ) -> tuple[Words, Floats | None, Embedding]:
-    """Words, the static table where it is one, and the embedding, as the arguments want it."""
+    """Words, the static table (if the embedding is static), and the embedding, by the arguments."""
     name = origin.embedding
     if name is None:
         if origin.sources is None:
             raise InputError("an embedding is learned from sources: give --sources, or one with --embedding")
-        words, table = learn_embedding(functions, load_embedding(origin.teacher), Lesson(), seed, say)
-        # What is trained on is what is shipped, rounding included.
+        words, table = learn_embedding(functions, load_embedding(origin.teacher), Lesson(), seed, report)
+        # Train on the embedding as shipped, with its rounding.
         table = dequantise(*quantise(table))
         return words, table, static_embedding(STATIC, table)
     if (Path(name) / "tokenizer.json").is_file() and (Path(name) / "config.json").is_file():
@@ -182,8 +181,8 @@ def embedding_of(
     return shipped.words, None, load_embedding(name)
 
 
-def report_speed(out: Path, data: Prepared, rows: Ids, say: Say) -> None:
-    """The written model, read back: how fast it is on the development functions, and how large."""
+def report_speed(out: Path, data: Prepared, rows: Ids, report: Report) -> None:
+    """Load the written model; report its size, and its speed on the development functions."""
     classifier = load(str(out))
     functions = [data.examples[row].function for row in rows]
     classifier.classify(functions)
@@ -191,7 +190,7 @@ def report_speed(out: Path, data: Prepared, rows: Ids, say: Say) -> None:
     classifier.classify(functions)
     rate = len(functions) / (time.perf_counter() - started)
     size = sum(path.stat().st_size for path in out.iterdir())
-    say(f"{rate:,.0f} functions/s on one core, {size / 1e6:.1f} MB")
+    report(f"{rate:,.0f} functions/s on one core, {size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":

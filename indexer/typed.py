@@ -1,23 +1,23 @@
-"""Whom calls mean, by their types: class files name owner, method and descriptor of each call.
+"""Typed resolution of JVM calls: class files have owner, method and descriptor of each call.
 
     graph = read_jars(jars)                       the class files of a package
     found = typed_calls(graph, Sources(functions, classes))
-    settled, counts = settle(calls, found, functions)       what that says of the calls of the texts
+    resolved, counts = resolve_typed_calls(calls, found, functions)       the calls of the texts, resolved
 
-A call belongs to the innermost function around its line in the file that declares its class.  What it means is looked
-for as the JVM does, in its owner, what that extends and what it implements:
+A call belongs to the innermost function around its line in the file that declares its class.  It is resolved as the JVM
+does, in its owner, the superclasses and the interfaces, with one of these statuses:
 
-    function    one function of the index and no other: nothing overrides it
-    functions   several: overriding ones in subclasses, overloads that the lines do not tell apart, or a lambda's
-                interface; those that are known are kept
+    function    exactly one function of the index: nothing overrides it
+    functions   several: overrides in subclasses, overloads that the lines do not distinguish, or a lambda's
+                interface; the known ones are kept
     outside     a method of a class outside the package, whose owner and name are known
-    field       a member that a compiler made, whose code reads or sets a field and does nothing else: what a `val`
-                is to other classes.  No function runs
-    accessor    one that looks like it, but that no class file has code of
-    made        another member that a compiler made: a default argument, a case class's unapply
+    field       a compiler-generated member that only reads or sets a field, such as a `val` for other classes; no
+                function runs
+    accessor    one that looks like `field`, but without code in any class file
+    made        another compiler-generated member: a default argument, a case class's unapply
     no source   a class of the package whose source is not in the index
-    nowhere     neither its owner nor what that extends has such a method
-    unknown     of Python, whose calls `indexer.pytyped` finds: nothing tells what the call is made on
+    nowhere     neither its owner nor a supertype has such a method
+    unknown     of Python (`indexer.pytyped`): the type of the receiver is unknown
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from crystalperf.indexes.names import demangle
 Status = Literal["function", "functions", "outside", "field", "accessor", "made", "no source", "nowhere", "unknown"]
 
 MOST_TARGETS = 64
-"""Overriding functions that a call is said to mean at most; where there are more, only the declared one is named."""
+"""Maximum overrides that a call resolves to; if there are more, only the declared function is named."""
 
 _NUMBERED = re.compile(r"\$\d")
-"""In the names of anonymous and local classes, which the source does not number."""
+"""Part of the names of anonymous and local classes, which have no numbers in the source."""
 
 _HOPS = 3
-"""Forwarders that are followed from one to the next: a bridge, a static forwarder, a trait's."""
+"""Maximum chain of forwarders that is followed: a bridge, a static forwarder, a trait's."""
 
 _OF_EVERY_OBJECT = frozenset(
     ["<init>", "clone", "equals", "finalize", "getClass", "hashCode", "notify", "notifyAll", "toString", "wait"]
@@ -57,7 +57,7 @@ _OF_EVERY_OBJECT = frozenset(
 
 
 class Known(NamedTuple):
-    """What is needed of a function of the index; `class_name` is its binary name, `name` its simple one."""
+    """The needed fields of a function of the index; `class_name` is its binary name, `name` its simple one."""
 
     kind: str
     name: str
@@ -70,16 +70,16 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a call means; `targets` are functions by number, the declared one first where the index has it."""
+    """The meaning of a call; `targets` are functions by number, first the declared one if the index has it."""
 
     status: Status
     targets: tuple[int, ...]
     owner: str
     name: str
     written: str = ""
-    """The name that the text has for it, where that is known."""
+    """The name in the source text, if known."""
     is_open: bool = False
-    """Whether other functions may run than those named: a lambda, or one of more classes than are followed."""
+    """Whether other functions may run than the targets: a lambda, or one of too many overrides."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Sources:
 
     @classmethod
     def of(cls, parsed: Sequence[ParsedFile]) -> Sources:
-        """What the parser found, in the numbering of an index."""
+        """The parsed functions and classes, in the numbering of an index."""
         functions = [
             Known(
                 each.kind,
@@ -109,7 +109,7 @@ class Sources:
         return cls(functions, {each.class_name: file.file for file in parsed for each in file.classes})
 
     def file_of(self, class_name: str) -> str | None:
-        """The file of a class; anonymous ones are where the class around them is."""
+        """The file of a class; an anonymous class is in the file of its enclosing class."""
         if class_name not in self._files:
             name = class_name
             while name not in self.classes and "$" in name[1:]:
@@ -118,7 +118,7 @@ class Sources:
         return self._files[class_name]
 
     def at(self, file: str, line: int, owner: str, method: str) -> int | None:
-        """The innermost function around a line that may be this method of this class."""
+        """The innermost function around a line that can be this method of this class."""
         starts, numbers = self._by_file.get(file, ((), ()))
         meant = demangle(method)
         around = None
@@ -139,25 +139,25 @@ class Sources:
         if is_lambda:
             return function.kind == "lambda" or function.name == name
         if name in ("<init>", "<clinit>", "$init$"):
-            # A class within another may have no body of its own; the one around it is not its.
-            own = _NUMBERED.search(owner) or owner.rstrip("$") == function.class_name.rstrip("$")
-            return function.kind in ("constructor", "initialiser") and bool(own)
+            # A nested class may have no body in the index; the body of the enclosing class is not its body.
+            same_class = _NUMBERED.search(owner) or owner.rstrip("$") == function.class_name.rstrip("$")
+            return function.kind in ("constructor", "initialiser") and bool(same_class)
         return function.kind != "lambda" and function.name == name
 
     def named(self, class_name: str, method: str) -> tuple[int, ...]:
-        """The functions of that name in a class; a companion object's are its class's."""
+        """The functions of that name in a class; those of a companion object count for its class."""
         meant = demangle(method)
         if meant.is_lambda:
             return ()
         found = self._by_name.get((class_name.rstrip("$"), meant.name), ())
-        if meant.name == "<init>":  # written constructors; where there is none, the class's body
+        if meant.name == "<init>":  # explicit constructors; if there are none, the class body
             written = tuple(each for each in found if self.functions[each].kind == "constructor")
             return written or found[:1]
         return found
 
     @cached_property
     def _by_file(self) -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
-        """First lines and numbers of each file's functions, by first line and from the outermost on."""
+        """First lines and numbers of each file's functions, sorted by first line, outermost first."""
         found: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
         for number, each in enumerate(self.functions):
             found[each.file].append((each.first_line, -each.last_line, number))
@@ -181,7 +181,7 @@ class Graph:
 
     classes: dict[str, ClassFile] = field(default_factory=dict)
     problems: list[tuple[str, str]] = field(default_factory=list)
-    """Class files that cannot be read, and why."""
+    """Unreadable class files, with the reason."""
 
     @cached_property
     def subclasses(self) -> Mapping[str, Sequence[str]]:
@@ -200,11 +200,11 @@ class Graph:
         }
 
     def method(self, class_name: str, name: str, descriptor: str) -> Method | None:
-        """A method that a class itself declares."""
+        """A method declared in the class, without supertypes."""
         return self._declared.get(class_name, {}).get((name, descriptor))
 
     def declaring(self, call: Call) -> tuple[str, Method] | str | None:
-        """Where the JVM finds a method: the class and the method, or the class outside that must have it, or None."""
+        """The JVM's method lookup: the class and the method, or the outside class that must have it, or None."""
         waiting, seen = [call.owner], set()
         outside: str | None = None
         while waiting:
@@ -226,7 +226,7 @@ class Graph:
 
     @cached_property
     def of_lambdas(self) -> frozenset[tuple[str, str, str]]:
-        """Class, name and descriptor of the methods that lambdas and method references stand for somewhere."""
+        """Class, name and descriptor of the methods that lambdas and method references implement anywhere."""
         found = set()
         for interface, name, descriptor in {each for file in self.classes.values() for each in file.lambdas}:
             declared = self.declaring(Call("interface", interface, name, descriptor))
@@ -235,7 +235,7 @@ class Graph:
         return frozenset(found)
 
     def overriding(self, class_name: str, name: str, descriptor: str) -> list[tuple[str, Method]]:
-        """What subclasses of a class have instead of a method; at most MOST_TARGETS and one."""
+        """The overrides of a method in subclasses of a class; at most MOST_TARGETS + 1."""
         found: list[tuple[str, Method]] = []
         waiting, seen = list(self.subclasses.get(class_name, ())), set()
         while waiting and len(found) <= MOST_TARGETS:
@@ -253,9 +253,8 @@ class Graph:
 def read_jars(jars: Iterable[Path], handling: bool = False) -> Graph:
     """The class files of these archives, the first of a name; damaged ones become problems.
 
-    `handling` asks which calls handle exceptions.
-
-    A class for a newer Java (META-INF/versions) is left out.  Raises BuildError for what is no archive.
+    `handling` also finds the calls in exception handlers.  Classes for a newer Java (META-INF/versions) are left out.
+    Raises BuildError for a file that is not an archive.
     """
     graph = Graph()
     for jar in jars:
@@ -283,7 +282,7 @@ def _read_jar(archive: zipfile.ZipFile, graph: Graph, handling: bool) -> None:
 
 
 def typed_calls(graph: Graph, sources: Sources) -> Iterator[tuple[int, Meaning]]:
-    """Each call in a written function: the function's number, and what the call means."""
+    """Each call in a source function: the number of the calling function, and the call's meaning."""
     meanings: dict[Call, Meaning] = {}
     for file in graph.classes.values():
         source = sources.file_of(file.name)
@@ -302,7 +301,7 @@ def typed_calls(graph: Graph, sources: Sources) -> Iterator[tuple[int, Meaning]]
 
 
 def meaning(graph: Graph, sources: Sources, call: Call) -> Meaning:
-    """What a call means (see the module's docstring)."""
+    """The meaning of a call (see the module docstring)."""
     name = demangle(call.name).name or call.name
     if call.owner.startswith("["):
         return Meaning("outside", (), "java.lang.Object", name)
@@ -316,7 +315,7 @@ def meaning(graph: Graph, sources: Sources, call: Call) -> Meaning:
         return Meaning("no source", (), owner, name)
     declared = _functions(graph, sources, owner, method)
     others: list[tuple[str, Method]] = []
-    unknown = False  # whether others may run than are named
+    unknown = False  # whether other functions may run than the targets
     if call.kind in ("virtual", "interface", "lambda"):
         others = graph.overriding(call.owner, call.name, call.descriptor)
         if len(others) > MOST_TARGETS:
@@ -338,7 +337,7 @@ def meaning(graph: Graph, sources: Sources, call: Call) -> Meaning:
 
 
 def _is_field(graph: Graph, method: Method) -> bool:
-    """Whether a method that no function was compiled to reads or sets a field, or forwards to one that does."""
+    """Whether a compiler-generated method reads or sets a field, or forwards to one that does."""
     for _ in range(_HOPS):
         if method.is_accessor:
             return True
@@ -352,13 +351,13 @@ def _is_field(graph: Graph, method: Method) -> bool:
 
 
 def _looks_like_field(method: Method) -> bool:
-    """The same of one whose code is nowhere, by name and type."""
+    """Whether a method without code looks like a field accessor, by name and type."""
     made = method.descriptor.startswith("()") or method.name.endswith("_$eq")
     return made and not method.calls and "$default$" not in method.name
 
 
 def _functions(graph: Graph, sources: Sources, owner: str, method: Method) -> tuple[int, ...]:
-    """The functions that a method of a class file was compiled from; several where overloads cannot be told apart."""
+    """The functions from which a method of a class file was compiled; several if overloads are ambiguous."""
     for _ in range(_HOPS):
         file = sources.file_of(owner)
         if file is None:
@@ -367,11 +366,11 @@ def _functions(graph: Graph, sources: Sources, owner: str, method: Method) -> tu
             number = sources.at(file, method.first_line, owner, method.name)
             if number is not None and not (method.flags & BRIDGE):
                 return (number,)
-        # Without lines of its own it is abstract or native, or forwards to what it is named after.
+        # A method without lines is abstract or native, or forwards to a method of the same name.
         if method.flags & ABSTRACT or not method.calls:
             return sources.named(owner, method.name)
         forwarded = [each for _, each in method.calls if demangle(each.name).name == demangle(method.name).name]
-        # What a case class's `apply` and `copy` or an implicit class's conversion returns is what it makes.
+        # `apply` and `copy` of a case class, and the conversion of an implicit class, create an instance of the class.
         made = [each for _, each in method.calls if each.name == "<init>" and method.descriptor.endswith(_type(each))]
         onward = graph.declaring((forwarded or made)[0]) if forwarded or made else None
         if not isinstance(onward, tuple):
@@ -381,25 +380,26 @@ def _functions(graph: Graph, sources: Sources, owner: str, method: Method) -> tu
 
 
 def _type(call: Call) -> str:
-    """The end of a descriptor that returns an instance of a call's class."""
+    """The end of a descriptor that returns an instance of the owner of a call."""
     return f")L{call.owner.replace('.', '/')};"
 
 
 def written_as(meaning: Meaning) -> tuple[str, ...]:
-    """The names by which a text may call a method: a constructor by its class's, `apply` by either."""
+    """The names by which a text may call a method: the class name for a constructor, either one for `apply`."""
     if meaning.written:
         return (meaning.written,)
     simple = meaning.owner.rpartition(".")[2].rstrip("$").rpartition("$")[2]
     return {"<init>": (simple,), "apply": ("apply", simple)}.get(meaning.name, (meaning.name,))
 
 
-def settle(
+def resolve_typed_calls(
     calls: Sequence[tuple[int, str]], found: Iterable[tuple[int, Meaning]], functions: Sequence[Known]
 ) -> tuple[dict[tuple[int, str], int | str | None], Counter[str]]:
-    """What types say of the calls of texts, each a caller and a simple name; and how many calls are of each status.
+    """Resolve the calls of texts, each a caller and a simple name; also returns the number of calls by status.
 
-    A function's number where it can be no other, CLASS.METHOD where it is outside or a field's, None where several are
-    meant; what types say nothing of is left out.  A lambda's calls count for what encloses it too, as they do in texts.
+    A call resolves to the number of the only possible function, to CLASS.METHOD if that is outside or a field, or to
+    None if several are possible; calls without types are left out.  A lambda's calls also count for the enclosing
+    function, as in texts.
     """
     counts: Counter[str] = Counter()
     meant: dict[tuple[int, str], set[Meaning]] = defaultdict(set)
@@ -410,17 +410,17 @@ def settle(
             for name in written_as(meaning):
                 meant[at, name].add(meaning)
             at = functions[at].enclosing if functions[at].kind == "lambda" else None
-    settled: dict[tuple[int, str], int | str | None] = {}
+    resolved: dict[tuple[int, str], int | str | None] = {}
     for call in calls:
         meanings = meant.get(call, set())
         targets = {target for each in meanings for target in each.targets}
         statuses = {each.status for each in meanings}
-        # No function of the index: another library's, or the compiler's own of a field.
+        # Not a function of the index: one of another library, or compiler-generated for a field.
         elsewhere = {f"{each.owner}.{each.name}" for each in meanings if each.status in ("outside", "field")}
         if len(targets) == 1 and statuses == {"function"}:
-            settled[call] = next(iter(targets))
+            resolved[call] = next(iter(targets))
         elif statuses and statuses <= {"outside", "field"} and len(elsewhere) == 1:
-            settled[call] = next(iter(elsewhere))
+            resolved[call] = next(iter(elsewhere))
         elif targets or (statuses and statuses <= {"outside", "field"}):
-            settled[call] = None
-    return settled, counts
+            resolved[call] = None
+    return resolved, counts

@@ -1,4 +1,4 @@
-"""The seam between building an index and the models: what a classifier is given and what it returns."""
+"""The interface between building an index and the models: a classifier's input and output."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class FunctionText:
-    """What a classifier may know of a function."""
+    """The input of a classifier for one function."""
 
     code: str
-    """'' for a module that only declares functions and classes."""
+    """The code; '' for a module that only declares functions and classes."""
     doc: str
-    """'' where there is none."""
+    """The documentation; '' if there is none."""
     language: str
     qualified_name: str
     class_name: str | None
     package: str
     callees: tuple[str, ...]
-    """Simple names it calls, in order of appearance, each once."""
+    """Simple names of callees, in order of appearance, each once."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class Vectors:
 
 
 Compute = Callable[[Sequence[FunctionText]], Floats]
-"""n functions → (n, d), a row each that depends on its function alone."""
+"""n functions → (n, d); each row depends only on its function."""
 
 Remember = Callable[[Sequence[FunctionText], Compute], Floats]
-"""What `compute` would give, recalled where it is known."""
+"""The result of `compute`, cached per function."""
 
 
 class Classifier(Protocol):
@@ -59,5 +59,5 @@ class Classifier(Protocol):
     def identity(self) -> Mapping[str, str]: ...
 
     def classify(self, functions: Sequence[FunctionText], remember: Remember | None = None) -> Vectors:
-        """`remember` may be asked for what is dear and depends on each function alone."""
+        """The vectors of functions; `remember` caches expensive results that depend only on the function."""
         ...

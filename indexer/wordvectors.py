@@ -1,6 +1,6 @@
 """The static embedding: word vectors learned from the unlabelled functions of the training libraries.
 
-functions = unlabelled(folder)            what indexer.labels.fetch fetched, frameworks left out
+functions = unlabelled(folder)            libraries from indexer.labels.fetch, without frameworks
 words, table = learn_embedding(functions, teacher, Lesson(), seed, print)
 """
 
@@ -27,7 +27,7 @@ from crystalperf.indexes.errors import InputError
 
 MAX_WORD_CHARS = 24
 WORDS = 16_500
-"""The most that fit into 6 MB with their vectors and weights."""
+"""Maximum words: their vectors and weights take 6 MB."""
 LIBRARIES_PER_WORD = 3
 FILES_PER_LIBRARY = 600
 FUNCTIONS_PER_LIBRARY = 2000
@@ -35,41 +35,41 @@ HEAD_BYTES = 3000
 SMOOTHING = 1e-2
 _WORD = re.compile("[a-z]+")
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """How the embedding is learned: pairs of texts that belong together, against all others of a batch."""
+    """Training settings of the embedding, which learns by contrast between matching texts and others of a batch."""
 
     dimensions: int = 256
     words: int = WORDS
     libraries: int = LIBRARIES_PER_WORD
-    """A word that fewer libraries use is left out, so that the vocabulary is of code and not of a library."""
+    """Minimum libraries that use a word, so that the vocabulary is not specific to a library."""
     epochs: int = 4
     batch: int = 512
     temperature: float = 0.05
     rate: float = 2e-3
     kept: float = 0.5
-    """Share of the teacher's vectors in the result: what it knows of English that libraries do not teach."""
+    """Share of the teacher's vectors in the result: its knowledge of English that the libraries lack."""
     dropped: float = 0.1
-    """Share of the words of code left out at random, so that no single word decides."""
+    """Share of the words of code dropped at random, so that no single word decides."""
     code_words: int = 250
     doc_words: int = 120
 
 
 def learn_embedding(
-    functions: Sequence[tuple[str, FunctionText]], teacher: Embedding, lesson: Lesson, seed: int, say: Say
+    functions: Sequence[tuple[str, FunctionText]], teacher: Embedding, lesson: Lesson, seed: int, report: Report
 ) -> tuple[Words, Floats]:
     """Words and their vectors from unlabelled (library, function) pairs.
 
-    A word starts as the teacher's vector of it, reduced by PCA, the frequent ones small (smooth inverse frequency,
-    Arora et al. 2017; the distillation of model2vec).  Then the vectors learn by contrast: of a batch, which
-    documentation belongs to which code, and which name?  (The objective of sentence-transformers'
-    MultipleNegativesRankingLoss.)
+    The initial vector of a word is the teacher's, reduced by PCA and scaled down for frequent words (smooth inverse
+    frequency, Arora et al. 2017; the distillation of model2vec).  Then the vectors are trained by contrast: to match
+    documentation, and names, with code within a batch (the objective of sentence-transformers'
+    MultipleNegativesRankingLoss).
     """
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
     used_by = defaultdict(set)
     frequency: Counter[str] = Counter()
@@ -80,7 +80,7 @@ def learn_embedding(
         for word in set(_WORD.findall(normal)):
             used_by[word].add(library)
             frequency[word] += 1
-    # Equal frequencies in order of the alphabet, for sets have none.
+    # Equal frequencies in alphabetical order, because sets are unordered.
     ranked = sorted(frequency, key=lambda word: (-frequency[word], word))
     known = [each for each in ranked if len(used_by[each]) >= lesson.libraries and len(each) <= MAX_WORD_CHARS]
     words = new_words(known[: lesson.words])
@@ -90,7 +90,7 @@ def learn_embedding(
     lengths = {each: np.diff(part[1]) for each, part in (("code", code), ("doc", doc), ("name", name))}
     documented = np.flatnonzero((lengths["code"] >= 4) & (lengths["doc"] >= 4))
     named = np.flatnonzero((lengths["code"] >= 6) & (lengths["name"] >= 2))
-    say(f"{len(functions)} functions, {words.size} words, {len(documented)} documented")
+    report(f"{len(functions)} functions, {words.size} words, {len(documented)} documented")
     start = _distilled(words, teacher, lesson, frequency, len(functions))
     table = torch.from_numpy(start.copy()).requires_grad_()
     steps = lesson.epochs * 2 * (len(documented) // lesson.batch)
@@ -98,13 +98,13 @@ def learn_embedding(
     schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.05, max(1, steps))
     for epoch in range(lesson.epochs):
         losses = []
-        batches = [(rows, doc, lesson.doc_words) for rows in _batches(documented, lesson.batch, chance)]
-        some = chance.choice(named, min(len(named), len(documented)), replace=False)
-        batches += [(rows, name, lesson.doc_words) for rows in _batches(some, lesson.batch, chance)]
-        for at in chance.permutation(len(batches)):
+        batches = [(rows, doc, lesson.doc_words) for rows in _batches(documented, lesson.batch, rng)]
+        some = rng.choice(named, min(len(named), len(documented)), replace=False)
+        batches += [(rows, name, lesson.doc_words) for rows in _batches(some, lesson.batch, rng)]
+        for at in rng.permutation(len(batches)):
             rows, other, limit = batches[at]
-            left = _mean(table, code, rows, lesson.code_words, lesson.dropped, chance)
-            right = _mean(table, other, rows, limit, 0.0, chance)
+            left = _mean(table, code, rows, lesson.code_words, lesson.dropped, rng)
+            right = _mean(table, other, rows, limit, 0.0, rng)
             scores = left @ right.T / lesson.temperature
             target = torch.arange(len(rows))
             both = [torch.nn.functional.cross_entropy(each, target) for each in (scores, scores.T)]
@@ -114,14 +114,14 @@ def learn_embedding(
             optimiser.step()
             schedule.step()
             losses.append(loss.item())
-        say(f"epoch {epoch + 1}: loss {np.mean(losses):.3f}")
+        report(f"epoch {epoch + 1}: loss {np.mean(losses):.3f}")
     learned = lesson.kept * start + (1 - lesson.kept) * table.detach().numpy()
     learned[0] = 0
     return words, np.asarray(learned, dtype=np.float32)
 
 
 def _distilled(words: Words, teacher: Embedding, lesson: Lesson, frequency: Counter[str], count: int) -> Floats:
-    """(words, d) vectors of the teacher, reduced and weighted."""
+    """(words, d) vectors of the teacher, reduced by PCA and weighted."""
     names = in_order(words)
     nothing = np.zeros(0, np.int64)
     vectors = teacher.encode(names, nothing, nothing)
@@ -138,12 +138,12 @@ def _distilled(words: Words, teacher: Embedding, lesson: Lesson, frequency: Coun
 
 
 def _mean(
-    table: torch.Tensor, part: tuple[Ids, Ids], rows: Ids, limit: int, dropped: float, chance: np.random.Generator
+    table: torch.Tensor, part: tuple[Ids, Ids], rows: Ids, limit: int, dropped: float, rng: np.random.Generator
 ) -> torch.Tensor:
     """(rows, d) unit means of the words of these rows' texts."""
     ids, starts = select(part, rows, limit)
     if dropped:
-        kept = chance.random(len(ids)) >= dropped
+        kept = rng.random(len(ids)) >= dropped
         kept[starts[:-1]] = True
         counts = np.add.reduceat(kept, starts[:-1])
         ids, starts = ids[kept], np.concatenate([[0], np.cumsum(counts)])
@@ -151,8 +151,8 @@ def _mean(
     return torch.nn.functional.normalize(means, dim=1)
 
 
-def _batches(rows: Ids, size: int, chance: np.random.Generator) -> list[Ids]:
-    shuffled = chance.permutation(rows)
+def _batches(rows: Ids, size: int, rng: np.random.Generator) -> list[Ids]:
+    shuffled = rng.permutation(rows)
     return [shuffled[start : start + size] for start in range(0, len(shuffled) - size + 1, size)]
 
 
@@ -162,10 +162,9 @@ def in_order(words: Words) -> list[str]:
 
 
 def unlabelled(folder: Path) -> list[tuple[str, FunctionText]]:
-    """(library, function) of every training library under `folder`; of Spark, Flink and TensorFlow nothing.
+    """(library, function) of every training library under `folder`, without Spark, Flink and TensorFlow.
 
-    Of a large library some files are read and some functions taken, evenly spread: no library shall decide what words
-    mean.
+    Large libraries are sampled evenly by file and function, so that no library dominates the meaning of words.
     """
     chosen: list[tuple[str, FunctionText]] = []
     met: set[str] = set()
@@ -185,7 +184,7 @@ def unlabelled(folder: Path) -> list[tuple[str, FunctionText]]:
 
 
 def as_text(located: Located) -> FunctionText:
-    """What a classifier is given of a function."""
+    """A function as the input of a classifier."""
     function = located.function
     return FunctionText(
         function.code,

@@ -1,4 +1,4 @@
-"""Parsing in child processes that can be killed: a hostile file costs that file, never the machine.
+"""Parsing in child processes that can be killed, so that a hostile file affects only itself.
 
 A parser can hang or crash on bad input, and its own time limit does not stop it.  So each file is parsed by a child
 (`python -m crystalperf.indexer.workers`) under a memory limit, and the child is killed and replaced when a file takes
@@ -32,15 +32,15 @@ from crystalperf.indexes.children import own_module
 
 SECONDS_PER_FILE = 10.0
 MEMORY_BYTES = 2 << 30
-"""Address space of a child: five times what the largest accepted file needs."""
+"""Address space of a child: five times the need of the largest accepted file."""
 
 _LENGTH = struct.Struct(">Q")
 _LOOK_AHEAD = 8
-"""Files in flight for each worker, so that order is kept without idling."""
+"""Queued files for each worker, so that workers do not idle while results are returned in order."""
 
 
 _PARSED = msgspec.msgpack.Decoder(ParsedFile)
-"""Made once, in one thread: two that looked at a dataclass for the first time at once have crashed msgspec."""
+"""Created once, in one thread: msgspec has crashed when two threads inspected a dataclass for the first time."""
 
 
 class _Request(msgspec.Struct):
@@ -53,7 +53,7 @@ def parse_files(
 ) -> Iterator[ParsedFile]:
     """Parse (file, language, text) triples in `workers` processes; yields in the order of `sources`.
 
-    A file whose parser had to be killed, or died, comes back without functions and with the reason in `errors`.
+    If the parser of a file was killed or died, the result has no functions, and the reason is in `errors`.
     """
     local = threading.local()
     with ExitStack() as stack, ThreadPoolExecutor(workers) as pool:
@@ -78,7 +78,7 @@ def parse_files(
 
 
 class _Worker:
-    """One child process, started on first use and again after it had to be killed."""
+    """One child process, started on first use, and again after it was killed."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
@@ -126,7 +126,7 @@ def _start() -> subprocess.Popen[bytes]:
 
 
 def _read_before(stream: IO[bytes], deadline: float) -> bytes:
-    """One message of the child; TimeoutError after the deadline, EOFError where the child has died."""
+    """One message of the child.  Raises TimeoutError after the deadline, EOFError if the child has died."""
     (length,) = _LENGTH.unpack(_read_bytes(stream, _LENGTH.size, deadline))
     return _read_bytes(stream, length, deadline)
 
@@ -150,7 +150,7 @@ def _serve() -> None:
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
-    # A parent that was killed can no longer kill this process: SIGALRM ends it, and so does the broken pipe.
+    # If the parent was killed, SIGALRM or the broken pipe ends this process.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     while len(length := stdin.read(_LENGTH.size)) == _LENGTH.size:
         request = msgspec.json.decode(stdin.read(_LENGTH.unpack(length)[0]), type=_Request)

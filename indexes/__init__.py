@@ -1,4 +1,4 @@
-"""What an index and a run file are: the schema, how files are created and opened, where prebuilt ones lie."""
+"""Indexes and run files: their schema, how they are created and opened, where prebuilt indexes are."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    # duckdb takes longer to import than a help text to print, so it is imported when a file is.
+    # Importing duckdb takes longer than printing a help text, so the modules that need it are imported on first use.
     if name in ("attach", "create", "open_read_only"):
         from crystalperf.indexes import store
 

@@ -1,4 +1,4 @@
-"""Calls that hand a thread to a device: device_apis.toml, which explains its fields, by the names of what is called."""
+"""Device APIs: calls during which a thread waits for a device.  They come from device_apis.toml, with its fields."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.resources import files
 
 @dataclass(frozen=True)
 class Api:
-    """An entry of device_apis.toml; no methods are all of them."""
+    """An entry of device_apis.toml; an empty list of methods means all methods."""
 
     resource: str
     why: str
@@ -52,7 +52,7 @@ def device_api(class_name: str, method: str) -> Api | None:
 
 
 def _holds_classes(api: Api, place: str) -> bool:
-    """Whether classes below a place are meant too: Python's module `io` is not what io.netty.channel begins with."""
+    """Whether the entry includes classes below a place: Python's module `io` is no prefix of io.netty.channel."""
     return place in api.packages or place.rpartition(".")[2][:1].isupper()
 
 

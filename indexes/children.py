@@ -1,7 +1,6 @@
-"""Every Python that CrystalPerf starts: isolated from the folder and the environment that the user happens to be in.
+"""Commands for child processes in Python, isolated from the user's working directory and environment.
 
-Without `-I` the working directory is the first place that a child imports from, and a file named ./duckdb.py there
-would be run by whoever looks at a log beside it.
+Without `-I` a child imports from the working directory first: a file ./duckdb.py in a folder with logs would run.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from crystalperf.indexes.errors import CrystalPerfError, Remedy
 
 
 def python(program: str, modules: Sequence[ModuleType] = ()) -> list[str]:
-    """The command that runs a program isolated; it imports these modules from where this process has them.
+    """The command that runs a program isolated, with these modules importable from where this process found them.
 
-    They may lie where an isolated Python does not look: beside the user's own packages, or in $PYTHONPATH.
+    An isolated Python would not find modules in the user's site-packages or in $PYTHONPATH.
     """
     return _isolated(program, dict.fromkeys(_folder(each) for each in modules))
 
 
 def own_module(name: str) -> list[str]:
-    """The command that runs a module of CrystalPerf, as `python -m` does, with what this process can import."""
+    """The command that runs a module of CrystalPerf as `python -m` does, with this process's import path."""
     program = f"import runpy; runpy.run_module({name!r}, run_name='__main__', alter_sys=True)"
     return _isolated(program, [each for each in sys.path if os.path.isabs(each)])
 
@@ -40,7 +39,7 @@ def installed_module(name: str, *arguments: str) -> list[str]:
 
 
 def end_with_parent() -> None:
-    """From now on this process ends when its parent has, which may have been killed and then kills nobody."""
+    """End this process when its parent ends.  A parent that was killed cannot end its children."""
     parent = os.getppid()
 
     def watch() -> None:
@@ -51,8 +50,8 @@ def end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def told(error: Exception) -> dict[str, object]:
-    """An error as a child tells it its parent, in JSON; what is none of a user's is of the kind Bug."""
+def error_report(error: Exception) -> dict[str, object]:
+    """An error as a mapping for JSON, sent by a child to its parent; errors that no user caused have the kind Bug."""
     if not isinstance(error, CrystalPerfError):
         what = " ".join(str(error).split())[:300] or "no message"
         return {"kind": "Bug", "what": f"a bug of CrystalPerf ({type(error).__name__}: {what})", "remedy": None}
@@ -60,8 +59,8 @@ def told(error: Exception) -> dict[str, object]:
     return {"kind": type(error).__name__, "what": str(error), "remedy": remedy}
 
 
-def remedy_told(content: Mapping[str, Any]) -> Remedy | None:
-    """The remedy of an error that told() told."""
+def reported_remedy(content: Mapping[str, Any]) -> Remedy | None:
+    """The remedy in the content of error_report(); None if it has none."""
     remedy = content["remedy"]
     return None if remedy is None else msgspec.convert(remedy, type=Remedy)
 

@@ -1,7 +1,7 @@
-"""The content hash of an index: of what it says, not of its bytes.
+"""The content hash of an index: a hash of its rows, not of its bytes.
 
-Two builds from the same sources and model agree in it, whatever DuckDB wrote the file; so does an index that went
-through an export.
+Two builds from the same sources and model have the same hash, whatever version of DuckDB wrote them.  Exporting and
+importing an index keeps its hash.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NOT_CONTENT = ("built_at", "tool_version", "content_hash", "arguments", "build_
 def content_hash(connection: duckdb.DuckDBPyConnection, alias: str) -> str:
     """SHA-256, in hex, of all rows of the index attached under `alias`.
 
-    Raises IndexFileError for a text with a NUL in it.
+    Raises IndexFileError for a text that contains a NUL.
     """
     digest = hashlib.sha256()
     facts = connection.execute(f"SELECT key, value FROM {alias}.metadata ORDER BY key").fetchall()
@@ -50,7 +50,7 @@ def content_hash(connection: duckdb.DuckDBPyConnection, alias: str) -> str:
 
 
 def _add_column(digest: hashlib._Hash, values: np.ndarray | np.ma.MaskedArray) -> None:
-    """Nulls first, then the values as little-endian numbers or as UTF-8 with separators."""
+    """Add a column to the digest: first its nulls, then its values as little-endian numbers or as separated UTF-8."""
     missing = np.ma.getmaskarray(values)
     data = np.ma.getdata(values)
     if data.dtype == object:

@@ -1,4 +1,4 @@
-"""The errors a user can cause, in one tree.
+"""The errors that a user can cause, as one class hierarchy.
 
     CrystalPerfError          one sentence: what, where, what to do; the terminal prints it and exits with 1
     ├── InputError            a file or folder that cannot be read as what it should be
@@ -7,7 +7,7 @@
     ├── BuildError            sources that cannot be fetched or indexed
     └── NoAnswerError         a question the run cannot answer, with the reason
 
-Anything else that escapes is a bug of ours.
+Any other exception that reaches the user is a bug in CrystalPerf.
 """
 
 from __future__ import annotations
@@ -52,10 +52,9 @@ class Remedy:
 
 
 class CrystalPerfError(Exception):
-    """A mistake or a limit the user can act on: what happened, and where.
+    """A mistake or a limit that the user can act on: what happened, and where.
 
-    The text names no door's flags; what to do about it is in the text where it is the same everywhere, else in
-    `remedy`.
+    The text names no flags of an interface.  If the fix is the same at all interfaces, the text has it, else `remedy`.
     """
 
     def __init__(self, what: str, remedy: Remedy | None = None) -> None:
@@ -64,7 +63,7 @@ class CrystalPerfError(Exception):
 
 
 class InputError(CrystalPerfError):
-    """A file or folder cannot be read as what it should be."""
+    """A file or folder is missing, unreadable or of the wrong format."""
 
 
 class SettingError(CrystalPerfError):
@@ -83,8 +82,8 @@ class NoAnswerError(CrystalPerfError):
     """The run cannot answer the question; the text says why."""
 
 
-def told(main: Callable[_P, None]) -> Callable[_P, int]:
-    """The `main` of a `python -m` command with an exit code: 1 where it ends in one sentence for the user, else 0."""
+def report_errors(main: Callable[_P, None]) -> Callable[_P, int]:
+    """Wrap the `main` of a `python -m` command: it prints a CrystalPerfError on stderr and returns 1, else 0."""
 
     @functools.wraps(main)
     def run(*arguments: _P.args, **settings: _P.kwargs) -> int:

@@ -1,4 +1,4 @@
-"""Indexes by name: where they lie, and how they travel.
+"""Indexes by name: where they are stored, and how they are exported and imported.
 
     built      <cache>/indexes/NAME-VERSION.duckdb           written by `crystalperf index build`
     prebuilt   indexes/NAME-VERSION/*.parquet, metadata.json shipped with CrystalPerf, as compact exports
@@ -6,8 +6,8 @@
 
 <cache> is $CRYSTALPERF_HOME, else $XDG_CACHE_HOME/crystalperf, else ~/.cache/crystalperf.
 
-An index from elsewhere is data, not a database: only exports are imported, never a DuckDB file (attaching one is
-like loading a library), and only those whose content hash is pinned in prebuilt.json, unless the user vouches.
+CrystalPerf imports exports only, never a DuckDB file from elsewhere: attaching one is like loading a library.  The
+content hash of an export must be pinned in prebuilt.json, unless the user trusts it explicitly.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Available:
 
 
 def cache_folder() -> Path:
-    """Where CrystalPerf keeps what it can make again; not created here."""
+    """The cache: the folder of files that CrystalPerf can make again.  This function does not create it."""
     try:
         if home := os.environ.get("CRYSTALPERF_HOME"):
             folder = Path(home).expanduser()
@@ -70,21 +70,21 @@ def cache_folder() -> Path:
 
 @cache
 def spare_folder() -> Path:
-    """Where to keep what can be made again when the cache cannot be written: this user's own among temporary files."""
+    """The fallback if the cache is not writable: a private folder of this user among the temporary files."""
     folder = Path(tempfile.gettempdir()) / f"crystalperf-{os.getuid()}"
     with suppress(OSError):
         folder.mkdir(mode=0o700)
     try:
         status = folder.lstat()
-        own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
+        is_private = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
     except OSError:
-        own = False
-    # Anybody may have put something else there, to read what is kept or to have it written elsewhere.
-    return folder if own else Path(tempfile.mkdtemp(prefix="crystalperf-"))
+        is_private = False
+    # Another user may have put a folder or a link there, to read our files or to redirect them.
+    return folder if is_private else Path(tempfile.mkdtemp(prefix="crystalperf-"))
 
 
 def writable(place: Path) -> Path:
-    """A place within the cache, or the same one within spare_folder() where the cache cannot be written."""
+    """A path in the cache, or the same path in spare_folder() if the cache is not writable."""
     try:
         with building_folder(place):
             return place
@@ -100,15 +100,15 @@ def prebuilt_folder() -> Path:
 
 @cache
 def _extracted() -> Path:
-    """The exports of a package that is imported from a ZIP, extracted to the cache: DuckDB reads files only."""
+    """The exports of a package imported from a ZIP, extracted to the cache because DuckDB reads files only."""
     shipped = files("crystalperf.indexes")
     pins = shipped.joinpath("prebuilt.json").read_bytes()
     folder = cache_folder() / "shipped" / sha256(pins).hexdigest()[:16]
     if not folder.is_dir():
         folder = writable(folder)
     if not folder.is_dir():
-        with building_folder(folder) as room:
-            made = room / folder.name
+        with building_folder(folder) as temporary:
+            made = temporary / folder.name
             made.mkdir()
             (made / "prebuilt.json").write_bytes(pins)
             for export in (each for each in shipped.iterdir() if each.joinpath("metadata.json").is_file()):
@@ -121,12 +121,12 @@ def _extracted() -> Path:
 
 
 def is_name(text: str) -> bool:
-    """Whether an index may be called so."""
+    """Whether the text is a valid index name."""
     return len(text) <= _LONGEST_NAME and not text.startswith(".") and _NAME.fullmatch(text) is not None
 
 
 def split_name(index_name: str) -> tuple[str, str]:
-    """`scala-library-2.13.16` → ('scala-library', '2.13.16').  Raises IndexFileError for what is no such name."""
+    """`scala-library-2.13.16` → ('scala-library', '2.13.16').  Raises IndexFileError for an invalid name."""
     match = _NAME.fullmatch(index_name)
     if match is None or not is_name(index_name):
         raise IndexFileError(
@@ -136,13 +136,13 @@ def split_name(index_name: str) -> tuple[str, str]:
 
 
 def built_path(index_name: str) -> Path:
-    """Where `index build` puts an index of this name."""
+    """The path at which `index build` writes an index of this name."""
     split_name(index_name)
     return cache_folder() / "indexes" / f"{index_name}.duckdb"
 
 
 def available() -> list[Available]:
-    """All indexes at hand, by name; what the user built goes before what came with CrystalPerf."""
+    """All available indexes, by name; an index that the user built takes precedence over a prebuilt one."""
     shipped = prebuilt_folder()
     found = {each.name: Available(each.name, "prebuilt", each) for each in _shipped(shipped, _changed_ns(shipped))}
     for each in sorted((cache_folder() / "indexes").glob("*.duckdb")):
@@ -152,7 +152,7 @@ def available() -> list[Available]:
 
 
 def _changed_ns(folder: Path) -> int:
-    """When something came into a folder or went; 0 where there is none."""
+    """When a folder's entries last changed, ns; 0 if the folder does not exist."""
     try:
         return folder.stat().st_mtime_ns
     except OSError:
@@ -161,7 +161,7 @@ def _changed_ns(folder: Path) -> int:
 
 @lru_cache(maxsize=4)
 def _shipped(folder: Path, _changed: int) -> tuple[Path, ...]:
-    """The exports in a folder; reading one log asks for them sixteen times."""
+    """The exports in a folder, cached: reading one log needs them 16 times."""
     found = sorted(each.parent for each in folder.glob("*/metadata.json"))
     return tuple(each for each in found if _NAME.fullmatch(each.name))
 
@@ -172,18 +172,18 @@ def nearest(index_name: str) -> str | None:
 
 
 def closest(index_name: str, names: Iterable[str]) -> str | None:
-    """Of these names that of the same package whose version is nearest; other words are no names."""
+    """The name of the same package with the nearest version, from `names`; invalid names are ignored."""
     name, version = split_name(index_name)
-    wanted = _numbers(version)
+    requested = _numbers(version)
     candidates = [each for each in names if _NAME.fullmatch(each) and split_name(each)[0] == name]
 
     def distance(candidate: str) -> tuple[int, ...]:
-        """Component by component; after a difference, what lies towards it: 4.9 is nearer to 5.0 than 4.1."""
+        """By component; after the first difference, in its direction: 4.9 is nearer to 5.0 than 4.1 is."""
         numbers = _numbers(split_name(candidate)[1])
-        length = max(len(wanted), len(numbers))
+        length = max(len(requested), len(numbers))
         found: list[int] = []
         sign = 0
-        for ours, theirs in zip(_padded(wanted, length), _padded(numbers, length), strict=True):
+        for ours, theirs in zip(_padded(requested, length), _padded(numbers, length), strict=True):
             found.append(sign * theirs if sign else abs(ours - theirs))
             sign = sign or (theirs > ours) - (theirs < ours)
         return tuple(found)
@@ -192,9 +192,9 @@ def closest(index_name: str, names: Iterable[str]) -> str | None:
 
 
 def locate(index_name: str) -> Path:
-    """The DuckDB file of an index, unpacking a prebuilt one on first use.
+    """The DuckDB file of an index; a prebuilt index is unpacked on first use.
 
-    Raises IndexFileError where there is none, naming the nearest version and what exists.
+    Raises IndexFileError if there is none, and names the nearest version and the available indexes.
     """
     found = at_hand(index_name)
     if found.origin == "built":
@@ -212,7 +212,7 @@ def locate(index_name: str) -> Path:
 
 
 def at_hand(index_name: str) -> Available:
-    """The index of this name; IndexFileError where there is none names the nearest version and what exists."""
+    """The index of this name.  Raises IndexFileError, which names the nearest version and the available indexes."""
     found = next((each for each in available() if each.name == index_name), None)
     if found is None:
         name, _ = split_name(index_name)
@@ -226,7 +226,7 @@ def at_hand(index_name: str) -> Available:
 
 
 def _is_whole(unpacked: Path) -> bool:
-    """Whether an unpacked index is there and can be opened; a damaged one is unpacked again."""
+    """Whether an unpacked index exists and opens; the caller unpacks a damaged one again."""
     if not unpacked.is_file():
         return False
     try:
@@ -237,7 +237,7 @@ def _is_whole(unpacked: Path) -> bool:
 
 
 def facts_of(index: Available) -> dict[str, str]:
-    """The metadata of an index at hand, without unpacking it.  Raises IndexFileError where it cannot be read."""
+    """The metadata of an available index, without unpacking it.  Raises IndexFileError if it is unreadable."""
     if index.origin == "prebuilt":
         return _read_metadata(index.path)
     connection = guard.fresh()
@@ -248,7 +248,7 @@ def facts_of(index: Available) -> dict[str, str]:
 
 
 def facts_by_name(index_name: str) -> dict[str, str]:
-    """The metadata of an index at hand, empty where there is none or it cannot be read."""
+    """The metadata of an available index; empty if the index is missing or unreadable."""
     found = next((each for each in available() if each.name == index_name), None)
     try:
         return facts_of(found) if found is not None else {}
@@ -257,9 +257,9 @@ def facts_by_name(index_name: str) -> dict[str, str]:
 
 
 def may_have(index: Available, text: str) -> bool:
-    """Whether a function's symbol contains the text; asked before a prebuilt index is unpacked for it.
+    """Whether the symbol of any function contains the text.  It avoids unpacking a prebuilt index in vain.
 
-    Raises IndexFileError for an export that is damaged.
+    Raises IndexFileError for a damaged export.
     """
     if index.origin == "built" or unpacked_path(index).is_file():
         return True
@@ -273,34 +273,34 @@ def may_have(index: Available, text: str) -> bool:
 
 
 def unpacked_path(index: Available) -> Path:
-    """Where a prebuilt index is unpacked to, if it has been."""
+    """The path to which a prebuilt index is unpacked; the file need not exist yet."""
     pinned = _read_metadata(index.path)["content_hash"]
     return cache_folder() / "prebuilt" / f"{index.name}-{pinned[:16]}.duckdb"
 
 
 def export_index(path: Path, folder: Path) -> Path:
-    """Write an index as zstd Parquet files and metadata.json into `folder`, which is replaced; returns it."""
+    """Write an index as zstd Parquet files and metadata.json, replacing `folder`; returns the folder."""
     connection = guard.fresh()
     try:
         facts = attach(connection, path, "index", "source")
-        with building_folder(folder.absolute()) as room:
-            beside = room / "export"
-            beside.mkdir(mode=0o755)
+        with building_folder(folder.absolute()) as temporary:
+            staged = temporary / "export"
+            staged.mkdir(mode=0o755)
             for name, packed in PACKED.items():
-                target = str(beside / f"{name}.parquet").replace("'", "''")
+                target = str(staged / f"{name}.parquet").replace("'", "''")
                 connection.execute(
                     f"COPY ({packed.format(alias='source')}) TO '{target}' (FORMAT parquet,"
                     " COMPRESSION zstd, COMPRESSION_LEVEL 19, ROW_GROUP_SIZE 1000000, PARQUET_VERSION v2)"
                 )
             text = json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False)
-            (beside / "metadata.json").write_text(text + "\n", encoding="utf-8")
+            (staged / "metadata.json").write_text(text + "\n", encoding="utf-8")
             if not folder.exists():
-                beside.rename(folder)
+                staged.rename(folder)
             else:
-                before = room.with_suffix(".before")  # which nobody sweeps up: a kill in between loses neither
+                before = temporary.with_suffix(".before")  # not removed as stale: a kill in between loses neither
                 folder.rename(before)
-                beside.rename(folder)
-                before.rename(room / "before")
+                staged.rename(folder)
+                before.rename(temporary / "before")
     except OSError as error:
         raise IndexFileError(
             f"{folder}: cannot be written ({error.strerror})", Remedy("choose another folder")
@@ -311,10 +311,10 @@ def export_index(path: Path, folder: Path) -> Path:
 
 
 def import_index(folder: Path, path: Path, trust: bool = False) -> Path:
-    """Make the DuckDB file `path` from the export in `folder`, atomically; returns it.
+    """Make the DuckDB file `path` from the export in `folder`, atomically; returns the path.
 
-    Refused: a content hash that is not pinned in prebuilt.json, unless `trust`; content that does not have the hash
-    it claims; another schema version.
+    Raises IndexFileError for content that does not match its hash, for another schema version and, unless `trust`, for
+    a content hash that is not pinned in prebuilt.json.
     """
     facts = _read_metadata(folder)
     claimed = facts["content_hash"]
@@ -350,9 +350,9 @@ def import_index(folder: Path, path: Path, trust: bool = False) -> Path:
 
 
 def _refuse_oversized(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
-    """Refuse an export whose texts are larger than those of any index, before any of it is loaded.
+    """Refuse an export whose texts are larger than any index's, before loading any of it.
 
-    A column of a few kB may say one long text a million times.  They are counted as they pass, not kept.
+    A column of a few kB can expand to one long text a million times.  The query counts the bytes and keeps none.
     """
     size = 0
     for name in PACKED:
@@ -385,12 +385,12 @@ def refuse_unpinned(folder: Path, claimed: str) -> None:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says first; DuckDB goes on with the statement."""
+    """The first line of an error; DuckDB appends the statement."""
     return str(error).split("\n")[0]
 
 
 def name_of_export(folder: Path) -> str:
-    """NAME-VERSION of an export, by its metadata.  Raises IndexFileError where it is none."""
+    """NAME-VERSION of an export, from its metadata.  Raises IndexFileError if the folder is not an export."""
     facts = _read_metadata(folder)
     name = f"{facts.get('name')}-{facts.get('version')}"
     split_name(name)
@@ -398,10 +398,7 @@ def name_of_export(folder: Path) -> str:
 
 
 def check_replaceable(folder: Path, index_name: str) -> None:
-    """Refuse to put an export of that name where something else lies: another index's, other files.
-
-    Raises IndexFileError.
-    """
+    """Raise IndexFileError if the folder holds anything but an export of that index."""
     if not os.path.lexists(folder):
         return
     known = {"metadata.json", *(f"{each}.parquet" for each in PACKED)}
@@ -417,7 +414,7 @@ def check_replaceable(folder: Path, index_name: str) -> None:
 
 
 def verify(path: Path) -> str:
-    """Check a DuckDB index against its content hash and return the hash; IndexFileError where it differs."""
+    """Check a DuckDB index against its content hash and return the hash.  Raises IndexFileError if it differs."""
     from crystalperf.indexes.content import content_hash
 
     connection = guard.fresh()
@@ -442,7 +439,7 @@ def pinned_hashes() -> dict[str, str]:
 
 
 def pin(index_name: str, folder: Path) -> None:
-    """Write an export's content hash into prebuilt.json: it ships with CrystalPerf from now on."""
+    """Write an export's content hash into prebuilt.json, so that the export ships with CrystalPerf."""
     pinned = {**pinned_hashes(), index_name: _read_metadata(folder)["content_hash"]}
     text = json.dumps(pinned, indent=1, sort_keys=True)
     (prebuilt_folder() / "prebuilt.json").write_text(text + "\n", encoding="utf-8")
@@ -469,8 +466,8 @@ def _read_metadata(folder: Path) -> dict[str, str]:
 
 
 def _is_text(value: object) -> bool:
-    """Whether a value is a text that a database takes: no half of a character, and no NUL, which ends a text in the
-    content hash."""
+    """Whether a value is a text that a database can store: without lone surrogates, and without NUL, which the content
+    hash uses as a separator."""
     if not isinstance(value, str) or "\0" in value:
         return False
     try:

@@ -1,9 +1,8 @@
-"""What a file of DuckDB must be before anything in it is read, and what a connection may do from then on.
+"""Checks of untrusted DuckDB files before reading them, and locked connections.
 
-A run file may come from a stranger, and a DuckDB file is a program as much as it is data: a view in the place of a
-table reads what its maker wants, a macro named `sum` answers for DuckDB's own, a generated column computes.  So the
-catalogue is looked at first, by DuckDB's own functions and on a locked connection: plain tables with the columns of
-schema.sql, and nothing that could run.
+A run file may come from a stranger, and a DuckDB file can contain code: a view in place of a table reads other files, a
+macro named `sum` replaces DuckDB's own, a generated column computes.  So CrystalPerf checks the catalogue first, with
+DuckDB's own functions and on a locked connection.  It accepts plain tables with the columns of schema.sql only.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from crystalperf.indexes.errors import CrystalPerfError, IndexFileError, NoAnswe
 from crystalperf.indexes.schema import Kind, Table, tables
 
 PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]{0,100}")
-"""What tables and resources are named: such a word can stand in a query as it is."""
+"""Names of tables and resources: such a name needs no quotes in a query."""
 
 THREADS: int | None = None
-"""Of each connection to come, in this process; None: as many as there are CPUs."""
+"""Threads of each connection that this process opens from now on; None: one for each CPU."""
 
 # Before a file is attached: no part of its catalogue may make DuckDB fetch an extension for it.
 _NO_EXTENSIONS = (
@@ -36,7 +35,7 @@ _NO_EXTENSIONS = (
 # DuckDB exempts the paths of attached files from enable_external_access, so that COPY … TO would overwrite them:
 # the file system goes too.  What is attached is open by then, for reading only, and stays readable.
 _LOCKS = (
-    "SET temp_directory = ''",  # a large sort would write beside the user's files
+    "SET temp_directory = ''",  # a large sort would write next to the user's files
     "SET enable_external_access = false",
     "SET disabled_filesystems = 'LocalFileSystem'",
     "SET lock_configuration = true",  # the last one
@@ -77,28 +76,28 @@ def connect() -> duckdb.DuckDBPyConnection:
 
 
 def fresh() -> duckdb.DuckDBPyConnection:
-    """A connection in memory; DuckDB would draw its bar of progress on stdout, where answers stand."""
+    """A connection in memory, without DuckDB's progress bar: it would go to stdout, between the answers."""
     connection = duckdb.connect(config={} if THREADS is None else {"threads": THREADS})
     connection.execute("SET enable_progress_bar = false")
     return connection
 
 
 def lock(connection: duckdb.DuckDBPyConnection) -> None:
-    """Leave a connection what is attached to it, to read, and nothing else: no files, no network, no settings."""
+    """Restrict a connection to reading what is attached to it: no files, no network, no settings."""
     for each in (*_NO_EXTENSIONS, *_LOCKS):
         connection.execute(each)
 
 
 def attach_unread(connection: duckdb.DuckDBPyConnection, path: Path, alias: str) -> None:
-    """Attach a file read-only, as DuckDB's own whatever it may look like; nothing in it is read yet."""
+    """Attach a file read-only as a DuckDB database, whatever its content looks like, without reading its tables."""
     connection.execute(f"ATTACH {quoted(str(path.absolute()))} AS {alias} (READ_ONLY, TYPE duckdb)")
 
 
 def check_nothing_runs(connection: duckdb.DuckDBPyConnection, path: Path, alias: str) -> dict[str, dict[str, str]]:
     """The tables of an attached file, with the types of their columns.
 
-    Raises IndexFileError for a file with anything but plain tables.  To be called on a locked connection, since
-    telling what a view has may read what it names.
+    Raises IndexFileError for a file with anything but plain tables.  The connection must be locked, because
+    describing a view may read what the view names.
     """
     other = connection.execute(_OTHER_THINGS, [alias]).fetchone()
     if other is not None:
@@ -109,17 +108,17 @@ def check_nothing_runs(connection: duckdb.DuckDBPyConnection, path: Path, alias:
 
 
 def check_tables(path: Path, found: Mapping[str, Mapping[str, str]], kind: Kind) -> None:
-    """Refuse a file that lacks a table of its kind, or whose columns are others."""
+    """Raise IndexFileError if a table of this kind of file is missing or has other columns."""
     for each in expected(found, kind):
         _check_table(path, each, found.get(each.name))
 
 
 def expected(found: Mapping[str, Mapping[str, str]], kind: Kind) -> Sequence[Table]:
-    """The tables of such a file: for the resources that its own columns name."""
+    """The tables that such a file must have, for the resources that its own columns name."""
     source, prefix = ("stacks", "") if kind == "run" else ("functions", "code_")
     fixed = {each.name for table in tables(kind, ()) if table.name == source for each in table.columns}
-    own = [each for each in found.get(source, {}) if each not in fixed and each.startswith(prefix)]
-    names = tuple(each.removeprefix(prefix) for each in own)
+    resource_columns = [each for each in found.get(source, {}) if each not in fixed and each.startswith(prefix)]
+    names = tuple(each.removeprefix(prefix) for each in resource_columns)
     return tables(kind, tuple(each for each in names if PLAIN_NAME.fullmatch(each)))
 
 
@@ -138,9 +137,9 @@ def _columns(connection: duckdb.DuckDBPyConnection, path: Path, alias: str) -> d
 def _check_table(path: Path, table: Table, found: Mapping[str, str] | None) -> None:
     if found is None:
         raise IndexFileError(f"{path}: has no table '{table.name}'; it is damaged or from elsewhere")
-    wanted = {each.name: _plain(each.type) for each in table.columns}
-    if dict(found) != wanted:
-        odd = sorted({name for name, _ in wanted.items() ^ found.items()})
+    declared = {each.name: _plain(each.type) for each in table.columns}
+    if dict(found) != declared:
+        odd = sorted({name for name, _ in declared.items() ^ found.items()})
         raise IndexFileError(
             f"{path}: its table '{table.name}' differs in {_shown(odd[0])}; damaged, or from elsewhere"
         )
@@ -152,10 +151,8 @@ def _plain(type_: str) -> str:
 
 
 @contextmanager
-def damage_told(path: Path, kind: Kind) -> Iterator[None]:
-    """Turn what DuckDB finds wrong in a file into a sentence, in one place for all readers: IndexFileError, or
-    NoAnswerError where memory is too small.
-    """
+def damage_as_error(path: Path, kind: Kind) -> Iterator[None]:
+    """Turn DuckDB's errors while reading a file into IndexFileError, or into NoAnswerError if memory is too small."""
     try:
         yield
     except CrystalPerfError:
@@ -173,8 +170,8 @@ def damage_told(path: Path, kind: Kind) -> Iterator[None]:
 
 
 @contextmanager
-def want_told(path: Path) -> Iterator[None]:
-    """Turn a want of memory or of room on a disk, in building a file, into NoAnswerError and IndexFileError."""
+def shortage_as_error(path: Path) -> Iterator[None]:
+    """Turn a lack of memory or disk space while building a file into NoAnswerError or IndexFileError."""
     try:
         yield
     except duckdb.Error as error:
@@ -188,7 +185,7 @@ def want_told(path: Path) -> Iterator[None]:
 
 
 def is_full(error: Exception) -> bool:
-    """Whether a disk had no room; DuckDB has no error of its own for it."""
+    """Whether the disk was full; DuckDB has no error class for it."""
     return os.strerror(errno.ENOSPC) in str(error)
 
 
@@ -198,10 +195,10 @@ def _is_memory(error: Exception) -> bool:
 
 
 def quoted(text: str) -> str:
-    """A text as SQL writes it."""
+    """A text as a SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def _shown(name: str) -> str:
-    """A stranger's word within a sentence."""
+    """A name from an untrusted file, made safe for a sentence."""
     return name[:60].encode("unicode_escape").decode("ascii")

@@ -1,4 +1,4 @@
-"""Names that the indexer writes and the query side reads: Scala's in class files, versions in names of archives."""
+"""Names in class files and archives, shared by the indexer and the query side: Scala encodings, lambdas, versions."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _EXPANDED = re.compile(r"^(?:\w+\$)+\w+\$\$(?=.)")
 _LOCAL_NUMBER = re.compile(r"(?<=[^$])\$\d+$")
 
 LONGEST_NAME = 1_000
-"""Characters of a class or a method that are looked at: no compiler makes as many, but a made-up recording may have a
-name of 80 000 parts, and what is asked of names takes longer than they are long."""
+"""Maximum characters of a class or method name.  No compiler writes as many, but a forged recording may have a name of
+80 000 parts, and the time of matching grows faster than the length."""
 
 
 def encode(name: str) -> str:
@@ -62,7 +62,7 @@ def decode(name: str) -> str:
 
 
 def split_archive(name: str) -> tuple[str, str] | None:
-    """Artifact and version of an archive; None where its name tells none.
+    """Artifact and version of an archive; None if its name has no version.
 
     >>> split_archive("netty-transport-native-epoll-4.1.118.Final-linux-x86_64.jar")
     ('netty-transport-native-epoll', '4.1.118.Final')
@@ -74,16 +74,16 @@ def split_archive(name: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """What a method's name in a frame stands for."""
+    """The source function that a method name in a frame refers to."""
 
     name: str
-    """Name in the source; `<init>` for constructors, '' where only a line can tell."""
+    """Name in the source; `<init>` for constructors, '' if only the line number identifies the function."""
     is_lambda: bool
     """Whether the frame is a lambda within `name`."""
 
 
 def demangle(method: str) -> Method:
-    """From a method's name in a frame to the function of the source it belongs to.
+    """The source function of a method name in a frame.
 
     >>> demangle("$anonfun$map$1"), demangle("com$acme$Flow$$x$lzycompute"), demangle("$plus$eq")
     (Method(name='map', is_lambda=True), Method(name='x', is_lambda=False), Method(name='+=', is_lambda=False))
@@ -110,5 +110,5 @@ def demangle(method: str) -> Method:
 
 
 def _special(name: str) -> str:
-    """Compilers call a constructor `new` and a static initialiser `static` within the names of lambdas."""
+    """The JVM name for a part of a lambda's name, in which compilers write `new` for a constructor, for example."""
     return {"new": "<init>", "static": "<clinit>", "null": "", "$init": "$init$"}.get(name, name)

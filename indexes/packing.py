@@ -1,4 +1,4 @@
-"""What an export of an index leaves out because it follows from the rest, and the queries that put it back."""
+"""Packing of exports: the columns that an export omits because others imply them, and the queries that restore them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pathlib import Path
 from crystalperf.indexes import guard
 from crystalperf.indexes.resources import resources
 
-# What an export leaves out because it follows from the rest.  {alias} is the database; each pair of queries turns the
-# table into the file's columns and back, and the content hash tells whether it did.
+# {alias} is the database.  Each pair of queries turns a table into the file's columns and back; the content hash shows
+# whether that lost anything.
 NAME_IN_SYMBOL = (
     # spark 4.0.1 org/apache/spark/rdd/RDD#map().inner(+1). → org.apache.spark.rdd.RDD.map.inner
     "replace(replace(replace(replace(regexp_replace(regexp_replace(symbol, '^[^ ]+ [^ ]+ ', ''),"
     r" '(\(\)|\(\+\d+\))\.$', ''), '().', '.'), '`', ''), '/', '.'), '#', '.')"
 )
 _CLASS_IN_SYMBOL = (
-    # What follows the package, without functions: spark 4.0.1 org/apache/spark/rdd/RDD#Inner#map().inner(). → RDD.Inner
+    # After the package, without functions: spark 4.0.1 org/apache/spark/rdd/RDD#Inner#map().inner(). → RDD.Inner
     "nullif(rtrim(replace(replace(regexp_replace(substr(symbol, length(regexp_extract(symbol, '^[^ ]+ [^ ]+ ')) + 1"
     " + CASE package WHEN '' THEN 0 ELSE length(replace(package, '::', '.')) + 1 END),"
     r" '(`[^`]*`|[^#./`]*)\((\+\d+)?\)\.', '', 'g'), '#', '.'), '`', ''), '.'), '')"
@@ -25,11 +25,11 @@ NAME = (
     "coalesce(split_part(qualified_name, '.', -1), replace(split_part("
     r"regexp_extract(symbol, '(?:`[^`.#/]*`|[^.#/ ]*)\(\+?\d*\)\.$'), '(', 1), '`', ''))"
 )
-"""What follows the last dot of a function's qualified name, packed or not."""
+"""The part after the last dot of a function's qualified name, packed or not."""
 
 CLASS = f"CASE WHEN class_name IS NULL THEN {_CLASS_IN_SYMBOL} ELSE nullif(class_name, '') END"
 
-# A vector's last share is what the others leave of 1.
+# The last share of a vector is 1 minus the others.
 _LAST = resources()[-1]
 _LAST_SHARES = (_LAST, f"code_{_LAST}", f"doc_{_LAST}")
 # Without documentation, code decides alone; and the confidence is mostly the largest share.
@@ -41,7 +41,7 @@ _CALLED_AS = (  # a constructor by its class
     "CASE split_part(qualified_name, '.', -1) WHEN '<init>' THEN split_part(class_name, '.', -1)"
     " ELSE split_part(qualified_name, '.', -1) END"
 )
-# What the classifiers say has a file of its own, so that another model leaves the larger one as it is.
+# The classifiers' results have a separate file, so that a new model leaves the larger file unchanged.
 _SHARES = [f"{part}{each}" for part in ("code_", "doc_", "") for each in _FIRST_SHARES]
 _LEFT = " - ".join(f"coalesce({each}, code_{each})::DOUBLE" for each in _FIRST_SHARES)
 PACKED_SHARES = ", ".join(f"{each}, code_{each}" for each in _FIRST_SHARES) + f", NULL::FLOAT AS {_LAST}"
@@ -50,7 +50,7 @@ SHARES = {
     **{each: f"coalesce({each}, code_{each})" for each in _FIRST_SHARES},
     _LAST: f"coalesce({_LAST}, round(1 - {_LEFT}, 3)::FLOAT)",
 }
-"""Shares by both classifiers: of PACKED_SHARES in an export's vectors, or of WHOLE_SHARES of an index's functions."""
+"""Shares by both classifiers: PACKED_SHARES in the vectors of an export, WHOLE_SHARES in the functions of an index."""
 
 PACKED = {
     "functions": f"SELECT * EXCLUDE ({', '.join((*_SHARES, *_LAST_SHARES, 'confidence'))}) REPLACE ("
@@ -93,7 +93,7 @@ UNPACKED = {
 
 
 def unpacking(table: str, folder: Path, functions: str, chosen: str = "true") -> str:
-    """The query that turns the chosen rows of an export's table into the index's; `functions` names that table."""
+    """The query that unpacks the chosen rows of a table of an export; `functions` names its functions table."""
     rows = f"(SELECT * FROM {read_parquet(folder, table)} WHERE {chosen})"
     if table == "functions":
         rows = f"(SELECT * FROM {rows} JOIN {read_parquet(folder, 'vectors')} USING (function_id))"
@@ -101,5 +101,5 @@ def unpacking(table: str, folder: Path, functions: str, chosen: str = "true") ->
 
 
 def read_parquet(folder: Path, table: str) -> str:
-    """SQL: a table of an export as it lies there."""
+    """SQL: a table of an export in its packed form."""
     return f"read_parquet({guard.quoted(str(folder / f'{table}.parquet'))})"

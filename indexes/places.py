@@ -1,4 +1,4 @@
-"""What indexes know of some classes, copied into memory: of a prebuilt one no file is unpacked, which takes seconds."""
+"""The rows of indexes for some classes, copied into memory.  Unpacking a prebuilt index would take seconds."""
 
 from __future__ import annotations
 
@@ -25,34 +25,33 @@ from crystalperf.indexes.schema import tables
 from crystalperf.indexes.store import attach
 
 QUALIFIED_NAME = f"coalesce(qualified_name, {NAME_IN_SYMBOL})"
-"""SQL: the qualified name of a row of load_places()'s `functions`, which few need."""
+"""SQL: the qualified name of a row of `functions` from load_places(); few rows need it."""
 
 
 @dataclass(frozen=True)
 class _Stored:
-    """An index as it lies there: a database that is attached under an alias, or an export."""
+    """A stored index: a database attached under an alias, or an export."""
 
     index: Available
     attached: str | None
     has_python: bool
 
     def table(self, name: str) -> str:
-        """SQL: a table as it lies there, packed in an export."""
+        """SQL: a table as stored; that of an export is packed."""
         return read_parquet(self.index.path, name) if self.attached is None else f"{self.attached}.{name}"
 
 
-def load_part(connection: duckdb.DuckDBPyConnection, index_name: str, alias: str, asked: str) -> str:
-    """Copy all that an index knows of the files of some classes, as ALIAS.functions, .classes and .runtime_names.
+def load_part(connection: duckdb.DuckDBPyConnection, index_name: str, alias: str, requested: str) -> str:
+    """Copy all rows of an index about the files of some classes, as ALIAS.functions, .classes and .runtime_names.
 
-    `asked` is a table whose column `name` has binary class names, and paths of Python files with at least their last
-    folder.  Returns the schema; raises IndexFileError where there is no such index, one that is not pinned, or a
-    damaged one.
+    `requested` is a table whose column `name` has binary class names, and paths of Python files with at least their
+    last folder.  Returns the schema.  Raises IndexFileError if the index is missing, not pinned or damaged.
     """
     schema = f"memory.{alias}"
 
     def load(stored: Sequence[_Stored]) -> None:
         (index,) = stored
-        _add_places(connection, schema, stored, f"(SELECT name, 0 AS line, '' AS method FROM {asked})")
+        _add_places(connection, schema, stored, f"(SELECT name, 0 AS line, '' AS method FROM {requested})")
         for name, chosen in (
             ("functions", f"file IN (SELECT file FROM {schema}.files)"),
             ("classes", f"file IN (SELECT file FROM {schema}.files)"),
@@ -70,20 +69,20 @@ def load_part(connection: duckdb.DuckDBPyConnection, index_name: str, alias: str
     return schema
 
 
-def load_places(connection: duckdb.DuckDBPyConnection, names: Sequence[str], alias: str, asked: str) -> str:
-    """Copy what it takes to find places of code in indexes, as ALIAS.functions, .classes and .runtime_names.
+def load_places(connection: duckdb.DuckDBPyConnection, names: Sequence[str], alias: str, requested: str) -> str:
+    """Copy the rows that resolve frames to functions, as ALIAS.functions, .classes and .runtime_names.
 
-    `asked` has `name` as load_part() takes it, `line` and `method`: functions around such a line or of such a name
-    come, a seventh of those in their files.  Returns the schema; raises IndexFileError as load_part() does.
+    `requested` has `name` as in load_part(), `line` and `method`.  Only functions around such a line or with such a
+    name are copied, a seventh of those in their files.  Returns the schema; raises IndexFileError as load_part() does.
 
-    The tables have `turn`, the index's position among `names`.  Functions have a `name`, which is what follows the last
-    dot of their QUALIFIED_NAME, and a share for each resource; a `class_name` only where nothing else tells it: those
-    of Python, and those that have no name at run time.  Of names at run time those come that are asked for.
+    The tables have `turn`, the index's position in `names`.  Functions have `name`, the part after the last dot of
+    their QUALIFIED_NAME, and a share for each resource.  They have a `class_name` only if no other table has it: those
+    of Python, and those without a runtime name.  Only the requested runtime names are copied.
     """
     schema = f"memory.{alias}"
 
     def load(stored: Sequence[_Stored]) -> None:
-        _add_places(connection, schema, stored, asked)
+        _add_places(connection, schema, stored, requested)
         connection.execute(_near_places(schema, stored))
 
     _load(connection, schema, names, load)
@@ -91,7 +90,7 @@ def load_places(connection: duckdb.DuckDBPyConnection, names: Sequence[str], ali
 
 
 def _union(stored: Sequence[_Stored], table: str, packed: str, whole: str) -> str:
-    """SQL: rows of all indexes, those of exports and of databases with these columns."""
+    """SQL: rows of all indexes; `packed` are the columns for exports, `whole` those for databases."""
     return (
         "("
         + " UNION ALL ".join(
@@ -104,10 +103,10 @@ def _union(stored: Sequence[_Stored], table: str, packed: str, whole: str) -> st
 
 
 def _near_places(schema: str, stored: Sequence[_Stored]) -> str:
-    """SQL: the tables of load_places(), once `places` and `files` are there.
+    """SQL: the tables of load_places(), made after `places` and `files`.
 
-    All indexes by one statement, for to begin one takes a millisecond.  Expressions stand above the joins, where few
-    rows are left: most of the time goes to unpacking names.
+    One statement reads all indexes, because starting a statement takes 1 ms.  Expressions are evaluated after the
+    joins, on few rows: most of the time goes to unpacking names.
     """
     columns = "function_id, symbol, language, kind, qualified_name, package, file, first_line"
     functions = _union(
@@ -118,8 +117,8 @@ def _near_places(schema: str, stored: Sequence[_Stored]) -> str:
     )
     shares = _union(stored, "vectors", f"function_id, {PACKED_SHARES}", f"function_id, {WHOLE_SHARES}")
     both = ", ".join(f"{SHARES[each]} AS {each}" for each in resources())
-    own = "function_id, method AS own_method, class_name AS own_class"
-    names = _union(stored, "runtime_names", own, own)
+    name_columns = "function_id, method AS own_method, class_name AS own_class"
+    names = _union(stored, "runtime_names", name_columns, name_columns)
     return f"""
         CREATE TABLE {schema}.near AS
         SELECT *, {NAME} AS name FROM (FROM {functions} SEMI JOIN {schema}.files USING (turn, file));
@@ -153,8 +152,8 @@ def _near_places(schema: str, stored: Sequence[_Stored]) -> str:
     """
 
 
-def _add_places(connection: duckdb.DuckDBPyConnection, schema: str, stored: Sequence[_Stored], asked: str) -> None:
-    """Make the schema with the files that the classes are in, as `places` with what is asked of them, and `files`."""
+def _add_places(connection: duckdb.DuckDBPyConnection, schema: str, stored: Sequence[_Stored], requested: str) -> None:
+    """Create the schema with the tables `places` (the requested lines and methods, by file) and `files`."""
     python = [
         f"SELECT {turn} AS turn, file FROM {each.table('functions')} WHERE language = 'python'"
         for turn, each in enumerate(stored)
@@ -173,7 +172,7 @@ def _add_places(connection: duckdb.DuckDBPyConnection, schema: str, stored: Sequ
         f"""
         CREATE SCHEMA {schema};
         CREATE TABLE {schema}.places AS
-        SELECT DISTINCT turn, file, line, method FROM ({classes}) JOIN {asked} USING (name);
+        SELECT DISTINCT turn, file, line, method FROM ({classes}) JOIN {requested} USING (name);
         CREATE TABLE {schema}.files AS SELECT DISTINCT turn, file FROM {schema}.places;
         """
     )
@@ -183,7 +182,7 @@ _Loading = Callable[[Sequence[_Stored]], None]
 
 
 def _load(connection: duckdb.DuckDBPyConnection, schema: str, names: Sequence[str], load: _Loading) -> None:
-    """Have these indexes loaded into the schema; IndexFileError names the one that is damaged."""
+    """Load these indexes into the schema.  Raises IndexFileError, which names the damaged index."""
     try:
         _load_stored(connection, schema, names, load)
     except duckdb.Error:
@@ -194,7 +193,7 @@ def _load(connection: duckdb.DuckDBPyConnection, schema: str, names: Sequence[st
 
 
 def _load_alone(connection: duckdb.DuckDBPyConnection, schema: str, name: str, load: _Loading) -> None:
-    """What _load() does for one; an unpacked copy that is damaged goes, for what it was unpacked from is not."""
+    """Load one index; remove an unpacked copy that is damaged, because the export can be unpacked again."""
     for copy in (unpacked_path(found) if (found := at_hand(name)).origin == "prebuilt" else None, None):
         try:
             return _load_stored(connection, schema, [name], load)

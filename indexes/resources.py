@@ -1,4 +1,4 @@
-"""Resources as rows: what a run's time is split by, what changes their speed, how bytes become time on them."""
+"""Resources (resources.toml): the columns of a time breakdown, the settings of their speed, their bandwidth."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from importlib.resources import files
 from typing import Literal
 
 CPU, DISK, NET = "cpu", "disk", "net"
-"""The resources that every run has and that samples of threads tell apart."""
+"""The resources that every run has and that thread samples distinguish."""
 
 OTHER = "other"
-"""Beside the resources: time on none of them, or unknown."""
+"""Time on none of the resources, or unknown."""
 
 
 @dataclass(frozen=True)
@@ -45,5 +45,5 @@ def resources() -> tuple[str, ...]:
 
 
 def with_other(names: Iterable[str]) -> tuple[str, ...]:
-    """The columns of a split of time: the resources and what is on none of them."""
+    """The columns of a time breakdown: the resources and `other`."""
     return (*names, OTHER)

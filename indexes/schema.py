@@ -1,6 +1,6 @@
 """schema.sql as data: its tables, columns and their comments, by kind of file.
 
-The comments are written once, beside the columns they define, and carried into every file as COMMENT ON.
+Comments are written once, at the columns they define; every file gets them as COMMENT ON.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from crystalperf.indexes.resources import resources
 Kind = Literal["index", "run"]
 
 SCHEMA_VERSIONS: Mapping[Kind, int] = {"index": 2, "run": 7}
-"""Changed whenever an older reader would misread a file; there are no migrations, files are rebuilt."""
+"""Increased when an older reader would misread a file.  There are no migrations: files are rebuilt."""
 
 EACH = "<resource>"
-"""In the name and comment of a column that stands once for each resource."""
+"""Placeholder in the name and comment of a column that is repeated for each resource."""
 
 _PART = re.compile(r"^-- part: (\w+)", re.MULTILINE)
 _TABLE = re.compile(r"^CREATE TABLE (\w+) \(\s*-- (.+)$")
@@ -29,7 +29,7 @@ _COLUMN = re.compile(r"^    ([\w<>]+) (.+?),?\s+-- (.+)$")
 
 @dataclass(frozen=True)
 class Column:
-    """A column of schema.sql; `type` is SQL's, with NOT NULL and the like behind it."""
+    """A column of schema.sql; `type` is the SQL type with its constraints, such as NOT NULL."""
 
     name: str
     type: str
@@ -38,7 +38,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of schema.sql, with its columns in their order."""
+    """A table of schema.sql, with its columns in order."""
 
     name: str
     comment: str
@@ -47,7 +47,7 @@ class Table:
     def statements(self, prefix: str = "", zstd: Sequence[str] = ()) -> list[str]:
         """The CREATE TABLE and COMMENT ON statements; `prefix` is a database alias with its dot.
 
-        `zstd` are columns whose compression DuckDB is not left to choose.
+        `zstd` are the columns that are always compressed with Zstandard; DuckDB chooses for the others.
         """
         body = ", ".join(
             f"{column.name} {column.type}{' USING COMPRESSION zstd' if column.name in zstd else ''}"
@@ -100,7 +100,7 @@ def _parse(part: str, names: Sequence[str]) -> list[Table]:
 
 
 def _columns(column: Column, names: Sequence[str]) -> list[Column]:
-    """The column, or one for each resource where its name says so."""
+    """The column, or one column for each resource if its name has the placeholder."""
     if EACH not in column.name:
         return [column]
     return [Column(column.name.replace(EACH, each), column.type, column.comment.replace(EACH, each)) for each in names]

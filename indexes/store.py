@@ -1,7 +1,6 @@
-"""Creating and opening the DuckDB files of CrystalPerf.
+"""Creation and opening of the DuckDB files of CrystalPerf.
 
-A file appears under its name only when it is complete: it is built beside its place and renamed, so that a reader
-sees the old one or the new one, never a part.
+A file is built in a temporary folder and then renamed, so that a reader sees the old or the new file, never a part.
 """
 
 from __future__ import annotations
@@ -28,22 +27,22 @@ from crystalperf.indexes.temporary import building_folder, make_durable
 
 _STORAGE = {
     "run": "STORAGE_VERSION 'v1.0.0'",
-    # Mostly names: Zstandard and small blocks take a third less.  Still smaller blocks take more: in them
-    # DuckDB cannot pack integers.
+    # Indexes are mostly names: Zstandard and small blocks make them a third smaller.  Even smaller blocks make them
+    # larger, because DuckDB cannot pack integers in them.
     "index": "STORAGE_VERSION 'v1.2.0', BLOCK_SIZE 32768",
 }
 """Every DuckDB since 1.2 opens them."""
 
-_own: dict[tuple[Path, Kind], tuple[tuple[int, ...], Mapping[str, str]]] = {}
-"""The files that this process made: their state then, and their metadata.  There is no need to look into them."""
+_created: dict[tuple[Path, Kind], tuple[tuple[int, ...], Mapping[str, str]]] = {}
+"""The files that this process created: their state then, and their metadata.  They need no check."""
 
 _ZSTD = {
     "functions": ("symbol", "qualified_name"),
     "classes": ("class_name", "file"),
     "runtime_names": ("class_name", "method"),
 }
-"""Columns of an index that are always compressed so.  Left to itself DuckDB compares compressions on a random sample,
-and the same rows make a file of 10 or of 15 MB."""
+"""Columns of an index that always use this compression.  DuckDB would choose by a random sample: the same rows made
+files of 10 and of 15 MB."""
 
 
 @contextmanager
@@ -63,21 +62,23 @@ def create(
     path = path.absolute()
     with ExitStack() as stack:
         folders: list[Path] = []
-        _write_or_say(path, lambda: folders.append(stack.enter_context(building_folder(path))))
+        _write_or_raise(path, lambda: folders.append(stack.enter_context(building_folder(path))))
         temporary = folders[0] / "built.duckdb"
         content = (*tables(kind, names), *more)
         connection = stack.enter_context(_empty(kind, content).connection())
-        connection.execute(f"SET temp_directory = '{_sql(folders[0] / 'spilled')}'")  # else beside the user's files
+        connection.execute(
+            f"SET temp_directory = '{_sql(folders[0] / 'spilled')}'"
+        )  # otherwise DuckDB writes next to the user's files
         if kind == "index":
             connection.execute("SET zstd_min_string_length = 1")
         else:  # to try it takes half of the time that writing does, and other compressions serve a run's texts as well
             connection.execute("SET disabled_compression_methods = 'fsst'")
         empty = _empty(kind, content).content()
         if empty is not None:
-            _write_or_say(path, lambda: temporary.write_bytes(empty))
-        _write_or_say(path, lambda: connection.execute(f"ATTACH '{_sql(temporary)}' AS built ({_STORAGE[kind]})"))
+            _write_or_raise(path, lambda: temporary.write_bytes(empty))
+        _write_or_raise(path, lambda: connection.execute(f"ATTACH '{_sql(temporary)}' AS built ({_STORAGE[kind]})"))
         if empty is None:
-            _write_or_say(path, lambda: _add_tables(connection, content, kind))
+            _write_or_raise(path, lambda: _add_tables(connection, content, kind))
         connection.execute("USE built")
         connection.execute("BEGIN")
         facts = {
@@ -89,26 +90,26 @@ def create(
         }
         connection.executemany("INSERT INTO metadata VALUES (?, ?)", list(facts.items()))
         connection.execute("COMMIT")
-        with guard.want_told(path):
+        with guard.shortage_as_error(path):
             yield connection
             facts = dict(connection.execute("SELECT key, value FROM metadata").fetchall())
             connection.execute("USE memory; DETACH built")
         if kind == "run":
             temporary.chmod(0o600)  # names of tables and hosts, locations, texts of queries
         make_durable(temporary)
-        own = _state(temporary.stat())
-        _write_or_say(path, lambda: os.replace(temporary, path))
+        created_state = _state(temporary.stat())
+        _write_or_raise(path, lambda: os.replace(temporary, path))
         if facts["schema_version"] == str(SCHEMA_VERSIONS[kind]):
-            _own[path, kind] = own, facts
+            _created[path, kind] = created_state, facts
 
 
 def prepare(kind: Kind, names: tuple[str, ...] | None = None, more: Sequence[Table] = ()) -> None:
-    """Begin what create() will do first for the same, in a thread: DuckDB takes 0.1 s, and leaves Python free."""
+    """Create the empty tables for a later create() in a thread; DuckDB takes 0.1 s without blocking Python."""
     _empty(kind, (*tables(kind, names), *more))
 
 
 class _Empty:
-    """A file without rows, which a thread makes: three hundred statements, of which each file is then a copy."""
+    """A file without rows, made in a thread by 300 statements; new files are copies of it."""
 
     def __init__(self, kind: Kind, content: Sequence[Table]) -> None:
         self._content: bytes | None = None
@@ -117,12 +118,12 @@ class _Empty:
         self._thread.start()
 
     def content(self) -> bytes | None:
-        """The bytes of the file; None where it cannot be made in a place of its own."""
+        """The bytes of the file; None if no temporary file can be made."""
         self._thread.join()
         return self._content
 
     def connection(self) -> duckdb.DuckDBPyConnection:
-        """The connection that made it, for whoever asks first: DuckDB takes 15 ms for one."""
+        """The connection that made the file, for the first caller: opening another takes 15 ms."""
         self._thread.join()
         try:
             return self._used.pop()
@@ -152,17 +153,18 @@ def _add_tables(connection: duckdb.DuckDBPyConnection, content: Sequence[Table],
         for table in content
         for statement in table.statements(zstd=_ZSTD.get(table.name, ()) if kind == "index" else ())
     ]
-    # As one text they take half the time; and each would else be made durable by itself.
+    # One text takes half the time of single statements, and one transaction avoids a sync to disk for each.
     connection.execute("; ".join(["USE built", "BEGIN", *statements, "COMMIT"]))
 
 
 def attach(connection: duckdb.DuckDBPyConnection, path: Path, kind: Kind, alias: str) -> dict[str, str]:
-    """Attach a file read-only under an alias and return its metadata; refuse what is not a current `kind` file.
+    """Attach a file read-only under an alias and return its metadata.
 
-    The connection stays as open as it is; who lets a stranger's words near it calls guard.lock() afterwards.
+    Raises IndexFileError unless it is a `kind` file of the current schema version.  This does not lock the connection:
+    call guard.lock() before running an untrusted statement on it.
     """
     facts = checked(path, kind)
-    with guard.damage_told(path, kind):
+    with guard.damage_as_error(path, kind):
         guard.attach_unread(connection, path, alias)
     return facts
 
@@ -172,7 +174,7 @@ def open_read_only(path: Path, kind: Kind) -> duckdb.DuckDBPyConnection:
     checked(path, kind)
     connection = guard.connect()
     try:
-        with guard.damage_told(path, kind):
+        with guard.damage_as_error(path, kind):
             guard.attach_unread(connection, path, "opened")
             connection.execute("USE opened")
             guard.lock(connection)
@@ -183,19 +185,19 @@ def open_read_only(path: Path, kind: Kind) -> duckdb.DuckDBPyConnection:
 
 
 def kind_of(path: Path) -> str | None:
-    """What a file says that it is, of whatever schema version; None for one that is no file of CrystalPerf."""
+    """The kind that a file declares, of any schema version; None if it is not a file of CrystalPerf."""
     row = _first_row(path, "SELECT value FROM looked_at.metadata WHERE key = 'kind'")
     return None if row is None else row[0]
 
 
 def application_of(path: Path) -> tuple[str, str] | None:
-    """Framework and application of a run file, of whatever schema version; None where it does not say."""
+    """Framework and application of a run file of any schema version; None if it has neither."""
     row = _first_row(path, "SELECT framework, app_id FROM looked_at.runs")
     return None if row is None else (row[0], row[1])
 
 
 def _first_row(path: Path, question: str) -> tuple[Any, ...] | None:
-    """What a file in which nothing runs answers first; None where it cannot be asked that."""
+    """The first row of a query over a file with plain tables only; None if the query fails."""
     connection = guard.connect()
     try:
         guard.attach_unread(connection, path, "looked_at")
@@ -210,10 +212,10 @@ def _first_row(path: Path, question: str) -> tuple[Any, ...] | None:
 
 
 def checked(path: Path, kind: Kind) -> dict[str, str]:
-    """The metadata of a file that holds what a `kind` file should, and nothing that could run; refuses any other.
+    """The metadata of a file that has the tables of a `kind` file and no code.  Raises IndexFileError for any other.
 
-    Looked at on a connection of its own, which is locked before anything is read.  Done once for a file that does
-    not change.
+    The check uses a separate connection, which is locked before anything is read.  Results are cached until the file
+    changes.
     """
     what = "a resource index" if kind == "index" else "a run file"
     try:
@@ -223,12 +225,12 @@ def checked(path: Path, kind: Kind) -> dict[str, str]:
     if status is None or not stat.S_ISREG(status.st_mode):
         raise IndexFileError(f"{path}: no such file; expected {what}")
     place, state = path.absolute(), _state(status)
-    made, facts = _own.get((place, kind), ((), {}))
+    made, facts = _created.get((place, kind), ((), {}))
     return dict(facts if made == state else _checked(place, kind, state))
 
 
 def _state(status: os.stat_result) -> tuple[int, ...]:
-    """What tells that a file is another one, or was written to."""
+    """Values that change when a file is replaced or written to."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
@@ -244,7 +246,7 @@ def _checked(path: Path, kind: Kind, _version: tuple[int, ...]) -> Mapping[str, 
         except duckdb.Error as error:
             reason = str(error).split("\n")[0]
             raise IndexFileError(f"{path}: not {what} of CrystalPerf, or damaged ({reason})") from error
-        with guard.damage_told(path, kind):
+        with guard.damage_as_error(path, kind):
             guard.lock(connection)
             found = guard.check_nothing_runs(connection, path, "checked")
             facts = _metadata(connection, path, kind, what)
@@ -258,7 +260,7 @@ def _checked(path: Path, kind: Kind, _version: tuple[int, ...]) -> Mapping[str, 
 
 
 def _metadata(connection: duckdb.DuckDBPyConnection, path: Path, kind: Kind, what: str) -> dict[str, str]:
-    """The metadata of a file of this kind and schema version; refuses any other."""
+    """The metadata of a file of this kind and schema version.  Raises IndexFileError for any other."""
     try:
         facts = dict(connection.execute("SELECT key, value FROM checked.metadata").fetchall())
     except (duckdb.CatalogException, duckdb.BinderException) as error:
@@ -277,7 +279,7 @@ def _metadata(connection: duckdb.DuckDBPyConnection, path: Path, kind: Kind, wha
 
 
 def _check_resources(connection: duckdb.DuckDBPyConnection, path: Path, found: Mapping[str, Mapping[str, str]]) -> None:
-    """Refuse a run whose resources are not those that its columns are named after: queries are made of these names."""
+    """Refuse a run whose resources do not match its column names, because queries contain these names."""
     for name, moves in connection.execute("SELECT name, moves FROM checked.resources").fetchall():
         words = [name, *(moves or ())]
         known = name in found["stacks"] and found["units"].keys() >= set(moves or ())
@@ -286,7 +288,7 @@ def _check_resources(connection: duckdb.DuckDBPyConnection, path: Path, found: M
 
 
 def _check_run(connection: duckdb.DuckDBPyConnection, path: Path, facts: Mapping[str, str]) -> None:
-    """Refuse a run file with the tables of one, but not with what every run has."""
+    """Refuse a run file without exactly one run, or without a list of indexes."""
     count = connection.execute("SELECT count(*) FROM checked.runs").fetchall()[0][0]
     try:
         names = json.loads(facts.get("indexes", "[]"))
@@ -296,7 +298,7 @@ def _check_run(connection: duckdb.DuckDBPyConnection, path: Path, facts: Mapping
         raise IndexFileError(f"{path}: damaged, or from elsewhere", Remedy("profile again"))
 
 
-def _write_or_say(path: Path, action: Callable[[], object]) -> None:
+def _write_or_raise(path: Path, action: Callable[[], object]) -> None:
     try:
         action()
     except (OSError, duckdb.Error) as error:

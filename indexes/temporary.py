@@ -1,12 +1,12 @@
-"""Folders in which files are made before they get their name, and how those of killed processes are told apart.
+"""Temporary folders for building files, and removal of the stale ones that killed processes left.
 
-Processes of several containers may share a cache, and there all have the same number; so a folder's name is random,
-and whoever builds in it holds a lock on a file in it.  The lock goes with the process, however it ends.  Where locks
-do not work (some network file systems), a folder is given up after a day.
+Processes of several containers may share a cache and have the same PID.  So a folder's name is random, and its builder
+holds a lock on a file in it.  The lock ends with the process, however that ends.  Where locks do not work (some network
+file systems), a folder is stale after a day.
 
-A folder that goes is renamed first, for who removes it may be killed as well, after the lock is gone and before the
-rest is.  Who is killed before the lock is held leaves a folder that nobody holds and that does not say so: it is given
-up after a minute, in which whoever has just made it would have locked it.
+A folder is renamed before its removal, because the remover may be killed after it removed the lock file and before the
+rest.  A process that is killed before it takes the lock leaves an unlocked folder: that is stale after a minute, which
+is ample time to take the lock.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 GIVEN_UP_S = 24 * 3600
-"""Age after which what nobody can be seen to build is taken for left behind, where locks do not work."""
+"""Age after which a folder is stale where locks do not work."""
 LOCKED_WITHIN_S = 60.0
-"""The same where locks work and none was ever held: the time from making a folder to locking it, with much to spare."""
+"""Age after which a folder that was never locked is stale; locking takes a small part of that."""
 
-# With .wal and .exporting: what earlier versions left.
+# .wal and .exporting: left by earlier versions.
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]+\.(building|exporting)(\.wal)?")
 _REMOVED = re.compile(r"\..+\.[0-9a-f]+\.removed")
 _LOCK = "lock"
@@ -36,9 +36,9 @@ _LONGEST_NAME = 100
 
 @contextmanager
 def building_folder(path: Path) -> Iterator[Path]:
-    """A private folder beside a path, on the same file system, to build in; it is gone after the block.
+    """A private temporary folder in the parent of `path`, so on the same file system; removed after the block.
 
-    Raises OSError where none can be made.
+    Raises OSError if it cannot be created.
     """
     if not path.name:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -48,9 +48,9 @@ def building_folder(path: Path) -> Iterator[Path]:
     folder.mkdir(mode=0o700)
     try:
         with (folder / _LOCK).open("wb") as held:
-            with suppress(OSError):  # no locks here: age tells
+            with suppress(OSError):  # no locks on this file system: the age decides
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                held.write(b"1")  # from now on whoever can lock it knows that nobody builds here any more
+                held.write(b"1")  # from now on, a process that gets the lock knows that the builder has ended
                 held.flush()
             yield folder
     finally:
@@ -58,7 +58,7 @@ def building_folder(path: Path) -> Iterator[Path]:
 
 
 def make_private(folder: Path) -> None:
-    """Create a folder, and those above it that are missing, for this user alone."""
+    """Create a folder and its missing parents, accessible to this user only."""
     missing = []
     while not folder.exists():
         missing.append(folder)
@@ -69,7 +69,7 @@ def make_private(folder: Path) -> None:
 
 
 def make_durable(path: Path) -> None:
-    """Have the content of a file, or the names in a folder, on disk before anything else happens."""
+    """Sync the content of a file, or the entries of a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -78,7 +78,7 @@ def make_durable(path: Path) -> None:
 
 
 def remove_stale(folder: Path) -> None:
-    """Remove what killed processes left in a folder; what is being built stays."""
+    """Remove the temporary folders of killed processes; keep those in use."""
     with suppress(OSError):
         for each in folder.iterdir():
             if _REMOVED.fullmatch(each.name) or (_TEMPORARY.fullmatch(each.name) and _given_up(each)):
@@ -90,7 +90,7 @@ def remove_stale(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder; where that is cut short, its new name says that nobody builds in it."""
+    """Rename a folder as removed, then remove it; the name marks it as stale if the removal is interrupted."""
     with suppress(OSError):
         folder = folder.rename(folder.with_name(f"{folder.name.rpartition('.')[0]}.removed"))
     shutil.rmtree(folder, ignore_errors=True)

@@ -504,7 +504,7 @@ class Run:
         connection = contract.open_read_only(self.path, "run")
         self._held.connection = connection
         try:
-            with guard.damage_told(self.path, "run"):
+            with guard.damage_as_error(self.path, "run"):
                 yield connection
         finally:
             self._held.connection = None

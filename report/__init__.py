@@ -1,11 +1,11 @@
-"""The page of a run: one file that opens offline; its figures are those of `query.results`.
+"""The report page of a run: one HTML file that opens offline, with the figures of `query.results`.
 
-render(run) -> str      the page as HTML; also of a Picture, or of the JSON of one
-keep(path, html, run)   write it, all or nothing, where nothing else is lost
+render(run) -> str      the page as HTML, from a run, a Picture, or the JSON of one
+keep(path, html, run)   write it atomically, without replacing other files
 
-embedding    names and texts of strangers' logs made harmless, JSON that no HTML parser takes for anything else
-page         the template, the script, the styles, and the policy that lets nothing else run
-keeping      the file
+embedding    escaping of untrusted texts, JSON inside HTML
+page         the template, the script, the styles, and the content security policy
+keeping      writing the file
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Texts of strangers' logs as a page may hold them, and JSON inside of HTML.
+"""Escaping of untrusted texts for a page, and JSON inside HTML.
 
-Names in logs may be anything: markup, characters that turn a line around, a megabyte.  They are shown as what they
-are: in one line, steering nothing, and cut where nobody would read on.
+Names in logs may be anything: markup, characters that reverse the text direction, a megabyte of text.  The page shows
+them literally, on one line, and cut to LONGEST_TEXT.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 from crystalperf.query.text.figures import cut_right, printable
 
 LONGEST_TEXT = 1_000
-"""Characters of a text that a page shows."""
+"""Maximum characters of a text on a page."""
 
 _NO_MARKUP = {ord(each): f"\\u{ord(each):04x}" for each in "<>&'\u2028\u2029"}
-"""In JSON these stand in strings alone, where the escape means the same; no HTML parser sees a tag or a comment."""
+"""In JSON these occur inside strings only, where the escape is equivalent; so HTML parsers see no tag or comment."""
 
 
 def harmless(value: Any) -> Any:
-    """The same JSON with every text as a page may hold it; long lists of numbers are taken as they are."""
+    """The same JSON with every text escaped by shown(); long lists of numbers are not visited."""
     if isinstance(value, str):
         return shown(value)
     if isinstance(value, Mapping):
@@ -31,11 +31,11 @@ def harmless(value: Any) -> Any:
 
 
 def shown(text: str) -> str:
-    """A text on one line, cut where it is too long; control and direction characters are shown by their numbers."""
+    """A text on one line, cut if too long; control and direction characters become their code points."""
     return printable(cut_right(text, LONGEST_TEXT))
 
 
 def script_data(value: Any) -> str:
-    """JSON as the content of a script element that is data."""
+    """JSON as the content of a script element with data."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.translate(_NO_MARKUP)

@@ -1,4 +1,4 @@
-"""Writing a page: all of it or nothing, and never in place of what is something else."""
+"""Writing a page atomically, without replacing anything but a page."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _OF_RUN = re.compile(r'<meta name="crystalperf-run" content="([^"]*)">')
 def keep(path: Path, html: str, run: str, *, replace: bool = False) -> None:
     """Write a page of the run with this application id.
 
-    An earlier page of the same run is replaced, that of another only with `replace`.  Raises InputError where there is
-    something else, or where the place cannot be written.
+    It replaces an earlier page of the same run, and that of another run only with `replace`.  Raises InputError if the
+    path holds another kind of file, or is not writable.
     """
     check(path, run, replace=replace)
     path = path.absolute()
@@ -60,7 +60,7 @@ def check(path: Path, run: str, *, replace: bool = False) -> None:
 
 
 def page_of(path: Path) -> str | None:
-    """The application id of the run that a page is of; None where the file is no page."""
+    """The application id of a page's run; None if the file is not a page."""
     try:
         with path.open("rb") as stream:
             head = stream.read(_HEAD_BYTES).decode("utf-8", "replace")

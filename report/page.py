@@ -1,7 +1,7 @@
-"""A page as HTML: the template filled with a run's data, and the policy under which a browser shows it.
+"""A report page as HTML: the template with a run's data, and its content security policy.
 
-The policy permits this page's own script and styles, by their hashes, and nothing else: no other script, no request to
-any network.  A page that a service shows may ask that service, and nobody else.
+The policy permits the page's own script and styles, by their hashes, and nothing else: no other script, no network
+request.  A page that a service shows may send requests to that service only.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Data = Mapping[str, Any]
 def render(source: Run | Picture | Data, live: Mapping[str, str] | None = None) -> str:
     """The page of a run, of its picture, or of the JSON of that.
 
-    `live` tells where exact answers are to be had: `{"predict": URL}`, which answers POST {"settings": [KEY=VALUE, …]}
-    with docs/schema/prediction.json.  Without it the page asks nobody.
+    `live` is the URL for exact predictions, `{"predict": URL}`: it answers POST {"settings": [KEY=VALUE, …]} with
+    docs/schema/prediction.json.  Without it the page sends no requests.
     """
     data = {**harmless(data_of(source)), "live": None if live is None else dict(live)}
     script, styles = _asset("page.js"), _asset("page.css")
@@ -62,7 +62,7 @@ def render(source: Run | Picture | Data, live: Mapping[str, str] | None = None) 
 
 
 def data_of(source: Run | Picture | Data) -> Data:
-    """What a page is filled with."""
+    """The data of a page."""
     if isinstance(source, Mapping):
         return source
     return as_json(source if isinstance(source, Picture) else source.picture())
@@ -82,7 +82,7 @@ def _environment() -> Environment:
 
 @cache
 def _asset(name: str) -> str:
-    """A file that web/ was built to, as it stands in the page; without it the page is text alone."""
+    """A file built from web/, as the page contains it; '' if it is missing, and the page has text only."""
     place = files("crystalperf.report").joinpath("assets", name)
     text = place.read_text(encoding="utf-8") if place.is_file() else ""
     assert "</script" not in text.lower(), "the script would end in the middle"
@@ -96,6 +96,6 @@ def _hashed(text: str) -> str:
 
 
 def _origin(address: str) -> str:
-    """The source expression for an address: its scheme and host, or the page's own."""
+    """The CSP source expression of a URL: its scheme and host, or 'self'."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc}" if parts.netloc else "'self'"

@@ -1,7 +1,7 @@
-"""Answers that were worked out: in memory up to a size, and those that are asked again and again on disk.
+"""Cache of computed answers: in memory up to a size, and frequent ones on disk.
 
-An answer belongs to a run file as it is (its number, size and time of change) and to the code that answers, so it
-never changes: its key is its ETag.
+The key of an answer, which is also its ETag, covers the version of the run file (inode, size, modification time) and
+the code that computes answers.  So an answer never changes.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from pathlib import Path
 
 import zstandard
 
-from crystalperf.indexes.edition import code_hash
+from crystalperf.indexes.code_hash import code_hash
 from crystalperf.indexes.temporary import building_folder
 from crystalperf.service.catalog import Entry
 
 _MOST_DISK_BYTES = 4 << 20
-"""Of an answer that is kept on disk."""
+"""Maximum size of an answer on disk."""
 
 
 @dataclass
 class Answer:
-    """The bytes of an answer in JSON, as they are sent: plain or compressed."""
+    """An answer as the bytes of its JSON, plain or compressed."""
 
     etag: str
     packed: bytes
-    """With Zstandard."""
+    """Compressed with Zstandard."""
     zipped: bytes = b""
     size: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.size = 2 * len(self.packed)  # with what gzip will take
+        self.size = 2 * len(self.packed)  # with the size of the gzip copy
 
     def body(self, encoding: str) -> bytes:
         """The answer in an encoding: zstd, gzip or identity."""
@@ -53,19 +53,19 @@ class Answer:
 
 
 def packed(content: bytes) -> bytes:
-    """With Zstandard."""
+    """The content, compressed with Zstandard."""
     return zstandard.ZstdCompressor(level=3).compress(content)
 
 
 def key(run: Entry, question: str, facts: object) -> str:
-    """What tells one answer from all others."""
+    """The cache key of an answer, 32 hex digits."""
     code = code_hash("crystalperf.indexes", "crystalperf.query", "crystalperf.report", "crystalperf.service")
     text = json.dumps([code, run.name, run.version, question, facts], sort_keys=True)
     return sha256(text.encode()).hexdigest()[:32]
 
 
 class Answers:
-    """The answers at hand; `folder` is where some are kept."""
+    """The cached answers; those on disk are in `folder`."""
 
     def __init__(self, folder: Path, most_bytes: int) -> None:
         self._folder = folder
@@ -76,7 +76,7 @@ class Answers:
     async def get(
         self, run: Entry, question: str, facts: object, work_out: Callable[[], Awaitable[bytes]], *, keep: bool = False
     ) -> Answer:
-        """The answer; worked out where it is not at hand, and kept on disk with `keep`."""
+        """The cached answer, or the one that `work_out` computes; `keep` also stores it on disk."""
         name = key(run, question, facts)
         if (held := self._held.get(name)) is not None:
             self._held.move_to_end(name)
@@ -89,7 +89,7 @@ class Answers:
         return self._hold(name, content)
 
     def remembered(self, facts: object, make: Callable[[], bytes]) -> Answer:
-        """An answer that is made quickly of what is in memory, such as a list, as long as `facts` are these."""
+        """An answer that is quick to make from memory, such as a list; cached in memory by `facts`."""
         name = sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
         if (held := self._held.get(name)) is not None:
             self._held.move_to_end(name)
@@ -97,20 +97,20 @@ class Answers:
         return self._hold(name, packed(make()))
 
     def put(self, run: Entry, question: str, facts: object, content: bytes) -> None:
-        """Keep an answer on disk that came with another one."""
+        """Store an answer on disk that was computed together with another one."""
         self._write(run, key(run, question, facts), packed(content))
 
     def find(self, run: Entry, question: str, facts: object) -> bytes | None:
-        """An answer in JSON that is on disk; None where it is not."""
+        """The JSON of an answer on disk; None if it is missing."""
         content = self._read(run, key(run, question, facts))
         return None if content is None else zstandard.ZstdDecompressor().decompress(content)
 
     def forget(self, run: str) -> None:
-        """Remove what is kept of a run that is gone, or is another one now."""
+        """Remove the answers about a run that was deleted or replaced."""
         shutil.rmtree(self._folder / run, ignore_errors=True)
 
     def forget_others(self, runs: Collection[str]) -> None:
-        """Remove what is kept of any run but these."""
+        """Remove the answers about all runs but these."""
         with suppress(OSError):
             for each in self._folder.iterdir():
                 if each.name not in runs:
@@ -118,7 +118,7 @@ class Answers:
 
     def _hold(self, name: str, content: bytes) -> Answer:
         answer = Answer(name, content)
-        if (same := self._held.pop(name, None)) is not None:  # of who asked at the same time
+        if (same := self._held.pop(name, None)) is not None:  # of a concurrent request
             self._bytes -= same.size
         self._held[name] = answer
         self._bytes += answer.size
@@ -128,7 +128,7 @@ class Answers:
         return answer
 
     def _read(self, run: Entry, name: str) -> bytes | None:
-        """An answer on disk, packed; None where it is not there, or not whole: a machine may have lost its power."""
+        """A compressed answer on disk; None if it is missing or incomplete, as after a power failure."""
         try:
             content = (self._folder / run.name / f"{name}.json.zst").read_bytes()
             zstandard.ZstdDecompressor().decompress(content)
@@ -137,7 +137,7 @@ class Answers:
         return content
 
     def _write(self, run: Entry, name: str, content: bytes) -> None:
-        """A disk that is full or read-only costs the time to work it out again, no answer."""
+        """Write an answer to disk.  Errors are ignored: with a full disk the answer is computed again."""
         if len(content) > _MOST_DISK_BYTES:
             return
         place = self._folder / run.name / f"{name}.json.zst"

@@ -1,4 +1,4 @@
-"""The application: the table of routes, behind the shield."""
+"""The ASGI application: the routes, wrapped in the access checks of Shield."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.routing import Route as Routed
 
-from crystalperf.service import answering, problems
+from crystalperf.service import problems, responses
 from crystalperf.service.endpoints import health, indexes, jobs, pages, runs, sql
 from crystalperf.service.openapi import document
 from crystalperf.service.problems import ProblemError, busy
+from crystalperf.service.routes import Answer, ParameterValues, Route
 from crystalperf.service.settings import Settings
 from crystalperf.service.shield import Shield
 from crystalperf.service.state import Service
-from crystalperf.service.table import Answer, Asked, Route
 
 log = logging.getLogger("crystalperf.service")
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
-"""What a disk says that takes nothing more."""
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+"""Errors of a full or read-only disk."""
 
 
-async def described(service: Service, request: Request, asked: Asked) -> Response:
+async def described(service: Service, request: Request, values: ParameterValues) -> Response:
     """The OpenAPI document."""
-    return answering.plain(request, _document(), tagged=True)
+    return responses.plain(request, _document(), tagged=True)
 
 
 ROUTES: tuple[Route, ...] = (
@@ -46,7 +46,7 @@ ROUTES: tuple[Route, ...] = (
         "this document",
         described,
         {
-            200: Answer("OpenAPI 3.1", {answering.JSON: {"type": "object"}}, {"ETag": "changes when it does"}),
+            200: Answer("OpenAPI 3.1", {responses.JSON: {"type": "object"}}, {"ETag": "changes when it does"}),
             304: Answer("nothing has changed since (If-None-Match)"),
         },
     ),
@@ -56,7 +56,7 @@ ROUTES: tuple[Route, ...] = (
     *indexes.ROUTES,
     *pages.ROUTES,
 )
-"""All that the service answers."""
+"""All routes of the service."""
 
 
 @cache
@@ -79,9 +79,9 @@ def application(settings: Settings) -> Shield:
     routed = [Routed(each.path, _endpoint(service, each), methods=[each.method]) for each in ROUTES]
 
     async def refused(request: Request, error: Exception) -> Response:
-        told = _refused(request, error, routed)
+        failure = _unrouted(request, error, routed)
         read_by_people = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/")
-        return pages.problem(service, request, told) if read_by_people else problems.response(told)
+        return pages.problem(service, request, failure) if read_by_people else problems.response(failure)
 
     app = Starlette(routes=routed, lifespan=lifespan, exception_handlers={HTTPException: refused})
     app.router.redirect_slashes = False
@@ -91,34 +91,36 @@ def application(settings: Settings) -> Shield:
 def _endpoint(service: Service, route: Route) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         try:
-            return await route.handler(service, request, route.asked(request))
+            return await route.handler(service, request, route.parse_parameters(request))
         except ProblemError as problem:
-            told = problem
+            failure = problem
         except ClientDisconnect:
-            told = ProblemError(400, "the request ended before it was complete")
+            failure = ProblemError(400, "the request ended before it was complete")
         except Exception as error:
-            told = _unforeseen(request, error)
-        return pages.problem(service, request, told) if route.page else problems.response(told)
+            failure = _unforeseen(request, error)
+        return pages.problem(service, request, failure) if route.page else problems.response(failure)
 
     return endpoint
 
 
 def _unforeseen(request: Request, error: Exception) -> ProblemError:
-    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+    if isinstance(error, OSError) and error.errno in _DISK_FULL:
         return busy(f"nothing can be kept on the service's disk ({error.strerror})", retry_after_s=60)
     log.error("%s %s", request.method, request.url.path, exc_info=error)
     return ProblemError(500, f"a bug of CrystalPerf ({type(error).__name__}); please report it")
 
 
-def _refused(request: Request, error: Exception, routed: Sequence[Routed]) -> ProblemError:
-    """The problem of what no route takes."""
+def _unrouted(request: Request, error: Exception, routed: Sequence[Routed]) -> ProblemError:
+    """The problem of a request that matches no route."""
     assert isinstance(error, HTTPException)
-    told = ProblemError(error.status_code, HTTPStatus(error.status_code).description or error.detail)
+    failure = ProblemError(error.status_code, HTTPStatus(error.status_code).description or error.detail)
     if error.status_code == 404:
-        told.what = "there is nothing here; /openapi.json lists what there is"
-    told.headers = dict(error.headers or {})
+        failure.what = "there is nothing here; /openapi.json lists what there is"
+    failure.headers = dict(error.headers or {})
     if error.status_code == 405:
-        told.what = f"{request.method[:20]} is not possible here"
+        failure.what = f"{request.method[:20]} is not possible here"
         here = [each.methods or () for each in routed if each.matches(request.scope)[0] is not Match.NONE]
-        told.headers = {"Allow": ", ".join(sorted(set[str]().union(*here)))}  # of all routes, where Starlette has one's
-    return told
+        failure.headers = {
+            "Allow": ", ".join(sorted(set[str]().union(*here)))
+        }  # of all routes, where Starlette has one's
+    return failure

@@ -1,4 +1,4 @@
-"""Bodies of requests as they come: bounded in size and in time, so that no client holds a connection for ever."""
+"""Request bodies, bounded in size and time so that no client can hold a connection for ever."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from crystalperf.service.settings import Limits
 
 
 async def pieces(request: Request, limits: Limits) -> AsyncIterator[bytes]:
-    """The pieces of a body, as they come.
+    """The chunks of a body as they arrive.
 
-    Raises ProblemError where none comes for `silent_s`, or from `slow_after_s` on less than `slowest_bps` came, and
-    ClientDisconnect where the client has gone.
+    Raises ProblemError if no chunk arrives for `silent_s`, or if the rate is below `slowest_bps` after `slow_after_s`,
+    and ClientDisconnect if the client has closed the connection.
     """
     taken, began = 0, time.monotonic()
     body = aiter(request.stream())
@@ -38,7 +38,7 @@ async def pieces(request: Request, limits: Limits) -> AsyncIterator[bytes]:
 
 
 async def whole(request: Request, limits: Limits, most_bytes: int) -> bytes:
-    """The bytes of a body, up to a size.  Raises what pieces() raises, and ProblemError where there are more."""
+    """The bytes of a body.  Raises ProblemError if there are more than `most_bytes`, and what pieces() raises."""
     length = request.headers.get("content-length", "0")
     content = bytearray()
     if not length.isdecimal() or int(length) <= most_bytes:
@@ -52,7 +52,7 @@ async def whole(request: Request, limits: Limits, most_bytes: int) -> bytes:
 
 
 async def decoded(request: Request, kind: type[Any], limits: Limits, most_bytes: int | None = None) -> Any:
-    """The body of a request as a value of a type, of `body_bytes` unless told otherwise.  Raises as whole() does."""
+    """The JSON body of a request as a value of `kind`, at most `body_bytes` by default.  Raises as whole() does."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise ProblemError(415, "the body is JSON: say so by Content-Type: application/json")
     content = await whole(request, limits, most_bytes or limits.body_bytes)

@@ -1,4 +1,4 @@
-"""The runs that are there: the files in the cache's folder of runs, and a row about each."""
+"""The catalog of runs: the run files in the cache, and a summary row for each."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ import msgspec
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.service.problems import ProblemError
 
-_SETTLED_NS = 2_000_000_000
-"""A time of change that is older cannot stand for another change as well."""
+_STABLE_NS = 2_000_000_000
+"""A modification time older than this cannot hide a second change within the same clock tick."""
 
 _LISTED_EVERY_NS = 30_000_000_000
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
-"""What a run is called here: the name of its file without `.duckdb`."""
+"""The name of a run: its file name without `.duckdb`."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Entry:
     name: str
     path: Path
     version: tuple[int, int, int]
-    """Its number, size in bytes, and time of change in ns."""
+    """Inode, size in bytes, and modification time in ns."""
 
     @property
     def bytes(self) -> int:
@@ -80,27 +80,26 @@ class Row(msgspec.Struct, frozen=True):
 
 
 SORTS = ("run", "app_name", "framework", "kept_at_ms", "duration_ms", "runtime_ms", "bottleneck", "advice_gain_ms")
-"""What a list of runs may be sorted by; with `-` before it, the largest first."""
+"""Sort keys of the list of runs; a leading `-` sorts the largest first."""
 
 
 @dataclass
 class Catalog:
-    """The runs of a folder and their rows; scan() looks anew."""
+    """The runs of a folder and their rows; scan() updates them."""
 
     folder: Path
     entries: dict[str, Entry] = field(default_factory=dict)
     rows: dict[str, Row] = field(default_factory=dict)
     number: int = 0
-    """Counts the changes, so that a list that was made before can be told from one of now."""
+    """The number of changes so far, which identifies a version of the list."""
     _listed_ns: int = -1
     _until_ns: int = 0
 
     def scan(self) -> list[Entry]:
-        """Look at the folder; returns runs that are new or have changed, and forgets those that are gone.
+        """Scan the folder: return the runs that are new or changed, and forget those that were deleted.
 
-        A folder that nothing came to and nothing left is listed only now and then: a list of 1 000 takes 5 ms, which
-        others wait for.  Runs are replaced by renaming, which a folder's time of change tells; what is written in
-        place it does not.
+        An unchanged folder is listed every 30 s only: listing 1 000 runs takes 5 ms and delays other requests.  The
+        folder's modification time shows runs that were replaced by renaming, but not files written in place.
         """
         now_ns = time.time_ns()
         try:
@@ -109,13 +108,13 @@ class Catalog:
             changed_ns = 0
         if changed_ns == self._listed_ns and now_ns < self._until_ns:
             return []
-        self._listed_ns = changed_ns if now_ns - changed_ns > _SETTLED_NS else -1  # it may change within its tick
+        self._listed_ns = changed_ns if now_ns - changed_ns > _STABLE_NS else -1  # it may change again within its tick
         self._until_ns = now_ns + _LISTED_EVERY_NS
         found: dict[str, Entry] = {}
         changed = []
         try:
             listed = list(self._listed())
-        except OSError:  # the folder cannot be looked at now, and what is in it has not gone
+        except OSError:  # the folder is unreadable now, but its runs may still exist
             self._listed_ns = -1
             return []
         for name, path, version in listed:
@@ -133,17 +132,17 @@ class Catalog:
         return changed
 
     def _listed(self) -> Iterator[tuple[str, str, tuple[int, int, int]]]:
-        """(name, path, version) of each run file; none where the folder is gone.  Raises OSError where it is not."""
+        """(name, path, version) of each run file; none if the folder is missing.  Raises OSError if unreadable."""
         with suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.folder) as listed:
             for each in listed:
                 name = each.name.removesuffix(".duckdb")
-                with suppress(OSError):  # it has just gone, or its disk fails, and the others are there
+                with suppress(OSError):  # deleted just now, or unreadable: skip it
                     if name != each.name and NAME.fullmatch(name) and each.is_file(follow_symlinks=False):
                         status = each.stat()
                         yield name, each.path, (status.st_ino, status.st_size, status.st_mtime_ns)
 
     def get(self, name: str) -> Entry:
-        """The run of that name as it is now.  Raises ProblemError where there is none."""
+        """The current run of that name.  Raises ProblemError if there is none."""
         path = self.folder / f"{name}.duckdb"
         if NAME.fullmatch(name):
             with suppress(OSError):
@@ -153,14 +152,14 @@ class Catalog:
         raise ProblemError(404, f"there is no run '{name[:200]}'; the list of runs says which there are")
 
     def fill(self, entry: Entry, facts: dict[str, object]) -> None:
-        """Tell what was found out about a run."""
+        """Fill the row of a run with these facts."""
         if self.entries.get(entry.name) == entry:
             row = msgspec.structs.replace(self.rows[entry.name], state="ready", **facts)
             self.rows[entry.name] = row
             self.number += 1
 
     def fail(self, entry: Entry, error: CrystalPerfError | ProblemError) -> None:
-        """Tell that a run cannot be read."""
+        """Mark a run as unreadable."""
         if self.entries.get(entry.name) == entry:
             row = msgspec.structs.replace(self.rows[entry.name], state="unreadable", problem=str(error))
             self.rows[entry.name] = row
@@ -169,12 +168,12 @@ class Catalog:
     def listed(
         self, text: str = "", framework: str = "", bottleneck: str = "", status: str = "", sort: str = "-kept_at_ms"
     ) -> Sequence[Row]:
-        """The rows that fit, in order; what is not known stands last, and runs that are equal stand by name."""
-        wanted = text.casefold()
+        """The rows that match the filters, sorted; unknown values come last, ties are sorted by name."""
+        sought = text.casefold()
         found = [
             each
             for each in self.rows.values()
-            if (not wanted or wanted in each.run.casefold() or wanted in (each.app_name or "").casefold())
+            if (not sought or sought in each.run.casefold() or sought in (each.app_name or "").casefold())
             and (not framework or each.framework == framework)
             and (not bottleneck or each.bottleneck == bottleneck)
             and (not status or each.status == status)

@@ -1,7 +1,7 @@
-"""Connections on which nothing happens: they end, for each holds a file and memory of the service.
+"""Timeouts of idle connections, because each holds a file descriptor and memory of the service.
 
-uvicorn ends a connection that is idle after an answer.  It would wait for ever for a first request, for the rest of a
-head that comes byte by byte, for the rest of a body that nobody reads, and for a client that does not take its answer.
+uvicorn closes a connection that is idle after a response.  It would wait for ever for a first request, for the rest of
+a head that arrives byte by byte, for the rest of an unread body, and for a client that does not read its response.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 def connection(silent_s: float) -> type[H11Protocol]:
-    """uvicorn's protocol, of which a connection ends where such a wait is as long, and at most twice as long."""
+    """uvicorn's protocol class with this timeout: a connection is closed after one to two times `silent_s`."""
 
     class Connection(H11Protocol):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -33,11 +33,11 @@ def connection(silent_s: float) -> type[H11Protocol]:
             super().connection_lost(exc)
 
         def _look(self, before: tuple[object, int] | None) -> None:
-            asks = self.cycle is not None and not self.cycle.response_complete
+            responding = self.cycle is not None and not self.cycle.response_complete
             idle = self.cycle is not None and not self._more_came  # uvicorn ends it
             untaken_bytes = self.transport.get_write_buffer_size()
             now = (self.cycle, untaken_bytes)
-            if now == before and (untaken_bytes or not (asks or idle)):
+            if now == before and (untaken_bytes or not (responding or idle)):
                 self.transport.abort()
             else:
                 self._next_look = self.loop.call_later(silent_s, self._look, now)

@@ -1,6 +1,6 @@
 """Messages between the service and its processes: a letter, the length (8 bytes, little endian), the content.
 
-service → process   Q  a question, JSON
+service → process   Q  a query, JSON
 process → service   A  the answer, as bytes      E  {kind of error, what, remedy}, JSON
 """
 
@@ -13,12 +13,12 @@ MOST_BYTES = 256 << 20
 
 
 def framed(kind: str, content: bytes) -> bytes:
-    """One message."""
+    """The bytes of one message."""
     return kind.encode() + len(content).to_bytes(8, "little") + content
 
 
 def read(stream: BinaryIO) -> tuple[str, bytes] | None:
-    """The next message; None at the end."""
+    """The next message; None at the end of the stream."""
     head = stream.read(9)
     if len(head) < 9:
         return None
@@ -28,7 +28,7 @@ def read(stream: BinaryIO) -> tuple[str, bytes] | None:
 
 
 async def received(stream: asyncio.StreamReader) -> tuple[str, bytes]:
-    """The next message.  Raises asyncio.IncompleteReadError where the process has ended."""
+    """The next message.  Raises asyncio.IncompleteReadError if the process has ended."""
     head = await stream.readexactly(9)
     size = int.from_bytes(head[1:], "little")
     if size > MOST_BYTES:

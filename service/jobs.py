@@ -1,12 +1,12 @@
-"""Profiles in the background, whose state is on disk: a job that was answered as taken is there after any restart.
+"""Background profiling jobs, with their state on disk: an accepted job survives a restart of the service.
 
     HOME/service/jobs/ID.json          a job; written under another name, made durable, then renamed
-    HOME/service/inputs/HASH/…         the files of uploads, named after what they hold, until their jobs are over
-    HOME/service/inputs/fetched/…      the logs that servers handed out, until their jobs are over
-    HOME/service/uploads/…             what is being uploaded; what a killed service left is removed
+    HOME/service/inputs/HASH/…         the files of uploads, named by content hash, until their jobs end
+    HOME/service/inputs/fetched/…      the logs fetched from servers, until their jobs end
+    HOME/service/uploads/…             uploads in progress; leftovers of a killed service are removed
 
-A job that a restart interrupted starts anew, which profiles to the same file; one that was interrupted again and again
-is told as failed.
+A job that a restart interrupted starts again and writes to the same run file.  After MOST_STARTS interruptions it has
+failed.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from typing import Any, Literal
 
 import msgspec
 
-from crystalperf.indexes.children import own_module, remedy_told
+from crystalperf.indexes.children import own_module, reported_remedy
 from crystalperf.indexes.temporary import make_durable, make_private
-from crystalperf.service.askers import resident_bytes
 from crystalperf.service.problems import ProblemError, busy, sentence
 from crystalperf.service.profiler import Work
+from crystalperf.service.query_pool import resident_bytes
 from crystalperf.service.settings import Limits
 
 FOLDERS = ("jobs", "inputs", "uploads")
-"""Where all this lies, below the service's own folder."""
+"""The subfolders of the service's folder."""
 
 MOST_STARTS = 5
-"""How often a job is started that a restart interrupts."""
+"""Maximum starts of a job that restarts interrupt."""
 
 MOST_KEPT = 500
-"""Jobs that are over and still told of."""
+"""Maximum number of ended jobs in the list."""
 
 MOST_STEPS = 200
 
 _LOOKED_AT_S = 1.0
 
 _LONGEST_LINE = 1 << 20
-"""Bytes of what a process tells at a time."""
+"""Maximum bytes of a line from a process."""
 
 log = logging.getLogger("crystalperf.service")
 
@@ -82,17 +82,17 @@ class Job(msgspec.Struct):
 
 
 class _Kept(msgspec.Struct):
-    """A job as its file has it: with what is nobody else's business."""
+    """A job as stored in its file, with fields that clients do not see."""
 
     job: Job
     paths: list[str]
     within: str | None
     addresses: bool = False
-    """Whether the paths are addresses of logs that servers hand out."""
+    """Whether the paths are addresses of logs on servers."""
 
 
 class Jobs:
-    """All jobs; one object for a service.  `made` is told the name of each run that was made."""
+    """All jobs; one object for a service.  It calls `made` with the name of each new run."""
 
     def __init__(self, folder: Path, limits: Limits, made: Callable[[str], None]) -> None:
         self._folder = folder
@@ -108,12 +108,12 @@ class Jobs:
 
     @property
     def inputs(self) -> Path:
-        """Where the files of uploads lie."""
+        """The folder of uploaded files."""
         return self._folder / "inputs"
 
     @property
     def uploads(self) -> Path:
-        """Where uploads are put until they are complete."""
+        """The folder of uploads in progress."""
         return self._folder / "uploads"
 
     @property
@@ -121,7 +121,7 @@ class Jobs:
         return self.inputs / "fetched"
 
     def start(self) -> None:
-        """Read what an earlier service kept, clear what it left half done, go on with what it had not finished."""
+        """Read the stored jobs, remove incomplete files, and continue unfinished jobs."""
         for each in (self._folder, self._folder / "jobs", self.inputs):
             make_private(each)
         shutil.rmtree(self.uploads, ignore_errors=True)
@@ -144,7 +144,7 @@ class Jobs:
             self._running.add(running)
 
     def stop(self) -> None:
-        """End the processes; their jobs start anew with the next service."""
+        """End the processes; their jobs start again with the next service."""
         self._stopping = True
         for each in self._running:
             each.cancel()
@@ -159,7 +159,7 @@ class Jobs:
         return sorted((each.job for each in self._kept.values()), key=lambda each: each.id, reverse=True)
 
     def get(self, job_id: str) -> Job:
-        """The job of that id.  Raises ProblemError where there is none."""
+        """The job of that id.  Raises ProblemError if there is none."""
         kept = self._kept.get(job_id)
         if kept is None:
             raise ProblemError(404, f"there is no job '{job_id[:100]}'; the list of jobs says which there are")
@@ -167,16 +167,16 @@ class Jobs:
 
     @property
     def waiting(self) -> int:
-        """How many wait for others to end."""
+        """The number of waiting jobs."""
         return sum(each.job.state == "waiting" for each in self._kept.values())
 
     async def events(self, job_id: str, *, alive_s: float = 15.0) -> AsyncIterator[Job | None]:
-        """The job, again after each change until it is over; None from time to time where nothing changes."""
-        told = b""
+        """The job after each change until it ends; None every `alive_s` without a change."""
+        sent = b""
         while True:
             job = self.get(job_id)
-            if (now := msgspec.json.encode(job)) != told:
-                told = now
+            if (now := msgspec.json.encode(job)) != sent:
+                sent = now
                 yield job
                 continue  # it may have changed while it was sent
             if job.state in OVER:
@@ -189,8 +189,8 @@ class Jobs:
 
     # Changes --------------------------------------------------------------------------------------------------------
 
-    def check_room(self) -> None:
-        """Refuse a job that would wait for too many others."""
+    def check_queue(self) -> None:
+        """Raise ProblemError if too many jobs wait."""
         if self.waiting >= self._limits.waiting_jobs:
             raise busy(f"{self.waiting} profiles wait already; send it again later", status=429, retry_after_s=30)
 
@@ -204,8 +204,8 @@ class Jobs:
         within: str | None = None,
         addresses: bool = False,
     ) -> Job:
-        """Take a job; it is on disk when this returns.  Raises ProblemError where too many wait."""
-        self.check_room()
+        """Add a job; it is on disk when this returns.  Raises ProblemError if too many wait."""
+        self.check_queue()
         now = time.time()
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now))
         job_id = f"{stamp}{int(now * 1000) % 1000:03}-{secrets.token_hex(4)}"
@@ -214,11 +214,11 @@ class Jobs:
         self._write(kept)
         self._kept[job.id] = kept
         self._forget_old()
-        self._tell()
+        self._notify()
         return job
 
     def cancel(self, job_id: str) -> None:
-        """End a job that is not over; of one that is, forget it."""
+        """Cancel a job; remove one that has ended."""
         kept = self._kept[self.get(job_id).id]
         if kept.job.state in OVER:
             self._forget(kept)
@@ -235,7 +235,7 @@ class Jobs:
         try:
             self._write(kept)
         finally:
-            self._tell()
+            self._notify()
 
     def _forget(self, kept: _Kept) -> None:
         self._place(kept.job.id).unlink(missing_ok=True)
@@ -247,7 +247,7 @@ class Jobs:
             self._forget(kept)
 
     def _clear_inputs(self) -> None:
-        """Remove the files of uploads that no job will read any more, as far as that is possible now."""
+        """Remove the uploaded files that no job needs any more; files that cannot be removed now stay."""
         left = [each for each in self._kept.values() if each.job.state not in OVER]
         paths = [Path(path) for each in left for path in each.paths]
         needed = self.held.union(*([str(path), str(path.parent)] for path in paths))
@@ -262,7 +262,7 @@ class Jobs:
         return self._folder / "jobs" / f"{job_id}.json"
 
     def _write(self, kept: _Kept) -> None:
-        """Durable before it is told: the content, then the name."""
+        """Write a job durably: sync the content, then rename, then sync the folder."""
         place = self._place(kept.job.id)
         half = place.with_suffix(".half")
         try:
@@ -276,12 +276,12 @@ class Jobs:
             raise
         make_durable(place.parent)
 
-    def _tell(self) -> None:
-        async def tell() -> None:
+    def _notify(self) -> None:
+        async def notify() -> None:
             async with self._changed:
                 self._changed.notify_all()
 
-        running = asyncio.ensure_future(tell())
+        running = asyncio.ensure_future(notify())
         self._running.add(running)
         running.add_done_callback(self._running.discard)
 
@@ -298,7 +298,7 @@ class Jobs:
             kept = min(waiting, key=lambda each: each.job.id)
             try:
                 await self._do(kept)
-            except Exception as error:  # which must not be the end of all jobs that wait
+            except Exception as error:  # must not stop the waiting jobs
                 if kept.job.state not in OVER:
                     with suppress(OSError):
                         self._over(kept, "failed", problem=_why(error))
@@ -349,13 +349,13 @@ class Jobs:
             self._made(last["run"])
             self._over(kept, "done", run=last["run"])
         elif "error" in last:
-            told = last["error"]
-            self._over(kept, "failed", problem=self._named(kept, sentence(told["what"], remedy_told(told))))
+            sent = last["error"]
+            self._over(kept, "failed", problem=self._named(kept, sentence(sent["what"], reported_remedy(sent))))
         else:
             self._over(kept, "failed", problem=why or "the process that made the profile ended; give less of the input")
 
     def _named(self, kept: _Kept, text: str) -> str:
-        """A sentence with the names that the client gave in place of this machine's folders."""
+        """A sentence with the client's names of the inputs instead of paths on this machine."""
         runs = self._folder.parent / "runs"
         inputs = (*kept.paths, *(str(Path(each).parent) for each in kept.paths))
         for folder in (kept.within, str(runs), str(self._fetched), *inputs):
@@ -364,7 +364,7 @@ class Jobs:
         return text.replace(f"{self.inputs}/", "")
 
     async def _followed(self, process: asyncio.subprocess.Process, job: Job) -> dict[str, Any]:
-        """Tell each step; returns the last line, which has the end."""
+        """Record each step that the process reports; returns its last line, with the run or the error."""
         assert process.stdout is not None
         last: dict[str, Any] = {}
         while line := await process.stdout.readline():
@@ -374,11 +374,11 @@ class Jobs:
                 break
             if "step" in last and len(job.steps) < MOST_STEPS:
                 job.steps.append(Step(int(time.time() * 1000), str(last["step"])))
-                self._tell()
+                self._notify()
         return last
 
     async def _watch(self, process: asyncio.subprocess.Process) -> str:
-        """End a process past its limits; returns why."""
+        """Kill a process that exceeds its limits; returns the reason."""
         limits = self._limits
         until = time.monotonic() + limits.job_s
         why = ""
@@ -394,7 +394,7 @@ class Jobs:
 
 
 def _why(error: Exception) -> str:
-    """What ended a job beside its own process."""
+    """The reason why a job failed outside of its process."""
     if isinstance(error, OSError):  # a full disk
         return f"the job could not be done ({error.strerror or error})"
     log.error("a job", exc_info=error)

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made of the table of routes and of the schemas of answers (docs/schema)."""
+"""The OpenAPI 3.1 document, generated from the routes and the schemas of answers (docs/schema)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 import crystalperf
 from crystalperf.query.text.as_json import schemas
 from crystalperf.service import problems
-from crystalperf.service.table import ALWAYS, Answer, Parameter, Route
+from crystalperf.service.routes import ALWAYS, Answer, Parameter, Route
 
 
 def document(routes: Iterable[Route]) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def reference(name: str) -> dict[str, Any]:
 def _operation(route: Route) -> dict[str, Any]:
     found: dict[str, Any] = {
         "operationId": route.name,
-        "summary": route.told,
+        "summary": route.description,
         "responses": {str(status): _response(answer) for status, answer in sorted(route.answers.items())}
         | {str(status): _problem(status) for status in sorted({*ALWAYS, *route.problems})},
     }
@@ -69,7 +69,7 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
     found: dict[str, Any] = {
         "name": parameter.name,
         "in": parameter.where,
-        "description": parameter.told,
+        "description": parameter.description,
         "required": parameter.where == "path",
         "schema": parameter.schema(),
     }
@@ -79,14 +79,15 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
 
 
 def _response(answer: Answer) -> dict[str, Any]:
-    found: dict[str, Any] = {"description": answer.told}
+    found: dict[str, Any] = {"description": answer.description}
     if answer.content:
         found["content"] = {
             kind: {} if schema is None else {"schema": schema} for kind, schema in answer.content.items()
         }
     if answer.headers:
         found["headers"] = {
-            name: {"description": told, "schema": {"type": "string"}} for name, told in answer.headers.items()
+            name: {"description": description, "schema": {"type": "string"}}
+            for name, description in answer.headers.items()
         }
     return found
 
@@ -98,7 +99,7 @@ def _problem(status: int) -> dict[str, Any]:
 
 
 def _answers() -> dict[str, Any]:
-    """The schemas of docs/schema, under one roof: what a schema defines for itself becomes a component."""
+    """The schemas of docs/schema as components; definitions inside a schema become components too."""
     found: dict[str, Any] = {}
     for kind, schema in schemas().items():
         plain = {key: value for key, value in schema.items() if key not in ("$schema", "$defs")}
@@ -126,7 +127,7 @@ def _rows() -> dict[str, Any]:
     for name, schema in components.items():
         for each in schema.get("properties", {}).values():
             each.pop("default", None)
-        if "properties" in schema:  # all fields are always there
+        if "properties" in schema:  # all fields are always present
             schema["required"] = list(schema["properties"])
         found[name] = schema
     return found

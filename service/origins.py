@@ -1,7 +1,7 @@
-"""The servers that hand out logs and that this service may ask: those that it was given at the start.
+"""The log servers that this service may contact: those configured at the start.
 
-An address of a client is never asked as it came.  What lies below a server that was given is put behind
-that server's own words, so that no other reading of an address leads anywhere else; redirects stay on that server.
+The service never requests a client's address as given.  It appends the part below a configured server to that server's
+configured URL, so that no ambiguous address leads elsewhere; redirects stay on that server.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PATH = re.compile(r"(?:/[A-Za-z0-9_.~-]*)*")
 
 
 def origin(text: str) -> str:
-    """A server as it is given at the start, without a slash at its end.  Raises SettingError."""
+    """The URL of a configured server, without a trailing slash.  Raises SettingError."""
     found = _parts(text)
     if found is None or found.query or found.fragment:
         raise SettingError(f"{text}: the address of a server is expected, such as http://HOST:18080")
@@ -26,7 +26,7 @@ def origin(text: str) -> str:
 
 
 def below(origins: Sequence[str], text: str) -> str:
-    """The address of something below one of the servers.  Raises ProblemError."""
+    """The URL of a path below one of the servers.  Raises ProblemError."""
     if not origins:
         raise ProblemError(403, "this service asks no other server: start it with --history URL, or upload the log")
     found = _parts(text)
@@ -36,12 +36,12 @@ def below(origins: Sequence[str], text: str) -> str:
             continue
         path = found.path.removeprefix(given.path.rstrip("/"))
         if found.path.startswith(given.path.rstrip("/")) and path[:1] in ("", "/"):
-            return each + path  # without what a browser has after `?` or `#`
+            return each + path  # without query string and fragment
     raise ProblemError(403, f"{text[:200]}: is not below a server that this service may ask: {', '.join(origins)}")
 
 
 def _parts(text: str) -> SplitResult | None:
-    """The parts of a plain address; None for one that could be read in two ways, or that names a user."""
+    """The parts of a plain URL; None if it is ambiguous or has credentials."""
     if not text.isascii() or not text.isprintable() or any(each in text for each in " \\@"):
         return None
     try:

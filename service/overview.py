@@ -1,4 +1,4 @@
-"""What the page of a run says, made of its verdict: the sentences of all doors, and the rows beside them."""
+"""The data of a run's page, from its verdict: the sentences that all interfaces share, and table rows."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from crystalperf.query.text.figures import counted
 from crystalperf.query.text.folding import fold_path
 from crystalperf.service.problems import sentence
 
-MOST_STRETCHES = 12
-"""Of the critical path, the longest."""
+MOST_SEGMENTS = 12
+"""Maximum segments of the critical path; the longest are shown."""
 
 
-def overview(told: Verdict) -> dict[str, Any]:
-    """As JSON.  Times are ms.
+def overview(verdict: Verdict) -> dict[str, Any]:
+    """The data as JSON values.  Times are ms.
 
-    path       stretches of the critical path in order of time, or (by_operator) its operators where each is a run of
-               unlike ones; the last row is the sum of those that are short
-    functions  the functions that most time went to, by what the index says of them
-    measure    what the times are of: runtime or latency
+    path       segments of the critical path in order of time, or (by_operator) its operators if each segment has
+               several; the last row is the sum of the short ones
+    functions  the functions with the most time, with their resource in the index
+    measure    the quantity that the times measure: runtime or latency
     """
-    debug, header = told.debug, told.header
+    debug, header = verdict.debug, verdict.header
     if debug.path_operators:
-        rows = [_row("", each.name, [each]) for each in debug.path_operators[:MOST_STRETCHES]]
-        if others := debug.path_operators[MOST_STRETCHES:]:
+        rows = [_row("", each.name, [each]) for each in debug.path_operators[:MOST_SEGMENTS]]
+        if others := debug.path_operators[MOST_SEGMENTS:]:
             rows.append(_row("", counted(len(others), "shorter one"), others))
     else:
-        shown, rest = fold_path(debug.critical_path, debug.runtime_ms, MOST_STRETCHES)
+        shown, rest = fold_path(debug.critical_path, debug.runtime_ms, MOST_SEGMENTS)
         rows = [_row(each.id, each.name, [each]) for each in shown]
         if rest:
             rows.append(_row("", counted(len(rest), "shorter stretch"), rest))
     return {
-        "said": asdict(said(told, Door(tell=sentence))),
+        "said": asdict(said(verdict, Door(tell=sentence))),
         "measure": measure_word(header.measure),
         "runtime_ms": debug.runtime_ms,
         "resource_ms": dict(debug.resource_ms),

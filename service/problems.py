@@ -1,4 +1,4 @@
-"""Errors as problem+json (RFC 9457): a status, and the sentence that every door says."""
+"""Errors as problem+json (RFC 9457): a status, and the sentence that all interfaces share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 class ProblemError(Exception):
-    """A request that has no answer: its status, the sentence, and what the terminal's JSON would say of it."""
+    """A failed request: its status, the sentence, and the remedy."""
 
     def __init__(
         self, status: int, what: str, *, remedy: Remedy | None = None, retry_after_s: int | None = None
@@ -36,22 +36,22 @@ STATUSES: Mapping[type[CrystalPerfError], int] = {
     IndexFileError: 404,
     NoAnswerError: 422,
 }
-"""What an error of a question is over HTTP: a word that makes no sense, a thing that is not there, no answer."""
+"""HTTP statuses of errors: an invalid setting, a missing file or index, no answer."""
 
 
 def of_error(error: CrystalPerfError) -> ProblemError:
-    """The problem that an error of the core is."""
+    """The problem for an error of the core."""
     status = next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 422)
     return ProblemError(status, str(error), remedy=error.remedy)
 
 
 def busy(what: str, *, status: int = 503, retry_after_s: int = 1) -> ProblemError:
-    """The service has enough to do."""
+    """The problem of a service under too much load."""
     return ProblemError(status, what, retry_after_s=retry_after_s)
 
 
 def content(problem: ProblemError) -> dict[str, Any]:
-    """The body of a problem; `error` is what `--json` prints of it (docs/schema/error.json)."""
+    """The body of a problem; `error` is the JSON that `--json` prints (docs/schema/error.json)."""
     return {
         "type": "about:blank",
         "title": HTTPStatus(problem.status).phrase,
@@ -62,17 +62,17 @@ def content(problem: ProblemError) -> dict[str, Any]:
 
 
 def response(problem: ProblemError) -> Response:
-    """The answer to a request that has this problem."""
+    """The response for a problem."""
     return Response(msgspec.json.encode(content(problem)), problem.status, headers_of(problem), MEDIA_TYPE)
 
 
 def headers_of(problem: ProblemError) -> dict[str, str]:
-    """The headers of an answer that says a problem, in whatever form."""
+    """The headers of a response with a problem, in any format."""
     found = dict(problem.headers)
     if problem.retry_after_s is not None:
         found["Retry-After"] = str(problem.retry_after_s)
     if problem.status == 408:
-        found["Connection"] = "close"  # the rest of its body may come, or not
+        found["Connection"] = "close"  # the rest of the body may still arrive
     return found
 
 
@@ -92,14 +92,14 @@ SCHEMA: dict[str, Any] = {
 
 
 def sentence(what: str, remedy: Remedy | None) -> str:
-    """What happened, and what to do about it in the words of this door."""
+    """What happened, and how to fix it over HTTP."""
     if remedy is None:
         return what
-    told = _TOLD.get(remedy.kind, "")
-    return what + told.format_map(_Known(remedy.facts))
+    template = _REMEDY_TEXTS.get(remedy.kind, "")
+    return what + template.format_map(_Known(remedy.facts))
 
 
-_TOLD: Mapping[str, str] = {
+_REMEDY_TEXTS: Mapping[str, str] = {
     "state what the run had": "; add recorded={setting}=…, or ask for a ratio such as {setting}=2x",
     "state a setting": "; add recorded={setting}=…",
     "choose an application": ", choose one by `app`: {applications}",
@@ -119,7 +119,7 @@ _TOLD: Mapping[str, str] = {
 
 
 class _Known(dict[str, str]):
-    """Facts of a remedy; what is missing stays a word in capitals."""
+    """Facts of a remedy; a missing one becomes a placeholder in capitals."""
 
     def __missing__(self, name: str) -> str:
         return name.upper()

@@ -1,7 +1,7 @@
-"""The process that makes one run file of a job's inputs; what it may cost ends with it.
+"""The child process that profiles one job, within limits of time, memory and disk.
 
-`python -m crystalperf.service.profiler`, isolated.  It is told what to do on stdin, in JSON, and says on stdout, a line
-of JSON each: {"step": …}, then {"run": name} or {"error": {kind, what, remedy}}.
+The service starts it as `python -m crystalperf.service.profiler`, isolated.  It reads Work as JSON from stdin and
+writes JSON lines to stdout: {"step": …} for each step, then {"run": name} or {"error": {kind, what, remedy}}.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any
 
 import msgspec
 
-from crystalperf.indexes.children import end_with_parent, told
+from crystalperf.indexes.children import end_with_parent, error_report
 from crystalperf.indexes.errors import InputError, NoAnswerError
 
 OTHER_ADDRESSES = 6 << 30
-"""Beside the memory of a job: programs, stacks of threads, what allocators reserve and never touch."""
+"""Address space besides a job's memory: programs, thread stacks, memory that allocators reserve and never touch."""
 
 
 class Work(msgspec.Struct):
-    """What to profile: paths of inputs, all below `within` where that is given, the application, the indexes.
+    """The input of a job: paths (all below `within`, if given), the application and the indexes.
 
-    With `fetched` they are addresses, whose logs are put into that folder.
+    If `fetched` is given, the paths are addresses, and their logs are downloaded into that folder.
     """
 
     paths: list[str]
@@ -39,50 +39,52 @@ class Work(msgspec.Struct):
 
 
 def work() -> None:
-    """Do what stdin says."""
+    """Profile the job on stdin."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     end_with_parent()
 
-    def say(**content: Any) -> None:
+    def send(**content: Any) -> None:
         answers.write(json.dumps(content) + "\n")
         answers.flush()
 
-    asked = msgspec.json.decode(sys.stdin.buffer.read(), type=Work)
-    addresses = asked.memory_bytes + OTHER_ADDRESSES
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=Work)
+    addresses = request.memory_bytes + OTHER_ADDRESSES
     resource.setrlimit(resource.RLIMIT_AS, (addresses, addresses))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (asked.file_bytes, asked.file_bytes))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (request.file_bytes, request.file_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    cpu_s = int(asked.seconds) * (os.cpu_count() or 1) + 1
+    cpu_s = int(request.seconds) * (os.cpu_count() or 1) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
     try:
-        if asked.within is not None:
-            check_within(asked.paths, Path(asked.within))
-        say(run=_profiled(asked, lambda step: say(step=step)))
+        if request.within is not None:
+            check_within(request.paths, Path(request.within))
+        send(run=_profiled(request, lambda step: send(step=step)))
     except MemoryError:
-        say(error=told(NoAnswerError("the profile needs more memory than it may take; give less of the input")))
+        send(
+            error=error_report(NoAnswerError("the profile needs more memory than it may take; give less of the input"))
+        )
     except Exception as error:
-        say(error=told(error))
+        send(error=error_report(error))
 
 
-def _profiled(asked: Work, progress: Any) -> str:
+def _profiled(request: Work, progress: Any) -> str:
     from crystalperf.query.inputs.served import handed_out
     from crystalperf.query.runfile.pipeline import profile_inputs
 
-    paths = asked.paths
-    if asked.fetched is not None:
-        paths = [str(handed_out(each, asked.app, Path(asked.fetched), progress)) for each in paths]
-    return profile_inputs(list(paths), None, asked.app, tuple(asked.indexes), progress).stem
+    paths = request.paths
+    if request.fetched is not None:
+        paths = [str(handed_out(each, request.app, Path(request.fetched), progress)) for each in paths]
+    return profile_inputs(list(paths), None, request.app, tuple(request.indexes), progress).stem
 
 
 def check_within(paths: list[str], folder: Path) -> None:
-    """Refuse paths that lead out of a folder, by themselves or by a link somewhere below them."""
+    """Raise InputError for a path that leads out of the folder, directly or through a link below it."""
     root = folder.resolve()
     for path in paths:
         links = [Path(path)]
         for parent, folders, files in os.walk(path):
-            beside = [Path(parent, name) for name in (*folders, *files)]
-            links += [each for each in beside if each.is_symlink()]
+            entries = [Path(parent, name) for name in (*folders, *files)]
+            links += [each for each in entries if each.is_symlink()]
         for each in links:
             if not each.resolve().is_relative_to(root):
                 raise InputError(f"{each.name}: leads out of the folder that the service may read")

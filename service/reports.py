@@ -1,4 +1,4 @@
-"""The page of a run, as report makes it, with the address at which its sliders get exact predictions."""
+"""The report page of a run, with the URL from which its sliders request exact predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service on its port, until it is told to end."""
+"""Running the service on a port until SIGINT or SIGTERM."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from crystalperf.service.settings import Settings
 
 
 def serve(settings: Settings, ready: Callable[[int], None] = lambda _port: None) -> None:
-    """Serve until SIGINT or SIGTERM; `ready` is told the port once it answers there.
+    """Serve until SIGINT or SIGTERM; call `ready` with the port once the service accepts requests.
 
-    Raises InputError where the port is taken, or the home cannot be written or is another service's, and
-    CrystalPerfError where it cannot begin for another reason, which uvicorn has told on stderr.
+    Raises InputError if the port is in use, or the home is not writable or belongs to another service.  Raises
+    CrystalPerfError if the service cannot start for another reason, which uvicorn has written to stderr.
     """
     config = uvicorn.Config(
         application(settings),
@@ -45,12 +45,12 @@ def serve(settings: Settings, ready: Callable[[int], None] = lambda _port: None)
     with _held(settings.home), _socket(settings) as listening:
         try:
             _Server(config, ready).run(sockets=[listening])
-        except SystemExit as error:  # uvicorn's, whose code means something else here
+        except SystemExit as error:  # uvicorn's exit code has another meaning here
             raise CrystalPerfError("the service could not begin; the lines above say why") from error
 
 
 class _Server(uvicorn.Server):
-    """One that tells its port when it has begun."""
+    """A uvicorn server that reports its port once it has started."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[int], None]) -> None:
         super().__init__(config)
@@ -64,14 +64,14 @@ class _Server(uvicorn.Server):
 
 @contextmanager
 def _held(home: Path) -> Iterator[None]:
-    """The home, for this service alone: another one would take its jobs for those that a restart interrupted."""
-    own = home / "service"
+    """Lock the home: a second service would treat running jobs as interrupted by a restart."""
+    folder = home / "service"
     try:
-        for each in (home / "runs", own, *(own / name for name in FOLDERS)):
+        for each in (home / "runs", folder, *(folder / name for name in FOLDERS)):
             make_private(each)
             if not os.access(each, os.R_OK | os.W_OK | os.X_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        lock = (own / "lock").open("ab")
+        lock = (folder / "lock").open("ab")
     except OSError as error:
         raise InputError(
             f"{home}: runs cannot be kept there ({error.strerror or error})", Remedy("choose another folder")
@@ -89,9 +89,9 @@ def _held(home: Path) -> Iterator[None]:
 
 
 def _socket(settings: Settings) -> socket.socket:
-    """Bound here, so that what is wrong with an address is one sentence."""
+    """The bound socket; binding here turns a wrong address into a one-sentence error."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # asyncio sends at once (TCP_NODELAY) only where a socket names its protocol; else each answer waits 40 ms.
+    # asyncio sets TCP_NODELAY only if the socket names its protocol; otherwise each response takes 40 ms longer.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,4 +1,4 @@
-"""What a service is started with: where it keeps things, who may reach it, and the limits of everything."""
+"""Settings of a service: its folders, hosts, token and limits."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from crystalperf.indexes.errors import Remedy, SettingError
 from crystalperf.indexes.exports import prebuilt_folder
 
 SHORTEST_TOKEN = 16
-"""Characters; what is shorter can be guessed."""
+"""Minimum characters of a token; a shorter one can be guessed."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What is over one of these is refused in a sentence, with 408, 413, 429 or 503; bytes, seconds, numbers.
+    """Limits of the service, in bytes, seconds or numbers.  Beyond them it refuses with 408, 413, 429 or 503.
 
-    upload        bytes of the files of one request together, their number, and how many requests may send at a time
-    silent_s      how long a client may pause while it sends a head or a body, or while it takes an answer; from
-                  slow_after_s on a body has slowest_bps bytes a second
-    body_bytes    of a request in JSON or of a form
-    jobs          profiles at a time, and those that wait; each may take so long, and so much memory and disk
-    sql           statements at a time, and those that wait; each may take so long, so much memory, and answer so much
-    askers        processes that answer questions, and the questions that wait; each may take so long and so much
-                  memory; one that has grown beyond asker_bytes is replaced
-    events        clients that follow a job at a time
+    upload        total bytes and number of files of one request, and concurrent uploads
+    silent_s      maximum pause of a client while it sends a head or a body, or reads a response; after slow_after_s a
+                  body must arrive at slowest_bps bytes a second or more
+    body_bytes    size of a JSON body or a form
+    jobs          concurrent and waiting profiling jobs, and the time, memory and disk of each
+    sql           concurrent and waiting statements, and the time, memory and answer size of each
+    askers        query processes and waiting queries, and the time and memory of each; a process that has grown beyond
+                  asker_bytes is replaced
+    events        concurrent clients that follow a job
     """
 
     upload_bytes: int = 2 << 30
@@ -57,11 +57,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Settings:
-    """`home` is CrystalPerf's own folder; `folders` are those below which a path may be named, `histories` the servers
-    whose logs may be (service.origins).
+    """The configuration of a service.
 
-    `hosts` are names by which the service may be asked for, beside localhost and addresses.  `token` is demanded of
-    every request where it is not empty.
+    `home` is CrystalPerf's folder.  A job may read paths below `folders`, and logs of the servers `histories`
+    (service.origins).  `hosts` are accepted host names besides localhost and IP addresses.  Every request must have the
+    `token`, unless that is empty.
     """
 
     home: Path
@@ -74,7 +74,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
 
     def named(self, text: str) -> str:
-        """A sentence with the names of files in place of this machine's folders, which are nobody else's business."""
+        """A sentence with file names instead of full paths, to hide this machine's folders."""
         for folder in (*(self.home / each for each in ("runs", "indexes", "prebuilt", "")), prebuilt_folder()):
             text = text.replace(f"{folder}/", "")
         return text
@@ -89,7 +89,7 @@ class Settings:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Whether an address is reachable from this machine only."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

@@ -1,9 +1,9 @@
-"""What every request passes first: who may ask, by which name, and from which page; and what every answer says.
+"""Access checks of every request, and the security headers of every response.
 
-Host      must be an address, localhost or a name that the service was given: a page of a stranger whose name is made
-          to lead here (DNS rebinding) sends its own
+Host      must be an IP address, localhost or a configured name.  This stops DNS rebinding, in which a stranger's page
+          sends its own host name.
 token     in `Authorization: Bearer …`, or as the password of `Basic`, which browsers can ask for; never in the URL
-Origin    of what changes something must be the service itself: a stranger's page sends its own, or `null`
+Origin    of a request that changes something must be the service itself.  A stranger's page sends its own or `null`.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from crystalperf.service.settings import Settings
 SAFE = ("GET", "HEAD", "OPTIONS")
 
 OPEN = ("/health",)
-"""What is answered without a token: it says no more than that the service is there."""
+"""Paths that need no token: they reveal only that the service runs."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""What a page may load and run: this service's own files, nothing that stands in a page."""
+"""The content security policy: pages load and run this service's files only, no inline scripts."""
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",  # with none at all, a form of our own would send `Origin: null`
+    "Referrer-Policy": "same-origin",  # without a referrer, the service's own forms would send `Origin: null`
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
@@ -44,14 +44,14 @@ MOST_URL = 16_384
 
 
 class Shield:
-    """An ASGI application around another."""
+    """ASGI middleware that checks access."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer or pass on."""
+        """Refuse the request, or pass it to the application."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -73,7 +73,7 @@ class Shield:
             await self._app(scope, receive, sent)
 
     def check(self, scope: Scope) -> None:
-        """Refuse a request that nobody should have sent.  Raises ProblemError."""
+        """Raise ProblemError for a request with a wrong host, token or origin."""
         headers = Headers(scope=scope)
         if len(scope.get("raw_path", b"")) + len(scope["query_string"]) > MOST_URL:
             raise ProblemError(413, f"the address has more than {MOST_URL} bytes; send a body, or ask for less")
@@ -116,7 +116,7 @@ class Shield:
             raise problem
 
     def _check_origin(self, headers: Headers, host: str) -> None:
-        """A browser says where a request comes from; a program does not, and no page can make it ask."""
+        """Check the Origin header.  Browsers send it; programs may omit it, and no page can make them send requests."""
         origin = headers.get("origin")
         foreign = origin is not None and origin.partition("://")[2].lower() != host.lower()
         if foreign or headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):

@@ -1,4 +1,4 @@
-"""A service that runs: its settings, the runs it knows, the processes that answer, the jobs."""
+"""The state of a running service: settings, catalog, query processes, jobs, uploads, statements."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 
 from crystalperf.indexes.temporary import make_private
 from crystalperf.service.answers import Answers
-from crystalperf.service.askers import Askers
 from crystalperf.service.catalog import Catalog, Entry
 from crystalperf.service.jobs import Jobs
 from crystalperf.service.problems import ProblemError
+from crystalperf.service.query_pool import QueryPool
 from crystalperf.service.settings import Settings
 from crystalperf.service.statements import Statements
 from crystalperf.service.uploads import Uploads
@@ -27,47 +27,47 @@ log = logging.getLogger("crystalperf.service")
 
 
 class Service:
-    """What the endpoints ask."""
+    """The running service, as the endpoints use it."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        limits, own = settings.limits, settings.home / "service"
+        limits, folder = settings.limits, settings.home / "service"
         self.catalog = Catalog(settings.home / "runs")
-        self.askers = Askers(limits, settings.named)
-        self.answers = Answers(own / "answers", limits.answers_bytes)
-        self.jobs = Jobs(own, limits, self._made)
+        self.query_pool = QueryPool(limits, settings.named)
+        self.answers = Answers(folder / "answers", limits.answers_bytes)
+        self.jobs = Jobs(folder, limits, self._made)
         self.uploads = Uploads(self.jobs.inputs, self.jobs.uploads, self.jobs.held, limits)
         self.statements = Statements(limits, settings.named)
         self.followers = 0
         self.began = time.time_ns()
-        """Tells this service from those before it, whose lists of the same number were others."""
+        """Start time, ns.  It distinguishes this service's catalog numbers from those of earlier ones."""
         self._pending: list[Entry] = []
         self._running: list[asyncio.Future[None]] = []
         self._scanning = asyncio.Lock()
 
     async def start(self) -> None:
-        """Start the processes and the work in the background."""
+        """Start the processes and the background tasks."""
         make_private(self.settings.home)
         make_private(self.catalog.folder)
         self.jobs.start()
-        await self.askers.start()
+        await self.query_pool.start()
         self.statements.start()
         await self.scan()
         await asyncio.to_thread(self.answers.forget_others, self.catalog.entries)  # of runs deleted meanwhile
-        self._running = [asyncio.ensure_future(each) for each in (self._scan_again(), self._tell_rows())]
-        gc.freeze()  # what is there now stays: no collection of garbage looks at it while somebody waits
+        self._running = [asyncio.ensure_future(each) for each in (self._scan_again(), self._fill_rows())]
+        gc.freeze()  # the objects of the start live as long as the service: keep garbage collections from scanning them
 
     async def stop(self) -> None:
-        """End all of it."""
+        """Stop the background tasks and end the processes."""
         for each in self._running:
             each.cancel()
         self.jobs.stop()
-        self.askers.stop()
+        self.query_pool.stop()
         self.statements.stop()
         await asyncio.sleep(0)
 
     async def scan(self) -> None:
-        """Look for runs that came, changed or went."""
+        """Update the catalog with new, changed and deleted runs."""
         async with self._scanning:
             before = self.catalog.entries
             changed = await asyncio.to_thread(self.catalog.scan)
@@ -82,12 +82,12 @@ class Service:
             else:
                 self.catalog.fill(entry, json.loads(found))
 
-    async def ask(self, question: str, **facts: object) -> Any:
-        """The answer to a question, as a value.  Raises ProblemError."""
-        return json.loads(await self.askers.ask(question, **facts))
+    async def query(self, question: str, **facts: object) -> Any:
+        """The answer to a query, as a value.  Raises ProblemError."""
+        return json.loads(await self.query_pool.query(question, **facts))
 
     async def remove(self, entry: Entry) -> None:
-        """Delete a run and what was worked out of it."""
+        """Delete a run and its cached answers."""
 
         def delete() -> None:
             entry.path.unlink(missing_ok=True)
@@ -105,20 +105,20 @@ class Service:
             await asyncio.sleep(_SCANNED_EVERY_S)
             try:
                 await self.scan()
-            except Exception as error:  # the list must not stay as it is for ever
+            except Exception as error:  # the loop must go on
                 log.error("looking for runs", exc_info=error)
 
-    async def _tell_rows(self) -> None:
-        """Work out what the list says of each run, one after the other, while nobody asks for anything."""
+    async def _fill_rows(self) -> None:
+        """Compute the rows of pending runs, one at a time, while no query is in progress."""
         while True:
-            if not self._pending or not self.askers.idle:
+            if not self._pending or not self.query_pool.idle:
                 await asyncio.sleep(0.1)
                 continue
             entry = self._pending.pop(0)
             if self.catalog.entries.get(entry.name) != entry:
                 continue
             try:
-                found = await self.ask("summary", run=str(entry.path))
+                found = await self.query("summary", run=str(entry.path))
                 self.catalog.fill(entry, found["row"])
                 await asyncio.to_thread(self._keep, entry, found)
             except ProblemError as problem:
@@ -127,22 +127,22 @@ class Service:
                     await asyncio.sleep(1.0)
                 else:
                     self.catalog.fail(entry, problem)
-            except OSError:  # no process can be started now
+            except OSError:  # no process could be started: try again later
                 self._pending.append(entry)
                 await asyncio.sleep(1.0)
-            except Exception as error:  # which must not be the end of the rows of all others
+            except Exception as error:  # must not stop the rows of other runs
                 log.error("the row of %s", entry.name, exc_info=error)
                 self.catalog.fail(entry, ProblemError(500, f"a bug of CrystalPerf ({type(error).__name__})"))
 
     def _keep(self, entry: Entry, found: dict[str, Any]) -> None:
-        self.answers.forget(entry.name)  # of the file that had this name before
+        self.answers.forget(entry.name)  # of an earlier file with this name
         for question, facts in (("verdict", None), ("overview", None), ("debug", {"scope": "all"}), ("header", None)):
             self.answers.put(entry, question, facts, json.dumps(found[question]).encode())
         self.answers.put(entry, "summary", None, json.dumps(found["row"]).encode())
 
 
 def below(folders: tuple[Path, ...], text: str) -> tuple[Path, Path]:
-    """A path that lies below one of the folders, and that folder.  Raises ProblemError."""
+    """The resolved path below one of the folders, and that folder.  Raises ProblemError if there is none."""
     if not folders:
         raise ProblemError(403, "this service reads no folder: start it with --folder DIR, or upload files")
     if "\0" in text:

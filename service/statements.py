@@ -1,4 +1,4 @@
-"""SQL statements over HTTP: each in a process of its own, a few at a time, with one process ready for the next."""
+"""SQL statements over HTTP: each in a separate process, with limited concurrency and one idle process ready."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.statements import asking
 from crystalperf.query.statements.asking import Form, answering, index_files, request_for
 from crystalperf.query.statements.rows import csv_parts, json_parts
+from crystalperf.service.concurrency import ConcurrencyLimit
 from crystalperf.service.problems import ProblemError, busy, of_error
-from crystalperf.service.seats import Seats
 from crystalperf.service.settings import Limits
 
 
 class Statements:
-    """Asks statements; `named` takes this machine's folders out of a sentence."""
+    """Runs statements; `named` removes this machine's folders from a sentence."""
 
     def __init__(self, limits: Limits, named: Callable[[str], str]) -> None:
         self._limits = limits
         self._named = named
-        self._seats = Seats(
+        self._limit = ConcurrencyLimit(
             limits.sql,
             limits.waiting_sql,
             lambda waiting: busy(
@@ -33,16 +33,16 @@ class Statements:
         self._spare: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Have a process ready."""
+        """Start the idle process."""
         self._spare = asking.started()
 
     def stop(self) -> None:
-        """End it."""
+        """End the idle process."""
         if self._spare is not None:
             asking.end(self._spare)
             self._spare = None
 
-    async def ask(
+    async def execute(
         self,
         statement: str,
         form: str,
@@ -52,7 +52,7 @@ class Statements:
         indexes: Sequence[str] = (),
     ) -> bytes:
         """The answer in JSON, CSV, Arrow or Parquet.  Raises ProblemError."""
-        return b"".join(await self._seated(statement, form, run, runs, indexes))
+        return b"".join(await self._run_in_slot(statement, form, run, runs, indexes))
 
     async def rows(
         self,
@@ -63,17 +63,17 @@ class Statements:
         runs: Sequence[tuple[str, Path]] = (),
         indexes: Sequence[str] = (),
     ) -> tuple[list[str], list[list[Any]]]:
-        """The columns and the first rows, one more than `most` where there are more.  Raises ProblemError."""
-        first: list[Any] = await self._seated(statement, f"first {most + 1}", run, runs, indexes)
+        """The columns and the first rows, at most `most` + 1.  Raises ProblemError."""
+        first: list[Any] = await self._run_in_slot(statement, f"first {most + 1}", run, runs, indexes)
         return first[0], first[1]
 
-    async def _seated(
+    async def _run_in_slot(
         self, statement: str, form: str, run: Path | None, runs: Sequence[tuple[str, Path]], indexes: Sequence[str]
     ) -> list[Any]:
-        async with self._seats.taken():
+        async with self._limit.slot():
             spare, self._spare = self._spare, None
             try:
-                return await asyncio.to_thread(self._asked, statement, form, run, runs, indexes, spare)
+                return await asyncio.to_thread(self._run, statement, form, run, runs, indexes, spare)
             except CrystalPerfError as error:
                 problem = of_error(error)
                 problem.what = self._named(problem.what)
@@ -82,7 +82,7 @@ class Statements:
                 if self._spare is None:
                     self._spare = asking.started()
 
-    def _asked(
+    def _run(
         self,
         statement: str,
         form: str,
@@ -102,7 +102,7 @@ class Statements:
                 runs=runs,
                 form=sent,
                 memory_bytes=limits.sql_memory_bytes,
-                most_bytes=2 * limits.sql_answer_bytes,  # one value may be as large as memory, and comes here whole
+                most_bytes=2 * limits.sql_answer_bytes,  # a single value may be as large as memory
             )
         except BaseException:
             if spare is not None:

@@ -1,4 +1,4 @@
-"""Files that are uploaded: multipart, written to disk as they come, bounded, and kept only when they are complete."""
+"""Uploads: multipart files, streamed to disk within limits, and kept only if complete."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LONGEST_NAME = 100
 
 @dataclass
 class Upload:
-    """What was uploaded: a folder of files, the names that the client gave them, and the fields."""
+    """An upload: a folder of files, the client's names of them, and the form fields."""
 
     folder: Path
     names: list[str] = field(default_factory=list)
@@ -43,9 +43,9 @@ class Upload:
 
 
 class Uploads:
-    """Takes uploads, a few at a time.
+    """Receives uploads, with limited concurrency.
 
-    One lies below `place` once it is complete, and is named in `held` until a job reads it: nobody removes it.
+    A complete upload is below `place`, and in `held` until a job reads it, which protects it from removal.
     """
 
     def __init__(self, place: Path, staging: Path, held: set[str], limits: Limits) -> None:
@@ -56,7 +56,7 @@ class Uploads:
         self._running = 0
 
     async def take(self, request: Request) -> Upload:
-        """Read the body; returns what it has, durable and under its final name.  Raises ProblemError."""
+        """Read the body and return the upload, durable and under its final name.  Raises ProblemError."""
         kind, options = parse_options_header(request.headers.get("content-type", ""))
         boundary = options.get(b"boundary", b"")
         if kind != b"multipart/form-data" or not boundary:
@@ -95,16 +95,16 @@ class Uploads:
             raise ProblemError(400, "the upload has no files: they are parts named 'files', each with a file name")
 
     def _kept(self, staged: Path, reader: _Reader) -> Upload:
-        """Under a name that says what it holds, so that the same files again are the same input."""
+        """Rename the upload by its content hash, so that the same files are the same input."""
         place = self._place / reader.digest()
         for path in sorted(staged.rglob("*")):
-            os.utime(path, (0, 0))  # of what is the same, the time is too
+            os.utime(path, (0, 0))  # equal content gets an equal modification time
         make_durable(staged)
         self._held.add(str(place))
         if not place.exists():
             try:
                 staged.rename(place)
-            except OSError:  # another one of the same content was quicker
+            except OSError:  # another upload of the same content was quicker
                 if not place.exists():
                     raise
         make_durable(place.parent)
@@ -117,7 +117,7 @@ class Uploads:
 
 
 class _Reader:
-    """Writes the parts of a body to a folder as they come."""
+    """Writes the parts of a body to a folder as they arrive."""
 
     def __init__(self, folder: Path, boundary: bytes, limits: Limits) -> None:
         self.upload = Upload(folder)
@@ -140,20 +140,20 @@ class _Reader:
             "on_part_end": self._part_ends,
             "on_end": self._ends,
         }
-        with _told():
+        with _invalid_form_as_problem():
             self._parser = MultipartParser(boundary, callbacks)  # type: ignore[arg-type]
 
     def feed(self, piece: bytes) -> None:
-        """The next bytes of the body."""
-        with _told():
+        """Process the next bytes of the body."""
+        with _invalid_form_as_problem():
             self._parser.write(piece)
 
     def digest(self) -> str:
-        """What tells these files from others."""
+        """The hash of names and contents of the files, 32 hex digits."""
         return sha256("\n".join(sorted(self._hashes)).encode()).hexdigest()[:32]
 
     def close(self) -> None:
-        """Close what is open where the body ended early."""
+        """Close the open file of a body that ended early."""
         if self._file is not None:
             self._file.close()
 
@@ -177,8 +177,10 @@ class _Reader:
             given = options[b"filename"].decode("utf-8", "replace")
             self.upload.names.append(given[-_LONGEST_NAME:])
             place = self.upload.folder / plain_name(given)
-            if place.exists():  # parts of one log lie beside each other, and only what has the same name does not
-                place = self.upload.folder / f"{len(self.upload.names)}~" / place.name  # as no file is called
+            if place.exists():  # parts of one log share a folder, except for files of the same name
+                place = (
+                    self.upload.folder / f"{len(self.upload.names)}~" / place.name
+                )  # plain_name() returns no such name
                 place.parent.mkdir()
             self._file = place.open("xb")
             self._hash = sha256(plain_name(given).encode() + b"\n")
@@ -218,7 +220,7 @@ class _Reader:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _invalid_form_as_problem() -> Iterator[None]:
     try:
         yield
     except FormParserError as error:
@@ -226,6 +228,6 @@ def _told() -> Iterator[None]:
 
 
 def plain_name(given: str) -> str:
-    """A file's name as the client gave it, without folders and without what file systems or shells could trip over."""
+    """The client's file name without folders and without characters that file systems or shells treat specially."""
     plain = re.sub(r"[^A-Za-z0-9_.-]", "_", re.split(r"[\\/]", given)[-1])[-_LONGEST_NAME:]
     return plain if plain.strip(".") else "file"

@@ -27,10 +27,10 @@ def asked(tool: str, **arguments: Any) -> tuple[bool, Any]:
     import anyio
     import mcp
 
-    from crystalperf.cli.agent_server import made
+    from crystalperf.cli.agent_server import make_server
 
     async def ask() -> Any:
-        async with mcp.Client(made()) as client:
+        async with mcp.Client(make_server()) as client:
             return await client.call_tool(tool, arguments)
 
     result = anyio.run(ask)
@@ -42,10 +42,10 @@ def listed(what: str) -> Any:
     import anyio
     import mcp
 
-    from crystalperf.cli.agent_server import made
+    from crystalperf.cli.agent_server import make_server
 
     async def ask() -> Any:
-        async with mcp.Client(made()) as client:
+        async with mcp.Client(make_server()) as client:
             if what == "tools":
                 return (await client.list_tools()).tools
             if what == "resources":

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import zstandard
 
-from crystalperf.cli.answering import next_command
 from crystalperf.cli.render import debug_text
+from crystalperf.cli.run_commands import next_command
 from crystalperf.cli.screen import verdict_text
 from crystalperf.cli.text import time_unit
 from crystalperf.indexes.errors import Remedy, SettingError

@@ -94,7 +94,7 @@ def model(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model")
     corpus = [(f"library{number % 2}", function(resource, number)) for resource in TOPICS for number in range(40)]
     lesson = wordvectors.Lesson(dimensions=16, epochs=2, batch=16, libraries=2)
-    words, table = wordvectors.learn_embedding(corpus, hashed_teacher(), lesson, seed=1, say=lambda _: None)
+    words, table = wordvectors.learn_embedding(corpus, hashed_teacher(), lesson, seed=1, report=lambda _: None)
     blank = classify.Head(
         ("code",),
         (("code",),),
@@ -218,7 +218,7 @@ def test_what_belongs_together_comes_closer() -> None:
 
     def gap(epochs: int) -> float:
         lesson = wordvectors.Lesson(dimensions=16, libraries=2, epochs=epochs, batch=32, kept=0.0, dropped=0.0)
-        words, table = wordvectors.learn_embedding(corpus, hashed_teacher(), lesson, seed=1, say=lambda _: None)
+        words, table = wordvectors.learn_embedding(corpus, hashed_teacher(), lesson, seed=1, report=lambda _: None)
         embedding = embed.static_embedding("static", table)
         code, doc = ([classify.FIELDS[field](function(each, 3)) for each in TOPICS] for field in ("code", "doc"))
         alike = embedding.encode(code, *words.encode(code)) @ embedding.encode(doc, *words.encode(doc)).T

@@ -13,15 +13,15 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.cli import parts
-from crystalperf.cli.answering import next_command
 from crystalperf.cli.page import Page
+from crystalperf.cli.predictions import prediction_text, refusal_text, sweep_text
 from crystalperf.cli.reference import page
 from crystalperf.cli.remedies import error_sentence, unseen_sentence, with_remedy
 from crystalperf.cli.render import debug_text
 from crystalperf.cli.rows import rows_text
+from crystalperf.cli.run_commands import next_command
 from crystalperf.cli.screen import MOST_LINES, verdict_text
 from crystalperf.cli.text import change, counted, cut_left, percent, printable, time_unit, volume
-from crystalperf.cli.whatifs import prediction_text, refusal_text, sweep_text
 from crystalperf.indexes.errors import NoAnswerError, Remedy
 from crystalperf.query.advise.ranking import ranked
 from crystalperf.query.advise.verdict import best_help, bottleneck_of, knee_of, not_seen

@@ -19,13 +19,13 @@ import numpy as np
 import pytest
 
 from crystalperf.fleet import local, store
-from crystalperf.fleet.ask import ask, opened
 from crystalperf.fleet.build import build
 from crystalperf.fleet.changes import change, noise
 from crystalperf.fleet.engines import Engine, _dealt
-from crystalperf.fleet.logs import AT_ONCE, Item, content_hash, found, ordered
+from crystalperf.fleet.logs import AT_ONCE, Item, content_hash, find_logs, ordered
 from crystalperf.fleet.reading import COMMON, Read, _gain, read
 from crystalperf.fleet.store import Store
+from crystalperf.fleet.summary import opened, summarize
 from crystalperf.fleet.tables import tables
 from crystalperf.indexes.errors import IndexFileError, InputError, SettingError
 from crystalperf.query.results.answers import Prediction
@@ -121,7 +121,7 @@ def test_a_log_that_grew_is_read_anew_and_counts_once(tmp_path: Path, final: str
     assert rows(tmp_path / "fleet", "SELECT complete FROM all_runs ORDER BY ALL") == [(False,), (True,)]
     for table in ("groups", "operators", "findings", "problems"):
         assert rows(tmp_path / "fleet", f"FROM {table} WHERE run_id NOT IN (SELECT run_id FROM runs)") == []
-    assert ask(tmp_path / "fleet").logs == (1 if final == "one" else 2)
+    assert summarize(tmp_path / "fleet").logs == (1 if final == "one" else 2)
 
 
 @pytest.mark.later
@@ -135,7 +135,7 @@ def test_the_statement_of_the_docs_counts_once_too(tmp_path: Path) -> None:
     page = (Path(__file__).parents[1] / "docs" / "fleet.md").read_text(encoding="utf-8")
     statement = page.partition('duckdb -c "')[2].partition('"')[0].replace("'fleet/", f"'{tmp_path}/fleet/")
     ((name, core_hours),) = duckdb.execute(statement).fetchall()
-    assert (name, core_hours) == ("made", pytest.approx(ask(tmp_path / "fleet").core_hours))
+    assert (name, core_hours) == ("made", pytest.approx(summarize(tmp_path / "fleet").core_hours))
 
 
 def test_a_log_that_was_touched_or_is_named_otherwise_is_the_same(
@@ -147,13 +147,13 @@ def test_a_log_that_was_touched_or_is_named_otherwise_is_the_same(
     assert build(["logs"], tmp_path / "fleet", InProcess()).known == 1
     os.utime(place, (1, 1))
     assert build(["logs/one"], tmp_path / "fleet", InProcess()).read == 1
-    fleet = ask(tmp_path / "fleet")
+    fleet = summarize(tmp_path / "fleet")
     assert (fleet.logs, fleet.runs) == (1, 1)
 
 
 def test_logs_without_a_time_of_day_are_told_apart_by_their_place(tmp_path: Path) -> None:
     made(tmp_path, [{"path": f"/{each}", "app_id": "profile", "started_at": "1970-01-01 00:00:00"} for each in "ab"])
-    assert ask(tmp_path / "fleet").runs == 2
+    assert summarize(tmp_path / "fleet").runs == 2
 
 
 def test_what_could_not_be_read_is_told_each_time_and_tried_again_when_asked(
@@ -173,7 +173,7 @@ def test_what_could_not_be_read_is_told_each_time_and_tried_again_when_asked(
     assert re.search(r"\b2 logs\b.*\b2 of these\b.* --again ", " ".join(out.split()))
     built = build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess(), again=True)
     assert (built.known, built.known_unread, built.read, built.unread) == (0, 0, 2, 1)
-    fleet = ask(tmp_path / "fleet")
+    fleet = summarize(tmp_path / "fleet")
     assert (fleet.logs, fleet.unread_logs, fleet.runs) == (2, 1, 1)
     ((path, _),) = rows(tmp_path / "fleet", "SELECT path, what FROM problems WHERE severity = 'unread'")
     assert Path(str(path)).name == "broken"
@@ -288,7 +288,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 
 @pytest.mark.later
 def test_a_batch_of_many_logs_takes_no_memory_for_each(tmp_path: Path) -> None:
-    answer = read(found([str(log(tmp_path / "logs", "one"))])[0])
+    answer = read(find_logs([str(log(tmp_path / "logs", "one"))])[0])
     (tmp_path / "row.json").write_bytes(answer.rows.replace(answer.log.encode(), b"LOG"))
     peak_kib = {
         many: int(subprocess.check_output([sys.executable, "-c", _STORE_MEMORY, str(tmp_path), str(many)]))
@@ -299,7 +299,7 @@ def test_a_batch_of_many_logs_takes_no_memory_for_each(tmp_path: Path) -> None:
 
 def test_processes_read_and_one_that_dies_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log(tmp_path / "logs", "one")
-    items = found([str(tmp_path / "logs")])
+    items = find_logs([str(tmp_path / "logs")])
     answers = list(local.read_all(items, tmp_path, 1, local.memory_of(1)))
     assert [json.loads(each.rows)["runs"][0]["app_id"] for each in answers] == ["app-one"]
     starved = list(local.read_all(items, tmp_path, 1, 64 << 20))  # too little for Python and its libraries
@@ -378,13 +378,13 @@ def test_paths_are_folders_globs_and_lists(tmp_path: Path) -> None:
     places = [log(tmp_path / "logs", name) for name in ("a", "b")]
     (tmp_path / "list").write_text(f"# mine\n{places[0]}\n")
     names = [
-        sorted(Path(each.path).name for each in found([str(given)]))
+        sorted(Path(each.path).name for each in find_logs([str(given)]))
         for given in (tmp_path / "logs", tmp_path / "logs" / "[ab]", f"@{tmp_path / 'list'}", places[1])
     ]
     assert names == [["a", "b"], ["a", "b"], ["a"], ["b"]]
     for nowhere in (tmp_path / "none", tmp_path / "none*", f"@{tmp_path / 'none'}"):
         with pytest.raises(InputError, match="none") as told:
-            found([str(nowhere)])
+            find_logs([str(nowhere)])
         assert "Errno" not in str(told.value)
 
 
@@ -446,18 +446,18 @@ def test_what_a_framework_keeps_beside_a_log_is_a_part_of_it(tmp_path: Path) -> 
     archive, metrics = tmp_path / "job", tmp_path / "job.series.gz"
     archive.write_bytes(gzip.decompress((data / "ads-3000.json.gz").read_bytes()))
     metrics.write_bytes((data / "ads-3000.series.gz").read_bytes())
-    (item,) = found([str(tmp_path)])
+    (item,) = find_logs([str(tmp_path)])
     assert (item.path, item.companions) == (str(archive), (str(metrics),))
-    assert found([str(metrics)]) == found([str(archive)]) == [item]
+    assert find_logs([str(metrics)]) == find_logs([str(archive)]) == [item]
     (run,) = json.loads(read(item).rows)["runs"]
     assert run["measure"] == "latency"
     before = content_hash(item)
     metrics.write_bytes(b"")
-    (other,) = found([str(tmp_path)])
+    (other,) = find_logs([str(tmp_path)])
     assert other.state != item.state
     assert content_hash(other) != before
     metrics.unlink()
-    assert found([str(tmp_path)])[0].state not in (item.state, other.state)
+    assert find_logs([str(tmp_path)])[0].state not in (item.state, other.state)
 
 
 def test_logs_of_some_days_are_read_together_and_of_these_the_largest_first() -> None:
@@ -481,8 +481,8 @@ def test_logs_in_parts_are_one_and_recordings_find_theirs_by_application(tmp_pat
     recording = tmp_path / "recordings" / "app-20261121113629-0000" / "executor-0.jfr"
     recording.parent.mkdir(parents=True)
     recording.write_bytes(b"")
-    (alone,) = found([str(parted)])
-    (item,) = found([str(tmp_path)])
+    (alone,) = find_logs([str(parted)])
+    (item,) = find_logs([str(tmp_path)])
     assert (item.path, item.companions) == (str(parted), (str(recording),))
     assert item.state != alone.state  # a recording that comes later is read
     before = content_hash(item)
@@ -513,11 +513,11 @@ def test_an_engine_says_what_it_does_not_know() -> None:
 
 def test_a_folder_without_a_fleet_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=str(tmp_path)):
-        ask(tmp_path)
+        summarize(tmp_path)
 
 
 def test_ask_sums_what_the_tables_hold(small: Path) -> None:
-    fleet = ask(small / "fleet")
+    fleet = summarize(small / "fleet")
     assert (fleet.logs, fleet.unread_logs, fleet.runs) == (4, 1, 2)
     (job,) = fleet.by_core_hours
     assert (job.name, job.runs) == ("made", 2)
@@ -542,13 +542,13 @@ def asked(folder: Path, runs: int, shares: dict[str, float]) -> float:
             row["logs"][0] |= {"log": f"{number}", "path": f"{number}"}
             kept.keep(Read(f"{number}", f"{number}", json.dumps(row).encode()))
         kept.write()
-    (saving,) = ask(folder).savings
+    (saving,) = summarize(folder).savings
     low, high = saving.saved_hours_range
     return (high - low) / (saving.hours_now - saving.saved_hours)
 
 
 def test_the_error_that_all_runs_share_does_not_average_out(tmp_path: Path) -> None:
-    answer = read(found([str(log(tmp_path / "logs", "one"))])[0])
+    answer = read(find_logs([str(log(tmp_path / "logs", "one"))])[0])
     (tmp_path / "row.json").write_bytes(answer.rows)
     one = asked(tmp_path / "one", 1, {"model": 1.0})
     assert one == pytest.approx(np.log(1250 / 800), rel=1e-6)
@@ -558,7 +558,7 @@ def test_the_error_that_all_runs_share_does_not_average_out(tmp_path: Path) -> N
 
 def made(folder: Path, runs: list[dict[str, object]], findings: Sequence[dict[str, object]] = ()) -> None:
     """A fleet of these runs, each like one that was read but for what is given; and each with the findings."""
-    answer = read(found([str(log(folder / "logs", "one"))])[0])
+    answer = read(find_logs([str(log(folder / "logs", "one"))])[0])
     kept = Store(folder / "fleet")
     with kept.building():
         for number, given in enumerate(runs):
@@ -577,7 +577,7 @@ def test_a_run_with_two_findings_of_a_rule_counts_once(tmp_path: Path) -> None:
     runs: list[dict[str, object]] = [{"runtime_ms": 1000.0}, {"runtime_ms": 3000.0}]
     flow: dict[str, object] = {"runtime_ms": 50.0, "measure": "latency"}
     made(tmp_path, [*runs, flow], [{"rule": "skew", "cost_ms": 100.0}, {"rule": "skew", "cost_ms": 300.0}])
-    (recurring,) = ask(tmp_path / "fleet").recurring
+    (recurring,) = summarize(tmp_path / "fleet").recurring
     assert (recurring.runs, recurring.cost_hours) == (2, pytest.approx(800 / 3.6e6))
     assert recurring.share == pytest.approx(800 / 4000)
 
@@ -589,7 +589,7 @@ def test_a_latency_is_no_runtime(crystalperf: Answer, tmp_path: Path) -> None:
         for number, ms in enumerate([100.0] * 10 + [200.0] * 10)
     ]
     made(tmp_path, runs)
-    fleet = ask(tmp_path / "fleet")
+    fleet = summarize(tmp_path / "fleet")
     medians = {each.name: each.median_runtime_ms for each in fleet.by_core_hours}
     assert medians == {"flow": None, "both": pytest.approx(150, rel=0.5)}
     told = [(each.name, each.measure, each.runs_before, each.runs_after) for each in fleet.regressions]

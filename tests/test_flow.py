@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import crystalperf as cp
-from crystalperf.cli.whatifs import sweep_text
+from crystalperf.cli.predictions import sweep_text
 from crystalperf.indexes.errors import InputError, SettingError
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.load import load

@@ -65,6 +65,7 @@ def test_the_text_is_whole_lines_in_many_alphabets(tmp_path: Path) -> None:
     assert {"Д", "Ε", "Ł", "ß"} <= set(text.decode())
 
 
+@pytest.mark.later  # four commands, 9 s
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the README's commands need bash")
 def test_the_readme_says_what_the_tool_answers() -> None:
     text = (EXAMPLE / "README.md").read_text(encoding="utf-8")

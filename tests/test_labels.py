@@ -221,7 +221,7 @@ class TestCommittedTables:
             readings.setdefault(reading.id, []).append(reading)
         for name in SETS:
             for each in read_labels(name):
-                assert collect.settle(readings[each.id]) == (each.label, each.sure, each.annotators)
+                assert collect.agreed_label(readings[each.id]) == (each.label, each.sure, each.annotators)
 
 
 class TestFunctions:
@@ -476,11 +476,11 @@ class TestAgreement:
 class TestFetch:
     def test_patterns_choose_source_files(self) -> None:
         stdlib = library("python-stdlib")
-        assert stdlib.wants("Lib/shutil.py")
-        assert not stdlib.wants("Lib/test/test_shutil.py")
-        assert not stdlib.wants("Modules/posixmodule.c")
-        assert library("spark").wants("spark-core_2.13/org/apache/spark/unsafe/Platform.java")
-        assert not library("netty").wants("netty-common/build.xml")
+        assert stdlib.is_source("Lib/shutil.py")
+        assert not stdlib.is_source("Lib/test/test_shutil.py")
+        assert not stdlib.is_source("Modules/posixmodule.c")
+        assert library("spark").is_source("spark-core_2.13/org/apache/spark/unsafe/Platform.java")
+        assert not library("netty").is_source("netty-common/build.xml")
 
     def test_paths_out_of_the_folder_are_refused(self, tmp_path: Path) -> None:
         with zipfile.ZipFile(tmp_path / "evil.zip", "w") as archive:

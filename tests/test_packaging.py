@@ -22,13 +22,13 @@ from typing import Any
 import pytest
 
 import crystalperf as cp
-from crystalperf.fleet.ask import opened
 from crystalperf.fleet.build import build as build_fleet
 from crystalperf.fleet.engines import Engine
-from crystalperf.fleet.logs import found
+from crystalperf.fleet.logs import find_logs
 from crystalperf.fleet.reading import read
+from crystalperf.fleet.summary import opened
 from crystalperf.fleet.tables import tables
-from crystalperf.indexes.edition import code_hash
+from crystalperf.indexes.code_hash import code_hash
 from tests.spark_logs import Stage, Task, write
 
 ROOT = Path(__file__).parent.parent
@@ -186,12 +186,12 @@ def test_a_zip_reads_logs_as_an_installation_does(from_zip: Call, log: Path, tmp
     program = """
 from pathlib import Path
 import crystalperf
-from crystalperf.fleet.logs import found
+from crystalperf.fleet.logs import find_logs
 from crystalperf.fleet.reading import read
 assert ".zip/" in crystalperf.__file__, crystalperf.__file__
-print(read(found([sys.argv[1]])[0], Path(sys.argv[2])).rows.decode())
+print(read(find_logs([sys.argv[1]])[0], Path(sys.argv[2])).rows.decode())
 """
-    here = json.loads(read(found([str(log)])[0], tmp_path).rows)
+    here = json.loads(read(find_logs([str(log)])[0], tmp_path).rows)
     there = json.loads(from_zip(program, log, tmp_path))
     for rows in (here, there):
         for row in (row for table in rows.values() for row in table):
@@ -215,7 +215,7 @@ print(crystalperf.index("scala-library-2.13.16").functions(limit=1).total)
 
 
 def test_edition_of_code_is_the_same_in_a_zip(from_zip: Call) -> None:
-    program = 'from crystalperf.indexes.edition import code_hash; print(code_hash("crystalperf.query"))'
+    program = 'from crystalperf.indexes.code_hash import code_hash; print(code_hash("crystalperf.query"))'
     assert from_zip(program).strip() == code_hash("crystalperf.query")
 
 

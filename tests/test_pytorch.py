@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 import crystalperf as cp
-from crystalperf.cli.whatifs import sweep_text
+from crystalperf.cli.predictions import sweep_text
 from crystalperf.indexes.errors import InputError, SettingError
 from crystalperf.query.advise.usual_what_ifs import happens_once
 from crystalperf.query.diagnose.bottleneck import bottleneck_of

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from crystalperf.cli.answering import next_command
+from crystalperf.cli.run_commands import next_command
 from crystalperf.cli.screen import MOST_LINES, verdict_text
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query import profile

@@ -23,7 +23,7 @@ import pyarrow.parquet
 import pytest
 from httpx import Client
 
-from crystalperf.indexes.edition import code_hash
+from crystalperf.indexes.code_hash import code_hash
 from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.run import Run
 from crystalperf.query.runfile import keeping
@@ -438,9 +438,9 @@ def test_a_bug_in_one_row_or_look_is_not_the_end_of_the_list(
 
     async def looked() -> None:
         await service.scan()
-        monkeypatch.setattr(service, "ask", ask)
+        monkeypatch.setattr(service, "query", ask)
         monkeypatch.setattr(service, "scan", scan)
-        running = [asyncio.ensure_future(each) for each in (service._tell_rows(), service._scan_again())]
+        running = [asyncio.ensure_future(each) for each in (service._fill_rows(), service._scan_again())]
         while any(each.state == "pending" for each in service.catalog.rows.values()) or len(looks) < 2:
             assert not any(each.done() for each in running)
             await asyncio.sleep(0.01)

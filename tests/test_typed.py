@@ -16,7 +16,7 @@ pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
 
 from crystalperf.indexer.classfile import Call, ClassFile, ClassFileError, Method, read
 from crystalperf.indexer.parse import parse_file
-from crystalperf.indexer.typed import Graph, Known, Sources, meaning, read_jars, settle, typed_calls
+from crystalperf.indexer.typed import Graph, Known, Sources, meaning, read_jars, resolve_typed_calls, typed_calls
 from crystalperf.indexes.errors import BuildError
 
 CLASSES = Path(__file__).parent / "data" / "classes"
@@ -234,8 +234,8 @@ def test_a_trait_s_val_is_a_field_of_each_class_or_what_one_has_instead() -> Non
     sources = Sources([Known("method", "size", "Two", None, "A.scala", 9, 9)], dict.fromkeys(graph.classes, "A.scala"))
     told = [meaning(graph, sources, Call("interface", "Named", *each)) for each in (name, size)]
     assert [(each.status, each.targets) for each in told] == [("field", ()), ("functions", (0,))]
-    settled, counts = settle([(0, "name"), (0, "size")], [(0, each) for each in told], sources.functions)
-    assert settled == {(0, "name"): "Named.name", (0, "size"): None}
+    resolved, counts = resolve_typed_calls([(0, "name"), (0, "size")], [(0, each) for each in told], sources.functions)
+    assert resolved == {(0, "name"): "Named.name", (0, "size"): None}
     assert (counts["field"], counts["functions"]) == (1, 1)
 
 
@@ -276,8 +276,8 @@ def test_types_settle_what_texts_say(graph: Graph, sources: Sources) -> None:
     number = {f"{each.class_name}.{each.name}:{each.first_line}": at for at, each in enumerate(sources.functions)}
     virtual, lambdas, overloads = (number[f"{CALLS}.{each}"] for each in ("virtual:42", "lambdas:50", "overloads:46"))
     asked = [(virtual, "twice"), (virtual, "read"), (lambdas, "forEach"), (lambdas, "read"), (overloads, "over")]
-    settled, counts = settle([*asked, (virtual, "gone")], typed_calls(graph, sources), sources.functions)
-    assert settled == {
+    resolved, counts = resolve_typed_calls([*asked, (virtual, "gone")], typed_calls(graph, sources), sources.functions)
+    assert resolved == {
         (virtual, "twice"): number[f"{CALLS}$Store.twice:11"],
         (virtual, "read"): None,
         (lambdas, "forEach"): "java.util.List.forEach",
@@ -320,8 +320,8 @@ def test_a_name_of_several_classes_outside_is_no_function(open_graph: Graph, ope
     """Words would take `close` for the only function of that name."""
     number = {each.name: at for at, each in enumerate(open_sources.functions)}
     asked = [(number["twoOutside"], "close")]
-    settled, _ = settle(asked, typed_calls(open_graph, open_sources), open_sources.functions)
-    assert settled == {asked[0]: None}
+    resolved, _ = resolve_typed_calls(asked, typed_calls(open_graph, open_sources), open_sources.functions)
+    assert resolved == {asked[0]: None}
 
 
 def test_a_shared_name_is_made_once() -> None:

@@ -2,9 +2,9 @@
 
     python -m crystalperf.indexer.baselines --texts texts.jsonl --sources DIR
 
-texts.jsonl is what `indexer.labels.rebuild` writes, DIR what `indexer.labels.fetch` fetched.  The encoders (recursive
-autoencoder, GRU) are trained once, without labels, on functions of the training libraries; a second pair, for the
-paper's own setting, on those written in Scala.  Then seeds of heads and splits vary.  The tables are printed.
+`indexer.labels.rebuild` writes texts.jsonl, `indexer.labels.fetch` fills DIR.  The encoders (recursive autoencoder and
+GRU) are trained once, without labels, on functions of the training libraries.  A second pair, for the paper's setting,
+is trained on those written in Scala.  Then the seeds of heads and splits vary.  The command prints the tables.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from crystalperf.indexer.evaluate import (
 from crystalperf.indexer.examples import TRAIN, Example, Prepared, folds, prepare, read_examples
 from crystalperf.indexer.labels.reserve import FRAMEWORKS
 from crystalperf.indexer.vectors import Floats, FunctionText
-from crystalperf.indexer.wordvectors import MAX_WORD_CHARS, Say, unlabelled
-from crystalperf.indexes.errors import InputError, told
+from crystalperf.indexer.wordvectors import MAX_WORD_CHARS, Report, unlabelled
+from crystalperf.indexes.errors import InputError, report_errors
 from crystalperf.indexes.resources import resources
 
 PENALTY = 0.03
@@ -52,19 +52,19 @@ AVERAGE = "average of tanh and GRU (paper)"
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much the encoders learn from."""
+    """How much data the encoders learn from."""
 
     functions: int = 30_000
     documents: int = 40_000
     reads: int = 80_000
     dimensions: int = 128
     rarest: int = 5
-    """Functions that a word has to occur in, of at least two libraries."""
+    """Minimum number of functions, of two or more libraries, in which a word occurs."""
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """The labelled functions as the encoders see them: (n, d) each."""
+    """The labelled functions as vectors of the encoders: (n, d) each."""
 
     linear: Floats
     tanh: Floats
@@ -72,52 +72,52 @@ class Encoded:
 
 
 def encode(
-    functions: Sequence[tuple[str, FunctionText]], examples: Sequence[Example], sizes: Sizes, seed: int, say: Say
+    functions: Sequence[tuple[str, FunctionText]], examples: Sequence[Example], sizes: Sizes, seed: int, report: Report
 ) -> Encoded:
     """Train the encoders on unlabelled (library, function) pairs and encode the examples.
 
-    Raises InputError where a function is of a framework that models are tested on.
+    Raises InputError if a function belongs to a framework that models are tested on.
     """
     if wrong := {library for library, _ in functions} & FRAMEWORKS:
         raise InputError(f"nothing of {', '.join(sorted(wrong))} may be trained on; leave these functions out")
-    clock = _Clock(say)
-    chance = np.random.default_rng(seed)
+    clock = _Clock(report)
+    rng = np.random.default_rng(seed)
     words = vocabulary(functions, sizes.rarest)
-    some = chance.permutation(len(functions))[: sizes.functions]
-    documented = [at for at in chance.permutation(len(functions)) if functions[at][1].doc.strip()][: sizes.documents]
-    clock.tell(f"{len(functions)} functions, {words.size} words")
+    some = rng.permutation(len(functions))[: sizes.functions]
+    documented = [at for at in rng.permutation(len(functions)) if functions[at][1].doc.strip()][: sizes.documents]
+    clock.step_done(f"{len(functions)} functions, {words.size} words")
 
     learned = [functions[at][1] for at in some]
     table = documents.word_vectors(
         words.encode([FIELDS["code"](each) for each in learned]), words.size, sizes.dimensions, seed
     )
-    clock.tell("word vectors of code")
+    clock.step_done("word vectors of code")
     forest = binary_trees(learned, words)
     started = time.process_time()
-    own = binary_trees([each.function for each in examples], words)
+    labelled_trees = binary_trees([each.function for each in examples], words)
     parsing_s = time.process_time() - started
     nodes = sum(len(each.leaves) + len(each.children) for each in forest.trees)
-    clock.tell(f"{len(learned)} trees, {nodes} nodes; of the labelled functions {own.empty} have none")
+    clock.step_done(f"{len(learned)} trees, {nodes} nodes; of the labelled functions {labelled_trees.empty} have none")
     roots = []
     for has_tanh in (False, True):
         model = autoencoder.new_autoencoder(table, has_tanh, seed)
         errors = autoencoder.train_autoencoder(model, forest, autoencoder.Training(), seed)
         started = time.process_time()
-        roots.append(autoencoder.root_vectors(model, own))
+        roots.append(autoencoder.root_vectors(model, labelled_trees))
         reading_s = time.process_time() - started
-        clock.tell(f"recursive autoencoder{' with tanh' * has_tanh}: errors {_listed(errors)}")
+        clock.step_done(f"recursive autoencoder{' with tanh' * has_tanh}: errors {_listed(errors)}")
 
     cut = documents.cut_documents([functions[at][1].doc for at in documented], words)
     reader = documents.new_reader(
         documents.word_vectors(cut, words.size, sizes.dimensions, seed), sizes.dimensions, seed
     )
-    clock.tell(f"word vectors of {len(documented)} documentations, {len(cut[0])} words")
+    clock.step_done(f"word vectors of {len(documented)} documentations, {len(cut[0])} words")
     losses = documents.train_reader(reader, cut, documents.Training(sizes.reads), seed)
     started = time.process_time()
     doc = documents.document_vectors(reader, documents.cut_documents([each.function.doc for each in examples], words))
     gru_s = time.process_time() - started
-    clock.tell(f"GRU: losses {_listed(losses)}")
-    say(
+    clock.step_done(f"GRU: losses {_listed(losses)}")
+    report(
         f"functions a second of one core: recursive autoencoder {len(examples) / (parsing_s + reading_s):,.0f}, parsing"
         f" included; GRU {len(examples) / gru_s:,.0f}"
     )
@@ -125,7 +125,7 @@ def encode(
 
 
 def vocabulary(functions: Sequence[tuple[str, FunctionText]], rarest: int) -> Words:
-    """The words that functions of at least two libraries use."""
+    """The words that functions of two or more libraries use."""
     everything = new_words(())
     split, normal = everything.tokenizer.pre_tokenizer, everything.tokenizer.normalizer
     libraries: dict[str, set[str]] = defaultdict(set)
@@ -140,7 +140,7 @@ def vocabulary(functions: Sequence[tuple[str, FunctionText]], rarest: int) -> Wo
 
 
 def arms(data: Prepared, encoded: Encoded, train: Ids, test: Ids, seed: int) -> dict[str, Floats]:
-    """(test, k) probabilities by every arm, trained on `train`; NaN rows where an arm says nothing."""
+    """(test, k) probabilities of every arm, trained on `train`; NaN rows where an arm has no prediction."""
     count = len(resources())
     shares = np.bincount(data.labels[train], minlength=count) / len(train)
     linear, tanh = (_lbfgs(each, data, train, test) for each in (encoded.linear, encoded.tanh))
@@ -167,7 +167,7 @@ def _lbfgs(vectors: Floats, data: Prepared, train: Ids, test: Ids) -> Floats:
     return np.asarray(model.predict_proba(vectors[test]), dtype=np.float32)
 
 
-def table_of_development_sets(data: Prepared, encoded: Encoded, train: Ids, title: str, say: Say) -> None:
+def table_of_development_sets(data: Prepared, encoded: Encoded, train: Ids, title: str, report: Report) -> None:
     """Table 4 of the paper: trained on `train` less a tenth of its files, tested on every development set."""
     test = data.rows(*data.development)
     sets = np.array([data.examples[row].set for row in test])
@@ -180,13 +180,13 @@ def table_of_development_sets(data: Prepared, encoded: Encoded, train: Ids, titl
                 for mix, weights in (("as drawn", np.ones(len(rows), np.float32)), ("natural", data.weights[rows])):
                     if len(rows):
                         found[name, mix, arm].append(score(probabilities[kept], data.labels[rows], weights))
-    say(f"\n{title}: {len(train)} functions, {data.documented[train].sum()} documented\n")
-    say("| development set | mix | arm | accuracy % | macro-F1 % | ECE | Brier |\n|---|---|---|---|---|---|---|")
+    report(f"\n{title}: {len(train)} functions, {data.documented[train].sum()} documented\n")
+    report("| development set | mix | arm | accuracy % | macro-F1 % | ECE | Brier |\n|---|---|---|---|---|---|---|")
     for (name, mix, arm), scores in sorted(found.items(), key=lambda item: item[0][:2]):
-        say(f"| {name} | {mix} | {arm} | {spread(scores)} |")
+        report(f"| {name} | {mix} | {arm} | {spread(scores)} |")
 
 
-def table_of_folds(data: Prepared, encoded: Encoded, count: int, say: Say) -> None:
+def table_of_folds(data: Prepared, encoded: Encoded, count: int, report: Report) -> None:
     """Table 1 of the paper: folds by file over the functions of Python's and the JDK's standard libraries."""
     rows = np.array([row for row in data.rows(TRAIN) if data.examples[row].library in PAPER_FOLDS], np.int64)
     if len(rows) < 10 * count:
@@ -209,52 +209,52 @@ def table_of_folds(data: Prepared, encoded: Encoded, count: int, say: Say) -> No
                 predicted = probabilities.argmax(axis=1)
                 f1.append(f1_by_class(predicted, labels, ones, len(resources())))
                 recall.append([(predicted[labels == each] == each).mean() for each in range(len(resources()))])
-    say(
+    report(
         f"\n{count} folds by file over {', '.join(PAPER_FOLDS)}: {len(rows)},"
         f" {data.documented[rows].sum()} documented\n"
     )
-    say("| arm | accuracy % | macro-F1 % | ECE | Brier |\n|---|---|---|---|---|")
+    report("| arm | accuracy % | macro-F1 % | ECE | Brier |\n|---|---|---|---|---|")
     for arm, scores in found.items():
-        say(f"| {arm} | {spread(scores)} |")
+        report(f"| {arm} | {spread(scores)} |")
     for name, values in (("F1", f1), ("accuracy within the class", recall)):
         by_class = zip(resources(), 100 * np.mean(values, axis=0), strict=True)
-        say(f"{name} by class, {AVERAGE}: {', '.join(f'{each} {value:.1f}' for each, value in by_class)}")
+        report(f"{name} by class, {AVERAGE}: {', '.join(f'{each} {value:.1f}' for each, value in by_class)}")
 
 
-def run(texts: Path, functions: Sequence[tuple[str, FunctionText]], sizes: Sizes, seed: int, say: Say) -> None:
+def run(texts: Path, functions: Sequence[tuple[str, FunctionText]], sizes: Sizes, seed: int, report: Report) -> None:
     """Train the encoders on `functions`, the heads on the texts, and print all tables."""
     examples = read_examples(texts)
-    # Only splits and labels are asked for: the baselines have words and vectors of their own.
+    # Only splits and labels are needed: the baselines have separate words and vectors.
     data = prepare(examples, new_words(()), static_embedding("none", np.zeros((1, 1), np.float32)), ())
     train = data.rows(TRAIN)
-    encoded = encode(functions, examples, sizes, seed, say)
-    clock = _Clock(say)
+    encoded = encode(functions, examples, sizes, seed, report)
+    clock = _Clock(report)
     if data.development:
-        table_of_development_sets(data, encoded, train, "trained on all", say)
-        clock.tell("heads")
-    table_of_folds(data, encoded, 10, say)
-    clock.tell("heads")
+        table_of_development_sets(data, encoded, train, "trained on all", report)
+        clock.step_done("heads")
+    table_of_folds(data, encoded, 10, report)
+    clock.step_done("heads")
     scala = np.array([row for row in train if data.examples[row].function.language == "scala"], np.int64)
     written = [each for each in functions if each[1].language == "scala"]
     if data.development and len(set(data.labels[scala])) == len(resources()) and written:
-        encoded = encode(written, examples, sizes, seed, say)
-        table_of_development_sets(data, encoded, scala, "trained on Scala alone, encoders too", say)
-        clock.tell("encoders and heads")
+        encoded = encode(written, examples, sizes, seed, report)
+        table_of_development_sets(data, encoded, scala, "trained on Scala alone, encoders too", report)
+        clock.step_done("encoders and heads")
 
 
 @dataclass
 class _Clock:
-    """Tells what a step took, in seconds of this process's processors."""
+    """Reports the CPU time of each step, s."""
 
-    say: Say
+    report: Report
     last: float = 0.0
 
     def __post_init__(self) -> None:
         self.last = time.process_time()
 
-    def tell(self, what: str) -> None:
+    def step_done(self, what: str) -> None:
         now = time.process_time()
-        self.say(f"{what} ({now - self.last:.0f} s of CPU)")
+        self.report(f"{what} ({now - self.last:.0f} s of CPU)")
         self.last = now
 
 
@@ -262,7 +262,7 @@ def _listed(values: Sequence[float]) -> str:
     return ", ".join(f"{each:.3f}" for each in values)
 
 
-@told
+@report_errors
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m crystalperf.indexer.baselines", description=(__doc__ or "").split("\n")[0]
@@ -273,7 +273,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sources", type=Path, required=True, help="libraries, from crystalperf.indexer.labels.fetch")
     parser.add_argument("--seed", type=int, default=20210714)
     chosen = parser.parse_args(arguments)
-    torch.set_num_threads(1)  # of tasks this small threads only wait for each other
+    torch.set_num_threads(1)  # threads would only wait for each other on tasks this small
     read_examples(chosen.texts)  # fail before the sources are parsed
     run(chosen.texts, unlabelled(chosen.sources), Sizes(), chosen.seed, print)
 

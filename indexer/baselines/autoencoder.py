@@ -1,12 +1,12 @@
 """The paper's embedding of code: a recursive autoencoder over binary trees (§3.2; Socher et al. 2011).
 
 A parent's vector is p = W [left : right] + b, in the variant with tanh p = tanh(W [left : right] + b), scaled to unit
-length as Socher et al. do: as the paper prints it vectors grow with depth, to lengths of 10⁶.  From it both children
-are to be rebuilt, r = V p + c.  A leaf is the mean of the vectors of its words, which stay as they are.  The root's
-vector is the function's.
+length as in Socher et al.: with the paper's formula vectors grow with depth, to lengths of 10⁶.  The decoder rebuilds
+both children from it, r = V p + c.  A leaf is the mean of the vectors of its words, which are not trained.  The root's
+vector is the vector of the function.
 
-Training minimises, over all nodes, ‖child − rebuilt child‖², weighted by the share of leaves that the child stands for.
-The child counts as given there: else the smallest error would be had by making all vectors alike.
+Training minimises, over all nodes, ‖child − rebuilt child‖², weighted by the child's share of the leaves.  The child is
+a constant in this error: otherwise equal vectors for all nodes would minimise it.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class Autoencoder:
 
     @property
     def weights(self) -> tuple[torch.Tensor, ...]:
-        """What is learned."""
+        """The trained weights."""
         return self.encoder, self.encoder_bias, self.decoder, self.decoder_bias
 
 
 @dataclass(frozen=True)
 class Training:
-    """How the autoencoder is trained."""
+    """Training settings of the autoencoder."""
 
     epochs: int = 4
     batch: int = 64
@@ -50,7 +50,7 @@ class Training:
 
 
 def new_autoencoder(table: Floats, has_tanh: bool, seed: int) -> Autoencoder:
-    """Weights to start from: a parent near the mean of its children, children rebuilt as their parent."""
+    """Initial weights: a parent is near the mean of its children, and children are rebuilt as their parent."""
     generator = torch.Generator().manual_seed(seed)
     d = table.shape[1]
     unit = torch.eye(d)
@@ -66,8 +66,8 @@ def new_autoencoder(table: Floats, has_tanh: bool, seed: int) -> Autoencoder:
 
 
 def train_autoencoder(model: Autoencoder, forest: Forest, training: Training, seed: int) -> list[float]:
-    """Train in place on trees, with no labels; the mean error of each epoch."""
-    chance = np.random.default_rng(seed)
+    """Train in place on trees, without labels; returns the mean error of each epoch."""
+    rng = np.random.default_rng(seed)
     trees = [each for each in forest.trees if len(each.leaves) > 1]
     leaves = leaf_vectors(model, forest)
     steps = training.epochs * -(-len(trees) // training.batch)
@@ -75,7 +75,7 @@ def train_autoencoder(model: Autoencoder, forest: Forest, training: Training, se
     schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.05, max(1, steps))
     errors = []
     for _ in range(training.epochs):
-        order = chance.permutation(len(trees))
+        order = rng.permutation(len(trees))
         found = []
         for start in range(0, len(order), training.batch):
             levels = by_level([trees[at] for at in order[start : start + training.batch]])
@@ -117,7 +117,7 @@ def error_of(
 ) -> tuple[float, tuple[torch.Tensor, ...]]:
     """The error of rebuilding, and its gradient for each of the weights.
 
-    By hand, from the roots down: autograd would keep a copy of all nodes for each level.
+    The gradient is computed by hand, from the roots down: autograd would keep a copy of all nodes for each level.
     """
     count, total = len(levels.leaves), len(levels.children)
     children, inner = torch.from_numpy(levels.children), nodes[count:]
@@ -143,7 +143,7 @@ def error_of(
 
 
 def root_vectors(model: Autoencoder, forest: Forest, batch: int = 256) -> Floats:
-    """(functions, d): the root of each tree; zero where the tree is empty."""
+    """(functions, d): the root vector of each tree; zero for an empty tree."""
     vectors = np.zeros((len(forest.trees), model.table.shape[1]), np.float32)
     leaves = leaf_vectors(model, forest)
     full = np.array([at for at, each in enumerate(forest.trees) if len(each.leaves)], np.int64)

@@ -1,13 +1,13 @@
-"""Labels of typed callees, as evidence of a function's own: is a rule, or a feature of the heads, worth it?
+"""Experiment: do the labels of typed callees, as a rule or as features of the heads, improve a function's label?
 
     called="python -m crystalperf.indexer.baselines.called"
     $called collect --texts texts.jsonl measured.jsonl --sources DIR --jars JARS -o called.jsonl
     $called table --texts texts.jsonl --measured measured.jsonl --called called.jsonl
 
-`collect` finds whom each labelled or measured function calls, as an index does (indexer.typed's class files,
-indexer.pytyped), and writes their texts and what device APIs they reach.  `table` asks the linear heads about these
-callees, each time heads that learned from other libraries, and gives the answers to the heads of the function itself.
-JARS is as in indexer.baselines.callees.
+`collect` resolves the calls of each labelled or measured function as an index does (indexer.typed, indexer.pytyped),
+and writes the callees' texts and the device APIs that they reach.  `table` classifies these callees with linear heads
+trained on other libraries, and passes the results to the heads of the function.  JARS is as in
+indexer.baselines.callees.
 """
 
 from __future__ import annotations
@@ -42,26 +42,26 @@ from crystalperf.indexer.typed import Known, Meaning, Sources, read_jars, typed_
 from crystalperf.indexer.vectors import Floats, FunctionText
 from crystalperf.indexer.workers import parse_files
 from crystalperf.indexes.apis import device_api
-from crystalperf.indexes.errors import told
+from crystalperf.indexes.errors import report_errors
 from crystalperf.indexes.resources import resources
 
 MOST_CALLEES = 40
-"""Callees of a function that are asked about, at most: the first ones."""
+"""Maximum callees of a function that are classified: the first ones."""
 
 
-# 1. Whom the labelled functions call ---------------------------------------------------------------------------------
+# 1. Callees of the labelled functions --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Callees:
-    """What types say of a function's calls, each callee once, in order of appearance."""
+    """The typed callees of a function, each once, in order of appearance."""
 
     devices: tuple[str, ...] = ()
-    """Resources of the device APIs that it calls itself."""
+    """Resources of the device APIs that the function calls directly."""
     functions: tuple[int, ...] = ()
     """Functions of the same source, by number."""
     outside: int = 0
-    """Methods of other packages that are no device API."""
+    """Number of methods of other packages that are not device APIs."""
     unknown: int = 0
 
 
@@ -86,7 +86,7 @@ def callees_of(meanings: Sequence[Meaning]) -> Callees:
 
 @dataclass(frozen=True)
 class Source:
-    """A library as an index has it: its functions, and whom each calls."""
+    """A parsed library: its functions and their calls."""
 
     files: Sequence[ParsedFile]
     functions: Sequence[Function]
@@ -96,10 +96,10 @@ class Source:
 
 
 def read_source(library: Library, folder: Path, jars: Path) -> Source:
-    """Parse all of a library and link its calls."""
+    """Parse a whole library and resolve its calls."""
     root = folder / library.name
     names = [path.relative_to(root).as_posix() for path in source_files(library, folder)]
-    # Of a framework's reserve nothing is read, though an index would: callees there count as unknown.
+    # Unlike an index, this reads no reserved files of a framework: callees there count as unknown.
     names = [name for name in names if library.name not in FRAMEWORKS or not is_reserved(name)]
     texts = ((name, LANGUAGES[name[name.rindex(".") :]], (root / name).read_bytes()) for name in names)
     files = list(parse_files(texts))
@@ -114,7 +114,7 @@ def read_source(library: Library, folder: Path, jars: Path) -> Source:
         found = python_calls(Linked.of(each.facts for each in files if each.facts), functions)
     for caller, meaning in found:
         at: int | None = caller
-        while at is not None:  # a lambda's calls count for what encloses it too, as in its text
+        while at is not None:  # a lambda's calls also count for the enclosing function, as in its text
             meanings[at].append(meaning)
             function = within.functions[at]
             at = function.enclosing if function.kind == "lambda" else None
@@ -122,7 +122,7 @@ def read_source(library: Library, folder: Path, jars: Path) -> Source:
 
 
 def collect(texts: Sequence[Path], sources: Path, jars: Path, out: Path) -> None:
-    """Write called.jsonl: `{"id": …}` lines of labelled functions, `{"key": …}` lines of those that they call."""
+    """Write called.jsonl: `{"id": …}` lines of labelled functions, `{"key": …}` lines of their callees."""
     by_library: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for path in texts:
         for line in path.read_text(encoding="utf-8").split("\n")[:-1]:
@@ -168,7 +168,7 @@ def _lines(library: str, source: Source, records: Sequence[Mapping[str, Any]]) -
     def hops(number: int) -> Hops:
         return reached([calls(number)], calls)
 
-    wanted: dict[int, None] = {}
+    needed: dict[int, None] = {}
     for record in records:
         same = places.get((record["file"], record["qualified_name"]), ())
         if not same:
@@ -178,7 +178,7 @@ def _lines(library: str, source: Source, records: Sequence[Mapping[str, Any]]) -
             continue
         its = source.calls[number]
         functions = [each for each in its.functions if each != number]
-        wanted |= dict.fromkeys(functions)
+        needed |= dict.fromkeys(functions)
         yield {
             "id": record["id"],
             "hops": hops(number),
@@ -188,7 +188,7 @@ def _lines(library: str, source: Source, records: Sequence[Mapping[str, Any]]) -
             "unknown": its.unknown,
         }
     languages = {each.file: each.language for each in source.files}
-    for number in wanted:
+    for number in needed:
         each, place = source.functions[number], source.known[number].file
         yield {
             "key": f"{library} {number}",
@@ -206,13 +206,13 @@ def _lines(library: str, source: Source, records: Sequence[Mapping[str, Any]]) -
         }
 
 
-# 2. What they say of it -----------------------------------------------------------------------------------------------
+# 2. Their labels as evidence ------------------------------------------------------------------------------------------
 
 FEATURES = (
     *("largest disk", "largest net", "mean disk", "mean net", "namesake disk", "namesake net"),
     *("calls a disk API", "calls a net API", "callees", "outside", "unknown", "nothing is known"),
 )
-"""Of a function, from its callees' probabilities; a namesake is a callee of its own name, or its only one."""
+"""Features of a function, from its callees' probabilities; a namesake is a callee of the same name, or the only one."""
 
 _MANY = np.float32(np.log(20))
 _SURE = 0.9
@@ -221,7 +221,7 @@ _CLEAR = 0.1
 
 @dataclass(frozen=True)
 class Evidence:
-    """Of each example its line of called.jsonl, None where types say nothing; and the functions that they call."""
+    """The line of called.jsonl of each example (None without typed calls), and the called functions."""
 
     lines: Sequence[Mapping[str, Any] | None]
     keys: Mapping[str, int]
@@ -230,7 +230,7 @@ class Evidence:
 
 
 def read_evidence(called: Path, ids: Sequence[str]) -> Evidence:
-    """called.jsonl for the examples of these ids."""
+    """Read called.jsonl for the examples with these ids."""
     by_id: dict[str, Mapping[str, Any]] = {}
     keys: dict[str, int] = {}
     functions: list[FunctionText] = []
@@ -249,7 +249,7 @@ def read_evidence(called: Path, ids: Sequence[str]) -> Evidence:
 
 
 def callee_features(evidence: Evidence, labels: Floats, examples: Sequence[Example]) -> Floats:
-    """(n, FEATURES) of each example, from the (functions, k) probabilities of all callees."""
+    """(n, FEATURES) features of the examples, from the (functions, k) probabilities of all callees."""
     disk, net = resources().index("disk"), resources().index("net")
     found = np.zeros((len(examples), len(FEATURES)), np.float32)
     for row, line, example in zip(found, evidence.lines, examples, strict=True):
@@ -259,11 +259,11 @@ def callee_features(evidence: Evidence, labels: Floats, examples: Sequence[Examp
         numbers = [evidence.keys[each] for each in line["callees"]]
         theirs = labels[numbers][:, [disk, net]]
         name = simple_name(example.function.qualified_name)
-        own = [simple_name(evidence.functions[each].qualified_name) == name for each in numbers]
+        is_namesake = [simple_name(evidence.functions[each].qualified_name) == name for each in numbers]
         if numbers:
             row[0:2], row[2:4] = theirs.max(axis=0), theirs.mean(axis=0)
-        if any(own) or len(numbers) == 1:
-            row[4:6] = (theirs[np.array(own)] if any(own) else theirs).max(axis=0)
+        if any(is_namesake) or len(numbers) == 1:
+            row[4:6] = (theirs[np.array(is_namesake)] if any(is_namesake) else theirs).max(axis=0)
         row[6:8] = "disk" in line["devices"], "net" in line["devices"]
         row[8:11] = np.log1p([len(numbers), line["outside"], line["unknown"]]) / _MANY
         row[11] = not (numbers or line["devices"] or line["outside"])
@@ -276,10 +276,10 @@ def simple_name(qualified: str) -> str:
 
 
 def ruled(probabilities: Floats, evidence: Evidence, labels: Floats, rows: Ids) -> Floats:
-    """The same, but certain where callees leave little doubt.
+    """The probabilities, replaced by certainty where the callees are clear.
 
-    A callee that is surely of a device, where no other is surely of the other one, gives its label.  A function whose
-    callees are all known, none of them a device's, computes.
+    If one callee clearly uses a device and no callee clearly uses the other, the function gets that label.  A function
+    whose callees are all known and use no device is labelled cpu.
     """
     order = resources()
     cpu, devices = order.index("cpu"), [order.index(each) for each in ("disk", "net")]
@@ -300,18 +300,18 @@ def ruled(probabilities: Floats, evidence: Evidence, labels: Floats, rows: Ids) 
 
 @dataclass(frozen=True)
 class Bench:
-    """All examples of a table and what is asked of their callees."""
+    """All examples of a table with the evidence of their callees."""
 
     data: Prepared
     model: PooledClassifier
     evidence: Evidence
     hops: Floats
-    """(n, …) how far device APIs are (indexer.baselines.callees)."""
+    """(n, …) distances to device APIs, in calls (indexer.baselines.callees)."""
 
     def callee_labels(self, parts: Sequence[tuple[Ids, Heads]]) -> Floats:
-        """(functions, k) probabilities of all callees, by the linear heads that learned nothing of their library.
+        """(functions, k) probabilities of all callees, by linear heads that were not trained on their library.
 
-        The last of `parts` is no rows, and heads for the callees of libraries in no part, such as the frameworks.
+        The last of `parts` has no rows; its heads classify the callees of libraries in no part, such as frameworks.
         """
         found = np.zeros((len(self.evidence.functions), len(resources())), np.float32)
         library = np.array(self.evidence.libraries)
@@ -320,19 +320,19 @@ class Bench:
             names = {self.data.examples[row].library for row in part}
             its = np.flatnonzero(np.isin(library, sorted(names)) if len(part) else missing)
             missing[its] = False
-            asked = [self.evidence.functions[int(at)] for at in its]
-            if asked:
-                found[its] = softmax(heads_logits(heads, self.data.words, self.model.embedding, asked))
+            callees = [self.evidence.functions[int(at)] for at in its]
+            if callees:
+                found[its] = softmax(heads_logits(heads, self.data.words, self.model.embedding, callees))
         return found
 
     def with_features(self, *features: Floats) -> Prepared:
-        """The examples, the code head seeing these features beside its embedding."""
+        """The examples with these features appended to the embedding of the code head."""
         dense = np.concatenate([self.data.dense[CODE.texts], *features], axis=1).astype(np.float32)
         return replace(self.data, dense={**self.data.dense, CODE.texts: dense})
 
 
 def table(texts: Sequence[Path], called: Path, hard: str, seeds: int, model: PooledClassifier) -> None:
-    """Print how good every arm is, trained without and with the functions whose ids begin with `hard`.
+    """Print the scores of every arm, trained without and with the functions whose ids begin with `hard`.
 
     Changes are against today's heads without these functions: 95 % of a paired bootstrap over the tested functions,
     in points of accuracy, for the first training.
@@ -351,8 +351,8 @@ def table(texts: Sequence[Path], called: Path, hard: str, seeds: int, model: Poo
     print("|---" * 10 + "|")
     for tested, (rows, weights) in _tests(data, is_hard).items():
         labels = data.labels[rows]
-        chance = np.random.default_rng(0)
-        draws = [chance.integers(0, len(rows), len(rows)) for _ in range(DRAWS)]
+        rng = np.random.default_rng(0)
+        draws = [rng.integers(0, len(rows), len(rows)) for _ in range(DRAWS)]
         before = runs[0][False][TODAY][rows].argmax(axis=1) == labels
         for arm in runs[0][False]:
             cells = [tested, arm]
@@ -410,7 +410,7 @@ def _answers(bench: Bench, is_hard: NDArray[np.bool_], learned: bool, seed: int)
     others = (development, data.rows("measured"))
 
     def answers_of(its: Prepared, heads: Sequence[tuple[Ids, Heads]], more: Callable[[Judged, Ids], Judged]) -> Floats:
-        """By heads for each part, and the last of them for all but training functions."""
+        """The answers of the heads of each part; the last heads classify all but training functions."""
         found = np.zeros((len(data.examples), len(resources())), np.float32)
         for part, its_heads in heads[:-1]:
             rows = np.setdiff1d(train, part)
@@ -422,7 +422,7 @@ def _answers(bench: Bench, is_hard: NDArray[np.bool_], learned: bool, seed: int)
         return found
 
     def learn(its: Prepared) -> list[tuple[Ids, Heads]]:
-        """Heads for each part, and for the rest."""
+        """Train heads for each part, and for the rest."""
         apart = [(part, train_heads(its, np.setdiff1d(train, part), labels)) for part in parts]
         return [*apart, (whole[0], train_heads(its, some, labels))]
 
@@ -445,13 +445,13 @@ def _answers(bench: Bench, is_hard: NDArray[np.bool_], learned: bool, seed: int)
 
 
 def added(logits: Floats, features: Floats, labels: Labels, rows: Ids) -> Floats:
-    """(features, k) what each feature adds to logits, learned from `rows`, which their heads do not know."""
+    """(features, k) contribution of each feature to the logits, fitted on `rows`, which the heads have not seen."""
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
     fitted = LogisticRegression(C=1.0, max_iter=1000).fit(np.hstack([logits, features])[rows], labels[rows])
     count = logits.shape[1]
     of_logits, of_features = fitted.coef_[:, :count], fitted.coef_[:, count:]
-    # The pooling scales logits and what is added to them alike, so what is added is brought to the logits' scale.
+    # The pooling scales logits and contributions alike, so the contributions are brought to the scale of the logits.
     scale = float(np.mean(np.diag(of_logits)) - (of_logits.sum() - np.trace(of_logits)) / count / (count - 1))
     return np.asarray(of_features.T / scale, dtype=np.float32)
 
@@ -461,7 +461,7 @@ def _some_files(data: Prepared, train: Ids, seed: int) -> Ids:
     return without_some_files(data, train, seed) if seed else train
 
 
-@told
+@report_errors
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m crystalperf.indexer.baselines.called", description=(__doc__ or "").split("\n")[0]
@@ -482,7 +482,7 @@ def main() -> None:
     other.add_argument("--model", help="over the words, and beside the sequence head, of another model")
     arguments = parser.parse_args()
     if arguments.command == "table":
-        torch.set_num_threads(1)  # of tasks this small threads only wait for each other
+        torch.set_num_threads(1)  # on tasks this small, threads only wait for each other
         table(arguments.texts, arguments.called, arguments.hard, arguments.seeds, load(arguments.model))
         return
     collect(arguments.texts, arguments.sources, arguments.jars, arguments.output)

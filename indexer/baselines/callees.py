@@ -1,14 +1,14 @@
-"""Device APIs among a function's callees, as evidence of its label: is a rule, or a feature of the heads, worth it?
+"""Experiment: do device APIs among the callees, as a rule or as features of the heads, improve a function's label?
 
     python -m crystalperf.indexer.baselines.callees hops --texts texts.jsonl --sources DIR --jars JARS [--main-way] \\
         -o hops.json
     python -m crystalperf.indexer.baselines.callees table --texts texts.jsonl --hops hops.json
 
 JARS/LIBRARY holds the archives of that library, of the version that indexer/labels/libraries.toml has.  `hops` follows
-typed calls (indexer.typed's class files, indexer.pytyped) from each labelled function up to three calls far, to methods
-of indexes/device_apis.toml.  With --main-way it follows no call that only a handler of exceptions makes, by the code's
-branches or Python's syntax, and none on the line of a call of a logger; else all count.  `table` trains the linear
-heads on libraries, and how much evidence adds to their logits on folds of these by library; frameworks are only scored.
+typed calls (indexer.typed, indexer.pytyped) from each labelled function, at most three, to methods of
+indexes/device_apis.toml.  With --main-way it skips calls that only an exception handler makes, and calls on the line of
+a logger call.  `table` trains the linear heads on libraries, and the weight of the evidence on folds by library;
+frameworks are only scored.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from crystalperf.indexer.pytyped import Linked
 from crystalperf.indexer.typed import Graph, read_jars
 from crystalperf.indexer.vectors import Floats
 from crystalperf.indexes.apis import device_api
-from crystalperf.indexes.errors import told
+from crystalperf.indexes.errors import report_errors
 from crystalperf.indexes.resources import resources
 
 FAR = 3
-"""Calls from a function to the farthest device API that counts."""
+"""Maximum number of calls from a function to a device API."""
 
 _LOGGER = re.compile(r"(^|\.)(slf4j|log4j|logging)\.|\.(\w*Log(ger|ging)?\w*)\$?$|^java\.lang\.System\$Logger")
 _LOGS = re.compile(r"(log\w*|trace|debug|info|warn|warning|error|exception|critical|fatal|severe|fine|finer|finest)")
 """Classes of loggers, and their methods."""
 
 MOST_WAYS = 8
-"""Overriding methods that a call is followed to; where there are more, none is."""
+"""Maximum overriding methods that a call is followed to; if there are more, none is followed."""
 
 Hops = dict[str, int]
-"""By resource the fewest calls to a device API; 1 where the function itself calls one."""
+"""By resource the fewest calls to a device API; 1 if the function calls one directly."""
 
 Calls = tuple[Sequence[str], Sequence[Hashable]]
 """Resources of the device APIs that a function calls, and the functions it calls."""
@@ -59,7 +59,7 @@ Ways = Callable[[Method], Iterable[tuple[int, Call]]]
 
 
 def reached(start: Iterable[Calls], calls: Callable[[Any], Calls]) -> Hops:
-    """How far device APIs are, breadth first."""
+    """The distances to device APIs, by breadth-first search."""
     found: Hops = {}
     seen: set[Hashable] = set()
     level = list(start)
@@ -77,14 +77,14 @@ def reached(start: Iterable[Calls], calls: Callable[[Any], Calls]) -> Hops:
 
 
 def main_way(method: Method) -> list[tuple[int, Call]]:
-    """The calls of a method, with their lines, that neither handle an exception nor stand where something is logged."""
+    """The calls of a method, with their lines, outside of exception handlers and logging statements."""
     logged = {line for line, call in method.calls if _LOGGER.search(call.owner) and _LOGS.fullmatch(call.name)}
     calls = enumerate(method.calls)
     return [(line, call) for at, (line, call) in calls if at not in method.handling and line not in logged]
 
 
 def without_asides(text: bytes) -> bytes:
-    """A file of Python in which handlers of exceptions, and statements that call a logger, are `pass`."""
+    """A Python file whose exception handlers and logging statements are replaced by `pass`."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
@@ -95,7 +95,7 @@ def without_asides(text: bytes) -> bytes:
     for each in asides:
         first, last = each.lineno - 1, (each.end_lineno or each.lineno) - 1
         if lines[first][: each.col_offset].strip():
-            continue  # behind a colon or a semicolon
+            continue  # after a colon or a semicolon
         lines[first : last + 1] = [b" " * each.col_offset + b"pass", *[b""] * (last - first)]
     changed = b"\n".join(lines)
     try:
@@ -106,7 +106,7 @@ def without_asides(text: bytes) -> bytes:
 
 
 def _is_logging(value: ast.expr) -> bool:
-    """log.info(…), self._logger.warning(…), logging.error(…)."""
+    """Whether a call logs: log.info(…), self._logger.warning(…), logging.error(…)."""
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
         return False
     receiver = ast.unparse(value.func.value).rpartition(".")[2].lower()
@@ -119,7 +119,7 @@ def all_ways(method: Method) -> Iterable[tuple[int, Call]]:
 
 
 def of_class_files(graph: Graph, records: Iterable[Mapping[str, Any]], ways: Ways = all_ways) -> dict[str, Hops]:
-    """Of labelled functions in Java and Scala that have class files; `ways` are the calls of a method that count."""
+    """Distances of labelled Java and Scala functions with class files; `ways` are the calls of a method to follow."""
     aside = {
         (call.owner, call.name, call.descriptor)
         for file in graph.classes.values()
@@ -159,7 +159,7 @@ def of_class_files(graph: Graph, records: Iterable[Mapping[str, Any]], ways: Way
         owner = ".".join(part for part in (record["package"], record["class_name"] or "") if part)
         outermost = owner if not record["class_name"] else f"{record['package']}.{record['class_name'].split('.')[0]}"
         body = record["qualified_name"].endswith(("<init>", "<clinit>"))
-        own = [
+        meanings = [
             call
             for name in by_outermost.get(outermost.removeprefix("."), ())
             for method in graph.classes[name].methods
@@ -168,8 +168,8 @@ def of_class_files(graph: Graph, records: Iterable[Mapping[str, Any]], ways: Way
             for line, call in ways(method)
             if record["first_line"] <= line <= record["last_line"]
         ]
-        if own:
-            found[record["id"]] = reached([joined(map(means, own))], calls)
+        if meanings:
+            found[record["id"]] = reached([joined(map(means, meanings))], calls)
     return found
 
 
@@ -177,7 +177,7 @@ _OPEN = ("virtual", "interface", "lambda")
 
 
 def of_python(linked: Linked, records: Iterable[Mapping[str, Any]]) -> dict[str, Hops]:
-    """Of labelled functions in Python."""
+    """Distances of labelled Python functions."""
     written = defaultdict(list)
     for facts in linked.modules.values():
         for call in facts.calls:
@@ -205,7 +205,7 @@ def of_python(linked: Linked, records: Iterable[Mapping[str, Any]]) -> dict[str,
 
 
 def hops(texts: Path, sources: Path, jars: Path, only_main: bool) -> dict[str, Hops]:
-    """Of all labelled functions whose calls have types, by id; following all calls, or those on the main way."""
+    """Distances of all labelled functions with typed calls, by id; `only_main` skips handlers and logging."""
     by_library: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for line in texts.read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
@@ -230,7 +230,7 @@ def hops(texts: Path, sources: Path, jars: Path, only_main: bool) -> dict[str, H
 
 
 def features(found: Sequence[Hops | None]) -> Floats:
-    """(n, 2 FAR + 2): how far disk and net are, one column each; that neither is near; that nothing is known."""
+    """(n, 2 FAR + 2) indicators: the distance of disk and of net, that neither is near, that no calls are known."""
     rows = np.zeros((len(found), 2 * FAR + 2), np.float32)
     for row, each in zip(rows, found, strict=True):
         if not each:
@@ -241,7 +241,7 @@ def features(found: Sequence[Hops | None]) -> Floats:
 
 
 def ruled(probabilities: Floats, found: Sequence[Hops | None], far: int) -> Floats:
-    """The same, but certain of the nearest device within `far` calls where only one is nearest."""
+    """The probabilities, replaced by certainty if exactly one device is nearest, within `far` calls."""
     changed = probabilities.copy()
     for row, each in zip(changed, found, strict=True):
         near = {resource: at for resource, at in (each or {}).items() if at <= far}
@@ -252,7 +252,7 @@ def ruled(probabilities: Floats, found: Sequence[Hops | None], far: int) -> Floa
 
 
 def table(texts: Path, found: Mapping[str, Hops]) -> None:
-    """Accuracy and macro-F1 on the development sets, and what changes, with 95 % of a paired bootstrap."""
+    """Accuracy and macro-F1 on the development sets, and the changes with a 95 % interval of a paired bootstrap."""
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
     order = resources()
@@ -283,12 +283,12 @@ def table(texts: Path, found: Mapping[str, Hops]) -> None:
     arms |= {f"rule: nearest within {far}": ruled(plain, near, far) for far in range(1, FAR + 1)}
     labels, weights = data.labels[development], data.weights[development]
     sets = np.array([examples[row].set for row in development])
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     print("| development set | arm | accuracy % | change | macro-F1 % | change | natural: accuracy % | macro-F1 % |")
     print("|---" * 8 + "|")
     for name in ("all", *data.development):
         rows = np.flatnonzero((sets == name) | (name == "all"))
-        draws = [chance.choice(rows, len(rows)) for _ in range(2000)]
+        draws = [rng.choice(rows, len(rows)) for _ in range(2000)]
         for arm, given in arms.items():
             as_drawn, natural = score(given[rows], labels[rows]), score(given[rows], labels[rows], weights[rows])
             changes = [
@@ -305,7 +305,7 @@ def table(texts: Path, found: Mapping[str, Hops]) -> None:
             )
 
 
-@told
+@report_errors
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

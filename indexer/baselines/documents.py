@@ -1,11 +1,11 @@
 """The paper's embedding of documentation: word vectors, a GRU over them, its last state (§3.2; Cho et al. 2014).
 
-The paper takes its word vectors from Flair, a language model that has to be fetched from a hub.  Ours come from the
-documentation of the training libraries: positive pointwise mutual information of words that stand within five words of
-each other, reduced by SVD, which is what word2vec's skip-gram factorises (Levy & Goldberg 2014).
+The paper's word vectors come from Flair, a language model that must be downloaded.  CrystalPerf computes them from the
+documentation of the training libraries: positive pointwise mutual information of words within a window of five words,
+reduced by SVD, the matrix that word2vec's skip-gram factorises (Levy & Goldberg 2014).
 
-The GRU is trained once, without labels: from its last state the words of the text are to be told (the autoencoder of
-Dai & Le 2015, whose decoder ignores order).
+The GRU is trained once, without labels: a decoder predicts the words of the text from its last state (the autoencoder
+of Dai & Le 2015, with a decoder that ignores order).
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from crystalperf.indexer.embed import Ids, Words, select
 from crystalperf.indexer.vectors import Floats
 
 MAX_WORDS = 120
-"""How far into a text the GRU reads."""
+"""Maximum words of a text that the GRU reads."""
 
 _LINK = re.compile(r"(?:https?|ftp)://\S+|www\.\S+")
 
 
 def cut_documents(texts: Sequence[str], words: Words) -> tuple[Ids, Ids]:
-    """The words of documentation and where each text starts; links and punctuation are no words."""
+    """The words of documentation and the start of each text, without links and punctuation."""
     return words.encode([_LINK.sub(" ", each[:DOC_CHARS]) for each in texts])
 
 
 def word_vectors(part: tuple[Ids, Ids], size: int, dimensions: int, seed: int, window: int = 5) -> Floats:
-    """(size, dimensions) vectors of unit length from texts cut into words; zero for words that are not met."""
+    """(size, dimensions) vectors of unit length from texts cut into words; zero for words that do not occur."""
     ids, starts = part
     text = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     counts = coo_matrix((size, size), dtype=np.float32).tocsr()
@@ -47,7 +47,7 @@ def word_vectors(part: tuple[Ids, Ids], size: int, dimensions: int, seed: int, w
         counts += coo_matrix((np.ones(len(left), np.float32), (left, right)), (size, size)).tocsr()
     counts = (counts + counts.T).tocsr()
     met = np.maximum(np.asarray(counts.sum(axis=1)).ravel(), 1)
-    # The frequency of contexts is smoothed, else rare words would be near to nothing but each other.
+    # Context frequencies are smoothed; otherwise rare words would be near each other only.
     context = met**0.75 / (met**0.75).sum()
     ratios = (diags(1 / met) @ counts @ diags(1 / context)).tocsr()
     ratios.data = np.log(np.maximum(ratios.data, 1))
@@ -59,7 +59,7 @@ def word_vectors(part: tuple[Ids, Ids], size: int, dimensions: int, seed: int, w
 
 @dataclass(frozen=True)
 class Reader:
-    """A GRU, the word vectors it reads, and what tells a text's words from its last state."""
+    """A GRU, its word vectors, and the decoder from its last state to the words of a text."""
 
     table: torch.Tensor
     """(words, d)"""
@@ -69,14 +69,14 @@ class Reader:
 
 @dataclass(frozen=True)
 class Training:
-    """How the GRU is trained."""
+    """Training settings of the GRU."""
 
     reads: int
-    """Texts that are read in all: the fewer there are, the more often each."""
+    """Total number of texts read; a smaller corpus is read more often."""
     batch: int = 64
     rate: float = 2e-3
     shortest: int = 3
-    """Words that a text needs to teach anything."""
+    """Minimum words of a training text."""
 
 
 def new_reader(table: Floats, hidden: int, seed: int) -> Reader:
@@ -101,10 +101,10 @@ def last_states(reader: Reader, part: tuple[Ids, Ids], rows: Ids) -> torch.Tenso
 
 
 def train_reader(reader: Reader, part: tuple[Ids, Ids], training: Training, seed: int) -> list[float]:
-    """Train the GRU in place to tell texts' words from its last states, rare words more; the loss of each epoch."""
+    """Train the GRU in place to predict the words of texts, with more weight on rare ones; returns the epoch losses."""
     ids, starts = part
     size, lengths = len(reader.table), np.diff(starts)
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     texts = np.repeat(np.arange(len(lengths)), lengths)
     frequency = np.bincount(np.unique(texts * size + ids) % size, minlength=size)
     rarity = torch.from_numpy((np.log((1 + len(lengths)) / (1 + frequency)) + 1).astype(np.float32))
@@ -113,16 +113,16 @@ def train_reader(reader: Reader, part: tuple[Ids, Ids], training: Training, seed
     optimiser = torch.optim.Adam(weights, lr=training.rate)
     losses = []
     for _ in range(max(1, round(training.reads / max(1, len(usable))))):
-        # Texts of about the same length make a batch, so that little of it is padding.
-        order = usable[np.argsort(np.minimum(lengths[usable], MAX_WORDS) + 5 * chance.random(len(usable)))]
+        # A batch has texts of similar length, so that little of it is padding.
+        order = usable[np.argsort(np.minimum(lengths[usable], MAX_WORDS) + 5 * rng.random(len(usable)))]
         found = []
-        for at in chance.permutation(-(-len(order) // training.batch)):
+        for at in rng.permutation(-(-len(order) // training.batch)):
             rows = order[at * training.batch : (at + 1) * training.batch]
             words, begins = (torch.from_numpy(each) for each in select(part, rows, MAX_WORDS))
             target = torch.zeros(len(rows), size)
             target.index_put_((torch.arange(len(rows)).repeat_interleave(begins.diff()), words), rarity[words], True)
-            told = reader.decoder(last_states(reader, part, rows))
-            loss = torch.nn.functional.cross_entropy(told, target / target.sum(1, keepdim=True))
+            predicted = reader.decoder(last_states(reader, part, rows))
+            loss = torch.nn.functional.cross_entropy(predicted, target / target.sum(1, keepdim=True))
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(reader.gru.parameters(), 1.0)

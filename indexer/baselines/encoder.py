@@ -1,10 +1,10 @@
-"""What the sequence head is worth on libraries that nothing was trained on, beside the encoder that taught it.
+"""Experiment: the sequence head and its teacher, scored on libraries left out of all training.
 
     python -m crystalperf.indexer.baselines.encoder --texts texts.jsonl --sources DIR
 
-texts.jsonl is what `indexer.labels.rebuild` writes, DIR what `indexer.labels.fetch` fetched.  A fifth of the libraries
-is left out of everything: encoder, linear heads, sequence head.  The table judges each on these libraries' functions
-and on the development sets.  An hour on two cores; nothing is written.
+`indexer.labels.rebuild` writes texts.jsonl, `indexer.labels.fetch` fills DIR.  A fifth of the libraries is left out of
+all training: encoder, linear heads, sequence head.  The table scores each on the functions of these libraries and on
+the development sets.  The experiment takes an hour on two cores and writes no files.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from crystalperf.indexer.heads import CODE, DOC, Judged, judge, summed, train_he
 from crystalperf.indexer.modelfile import load
 from crystalperf.indexer.train import TEACHER
 from crystalperf.indexer.vectors import Floats, FunctionText
-from crystalperf.indexer.wordvectors import Say, unlabelled
-from crystalperf.indexes.errors import InputError, told
+from crystalperf.indexer.wordvectors import Report, unlabelled
+from crystalperf.indexes.errors import InputError, report_errors
 
 PARTS = 5
 
 
 def is_left_out(library: str) -> bool:
-    """Whether nothing may be learned from a library: a fifth of them, by hash."""
+    """Whether a library is left out of training: a fifth of them, by hash."""
     return int(hashlib.sha256(library.encode()).hexdigest(), 16) % PARTS == 0
 
 
@@ -44,16 +44,16 @@ def table(
     functions: Sequence[tuple[str, FunctionText]],
     encoder: str,
     seed: int,
-    say: Say,
+    report: Report,
 ) -> None:
-    """Train all arms without a fifth of the libraries; print what each makes of these and of the development sets."""
+    """Train all arms without a fifth of the libraries; print their scores on these and on the development sets."""
     everything = data.rows(TRAIN)
     left_out = np.array([is_left_out(data.examples[row].library) for row in everything])
     train, unseen, development = everything[~left_out], everything[left_out], data.rows(*data.development)
     test = np.concatenate([development, unseen])
     heads = train_heads(data, train, data.labels)
     others = [each for each in functions if not is_left_out(each[0])]
-    sequence, teacher = distil(Learned(data, train, data.labels, heads, embedding), others, encoder, seed, say)
+    sequence, teacher = distil(Learned(data, train, data.labels, heads, embedding), others, encoder, seed, report)
     data = with_sequence(data, sequence, embedding)
     started = time.process_time()
     read = teacher.read([data.examples[row].function for row in test])
@@ -68,14 +68,14 @@ def table(
         "all heads (as shipped)": linear + judged.sequence,
     }
     sets = np.array([data.examples[row].set for row in test])
-    say(f"\nThe encoder reads {rate:,.0f} functions a second of one core's CPU time.")
-    say(f"Trained on {len(train)} functions, {len(unseen)} of libraries left out.")
-    say(f"\n| tested on | arm | {COLUMNS}\n|---|---|---|---|---|---|")
+    report(f"\nThe encoder reads {rate:,.0f} functions a second of one core's CPU time.")
+    report(f"Trained on {len(train)} functions, {len(unseen)} of libraries left out.")
+    report(f"\n| tested on | arm | {COLUMNS}\n|---|---|---|---|---|---|")
     found = {arm: _pooled(data, test, values, len(development)) for arm, values in arms.items()}
     for name in ("libraries left out", "development sets", *data.development):
         kept = {"libraries left out": sets == TRAIN, "development sets": sets != TRAIN}.get(name, sets == name)
         for arm, pooled in found.items():
-            say(f"| {name} | {arm} | {spread([score(pooled[kept], data.labels[test[kept]])])} |")
+            report(f"| {name} | {arm} | {spread([score(pooled[kept], data.labels[test[kept]])])} |")
 
 
 def _pooled(data: Prepared, test: np.ndarray, values: Floats, development: int) -> Floats:
@@ -84,7 +84,7 @@ def _pooled(data: Prepared, test: np.ndarray, values: Floats, development: int) 
     return pooled_by_others(data, judged, judged.at(np.arange(len(test)) < development), data.labels)
 
 
-@told
+@report_errors
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m crystalperf.indexer.baselines.encoder", description=(__doc__ or "").split("\n")[0]
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--encoder", default=TEACHER, help="a sentence-transformers model, by hub name or folder")
     parser.add_argument("--seed", type=int, default=20210714)
     chosen = parser.parse_args(arguments)
-    torch.set_num_threads(1)  # of tasks this small threads only wait for each other
+    torch.set_num_threads(1)  # on tasks this small, threads only wait for each other
     examples = read_examples(chosen.texts)
     shipped = load()
     data = prepare(examples, shipped.words, shipped.embedding, (CODE, DOC))

@@ -3,10 +3,10 @@
     trees = binary_trees(functions, words)       one for each function, of which some may be empty
     levels = by_level(trees)                     several trees as one batch
 
-The leaves of a syntax tree are identifiers, type names, literals and keywords.  Punctuation, operators, numbers and
-comments are no leaves, nor is what has no known word.  A node with one child is that child.  A node with more than
-two gets artificial nodes, each over one half of its children (White et al. 2016 only ask for *some* binary tree;
-halves keep it shallow, so that the first of fifty statements is not fifty steps from the root).
+The leaves of a syntax tree are identifiers, type names, literals and keywords, if they have a known word.  Punctuation,
+operators, numbers and comments are omitted.  A node with one child is replaced by that child.  A node with more than
+two gets artificial nodes, each over one half of its children.  White et al. 2016 require any binary tree; halves keep
+it shallow, so that the first of fifty statements is not fifty steps from the root.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from crystalperf.indexer.embed import Ids, Words
 from crystalperf.indexer.vectors import Floats, FunctionText
 
 _Item = tuple[int, int, int]
-"""A node while a tree is built: its number (negative for inner nodes), how many leaves it has, its height."""
+"""A node while a tree is built: its number (negative for inner nodes), its number of leaves, its height."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Tree:
     leaves: Ids
     """(k,) numbers of the identifiers."""
     children: Ids
-    """(k − 1, 2) nodes, which come before their parent."""
+    """(k − 1, 2) nodes; children precede their parent."""
     sizes: Ids
-    """(k − 1, 2) how many leaves each child has."""
+    """(k − 1, 2) number of leaves of each child."""
     heights: Ids
     """(k − 1,) 1 for a parent of two leaves."""
 
@@ -54,7 +54,7 @@ class Forest:
 
     @property
     def empty(self) -> int:
-        """How many functions have no tree."""
+        """The number of functions without a tree."""
         return sum(not len(each.leaves) for each in self.trees)
 
 
@@ -67,15 +67,15 @@ class Levels:
     children: Ids
     """(m, 2) nodes"""
     shares: Floats
-    """(m, 2) share of a node's leaves that each child has."""
+    """(m, 2) each child's share of its parent's leaves."""
     bounds: tuple[tuple[int, int], ...]
     """Where each level starts and ends among the inner nodes."""
     roots: Ids
-    """(trees,) nodes; of trees that are not empty."""
+    """(trees,) root nodes of the non-empty trees."""
 
 
 def binary_trees(functions: Sequence[FunctionText], words: Words) -> Forest:
-    """The trees of the code that classifiers read (classify.FIELDS); empty where it has no known word."""
+    """The trees of the code that classifiers read (classify.FIELDS); empty for code without a known word."""
     numbers: dict[str, int] = {}
     known: dict[str, bool] = {}
 
@@ -92,7 +92,7 @@ def binary_trees(functions: Sequence[FunctionText], words: Words) -> Forest:
 
 
 def by_level(trees: Sequence[Tree]) -> Levels:
-    """Several trees as one batch, whose nodes of one height are computed at once."""
+    """Several trees as one batch, in which nodes of the same height are computed together."""
     trees = [each for each in trees if len(each.leaves)]
     leaves = np.array([len(each.leaves) for each in trees], np.int64)
     inner = leaves - 1
@@ -125,7 +125,7 @@ def _parser(language: str) -> Parser:
 
 
 def _binary_tree(cursor: TreeCursor, code: bytes, number: Callable[[str], int | None]) -> Tree:
-    """A cursor, for nodes would recurse: hostile code is nested deeply."""
+    """The binary tree, by a cursor: recursion would fail on deeply nested hostile code."""
     leaves: list[int] = []
     inner: list[tuple[_Item, _Item]] = []
     open_nodes: list[list[_Item]] = [[]]
@@ -148,7 +148,7 @@ def _binary_tree(cursor: TreeCursor, code: bytes, number: Callable[[str], int | 
 
 
 def _joined(children: Sequence[_Item], inner: list[tuple[_Item, _Item]]) -> _Item:
-    """One node over these; what it takes is appended to `inner`, and its depth is the logarithm of their number."""
+    """One node over the children, of logarithmic depth; new inner nodes are appended to `inner`."""
     if len(children) == 1:
         return children[0]
     half = len(children) // 2

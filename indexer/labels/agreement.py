@@ -1,4 +1,4 @@
-"""How far two readings agree: confusion, Cohen's kappa, agreement by class."""
+"""Inter-annotator agreement: confusion, Cohen's kappa, agreement by class."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Pair = tuple[str, str]
 
 
 def pairs(readings: Iterable[Reading]) -> dict[str, Pair]:
-    """The labels of the two independent readings of every function that has two, in order of their annotators."""
+    """The labels of the two independent readings of every function with two readings, ordered by annotator."""
     by_id: dict[str, list[Reading]] = defaultdict(list)
     for each in readings:
         if each.kind == "independent":
@@ -25,7 +25,7 @@ def pairs(readings: Iterable[Reading]) -> dict[str, Pair]:
 
 
 def cohen_kappa(both: Sequence[Pair]) -> float:
-    """Agreement beyond chance (Cohen 1960): 1 is full, 0 what chance gives; NaN where only one label occurs.
+    """Agreement beyond chance (Cohen 1960): 1 is full, 0 is chance level; NaN if only one label occurs.
 
     >>> round(cohen_kappa([("a", "a")] * 20 + [("a", "b")] * 5 + [("b", "a")] * 10 + [("b", "b")] * 15), 2)
     0.4
@@ -40,12 +40,12 @@ def cohen_kappa(both: Sequence[Pair]) -> float:
 
 
 def confusion(both: Sequence[Pair]) -> dict[Pair, int]:
-    """How often each pair of labels was given, whichever annotator gave which; keys in the order of CLASSES."""
+    """The count of each unordered pair of labels; keys in the order of CLASSES."""
     counts = Counter(tuple(sorted(pair, key=CLASSES.index)) for pair in both)
     return {(one, other): counts[one, other] for place, one in enumerate(CLASSES) for other in CLASSES[place:]}
 
 
 def class_agreement(both: Sequence[Pair], label: str) -> float:
-    """Of the readings that gave a label, the share whose counterpart gave it too; NaN where none gave it."""
+    """The share of readings with a label whose other reading has it too; NaN if no reading has it."""
     given = sum((one == label) + (other == label) for one, other in both)
     return 2 * sum(one == other == label for one, other in both) / given if given else float("nan")

@@ -1,6 +1,6 @@
-"""From annotators' files to committed tables: python -m crystalperf.indexer.labels.collect DIR WORK [--into FOLDER].
+"""Merge annotators' files into tables: python -m crystalperf.indexer.labels.collect DIR WORK [--into FOLDER].
 
-WORK holds what sample.py wrote and out/ANNOTATOR/*.tsv (lines `id, label, sure`, tab-separated):
+WORK holds the output of sample.py and out/ANNOTATOR/*.tsv (lines `id, label, sure`, tab-separated):
 
     out/A/train-007.tsv          an independent reading of a batch
     out/H/disagreement-000.tsv   third readings, which settle disagreements
@@ -8,10 +8,11 @@ WORK holds what sample.py wrote and out/ANNOTATOR/*.tsv (lines `id, label, sure`
 
 Readings of measured functions (out/J/measured-000.tsv) are not among them: `measured_readings` has these.
 
-A draw has a WORK of its own; rows of the tables whose ids are not in its candidates.tsv are another draw's and stay.
+Each draw has a separate WORK.  Rows of the tables whose ids are not in its candidates.tsv belong to other draws and
+stay.
 
-Every run writes the tables of what has been read so far, and WORK/disagreements/ and WORK/audit/ with the functions
-that still need a third reading or the audit's. The work is finished when both are empty.
+Every run writes the tables of all readings so far, and WORK/disagreements/ and WORK/audit/ with the functions that
+still need a third reading or an audit.  The work is finished when both are empty.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ _AUDITED_CLASSES = ("cpu", "disk", "net")
 
 _KINDS = {"disagreement": "third"}
 _ROLES = ("third", "correction", "audit")
-"""Kinds of readings beside the independent ones, by the first word of the file's name."""
+"""Kinds of readings other than the independent ones, by the first word of the file's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A row of candidates.tsv: where a function was found when it was drawn, and how it was drawn."""
+    """A row of candidates.tsv: the location of a function when it was drawn, and how it was drawn."""
 
     id: str
     set: str
@@ -60,17 +61,17 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """Everything read so far."""
+    """All readings so far."""
 
     labels: dict[str, list[Label]]  # by set, in order of id
     readings: list[Reading]
     audits: list[Audit]
     unsettled: dict[str, Located]  # by id: two readings that differ, no third yet
-    missing: list[str]  # ids whose place in the sources is gone
+    missing: list[str]  # ids that are no longer in the sources
 
 
 def read_candidates(work: Path) -> dict[str, Place]:
-    """candidates.tsv by id; raises InputError where it is missing or damaged."""
+    """candidates.tsv by id.  Raises InputError if it is missing or damaged."""
     path = work / "candidates.tsv"
     try:
         lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
@@ -98,7 +99,7 @@ def read_candidates(work: Path) -> dict[str, Place]:
 
 
 def read_outputs(work: Path, places: Mapping[str, Place]) -> tuple[list[Reading], list[tuple[str, str, str]]]:
-    """All annotators' readings, and the audit's as (id, annotator, label); InputError names the first bad line."""
+    """All readings, and those of the audit as (id, annotator, label).  Raises InputError, which names the bad line."""
     readings: list[Reading] = []
     audits: list[tuple[str, str, str]] = []
     seen: set[tuple[str, str, str]] = set()
@@ -132,12 +133,12 @@ def read_outputs(work: Path, places: Mapping[str, Place]) -> tuple[list[Reading]
     return sorted(readings, key=lambda each: (each.id, each.kind, each.annotator)), sorted(audits)
 
 
-def settle(readings: Sequence[Reading]) -> tuple[str, int, str] | None:
-    """Label, sureness and annotators from the readings of one function; None while two differ without a third.
+def agreed_label(readings: Sequence[Reading]) -> tuple[str, int, str] | None:
+    """Label, sureness and annotators from the readings of one function; None if two differ and there is no third.
 
-    Two that agree are as sure as the surer of them; a third reading decides, and is at most likely (2), since one of
-    three disagreed. A third reading by one of the two does not count: it is not independent. What measuring taught of
-    functions of the same kind (a correction) stands above all readings.
+    Two readings that agree get the higher of their sureness.  A third reading decides, with at most likely (2), since
+    one of three disagreed; one by either of the first two annotators is not independent and is ignored.  A correction,
+    from measuring functions of the same kind, overrides all readings.
     """
     independent = [each for each in readings if each.kind == "independent"]
     names = "".join(sorted(each.annotator for each in independent))
@@ -153,7 +154,7 @@ def settle(readings: Sequence[Reading]) -> tuple[str, int, str] | None:
 
 
 def collect(folder: Path, work: Path) -> Collected:
-    """Merge everything under `work` with the places of the functions in the sources under `folder`."""
+    """Merge the readings under `work` with the locations of the functions in the sources under `folder`."""
     places = read_candidates(work)
     readings, audits = read_outputs(work, places)
     by_id: dict[str, list[Reading]] = defaultdict(list)
@@ -166,8 +167,8 @@ def collect(folder: Path, work: Path) -> Collected:
         if identifier not in located or not any(each.kind == "independent" for each in its):
             continue
         place, found = places[identifier], located[identifier]
-        settled = settle(its)
-        if settled is None:
+        agreed = agreed_label(its)
+        if agreed is None:
             unsettled[identifier] = found
             continue
         function = found.function
@@ -181,7 +182,7 @@ def collect(folder: Path, work: Path) -> Collected:
                 function.last_line,
                 function.qualified_name,
                 found.text_hash,
-                *settled,
+                *agreed,
                 place.weight,
                 place.stratum,
             )
@@ -199,18 +200,18 @@ def collect(folder: Path, work: Path) -> Collected:
 
 
 def locate(places: Iterable[Place], folder: Path) -> dict[str, Located]:
-    """The functions at places, by id, as the parser of today sees them: same file and name, nearest first line."""
-    wanted: dict[str, list[Place]] = defaultdict(list)
+    """The functions at places, by id, as the current parser finds them: same file and name, nearest first line."""
+    by_library: dict[str, list[Place]] = defaultdict(list)
     for place in places:
-        wanted[place.library].append(place)
+        by_library[place.library].append(place)
     found: dict[str, Located] = {}
     for library in libraries():
-        if library.name not in wanted:
+        if library.name not in by_library:
             continue
         candidates: dict[tuple[str, str], list[Located]] = defaultdict(list)
-        for each in functions_of(library, folder, {place.file for place in wanted[library.name]}):
+        for each in functions_of(library, folder, {place.file for place in by_library[library.name]}):
             candidates[each.file, each.function.qualified_name].append(each)
-        for place in wanted[library.name]:
+        for place in by_library[library.name]:
             if same := candidates.get((place.file, place.qualified_name)):
                 found[place.id] = min(same, key=lambda each: abs(each.function.first_line - place.first_line))
     return found
@@ -223,9 +224,9 @@ def merge(
     places: Mapping[str, Place],
     order: Callable[[Row], tuple[str, ...]],
 ) -> list[Row]:
-    """The rows of a table that is already there and belong to other draws, with the fresh ones, in order.
+    """The rows of other draws in an existing table, merged with the fresh rows, in order.
 
-    Raises InputError where an id of this draw stands for another function in the table.
+    Raises InputError if an id of this draw belongs to another function in the table.
     """
     kept: list[Row] = []
     for row in read_table(path, kind) if path.is_file() else []:

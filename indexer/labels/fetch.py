@@ -1,7 +1,7 @@
 """Fetch the sources of every labelled library: python -m crystalperf.indexer.labels.fetch DIR [--only NAME]…
 
-Each library becomes DIR/NAME/ with nothing but source files; what is there already is left alone. Needs mvn for the
-JVM libraries, pip for the Python ones, apt-get (a Debian bookworm machine, no root) for the rest.
+Each library becomes DIR/NAME/ with source files only; existing folders are not changed.  The command needs mvn for the
+JVM libraries, pip for the Python ones, and apt-get (a Debian bookworm machine, no root) for the rest.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from xml.sax.saxutils import escape
 
 from crystalperf.indexer.labels.libraries import Library, libraries
 from crystalperf.indexes.children import installed_module
-from crystalperf.indexes.errors import BuildError, SettingError, told
+from crystalperf.indexes.errors import BuildError, SettingError, report_errors
 
 _MARK = ".version"
-# Security updates are not wanted of source packages: their upstream tarball is the same.
+# Security updates of source packages are not needed: their upstream tarball is the same.
 _DEBIAN_SOURCES = """\
 deb {mirror} bookworm main
 deb-src {mirror} bookworm main
@@ -32,22 +32,22 @@ deb {mirror}-security bookworm-security main
 
 
 def fetch(folder: Path, names: frozenset[str] = frozenset()) -> None:
-    """Fill `folder` with the sources of the named libraries, or of all; raises BuildError with the tool's last line."""
+    """Fetch the sources of the named libraries, or of all.  Raises BuildError with the tool's last line."""
     folder.mkdir(parents=True, exist_ok=True)
     known = {library.name for library in libraries()}
     if unknown := names - known:
         raise SettingError(f"no library is called {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
-    wanted = [
+    chosen = [
         library for library in libraries() if (not names or library.name in names) and not _is_there(library, folder)
     ]
-    # Beside the target, so that the final rename stays on one file system.
+    # In the parent of the target, so that the final rename stays on one file system.
     with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
         work = Path(scratch)
-        _fetch_maven([library for library in wanted if library.maven], folder, work)
-        for library in wanted:
+        _fetch_maven([library for library in chosen if library.maven], folder, work)
+        for library in chosen:
             if library.pypi:
                 _fetch_pypi(library, folder, work)
-        debian = [library for library in wanted if library.debian_source or library.debian_binary]
+        debian = [library for library in chosen if library.debian_source or library.debian_binary]
         if debian:
             options = _apt_options(work)
             for library in debian:
@@ -59,16 +59,16 @@ def _is_there(library: Library, folder: Path) -> bool:
     return mark.is_file() and mark.read_text(encoding="utf-8") == library.version
 
 
-def _fetch_maven(wanted: list[Library], folder: Path, work: Path) -> None:
-    if not wanted:
+def _fetch_maven(chosen: list[Library], folder: Path, work: Path) -> None:
+    if not chosen:
         return
     jars = work / "jars"
-    # One project that copies every jar, because starting Maven once per artifact takes minutes.
+    # One Maven project copies all jars, because starting Maven once per artifact takes minutes.
     items = "".join(
         f"<artifactItem><groupId>{escape(group)}</groupId><artifactId>{escape(artifact)}</artifactId>"
         f"<version>{escape(library.version)}</version><classifier>sources</classifier>"
         f"<outputDirectory>{escape(str(jars / library.name))}</outputDirectory></artifactItem>"
-        for library in wanted
+        for library in chosen
         for group, artifact in (coordinate.split(":") for coordinate in library.maven)
     )
     project = work / "pom.xml"
@@ -81,7 +81,7 @@ def _fetch_maven(wanted: list[Library], folder: Path, work: Path) -> None:
         encoding="utf-8",
     )
     _call(["mvn", "-B", "-q", "-f", str(project), "dependency:copy"], "Maven", work)
-    for library in wanted:
+    for library in chosen:
         target = work / library.name
         for coordinate in library.maven:
             artifact = coordinate.split(":")[1]
@@ -93,7 +93,7 @@ def _fetch_pypi(library: Library, folder: Path, work: Path) -> None:
     target, downloads = work / library.name, work / f"{library.name}-downloads"
     for package in library.pypi:
         pip = installed_module("pip", "download", "--quiet", "--no-deps", "--only-binary=:all:")
-        # The tested interpreter's wheel, whatever interpreter runs this: a wheel may leave files out for others.
+        # The wheel of a fixed interpreter version, whichever runs this: wheels for other versions may lack files.
         pip += ["--python-version=3.11", f"--dest={downloads}", f"{package}=={library.version}"]
         if library.platform:
             pip.append(f"--platform={library.platform}")
@@ -105,8 +105,8 @@ def _fetch_pypi(library: Library, folder: Path, work: Path) -> None:
 
 
 def _apt_options(work: Path) -> list[str]:
-    """apt-get's options for package lists of our own: enabling source packages for all would need root."""
-    mirror = os.environ.get("DEBIAN_MIRROR") or _own_mirror()
+    """apt-get's options for private package lists: enabling source packages system-wide would need root."""
+    mirror = os.environ.get("DEBIAN_MIRROR") or _system_mirror()
     for name in ("lists/partial", "archives/partial"):
         (work / "apt" / name).mkdir(parents=True)
     sources = work / "apt" / "sources.list"
@@ -125,8 +125,8 @@ def _apt_options(work: Path) -> list[str]:
     return options
 
 
-def _own_mirror() -> str:
-    """The Debian archive that this machine's own package lists come from."""
+def _system_mirror() -> str:
+    """The Debian archive in this machine's package lists."""
     command = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]
     try:
         listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
@@ -152,7 +152,7 @@ def _fetch_debian(library: Library, folder: Path, work: Path, options: list[str]
         try:
             _call(["apt-get", *options, "-qq", "download", pinned], "apt-get", downloads)
         except BuildError:
-            # Debian drops the version before last; what changed since then is left out by its hash when rebuilding.
+            # Debian drops older versions; rebuild.py leaves out functions that changed since then, by their hash.
             _call(["apt-get", *options, "-qq", "download", package], "apt-get", downloads)
             _warn_of_version(library, next(downloads.glob("*.deb")).name)
         unpacked = downloads / "unpacked"
@@ -172,15 +172,15 @@ def _warn_of_version(library: Library, found: str) -> None:
 def _unzip(archive: Path, target: Path, prefix: str, library: Library) -> None:
     with zipfile.ZipFile(archive) as opened:
         for name in opened.namelist():
-            if not name.endswith("/") and library.wants(prefix + name):
+            if not name.endswith("/") and library.is_source(prefix + name):
                 _write(target, prefix + name, opened.read(name))
 
 
 def _untar(archive: Path, target: Path, library: Library) -> None:
     with tarfile.open(archive) as opened:
         for member in opened:
-            name = "/".join(PurePosixPath(member.name).parts[1:])  # without the tarball's own top folder
-            if member.isfile() and library.wants(name) and (source := opened.extractfile(member)):
+            name = "/".join(PurePosixPath(member.name).parts[1:])  # without the tarball's top folder
+            if member.isfile() and library.is_source(name) and (source := opened.extractfile(member)):
                 _write(target, name, source.read())
 
 
@@ -217,7 +217,7 @@ def _call(command: list[str], tool: str, folder: Path) -> None:
         raise BuildError(f"{tool} failed: {(errors or lines or ['it said nothing'])[0].strip()}")
 
 
-@told
+@report_errors
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m crystalperf.indexer.labels.fetch", description=(__doc__ or "").split("\n")[0]

@@ -1,4 +1,4 @@
-"""The functions of fetched libraries, as they are shown to annotators and to a training."""
+"""The functions of fetched libraries, as annotators and trainings get them."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ _GENERATED = re.compile(
 )
 _NOT_IN_NAMES = frozenset('{};"\n\t')
 HEAD_BYTES = 3000
-"""How far into a file its notice of being generated is looked for."""
+"""Bytes at the start of a file that are searched for a notice that it is generated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A function and where it is: `file` is relative to the library's folder."""
+    """A function and its location; `file` is relative to the library's folder."""
 
     library: str
     version: str
     file: str
     language: Language
     function: Function
-    callees: tuple[str, ...]  # simple names that its text calls, in order of appearance
+    callees: tuple[str, ...]  # simple names of callees, in order of appearance
     text_hash: str  # of its lines, see text_hash()
 
 
 def text_hash(lines: Iterable[str]) -> str:
-    """16 hex digits of the SHA-256 of source lines, blind to white space.
+    """16 hex digits of the SHA-256 of source lines, ignoring white space.
 
-    Of lines rather than of what a parser makes of them, so that labels outlive changes of the parser.
+    The hash covers lines, not the parser's result, so that labels outlive changes of the parser.
     """
     return hashlib.sha256(" ".join(" ".join(lines).split()).encode("utf-8")).hexdigest()[:16]
 
 
 def source_lines(path: Path) -> list[str]:
-    """A file's lines, as the parser counts them."""
+    """The lines of a file, as the parser counts them."""
     return path.read_bytes().decode("utf-8", "replace").split("\n")
 
 
@@ -58,17 +58,17 @@ def is_handwritten(file: str, head: str) -> bool:
 
 
 def functions_of(library: Library, folder: Path, files: Iterable[str] | None = None) -> Iterator[Located]:
-    """The functions with a body of a library's files (of all, or of those named), in order of file and line.
+    """The functions with a body in the files of a library (all, or those named), in order of file and line.
 
-    Lambdas and the code of class bodies are left out: they have no name to look up in a sample. Tests and generated
-    files are left out unless `files` names them; a named file that does not exist has no functions. Raises InputError
-    where the library has not been fetched.
+    Lambdas and the code of class bodies are left out, because they have no name to look up in a sample.  Tests and
+    generated files are left out unless `files` names them.  A named file that does not exist has no functions.  Raises
+    InputError if the library has not been fetched.
     """
     root = folder / library.name
     names = [path.relative_to(root).as_posix() for path in source_files(library, folder)]
     if files is not None:
-        wanted = set(files)
-        names = [name for name in names if name in wanted]
+        requested = set(files)
+        names = [name for name in names if name in requested]
     sources = (
         (name, LANGUAGES[PurePosixPath(name).suffix], text)
         for name in names
@@ -84,7 +84,7 @@ def _located(library: Library, parsed: ParsedFile, lines: list[str]) -> Iterator
     for call in parsed.calls:
         callees.setdefault(call.caller, {})[call.name] = None
     for position, function in enumerate(parsed.functions):
-        # C++ macros can lead the grammar astray; what it then takes for a name is half a file.
+        # C++ macros can mislead the grammar, which then takes half a file for a name.
         readable = not set(function.qualified_name) & _NOT_IN_NAMES
         if function.has_body and function.kind not in ("lambda", "initialiser") and readable:
             yield Located(

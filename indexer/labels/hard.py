@@ -1,12 +1,12 @@
 """Choose hard functions to read: python -m crystalperf.indexer.labels.hard DIR JARS OUT [--seed N].
 
-Draw 3 of the training set (`sample.py` has draws 1 and 2).  The shipped model calls each of these functions disk or
-net, and no typed call leads from it to a device API within three calls.  Words of a device around plain computing are
-many of them; others reach their device by a way that types do not show.  Which is which, only readers say: they see
-neither what the model says nor how a function was drawn.  OUT gets candidates.tsv and batches/, as of draws 1 and 2.
+This is draw 3 of the training set (`sample.py` has draws 1 and 2).  The shipped model labels each of these functions
+disk or net, but no device API is within three typed calls.  Many only use the words of a device; others reach the
+device in a way that types do not show.  Annotators decide: they see neither the model's label nor how a function was
+drawn.  The command writes candidates.tsv and batches/ to OUT, as draws 1 and 2 do.
 
-DIR holds the libraries that indexer.labels.fetch fetched.  JARS/LIBRARY holds the archives of a JVM library (see
-indexer.baselines.callees); libraries without archives, and C++, have no typed calls and are left out.
+DIR holds the libraries from indexer.labels.fetch.  JARS/LIBRARY holds the archives of a JVM library (see
+indexer.baselines.callees).  Libraries without archives, and C++, have no typed calls and are left out.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ from crystalperf.indexer.pytyped import Linked
 from crystalperf.indexer.typed import read_jars
 from crystalperf.indexer.vectors import Classifier
 from crystalperf.indexer.wordvectors import as_text
-from crystalperf.indexes.errors import told
+from crystalperf.indexes.errors import report_errors
 
 SIZES = {"disk": 600, "net": 600}
-"""Functions to read, by what the shipped model says."""
+"""Number of functions to label, by the shipped model's label."""
 
 PREFIX = "v"
-"""What the ids of this draw begin with."""
+"""Prefix of the ids of this draw."""
 
 _FILES = {"java": 160, "scala": 160, "python": 300}
-"""Files of a library that are looked at, at most, by its language: chosen by a hash of their paths."""
+"""Maximum files of a library, by its language; they are chosen by a hash of their paths."""
 
 _FUNCTIONS = 1500
-"""Functions of a library that are looked at, at most, chosen likewise."""
+"""Maximum functions of a library, chosen in the same way."""
 
 
 def order(seed: int, choice: str, text: str) -> float:
-    """From 0 to 1: by which a text is chosen, another for each choice, whatever else there is to choose from."""
+    """A pseudo-random key of a text from 0 to 1, different for each choice, and independent of other texts."""
     digest = hashlib.sha256(f"{seed} {choice} {text}".encode()).digest()
     return int.from_bytes(digest[:8], "big") / 2**64
 
 
 def pool_of(library: Library, folder: Path, seed: int, taken: set[str]) -> list[Located]:
-    """A library's functions that may be drawn: some files, each text once, none that is labelled or measured."""
+    """The functions of a library that may be drawn: from some files, each text once, not yet labelled or measured."""
     root = folder / library.name
     names = sorted(
         (path.relative_to(root).as_posix() for path in source_files(library, folder)),
@@ -66,7 +66,7 @@ def pool_of(library: Library, folder: Path, seed: int, taken: set[str]) -> list[
 
 
 def hops_of(library: Library, folder: Path, jars: Path, pool: Sequence[Located]) -> dict[str, Hops]:
-    """How far device APIs are by typed calls, of those functions of `pool` that have any; by hash of the text."""
+    """The distances to device APIs, by typed calls, of the functions in `pool` that have any; by hash of the text."""
     records = [as_record("", _unlabelled(each), each) for each in pool]
     root = folder / library.name
     if library.language == "python":
@@ -83,17 +83,17 @@ def _unlabelled(each: Located) -> Label:
 
 
 def hard(pool: Sequence[Located], hops: dict[str, Hops], model: Classifier) -> list[tuple[Located, str]]:
-    """Functions that the model calls a device's though their typed calls lead to none, and what it calls them."""
+    """Functions that the model labels with a device although their typed calls reach none, with that label."""
     quiet = [each for each in pool if hops.get(each.text_hash) == {}]
     if not quiet:
         return []
-    said = model.classify([as_text(each) for each in quiet]).combined.argmax(axis=1)
-    named = [(each, model.resources[at]) for each, at in zip(quiet, said, strict=True)]
+    predicted = model.classify([as_text(each) for each in quiet]).combined.argmax(axis=1)
+    named = [(each, model.resources[at]) for each, at in zip(quiet, predicted, strict=True)]
     return [(each, resource) for each, resource in named if resource in SIZES]
 
 
 def choose(found: Iterable[tuple[Located, str]], seed: int) -> list[tuple[Located, str]]:
-    """So many of each device, spread over libraries, files and classes, short getters seldom."""
+    """A sample of each device, spread over libraries, files and classes, with few short getters."""
     by_device: dict[str, dict[str, Located]] = defaultdict(dict)
     for located, resource in found:
         by_device[resource].setdefault(located.text_hash, located)
@@ -102,11 +102,11 @@ def choose(found: Iterable[tuple[Located, str]], seed: int) -> list[tuple[Locate
         members = list(by_device[resource].values())
         per_library = Counter(each.library for each in members)
 
-        def chance(each: Located, per_library: Counter[str] = per_library) -> float:
-            # Each library's chance is the square root of its size, so that large ones do not drown the small.
+        def drawing_key(each: Located, per_library: Counter[str] = per_library) -> float:
+            # The weight of a library is the square root of its size, so that large ones do not dominate.
             return float(order(seed, "drawn", each.text_hash) ** (per_library[each.library] ** 0.5 / readability(each)))
 
-        picked = capped(sorted(members, key=chance, reverse=True), size)
+        picked = capped(sorted(members, key=drawing_key, reverse=True), size)
         chosen += [(each, resource) for each in picked]
     return sorted(chosen, key=lambda each: order(seed, "read", each[0].text_hash))
 
@@ -135,7 +135,7 @@ def sample(folder: Path, jars: Path, seed: int) -> list[Candidate]:
     ]
 
 
-@told
+@report_errors
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m crystalperf.indexer.labels.hard", description=(__doc__ or "").split("\n")[0]

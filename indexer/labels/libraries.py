@@ -1,4 +1,4 @@
-"""The libraries functions are labelled in: libraries.toml as records."""
+"""The libraries with labelled functions: libraries.toml as records."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Library:
     include: tuple[str, ...] = ("*",)
     exclude: tuple[str, ...] = field(default=())
 
-    def wants(self, file: str) -> bool:
+    def is_source(self, file: str) -> bool:
         """Whether a path within the library is one of its source files."""
         return (
             PurePosixPath(file).suffix in SUFFIXES[self.language]
@@ -79,12 +79,12 @@ def _library(entry: dict[str, Any]) -> Library:
 
 
 def source_files(library: Library, folder: Path) -> list[Path]:
-    """The library's source files under the folder that fetch.py filled, sorted by path."""
+    """The library's source files in the folder that fetch.py filled, sorted by path."""
     root = folder / library.name
     if not root.is_dir():
         raise InputError(
             f"{root} is missing: fetch the libraries first with python -m crystalperf.indexer.labels.fetch {folder}"
         )
     return sorted(
-        path for path in root.rglob("*") if path.is_file() and library.wants(path.relative_to(root).as_posix())
+        path for path in root.rglob("*") if path.is_file() and library.is_source(path.relative_to(root).as_posix())
     )

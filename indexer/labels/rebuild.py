@@ -1,10 +1,10 @@
 """The labelled texts from the fetched sources: python -m crystalperf.indexer.labels.rebuild DIR -o texts.jsonl.
 
-The labels are committed without any code; this puts both together again, and leaves out, with a count, what no longer
-has the text that was labelled. One JSON object a line:
+The labels are committed without code; this command joins them with the sources.  It leaves out, and counts, functions
+whose text has changed.  Measured functions (measured.tsv) are left out of the training set, so that they can test
+models; --measured writes only them, as set `measured`, with the measured label.
 
-Functions that were measured (measured.tsv) are left out of the training set, so that they can test what was trained;
---measured writes them instead, as set `measured`, with the measured label.
+The output has one JSON object a line:
 
     id, set, library, version, language, file, first_line, last_line, qualified_name, label, sure, weight, stratum,
     code, doc, package, class_name (null outside a class), callees (simple names, in order of appearance)
@@ -31,11 +31,9 @@ _CLEAR, _LIKELY = 0.75, 0.6
 def rebuild(
     folder: Path, tables: Path = _HERE, draws: frozenset[str] = frozenset(DRAWS.values())
 ) -> Iterator[tuple[str, Label, Located | None]]:
-    """(set, label, function) of every label; None where the sources no longer hold the labelled text.
+    """(set, label, function) of every label, of the training set only these draws; None if the text has changed.
 
-    Of the training set those of these draws alone.
-
-    Raises InputError where nothing has been labelled or a library has not been fetched.
+    Raises InputError if there are no labels, or a library has not been fetched.
     """
     held_out = {key for each in read_measured(tables) for key in _keys(each)}
     found = [
@@ -51,7 +49,7 @@ def rebuild(
 
 
 def rebuild_measured(folder: Path, tables: Path = _HERE) -> Iterator[tuple[str, Label, Located | None]]:
-    """The same of every measured function, as set `measured`; as sure as the share of its device."""
+    """The same for every measured function, as set `measured`; its sureness follows from the share of its device."""
     found = [("measured", as_label(each)) for each in read_measured(tables)]
     if not found:
         raise InputError(f"{tables} holds no measured functions: there is no measured.tsv")
@@ -59,13 +57,13 @@ def rebuild_measured(folder: Path, tables: Path = _HERE) -> Iterator[tuple[str, 
 
 
 def read_measured(tables: Path = _HERE) -> list[Measured]:
-    """The measured functions; empty where none were."""
+    """The measured functions; may be empty."""
     path = tables / "measured.tsv"
     return read_table(path, Measured) if path.is_file() else []
 
 
 def as_label(measured: Measured) -> Label:
-    """A measured function as a labelled one; sure is 3 where its device has at least 3/4 of the time, 2 from 3/5 on."""
+    """A measured function as a labelled one; `sure` is 3 if its device has 3/4 of the time or more, 2 from 3/5 on."""
     share = getattr(measured, measured.label)
     return Label(
         measured.id,
@@ -83,7 +81,7 @@ def as_label(measured: Measured) -> Label:
 
 
 def _keys(its: Label | Measured) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What makes two rows the same function: its text, or its place where the text is another version's."""
+    """Keys by which two rows are the same function: its text, or its location if the text is of another version."""
     return (its.text_hash,), (its.library, its.file, its.qualified_name, str(its.first_line))
 
 
@@ -106,10 +104,10 @@ def _join(found: list[tuple[str, Label]], folder: Path) -> Iterator[tuple[str, L
 
 
 def _find(label: Label, candidates: list[Located], lines: list[str]) -> Located | None:
-    """The labelled function: at its old lines where their text is unchanged, else wherever its text is now."""
+    """The labelled function: at its old lines if their text is unchanged, else where its text is now."""
     same = [each for each in candidates if each.function.qualified_name == label.qualified_name]
     if text_hash(lines[label.first_line - 1 : label.last_line]) == label.text_hash:
-        # The text is there, so a parser that names it otherwise must not lose it.
+        # The text exists, so keep it even if the parser now gives it another name.
         same = same or [each for each in candidates if each.function.first_line == label.first_line]
         return min(same, key=lambda each: abs(each.function.first_line - label.first_line), default=None)
     length = label.last_line - label.first_line

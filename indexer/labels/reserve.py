@@ -1,4 +1,4 @@
-"""The reserve: framework files kept for an independent verification, never labelled, tuned on or trained on."""
+"""The reserve: framework files held out for independent verification, never labelled and never used for training."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from crystalperf.indexer.labels.tables import Label
 
 FRAMEWORKS = frozenset({"spark", "flink", "tensorflow"})
-"""The libraries of which half the files are reserved, and of which no function may train a model."""
+"""The libraries with half their files reserved; no function of theirs may train a model."""
 
 
 def is_reserved(file: str) -> bool:

@@ -1,11 +1,11 @@
-"""Choose the functions to read: python -m crystalperf.indexer.labels.sample DIR OUT [--draw 1|2] [--seed N].
+"""Sample the functions to label: python -m crystalperf.indexer.labels.sample DIR OUT [--draw 1|2] [--seed N].
 
-Hints (words in code, names and paths) choose what is read, so that rare classes are met often enough; a label comes
-from reading alone. OUT gets candidates.tsv (where each function is) and batches/ (what annotators read).
+Hints (words in code, names and paths) stratify the sample, so that it has enough functions of rare classes; labels come
+from annotators only.  The command writes candidates.tsv (locations) and batches/ (texts for annotators) to OUT.
 
-Draw 1 is the training set of low-level libraries and the development sets. Draw 2 adds functions of distributed
-systems (`draw = 2` in libraries.toml) to the training set, without any text that is labelled or measured already.
-Draw 3, of functions that are hard for the model, is indexer.labels.hard's.
+Draw 1 is the training set of low-level libraries and the development sets.  Draw 2 adds functions of distributed
+systems (`draw = 2` in libraries.toml) to the training set, except for texts that are already labelled or measured.
+indexer.labels.hard makes draw 3, of functions that are hard for the model.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from crystalperf.indexer.labels.tables import SETS, Measured, committed, read_la
 from crystalperf.indexes.errors import CrystalPerfError
 
 TRAINING_SIZES = {"scala": 1200, "java": 2400, "python": 1320, "cpp": 480}
-"""Functions to read for training, by language of the library; multiples of BATCH_SIZE."""
+"""Number of training functions to label, by language of the library; multiples of BATCH_SIZE."""
 
 SECOND_SIZES = {"torch": 300, "python-training": 900, "python": 1020, "scala": 600, "java": 2280, "cpp": 300}
-"""Functions to read in the second draw, by part: a library's `part` or else its language; in order of the batches."""
+"""Number of functions in the second draw, by part (a library's `part`, else its language), in order of the batches."""
 
 DEVELOPMENT_SIZE = 180
 TRAINING_SHARES = {"disk2": 0.26, "disk1": 0.12, "net2": 0.25, "net1": 0.12, "other": 0.25}
 SECOND_SHARES = {"disk2": 0.21, "disk1": 0.12, "net2": 0.24, "net1": 0.13, "other": 0.30}
-"""More cpu than in the first draw: most functions of a distributed system only speak of files and peers."""
+"""More cpu than in the first draw: most functions of a distributed system only mention files and peers."""
 
 DEVELOPMENT_SHARES = {"disk2": 0.26, "disk1": 0.09, "net2": 0.26, "net1": 0.09}
-"""Drawn from the hinted strata; the rest is drawn from all functions alike."""
+"""Shares drawn from the hinted strata; the rest is drawn uniformly from all functions."""
 
 BATCH_SIZE = 60
 DOUBLE_BATCHES = {"scala": 6, "java": 11, "python": 6, "cpp": 3}
-"""Training batches read by two annotators, by language."""
+"""Number of training batches with two annotators, by language."""
 
 SECOND_PREFIX = "u"
-"""What the ids of the second draw begin with; `t` is the first's."""
+"""Prefix of the ids of the second draw; the first has `t`."""
 
 COLUMNS = (
     *("id", "set", "batch", "library", "version", "file", "first_line", "last_line", "qualified_name"),
@@ -59,19 +59,19 @@ SHOWN_CODE_CHARS = 2500
 
 _FILES_PER_LIBRARY = 500
 _FILES_PER_LIBRARY_OF = {"java": 250}
-"""The second draw looks at no more files of a library, so that it can be repeated in minutes: of a part, or else."""
+"""Maximum files of a library in the second draw, by part, so that it can be repeated in minutes."""
 
 _OF_FRAMEWORKS = re.compile(
     rb"^\s*(?:import|from)\s+(?:tensorflow|keras|pyspark|pyflink|delta)\b|org\.apache\.(?:spark|flink)\b|\btf\.compat\b",
     re.MULTILINE,
 )
-"""Files that work with the frameworks of the development sets: never in the second draw."""
+"""Files that use the frameworks of the development sets: excluded from the second draw."""
 
 _FEW_HINTS = 2
 _MANY_HINTS = 4
 _PER_FILE = 6
 _PER_CLASS = 5
-_TRIVIAL_SHARE = 0.08  # how much rarer than others functions of one or two plain lines are drawn
+_TRIVIAL_SHARE = 0.08  # relative sampling weight of functions of one or two plain lines
 _HUGE_SHARE = 0.1
 _HUGE_LINES = 120
 
@@ -145,7 +145,7 @@ _GETTER = re.compile(r"^(?:get|set|is|has|with|to|as)[A-Z_]|^(?:equals|hashCode|
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A function chosen to be read; `weight` carries a development set back to the natural mix (mean 1)."""
+    """A function to label; `weight` restores the natural mix of a development set (mean 1)."""
 
     id: str
     set: str
@@ -156,16 +156,16 @@ class Candidate:
 
 
 def stratum(located: Located) -> str:
-    """`disk2` or `net2` where many words hint at it, `disk1` or `net1` where few do, else `other`.
+    """The stratum: `disk2` or `net2` if many words hint at it, `disk1` or `net1` if few do, else `other`.
 
-    It decides which functions are read, never how they are labelled.
+    It decides which functions are sampled, never how they are labelled.
     """
     device, count = hints(located)
     return "other" if count < _FEW_HINTS else device + ("2" if count >= _MANY_HINTS else "1")
 
 
 def hints(located: Located) -> tuple[str, int]:
-    """The device that more words of a function hint at, and how strongly they do (0 to 7)."""
+    """The device with more hints in the words of a function, and the strength of the hints (0 to 7)."""
     function = located.function
     body = function.code[len(function.signature) :] if len(function.code) > len(function.signature) else function.code
     disk = _hints(body, function.name, located.file, _DISK_CODE, _DISK_STREAM, _DISK_NAME, _DISK_PATH)
@@ -182,7 +182,7 @@ def _hints(
     verb: re.Pattern[str],
     place: re.Pattern[str],
 ) -> int:
-    """Words of one device: calls that can only be its, stream calls in a place that speaks of it, verbs, the place."""
+    """The hints at one device: its calls, stream calls in a file or class named after it, verbs, the file name."""
     is_there = bool(place.search(f"/{file}"))
     operations = min(2, len(set(operation.findall(body))))
     streams = is_there * min(1, len(set(stream.findall(body))))
@@ -190,32 +190,32 @@ def _hints(
 
 
 def choose(
-    pool: Sequence[Located], size: int, chance: random.Random, shares: Mapping[str, float] = TRAINING_SHARES
+    pool: Sequence[Located], size: int, rng: random.Random, shares: Mapping[str, float] = TRAINING_SHARES
 ) -> list[tuple[Located, str]]:
-    """A training sample with those shares of strata, spread over libraries, files and classes."""
+    """A training sample with these shares of strata, spread over libraries, files and classes."""
     strata = [(located, stratum(located)) for located in _distinct(pool)]
     chosen: list[tuple[Located, str]] = []
-    missing = 0  # what a stratum lacks is drawn from the next, which hints at the same device less strongly
+    missing = 0  # if a stratum is too small, the rest is drawn from the next, with weaker hints at the same device
     for name, share in shares.items():
         members = [located for located, its in strata if its == name]
         per_library = Counter(located.library for located in members)
         keyed = sorted(
             members,
-            # Each library's chance is the square root of its size, so that large ones do not drown the small.
-            key=lambda located: chance.random() ** (per_library[located.library] ** 0.5 / _worth(located)),
+            # The weight of a library is the square root of its size, so that large ones do not dominate.
+            key=lambda located: rng.random() ** (per_library[located.library] ** 0.5 / _worth(located)),
             reverse=True,
         )
-        wanted = size - len(chosen) if name == "other" else round(size * share) + missing
-        picked = capped(keyed, wanted)
-        missing = wanted - len(picked) if name.endswith("2") else 0
+        quota = size - len(chosen) if name == "other" else round(size * share) + missing
+        picked = capped(keyed, quota)
+        missing = quota - len(picked) if name.endswith("2") else 0
         chosen += [(located, name) for located in picked]
     return chosen
 
 
-def choose_development(pool: Sequence[Located], size: int, chance: random.Random) -> list[tuple[Located, str, float]]:
+def choose_development(pool: Sequence[Located], size: int, rng: random.Random) -> list[tuple[Located, str, float]]:
     """A development sample: enriched strata and a uniform draw, with weights back to the pool's natural mix.
 
-    Within a stratum every function has the same chance, from whichever draw it came, so a function's weight is the
+    All functions of a stratum have the same probability in both parts of the sample.  So a function's weight is the
     stratum's size in the pool over its size in the sample, scaled to a mean of 1.
     """
     strata = {position: stratum(located) for position, located in enumerate(pool)}
@@ -223,12 +223,12 @@ def choose_development(pool: Sequence[Located], size: int, chance: random.Random
     missing = 0
     for name, share in DEVELOPMENT_SHARES.items():
         members = [position for position, its in strata.items() if its == name]
-        wanted = round(size * share) + missing
-        picked = chance.sample(members, min(len(members), wanted))
-        # The share of a device is kept; what its stronger stratum lacks comes from its weaker one.
-        missing = wanted - len(picked) if name.endswith("2") else 0
+        quota = round(size * share) + missing
+        picked = rng.sample(members, min(len(members), quota))
+        # Keep the share of a device: if its stronger stratum is too small, draw from its weaker one.
+        missing = quota - len(picked) if name.endswith("2") else 0
         drawn.update(dict.fromkeys(picked))
-    everything = chance.sample(sorted(strata), len(strata))
+    everything = rng.sample(sorted(strata), len(strata))
     drawn.update(dict.fromkeys([position for position in everything if position not in drawn][: size - len(drawn)]))
     in_pool, in_sample = Counter(strata.values()), Counter(strata[position] for position in drawn)
     scale = len(drawn) / sum(in_pool[name] for name in in_sample)
@@ -239,7 +239,7 @@ def choose_development(pool: Sequence[Located], size: int, chance: random.Random
 
 
 def show(identifier: str, located: Located) -> str:
-    """A function as an annotator reads it: a heading, documentation, code; long ones cut with a mark."""
+    """A function as text for an annotator: a heading, documentation, code; long texts are cut with a mark."""
     function = located.function
     lines = f"{located.file}:{function.first_line}-{function.last_line}"
     parts = [f"### {identifier} {located.library} {lines} {function.qualified_name}"]
@@ -263,27 +263,27 @@ def training_pools(folder: Path) -> dict[str, list[Located]]:
 
 
 def development_pool(library: Library, folder: Path) -> list[Located]:
-    """Every distinct function of a framework that is not in a reserved file."""
+    """Every distinct function of a framework outside of reserved files."""
     return _distinct([located for located in functions_of(library, folder) if not is_reserved(located.file)])
 
 
 def sample(folder: Path, seed: int) -> list[Candidate]:
     """The candidates of all sets, batch by batch; the same for the same sources, parser and seed."""
     chosen: list[Candidate] = []
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     batches: list[list[tuple[Located, str]]] = []
     for language, pool in sorted(training_pools(folder).items()):
-        picked = choose(pool, TRAINING_SIZES[language], chance)
-        chance.shuffle(picked)
+        picked = choose(pool, TRAINING_SIZES[language], rng)
+        rng.shuffle(picked)
         batches += [picked[start : start + BATCH_SIZE] for start in range(0, len(picked), BATCH_SIZE)]
-    chance.shuffle(batches)
+    rng.shuffle(batches)
     for number, batch in enumerate(batches):
         for located, its_stratum in batch:
             chosen.append(Candidate(f"t{len(chosen):04d}", "train", f"train-{number:03d}", located, its_stratum, 1.0))
     for library in libraries():
         if library.name in FRAMEWORKS:
-            drawn = choose_development(development_pool(library, folder), DEVELOPMENT_SIZE, chance)
-            chance.shuffle(drawn)
+            drawn = choose_development(development_pool(library, folder), DEVELOPMENT_SIZE, rng)
+            rng.shuffle(drawn)
             parts = -(-len(drawn) // BATCH_SIZE)
             for position, (located, its_stratum, weight) in enumerate(drawn):
                 identifier = f"{library.name[0]}{position:04d}" if library.name != "tensorflow" else f"x{position:04d}"
@@ -293,7 +293,7 @@ def sample(folder: Path, seed: int) -> list[Candidate]:
 
 
 def second_pool(part: str, folder: Path) -> list[Located]:
-    """The functions of the second draw's libraries of one part, of so many files each at most."""
+    """The functions of one part's libraries in the second draw, from a limited number of files each."""
     pool: list[Located] = []
     limit = _FILES_PER_LIBRARY_OF.get(part, _FILES_PER_LIBRARY)
     for library in libraries():
@@ -306,17 +306,17 @@ def second_pool(part: str, folder: Path) -> list[Located]:
 
 
 def sample_second(folder: Path, seed: int, parts: Sequence[str] = tuple(SECOND_SIZES)) -> list[Candidate]:
-    """The candidates of the second draw's parts, or of some: a part's draw does not depend on the others."""
+    """The candidates of all or some parts of the second draw; the parts are drawn independently."""
     taken = {each.text_hash for name in SETS for each in read_labels(name) if not each.id.startswith(SECOND_PREFIX)}
     taken |= {each.text_hash for each in read_table(committed("measured"), Measured)}
     chosen: list[Candidate] = []
     first = 0
     for part, size in SECOND_SIZES.items():
         if part in parts:
-            chance = random.Random(f"{seed} {part}")
+            rng = random.Random(f"{seed} {part}")
             pool = [each for each in second_pool(part, folder) if each.text_hash not in taken]
-            picked = choose(pool, size, chance, SECOND_SHARES)
-            chance.shuffle(picked)
+            picked = choose(pool, size, rng, SECOND_SHARES)
+            rng.shuffle(picked)
             for number, (located, its) in enumerate(picked, start=first):
                 identifier, batch = f"{SECOND_PREFIX}{number:04d}", f"train2-{number // BATCH_SIZE:03d}"
                 chosen.append(Candidate(identifier, "train", batch, located, its, 1.0))
@@ -362,7 +362,7 @@ def _distinct(pool: Iterable[Located]) -> list[Located]:
 
 
 def _worth(located: Located) -> float:
-    """How much more often a function is drawn than another of its library and stratum."""
+    """The sampling weight of a function within its library and stratum."""
     return readability(located) * max(1, hints(located)[1] - 1) ** 2
 
 
@@ -376,7 +376,7 @@ def readability(located: Located) -> float:
 
 
 def capped(keyed: Sequence[Located], size: int) -> list[Located]:
-    """The first `size` with few per file and class; the limits widen twice, then fewer than `size` are returned."""
+    """The first `size` with few per file and class; the limits are relaxed twice, then the result may be shorter."""
     kept: dict[int, Located] = {}
     for widening in (1, 2, 4):
         per_file = Counter((located.library, located.file) for located in kept.values())

@@ -1,8 +1,8 @@
-"""The dataset's figures, from the committed tables.
+"""The figures of the dataset, computed from the committed tables.
 
     python -m crystalperf.indexer.labels.statistics [--write docs/dataset.md]
 
-With --write the figures replace what stands between the two `figures` marks of the data card.
+With --write the figures replace the text between the two `figures` marks of the data card.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _counts(labels: Sequence[Label], key: Callable[[Label, Library], str], title
     order = {library.name: number for number, library in enumerate(libraries())}
     group = {each.id: key(each, by_name[each.library]) for each in labels}
     counts = Counter((group[each.id], each.label) for each in labels)
-    # Of each draw in turn, in the order of the libraries.
+    # By draw, in the order of the libraries.
     in_turn = sorted(labels, key=lambda each: (each.id[0], order[each.library]))
     names = dict.fromkeys(group[each.id] for each in in_turn)
     rows = [
@@ -132,7 +132,7 @@ def _number(value: float) -> str:
 
 
 def with_figures(card: str, figures: str) -> str:
-    """A data card with its figures replaced; raises InputError where it has no marks."""
+    """A data card with its figures replaced.  Raises InputError if it has no marks."""
     if not _MARKS.search(card):
         raise InputError("the data card lacks its marks <!-- figures: … --> and <!-- end of figures -->")
     return _MARKS.sub(lambda match: f"{match[1]}\n{figures}\n\n{match[2]}", card)

@@ -1,4 +1,4 @@
-"""The committed tables: labels by set, every reading, the final audit. Tab-separated, one line each, with a heading."""
+"""The committed tables: labels by set, all readings, the final audit.  Tab-separated, with a heading."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from crystalperf.indexes.errors import InputError
 
 CLASSES = ("cpu", "disk", "net", "wait")
-"""The labels; `wait` is no device: it is excluded from training and transparent when time is attributed."""
+"""The labels.  `wait` is not a device: it is excluded from training and transparent when time is attributed."""
 
 DRAWS = {"t": "1", "u": "2", "v": "3"}
-"""The draw of a label of the training set, by the first letter of its id: sample.py, and hard.py the third."""
+"""The draw of a training label, by the first letter of its id; hard.py makes the third draw, sample.py the others."""
 
 SETS = ("train", "dev-spark", "dev-flink", "dev-tensorflow")
 
@@ -34,25 +34,25 @@ class Label:
     label: str
     sure: int  # 1 a guess, 2 likely, 3 certain
     annotators: str  # one letter each, in alphabetical order; the third reading's comes after a slash
-    weight: float = 1.0  # carries a development set to the framework's natural mix; mean 1 over all that were drawn
+    weight: float = 1.0  # restores the framework's natural mix of a development set; mean 1 over all drawn functions
     stratum: str = ""  # of a development set: how it was drawn
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one annotator said of one function."""
+    """One annotator's label of one function."""
 
     id: str
     annotator: str
     label: str
     sure: int
-    kind: str  # independent; third: the one that settles a disagreement; correction: by what measuring taught
+    kind: str  # independent; third: decides a disagreement; correction: from measurements
     set: str = "train"
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """A label read once more at the end by someone who had not labelled it."""
+    """A final check of a label by an annotator who had not labelled the function."""
 
     id: str
     label: str
@@ -64,7 +64,7 @@ class Audit:
 class Measured:
     """A function whose time was measured; none of them is in the training set.
 
-    The shares are of the call's time without the run queue, plus the writing it left for later; they sum to 1.
+    The shares are of the call's time without run-queue time, plus deferred writes; they sum to 1.
     """
 
     id: str
@@ -80,7 +80,7 @@ class Measured:
     disk: float
     net: float
     wait: float
-    deferred: float  # the part of `disk` that came after the return: pages the kernel wrote later
+    deferred: float  # the part of `disk` after the return: pages that the kernel wrote later
     wall_ms: float  # median of a run, which may call the function many times
     runs: int
     tool: str
@@ -90,7 +90,7 @@ Row = TypeVar("Row", Label, Reading, Audit, Measured)
 
 
 def write_table(path: Path, kind: type[Row], rows: Iterable[Row]) -> None:
-    """Write a table; a training set goes without the columns that only development sets have."""
+    """Write a table; a training set omits the columns that only development sets have."""
     names = [each.name for each in fields(kind)]
     if kind is Label and path.stem == "train":
         names = names[:-2]
@@ -100,7 +100,7 @@ def write_table(path: Path, kind: type[Row], rows: Iterable[Row]) -> None:
 
 
 def read_table(path: Path, kind: type[Row]) -> list[Row]:
-    """Read a table; raises InputError, naming the line, where it is not one."""
+    """Read a table.  Raises InputError, which names the invalid line."""
     try:
         lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -112,12 +112,12 @@ def read_table(path: Path, kind: type[Row]) -> list[Row]:
 
 
 def committed(name: str) -> Path:
-    """Where a committed table is: `committed("train")`."""
+    """The path of a committed table, such as `committed("train")`."""
     return Path(str(files("crystalperf.indexer.labels").joinpath(f"{name}.tsv")))
 
 
 def read_labels(set_name: str) -> list[Label]:
-    """The committed labels of a set; empty where it has not been labelled."""
+    """The committed labels of a set; empty if it has no labels yet."""
     path = committed(set_name)
     return read_table(path, Label) if path.is_file() else []
 

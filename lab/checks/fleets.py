@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from crystalperf.fleet.ask import opened
+from crystalperf.fleet.summary import opened
 from crystalperf.fleet.tables import tables
 
 ROOT = Path(__file__).parents[2]

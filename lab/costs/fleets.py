@@ -17,14 +17,14 @@ from statistics import quantiles
 
 from crystalperf.fleet.build import build
 from crystalperf.fleet.engines import ENGINES, Engine
-from crystalperf.fleet.logs import found
+from crystalperf.fleet.logs import find_logs
 
 HEAD = "logs     [MB]  median, 95 %, largest [kB]      [s]  logs/s  CPU s each  a reader, the builder [MiB]  unread"
 
 
 def measured(folder: Path, logs: int, engine: Engine) -> str:
     """A row of the table: a fleet of so many logs."""
-    items = found([str(folder.absolute())])
+    items = find_logs([str(folder.absolute())])
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch) / "logs"
         place.mkdir()

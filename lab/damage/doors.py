@@ -26,9 +26,9 @@ from starlette.requests import Request
 
 import crystalperf as cp
 from crystalperf import report
-from crystalperf.fleet.ask import opened
 from crystalperf.fleet.engines import Engine
 from crystalperf.fleet.reading import read
+from crystalperf.fleet.summary import opened
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.service.problems import ProblemError
 from crystalperf.service.profiler import check_within

@@ -16,7 +16,7 @@ from pathlib import Path
 from crystalperf.indexer.labels.agreement import cohen_kappa
 from crystalperf.indexer.labels.libraries import libraries
 from crystalperf.indexer.labels.tables import CLASSES, Measured, Reading, committed, read_table
-from crystalperf.indexes.errors import told
+from crystalperf.indexes.errors import report_errors
 from lab.pages import put
 
 _CLEAR = 0.6
@@ -102,7 +102,7 @@ def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else ""
 
 
-@told
+@report_errors
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

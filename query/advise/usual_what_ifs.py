@@ -16,7 +16,7 @@ Bound = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
-class Told:
+class WhatIfGroups:
     """The usual what-ifs by their effect, each in their original order.
 
     changing  the predicted runtime differs by NOTICEABLE
@@ -29,7 +29,7 @@ class Told:
     unknown: tuple[WhatIf, ...]
 
 
-def told(what_ifs: Sequence[WhatIf], runtime_ms: float) -> Told:
+def classify(what_ifs: Sequence[WhatIf], runtime_ms: float) -> WhatIfGroups:
     """Classify the what-ifs of a run that took `runtime_ms`."""
     changing, same, unknown = [], [], []
     for each in what_ifs:
@@ -42,7 +42,7 @@ def told(what_ifs: Sequence[WhatIf], runtime_ms: float) -> Told:
             changing.append(each)
         else:
             unknown.append(each)
-    return Told(tuple(changing), tuple(same), tuple(unknown))
+    return WhatIfGroups(tuple(changing), tuple(same), tuple(unknown))
 
 
 def alike(one_ms: float, runtime_ms: float) -> bool:

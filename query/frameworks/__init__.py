@@ -1,14 +1,14 @@
-"""The contract of a framework: one package that knows how its logs, frames, plans and schedulers look.
+"""The contract of a framework: a package that reads its logs, frames and plans, and models its scheduler.
 
 A framework is a frozen `Framework` in three parts, each a dataclass of plain functions, documented at its fields:
 
 Reader   turns its files into a trace; required (query.inputs.reader; stack frames: query.inputs.frames)
-Planner  says what it would do in another scenario (query.execution.execution)
-Advisor  has findings and recommendations of its own (query.diagnose.advisor)
+Planner  says what the framework would do in another scenario (query.execution.execution)
+Advisor  adds findings and recommendations of the framework's own (query.diagnose.advisor)
 
-Each part is defined in the lowest package that asks it.  What is missing is refused where it is asked for.  Built-in
-frameworks are packages of this folder; others come in by the entry point group `crystalperf.frameworks`, whose entries
-name such a value.  Nothing else in CrystalPerf knows a framework's words.
+Each part is defined in the lowest package that calls it.  The caller refuses what a framework does not implement.
+Built-in frameworks are packages of this folder; other packages add theirs through the entry point group
+`crystalperf.frameworks`, whose entries name a `Framework`.  The rest of CrystalPerf has no word of one framework.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ from crystalperf.query.trace.vocabulary import with_article as with_article
 
 @dataclass(frozen=True)
 class Framework:
-    """What CrystalPerf knows of a framework, in three parts of which only the reader is required."""
+    """A framework in three parts; only the reader is required."""
 
     name: str
-    """Its key: in run files, on the command line, of its package."""
+    """Its key: in run files, on the command line, and the name of its package."""
     title: str
-    """What people call it."""
+    """Its display name."""
     reader: Reader
-    """What its files are, and the trace in them."""
+    """Recognises its files and reads the trace in them."""
     vocabulary: Vocabulary = Vocabulary()
-    """Its words for workers, slots, groups and units."""
+    """Its terms for workers, slots, groups and units."""
     planner: Planner = field(default_factory=Planner)
-    """What it would do in another scenario."""
+    """Models what it would do in another scenario."""
     advisor: Advisor = field(default_factory=Advisor)
-    """Findings and recommendations that only it has, and how a job is set up for recording."""
+    """Findings and recommendations of this framework alone, and the setup of a job for recording."""
 
     @property
     def takes_samples(self) -> bool:
-        """Whether a user can record samples that its runs are then analysed with."""
+        """Whether users can record samples with which runs of this framework are analysed."""
         return self.advisor.setup is not None and self.reader.frames.process is not None

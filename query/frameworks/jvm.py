@@ -1,4 +1,4 @@
-"""What frames of any JVM are: threads that wait, pools and reflection, compression, collections, made code.
+"""Roles of frames in any JVM: waiting threads, pools and reflection, compression, collections, generated code.
 
 A framework on the JVM adds its own: `annotate = jvm.roles({"unit": (r"org\\.acme\\.Runner\\.run$",)})`.
 """
@@ -40,11 +40,11 @@ _PATTERNS: dict[Role, tuple[str, ...]] = {
         r".*\.\$Proxy\d",
     ),
 }
-"""Patterns of 'class.method' from its start; the first role that fits is a frame's."""
+"""Patterns that match the start of 'class.method'; the first role that matches is the frame's."""
 
 
 def roles(own: Mapping[Role, tuple[str, ...]]) -> Callable[[str, str], Role | None]:
-    """What says the role of a frame by its class and method: the JVM's patterns and a framework's own beside them.
+    """A function from class and method to the role of a frame: by the JVM's patterns and those of `own`.
 
     Roles are tried in the order above, then those that only `own` has.
     """

@@ -1,4 +1,4 @@
-"""The frameworks that are installed, with all that is known of them."""
+"""The registry of installed frameworks, each in full."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from crystalperf.query.frameworks import Framework
 from crystalperf.query.inputs.registry import find, installed
 
 Amount = str | int | float
-"""Of a setting: `2x` (times as much), `4`, `8GB`, `none`."""
+"""The value of a setting: `2x` (a ratio), `4`, `8GB`, `none`."""
 
 
 class Settings(TypedDict, total=False):
@@ -52,6 +52,6 @@ def frameworks() -> MutableMapping[str, Framework]:
 
 
 def get(name: str) -> Framework:
-    """A framework by name.  Raises InputError where there is none of that name."""
+    """A framework by name.  Raises InputError if no framework has that name."""
     found: Framework = find(name)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, get_args
 
 from crystalperf.indexes.resources import OTHER
-from crystalperf.query.advise.usual_what_ifs import told
+from crystalperf.query.advise.usual_what_ifs import classify
 from crystalperf.query.results.answers import Cause
 from crystalperf.query.results.page import Figure, Said, SaidFinding, SaidRecommendation, SaidTable, SaidWhatIf
 from crystalperf.query.text.answers import (
@@ -53,7 +53,7 @@ def said(verdict: Verdict, door: Door) -> Said:
     """All sentences of a verdict, with remedies and next step as `door` words them."""
     header, debug = verdict.header, verdict.debug
     unit, words = time_unit(debug.runtime_ms), debug.vocabulary
-    what_ifs = told(verdict.what_ifs, debug.runtime_ms)
+    what_ifs = classify(verdict.what_ifs, debug.runtime_ms)
     intervals = any(each.interval_ms for each in what_ifs.changing)
     check = check_sentences(verdict, unit, RANGE if intervals else "") if what_ifs.changing else ""
     heads, stations = stations_table(debug)

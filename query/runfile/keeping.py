@@ -13,7 +13,7 @@ from typing import Any
 
 from crystalperf import indexes as contract
 from crystalperf.indexes import guard, store
-from crystalperf.indexes.edition import code_hash
+from crystalperf.indexes.code_hash import code_hash
 from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
 from crystalperf.indexes.exports import cache_folder, facts_by_name, writable
 from crystalperf.query.attribution.code.libraries import Fit, Ran, fitting
@@ -138,7 +138,7 @@ def still_good(place: Path, facts: dict[str, str], wanted: Sequence[str], framew
     except CrystalPerfError:
         return False
     try:
-        with guard.damage_told(place, "run"):
+        with guard.damage_as_error(place, "run"):
             known = connection.execute("SELECT framework_version, java_version, libraries FROM runs").fetchall()
             paths = connection.execute(_PYTHON_PATHS).fetchall()
             for table in contract.tables("run", ()):

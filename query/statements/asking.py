@@ -20,7 +20,7 @@ from typing import IO, Any, Literal
 import msgspec
 
 from crystalperf.indexes import store
-from crystalperf.indexes.children import own_module, remedy_told
+from crystalperf.indexes.children import own_module, reported_remedy
 from crystalperf.indexes.errors import NoAnswerError, Remedy, SettingError
 from crystalperf.indexes.exports import locate
 from crystalperf.query.statements.rows import Batches
@@ -215,7 +215,7 @@ def _expected(stream: IO[bytes] | None, deadline: float | None, late: Exception,
 def told(content: Mapping[str, Any]) -> NoAnswerError | SettingError:
     """The error that the process says it met."""
     error = SettingError if content["kind"] == "SettingError" else NoAnswerError
-    return error(content["what"], remedy_told(content))
+    return error(content["what"], reported_remedy(content))
 
 
 def _read(stream: IO[bytes], count: int, deadline: float | None) -> bytes:

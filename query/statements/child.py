@@ -26,7 +26,7 @@ import duckdb
 import msgspec
 
 from crystalperf.indexes import attach, guard, tables
-from crystalperf.indexes.children import end_with_parent, told
+from crystalperf.indexes.children import end_with_parent, error_report
 from crystalperf.indexes.errors import CrystalPerfError, NoAnswerError, Remedy, SettingError
 from crystalperf.query.statements import values
 from crystalperf.query.statements.asking import WANTS_MEMORY, Form, Request
@@ -86,17 +86,17 @@ def serve() -> None:
     try:
         _answer(request, send)
     except CrystalPerfError as error:
-        send("E", told(error))
+        send("E", error_report(error))
     except (MemoryError, duckdb.OutOfMemoryException):
-        send("E", told(NoAnswerError(WANTS_MEMORY)))
+        send("E", error_report(NoAnswerError(WANTS_MEMORY)))
     except duckdb.Error as error:
         if _of_memory(error):
-            send("E", told(NoAnswerError(WANTS_MEMORY)))
+            send("E", error_report(NoAnswerError(WANTS_MEMORY)))
         else:
-            send("E", told(explained(str(error))))
+            send("E", error_report(explained(str(error))))
     except (ValueError, OverflowError) as error:
         what = " ".join(str(error).split())[:200]
-        send("E", told(NoAnswerError(f"SQL: a value cannot be shown ({what})")))
+        send("E", error_report(NoAnswerError(f"SQL: a value cannot be shown ({what})")))
 
 
 def _answer(request: Request, send: Send) -> None:

@@ -1,1 +1,1 @@
-"""The handlers of the routes: each reads what was asked, asks the core, and hands the answer on."""
+"""The handlers of the routes: each parses a request, queries the core and returns a response."""

@@ -1,4 +1,4 @@
-"""Whether the service is there, and what it answers."""
+"""The health check."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 import crystalperf
-from crystalperf.service import answering
+from crystalperf.service import responses
+from crystalperf.service.routes import Answer, ParameterValues, Route
 from crystalperf.service.state import Service
-from crystalperf.service.table import Answer, Asked, Route
 
 
-async def health(service: Service, request: Request, asked: Asked) -> Response:
+async def health(service: Service, request: Request, values: ParameterValues) -> Response:
     """That it is there."""
-    return answering.value(request, {"status": "ok", "version": crystalperf.__version__})
+    return responses.value(request, {"status": "ok", "version": crystalperf.__version__})
 
 
 ROUTES = (
@@ -27,7 +27,7 @@ ROUTES = (
             200: Answer(
                 "it is",
                 {
-                    answering.JSON: {
+                    responses.JSON: {
                         "type": "object",
                         "properties": {"status": {"const": "ok"}, "version": {"type": "string"}},
                         "required": ["status", "version"],

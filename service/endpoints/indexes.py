@@ -1,4 +1,4 @@
-"""Indexes: which there are, their functions, frames of stacks, and what a vector rests on."""
+"""Routes of indexes: the list, functions, resolved stack frames, and the evidence of a resource vector."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from crystalperf.indexes import resources
-from crystalperf.service import answering
+from crystalperf.service import responses
 from crystalperf.service.bodies import decoded
 from crystalperf.service.endpoints.runs import OFFSET, table, table_answer
 from crystalperf.service.problems import ProblemError
+from crystalperf.service.routes import Answer, Parameter, ParameterValues, Route
 from crystalperf.service.state import Service
-from crystalperf.service.table import Answer, Asked, Parameter, Route
 
 _Names = Annotated[list[Annotated[str, msgspec.Meta(max_length=200)]], msgspec.Meta(max_length=100)]
 
@@ -28,53 +28,53 @@ class Frames(msgspec.Struct, forbid_unknown_fields=True):
     indexes: _Names = []
 
 
-async def listed(service: Service, request: Request, asked: Asked) -> Response:
+async def listed(service: Service, request: Request, values: ParameterValues) -> Response:
     """All indexes."""
-    return await _rows(service, request, await service.ask("indexes"))
+    return await _rows(service, request, await service.query("indexes"))
 
 
-async def functions(service: Service, request: Request, asked: Asked) -> Response:
+async def functions(service: Service, request: Request, values: ParameterValues) -> Response:
     """Functions of one index."""
-    form = answering.form_of(request)
-    wanted = {
-        "name": asked["name"],
-        "class_name": asked["class"],
-        "text": asked["text"],
-        "resource": asked["resource"],
+    form = responses.form_of(request)
+    filters = {
+        "name": values["name"],
+        "class_name": values["class"],
+        "text": values["text"],
+        "resource": values["resource"],
     }
-    found = await service.ask(
-        "functions", index=asked["index"], wanted=wanted, limit=asked["limit"], offset=asked["offset"]
+    found = await service.query(
+        "functions", index=values["index"], filters=filters, limit=values["limit"], offset=values["offset"]
     )
     if form == "json":
-        return answering.value(request, found, tagged=True)
+        return responses.value(request, found, tagged=True)
     return await _rows(service, request, found["functions"])
 
 
-async def function(service: Service, request: Request, asked: Asked) -> Response:
+async def function(service: Service, request: Request, values: ParameterValues) -> Response:
     """Functions of a name, in all indexes or in some."""
-    if not asked["name"]:
+    if not values["name"]:
         raise ProblemError(400, "name: give a function's name, or the end of it")
-    found = await service.ask("function", name=asked["name"], indexes=asked["index"], why=asked["why"])
-    return answering.value(request, found, tagged=True)
+    found = await service.query("function", name=values["name"], indexes=values["index"], why=values["why"])
+    return responses.value(request, found, tagged=True)
 
 
-async def resolve(service: Service, request: Request, asked: Asked) -> Response:
+async def resolve(service: Service, request: Request, values: ParameterValues) -> Response:
     """The functions that frames fall in."""
-    form = answering.form_of(request)
+    form = responses.form_of(request)
     limits = service.settings.limits
-    told = await decoded(request, Frames, limits, 4 * limits.body_bytes)
-    found = await service.ask("resolve", frames=told.frames, indexes=told.indexes)
+    body = await decoded(request, Frames, limits, 4 * limits.body_bytes)
+    found = await service.query("resolve", frames=body.frames, indexes=body.indexes)
     if form == "json":
-        return answering.value(request, found)
+        return responses.value(request, found)
     return await _rows(service, request, found)
 
 
 async def _rows(service: Service, request: Request, found: list[dict[str, Any]]) -> Response:
-    form = answering.form_of(request)
+    form = responses.form_of(request)
     if form == "json":
-        return answering.value(request, found, tagged=True)
+        return responses.value(request, found, tagged=True)
     columns = list(dict.fromkeys(name for row in found for name in row))
-    return await table(service, request, form, columns, answering.cells(found, columns))
+    return await table(service, request, form, columns, responses.cells(found, columns))
 
 
 _FUNCTION: dict[str, Any] = {
@@ -129,8 +129,8 @@ _ETAG = {"ETag": "changes when the answer does"}
 _UNCHANGED = Answer("nothing has changed since (If-None-Match)")
 
 
-def _listing(told: str, schema: dict[str, Any]) -> dict[int, Answer]:
-    return {200: Answer(told, table_answer("", schema).content, _ETAG), 304: _UNCHANGED}
+def _listing(description: str, schema: dict[str, Any]) -> dict[int, Answer]:
+    return {200: Answer(description, table_answer("", schema).content, _ETAG), 304: _UNCHANGED}
 
 
 ROUTES = (
@@ -168,7 +168,7 @@ ROUTES = (
         "functions of a name with callers and callees: as `crystalperf index show --json`; with `why` also what their"
         " vectors rest on, but for the words, which only the command line looks up",
         function,
-        {200: Answer("the functions", {answering.JSON: {"type": "array", "items": _FUNCTION}}, _ETAG), 304: _UNCHANGED},
+        {200: Answer("the functions", {responses.JSON: {"type": "array", "items": _FUNCTION}}, _ETAG), 304: _UNCHANGED},
         (
             Parameter("name", "the function's name, or the end of it", default=""),
             Parameter("index", "an index to look in, all by default", several=True),

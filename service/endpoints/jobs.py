@@ -1,4 +1,4 @@
-"""New runs: uploads and paths become jobs, which say what they do until they are over."""
+"""Routes of jobs: an upload, a path or an address becomes a job, which reports its progress until it ends."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from crystalperf.service import answering, origins
+from crystalperf.service import origins, responses
 from crystalperf.service.bodies import decoded
 from crystalperf.service.jobs import Job
 from crystalperf.service.openapi import reference
 from crystalperf.service.problems import ProblemError, busy
+from crystalperf.service.routes import Answer, Parameter, ParameterValues, Route
 from crystalperf.service.state import Service, below
-from crystalperf.service.table import Answer, Asked, Parameter, Route
 from crystalperf.service.uploads import FILES
 
 JOB = Parameter("job", "the job's id", where="path", longest=100)
@@ -40,7 +40,7 @@ _TWO_WAYS = (
 )
 
 
-async def create(service: Service, request: Request, asked: Asked) -> Response:
+async def create(service: Service, request: Request, values: ParameterValues) -> Response:
     """Take files, a path, or an address."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
@@ -55,52 +55,52 @@ async def create(service: Service, request: Request, asked: Asked) -> Response:
         else:
             path, folder = below(service.settings.folders, place.path)
             job = service.jobs.add([str(path)], [place.path], place.app, place.indexes, within=str(folder))
-    found = answering.value(request, job, status=202)
+    found = responses.value(request, job, status=202)
     found.headers["Location"] = f"/api/jobs/{job.id}"
     return found
 
 
 async def uploaded(service: Service, request: Request) -> Job:
     """The job of an upload.  Raises ProblemError."""
-    service.jobs.check_room()
+    service.jobs.check_queue()
     upload = await service.uploads.take(request)
     apps = [each for each in upload.fields.get("app", []) if each]
     indexes = [each for each in upload.fields.get("index", []) if each]
     try:
         given = sorted(upload.folder.iterdir())
-        place = given[0] if len(given) == 1 else upload.folder  # one file is told of as one
+        place = given[0] if len(given) == 1 else upload.folder  # one file is named itself, not its folder
         return service.jobs.add([str(place)], upload.names, apps[0] if apps else None, indexes)
     finally:
         service.jobs.held.discard(str(upload.folder))
 
 
-async def listed(service: Service, request: Request, asked: Asked) -> Response:
+async def listed(service: Service, request: Request, values: ParameterValues) -> Response:
     """All jobs."""
     found = service.jobs.listed()
-    shown = found[asked["offset"] : asked["offset"] + asked["limit"]]
-    return answering.value(
-        request, {"jobs": shown, "total": len(found), "offset": asked["offset"], "limit": asked["limit"]}
+    shown = found[values["offset"] : values["offset"] + values["limit"]]
+    return responses.value(
+        request, {"jobs": shown, "total": len(found), "offset": values["offset"], "limit": values["limit"]}
     )
 
 
-async def one(service: Service, request: Request, asked: Asked) -> Response:
+async def one(service: Service, request: Request, values: ParameterValues) -> Response:
     """One job."""
-    return answering.value(request, service.jobs.get(asked["job"]))
+    return responses.value(request, service.jobs.get(values["job"]))
 
 
-async def cancel(service: Service, request: Request, asked: Asked) -> Response:
+async def cancel(service: Service, request: Request, values: ParameterValues) -> Response:
     """End a job, or forget one that is over."""
-    service.jobs.cancel(asked["job"])
+    service.jobs.cancel(values["job"])
     return Response(None, 204)
 
 
-async def events(service: Service, request: Request, asked: Asked) -> Response:
+async def events(service: Service, request: Request, values: ParameterValues) -> Response:
     """The job after each change, as server-sent events, until it is over."""
-    service.jobs.get(asked["job"])
+    service.jobs.get(values["job"])
     if service.followers >= service.settings.limits.events:
         raise busy(f"{service.followers} clients follow jobs already; ask for the job itself", retry_after_s=5)
     headers = {"X-Accel-Buffering": "no"}
-    return StreamingResponse(_stream(service, asked["job"]), 200, headers, "text/event-stream")
+    return StreamingResponse(_stream(service, values["job"]), 200, headers, "text/event-stream")
 
 
 async def _stream(service: Service, job_id: str) -> AsyncIterator[bytes]:
@@ -147,7 +147,7 @@ ROUTES = (
         "profile logs and recordings: files that are sent along, a path below a folder of the service, or an address"
         " below a server that it may ask",
         create,
-        {202: Answer("the job that does it", {answering.JSON: reference("Job")}, {"Location": "the job"})},
+        {202: Answer("the job that does it", {responses.JSON: reference("Job")}, {"Location": "the job"})},
         body=Place,
         form={"multipart/form-data": _FORM},
         problems=(404, 408, 415, 429),
@@ -158,7 +158,7 @@ ROUTES = (
         "listJobs",
         "all jobs, the newest first",
         listed,
-        {200: Answer("a page of the list", {answering.JSON: _LIST})},
+        {200: Answer("a page of the list", {responses.JSON: _LIST})},
         (
             Parameter("offset", "how many to leave out", "integer", default=0, most=10_000_000),
             Parameter("limit", "how many at most", "integer", default=50, least=1, most=500),
@@ -170,7 +170,7 @@ ROUTES = (
         "getJob",
         "how far a job is",
         one,
-        {200: Answer("the job", {answering.JSON: reference("Job")})},
+        {200: Answer("the job", {responses.JSON: reference("Job")})},
         (JOB,),
         problems=(404,),
     ),

@@ -1,7 +1,6 @@
-"""Pages for people, made on the server: runs, one run, jobs, indexes, functions, SQL.
+"""HTML pages, rendered on the server: runs, one run, jobs, indexes, functions, SQL.
 
-Whatever comes from a log is text in them: the templates escape it, and no page may run what stands in it
-(service.shield.POLICY).
+Templates escape all text that comes from a log, and no page may run inline scripts (service.shield.POLICY).
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ from crystalperf.query.statements import computed
 from crystalperf.query.statements.asking import LONGEST_STATEMENT
 from crystalperf.query.statements.views import View, views, views_of
 from crystalperf.query.text.figures import TimeUnit, counted, grouped, percent, printable, tied, time_unit
-from crystalperf.service import answering, bodies
+from crystalperf.service import bodies, responses
 from crystalperf.service.endpoints import jobs as job_endpoints
 from crystalperf.service.endpoints.runs import ENDS, OFFSET, RUN
 from crystalperf.service.endpoints.sql import chosen
 from crystalperf.service.problems import ProblemError, headers_of, sentence
+from crystalperf.service.routes import Answer, Parameter, ParameterValues, Route
 from crystalperf.service.shield import POLICY
 from crystalperf.service.state import Service
-from crystalperf.service.table import Answer, Asked, Parameter, Route
 
 HTML = "text/html; charset=utf-8"
 ROWS_SHOWN = 500
-"""Of a SQL answer, on a page."""
+"""Maximum rows of a SQL answer on a page."""
 
 RUNS_SHOWN = 50
 FUNCTIONS_SHOWN = 50
@@ -65,7 +64,7 @@ def _templates() -> Environment:
     )
     found.filters |= {
         "printable": lambda text: printable(str(text)),
-        "told": lambda text: tied(printable(text)),
+        "text": lambda text: tied(printable(text)),
         "grouped": grouped,
         "counted": counted,
         "marked": _marked,
@@ -80,7 +79,7 @@ def _templates() -> Environment:
 
 
 def _marked(text: str) -> Markup:
-    """A sentence with what stands in it between backticks as code."""
+    """A sentence as HTML; text between backticks becomes code."""
     parts = tied(printable(text)).split("`")
     if len(parts) % 2 == 0:
         return escape(tied(printable(text)))
@@ -103,20 +102,22 @@ def page(template: str, /, *, status: int = 200, policy: str = POLICY, **facts: 
     return Response(content, status, {"Content-Security-Policy": policy}, HTML)
 
 
-def problem(service: Service, request: Request, told: ProblemError) -> Response:
-    """A problem as people read it."""
-    found = page("problem.html.j2", status=told.status, here="", sentence=sentence(told.what, told.remedy))
-    found.headers.update(headers_of(told))
+def problem(service: Service, request: Request, failure: ProblemError) -> Response:
+    """A problem as an HTML page."""
+    found = page("problem.html.j2", status=failure.status, here="", sentence=sentence(failure.what, failure.remedy))
+    found.headers.update(headers_of(failure))
     return found
 
 
 # Runs ---------------------------------------------------------------------------------------------------------------
 
 
-async def runs(service: Service, request: Request, asked: Asked) -> Response:
+async def runs(service: Service, request: Request, values: ParameterValues) -> Response:
     """The list."""
-    rows = service.catalog.listed(asked["q"], asked["framework"], asked["bottleneck"], asked["status"], asked["sort"])
-    shown = rows[asked["offset"] : asked["offset"] + RUNS_SHOWN]
+    rows = service.catalog.listed(
+        values["q"], values["framework"], values["bottleneck"], values["status"], values["sort"]
+    )
+    shown = rows[values["offset"] : values["offset"] + RUNS_SHOWN]
     pending = sum(each.state == "pending" for each in service.catalog.rows.values())
     under_way = [each for each in service.jobs.listed() if each.state in ("waiting", "running")]
     return page(
@@ -127,18 +128,20 @@ async def runs(service: Service, request: Request, asked: Asked) -> Response:
         all=len(service.catalog.rows),
         pending=pending,
         jobs=under_way,
-        asked=asked,
+        values=values,
         ends=ENDS,
         sorts=SORTS_SHOWN,
         frameworks=sorted({each.framework for each in service.catalog.rows.values() if each.framework}),
         bottlenecks=sorted({each.bottleneck for each in service.catalog.rows.values() if each.bottleneck}),
         shown=RUNS_SHOWN,
-        address=lambda **changed: "/?" + urlencode({k: v for k, v in {**asked, **changed}.items() if v not in ("", 0)}),
+        address=lambda **changed: (
+            "/?" + urlencode({k: v for k, v in {**values, **changed}.items() if v not in ("", 0)})
+        ),
     )
 
 
 def bars(parts: dict[str, float] | None) -> list[tuple[str, str, float, float, float]]:
-    """Stacked bars: (name, title, ms, where it begins, how wide it is), in thousandths of the whole."""
+    """Stacked bars: (name, title, ms, start, width); start and width in thousandths of the whole."""
     whole = sum((parts or {}).values())
     if not parts or whole <= 0:
         return []
@@ -152,68 +155,68 @@ def bars(parts: dict[str, float] | None) -> list[tuple[str, str, float, float, f
     return found
 
 
-async def run(service: Service, request: Request, asked: Asked) -> Response:
-    """One run in short."""
-    entry = service.catalog.get(asked["run"])
+async def run(service: Service, request: Request, values: ParameterValues) -> Response:
+    """The overview of one run."""
+    entry = service.catalog.get(values["run"])
     answer = await service.answers.get(
-        entry, "overview", None, lambda: service.askers.ask("overview", run=str(entry.path)), keep=True
+        entry, "overview", None, lambda: service.query_pool.query("overview", run=str(entry.path)), keep=True
     )
-    told = json.loads(answer.body("identity"))
-    question = asked["set"].strip()
+    overview = json.loads(answer.body("identity"))
+    question = values["set"].strip()
     return page(
         "run.html.j2",
         here="runs",
         run=entry.name,
         entry=entry,
-        told=told,
-        said=told["said"],
-        bars=bars(told["resource_ms"]),
-        path=[(each, bars(each["resource_ms"])) for each in told["path"]],
-        unit=time_unit(told["runtime_ms"]),
-        asked=question,
+        overview=overview,
+        said=overview["said"],
+        bars=bars(overview["resource_ms"]),
+        path=[(each, bars(each["resource_ms"])) for each in overview["path"]],
+        unit=time_unit(overview["runtime_ms"]),
+        question=question,
         answers=await _what_if(service, str(entry.path), question) if question else None,
     )
 
 
 async def _what_if(service: Service, path: str, question: str) -> dict[str, Any]:
-    """The predictions of a question that was typed, or why there is none."""
+    """The predictions for the settings that a user typed, or the problem with them."""
     facts = {"settings": question.split()[:20], "recorded": [], "scope": "all", "replan": True, "predictor": None}
     try:
-        found = await service.ask("predict", run=path, **facts)
-    except ProblemError as told:
-        if told.status == 503:
+        found = await service.query("predict", run=path, **facts)
+    except ProblemError as error:
+        if error.status == 503:
             raise
-        return {"points": [], "problem": sentence(told.what, told.remedy)}
+        return {"points": [], "problem": sentence(error.what, error.remedy)}
     return {"points": found.get("points", [found]), "problem": None}
 
 
-async def report(service: Service, request: Request, asked: Asked) -> Response:
+async def report(service: Service, request: Request, values: ParameterValues) -> Response:
     """The report of a run, with live sliders."""
-    entry = service.catalog.get(asked["run"])
+    entry = service.catalog.get(values["run"])
     live = {"predict": f"/api/runs/{quote(entry.name, safe='')}/predict"}
     facts = {"live": live}
     answer = await service.answers.get(
-        entry, "report", facts, lambda: service.askers.ask("report", run=str(entry.path), **facts), keep=True
+        entry, "report", facts, lambda: service.query_pool.query("report", run=str(entry.path), **facts), keep=True
     )
-    return answering.kept(request, answer, HTML, {"Content-Security-Policy": _policy_of(answer.body("identity"))})
+    return responses.kept(request, answer, HTML, {"Content-Security-Policy": _policy_of(answer.body("identity"))})
 
 
 def _policy_of(content: bytes) -> str:
-    """The policy that a report brings, which knows the hashes of its parts."""
+    """The content security policy in a report, which has the hashes of its parts."""
     _, _, rest = content[:4000].partition(b'http-equiv="Content-Security-Policy" content="')
     policy = unescape(rest.partition(b'"')[0].decode("ascii", "ignore")).strip("; ")
     return f"{policy}; frame-ancestors 'none'" if policy.startswith("default-src 'none'") else POLICY
 
 
-async def remove(service: Service, request: Request, asked: Asked) -> Response:
-    """Delete a run, asked by a page."""
-    own_page(request)
-    await service.remove(service.catalog.get(asked["run"]))
+async def remove(service: Service, request: Request, values: ParameterValues) -> Response:
+    """Delete a run, from a form on a page."""
+    check_sent_by_own_page(request)
+    await service.remove(service.catalog.get(values["run"]))
     return RedirectResponse("/", 303)
 
 
-def own_page(request: Request) -> None:
-    """Refuse a form that no page of this service sent: browsers say where a form stands.  Raises ProblemError."""
+def check_sent_by_own_page(request: Request) -> None:
+    """Raise ProblemError for a form without an Origin header: browsers send one, and Shield has checked it."""
     if request.headers.get("origin") is None:
         raise ProblemError(403, "a form is sent from a page of this service; programs use /api")
 
@@ -221,16 +224,16 @@ def own_page(request: Request) -> None:
 # Jobs ---------------------------------------------------------------------------------------------------------------
 
 
-async def upload(service: Service, request: Request, asked: Asked) -> Response:
-    """Files that a page sends."""
-    own_page(request)
+async def upload(service: Service, request: Request, values: ParameterValues) -> Response:
+    """Files uploaded from a page."""
+    check_sent_by_own_page(request)
     job = await job_endpoints.uploaded(service, request)
     return RedirectResponse(f"/jobs/{job.id}", 303)
 
 
-async def job(service: Service, request: Request, asked: Asked) -> Response:
-    """One job, which goes on to its run: at once where it is done."""
-    found = service.jobs.get(asked["job"])
+async def job(service: Service, request: Request, values: ParameterValues) -> Response:
+    """The page of a job; redirects to its run if the job is done."""
+    found = service.jobs.get(values["job"])
     if found.state == "done" and found.run is not None:
         return RedirectResponse("/runs/" + quote(found.run, safe=""), 303)
     return page("job.html.j2", here="runs", job=found)
@@ -239,72 +242,74 @@ async def job(service: Service, request: Request, asked: Asked) -> Response:
 # Indexes ------------------------------------------------------------------------------------------------------------
 
 
-async def indexes(service: Service, request: Request, asked: Asked) -> Response:
-    """The list."""
-    return page("indexes.html.j2", here="indexes", indexes=await service.ask("indexes"))
+async def indexes(service: Service, request: Request, values: ParameterValues) -> Response:
+    """The list of indexes."""
+    return page("indexes.html.j2", here="indexes", indexes=await service.query("indexes"))
 
 
-async def index(service: Service, request: Request, asked: Asked) -> Response:
-    """The functions of one."""
-    wanted = {"name": "", "class_name": asked["class"], "text": asked["text"], "resource": asked["resource"]}
-    found = await service.ask(
-        "functions", index=asked["index"], wanted=wanted, limit=FUNCTIONS_SHOWN, offset=asked["offset"]
+async def index(service: Service, request: Request, values: ParameterValues) -> Response:
+    """The functions of one index."""
+    filters = {"name": "", "class_name": values["class"], "text": values["text"], "resource": values["resource"]}
+    found = await service.query(
+        "functions", index=values["index"], filters=filters, limit=FUNCTIONS_SHOWN, offset=values["offset"]
     )
     rows = [(each, bars({name: each[name] for name in resources()})) for each in found["functions"]]
 
     def address(**changed: Any) -> str:
-        facts = {key: value for key, value in {**asked, **changed}.items() if key != "index" and value not in ("", 0)}
-        return f"/indexes/{quote(asked['index'], safe='')}?{urlencode(facts)}"
+        facts = {key: value for key, value in {**values, **changed}.items() if key != "index" and value not in ("", 0)}
+        return f"/indexes/{quote(values['index'], safe='')}?{urlencode(facts)}"
 
     return page(
         "index.html.j2",
         here="indexes",
-        name=asked["index"],
+        name=values["index"],
         rows=rows,
         total=found["total"],
-        asked=asked,
+        values=values,
         shown=FUNCTIONS_SHOWN,
         resources=resources(),
         address=address,
     )
 
 
-async def function(service: Service, request: Request, asked: Asked) -> Response:
-    """What an index knows of a function, and why."""
-    chosen_ones = [asked["index"]] if asked["index"] else []
-    found = await service.ask("function", name=asked["name"], indexes=chosen_ones, why=True)
+async def function(service: Service, request: Request, values: ParameterValues) -> Response:
+    """The entries of a function in the indexes, with their evidence."""
+    chosen_ones = [values["index"]] if values["index"] else []
+    found = await service.query("function", name=values["name"], indexes=chosen_ones, why=True)
     shown = [(each, bars({name: each[name] for name in resources()})) for each in found]
-    return page("function.html.j2", here="indexes", name=asked["name"], found=shown, resources=resources())
+    return page("function.html.j2", here="indexes", name=values["name"], found=shown, resources=resources())
 
 
 # SQL ----------------------------------------------------------------------------------------------------------------
 
 
-async def console(service: Service, request: Request, asked: Asked) -> Response:
-    """The console."""
-    return await _console(service, {"run": asked["run"], "indexes": asked["indexes"], "statement": asked["statement"]})
+async def console(service: Service, request: Request, values: ParameterValues) -> Response:
+    """The SQL console."""
+    return await _console(
+        service, {"run": values["run"], "indexes": values["indexes"], "statement": values["statement"]}
+    )
 
 
-async def asked_console(service: Service, request: Request, asked: Asked) -> Response:
-    """A statement that was typed into it."""
-    own_page(request)
+async def submitted_statement(service: Service, request: Request, values: ParameterValues) -> Response:
+    """A statement submitted from the SQL console."""
+    check_sent_by_own_page(request)
     limits = service.settings.limits
     content = await bodies.whole(request, limits, limits.body_bytes)
     try:
-        told = dict(parse_qsl(content.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=10))
+        form = dict(parse_qsl(content.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=10))
     except ValueError as error:
         raise ProblemError(400, f"the form is not that of the console ({error})") from error
-    facts = {name: told.get(name, "") for name in ("run", "indexes", "statement")}
+    facts = {name: form.get(name, "") for name in ("run", "indexes", "statement")}
     names = facts["indexes"].replace(",", " ").split()
     begin = time.monotonic()
     try:
         files = _files(service, facts["run"])
         if not files and not names:
             raise ProblemError(400, "nothing to ask: choose a run, all runs, or name indexes")
-        if told.get("form") == "csv":
-            content = await service.statements.ask(facts["statement"], "csv", indexes=names, **files)
+        if form.get("form") == "csv":
+            content = await service.statements.execute(facts["statement"], "csv", indexes=names, **files)
             headers = {"Content-Disposition": 'attachment; filename="rows.csv"'}
-            return await asyncio.to_thread(answering.plain, request, content, answering.CSV, headers=headers)
+            return await asyncio.to_thread(responses.plain, request, content, responses.CSV, headers=headers)
         found = await service.statements.rows(facts["statement"], most=ROWS_SHOWN, indexes=names, **files)
     except ProblemError as error:
         if error.status in (429, 503):
@@ -314,7 +319,7 @@ async def asked_console(service: Service, request: Request, asked: Asked) -> Res
 
 
 ALL_RUNS = "*"
-"""What stands for all runs in the console's list."""
+"""The entry for all runs in the console's list."""
 
 
 def _files(service: Service, run: str) -> dict[str, Any]:
@@ -356,13 +361,13 @@ async def _console(
 
 
 def _schema(framework: str) -> list[tuple[str, list[dict[str, Any]]]]:
-    """What a statement may ask: tables, views and macros with their columns; of all frameworks where none is named."""
+    """The tables, views and macros that a statement can use, with their columns; of all frameworks by default."""
     known = frameworks()
     mine = {framework: known[framework]} if framework in known else known
     of_runs = [*tables("run"), *(table for each in mine.values() for table in each.reader.raw())]
-    beside = [*views("run"), *(view for name in mine for view in views_of(name))]
+    shipped_views = [*views("run"), *(view for name in mine for view in views_of(name))]
     return [
-        ("Views of a run", [*map(_table, computed.tables(resources())), *map(_view, beside)]),
+        ("Views of a run", [*map(_table, computed.tables(resources())), *map(_view, shipped_views)]),
         ("Tables of a run", [_table(each) for each in of_runs]),
         ("Views of indexes", [_view(each) for each in views("index")]),
         ("Tables of indexes", [_table(each) for each in tables("index")]),
@@ -394,17 +399,17 @@ def _cell(value: Any) -> str:
 # Files --------------------------------------------------------------------------------------------------------------
 
 
-async def static(service: Service, request: Request, asked: Asked) -> Response:
-    """A file that pages load."""
-    if asked["file"] not in _STATIC:
+async def static(service: Service, request: Request, values: ParameterValues) -> Response:
+    """A static file of the pages."""
+    if values["file"] not in _STATIC:
         raise ProblemError(404, "there is no such file")
-    content = files("crystalperf.service").joinpath("static", asked["file"]).read_bytes()
-    return answering.plain(request, content, _STATIC[asked["file"]], tagged=True)
+    content = files("crystalperf.service").joinpath("static", values["file"]).read_bytes()
+    return responses.plain(request, content, _STATIC[values["file"]], tagged=True)
 
 
 def _page(method: Any, path: str, handler: Any, *parameters: Parameter) -> Route:
-    told = (handler.__doc__ or "").split("\n")[0]
-    return Route(method, path, f"page_{handler.__name__}", told, handler, {200: Answer("")}, parameters, page=True)
+    summary = (handler.__doc__ or "").split("\n")[0]
+    return Route(method, path, f"page_{handler.__name__}", summary, handler, {200: Answer("")}, parameters, page=True)
 
 
 ROUTES = (
@@ -444,6 +449,6 @@ ROUTES = (
         Parameter("indexes", "", default="", longest=2_000),
         Parameter("statement", "", default="", longest=LONGEST_STATEMENT),
     ),
-    _page("POST", "/sql", asked_console),
+    _page("POST", "/sql", submitted_statement),
     _page("GET", "/static/{file}", static, Parameter("file", "", where="path", longest=60)),
 )

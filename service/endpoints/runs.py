@@ -1,4 +1,4 @@
-"""Runs: the list, one run, its answers, and their end."""
+"""Routes of runs: the list, one run, its answers, and its deletion."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from crystalperf.service import answering
-from crystalperf.service.answering import FORMS, MEDIA_TYPES
+from crystalperf.service import responses
 from crystalperf.service.bodies import decoded
 from crystalperf.service.catalog import SORTS, Row
 from crystalperf.service.openapi import reference
+from crystalperf.service.responses import FORMS, MEDIA_TYPES
+from crystalperf.service.routes import Answer, Parameter, ParameterValues, Route
 from crystalperf.service.state import Service
-from crystalperf.service.table import Answer, Asked, Parameter, Route
 
 RUN = Parameter("run", "the run's name, as the list of runs has it", where="path", longest=200)
 SCOPE = Parameter(
@@ -26,7 +26,7 @@ SCOPE = Parameter(
 )
 OFFSET = Parameter("offset", "how many to leave out", "integer", default=0, most=10_000_000)
 ENDS = ("succeeded", "recovered", "failed", "unfinished")
-"""How a run may have ended (query.results.answers.Outcome)."""
+"""The outcomes of a run (query.results.answers.Outcome)."""
 
 ETAG = {"ETag": "changes when the answer does"}
 UNCHANGED = Answer("nothing has changed since (If-None-Match)")
@@ -46,102 +46,104 @@ class Question(msgspec.Struct, forbid_unknown_fields=True):
     predictor: _Text | None = None
 
 
-def table_answer(told: str, schema: dict[str, Any]) -> Answer:
-    """A table in one of its forms."""
+def table_answer(description: str, schema: dict[str, Any]) -> Answer:
+    """The description of a response with a table, in any of its formats."""
     content = {kind: schema if form == "json" else None for kind, form in FORMS.items()}
-    return Answer(told, {**content, "text/csv": {"type": "string"}})
+    return Answer(description, {**content, "text/csv": {"type": "string"}})
 
 
-async def listed(service: Service, request: Request, asked: Asked) -> Response:
+async def listed(service: Service, request: Request, values: ParameterValues) -> Response:
     """The list."""
     catalog = service.catalog
-    form = answering.form_of(request)
+    form = responses.form_of(request)
 
     def page() -> tuple[int, Sequence[Row]]:
-        rows = catalog.listed(asked["q"], asked["framework"], asked["bottleneck"], asked["status"], asked["sort"])
-        return len(rows), rows[asked["offset"] : asked["offset"] + asked["limit"]]
+        rows = catalog.listed(values["q"], values["framework"], values["bottleneck"], values["status"], values["sort"])
+        return len(rows), rows[values["offset"] : values["offset"] + values["limit"]]
 
     def encoded() -> bytes:
         total, shown = page()
-        return msgspec.json.encode({"runs": shown, "total": total, "offset": asked["offset"], "limit": asked["limit"]})
+        return msgspec.json.encode(
+            {"runs": shown, "total": total, "offset": values["offset"], "limit": values["limit"]}
+        )
 
     if form == "json":
-        return answering.kept(
-            request, service.answers.remembered([service.began, catalog.number, dict(asked)], encoded)
+        return responses.kept(
+            request, service.answers.remembered([service.began, catalog.number, dict(values)], encoded)
         )
     _, shown = page()
     columns = list(Row.__struct_fields__)
-    cells = answering.cells([msgspec.structs.asdict(each) for each in shown], columns)
+    cells = responses.cells([msgspec.structs.asdict(each) for each in shown], columns)
     return await table(service, request, form, columns, cells)
 
 
 async def table(
-    service: Service, request: Request, form: answering.Form, columns: list[str], cells: list[list[Any]]
+    service: Service, request: Request, form: responses.Form, columns: list[str], cells: list[list[Any]]
 ) -> Response:
     """Rows as CSV, Arrow or Parquet."""
     if form == "csv":
-        content = answering.csv(columns, cells)
+        content = responses.csv(columns, cells)
     else:
-        content = await service.askers.ask("table", columns=columns, rows=cells, form=form)
-    return answering.plain(request, content, MEDIA_TYPES[form], tagged=True)
+        content = await service.query_pool.query("table", columns=columns, rows=cells, form=form)
+    return responses.plain(request, content, MEDIA_TYPES[form], tagged=True)
 
 
-async def header(service: Service, request: Request, asked: Asked) -> Response:
-    """What a run is."""
-    run = service.catalog.get(asked["run"])
+async def header(service: Service, request: Request, values: ParameterValues) -> Response:
+    """The header of a run."""
+    run = service.catalog.get(values["run"])
     answer = await service.answers.get(
-        run, "header", None, lambda: service.askers.ask("header", run=str(run.path)), keep=True
+        run, "header", None, lambda: service.query_pool.query("header", run=str(run.path)), keep=True
     )
-    return answering.kept(request, answer)
+    return responses.kept(request, answer)
 
 
-async def verdict(service: Service, request: Request, asked: Asked) -> Response:
-    """What `analyze` says."""
-    run = service.catalog.get(asked["run"])
+async def verdict(service: Service, request: Request, values: ParameterValues) -> Response:
+    """The answer of `analyze`."""
+    run = service.catalog.get(values["run"])
     answer = await service.answers.get(
-        run, "verdict", None, lambda: service.askers.ask("verdict", run=str(run.path)), keep=True
+        run, "verdict", None, lambda: service.query_pool.query("verdict", run=str(run.path)), keep=True
     )
-    return answering.kept(request, answer)
+    return responses.kept(request, answer)
 
 
-async def debug(service: Service, request: Request, asked: Asked) -> Response:
-    """Where the time of a scope went."""
-    run, facts = service.catalog.get(asked["run"]), {"scope": asked["scope"]}
+async def debug(service: Service, request: Request, values: ParameterValues) -> Response:
+    """The answer of `debug` for a scope."""
+    run, facts = service.catalog.get(values["run"]), {"scope": values["scope"]}
     answer = await service.answers.get(
         run,
         "debug",
         facts,
-        lambda: service.askers.ask("debug", run=str(run.path), **facts),
-        keep=asked["scope"] == "all",
+        lambda: service.query_pool.query("debug", run=str(run.path), **facts),
+        keep=values["scope"] == "all",
     )
-    return answering.kept(request, answer)
+    return responses.kept(request, answer)
 
 
-async def predict(service: Service, request: Request, asked: Asked) -> Response:
-    """A prediction, the question in the address."""
+async def predict(service: Service, request: Request, values: ParameterValues) -> Response:
+    """A prediction with the settings in the query string."""
     question = Question(
-        asked["set"], asked["recorded"], asked["scope"], asked["replan"] is not False, asked["predictor"] or None
+        values["set"], values["recorded"], values["scope"], values["replan"] is not False, values["predictor"] or None
     )
-    return await _predicted(service, request, asked["run"], question)
+    return await _predicted(service, request, values["run"], question)
 
 
-async def predict_posted(service: Service, request: Request, asked: Asked) -> Response:
-    """A prediction, the question in the body."""
+async def predict_posted(service: Service, request: Request, values: ParameterValues) -> Response:
+    """A prediction with the settings in the body."""
     question = await decoded(request, Question, service.settings.limits)
-    return await _predicted(service, request, asked["run"], question)
+    return await _predicted(service, request, values["run"], question)
 
 
 async def _predicted(service: Service, request: Request, name: str, question: Question) -> Response:
     run, facts = service.catalog.get(name), msgspec.to_builtins(question)
     answer = await service.answers.get(
-        run, "predict", facts, lambda: service.askers.ask("predict", run=str(run.path), **facts)
+        run, "predict", facts, lambda: service.query_pool.query("predict", run=str(run.path), **facts)
     )
-    return answering.kept(request, answer)
+    return responses.kept(request, answer)
 
 
-async def remove(service: Service, request: Request, asked: Asked) -> Response:
+async def remove(service: Service, request: Request, values: ParameterValues) -> Response:
     """Delete a run."""
-    await service.remove(service.catalog.get(asked["run"]))
+    await service.remove(service.catalog.get(values["run"]))
     return Response(None, 204)
 
 
@@ -192,7 +194,7 @@ ROUTES = (
         "getRun",
         "what a run is",
         header,
-        {200: Answer("the run", {answering.JSON: reference("header")}, ETAG), 304: UNCHANGED},
+        {200: Answer("the run", {responses.JSON: reference("header")}, ETAG), 304: UNCHANGED},
         (RUN,),
         problems=(404, 422),
     ),
@@ -212,7 +214,7 @@ ROUTES = (
         "getVerdict",
         "what holds the run up, where its time went, what would help: as `crystalperf analyze --json`",
         verdict,
-        {200: Answer("the verdict", {answering.JSON: reference("verdict")}, ETAG), 304: UNCHANGED},
+        {200: Answer("the verdict", {responses.JSON: reference("verdict")}, ETAG), 304: UNCHANGED},
         (RUN,),
         problems=(404, 422),
     ),
@@ -222,7 +224,7 @@ ROUTES = (
         "debugRun",
         "the critical path and the resources along it: as `crystalperf debug --json`",
         debug,
-        {200: Answer("the answer", {answering.JSON: reference("debug")}, ETAG), 304: UNCHANGED},
+        {200: Answer("the answer", {responses.JSON: reference("debug")}, ETAG), 304: UNCHANGED},
         (RUN, SCOPE),
         problems=(404, 422),
     ),
@@ -232,7 +234,7 @@ ROUTES = (
         "predictRun",
         "the runtime with other resources: as `crystalperf predict --json`",
         predict,
-        {200: Answer("one prediction, or one per listed value", {answering.JSON: _PREDICTION}, ETAG), 304: UNCHANGED},
+        {200: Answer("one prediction, or one per listed value", {responses.JSON: _PREDICTION}, ETAG), 304: UNCHANGED},
         (RUN, *_QUERY),
         problems=(404, 422),
     ),
@@ -242,7 +244,7 @@ ROUTES = (
         "predictRunPosted",
         "the same, the question in the body",
         predict_posted,
-        {200: Answer("one prediction, or one per listed value", {answering.JSON: _PREDICTION}, ETAG), 304: UNCHANGED},
+        {200: Answer("one prediction, or one per listed value", {responses.JSON: _PREDICTION}, ETAG), 304: UNCHANGED},
         (RUN,),
         body=Question,
         problems=(404, 408, 415, 422),

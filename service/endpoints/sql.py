@@ -1,4 +1,4 @@
-"""SQL over a run, over indexes, over many runs at once."""
+"""Routes of SQL: over a run, over indexes, over many runs at once."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from crystalperf.query.statements.asking import LONGEST_STATEMENT
-from crystalperf.service import answering
+from crystalperf.service import responses
 from crystalperf.service.bodies import decoded
 from crystalperf.service.endpoints.runs import RUN, table_answer
 from crystalperf.service.problems import ProblemError
+from crystalperf.service.routes import ParameterValues, Route
 from crystalperf.service.state import Service
-from crystalperf.service.table import Asked, Route
 
 _Statement = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_STATEMENT)]
 _Names = Annotated[list[Annotated[str, msgspec.Meta(max_length=200)]], msgspec.Meta(max_length=100)]
@@ -39,33 +39,33 @@ class WideStatement(msgspec.Struct, forbid_unknown_fields=True):
     indexes: _Names = []
 
 
-async def of_run(service: Service, request: Request, asked: Asked) -> Response:
+async def of_run(service: Service, request: Request, values: ParameterValues) -> Response:
     """Over one run."""
-    form = answering.form_of(request)
-    told = await decoded(request, Statement, service.settings.limits)
-    run = service.catalog.get(asked["run"])
-    content = await service.statements.ask(told.statement, form, run=run.path, indexes=told.indexes)
+    form = responses.form_of(request)
+    body = await decoded(request, Statement, service.settings.limits)
+    run = service.catalog.get(values["run"])
+    content = await service.statements.execute(body.statement, form, run=run.path, indexes=body.indexes)
     return await _sent(request, content, form)
 
 
-async def wide(service: Service, request: Request, asked: Asked) -> Response:
+async def wide(service: Service, request: Request, values: ParameterValues) -> Response:
     """Over many runs."""
-    form = answering.form_of(request)
-    told = await decoded(request, WideStatement, service.settings.limits)
-    runs = chosen(service, told.runs)
-    if not runs and not told.indexes:
+    form = responses.form_of(request)
+    body = await decoded(request, WideStatement, service.settings.limits)
+    runs = chosen(service, body.runs)
+    if not runs and not body.indexes:
         raise ProblemError(400, "nothing to ask: name runs (null for all), or indexes")
-    content = await service.statements.ask(told.statement, form, runs=runs, indexes=told.indexes)
+    content = await service.statements.execute(body.statement, form, runs=runs, indexes=body.indexes)
     return await _sent(request, content, form)
 
 
-async def _sent(request: Request, content: bytes, form: answering.Form) -> Response:
-    """Compressed beside the loop: some 30 MB take longer than others want to wait."""
-    return await asyncio.to_thread(answering.plain, request, content, answering.MEDIA_TYPES[form])
+async def _sent(request: Request, content: bytes, form: responses.Form) -> Response:
+    """The response, compressed in a thread: compressing 30 MB would block the event loop."""
+    return await asyncio.to_thread(responses.plain, request, content, responses.MEDIA_TYPES[form])
 
 
 def chosen(service: Service, names: list[str] | None) -> list[tuple[str, Path]]:
-    """The files of the named runs, of all that can be read for None.  Raises ProblemError."""
+    """The files of the named runs; None means all readable runs.  Raises ProblemError."""
     catalog, most = service.catalog, service.settings.limits.sql_runs
     if names is None:
         names = sorted(name for name, row in catalog.rows.items() if row.state != "unreadable")

@@ -10,17 +10,17 @@
     if (events.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 5000);
   };
   events.addEventListener("job", (event) => {
-    const told = JSON.parse(event.data);
-    steps.replaceChildren(...told.steps.map((step) => {
+    const update = JSON.parse(event.data);
+    steps.replaceChildren(...update.steps.map((step) => {
       const line = document.createElement("li");
       line.textContent = step.said;
       return line;
     }));
-    const over = ["done", "failed", "cancelled"].includes(told.state);
+    const over = ["done", "failed", "cancelled"].includes(update.state);
     if (over) events.close();
-    if (told.state === "done") location.replace("/runs/" + encodeURIComponent(told.run));
-    else if (over) { state.textContent = told.problem; state.classList.add("bad"); }
-    else if (told.state === "waiting") state.textContent = job.dataset.waiting;
-    else state.textContent = told.steps.length ? told.steps[told.steps.length - 1].said : job.dataset.starting;
+    if (update.state === "done") location.replace("/runs/" + encodeURIComponent(update.run));
+    else if (over) { state.textContent = update.problem; state.classList.add("bad"); }
+    else if (update.state === "waiting") state.textContent = job.dataset.waiting;
+    else state.textContent = update.steps.length ? update.steps[update.steps.length - 1].said : job.dataset.starting;
   });
 })();

@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from crystalperf.fleet import local
-from crystalperf.fleet.logs import found
+from crystalperf.fleet.logs import find_logs
 from crystalperf.indexes import children
 from crystalperf.indexes.errors import BuildError
 
@@ -70,7 +70,7 @@ def test_a_parser_is_started_isolated(trapped: Path) -> None:
 
 def test_logs_of_a_fleet_are_read_isolated(trapped: Path, tmp_path: Path) -> None:
     log = Path(__file__).parents[1] / "data" / "eventlog" / "q9.zstd"
-    (answer,) = local.read_all(found([str(log)]), tmp_path, 1, local.memory_of(1))
+    (answer,) = local.read_all(find_logs([str(log)]), tmp_path, 1, local.memory_of(1))
     assert len(json.loads(answer.rows)["runs"]) == 1
     assert not trapped.exists()
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from crystalperf.fleet.ask import opened
 from crystalperf.fleet.build import build
 from crystalperf.fleet.engines import Engine
-from crystalperf.fleet.logs import Item, found
+from crystalperf.fleet.logs import Item, find_logs
 from crystalperf.fleet.reading import Read, read
+from crystalperf.fleet.summary import opened
 from tests.spark_logs import Stage, Task, write
 
 Answer = Callable[..., tuple[int, str, str]]
@@ -130,7 +130,7 @@ def test_a_fleet_of_somebody_else_is_data(crystalperf: Answer, tmp_path: Path, s
 @pytest.mark.few(1)
 @pytest.mark.parametrize("changed_s", [1e12, -1e12, 1e30])
 def test_a_clock_that_no_calendar_has_costs_nothing(tmp_path: Path, changed_s: float) -> None:
-    (item,) = found([str(log(tmp_path / "good"))])
+    (item,) = find_logs([str(log(tmp_path / "good"))])
     for path, runs in ((item.path, 1), (str(tmp_path / "none"), 0)):
         answer = read(Item(path, item.size_bytes, changed_s, item.state), tmp_path)
         assert len(json.loads(answer.rows)["runs"]) == runs

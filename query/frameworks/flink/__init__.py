@@ -1,17 +1,17 @@
-"""Everything CrystalPerf knows of Flink.
+"""Flink: all code that is specific to it.
 
-files.py     which files are archives of jobs
-archive.py   an archive's pages to typed values
-trace.py     those to the trace that every framework hands over, and to Flink's own tables (schema.sql)
+files.py     recognises archives of jobs
+archive.py   an archive's pages as typed values
+trace.py     those as a trace of the core, and Flink's own tables (schema.sql)
 frames.py    roles of frames, processes and threads
-chained_operators.py  operators of a chain told apart by samples
-planning.py  what another parallelism, and other slots, would do
+chained_operators.py  time by operator of a chain, from samples
+planning.py  models another parallelism and other slots
 stream.py    a streaming job as a flow of records; held.py: how long its operators hold them
-unbounded.py how busy a stream was of which no metrics were collected
-advise.py    what its user can change; recommendations.py: the kinds
-private.py   what of plans a page for strangers must not have
+unbounded.py how busy a stream without collected metrics was
+advise.py    advice; recommendations.py: the kinds of recommendations
+private.py   what is redacted in plans
 collect.py   an archive of a job from a running cluster; poll.py, series.py, tables.py: its metrics
-setup.py     what a cluster needs so that it leaves archives and samples
+setup.py     the settings with which a cluster writes archives and samples
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from crystalperf.query.trace.vocabulary import Vocabulary
 
 
 def _collect(address: str, job: str | None, folder: Path, progress: Callable[[str], None]) -> Path:
-    """What collect.collect says; clients of clusters are imported where there is an address."""
+    """See collect.collect; clients of clusters are imported only for an address."""
     from crystalperf.query.frameworks.flink import collect
 
     return collect.collect(address, job, folder, progress)

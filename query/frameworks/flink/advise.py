@@ -1,4 +1,4 @@
-"""What a user of Flink can change about a job."""
+"""Advice and recommendations for a Flink job."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 TIMEOUT = "execution.buffer-timeout.interval"
 
 SHORTER = 10.0
-"""How much shorter a buffer's timeout is asked to be."""
+"""The factor by which a recommendation shortens the buffer timeout."""
 
 
 def buffering_candidate(flow: Flow, filling_ms: float) -> Candidate:
-    """A shorter timeout of buffers, at the price of more and smaller ones."""
+    """A shorter buffer timeout, which costs more and smaller buffers."""
     due = [each.due_ms for each in flow.hops if each.due_ms < 60_000]
     now = max(due, default=100.0)
     after = max(round(now / SHORTER), 1)
@@ -41,15 +41,15 @@ def buffering_candidate(flow: Flow, filling_ms: float) -> Candidate:
 
 
 def idle_advice(detail: Detail) -> Advice | None:
-    """What to do about slots that a vertex left idle; None where it left none.
+    """What to do about slots that a vertex left idle; None if it left none.
 
     A slot takes a subtask of each vertex of a pipeline, so a vertex with as many subtasks as there are slots leaves
-    none.  One that can have a single subtask, as the sort of a whole table, cannot have more.
+    none idle.  A vertex that can have only one subtask, such as the sort of a whole table, cannot use more.
     """
     if detail.settings.get(f"{MOST_SUBTASKS}{detail.facts.id}") == "1":
         return None
     sharing, slots = int(detail.settings.get(SHARING, "1")), detail.facts.slots
-    if UNPLACED in detail.settings:  # no TaskManager is named, so these are its subtasks of all vertices
+    if UNPLACED in detail.settings:  # no TaskManager is named: slots are the subtasks of all vertices
         slots = -(-slots // sharing)
     if STOPPED in detail.settings or (sharing > 1 and detail.with_data >= slots):
         return None
@@ -57,7 +57,7 @@ def idle_advice(detail: Detail) -> Advice | None:
 
 
 def required_recording(connection: duckdb.DuckDBPyConnection) -> Recommendation | None:
-    """What a stream without an end has to record so that its latency and rate are known; None for other jobs."""
+    """What to record of an unbounded stream so that its latency and rate are known; None for other jobs."""
     row = connection.execute(
         """
         SELECT coalesce(properties['stream'], '') = 'true' AND NOT EXISTS (FROM scopes WHERE status = 'succeeded')
@@ -69,13 +69,13 @@ def required_recording(connection: duckdb.DuckDBPyConnection) -> Recommendation 
 
 
 LOOP = "IterationSource-"
-"""How the name of a vertex begins from which records go round again (Flink 1).  It waits for them within its work, so
-Flink calls it busy all the time."""
+"""Prefix of the name of a vertex that starts a loop of records (Flink 1).  It waits for them within its work, so Flink
+reports it as busy all the time."""
 
 
 def lacking(connection: duckdb.DuckDBPyConnection) -> Lacking:
-    """What keeps a stream from being told as a flow: its records go round, nothing was collected, its vertices exchange
-    no records, or no stretch of it was long enough."""
+    """What prevents the analysis of a stream as a flow: its records loop, no metrics were collected, its vertices
+    exchange no records, or no interval of it was long enough."""
     row = connection.execute(
         """
         SELECT
@@ -96,4 +96,4 @@ _RECORDS: dict[Lacking, type[Recommendation]] = {
     "exchanges": BreakChain,
     "time": CollectMetricsLonger,
 }
-"""What to do about it."""
+"""What to do about each."""

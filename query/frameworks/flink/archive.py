@@ -1,7 +1,7 @@
 """An archive's pages as typed values.
 
-Pages are what Flink's REST interface answers, by path.  Fields differ between versions and any may be missing; times
-are Unix ms, and -1, 0 or a missing field is unknown.
+Pages are the answers of Flink's REST interface, by path.  Fields differ between versions and any may be missing; times
+are Unix ms, and -1, 0 or a missing field means unknown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_PAGES = 2_000_000
 
 
 class Times(msgspec.Struct, rename={"start_ms": "start-time", "end_ms": "end-time"}):
-    """When something began and ended."""
+    """Start and end."""
 
     start_ms: float | None = None
     end_ms: float | None = None
@@ -43,7 +43,7 @@ class Metrics(
         "busy_ms": "accumulated-busy-time",
     },
 ):
-    """What Flink summed up of a subtask; busy time is NaN where it was not measured."""
+    """Flink's sums of a subtask; busy time is NaN if it was not measured."""
 
     read_bytes: int | None = None
     written_bytes: int | None = None
@@ -57,7 +57,7 @@ class Metrics(
 class Attempt(
     Times, rename={"worker": "taskmanager-id", "spent_ms": "status-duration", "others": "other-concurrent-attempts"}
 ):
-    """One attempt of a subtask; `spent_ms` is its time in each state, `others` are those that ran beside it."""
+    """One attempt of a subtask; `spent_ms` is its time in each state, `others` are concurrent attempts."""
 
     subtask: int = 0
     attempt: int = 0
@@ -70,7 +70,8 @@ class Attempt(
 
 
 class Vertex(msgspec.Struct, rename={"most": "maxParallelism"}):
-    """A job vertex: operators chained into one kind of subtask, of which it can have `most`; 0 or less is unknown."""
+    """A job vertex: operators chained into one kind of subtask; `most` is its maximum parallelism, 0 or less if
+    unknown."""
 
     id: str
     name: str = ""
@@ -93,7 +94,7 @@ class _PlanPage(msgspec.Struct):
 
 
 class Input(msgspec.Struct, rename={"source": "id", "strategy": "ship_strategy"}):
-    """Which vertex another reads, and how rows get there."""
+    """The source vertex of an edge, and how rows are shipped over it."""
 
     source: str
     strategy: str = ""
@@ -101,7 +102,7 @@ class Input(msgspec.Struct, rename={"source": "id", "strategy": "ship_strategy"}
 
 
 class PlanNode(msgspec.Struct, rename={"optimized": "optimizer_properties"}):
-    """A vertex in the plan; `optimized` is what the optimizer of batch jobs says of it, nothing of others."""
+    """A vertex in the plan; `optimized` has properties from the optimizer of batch jobs, and is empty for others."""
 
     id: str
     optimized: dict[str, Any] = {}
@@ -115,7 +116,8 @@ class Plan(msgspec.Struct):
 
 
 class Summary(Times, rename={"most": "maxParallelism"}, kw_only=True):
-    """A vertex as the job's own page has it: its subtasks in sum; it can have `most`, 0 or less is unknown."""
+    """A vertex on the job's own page: sums over its subtasks; `most` is its maximum parallelism, 0 or less if
+    unknown."""
 
     id: str
     name: str = ""
@@ -126,7 +128,7 @@ class Summary(Times, rename={"most": "maxParallelism"}, kw_only=True):
 
 
 class Job(Times, rename={"start_ms": "start-time", "end_ms": "end-time", "type": "job-type"}):
-    """The job itself; `state` is FINISHED, FAILED, CANCELED or one of a job that still runs."""
+    """The job itself; `state` is FINISHED, FAILED, CANCELED or a state of a running job."""
 
     type: str = ""
     vertices: list[Summary] = []
@@ -137,7 +139,7 @@ class Job(Times, rename={"start_ms": "start-time", "end_ms": "end-time", "type":
     state: str = ""
     now: float | None = None
     timestamps: dict[str, float | None] = {}
-    """When it last entered each state; 0 where it never did."""
+    """When it last entered each state; 0 if never."""
 
 
 class _Cluster(msgspec.Struct, rename={"version": "flink-version"}):
@@ -145,7 +147,7 @@ class _Cluster(msgspec.Struct, rename={"version": "flink-version"}):
 
 
 class Failure(msgspec.Struct, rename={"name": "exceptionName", "stack": "stacktrace", "task": "taskName"}):
-    """Why a subtask failed, or the job with it."""
+    """The failure of a subtask, or of the job."""
 
     name: str | None = None
     stack: str | None = None
@@ -164,7 +166,7 @@ class _Exceptions(msgspec.Struct, rename={"root": "root-exception", "history": "
 
 @dataclass
 class Archive:
-    """What an archive tells of a job; vertices and states by vertex id."""
+    """The contents of an archive; vertices and states by vertex id."""
 
     job: Job = field(default_factory=Job)
     plan: Plan = field(default_factory=Plan)
@@ -174,19 +176,19 @@ class Archive:
     """By vertex and subtask, when its last attempt entered each state."""
     error: str | None = None
     failures: list[Failure] = field(default_factory=list)
-    """The last few, of subtasks whose failure the job went on after, too."""
+    """The last few failures, including those after which the job continued."""
     version: str | None = None
-    """Flink's; only what `crystalperf collect` made tells it."""
+    """Flink's version; only archives of `crystalperf collect` have it."""
     settings: dict[str, str] = field(default_factory=dict)
 
     @property
     def job_type(self) -> str:
-        """STREAMING or BATCH; empty in older versions."""
+        """STREAMING or BATCH; empty for older versions."""
         return self.job.type
 
 
 def read(log: LogFile, problems: Problems) -> Archive:
-    """The pages of an archive.  Raises InputError where it is damaged, or has no page of the job itself."""
+    """The pages of an archive.  Raises InputError if it is damaged, or lacks the page of the job itself."""
     text = b"".join(pieces(log.parts[0], problems)).removeprefix(b"\xef\xbb\xbf")
     if _JOB_PAGE.match(text) is not None:
         return _of_page(text, log.origin, problems)
@@ -219,7 +221,7 @@ _JOB_PAGE = re.compile(rb'\s*\{\s*"jid"')
 
 
 def _of_page(text: bytes, origin: str, problems: Problems) -> Archive:
-    """What a saved copy of the job's own page tells.  Raises InputError."""
+    """The contents of a saved copy of the job's own page.  Raises InputError."""
     try:
         job = msgspec.json.decode(text, type=Job, strict=False)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -234,7 +236,7 @@ def _of_page(text: bytes, origin: str, problems: Problems) -> Archive:
 
 
 def _complete(found: Archive) -> None:
-    """What the job's own page has that no page of its own told: the plan, and vertices in sum."""
+    """Fill gaps from the job's own page: the plan, and vertices in sum."""
     if not found.plan.nodes and found.job.plan is not None:
         found.plan = found.job.plan
     for each in found.job.vertices:
@@ -243,7 +245,7 @@ def _complete(found: Archive) -> None:
 
 
 def _alike(each: Summary) -> list[Attempt]:
-    """A vertex' subtasks, each with its share of the sums."""
+    """A vertex' subtasks, each with an equal share of the sums."""
     count = min(max(each.parallelism, 1), _MOST_ALIKE)
     sums = each.metrics
     metrics = Metrics(
@@ -265,7 +267,7 @@ _MOST_ALIKE = 10_000
 
 
 def _take(found: Archive, rest: str, body: str) -> None:
-    """Keep what one page of the job tells."""
+    """Add the contents of one page of the job."""
     if not rest:
         found.job = msgspec.json.decode(body, type=Job, strict=False)
     elif rest == "/plan":

@@ -1,4 +1,4 @@
-"""What an answer about a run of Flink takes for granted, where only Flink has it."""
+"""Kinds of assumptions of Flink alone."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from crystalperf.query.results.assumptions import Assumption
 
 @dataclass(frozen=True)
 class ParallelismKept(Assumption):
-    """Vertices keep their parallelism, whatever slots there are."""
+    """Vertices keep their parallelism with any number of slots."""
 
     kind: ClassVar[str] = "parallelism-kept"
 
 
 @dataclass(frozen=True)
 class RecordsRespread(Assumption):
-    """Records are spread over the subtasks of so many vertices in equal parts of the recorded subtasks' work."""
+    """The records of so many vertices are spread over subtasks in equal parts of the recorded subtasks' work."""
 
     kind: ClassVar[str] = "records-respread"
     vertices: int
@@ -25,7 +25,7 @@ class RecordsRespread(Assumption):
 
 @dataclass(frozen=True)
 class HotSubtask(Assumption):
-    """One subtask of a vertex has far more than the others, and may have one key."""
+    """One subtask of a vertex has far more work than the others, possibly because of one key."""
 
     kind: ClassVar[str] = "hot-subtask"
     vertex: str
@@ -33,7 +33,7 @@ class HotSubtask(Assumption):
 
 @dataclass(frozen=True)
 class ParallelismLimited(Assumption):
-    """A vertex can have no more than so many subtasks."""
+    """A vertex is limited to so many subtasks."""
 
     kind: ClassVar[str] = "parallelism-limited"
     vertex: str
@@ -50,7 +50,7 @@ class SingleSubtasksKept(Assumption):
 
 @dataclass(frozen=True)
 class SlotsForSubtasks(Assumption):
-    """There are as many slots as so many subtasks of a vertex take, for the run has no number of them."""
+    """There are as many slots as so many subtasks of a vertex take, because the run does not record its slots."""
 
     kind: ClassVar[str] = "slots-for-subtasks"
     subtasks: int

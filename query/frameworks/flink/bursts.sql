@@ -1,7 +1,7 @@
--- Vertices without an input whose records come in bursts: for most of their time all threads of their subtasks waited for
--- longer than a buffer is due after, at a stretch.
--- In:  $due_ms, when a buffer is due by itself; $waits, kinds of intervals in which a thread waited.
--- Out: one row per such vertex; none where no recording saw its threads for half of their time.
+-- Vertices without an input whose records come in bursts: for most of their time all threads of their subtasks waited
+-- for longer than the buffer timeout at once.
+-- In:  $due_ms, the buffer timeout; $waits, kinds of intervals in which a thread waited.
+-- Out: one row per such vertex; none if no recording covers half of the time of its threads.
 WITH threads AS (
     SELECT
         group_id, unit_id, thread,

@@ -1,7 +1,7 @@
-"""Time of a vertex' subtasks by the operators that are chained in it, by their samples.
+"""Time of a vertex' subtasks by chained operator, from their samples.
 
-A chained operator is called by the one before it, over an output of Flink's: so many of these on a stack, so far down
-the chain is the operator that works.
+Each operator of a chain calls the next one through an output of Flink's.  So the number of these outputs on a stack is
+the position in the chain of the operator that works.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from crystalperf.query.trace.records import Columns, Floats, integers, objects
 _PUSHED = r"\.(Chaining|CopyingChaining)Output\.pushToOperator(:|$)"
 
 STARTING, WAITING, UNKNOWN = "starting", "waiting for other subtasks", "not known"
-"""What the time of subtasks on none of the resources went to instead; Flink itself measured the first two."""
+"""Categories of subtasks' time on no resource; Flink itself measured the first two."""
 
 
 def chained(vertex: str) -> tuple[str, ...]:
-    """The operators of a vertex in the order of their chain, by its name; one where they are no single chain."""
+    """The operators of a vertex in chain order, from its name; a single one if they are not one linear chain."""
     names = tuple(vertex.split(" -> "))
     return (vertex,) if "(" in vertex or len(names) == 1 else names
 
 
 def times(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...], sampled: bool) -> Columns:
-    """The table operator_times; empty without samples, for nothing else tells operators of a chain apart.
+    """The table operator_times; empty without samples, because nothing else separates the operators of a chain.
 
-    Starting a stream's subtasks is on no resource (trace.py); of other jobs as much of it is as of the rest.
+    Starting a stream's subtasks is on no resource (trace.py); in other jobs it is split in the proportions of the rest.
     """
     columns = with_other(names)
     sums = ", ".join(f"sum(units.{name}_ms)" for name in columns)
@@ -80,9 +80,10 @@ def times(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...], sampled
 
 
 def _seen(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]) -> dict[tuple[str, int], Floats]:
-    """By group and place in its chain, sampled time on each resource, (resources,); the last place takes what is after.
+    """By group and position in its chain, sampled time on each resource, (resources,).
 
-    A stack that no function decides is on the CPU, as samples of running code mostly are.
+    The last position takes the samples beyond it.  A stack that no function decides counts as CPU, as most samples of
+    running code are.
     """
     sums = ", ".join(f"sum(weight_ms * coalesce(chained.{name}, {float(name == 'cpu')}))" for name in names)
     rows = connection.execute(

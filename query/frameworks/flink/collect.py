@@ -1,8 +1,8 @@
-"""The pages of a job from a running cluster, as the archive that the JobManager would write, and its metrics.
+"""Collection of a running job's pages as the archive that the JobManager would write, and of its metrics.
 
-For clusters without jobmanager.archive.fs.dir, for jobs that never end, and for what no archive has: rates, queues and
-latencies, once a second (poll.py).  Beside a job's own pages the archive gets `/overview` of the cluster, which names
-Flink's version.
+For clusters without jobmanager.archive.fs.dir, for jobs that never end, and for rates, queues and latencies, which no
+archive has: sampled once a second (poll.py).  In addition to the job's own pages the archive gets `/overview` of the
+cluster, which has Flink's version.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ Progress = Callable[[str], None]
 
 POLL_S = 1.0
 KEEP_S = 10.0
-"""Between two times that all pages are asked for; until a job ends only its state is, once a second."""
+"""Seconds between two requests of all pages; until a job ends, only its state is requested once a second."""
 
 MOST_ATTEMPTS = 16
-"""Earlier attempts of a subtask that are asked for: Flink keeps no more by itself
+"""Maximum earlier attempts of a subtask that are requested: Flink's default limit
 (`jobmanager.execution.attempts-history-size`)."""
 
 _MOST_FAILURES = 10
-"""Polls in a row without an answer until the cluster counts as gone: a session cluster may restart in that time."""
+"""Consecutive polls without an answer after which the cluster counts as gone: a session cluster may restart in that
+time."""
 
 _ENDED = frozenset(["FINISHED", "FAILED", "CANCELED", "SUSPENDED"])
 _JOB_PAGES = ("/config", "/plan", "/exceptions", "/checkpoints", "/checkpoints/config", "/accumulators")
@@ -40,11 +41,11 @@ _ADDRESS = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?")
 
 
 def collect(address: str, job: str | None, folder: Path, progress: Progress) -> Path:
-    """Wait until a job ends, or the user stops it with an interrupt, and keep its pages in a file of the folder.
+    """Wait until a job ends, or until the user interrupts, and write its pages to a file of the folder.
 
-    `address` is the JobManager's, http://HOST:8081.  Without `job` it is the one that runs, or the one that ran last.
-    Metrics are kept in the file beside it as they come, behind those that were collected for the same job before; the
-    pages replace earlier ones.  Raises InputError, one sentence.
+    `address` is the JobManager's, http://HOST:8081.  Without `job` it is the running job, or the one that ran last.
+    Metrics are appended continuously to the file next to it, after those of earlier collections of the same job; the
+    pages replace earlier ones.  Raises InputError.
     """
     if _ADDRESS.fullmatch(address) is None:
         raise InputError(f"{shortened(address)}: not the address of a JobManager; give http://HOST:8081")
@@ -55,7 +56,7 @@ def collect(address: str, job: str | None, folder: Path, progress: Progress) -> 
     kept: list[dict[str, str]] = []
     try:
         for kept in _rounds(rest, chosen, folder, progress):
-            _written(folder, chosen, kept)  # so that whatever ends this leaves what there was
+            _written(folder, chosen, kept)  # so that the file is complete whatever ends the process
     except KeyboardInterrupt:
         if not kept:
             raise
@@ -75,9 +76,9 @@ def _chosen(rest: Rest) -> str:
 
 
 def _rounds(rest: Rest, job: str, folder: Path, progress: Progress) -> Iterator[list[dict[str, str]]]:
-    """The job's pages as it goes on, and once more when it has ended.
+    """The job's pages while it runs, and once more when it has ended.
 
-    Raises InputError where the job is not there; a cluster that goes away ends it.
+    Raises InputError if the job does not exist; ends if the cluster goes away.
     """
     pages, failures, due = _pages(rest, job), 0, time.monotonic() + KEEP_S
     yield pages
@@ -110,14 +111,14 @@ def _rounds(rest: Rest, job: str, folder: Path, progress: Progress) -> Iterator[
 
 
 def _state(pages: list[dict[str, str]]) -> str:
-    """Of the job's own page, which is the first."""
+    """The state on the job's own page, which is the first."""
     return str(json.loads(pages[0]["json"]).get("state", ""))
 
 
 def _pages(rest: Rest, job: str, before: Iterable[dict[str, str]] = ()) -> list[dict[str, str]]:
-    """The pages of a job as an archive has them, the job's own first; of those of `before` what does not change.
+    """The pages of a job as in an archive, the job's own first; pages of `before` that no longer change are reused.
 
-    Raises InputError where the job's own is not there.
+    Raises InputError if the job's own page does not exist.
     """
     base = f"/jobs/{job}"
     found, known = {base: rest.text(base)}, {each["path"]: each["json"] for each in before}
@@ -144,7 +145,7 @@ _KEPT_SETTINGS = re.compile(
     r"|state\.backend[\w.-]*|execution\.(buffer-timeout|checkpointing|batch-shuffle-mode|runtime-mode)[\w.-]*"
     r"|metrics\.(latency\.\w+|fetcher\.update-interval))"
 )
-"""Of the cluster's settings those that answers rest on: others may hold secrets."""
+"""The cluster's settings that answers depend on: others may hold secrets."""
 
 
 def _cluster_settings(rest: Rest, base: str) -> dict[str, str]:
@@ -156,7 +157,8 @@ def _cluster_settings(rest: Rest, base: str) -> dict[str, str]:
 
 
 def _earlier_attempts(rest: Rest, where: str, page: str, known: Mapping[str, str]) -> dict[str, str]:
-    """Attempts before the last, which the page of a vertex does not have; of those that ended, the `known` pages."""
+    """Attempts before the last, which the page of a vertex does not have; ended ones are reused from the `known`
+    pages."""
     found = {}
     for subtask in json.loads(page).get("subtasks", []):
         last = int(subtask.get("attempt") or 0)
@@ -168,7 +170,7 @@ def _earlier_attempts(rest: Rest, where: str, page: str, known: Mapping[str, str
 
 
 def _has_ended(page: str | None) -> bool:
-    """Whether a page of an attempt stays as it is."""
+    """Whether a page of an attempt no longer changes."""
     try:
         return page is not None and json.loads(page).get("status") in _ENDED
     except (ValueError, AttributeError, RecursionError):
@@ -176,13 +178,13 @@ def _has_ended(page: str | None) -> bool:
 
 
 def _written(folder: Path, job: str, pages: list[dict[str, str]]) -> Path:
-    """Write the archive; nothing half-written is ever there.  Raises InputError."""
+    """Write the archive atomically.  Raises InputError."""
     path = folder / job
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with building_folder(path) as building:
             made = building / "archive"
-            # The list of jobs comes first, for by it an archive is recognised.
+            # The list of jobs comes first, because it identifies an archive.
             pages = sorted(pages, key=lambda each: each["path"] != "/jobs/overview")
             made.write_text(json.dumps({"archive": pages}, separators=(",", ":")), encoding="utf-8")
             made.replace(path)

@@ -1,8 +1,8 @@
-"""Which files are archives of Flink jobs, and the metrics that were collected beside them.
+"""Recognition of archives of Flink jobs, and of collected metrics next to them.
 
-The JobManager writes one file a job when the job ends, {"archive":[{"path":"/jobs/overview","json":"{…}"},…]}: the
+The JobManager writes one file per job when the job ends, {"archive":[{"path":"/jobs/overview","json":"{…}"},…]}: the
 pages that its REST interface had for the job by then.  `crystalperf collect` writes such a file too, JOB, and the job's
-metrics to JOB.series.gz.  Whoever names one of the two gets both.
+metrics to JOB.series.gz.  Naming either of the two reads both.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PAGE = re.compile(
     rb'\s{0,100}\{\s{0,100}"jid"\s{0,9}:\s{0,9}"(?P<id>[0-9a-f]{32})"'
     rb'(?:\s{0,9},\s{0,99}"name"\s{0,9}:\s{0,9}"(?P<name>[^"\\]{0,900})")?'
 )
-"""The page /jobs/JOB of Flink's REST interface, as users save it."""
+"""The page /jobs/JOB of Flink's REST interface, in a form that users save."""
 
 _SERIES = re.compile(rb'\{"flink":"series","job":"(?P<id>[0-9a-f]{32})"')
 
@@ -34,7 +34,7 @@ _SERIES_PART = {"series": 1}
 
 
 def recognise(head: Head) -> LogPart | None:
-    """An archive, by its beginning, whose first page tells the job; or metrics, whose first line does."""
+    """An archive, by its beginning, whose first page names the job; or metrics, whose first line does."""
     if (series := _SERIES.match(head.text)) is not None:
         job = series["id"].decode()
         return LogPart(head.part, head.folder, head.name, head.size, app_id=job, facts=_SERIES_PART)
@@ -79,7 +79,7 @@ def gather(parts: Sequence[LogPart], problems: Problems) -> list[Application]:
 
 
 def _beside(part: Part, *, there: bool) -> Part | None:
-    """The file that belongs to an archive (or, not `there`, to metrics), where it lies beside it."""
+    """The metrics next to an archive (or, if not `there`, the archive next to metrics), if the file exists."""
     if part.member is not None or is_url(part.path):
         return None
     path = part.path + SUFFIX if there else part.path.removesuffix(SUFFIX)

@@ -1,4 +1,4 @@
-"""What frames, threads and processes of Flink are."""
+"""Roles of Flink's frames, threads and processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from crystalperf.query.frameworks import Names, Role, jvm
 _ROLES: dict[Role, tuple[str, ...]] = {
     "unit": (r"org\.apache\.flink\.runtime\.taskmanager\.Task\.(run|doRun)$",),
     "wait": (r"org\.apache\.flink\.streaming\.runtime\.tasks\.mailbox\.TaskMailboxImpl\.take",),
-    # A subtask that has a record to work on waits for mail: its operator has as many requests under way as it may.
+    # A subtask that waits for mail with a record to work on: its operator has reached its limit of concurrent requests.
     "rest": (r"org\.apache\.flink\.streaming\.runtime\.tasks\.mailbox\.MailboxExecutorImpl\.yield",),
     "scaffolding": (
         r"org\.apache\.flink\.runtime\.taskmanager\.Task\.",
@@ -23,8 +23,8 @@ _ROLES: dict[Role, tuple[str, ...]] = {
 }
 
 _READERS = re.compile(r"(?:Source Data Fetcher for |Legacy Source Thread - )(?P<unit>.+)")
-"""Threads whose work a subtask waits for.  Those that flush its buffers (OutputFlusher for …), and its timers, work
-beside it and sleep most of the time: theirs is no time of the subtask's."""
+"""Threads whose work a subtask waits for.  Threads that flush its buffers (OutputFlusher for …), and its timers, run
+concurrently and sleep most of the time: their time is not the subtask's."""
 
 COMPILING, NETWORK = "compiling", "network"
 
@@ -39,10 +39,10 @@ HELPERS: dict[str, str] = {
     "messages": r"flink-(pekko|akka|scheduler).*|flink-\d+.*",
     COMPILING: r"C[12] CompilerThread\d+",
 }
-"""Threads of a TaskManager that work for no one subtask, by what they do: patterns of their names."""
+"""Threads of a TaskManager that belong to no single subtask, by their task: patterns of their names."""
 
 FIXED = ("buffers' flushers", "timers", "checkpoints", "metrics", "messages")
-"""Of these what they do by the clock, whatever records come."""
+"""Those of HELPERS that run on a fixed schedule, at any rate of records."""
 
 _MANAGER = re.compile(
     r"org\.apache\.flink\.(?:runtime\.taskexecutor|yarn|kubernetes\.taskmanager)"
@@ -52,17 +52,17 @@ _COORDINATOR = re.compile(r"org\.apache\.flink\.\S*(?:Cluster|Job)\w*Entry[pP]oi
 
 
 annotate = jvm.roles(_ROLES)
-"""What a frame of a Flink process is besides a function, by class and method."""
+"""The role of a frame of a Flink process, by class and method."""
 
 
 def unit_thread(name: str) -> str:
-    """The thread of the subtask that a thread works for, by its name: its own, or that of whom it reads for."""
+    """The name of the subtask's thread for which a thread works: its own, or that of the subtask for which it reads."""
     helped = _READERS.fullmatch(name)
     return name if helped is None else helped["unit"]
 
 
 def helper(thread: str) -> str | None:
-    """What a thread of a TaskManager that works for no one subtask does, by its name, with its number or without."""
+    """The task of a TaskManager's thread that belongs to no single subtask, by its name, with or without a number."""
     name = thread.rpartition("#")[0] or thread
     return next((what for what, pattern in HELPERS.items() if re.fullmatch(pattern, name)), None)
 
@@ -70,7 +70,7 @@ def helper(thread: str) -> str | None:
 def process(arguments: str | None, file_name: str) -> tuple[str | None, str] | None:
     """The TaskManager of a JVM by its arguments, or the JobManager; neither names a job.
 
-    A recording without arguments goes by its file's name, where that is taskmanager-ID or jobmanager.
+    A recording without arguments is recognised by its file name if that is taskmanager-ID or jobmanager.
     """
     if arguments is None:
         named = re.search(r"taskmanager-(?P<id>[\w.:-]+?)\.|jobmanager\.", file_name)
@@ -82,12 +82,12 @@ def process(arguments: str | None, file_name: str) -> tuple[str | None, str] | N
 
 
 def sources(version: str | None) -> tuple[str, ...]:
-    """The indexes whose functions a Flink process may be in."""
+    """The indexes that cover the functions of a Flink process."""
     number = re.match(r"v?(\d+\.\d+(?:\.\d+)?)", version or "")
     return (f"flink-{number[1] if number else _USUAL}",)
 
 
-_USUAL = "1.20"  # archives do not say their version, and functions keep their names for long
+_USUAL = "1.20"  # archives do not record their version, and names of functions rarely change
 
 
 NAMES = Names(
@@ -99,5 +99,5 @@ NAMES = Names(
     ),
     generated=re.compile(r"^\w+\$\d+$"),
 )
-"""Packages that Flink's build moves out of its users' way, and what its code generator calls classes: these are in no
+"""Prefixes of packages that Flink's build relocates (shading), and of classes of its code generator, which have no
 package."""

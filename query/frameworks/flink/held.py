@@ -1,6 +1,6 @@
-"""How long operators hold records that they let through, as those of Flink's asynchronous I/O do.
+"""Time that records spend in operators which emit them later, such as those of Flink's asynchronous I/O.
 
-By Little's law: records that went in and have not come out, in the mean over looks, over records per second.
+By Little's law: the mean number of records inside, over samples, divided by records per second.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from crystalperf.query.trace.records import Floats
 ASYNCHRONOUS = "org.apache.flink.streaming.api.operators.async.AsyncWaitOperator."
 
 LEAST_MS = 1.0
-"""Less is not told: the two counters of an operator are read so far apart where a TaskManager's CPU is short."""
+"""Shorter times are not reported: with a busy CPU, the two counters of an operator are read too far apart."""
 
 GROWN = 0.2
-"""Records that an operator holds are as many in the second half of the looks as in the first, but for this share of
-them.  More go with the records that come: they were dropped."""
+"""Relative difference up to which the records that an operator holds are as many in the second half of the samples as
+in the first.  If more accumulate with the records that arrive, these were dropped."""
 
 ERRORS = 3.0
-"""Standard errors of a mean within which one is no other."""
+"""Standard errors within which two means do not differ."""
 
 APART = 0.25
-"""Records of so much of the time between two looks lie between an operator's two counters where these were not renewed
-at once, or it seems to hold less than none: such a look tells nothing …"""
+"""Share of the time between two samples: a sample is invalid if it deviates by more than the records of that time, or
+is below 0, because the operator's two counters were not updated at once …"""
 
 UNLIKE = 0.1
-"""… and where more than this share of looks do, none of them."""
+"""… and if more than this share of samples is invalid, all are."""
 
 EMPTY = 1 / 3
-"""The least of what seems to be held was dropped before, where this share of looks has no more (but for one record)."""
+"""If this share of samples is at the minimum (within one record), the minimum counts as records dropped before."""
 
 CAPACITY = 100
-"""Requests of a subtask that are under way at most, where its user does not say (`AsyncDataStream`)."""
+"""Default limit of a subtask's concurrent requests (`AsyncDataStream`)."""
 
 
 def asking(connection: duckdb.DuckDBPyConnection) -> tuple[set[str], set[str]]:
-    """Groups on whose stacks an operator of Flink's asynchronous I/O was seen, and groups that have samples."""
+    """Groups with an operator of Flink's asynchronous I/O on their stacks, and groups that have samples."""
     rows = connection.execute(
         """
         SELECT group_id, bool_or(contains(array_to_string(frames, ' '), ?))
@@ -58,10 +58,11 @@ def held_ms(
     lanes: Mapping[str, int],
     names: Mapping[str, str],
 ) -> dict[str, float]:
-    """How long a record is held in each group, ms; groups of which that is not known, or is nothing, are left out.
+    """How long a record is held in each group, ms, without groups for which it is unknown or 0.
 
-    `lanes` are subtasks by group, `names` has what a group is called.  Samples tell which groups ask asynchronously.
-    In one without samples what is held has to come and go as records do, lest it be what was dropped some time ago.
+    `lanes` has the subtasks by group, `names` the names of groups.  Samples show which groups make asynchronous
+    requests. In a group without samples the number of held records has to vary like that of random arrivals, or else
+    they may be records that were dropped earlier.
     """
     rows = connection.execute(
         """
@@ -80,14 +81,14 @@ def held_ms(
         if group in lanes and (group in asks or group not in sampled):
             ms = _held_ms(time[mine], taken[mine], held[mine], lanes[group], surely=group in asks)
             found.setdefault(group, []).append(ms)
-    # Of a chain that forks no record passes all operators.
+    # In a chain that forks, no record passes all operators.
     whole = {group: sum(each) if len(chained(names[group])) > 1 else max(each) for group, each in found.items()}
     return {group: ms for group, ms in whole.items() if ms > 0}
 
 
 def _held_ms(time_ms: Floats, taken: Floats, held: Floats, lanes: int, *, surely: bool) -> float:
-    """The same of one operator, by its looks; 0 where it is not known."""
-    new = np.append(True, np.diff(taken) > 0)  # Flink answers with the same ones for a while
+    """How long one operator holds a record, ms, from its samples; 0 if unknown."""
+    new = np.append(True, np.diff(taken) > 0)  # Flink reports unchanged counters for a while
     time_ms, taken, held = time_ms[new], taken[new], held[new]
     if len(held) < LEAST_LOOKS:
         return 0.0
@@ -109,9 +110,10 @@ def _held_ms(time_ms: Floats, taken: Floats, held: Floats, lanes: int, *, surely
 
 
 def _has_grown(held: Floats) -> bool:
-    """Whether more is held in the second half of the looks, and at least: what was dropped never comes back.
+    """Whether the mean and the minimum of held records grew in the second half of the samples: dropped records never
+    leave.
 
-    Looks may be nearly in step with bursts of records, so that the means of halves differ though nothing grows.
+    Samples may be nearly in phase with bursts of records, so that the means of the halves differ without growth.
     """
     first, second = np.array_split(held, 2)
     (grown, error), least = _growth(held), GROWN * held.mean()
@@ -119,7 +121,7 @@ def _has_grown(held: Floats) -> bool:
 
 
 def _is_odd(held: Floats) -> bool:
-    """Whether what seems to be held grows or shrinks, or does not come and go as records that come at random do."""
+    """Whether the number of held records grows or shrinks, or does not vary like that of random arrivals."""
     mean, (grown, error) = held.mean(), _growth(held)
     if abs(grown) > max(GROWN * mean, ERRORS * error):
         return True
@@ -127,12 +129,12 @@ def _is_odd(held: Floats) -> bool:
 
 
 def _growth(held: Floats) -> tuple[float, float]:
-    """By how much the mean of the second half is above that of the first, and the standard error of that."""
+    """The mean of the second half minus that of the first, and its standard error."""
     halves = np.array_split(held, 2)
     return float(halves[1].mean() - halves[0].mean()), float(np.sqrt(sum(each.var() / len(each) for each in halves)))
 
 
 def _is_fresh(taken: Floats, held: Floats) -> bool:
-    """Whether records that are dropped in equal parts since the start would have become more than were seen to."""
+    """Whether records dropped at a constant rate since the start would have grown more than these did."""
     grown, error = _growth(held)
     return bool(held.mean() / taken.mean() * _growth(taken)[0] > 2 * (grown + ERRORS * error))

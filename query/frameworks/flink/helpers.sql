@@ -1,4 +1,4 @@
--- How long threads of TaskManagers that are no subtask's were seen running, by their samples.
+-- Running time of TaskManager threads that belong to no subtask, from their samples.
 -- In:  $start, $end, in ms since the start of the run; $kinds, the states of a sampled thread that runs.
 -- Out: one row per thread: its name, ms.
 SELECT thread, sum(weight_ms) AS ms

@@ -1,4 +1,4 @@
-"""What goes between the vertices of a job: channels, records and buffers."""
+"""Exchanges between the vertices of a job: channels, records and buffers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from crystalperf.query.frameworks.flink.timeout import TIMEOUT_MS
 
 
 def edges_of(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str]]:
-    """Source, target and why, as Flink names its strategies."""
+    """(source, target, strategy) of each edge, with Flink's names of strategies."""
     return connection.execute("SELECT source, target, why FROM dependencies ORDER BY rowid").fetchall()
 
 
 def ordered(groups: list[str], edges: list[tuple[str, str]]) -> list[str]:
-    """Each behind those that it reads."""
+    """Groups in topological order."""
     order: list[str] = []
     left = list(groups)
     while left:
@@ -32,7 +32,7 @@ def ordered(groups: list[str], edges: list[tuple[str, str]]) -> list[str]:
 
 
 def hops_of(edges: list[tuple[str, str, str]], found: Subtasks) -> tuple[Hop, ...]:
-    """What goes between vertices; edges between the same two, as of a self-join, are one hop."""
+    """The hops between vertices; several edges between the same two, as of a self-join, are one hop."""
     whys: dict[tuple[str, str], list[str]] = {}
     for source, target, why in edges:
         whys.setdefault((source, target), []).append(why.upper())
@@ -47,7 +47,7 @@ def hops_of(edges: list[tuple[str, str, str]], found: Subtasks) -> tuple[Hop, ..
         gives, takes, part = found[source], found[target], parts[source, target]
         local, far = summed(takes, "bytes_in_local"), summed(takes, "bytes_in_remote")
         remote = far / (local + far) if local + far > 0 else 0.0
-        # Those of channels on one machine are seen from both ends.
+        # Buffers of channels on one machine are counted at both ends.
         out = sum(count for (one, _), count in channels.items() if one == source)
         made = summed(gives, "output_buffers") * channels[source, target] / out
         buffers = _buffers(
@@ -73,7 +73,7 @@ def hops_of(edges: list[tuple[str, str, str]], found: Subtasks) -> tuple[Hop, ..
 
 
 _POINTWISE = ("FORWARD", "RESCALE")
-"""Strategies by which a subtask gives to few of the next ones, and each subtask on the wider side has one channel."""
+"""Strategies by which a subtask sends to few of the next ones; each subtask on the wider side has one channel."""
 
 
 def _channels(why: str, gives: int, takes: int) -> int:
@@ -86,10 +86,11 @@ def _buffers(
     parts: Mapping[tuple[str, str], float],
     takes: list[dict[str, float]],
 ) -> float:
-    """Buffers per second that come by one of the hops into a vertex, of which `channels` has those of all.
+    """Buffers per second that arrive over one hop into a vertex; `channels` has the number of channels of all its hops.
 
-    Full ones are as its bytes are.  Those that are due come from each channel as often, whatever is in them, unless
-    nothing is: of records that come at random, with x in the mean within the timeout, 1 - exp(-x) of them have one.
+    Full buffers are in proportion to the hop's bytes.  Flushed ones come equally often from each channel, whatever they
+    hold, unless they are empty: if records arrive at random, with x on average within the timeout, 1 - exp(-x) of them
+    have one.
     """
     every = summed(takes, "buffers_in_local", "buffers_in_remote")
     full = summed(takes, "bytes_in_local", "bytes_in_remote") / BUFFER_BYTES
@@ -100,14 +101,17 @@ def _buffers(
 
 
 def _given(source: str, target: str, whys: Mapping[tuple[str, str], list[str]], found: Subtasks) -> float:
-    """Records per second that a vertex gave to its readers: each of a broadcast goes to all subtasks of the target."""
+    """Records per second that a vertex sent to its readers; each subtask of the target gets all records of a
+    broadcast."""
     copies = len(found[target]) if "BROADCAST" in whys[source, target] else 1
     return copies * summed(found[source], "records_out")
 
 
 def _kept(target: str, whys: Mapping[tuple[str, str], list[str]], found: Subtasks) -> float:
-    """The share of what a vertex was given that it took, at most 1; 1 where one of its sources gives to others too, of
-    which nothing tells how many it gave to this one."""
+    """The share of the records sent to a vertex that it read, at most 1.
+
+    It is 1 if one of its sources sends to other vertices too, because how many it sent to this one is unknown.
+    """
     into = [source for source, other in whys if other == target]
     if any(sum(source == each for each, _ in whys) > 1 for source in into):
         return 1.0
@@ -116,10 +120,10 @@ def _kept(target: str, whys: Mapping[tuple[str, str], list[str]], found: Subtask
 
 
 def _parts(whys: Mapping[tuple[str, str], list[str]], found: Subtasks) -> dict[tuple[str, str], float]:
-    """By source and target, the share of what the target takes in that comes from there.
+    """By source and target, the share of the target's input that comes from this source.
 
-    It is by what the sources give.  One that gives to others too, as of side outputs, has what is left by those that
-    give to this target only.
+    It follows what the sources send.  A source that sends to other vertices too, as with side outputs, gets the
+    remainder of those that send to this target only.
     """
     readers = Counter(source for source, _ in whys)
     parts: dict[tuple[str, str], float] = {}

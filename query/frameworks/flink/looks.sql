@@ -1,7 +1,7 @@
--- Looks at a job that tell something, and which of them begin a stretch of their own.
+-- Samples of a job's metrics with records, and which of them begin a new segment.
 -- In:  $start, $end, in ms since the start of the run.
--- Out: one row per look in order of time.  One is anew behind a restart, with which a subtask's sums fall, and where the
---      job has other subtasks than before.
+-- Out: one row per sample in order of time.  A segment begins after a restart, at which a subtask's sums fall, and when
+--      the job's subtasks change.
 WITH subtasks AS (
     SELECT time_ms, group_id, subtask, records_in, records_out,
         records_in < lag(records_in IGNORE NULLS) OVER mine

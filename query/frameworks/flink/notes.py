@@ -1,4 +1,4 @@
-"""What a TaskManager's other threads did, and what a stream's answer lacks or rests on."""
+"""Remarks on a TaskManager's helper threads, and on what a stream's analysis lacks or assumes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from crystalperf.query.results.remarks import Remark
 from crystalperf.query.trace.sample_kinds import RUNNING
 
 LEAST_MS = 100.0
-"""Helpers that were seen running for less are not worth a word."""
+"""Helpers that ran for less are not reported."""
 
 
 def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
-    """Helper threads by what they do; why a stream's latency is not known, and what was taken for its timeout."""
+    """Helper threads by their task; why a stream's latency is unknown, and its assumed buffer timeout."""
     found: list[Remark] = [*_helpers(connection, execution)]
     stream = connection.execute("SELECT coalesce(properties['stream'], '') = 'true' FROM runs").fetchone()
     if stream is not None and stream[0] and execution.flow is None:
@@ -40,7 +40,7 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
 
 
 def _requests(connection: duckdb.DuckDBPyConnection, flow: Flow) -> list[Remark]:
-    """How long asynchronous requests take, by vertex, or that nothing says so."""
+    """How long asynchronous requests take, by vertex, or that it is unknown."""
     asks, _ = asking(connection)
     found: list[Remark] = [HeldRecords(each.name, each.held_ms) for each in flow.stations if each.held_ms > 0]
     if unknown := sorted(each.name for each in flow.stations if each.id in asks and not each.held_ms):
@@ -49,7 +49,7 @@ def _requests(connection: duckdb.DuckDBPyConnection, flow: Flow) -> list[Remark]
 
 
 def _helpers(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Helpers]:
-    """By their measured CPU time; where no recording has that, by the time that samples saw them running."""
+    """By measured CPU time; if no recording has it, by the time in which samples saw them running."""
     scope = [execution.scope.start_ms, execution.scope.end_ms]
     rows = connection.execute(
         "SELECT thread, sum(cpu_ms) FROM thread_loads WHERE unit_id IS NULL AND end_ms BETWEEN ? AND ? GROUP BY thread",

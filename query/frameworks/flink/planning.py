@@ -1,8 +1,8 @@
-"""What Flink would do with another parallelism, and with other slots.
+"""Flink's planner: another parallelism, and other slots.
 
-A vertex's parallelism is the job's, not the cluster's: other slots alone let more or fewer subtasks run side by side.
-With another parallelism a vertex's records are spread over other subtasks; how, the log does not tell, so each new one
-gets an equal stretch of the recorded subtasks' work, in their order.
+The job sets a vertex's parallelism, not the cluster: other slots alone only let more or fewer subtasks run at once.
+With another parallelism a vertex's records are spread over other subtasks.  The log does not record how, so each new
+subtask gets an equal segment of the recorded subtasks' work, in their order.
 """
 
 from __future__ import annotations
@@ -29,44 +29,46 @@ from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.simulate.repartition import with_units
 
 SKEWED = 2.0
-"""A subtask with this many times the median's time has a key of its own, which more subtasks do not divide."""
+"""A subtask with this many times the median's time has one large key, which more subtasks do not divide."""
 
 MOST_SUBTASKS = "max-parallelism."
-"""Before a vertex' id, the setting that says how many subtasks it can have at most."""
+"""Before a vertex' id: the setting with its maximum number of subtasks."""
 
 SHARING = "slot_sharing"
-"""The setting that says how many vertices have a subtask each in one slot."""
+"""The setting with the number of vertices that have a subtask each in one slot."""
 
 UNPLACED = "unplaced"
-"""The setting of a run that does not name its TaskManagers."""
+"""The setting that marks a run without names of TaskManagers."""
 
 STOPPED = "stopped"
-"""The setting of a stream that did not come to an end by itself."""
+"""The setting that marks a stream that was stopped."""
 
 MOST_RATIO = 16
-"""Parallelism over the recorded one, or the reverse, beyond which nothing recorded tells how records would spread."""
+"""Maximum ratio of parallelism to the recorded one, or the reverse: beyond it the recording does not show how records
+would spread."""
 
 
 def configured(properties: Mapping[str, str]) -> dict[str, float]:
-    """What a cluster had by setting, where its configuration was collected: slots of each TaskManager."""
+    """The configured slots of each TaskManager, if the cluster's configuration was collected."""
     slots = properties.get("taskmanager.numberOfTaskSlots", "")
     return {"cores": float(slots)} if slots.isdigit() and int(slots) > 0 else {}
 
 
 def shown_lanes(lanes: int | None, properties: Mapping[str, str]) -> int | None:
-    """Slots of a TaskManager, of which each takes a subtask of every vertex of a pipeline; 0 where none is named."""
+    """Slots of a TaskManager, each of which takes a subtask of every vertex of a pipeline; 0 if no TaskManager is
+    named."""
     if UNPLACED in properties:
         return 0
     return None if lanes is None else math.ceil(lanes / int(properties.get(SHARING, "1")))
 
 
 def unbounded_reason(properties: Mapping[str, str]) -> Refusal | None:
-    """Why nothing is told of how long a stream would take that goes on until it is stopped; None of any other job."""
+    """The refusal to predict the runtime of an unbounded stream; None for any other job."""
     return EndlessStream() if STOPPED in properties else None
 
 
 def replan(execution: Execution, world: World, wanted: bool) -> Planned | Refusal:
-    """The run with the subtasks that another parallelism gives it; a refusal beyond the model's range."""
+    """The run with the subtasks of another parallelism; a refusal beyond the model's range."""
     if world.ratio("input") != 1:
         return SubtasksForInputUnknown()
     assumed: list[Assumption] = []
@@ -97,20 +99,20 @@ def replan(execution: Execution, world: World, wanted: bool) -> Planned | Refusa
 
 
 def _lanes(execution: Execution, counts: Mapping[int, int]) -> float:
-    """Times the lanes that more subtasks of a pipeline take, which all run at once; 1 where the slots are known."""
+    """The factor by which more concurrent subtasks of a pipeline multiply the lanes; 1 if the slots are known."""
     if "cores" in configured(execution.properties) or int(execution.properties.get(SHARING, "1")) < 2:
         return 1.0
     return max(1.0, *(count / int((execution.units.group == number).sum()) for number, count in counts.items()))
 
 
 def _most(execution: Execution, number: int) -> int | None:
-    """The most subtasks that a vertex can have; None where the run does not tell."""
+    """The maximum subtasks of a vertex; None if not recorded."""
     told = execution.properties.get(f"{MOST_SUBTASKS}{execution.dag.groups[number].group_id}", "")
     return int(told) if told.isdigit() else None
 
 
 def _counts(execution: Execution, world: World) -> dict[int, int]:
-    """Subtasks by the vertex's number, of those whose parallelism changes."""
+    """Subtasks by the vertex's number, for vertices whose parallelism changes."""
     recorded = np.bincount(execution.units.group, minlength=len(execution.dag.groups))
     widest = int(recorded.max(initial=1))
     named = any(key.startswith(UNITS) for key in world.ratios)

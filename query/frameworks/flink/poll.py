@@ -1,4 +1,4 @@
-"""Looking at a running job's metrics, for what its cluster does not keep."""
+"""Polling of a running job's metrics, of which its cluster stores no history."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from crystalperf.query.frameworks.flink import series
 from crystalperf.query.frameworks.flink.rest import Rest
 
 LONGEST_LIST = 3000
-"""Characters of metrics' names in one request: Flink takes no request line of more than 4096."""
+"""Maximum characters of metric names in one request: Flink accepts no request line of more than 4096."""
 
 LATENCY_EVERY = 10
-"""Looks between two at latencies, and at all operators: the histograms of the former hold the last 128 markers, and
+"""Samples per sample of latencies and of all operators: the histograms of the former hold the last 128 markers, and
 names are long."""
 
 LETS_THROUGH = 0.9
-"""An operator that gave on this share of its records at least, and has not given on all, may hold them for a while."""
+"""An operator that emitted at least this share of its records, and not yet all, may hold records for a while."""
 
 MOST_OPERATORS = 32
-"""That are looked at each time, of all vertices: of those that may hold records the ones that hold most."""
+"""Maximum operators in each sample, over all vertices: of those that may hold records, the ones that hold most."""
 
 FLUSH_EVERY = 10
-"""Lines that are written at a time."""
+"""Lines per write."""
 
 _LATENCY = re.compile(
     r"(?:\d+\.)?latency\.source_id\.(?P<source>[0-9a-f]+)(?:\.source_subtask_index\.\d+)?"
@@ -37,14 +37,14 @@ _LATENCY = re.compile(
 )
 
 _OPERATOR = re.compile(r"(?P<operator>[^.]+)\.numRecordsIn")
-"""How Flink names an operator's counter, summed over subtasks; other characters than these stand as _ in its name."""
+"""Flink's name of an operator's counter, summed over subtasks; in the operator's name, _ replaces other characters."""
 
 
 class Poll:
-    """Looks at one job, kept in a file that they are added to."""
+    """Samples of one job's metrics, appended to a file."""
 
     def __init__(self, rest: Rest, job: str, page: dict[str, Any], path: Path) -> None:
-        """`page` is the job's own; `path` the file.  Raises InputError where the cluster does not answer."""
+        """`page` is the job's own; `path` the file.  Raises InputError if the cluster does not respond."""
         self._rest, self._job, self._path = rest, job, path
         self._vertices, self._workers = _vertices(page), _workers(rest)
         self._lines: list[bytes] = []
@@ -59,11 +59,11 @@ class Poll:
         return series.beginning(self._job, self._version, [each for each, _ in self._vertices], self._workers)
 
     def follow(self, page: dict[str, Any]) -> None:
-        """Go on with the subtasks that the job's own page has now, in a stretch of their own where they are others."""
+        """Continue with the current subtasks of the job's own page, in a new segment if they changed."""
         self._go_on(_vertices(page) or self._vertices, self._workers)
 
     def follow_workers(self) -> None:
-        """The same with the TaskManagers of now."""
+        """Continue with the current TaskManagers, in a new segment if they changed."""
         self._go_on(self._vertices, _workers(self._rest) or self._workers)
 
     def _go_on(self, vertices: list[tuple[str, int]], workers: dict[str, dict[str, Any]]) -> None:
@@ -74,7 +74,7 @@ class Poll:
         self._holding = {}
 
     def look(self, now_ms: int) -> None:
-        """One look.  Raises InputError where the cluster does not answer."""
+        """Take one sample.  Raises InputError if the cluster does not respond."""
         vertices = [self._subtasks(vertex, parallelism) for vertex, parallelism in self._vertices]
         workers = {each: self._worker(each) for each in self._workers}
         operators = {vertex: self._operators(vertex, names) for vertex, names in self._holding.items()}
@@ -89,7 +89,7 @@ class Poll:
             self._lines.append(series.sample_line(now_ms, vertices, workers, latencies, operators))
 
     def flush(self, least: int = 1) -> None:
-        """Write what was seen, where it is as many lines.  Raises InputError where that is not possible."""
+        """Write the pending lines if they are at least `least`.  Raises InputError if the file cannot be written."""
         if len(self._lines) < least:
             return
         try:
@@ -105,7 +105,7 @@ class Poll:
         return [[found.get(f"{index}.{name}") for name in series.COLUMNS.values()] for index in range(parallelism)]
 
     def _worker(self, worker: str) -> list[float | None]:
-        with suppress(InputError):  # it may be gone, and the others are not
+        with suppress(InputError):  # it may be gone while others still run
             found = self._values(f"/taskmanagers/{quote(worker, safe='')}/metrics", list(series.WORKER.values()))
             return [found.get(name) for name in series.WORKER.values()]
         return []
@@ -114,7 +114,7 @@ class Poll:
         """Records in and out of operators of a vertex, summed over its subtasks."""
         wanted = [f"{name}.{counter}" for name in names for counter in series.OPERATOR.values()]
         page, found = f"/jobs/{self._job}/vertices/{vertex}/subtasks/metrics", dict[str, float | None]()
-        with suppress(InputError):  # it adds to a look, and is none of its own
+        with suppress(InputError):  # optional: a sample is valid without it
             for some in _lists(wanted):
                 for each in _listed(self._rest.text(f"{page}?get={some}&agg=sum")):
                     found[str(each.get("id"))] = _number(each.get("sum"))
@@ -125,10 +125,10 @@ class Poll:
         }
 
     def _find_holding(self) -> None:
-        """Add the operators that may hold records to those that are looked at each time.
+        """Add the operators that may hold records to those that are sampled each time.
 
-        A burst of records that an operator holds for a few milliseconds is seen at few looks, so one that holds none
-        now is among them where there is room.
+        Few samples catch a burst of records that an operator holds for a few milliseconds.  So an operator that holds
+        none now is added too, up to the maximum.
         """
         held: dict[tuple[str, str], float] = {}
         for vertex, _ in self._vertices:
@@ -167,7 +167,7 @@ class Poll:
 
 
 def _lists(names: Sequence[str]) -> Iterator[str]:
-    """The names with commas between them, in pieces that fit into a request."""
+    """The names separated by commas, in pieces that fit into a request."""
     some: list[str] = []
     length = 0
     for name in names:
@@ -190,7 +190,7 @@ def _listed(text: str) -> list[dict[str, Any]]:
 
 
 def _number(value: object) -> float | None:
-    """Flink writes numbers as text; what it has not measured yet as NaN."""
+    """A number, which Flink writes as text; None for NaN, which means not yet measured."""
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -210,7 +210,7 @@ def _vertices(page: dict[str, Any]) -> list[tuple[str, int]]:
 
 
 def _workers(rest: Rest) -> dict[str, dict[str, Any]]:
-    """The TaskManagers and what they are."""
+    """The TaskManagers with their slots, cores and memory."""
     with suppress(InputError):
         return {
             str(each["id"]): {

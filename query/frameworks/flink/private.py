@@ -1,4 +1,4 @@
-"""Where Flink's plans name tables; their literals stand in quotes or behind comparisons, as in any statement."""
+"""Patterns of table names in Flink's plans; literals are in quotes or follow comparisons, as in any statement."""
 
 from __future__ import annotations
 

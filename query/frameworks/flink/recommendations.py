@@ -1,4 +1,4 @@
-"""Recommendations that only Flink's runs have."""
+"""Kinds of recommendations of Flink alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crystalperf.query.results.recommendations import Recommendation
 
 @dataclass(frozen=True, kw_only=True)
 class ShortenBufferTimeout(Recommendation):
-    """Send network buffers sooner: they are not full by then, and more of them cost more CPU."""
+    """Send network buffers sooner: they are not full when they are due, and more of them cost more CPU."""
 
     kind: ClassVar[str] = "shorten-buffer-timeout"
 
@@ -20,7 +20,7 @@ class ShortenBufferTimeout(Recommendation):
 
 @dataclass(frozen=True, kw_only=True)
 class CollectMetrics(Recommendation):
-    """Collect a stream's metrics while it runs, for its latency and the rate that it keeps up with."""
+    """Collect a stream's metrics while it runs, for its latency and the rate that it can sustain."""
 
     kind: ClassVar[str] = "collect-metrics"
 
@@ -34,6 +34,6 @@ class CollectMetricsLonger(Recommendation):
 
 @dataclass(frozen=True, kw_only=True)
 class BreakChain(Recommendation):
-    """Break the one chain of a stream once, for Flink counts the records that vertices exchange."""
+    """Break the single chain of a stream once, because Flink counts only records that vertices exchange."""
 
     kind: ClassVar[str] = "break-chain"

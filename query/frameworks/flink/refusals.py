@@ -1,4 +1,4 @@
-"""Why a question about a run of Flink has no answer, where only Flink has the reason."""
+"""Kinds of refusals of Flink alone: why a prediction is not possible."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from crystalperf.query.results.refusals import Refusal
 
 @dataclass(frozen=True)
 class EndlessStream(Refusal):
-    """A stream goes on until it is stopped, so how long it took says nothing of it."""
+    """An unbounded stream runs until it is stopped, so its runtime is no measure."""
 
     kind: ClassVar[str] = "endless-stream"
 
 
 @dataclass(frozen=True)
 class SubtasksForInputUnknown(Refusal):
-    """How many subtasks Flink would use for other data."""
+    """How many subtasks Flink would use for other data is unknown."""
 
     kind: ClassVar[str] = "subtasks-for-input-unknown"
 
 
 @dataclass(frozen=True)
 class ParallelismOutOfRange(Refusal):
-    """Another parallelism of a vertex, more than `most_ratio` times the recorded one either way."""
+    """A parallelism of a vertex, more than `most_ratio` times above or below the recorded one."""
 
     kind: ClassVar[str] = "parallelism-out-of-range"
     vertex: str

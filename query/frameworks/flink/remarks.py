@@ -1,4 +1,4 @@
-"""What Flink reports of a job: its helper threads, what a stream lacks for an answer, and whether it kept up."""
+"""Kinds of remarks of Flink alone: helper threads, what the analysis of a stream lacks, and whether it kept up."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import ClassVar, Literal
 from crystalperf.query.results.remarks import Remark
 
 Lacking = Literal["metrics", "exchanges", "time", "order"]
-"""What keeps a stream from being analysed as a flow.
+"""What prevents the analysis of a stream as a flow.
 
 metrics    none were collected
-exchanges  its vertices exchange no records, which is what Flink counts
-time       no stretch of it was long enough
-order      its records go round in it
+exchanges  its vertices exchange no records, and Flink counts only these
+time       no interval of it was long enough
+order      its records loop
 """
 
 
 @dataclass(frozen=True)
 class Helper:
-    """Threads that do the same, and for how long they ran."""
+    """Threads with the same task, and how long they ran."""
 
     does: str
     time_ms: float
@@ -46,7 +46,7 @@ class NoFlow(Remark):
 
 @dataclass(frozen=True)
 class AssumedTimeout(Remark):
-    """Buffers are assumed to be due after Flink's default."""
+    """The buffer timeout is assumed to be Flink's default."""
 
     kind: ClassVar[str] = "assumed-timeout"
 
@@ -55,7 +55,7 @@ class AssumedTimeout(Remark):
 
 @dataclass(frozen=True)
 class HeldRecords(Remark):
-    """Operators of a vertex hold a record for so long, as for answers of asynchronous requests."""
+    """How long operators of a vertex hold a record, as for responses to asynchronous requests."""
 
     kind: ClassVar[str] = "held-records"
 
@@ -65,7 +65,7 @@ class HeldRecords(Remark):
 
 @dataclass(frozen=True)
 class UntimedRequests(Remark):
-    """Vertices make asynchronous requests of which nothing says how long they take."""
+    """Vertices make asynchronous requests, and how long these take is unknown."""
 
     kind: ClassVar[str] = "untimed-requests"
 
@@ -77,14 +77,14 @@ class UntimedRequests(Remark):
 
 @dataclass(frozen=True)
 class UnknownLoad(Remark):
-    """Nothing says how busy its vertices were."""
+    """How busy its vertices were is unknown."""
 
     kind: ClassVar[str] = "unknown-load"
 
 
 @dataclass(frozen=True)
 class FullVertex(Remark):
-    """A vertex has no time left, and holds its sources up for `sources_held_share` of their time; None for little."""
+    """A vertex is at capacity and slows down its sources for `sources_held_share` of their time; None if for little."""
 
     kind: ClassVar[str] = "full-vertex"
 
@@ -104,7 +104,7 @@ class IdleSources(Remark):
 
 @dataclass(frozen=True)
 class KeptUp(Remark):
-    """It kept up with its records: of the `measured` of its `vertices` this one was the busiest."""
+    """It kept up with its records: this vertex was the busiest of the `measured` of its `vertices`."""
 
     kind: ClassVar[str] = "kept-up"
 

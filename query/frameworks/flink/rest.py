@@ -1,4 +1,4 @@
-"""A JobManager's REST interface."""
+"""A client of a JobManager's REST interface."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ NOT_FLINK = "answers, but not as a JobManager does; give the address of its web 
 
 
 class Rest(Server):
-    """A JobManager by the address of its web page."""
+    """A JobManager, by the address of its web page."""
 
     def text(self, page: str) -> str:
-        """A page as it stands.  Raises InputError where it is not there, or nothing answers."""
+        """The text of a page.  Raises InputError if it does not exist or the server does not respond."""
         return self.fetched(page).decode("utf-8", "replace")
 
     def page(self, page: str) -> dict[str, Any]:
-        """A page as values.  Raises InputError."""
+        """A page as decoded JSON.  Raises InputError."""
         try:
             found = json.loads(self.text(page))
         except (ValueError, RecursionError):
@@ -30,7 +30,7 @@ class Rest(Server):
         return found
 
     def silent(self, reason: str) -> InputError:
-        """The error for no answer at all."""
+        """The error for a server that does not respond."""
         return InputError(
             f"{self.address}: no JobManager answers there ({shortened(reason)}); give the address of its web page"
         )

@@ -1,7 +1,7 @@
 -- The share of subtasks' own time in which their threads waited for no resource: asleep, or, in the middle of a record,
--- for answers of asynchronous requests, of which as many are under way as may be.
+-- for responses to asynchronous requests whose concurrency limit is reached.
 -- In:  $ready, kinds of samples whose thread was on the CPU or waited for nothing else.
--- Out: one row per vertex of which a recording saw subtasks that waited so.
+-- Out: one row per vertex whose subtasks waited so in a recording.
 WITH rested AS (
     SELECT unit_id, sum(weight_ms) AS rested_ms
     FROM samples JOIN stacks USING (stack_id)

@@ -1,7 +1,7 @@
-"""What `crystalperf collect` keeps of a job's metrics, once a second: the file JOB.series.gz beside the archive JOB.
+"""The file format of a job's metrics: JOB.series.gz next to the archive JOB, which `crystalperf collect` writes.
 
-Lines of JSON, gzip members one after the other, so that a file can be gone on with.  A line that begins a stretch says
-what the columns are, the others are samples:
+Metrics are sampled once a second.  The file has lines of JSON in consecutive gzip members, so that it can be appended
+to.  A line that begins a segment names the columns, the others are samples:
 
     {"flink":"series","job":"…","version":"1.20.3","columns":["records_in",…],"vertices":["…",…],"workers":{"tm1":…}}
     {"t":1700000000000,"v":[[[12,34,…],…],…],"w":{"tm1":[…]},"l":{"SOURCE.OPERATOR.0":[95.1,93,120],…},
@@ -9,8 +9,8 @@ what the columns are, the others are samples:
 
 `v` has for each vertex its subtasks, each with the values of `columns`; `w` the columns WORKER of each TaskManager; `l`
 latencies by source, operator and subtask, ms: mean, median, 95th percentile.  `o` has the columns OPERATOR of operators
-that may hold records, by vertex and name, summed over subtasks; files of before have none.  What a cluster does not
-tell is null.
+that may hold records, by vertex and name, summed over subtasks; older files have none.  A value that the cluster does
+not report is null.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ COLUMNS: dict[str, str] = {
     "output_buffers": "buffers.outputQueueLength",
     "output_bytes": "buffers.outputQueueSize",
 }
-"""Names of columns, and Flink's of a subtask's metric.  Sums grow from the subtask's start; `per_s` are Flink's means
-over the last minute, for versions that do not sum up; the last four are lengths of queues at the moment."""
+"""Names of columns, and of Flink's metric of a subtask.  Sums grow from the subtask's start; `per_s` are Flink's means
+over the last minute, for versions without sums; the last four are momentary lengths of queues."""
 
 WORKER: dict[str, str] = {
     "cpu_ns": "Status.JVM.CPU.Time",
@@ -56,10 +56,10 @@ WORKER: dict[str, str] = {
     "managed_bytes": "Status.Flink.Memory.Managed.Used",
     "free_segments": "Status.Shuffle.Netty.AvailableMemorySegments",
 }
-"""The same of a TaskManager."""
+"""The same for a TaskManager."""
 
 OPERATOR: dict[str, str] = {"records_in": "numRecordsIn", "records_out": "numRecordsOut"}
-"""The same of an operator."""
+"""The same for an operator."""
 
 LATENCIES = ("latency_mean", "latency_median", "latency_p95")
 
@@ -82,9 +82,10 @@ class _Line(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Sample:
-    """One look at a job: by vertex and column the values of its subtasks; of TaskManagers by id and column.
+    """One sample of a job's metrics: by vertex and column the values of its subtasks; by TaskManager and column its
+    values.
 
-    Of `operators` by vertex and name, the columns OPERATOR.
+    `operators` has the columns OPERATOR by vertex and name.
     """
 
     time_ms: float
@@ -96,16 +97,16 @@ class Sample:
 
 @dataclass
 class Series:
-    """All looks at a job, in order of time."""
+    """All samples of a job, in order of time."""
 
     version: str | None = None
     workers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What TaskManagers are: `slots`, `cores` of their machine, `stated_cores` that Flink was told of, `host`."""
+    """Facts of TaskManagers: `slots`, `cores` of their machine, `stated_cores` of Flink's configuration, `host`."""
     samples: list[Sample] = field(default_factory=list)
 
 
 def beginning(job: str, version: str | None, vertices: Sequence[str], workers: dict[str, dict[str, Any]]) -> bytes:
-    """The line that begins a stretch."""
+    """The line that begins a segment."""
     columns = list(COLUMNS)
     line = {"flink": "series", "job": job, "version": version, "columns": columns, "vertices": list(vertices)}
     return msgspec.json.encode({**line, "workers": workers})
@@ -118,20 +119,20 @@ def sample_line(
     latencies: dict[str, list[float | None]],
     operators: dict[str, dict[str, list[float | None]]],
 ) -> bytes:
-    """The line of one look."""
+    """The line of one sample."""
     found: dict[str, Any] = {"t": time_ms, "v": vertices, "w": workers}
     found |= {key: values for key, values in (("l", latencies), ("o", operators)) if values}
     return msgspec.json.encode(found)
 
 
 def append(path: Path, some: Iterable[bytes]) -> None:
-    """Add lines as a gzip member of their own, in one write: a reader never sees half of them as anything else."""
+    """Append lines as one gzip member, in one write: a reader never takes a partial write for anything else."""
     with path.open("ab") as file:
         file.write(gzip.compress(b"\n".join(some) + b"\n", mtime=0))
 
 
 def read(log: LogFile, problems: Problems) -> Series:
-    """The looks of a file; lines that make no sense are told, and cost themselves only."""
+    """The samples of a file; invalid lines are skipped and reported in `problems`."""
     found, columns, vertices = Series(), list[str](), list[str]()
     decoder = msgspec.json.Decoder(_Line)
     for number, text in enumerate(lines(log, problems)):

@@ -1,6 +1,6 @@
-"""What a Flink cluster needs so that its jobs leave archives and samples.
+"""The configuration with which a Flink cluster writes archives and samples of its jobs.
 
-lab/flink/ records with the same flags, so that what is printed is what has been tried.
+lab/flink/ records with the same flags, so that the printed configuration is tested.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from crystalperf.query.recordings.flags import jfr_flag
 
 
 def facts(folder: str) -> dict[str, Any]:
-    """Flink's settings by name; a folder as a recording's name lets each process choose a name in it."""
+    """Flink's settings by name; if a recording's name is a folder, each process chooses a file name in it."""
     return {
         "jobmanager.archive.fs.dir": f"file://{folder or '/'}",
         "metrics.fetcher.update-interval": 1000,
@@ -22,7 +22,7 @@ def facts(folder: str) -> dict[str, Any]:
 
 
 def text(folder: str) -> str:
-    """A piece of Flink's configuration (conf/config.yaml, flink-conf.yaml before 1.19), prose as its comments."""
+    """A fragment of Flink's configuration (conf/config.yaml, flink-conf.yaml before 1.19) with prose as comments."""
     found = facts(folder)
     options = [f'{key}: "{found[key]}"' for key in ("env.java.opts.jobmanager", "env.java.opts.taskmanager")]
     return "\n".join(

@@ -1,6 +1,6 @@
-"""The stretch in which a streaming job was steady, and what its subtasks did in it.
+"""The interval in which a streaming job was steady, and the rates of its subtasks in it.
 
-Sums of counters between two looks give rates; lengths of queues are means over looks.
+Rates are differences of counters between two samples; queue lengths are means over samples.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ COUNTERS = (
 QUEUES = ("input_buffers", "output_buffers", "busy_per_s", "backpressured_per_s")
 
 Subtasks = dict[str, list[dict[str, float]]]
-"""By group, of each subtask: counters per second, and means of queues."""
+"""By group and subtask: counters per second, and mean queue lengths."""
 
 
 def steady_stretch(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> tuple[float, float] | None:
-    """The longest stretch without a restart and with the same subtasks, warm-up and end left out.
+    """The longest interval without a restart and with the same subtasks, without warm-up and end.
 
-    None where too few looks are in it.
+    None if it has too few samples.
     """
     question = sql.text("looks", __package__)
     looks = connection.execute(question, {"start": start_ms, "end": end_ms}).fetchall()
@@ -53,7 +53,9 @@ def steady_stretch(connection: duckdb.DuckDBPyConnection, start_ms: float, end_m
 
 
 def what_subtasks_did(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> Subtasks:
-    """What subtasks that ran did per second between the first and the last look at which their counters moved."""
+    """Rates of the subtasks that ran, per second, between the first and the last sample at which their counters
+    changed.
+    """
     columns = ", ".join((*COUNTERS, *QUEUES))
     rows = connection.execute(
         f"SELECT group_id, subtask, time_ms, {columns} FROM flink_series WHERE time_ms BETWEEN ? AND ? ORDER BY ALL",
@@ -66,17 +68,17 @@ def what_subtasks_did(connection: duckdb.DuckDBPyConnection, start_ms: float, en
     found: Subtasks = {}
     for mine in np.split(np.arange(len(time)), begins) if len(time) else ():
         if not np.isfinite(moved[mine]).any():
-            continue  # it is listed and does not run, as behind a job that was scaled down
+            continue  # listed without running, as after a job was scaled down
         rates = _rates(time[mine], moved[mine], {name: each[mine] for name, each in values.items()})
         found.setdefault(str(groups[mine[0]]), []).append(rates)
     return found
 
 
 def _rates(time_ms: Floats, moved: Floats, values: Mapping[str, Floats]) -> dict[str, float]:
-    """Counters per second, over looks at which they were new: Flink answers with the same ones for a while.
+    """Counters per second, over samples with new values: Flink reports unchanged counters for a while.
 
-    So those of the first look may be older than it, and it counts only where no others do.  Of `moved`, the records in
-    and out, at least one is known.
+    So the values of the first sample may be older than it, and it counts only if no others do.  At least one of
+    `moved`, the records in and out, is known.
     """
     known = np.flatnonzero(np.isfinite(moved))
     new = known[1:][np.diff(moved[known]) != 0]
@@ -87,7 +89,7 @@ def _rates(time_ms: Floats, moved: Floats, values: Mapping[str, Floats]) -> dict
 
 
 def _per_s(time_ms: Floats, sums: Floats) -> float:
-    """How fast a sum grew between its first and its last known value; NaN where none is known."""
+    """The rate of a sum between its first and last known values; NaN if none is known."""
     known = np.flatnonzero(np.isfinite(sums))
     if not len(known):
         return math.nan
@@ -96,5 +98,5 @@ def _per_s(time_ms: Floats, sums: Floats) -> float:
 
 
 def summed(subtasks: list[dict[str, float]], *names: str) -> float:
-    """Over all subtasks; what is not known of one counts nothing."""
+    """The sum over all subtasks; unknown values count as 0."""
     return float(np.nansum([each[name] for each in subtasks for name in names]))

@@ -1,6 +1,6 @@
-"""A streaming job as a flow: stations, hops between them, and the TaskManagers that all of it runs on.
+"""A streaming job as a flow: stations, hops between them, and their TaskManagers.
 
-A subtask's samples say what its busy time is on.
+The samples of a subtask say on which resources its busy time was.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from crystalperf.query.trace.sample_kinds import ON_CPU
 
 
 def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | None:
-    """The flow of a run; None where nothing was collected of it, or no stretch was steady."""
+    """The flow of a run; None without collected metrics, or if no interval was steady."""
     if execution.measure != "latency" or any(each.name.startswith(LOOP) for each in execution.dag.groups):
         return None
     stretch = steady_stretch(connection, execution.scope.start_ms, execution.scope.end_ms)
@@ -65,7 +65,7 @@ def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | 
 
 
 def _busy(each: Mapping[str, float], summed: str, mean: str) -> float:
-    """A share of time: from sums, or from Flink's own means where it does not sum up."""
+    """A share of time: from sums, or from Flink's own means if it has no sums."""
     ms_per_s = each[summed] if np.isfinite(each[summed]) else each[mean]
     return float(np.clip(ms_per_s / 1e3, 0.0, 1.0)) if np.isfinite(ms_per_s) else 0.0
 
@@ -97,7 +97,7 @@ def _station(
 
 
 def _shares(execution: Execution) -> dict[str, Floats]:
-    """By group, what its units' own time was on; without samples it is not known."""
+    """By group, the resources of its units' own time; unknown without samples."""
     found = {}
     units = execution.units
     for number, group in enumerate(execution.dag.groups):
@@ -116,7 +116,7 @@ def _resting(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
 
 
 def _markers(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> float | None:
-    """What latency markers say of the operator that they reach last, ms: the mean over its subtasks and the looks."""
+    """Latency by the markers at the last operator that they reach, ms: the mean over its subtasks and samples."""
     row = connection.execute(
         """
         WITH operators AS (

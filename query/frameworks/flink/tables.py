@@ -1,4 +1,4 @@
-"""Collected metrics as tables of the run file, in Flink's own words (schema.sql)."""
+"""Collected metrics as Flink's own tables of the run file (schema.sql)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _TEXTS = {"worker_id", "group_id", "source_group", "operator_id", "operator"}
 
 
 def of_series(looks: Series, start_ms: float, ids: Mapping[str, str]) -> RunTables:
-    """The tables of what was looked at once a second; `ids` has the group of each vertex, times are since the start.
+    """The tables of metrics sampled once a second; `ids` has the group of each vertex, times are since the start of the
+    run.
 
     A table without rows is left out.
     """

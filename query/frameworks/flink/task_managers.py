@@ -1,4 +1,4 @@
-"""TaskManagers of a streaming job: what their CPUs did, by what grows with the records and what does not."""
+"""TaskManagers of a streaming job: their CPU time, split into what grows with the records and what does not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crystalperf.query.execution.stream import Flow, Place
 from crystalperf.query.frameworks.flink.frames import COMPILING, FIXED, NETWORK, helper
 
 Threads = Mapping[str, Mapping[str | None, float]]
-"""By TaskManager, cores of its threads by what they do (frames.HELPERS), None for those of subtasks and all others."""
+"""By TaskManager, cores used by its threads, by their task (frames.HELPERS); None for subtasks and all others."""
 
 
 def places_of(
@@ -22,11 +22,12 @@ def places_of(
     *,
     at_limit: bool,
 ) -> tuple[Place, ...]:
-    """TaskManagers, by the CPU time of their processes.
+    """TaskManagers, from the CPU time of their processes.
 
-    What threads use that work by the clock does not grow with the records; nor does compiling, nor what the virtual
-    machine does by itself, unless a job is at its limit, where both last the longer the slower records come.  Where no
-    recording tells threads apart, it is what is beyond a share of `busy_lanes`, subtasks that have work in the mean.
+    CPU time of threads on a fixed schedule does not grow with the records.  Nor does that of compilation and of the
+    JVM's own threads, unless a job is at its limit, where both last longer the slower records arrive.  If no recording
+    separates threads, the time that does not grow is what exceeds `busy_lanes`, the mean number of subtasks that have
+    work.
     """
     by_clock = FIXED if at_limit else (*FIXED, COMPILING)
     rows = connection.execute(
@@ -44,7 +45,7 @@ def places_of(
     found = []
     for worker, cpu_ns, lasting_ms, cores, stated, slots, quota in rows:
         most = min(float("inf") if cores is None else cores, float("inf") if quota is None else quota)
-        if stated is not None and stated != slots:  # a standalone TaskManager states as many as it has slots
+        if stated is not None and stated != slots:  # a standalone TaskManager reports as many as its slots
             most = min(most, stated)
         if lasting_ms > 0:
             used = cpu_ns / 1e6 / lasting_ms
@@ -52,14 +53,14 @@ def places_of(
                 beside = max(used - busy_lanes / len(rows), 0.0)
             else:
                 beside = sum(doing.get(each, 0.0) for each in by_clock)
-                if not at_limit:  # the virtual machine's own threads: collectors, the recorder
+                if not at_limit:  # the JVM's own threads: garbage collectors, the recorder
                     beside += max(used - sum(doing.values()), 0.0)
             found.append(Place(worker, used, most, min(beside, used)))
     return tuple(found)
 
 
 def cores_by_thread(connection: duckdb.DuckDBPyConnection, stretch: tuple[float, float]) -> Threads:
-    """What threads of Java used of a TaskManager's CPU; TaskManagers without a recording are left out."""
+    """Cores that Java threads of each TaskManager used; TaskManagers without a recording are left out."""
     rows = connection.execute(
         """
         SELECT worker_id, thread, sum(cpu_ms * (least(end_ms, $2) - greatest(start_ms, $1)) / (end_ms - start_ms))
@@ -75,17 +76,17 @@ def cores_by_thread(connection: duckdb.DuckDBPyConnection, stretch: tuple[float,
 
 
 WAKING = 0.6
-"""Cores that subtasks take for buffers as such, over those that the network's threads take in all: each is woken for a
-buffer, and its thread finds cold caches.  By even configurations of `ads` that differ in rate alone (the kernel's CPU
-time of subtasks' threads over 3 000 to 24 000 records/s, continued to none): 0.6 and 0.75."""
+"""CPU of subtasks for handling buffers, relative to that of all network threads: each buffer wakes a subtask, whose
+thread then has cold caches.  From configurations of the tuning set of `ads` that differ in rate alone (kernel CPU time
+of subtasks' threads over 3 000 to 24 000 records/s, extrapolated to 0): 0.6 and 0.75."""
 
 
 def awake(flow: Flow, threads: Threads) -> Flow:
-    """The flow, with what buffers take that are due: of network threads, and of subtasks that are woken for them.
+    """The flow with the CPU cost of flushed buffers: of network threads, and of the subtasks that they wake.
 
-    Of the latter as much goes to each group as it reads of these buffers.  Network threads work for what crosses the
-    network only: between subtasks of one TaskManager buffers go from hand to hand.  A flow without a recording of
-    threads is returned as it is.
+    The cost of the subtasks is split over groups by the flushed buffers that they read.  Network threads handle only
+    what crosses the network: between subtasks of one TaskManager, buffers are passed in memory.  A flow without a
+    recording of threads is returned unchanged.
     """
     every = sum(each.buffers_per_s for each in flow.hops)
     due = sum(each.due_per_s for each in flow.hops)
@@ -102,7 +103,7 @@ def awake(flow: Flow, threads: Threads) -> Flow:
 
 
 def _with_network(place: Place, cores: float, due: float) -> Place:
-    """A TaskManager whose network threads took so many cores, in the share `due` for buffers that are due."""
+    """A TaskManager whose network threads used `cores`, the share `due` of them for flushed buffers."""
     records = place.cpu_cores - place.fixed_cores
     due_cores = min((1 + WAKING) * cores * due, records)
     return replace(

@@ -1,4 +1,4 @@
-"""When buffers are due that are not full: by the job's settings, or as their number tells it."""
+"""The timeout after which buffers are flushed though not full: from the job's settings, or from their number."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from crystalperf.query.execution.stream import COUNTED_OFF, Hop
 from crystalperf.query.trace.sample_kinds import TIMED_KINDS
 
 TIMEOUT_MS = 100.0
-"""Flink's own timeout of buffers, where the job's settings have none."""
+"""Flink's default buffer timeout, for jobs whose settings have none."""
 
 FEW_RECORDS = 3.0
-"""In a buffer, of which their number does not tell when they are due.  Of a channel with x records within the timeout,
-1 - exp(-x) of the buffers that are due have one; at three in each buffer that are 94 %."""
+"""Records per buffer from which the number of buffers does not show the timeout.  Of a channel with x records within
+the timeout, 1 - exp(-x) of the flushed buffers have one; at three records that is 94 %."""
 
 _DURATION = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*([a-zµ]*)\s*")
 
@@ -27,11 +27,11 @@ _MS = {
     "ms": 1.0, "milli": 1.0, "millisecond": 1.0, "s": 1e3, "sec": 1e3, "second": 1e3,
     "m": 6e4, "min": 6e4, "minute": 6e4, "h": 3.6e6, "hour": 3.6e6, "d": 8.64e7, "day": 8.64e7,
 }  # fmt: skip
-"""Units of time as Flink's settings have them; longer words with an s too."""
+"""Units of time in Flink's settings; the longer words also with an s."""
 
 
 def stated_timeout_ms(connection: duckdb.DuckDBPyConnection) -> float | None:
-    """The timeout of buffers by the settings: infinite where only full ones are sent, None where they do not say."""
+    """The buffer timeout of the settings: infinite if only full buffers are sent, None if not set."""
     row = connection.execute(
         """
         SELECT coalesce(properties['execution.buffer-timeout.enabled'], ''),
@@ -52,8 +52,8 @@ def stated_timeout_ms(connection: duckdb.DuckDBPyConnection) -> float | None:
 
 
 def in_bursts(connection: duckdb.DuckDBPyConnection, edges: Sequence[tuple[str, str]]) -> frozenset[str]:
-    """Groups whose records come in bursts that are further apart than a buffer is due after: sources whose threads wait
-    so long at a time, as stacks show it, and whatever reads of these."""
+    """Groups whose records come in bursts farther apart than the buffer timeout: sources whose threads wait that long
+    at once, as their stacks show, and all groups downstream."""
     question = sql.text("bursts", __package__)
     given = {"due_ms": TIMEOUT_MS, "waits": [TIMED_KINDS[name] for name in ("PARK", "SLEEP", "MONITOR_WAIT")]}
     found = {group for (group,) in connection.execute(question, given).fetchall()}
@@ -64,10 +64,10 @@ def in_bursts(connection: duckdb.DuckDBPyConnection, edges: Sequence[tuple[str, 
 
 
 def due(hop: Hop, stated_ms: float | None, *, at_limit: bool, bursts: bool = False) -> Hop:
-    """A hop whose buffers are due as the settings say; where these say nothing, and their number does not tell it or
-    agrees, as Flink has it by itself.
+    """A hop with the buffer timeout of the settings, or else of Flink's default, unless the number of buffers
+    contradicts that.
 
-    Of records that come in bursts, far apart, it tells how far that is.
+    If records come in bursts far apart, the number of buffers shows only the distance of bursts.
     """
     if stated_ms is not None:
         return replace(hop, most_due_ms=stated_ms)

@@ -1,10 +1,11 @@
-"""An archive of a job as the trace that every framework hands over.
+"""An archive of a job as a trace of the core (query.trace).
 
 A vertex is a group, a subtask's attempt a unit.  An edge with a blocking exchange is a barrier, any other is pipelined:
-both ends run, and what a subtask idled or was back-pressured for such an edge is its neighbours' time, not its own.
+both vertices run at once, and time in which a subtask was idle or back-pressured because of such an edge is its
+neighbours' time, not its own.
 
-Subtasks of a pipeline share slots, and an archive does not say which.  So a TaskManager's lanes are the most subtasks
-that ran on it at a time: the replay finds room for what had room, and no more is said of slots.
+Subtasks of a pipeline share slots, and an archive does not say which.  So the lanes of a TaskManager are the most
+subtasks that ran on it at a time: what ran concurrently can run concurrently in the replay.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ _JOB_STATUS = {"FINISHED": "succeeded", "FAILED": "failed", "CANCELED": "failed"
 _UNKNOWN_WORKER = "unknown"
 
 CALLED_OFF = "the job was canceled"
-"""Why a job ended that somebody canceled, and its subtasks with it."""
+"""The end reason of a canceled job and of its subtasks."""
 
 
 def raw_tables() -> tuple[Table, ...]:
-    """The tables in Flink's own words that a run file has beside the others."""
+    """Flink's own tables of a run file."""
     return read(sql.text("schema", __package__))
 
 
 def read_archive(log: LogFile) -> Trace:
-    """The trace of an archive.  Raises InputError, one sentence."""
+    """The trace of an archive.  Raises InputError."""
     problems = Problems(log.problems)
     found = archive.read(replace(log, parts=log.parts[:1]), problems)
     looks = series.Series()
@@ -69,7 +70,7 @@ class _Subtask:
 
 
 def trace(found: Archive, looks: Series, origin: str, problems: Problems) -> Trace:
-    """The trace of an archive's pages, and of what was collected of its metrics."""
+    """The trace of an archive's pages and of its collected metrics."""
     job = found.job
     subtasks = _subtasks(found, origin, problems)
     start_ms, end_ms = _span(found, subtasks, origin, problems)
@@ -135,9 +136,10 @@ _KEPT_SETTINGS = frozenset(
 
 
 def _widest(found: Archive, ids: Mapping[str, str], *, streams: bool) -> dict[str, str]:
-    """The most subtasks that a vertex can have, as a setting, where Flink says it: so many groups of keys a stream has.
+    """The maximum subtasks of each vertex, as settings, where Flink reports it: the number of key groups of a stream.
 
-    Of a batch job it is what its scheduler would choose at most, so only 1 is a limit: of what has to be alone.
+    In a batch job the number is the most that the scheduler would choose, so only 1 is a limit: such a vertex cannot
+    run in parallel.
     """
     told = [(each.id, each.most) for each in found.job.vertices] + [
         (i, each.most) for i, each in found.vertices.items()
@@ -154,7 +156,7 @@ def _widest(found: Archive, ids: Mapping[str, str], *, streams: bool) -> dict[st
 
 
 def _subtasks(found: Archive, origin: str, problems: Problems) -> list[_Subtask]:
-    """All attempts that began, in order of their start, still in Unix ms."""
+    """All attempts that started, by start time, still in Unix ms."""
     listed: list[_Subtask] = []
     for vertex_id, vertex in found.vertices.items():
         attempts = {(each.subtask, each.attempt): each for each in vertex.subtasks}
@@ -175,8 +177,8 @@ def _subtasks(found: Archive, origin: str, problems: Problems) -> list[_Subtask]
 
 
 def _last(attempts: Iterable[Attempt]) -> dict[int, int]:
-    """By subtask, the attempt that says how it ended: the one with the highest number, unless one beside which that ran
-    was finished first.  Of those that Flink starts beside a slow one (speculative execution), the others are canceled.
+    """By subtask, the attempt that decides how it ended: the highest number, unless a concurrent attempt finished
+    first.  Of the attempts that speculative execution starts next to a slow one, Flink cancels the others.
     """
     by_subtask: dict[int, list[Attempt]] = {}
     for each in attempts:
@@ -191,7 +193,7 @@ def _last(attempts: Iterable[Attempt]) -> dict[int, int]:
 
 
 def _starting(each: Attempt, states: Mapping[str, float], launch: float, finish: float) -> float:
-    """Deploying and initializing, ms; 0 where the archive does not tell."""
+    """Deploying and initializing, ms; 0 if the archive has no times of states."""
     spent = sum(max(each.spent_ms.get(state) or 0.0, 0.0) for state in ("DEPLOYING", "INITIALIZING"))
     if not spent and launch < states.get("RUNNING", 0.0) <= finish:
         spent = states["RUNNING"] - launch
@@ -203,9 +205,9 @@ def _known(moment: float | None) -> float | None:
 
 
 def _span(found: Archive, subtasks: list[_Subtask], origin: str, problems: Problems) -> tuple[float, float]:
-    """When the job began and ended, Unix ms; by its subtasks where it does not say.
+    """Start and end of the job, Unix ms; from its subtasks if the job's own page has none.
 
-    A job that was restarted begins there, where nothing is told of the subtasks that ran before.
+    A job that was restarted starts at its restart if nothing is recorded of the subtasks that ran before.
     """
     job = found.job
     first = min((each.launch_ms for each in subtasks), default=0.0)
@@ -235,9 +237,9 @@ def _shifted(each: _Subtask, start_ms: float, end_ms: float) -> _Subtask:
 
 
 def _waits(subtasks: list[_Subtask], edges: list[Edge], ids: Mapping[str, str], *, all_of_them: bool) -> list[float]:
-    """Per subtask, how long it waited for those that it shares a pipeline with, ms.
+    """Per subtask, how long it waited for the others of its pipeline, ms.
 
-    A source of a stream waits for what it reads from outside: then `all_of_them` count, whatever they read.
+    A source of a stream waits for its external input: then `all_of_them` count, whatever they read.
     """
     flows = [each for each in edges if each.kind == "pipelined"]
     reads, feeds = {each.target for each in flows}, {each.source for each in flows}
@@ -253,7 +255,7 @@ def _waits(subtasks: list[_Subtask], edges: list[Edge], ids: Mapping[str, str], 
 
 
 def _measured(value: float | str | None) -> float | None:
-    """A summed time in ms; "NaN" and what is below 0 were not measured."""
+    """A summed time in ms; None for "NaN" and negative values, which mean that it was not measured."""
     try:
         number = float(value) if value is not None else math.nan
     except ValueError:
@@ -262,7 +264,7 @@ def _measured(value: float | str | None) -> float | None:
 
 
 def _reason(each: _Subtask, found: Archive) -> str | None:
-    """Why a subtask did not end well: what its thread's failure says, else its state."""
+    """Why a subtask did not succeed: the failure of its thread if recorded, else its state."""
     if each.facts.status not in ("FAILED", "CANCELED"):
         return None
     if each.facts.status == "CANCELED" and found.job.state == "CANCELED":
@@ -279,7 +281,7 @@ def _reason(each: _Subtask, found: Archive) -> str | None:
 
 
 def _counted(value: int | None) -> int | None:
-    """A count; one below 0 was not made."""
+    """A count; None for a negative one, which means that it was not counted."""
     return value if value is not None and value >= 0 else None
 
 
@@ -306,10 +308,11 @@ def _units(subtasks: list[_Subtask], ids: Mapping[str, str], waits: list[float],
 
 
 def _read_bytes(subtasks: list[_Subtask], edges: list[Edge], ids: Mapping[str, str]) -> Columns:
-    """Bytes that each subtask read over the network and beside it, unknown where its reads are.
+    """Bytes that each subtask read over the network and locally; unknown if the places of its sources are.
 
-    Flink sums up what a subtask read, wherever from.  The share that its sources had written on other machines crossed
-    the network: each source gives all of its readers about as much, and where it gives to one only, most lie together.
+    Flink sums up what a subtask read, local and remote.  The share that its sources wrote on other machines crossed the
+    network: each source gives all of its readers about the same, and a source that gives to one reader mostly shares
+    its machine.
     """
     sources: dict[str, set[str]] = {}
     for edge in edges:
@@ -333,10 +336,10 @@ def _machine(each: _Subtask) -> str:
 
 
 def _bounds(subtasks: list[_Subtask], waits: list[float], *, streams: bool) -> Bounds:
-    """What a subtask waited for others was measured, and is on no resource.
+    """Bounds of subtasks' time; waiting for other subtasks was measured, and is on no resource.
 
-    It has its lane from deployment on: its thread loads classes and opens operators then, which its samples tell.  Of a
-    stream that is left out, for it says nothing of a record.
+    A subtask occupies its lane from deployment on: its thread then loads classes and opens operators, which its samples
+    show.  For a stream that is left out, because it says nothing about a record.
     """
     columns = len(known()) + 1
     floor, outside, nothing = (np.zeros((len(subtasks), columns)) for _ in range(3))
@@ -376,7 +379,7 @@ _STATES = {"DEPLOYING": "deploying_ms", "INITIALIZING": "initializing_ms", "RUNN
 
 
 def _order(found: Archive) -> list[str]:
-    """Vertex ids, each behind those that it reads; as the plan lists them otherwise."""
+    """Vertex ids in topological order, ties in the order of the plan."""
     reads = {node.id: [each.source for each in node.inputs] for node in found.plan.nodes}
     order: dict[str, None] = {}
     pending = [*(node.id for node in found.plan.nodes if node.id in found.vertices), *found.vertices]
@@ -384,7 +387,7 @@ def _order(found: Archive) -> list[str]:
         ready = [
             each for each in pending if all(source in order or source not in pending for source in reads.get(each, ()))
         ]
-        for each in ready or pending[:1]:  # a circle, as iterations have: any order
+        for each in ready or pending[:1]:  # a cycle, as iterations have: any order
             order.setdefault(each)
         pending = [each for each in pending if each not in order]
     return list(order)
@@ -441,7 +444,7 @@ def _scope(found: Archive, duration_ms: float) -> Scope:
 
 
 def _first_failed(found: Archive) -> str | None:
-    """Where nothing says why a job failed, the vertex of which a subtask failed first."""
+    """If no reason for a job's failure is recorded, the vertex whose subtask failed first."""
     failed = [
         (_known(each.end_ms) or math.inf, vertex.name)
         for vertex in found.vertices.values()
@@ -456,7 +459,7 @@ _CAUSE = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)*([\w$]+(?:Exception|Error|Th
 
 
 def _cause(error: str | None) -> str | None:
-    """The last cause of an exception, without its package: what really happened stands there."""
+    """The last cause of an exception, which is the root cause, without its package."""
     causes = _CAUSE.findall((error or "")[:200_000])
     return shortened(causes[-1] if causes else error)
 
@@ -467,7 +470,7 @@ def _description(found: Archive, vertex: str) -> str | None:
 
 
 def _is_stream(found: Archive) -> bool:
-    """Whether all of a job runs at a time: its measure is what becomes of a record, where that is known."""
+    """Whether all vertices of a job run at a time; if known, latency and rate of records measure such a job."""
     nodes = found.plan.nodes
     pipelined = all(not each.exchange.startswith("blocking") for node in nodes for each in node.inputs)
     if any(node.optimized for node in nodes):  # a job of the DataSet API
@@ -479,18 +482,18 @@ def _is_stream(found: Archive) -> bool:
 
 
 def _lanes(subtasks: list[_Subtask]) -> dict[str, int]:
-    """The most subtasks at a time, by TaskManager."""
+    """The most concurrent subtasks, by TaskManager."""
     found: dict[str, int] = {}
     for worker in dict.fromkeys(each.worker for each in subtasks):
         mine = [each for each in subtasks if each.worker == worker]
         launch, finish = (np.sort([getattr(each, name) for each in mine]) for name in ("launch_ms", "finish_ms"))
-        ended = np.searchsorted(finish, launch, side="right")  # what ends as another begins makes room for it
+        ended = np.searchsorted(finish, launch, side="right")  # one that ends as another begins does not overlap it
         found[worker] = int((np.arange(1, len(mine) + 1) - ended).max())
     return found
 
 
 def _slots(found: Archive, looks: Series) -> dict[str, int]:
-    """The slots of each TaskManager, where anything tells them."""
+    """The slots of each TaskManager, if recorded."""
     told = found.settings.get("taskmanager.numberOfTaskSlots", "")
     slots = {} if not told.isdigit() else {each.worker: int(told) for each in _placed(found) if each.worker}
     for worker, facts in looks.workers.items():
@@ -500,18 +503,18 @@ def _slots(found: Archive, looks: Series) -> dict[str, int]:
 
 
 def _placed(found: Archive) -> list[Attempt]:
-    """All attempts that the pages have."""
+    """All attempts of the pages."""
     listed = [each for vertex in found.vertices.values() for each in vertex.subtasks]
     return listed + [each for attempts in found.attempts.values() for each in attempts]
 
 
 def _with_slots(seen: Mapping[str, int], slots: Mapping[str, int], width: int) -> dict[str, int]:
-    """Lanes by TaskManager: a slot takes a subtask of each vertex of a pipeline at a time, `width` of them at most."""
+    """Lanes by TaskManager: a slot takes a subtask of each vertex of a pipeline at a time, at most `width` of them."""
     return {worker: max(seen.get(worker, 0), slots.get(worker, 0) * width) for worker in dict.fromkeys((*seen, *slots))}
 
 
 def _width(edges: list[Edge]) -> int:
-    """The most vertices that share slots, for records flow between them."""
+    """The number of vertices that share slots because records flow between them, at most."""
     mine: dict[str, set[str]] = {}
     for each in edges:
         if each.kind == "pipelined":
@@ -521,14 +524,15 @@ def _width(edges: list[Edge]) -> int:
 
 
 _NO_SLOT_MS = 1000.0
-"""A first subtask that is given to a TaskManager so much later than it was asked for had to wait for a slot, unless the
-JobManager took as long for everything before: then it is slow, and so it is with slots that are free."""
+"""If a TaskManager got its first subtask this much later than the subtask was scheduled, it had to wait for a slot,
+unless the JobManager took as long for everything before: then the JobManager is slow, with free slots as well."""
 
 
 def _first_asked_ms(found: Archive, start_ms: float) -> float | None:
-    """When the first slot was asked for, since the run's start; None where that is not told.
+    """When the first slot was requested, since the run's start; None if not recorded.
 
-    A subtask is SCHEDULED until it has one.  Without states of subtasks, that the job is RUNNING says the same.
+    A subtask is SCHEDULED until it has a slot.  Without states of subtasks, the job's state RUNNING marks the same
+    moment.
     """
     asked = [states["SCHEDULED"] for states in found.states_ms.values() if "SCHEDULED" in states]
     first = min(asked, default=None) or _known(found.job.timestamps.get("RUNNING"))
@@ -536,7 +540,7 @@ def _first_asked_ms(found: Archive, start_ms: float) -> float | None:
 
 
 def _workers(subtasks: list[_Subtask], lanes: Mapping[str, int], asked_ms: float | None) -> list[Worker]:
-    """TaskManagers; those that the first subtask had to wait for are there from that subtask on."""
+    """TaskManagers; if the job's first subtask had to wait for a slot, they exist only from its start on."""
     hosts = {each.worker: _host(each.facts.host) for each in subtasks}
     begin_ms = min((each.launch_ms for each in subtasks), default=0.0)
     late = asked_ms is not None and begin_ms - asked_ms > max(_NO_SLOT_MS, asked_ms)
@@ -547,11 +551,11 @@ def _workers(subtasks: list[_Subtask], lanes: Mapping[str, int], asked_ms: float
 
 
 def _host(text: str | None) -> str | None:
-    """Without the port that older versions put behind it."""
+    """The host without the port that older versions append."""
     return None if text is None else shortened(re.sub(r":\d+$", "", text), 200)
 
 
 def _thread(found: Archive, each: _Subtask) -> str:
-    """How Flink names the thread of a subtask: its vertex, its number and its attempt."""
+    """Flink's name for the thread of a subtask: its vertex, its number and its attempt."""
     vertex = found.vertices[each.vertex]
     return f"{html.unescape(vertex.name)} ({each.facts.subtask + 1}/{vertex.parallelism})#{each.facts.attempt}"

@@ -1,7 +1,8 @@
-"""What is told of a stream that runs until it is stopped, where no metrics were collected: what its vertices were busy.
+"""Load of an unbounded stream without collected metrics: how busy its vertices were.
 
-How long such a stream took is no answer.  Flink sums up how long each subtask was busy, idle and back-pressured since
-it began, from 1.13 on; that says whether it kept up with its records, and else which vertex held it up.
+The runtime of such a stream is no measure.  From 1.13 on, Flink sums up how long each subtask was busy, idle and
+back-pressured since it began.  From that follows whether the stream kept up with its records, and if not, which vertex
+is the bottleneck.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from crystalperf.query.frameworks.flink.remarks import FullVertex, IdleSources, 
 from crystalperf.query.results.remarks import Remark
 
 FULL = 0.95
-"""A vertex with a subtask that is busy for this share of its time takes no more records."""
+"""A vertex with a subtask that is busy for this share of its time is at capacity."""
 
 WAITING = 0.9
 """Sources that are idle for this share of their time wait for records."""
 
 HELD = 0.2
-"""Sources that are back-pressured for this share of their time are held up."""
+"""Sources that are back-pressured for this share of their time are slowed down."""
 
 
 @dataclass(frozen=True)
 class _Vertex:
-    """The share of its time that its busiest subtask was busy, and that all of them were idle and back-pressured."""
+    """Shares of time: its busiest subtask was busy, all of its subtasks were idle and back-pressured."""
 
     name: str
     is_source: bool
@@ -39,7 +40,7 @@ class _Vertex:
 
 
 def load(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Remark | None:
-    """What is said first of a stream without an end of its own; None of any other job, and where it was measured."""
+    """The first remark about an unbounded stream; None for any other job, and if metrics were collected."""
     if STOPPED not in execution.properties or execution.flow is not None:
         return None
     first_ms = connection.execute("SELECT min(launch_ms) FROM units").fetchall()[0][0]

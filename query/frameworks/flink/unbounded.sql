@@ -1,8 +1,8 @@
--- What share of their time the subtasks of a stream's vertices were busy, idle and back-pressured, by what Flink sums up.
--- Out: one row per vertex in the order of the plan: its name; whether it is a source, which by its bytes it is where the
---      plan names no edge; the share of its time that its busiest subtask had work, NULL where nothing tells; and the
---      shares that all of its subtasks were idle and back-pressured.
--- Where Flink sums up no busy time, it is what idle and back-pressured time leave, if there is any of these.
+-- Shares of time in which the subtasks of a stream's vertices were busy, idle and back-pressured, from Flink's sums. --
+Out: one row per vertex in the order of the plan: its name; whether it is a source, judged by its bytes if the plan --
+has no edges; the share of its time that its busiest subtask had work, NULL if unknown; and the shares that all of --
+its subtasks were idle and back-pressured. -- Without a sum of busy time, it is what idle and back-pressured time leave,
+if there is any of these.
 WITH shares AS (
     SELECT
         group_id,

@@ -1,17 +1,17 @@
-"""Everything CrystalPerf knows of Spark.
+"""Spark: all code that is specific to it.
 
-files.py        which files are event logs, and which make one
-log/            lines to typed events, events to what they say of the run, that to Spark's own tables
-trace.py        those to the trace that every framework hands over
+files.py        recognises event logs, and groups the parts of one log
+log/            lines to typed events, events to a collected run, that to Spark's own tables
+trace.py        those as a trace of the core
 frames.py       roles of frames, executors of processes
 names.py        names of operators in plans, generated code and classes; sql_operators.py: task time by operator
 attended.py     whether a person submits the work
-scheduling.py   slots, locality, job barriers; partitions.py: tasks cut anew; memory.py: the heap
-rules.py        what a user can do about a finding
-advise/         what can be set or written, from what to what; recommendations.py: the kinds
-private.py      what of plans a page for strangers must not have
+scheduling.py   slots, locality, job barriers; partitions.py: partitioning; memory.py: the heap
+rules.py        advice for findings, and findings of Spark alone
+advise/         recommendations with old and new values; recommendations.py: the kinds
+private.py      what is redacted in plans
 history.py      logs from a History Server
-setup.py        what a job needs so that it leaves a log and samples
+setup.py        the settings with which a job writes a log and samples
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from crystalperf.query.trace.vocabulary import Vocabulary
 
 
 def _served(address: str, app: str | None, folder: Path, progress: Callable[[str], None]) -> Path | None:
-    """What history.served says; clients of servers are imported where there is an address."""
+    """See history.served; clients of servers are imported only for an address."""
     from crystalperf.query.frameworks.spark import history
 
     return history.served(address, app, folder, progress)

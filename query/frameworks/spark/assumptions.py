@@ -1,4 +1,4 @@
-"""What an answer about a run of Spark takes for granted, where only Spark has it."""
+"""Kinds of assumptions of Spark alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crystalperf.query.results.assumptions import Assumption
 
 @dataclass(frozen=True)
 class StagesNotReplanned(Assumption):
-    """Stages keep their recorded tasks, as the user asked; `slots_only` is whether only slots change."""
+    """Stages keep their recorded tasks, as the user requested; `slots_only` is whether only slots change."""
 
     kind: ClassVar[str] = "stages-not-replanned"
     slots_only: bool
@@ -18,7 +18,7 @@ class StagesNotReplanned(Assumption):
 
 @dataclass(frozen=True)
 class SamePlan(Assumption):
-    """Spark would cut the same tasks; `slots_only` is whether only slots change."""
+    """Spark would plan the same tasks; `slots_only` is whether only slots change."""
 
     kind: ClassVar[str] = "same-plan"
     slots_only: bool
@@ -26,7 +26,7 @@ class SamePlan(Assumption):
 
 @dataclass(frozen=True)
 class StagesReplanned(Assumption):
-    """Spark would cut so many stages into other tasks; `slots_only` is whether only slots change."""
+    """Spark would replan so many stages; `slots_only` is whether only slots change."""
 
     kind: ClassVar[str] = "stages-replanned"
     stages: int
@@ -44,7 +44,7 @@ class FilesPerPartition(Assumption):
 
 @dataclass(frozen=True)
 class LargeKeyKept(Assumption):
-    """These stages, by their ids, keep their tasks, for one reads far more than most and may have one key."""
+    """These stages, by their ids, keep their tasks, because one reads far more than most and may have one key."""
 
     kind: ClassVar[str] = "large-key-kept"
     stages: tuple[str, ...]
@@ -52,7 +52,7 @@ class LargeKeyKept(Assumption):
 
 @dataclass(frozen=True)
 class CpuTimeMissing(Assumption):
-    """The log has no CPU time of tasks, but what Spark times, of which `garbage_ms` is garbage collection."""
+    """The log has no CPU time of tasks, only Spark's timings, of which `garbage_ms` is garbage collection."""
 
     kind: ClassVar[str] = "cpu-time-missing"
     garbage_ms: float

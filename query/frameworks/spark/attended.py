@@ -1,8 +1,8 @@
-"""Whether a person submits what an application runs, at a shell, in a notebook or through a server.
+"""Whether a person submits an application's work, in a shell, in a notebook or through a server.
 
-What the log says: the Scala shell and the notebooks built on it set spark.repl.class.uri, and the others keep the name
-that they give their application.  A program is what runs in deploy mode cluster, where no shell can, and what a
-Databricks job started.  A notebook of plain Python looks like a program.
+Evidence in the log: the Scala shell and the notebooks built on it set spark.repl.class.uri, and the others have fixed
+application names.  A run in deploy mode cluster, which no shell supports, and one started by a Databricks job are
+programs.  A notebook of plain Python looks like a program.
 """
 
 from __future__ import annotations

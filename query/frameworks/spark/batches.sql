@@ -1,7 +1,7 @@
 -- Streaming queries of a scope, from their triggers.
 -- In:  $start, $end, the scope in ms since the start of the run.
--- Out: one row per start of a streaming query, the one with most time in triggers first.  Rates and times of those
---      triggers that had something to do; the middle of them where a value is of one.
+-- Out: one row per start of a streaming query, the one with most time in triggers first.  Rates and times are of
+--      triggers with input; the median where a value is of one.
 WITH triggers AS (
     SELECT *, add_batch_ms IS NOT NULL AND coalesce(input_rows, 1) > 0 AS worked
     FROM spark_batches
@@ -25,7 +25,7 @@ SELECT
     median(processed_rows_per_s) FILTER (worked) AS processed_rate,
     arg_min(waiting, start_ms) FILTER (worked AND waiting IS NOT NULL) AS waiting_first,
     arg_max(waiting, start_ms) FILTER (worked AND waiting IS NOT NULL) AS waiting_last,
-    -- From the first batch's start to the last one's; the last one's own time is not in it.
+    -- From the first batch's start to the last one's, so without the last one's own time.
     (max(start_ms) FILTER (worked) - min(start_ms) FILTER (worked)) / nullif(count(*) FILTER (worked) - 1, 0) AS interval_ms,
     (sum(trigger_ms) FILTER (worked) - arg_max(trigger_ms, start_ms) FILTER (worked))
         / nullif(max(start_ms) FILTER (worked) - min(start_ms) FILTER (worked), 0) AS busy

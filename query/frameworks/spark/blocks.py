@@ -1,7 +1,7 @@
-"""What it costs a task to hand its rows over: a file for each partition of the shuffle, however few rows it has.
+"""Cost of shuffle files: a task writes a file for each partition of the shuffle, however few rows it has.
 
 Up to spark.shuffle.sort.bypassMergeThreshold partitions a task of a query writes one file for each of them and joins
-these at its end (BypassMergeSortShuffleWriter).  So as many rows in twice the tasks make twice the files.
+these at its end (BypassMergeSortShuffleWriter).  So the same rows in twice the tasks make twice the files.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from crystalperf.query.trace.arrays import members, over
 from crystalperf.query.trace.records import Floats
 
 FILE_MS, FILE_APART_MS = 0.5, 0.5
-"""CPU time of a file, ms, and how far that differs between machines; a run's own tasks tell it closer
+"""CPU time of a file, ms, and its difference between machines; a run's own tasks give a closer estimate
 (docs/model.md)."""
 
 SAME_WORK, LEAST_APART_MS = 0.12, 15.0
-"""How far the CPU times of tasks with the same work are apart: their share, and ms beside it."""
+"""Difference between the CPU times of tasks with the same work: as a share, and in ms in addition."""
 
 LEAST_BLOCK_BYTES = 64
-"""About what a compressed block of one row takes; a partition that a task has no row for gets no file."""
+"""Approximate size of a compressed block of one row; a partition for which a task has no row gets no file."""
 
 MOST_FILES = 200
 """Spark's default of spark.shuffle.sort.bypassMergeThreshold."""
 
 
 def files_ms(execution: Execution, partitions: int) -> Floats:
-    """CPU time that each task takes for the files of its shuffle's partitions, (units,) in ms."""
+    """CPU time of each task for the files of its shuffle's partitions, (units,) in ms."""
     files = _files(execution, partitions)
     return files * _file_ms(execution, files)
 
 
 def with_partitions(execution: Execution, before: int, after: int) -> Execution:
-    """The execution whose tasks write the files of so many partitions; as it is where they would write in another way,
-    of which nothing is known."""
+    """The execution with tasks that write the files of `after` partitions; unchanged if they would write in another
+    way, which is not modelled."""
     if before == after or max(before, after) > _most(execution):
         return execution
     files = _files(execution, before)
@@ -58,11 +58,10 @@ def _most(execution: Execution) -> int:
 
 
 def _file_ms(execution: Execution, files: Floats) -> float:
-    """CPU time of a file, ms, by the tasks that read files.
+    """CPU time of a file, ms, from the tasks that read files.
 
-    Of the tasks of a stage one with more to read takes longer, and its files take as long as the others': what is left
-    of their CPU times when they are in proportion to what was read is the files'.  Least squares, with FILE_MS as one
-    more observation.
+    In a stage, a task with more input takes longer, while its files take the same time: the part of their CPU times
+    that is not in proportion to the input is that of the files.  Least squares, with FILE_MS as one more observation.
     """
     volumes = execution.volumes
     told, weight = FILE_MS / FILE_APART_MS**2, FILE_APART_MS**-2

@@ -1,6 +1,6 @@
 -- Stages whose tasks sent the driver many rows.
--- In:  $least, bytes of a stage from which they count.
--- Out: one row per stage, the one that sent most first; `fetch_ms` is what fetching and packing took of its tasks' time.
+-- In:  $least, the minimum bytes of a stage.
+-- Out: one row per stage, the one that sent most first; `fetch_ms` is its tasks' time for packing and fetching results.
 SELECT
     group_id,
     sum(result_bytes)::DOUBLE AS result_bytes,

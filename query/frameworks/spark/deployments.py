@@ -1,6 +1,7 @@
-"""Where people run Spark: how a job is told its settings there, where log and recordings land, how to fetch them.
+"""Deployments of Spark: how to set a job's settings, where log and recordings are written, how to fetch them.
 
-Comments of setup.py's text, in our words.  What is of a vendor's documentation and was never tried says so.
+The text is in comments of setup.py's output, in our words.  What comes from a vendor's documentation and was never
+tried says so.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ NOT_TRIED = "From the vendor's documentation, not tried:"
 
 @dataclass(frozen=True)
 class Place:
-    """One place, in lines of prose for a folder of recordings.
+    """One deployment, in lines of prose for a folder of recordings.
 
-    `log_dir` is the value of spark.eventLog.dir, '' where the place sets it; `stored` is what names that folder in a
-    shell, `fetch` gets a log of that name from there, and `here` is what it is called where the answer is asked.
+    `log_dir` is the value of spark.eventLog.dir, '' if the deployment sets it; `stored` is that folder's name in a
+    shell, `fetch` copies a log of that name from it, and `here` is the log's name where it is analysed.
     """
 
     title: str
@@ -34,7 +35,7 @@ class Place:
 
 
 def _volumes(folder: str) -> Mapping[str, str]:
-    """A volume that outlives the pods, mounted where they record."""
+    """A volume that outlives the pods, mounted at the folder of recordings."""
     prefix = "spark.kubernetes.{role}.volumes.persistentVolumeClaim.crystalperf"
     found = {}
     for role in ("executor", "driver"):
@@ -164,7 +165,7 @@ PLACES: Mapping[str, Place] = {
 
 @dataclass(frozen=True)
 class Written:
-    """What the log is called that a version of Spark writes: its name, and the name of the versions."""
+    """The name of a version's log, and the name of the versions."""
 
     versions: str
     name: str
@@ -190,7 +191,7 @@ _WRITTEN = (
 
 
 def written(version: str | None) -> tuple[Written, ...]:
-    """What a version of Spark calls its log, with the defaults of its settings; of every version where it is None."""
+    """The names of logs with a version's default settings; of every version if it is None."""
     if version is None:
         return tuple(each for _, each in _WRITTEN)
     numbers = tuple(int(each) for each in version.split(".")[:2] if each.isdigit())

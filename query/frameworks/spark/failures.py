@@ -1,4 +1,4 @@
-"""What Spark and its cluster managers say when something fails: the line that tells why, and what kind of end it was.
+"""Errors of Spark and its cluster managers: the line with the cause, and the kind of failure.
 
 Texts: org.apache.spark.TaskEndReason and scheduler.ExecutorLossReason, DAGScheduler and TaskSetManager for jobs and
 stages, YarnAllocator and ExecutorPodsLifecycleManager for containers, Spark 1.3 to 4.1.
@@ -28,7 +28,7 @@ _NEXT_SENTENCE = re.compile(r"(?<=[\w\])}'\"`])\.\s+(?=[A-Z\[])")
 _PARAMETER = re.compile(r"<(\w+)>")
 _SQLSTATE = re.compile(r"[. ]*\bSQLSTATE: ?\w{5}$")
 _LEAST_TELLING = 12  # characters of a first sentence
-# What follows in the reason for an executor's end is advice, or the whole output of its process.
+# The rest of an executor's loss reason is advice, or the whole output of its process.
 _REST_OF_LOSS = re.compile(
     r" ?\.? ?(Diagnostics:|Driver stacktrace:|Possible causes:|Consider (boosting|increasing)|The API gave the"
     r"|Check driver logs).*"
@@ -60,9 +60,9 @@ _DEVICE = re.compile(
 
 
 def cause(text: str | None) -> str | None:
-    """The one line of an error that tells most, without stack, package and wrappers; None for a blank text.
+    """The most informative line of an error, without stack, package and wrappers; None for a blank text.
 
-    Of a chain it is the last cause that has a message, of Python's the exception that was raised first.
+    In a chain it is the last cause that has a message, in Python the exception that was raised first.
     """
     text = _message((text or "")[:_MOST_READ].strip())
     if not text:
@@ -72,7 +72,7 @@ def cause(text: str | None) -> str | None:
     if gone := _LOST_EXECUTOR.match(text):
         return shortened(f"ExecutorLostFailure: {loss(text[gone.end() :])}")
     if raised := _TRACEBACK.search(text):
-        # Python that called the JVM says only that, and on the next line what the JVM threw.
+        # A call from Python to the JVM has only this, and on the next line the JVM's exception.
         thrown = _THROWN.match(text, raised.end()) if _CALLED.search(raised[1]) else None
         return cause(text[thrown.end() :]) if thrown else _one_sentence(raised[1])
     chain = [line for each in (text, *_CAUSED_BY.findall(text)) if (line := _first_line(each))]
@@ -84,8 +84,9 @@ def cause(text: str | None) -> str | None:
 
 
 def _message(text: str) -> str:
-    """The message of an error that Spark wrote as JSON, as of a query since 3.4 (SparkThrowableHelper); others as they
-    are."""
+    """The message of an error that Spark wrote as JSON, as for queries since 3.4 (SparkThrowableHelper); others
+    unchanged.
+    """
     if not text.startswith("{"):
         return text
     try:
@@ -101,7 +102,7 @@ def _message(text: str) -> str:
 
 
 def _first_line(text: str) -> str:
-    """The first line, and the next where the first only announces it."""
+    """The first line, and the next one if the first is only an announcement."""
     first, _, rest = text.partition("\n")
     first, following = first.strip(), rest.partition("\n")[0].strip()
     return f"{first} {following}" if first.endswith(":") and not following.startswith("at ") else first
@@ -116,7 +117,7 @@ def _one_sentence(line: str) -> str | None:
 
 
 def loss(reason: str) -> str | None:
-    """Why an executor ended, without advice and its process' output, but for what that says of its memory."""
+    """Why an executor ended, without advice and its process' output, except for lines about its memory."""
     line = " ".join(reason[:_MOST_READ_OF_LOSS].split())
     short = _REST_OF_LOSS.sub("", line).rstrip(". ") or line
     memory = _CONTAINER.search(line) or _HEAP.search(line)
@@ -124,20 +125,20 @@ def loss(reason: str) -> str | None:
 
 
 def was_released(reason: str | None) -> bool:
-    """Whether an executor with this reason for its end was sent home, as dynamic allocation does with idle ones."""
+    """Whether an executor with this loss reason was released, as dynamic allocation does with idle ones."""
     return reason is not None and _RELEASED.search(reason) is not None
 
 
 def was_cancelled(error: str) -> bool:
-    """Whether a job or a query ended as somebody asked for it: its group was cancelled, its stream stopped."""
+    """Whether a job or a query was ended on request: its group was cancelled, its stream stopped."""
     return _CALLED_OFF.search(error) is not None
 
 
 def exhausted_memory(text: str) -> Exhausted | None:
-    """What ran out of memory by an error or the reason for an executor's end.
+    """Which memory was exhausted, from an error or an executor's loss reason.
 
-    52 is the exit code of an executor whose heap is full (SparkExitCode.OOM), 137 that of a process which something
-    killed (SIGKILL): the kernel, where a container took more than it may, but others as well.
+    52 is the exit code of an executor whose heap is full (SparkExitCode.OOM), 137 that of a killed process (SIGKILL):
+    the kernel kills a container above its memory limit, but there are other causes.
     """
     if _CONTAINER.search(text):
         return "container"

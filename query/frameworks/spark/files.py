@@ -1,7 +1,7 @@
-"""Which files are Spark's event logs, and which of them make one log.
+"""Recognition of Spark's event logs, and of the parts of one log.
 
-Every file is recognised by its content.  Names are read for one thing only: the order in which Spark and Databricks
-roll the parts of a log, which no content tells.
+Every file is recognised by its content.  File names only give the order of the parts that Spark and Databricks roll,
+which the content does not have.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.inputs.files import Application, Head, LogPart
 from crystalperf.query.trace.records import Problems, shortened
 
-# Blanks are few, or a file of nothing but newlines would be gone through once for each of them.
+# The number of blanks is limited, or a file of only newlines would be scanned once for each of them.
 _EVENT = re.compile(rb'^[ \t\r]{0,100}\{\s{0,100}"Event"\s{0,100}:\s{0,100}"([\w.$]{1,200})"', re.MULTILINE)
 _START = b"SparkListenerApplicationStart"
 _APP_ID = re.compile(rb'"spark\.app\.id"\s*:\s*"([\w.-]{1,200})"')
@@ -25,7 +25,7 @@ _APP_ID = re.compile(rb'"spark\.app\.id"\s*:\s*"([\w.-]{1,200})"')
 _ROLLED = re.compile(r"events_(?P<number>\d{1,18})_(?P<app>.+?)(\.(zstd|zst|lz4|lzf|snappy))?(?P<compact>\.compact)?")
 _ROLLED_FOLDER = re.compile(r"eventlog_v2_(?P<app>.+)")
 MARKS = re.compile(r"appstatus_")
-"""Spark's marks of the state of a rolled log."""
+"""Spark's files that mark the state of a rolled log."""
 
 _DATABRICKS = re.compile(r"eventlog(?P<date>-\d{4}-\d\d-\d\d--\d\d-\d\d)?(\.(gz|zstd|zst))?")
 
@@ -63,7 +63,7 @@ def recognise(head: Head) -> LogPart | None:
 
 
 def gather(logs: Sequence[LogPart], problems: Problems) -> list[Application]:
-    """The applications of these logs: parts that Spark or Databricks rolled lie in one folder."""
+    """The applications of these logs; the rolled parts of a log are in one folder."""
     groups: dict[tuple[object, ...], list[LogPart]] = {}
     for log in logs:
         rolled = _ROLLED.fullmatch(log.name)
@@ -78,7 +78,7 @@ def gather(logs: Sequence[LogPart], problems: Problems) -> list[Application]:
 
 
 def _lines_with(text: bytes, name: bytes) -> Iterator[bytes]:
-    """Lines that are the event of that name."""
+    """Lines with the event of that name."""
     for match in _EVENT.finditer(text):
         if match[1] == name:
             end = text.find(b"\n", match.end())
@@ -102,13 +102,13 @@ def _float(value: object) -> float | None:
 
 
 def _separated(group: list[LogPart]) -> list[list[LogPart]]:
-    """Files whose names suggest one log, but which start applications of their own, are logs of their own."""
+    """Files whose names suggest one log, but which start different applications, as separate logs."""
     starts = {(each.app_id, each.attempt) for each in group if each.started is not None}
     return [group] if len(starts) < 2 else [[each] for each in group]
 
 
 def _application(group: list[LogPart], problems: Problems) -> Application:
-    """One application of the parts of its log, in their order; gaps are named."""
+    """One application of the parts of its log, in order; gaps are reported."""
     found = Problems()
     rolled = all(_ROLLED.fullmatch(each.name) for each in group)
     if rolled:
@@ -133,7 +133,7 @@ def _application(group: list[LogPart], problems: Problems) -> Application:
 
 
 def _rolled_parts(group: list[LogPart], problems: Problems) -> list[LogPart]:
-    """Parts by number; a compacted part stands for itself and all before it."""
+    """Parts by number; a compacted part replaces all before it."""
     numbered: dict[tuple[int, bool], LogPart] = {}
     for each in group:
         match = _ROLLED.fullmatch(each.name)
@@ -157,7 +157,7 @@ def _rolled_parts(group: list[LogPart], problems: Problems) -> list[LogPart]:
 
 
 def _databricks_parts(group: list[LogPart], problems: Problems) -> list[LogPart]:
-    """Parts by the number that each says, and by the date in the name; the one without a date is the last."""
+    """Parts by their number, and by the date in the name; the one without a date is the last."""
 
     def position(each: LogPart) -> tuple[int, str]:
         match = _DATABRICKS.fullmatch(each.name)
@@ -185,7 +185,7 @@ def _add_missing(problems: Problems, folder: str, missing: list[int]) -> None:
 
 
 def _id_from_names(found: LogPart) -> str | None:
-    """The application id that Spark put into the name of a file or folder."""
+    """The application id in the name of a file or folder."""
     for pattern, name in ((_ROLLED, found.name), (_ROLLED_FOLDER, os.path.basename(found.folder))):
         match = pattern.fullmatch(name)
         if match:

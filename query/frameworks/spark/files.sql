@@ -1,4 +1,4 @@
--- Files that the queries of a run read and wrote, as the driver counted them.
+-- Files that the queries of a run read and wrote, as counted by the driver.
 -- In:  nothing.
 -- Out: one row per operator of a query that read or wrote files, the one with most files first.
 SELECT

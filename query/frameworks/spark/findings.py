@@ -1,4 +1,4 @@
-"""Kinds of findings and of advice that only Spark's runs have."""
+"""Kinds of findings and advice of Spark alone."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ Scope = Literal["query", "job"]
 
 @dataclass(frozen=True)
 class UnaskedStage(IdleStage):
-    """A stage for which dynamic allocation asked for fewer slots than the run had at another time."""
+    """A stage for which dynamic allocation requested fewer slots than the run had at another time."""
 
     run_slots: int
 
 
 @dataclass(frozen=True)
 class UnaskedSlots(IdleSlots):
-    """Slots that dynamic allocation did not ask for, as stages had so few tasks."""
+    """Slots that dynamic allocation did not request because stages had so few tasks."""
 
     stages: tuple[UnaskedStage, ...]
 
 
 @dataclass(frozen=True)
 class Compiling(Finding):
-    """Tasks compiled generated code, or waited for another task to."""
+    """Tasks compiled generated code, or waited for another task's compilation."""
 
     kind: ClassVar[str] = "compiling"
 
 
 @dataclass(frozen=True)
 class ManySmallFiles(Finding):
-    """`stage` and `other_stages` more had to do with at most `files` files of `file_bytes` on average."""
+    """`stage` and `other_stages` more read or wrote at most `files` files of `file_bytes` on average."""
 
     is_untimed: ClassVar[bool] = True
 
@@ -75,7 +75,7 @@ class ReadAgain(Finding):
 
 @dataclass(frozen=True)
 class GiveSchema(Advice):
-    """Give the schema of files, which Spark otherwise reads or, with `inferred`, works out from all rows."""
+    """Give the schema of files, which Spark otherwise reads or, with `inferred`, infers from all rows."""
 
     kind: ClassVar[str] = "give-schema"
 
@@ -98,14 +98,14 @@ class MergeFewerPartitions(Advice):
 
 @dataclass(frozen=True)
 class SmallerFileParts(Advice):
-    """Cut files into smaller parts."""
+    """Split files into smaller partitions."""
 
     kind: ClassVar[str] = "smaller-file-parts"
 
 
 @dataclass(frozen=True)
 class MoreSlices(Advice):
-    """Hand the data to Spark in more slices."""
+    """Parallelize the collection into more slices."""
 
     kind: ClassVar[str] = "more-slices"
 
@@ -133,7 +133,7 @@ class SplittableFiles(Advice):
 
 @dataclass(frozen=True)
 class SmallerRowGroups(Advice):
-    """Write smaller row groups, of which files have fewer than parts."""
+    """Write smaller row groups: files have fewer of them than partitions."""
 
     kind: ClassVar[str] = "smaller-row-groups"
 
@@ -154,7 +154,7 @@ class CommitFewerFiles(Advice):
 
 @dataclass(frozen=True)
 class ReuseGeneratedCode(Advice):
-    """Keep executors, or run queries of one shape together, so that code is compiled once."""
+    """Keep executors, or run queries of the same shape together, so that code is compiled once."""
 
     kind: ClassVar[str] = "reuse-generated-code"
 
@@ -168,7 +168,7 @@ class MergeFiles(Advice):
 
 @dataclass(frozen=True)
 class WriteFewerFiles(Advice):
-    """Repartition rows before they are written; by the columns of partitionBy where there are `partitions` of these."""
+    """Repartition rows before they are written; by the columns of partitionBy if there are `partitions` of these."""
 
     kind: ClassVar[str] = "write-fewer-files"
 

@@ -1,4 +1,4 @@
-"""What frames and processes of Spark are: roles, executors, the names that its build gives to others' classes."""
+"""Roles of Spark's frames, executors of processes, and names of relocated packages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crystalperf.query.frameworks.spark.settings import version_number
 _ROLES: dict[Role, tuple[str, ...]] = {
     "unit": (r"org\.apache\.spark\.executor\.Executor\$TaskRunner\.run$",),
     "idle": (
-        r"org\.apache\.spark\.util\.RedirectThread\.",  # copies the output of a child process, which is mostly silent
+        r"org\.apache\.spark\.util\.RedirectThread\.",  # copies the output of a child process, which is rare
         r"org\.apache\.spark\.rpc\.netty\.MessageLoop\.receiveLoop$",
     ),
     "wait": (
@@ -37,14 +37,14 @@ _ROLES: dict[Role, tuple[str, ...]] = {
 
 
 annotate = jvm.roles(_ROLES)
-"""What a frame of a Spark process is besides a function, by class and method."""
+"""The role of a frame of a Spark process, by class and method."""
 
 
 def process(arguments: str | None, file_name: str) -> tuple[str | None, str] | None:
     """Application and executor of a JVM by its arguments; drivers do not name their application.
 
-    A recording that was cut short may have lost the arguments: then the file's name says it, where it is of the form
-    that `crystalperf setup spark` gives it.
+    A truncated recording may lack the arguments: then its file name counts, if it has the form of
+    `crystalperf setup spark`.
     """
     if arguments is None:
         named = re.search(r"(?:(?P<app>app(?:lication)?[-_]\d[\w-]*?)-)?(?:executor-(?P<id>\d+)|driver)\.", file_name)
@@ -63,7 +63,7 @@ def _word_after(words: list[str], option: str) -> str | None:
 
 
 def sources(version: str | None) -> tuple[str, ...]:
-    """The indexes whose functions a Spark process may be in, Spark's own first."""
+    """The indexes that cover the functions of a Spark process, Spark's own first."""
     number = version_number(version)
     return (f"spark-{number}",) if number else ()
 
@@ -90,14 +90,14 @@ NAMES = Names(
     ),
     python=(("pyspark/", "pyspark"),),
 )
-"""Packages that Spark's build moves out of its users' way, and what its code generator calls classes."""
+"""Prefixes of packages that Spark's build relocates (shading), and of classes of its code generator."""
 
 _SPILLS = (
     r"^org\.apache\.spark\..*\b(UnsafeSorterSpill(Writer|Reader|Merger)\b|SpillReader\.|DiskMapIterator\."
     r"|(UnsafeExternalSorter|ShuffleExternalSorter|UnsafeKVExternalSorter|BytesToBytesMap\$MapIterator"
     r"|ExternalSorter|ExternalAppendOnlyMap)\.(spill|spillMemoryIteratorToDisk)(:|$))"
 )
-# What is spilled is sorted first, as it would be later.
+# Spilled data are sorted first, as they would be later without a spill.
 _SORTING = r"^org\.apache\.spark\..*\b(Unsafe|Shuffle)InMemorySorter\.|\b(TimSort|RadixSort|collection\.Sorter)\b"
 SPILLING = (_SPILLS, _SORTING)
-"""Frames below which a task does what it does for want of memory only, but not below those of the second pattern."""
+"""Frames below which a task's work is caused by a lack of memory, except below those of the second pattern."""

@@ -1,12 +1,12 @@
-"""Logs from a History Server, and what can be said of the page of an application that runs.
+"""Logs from a History Server, and errors for the page of a running application.
 
     http://HOST:18080                              one application, or the choice among several
-    http://HOST:18080/history/APP[/ATTEMPT]        as the browser shows it
-    http://HOST:18080/api/v1/applications/APP…     as scripts ask for it
+    http://HOST:18080/history/APP[/ATTEMPT]        as in the browser
+    http://HOST:18080/api/v1/applications/APP…     as in scripts
 
-The server hands out a zip of the log as it stands, also of an application that still runs.  It is kept in the cache
-with the moment of its last change, so that asking again fetches nothing.  The page of a running application
-(http://DRIVER:4040) hands out no log; it tells where the log is written.
+The server returns a zip of the current log, also for a running application.  The zip is cached with the time of its
+last change, so that an unchanged log is not fetched again.  The page of a running application (http://DRIVER:4040)
+returns no log; it names the folder of the log.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from crystalperf.query.inputs.rest import Server, pieces
 from crystalperf.query.trace.records import shortened
 
 MOST_LOG_BYTES = 16 << 30
-"""Of a zip of logs: the largest logs known."""
+"""Maximum size of a zip of logs: the largest known."""
 
 _MOST_MS = 1 << 43
-"""A moment that every file system can keep: a server may claim another."""
+"""The latest time that every file system can store: a server may send a later one."""
 
 _ADDRESS = re.compile(r"(?P<host>https?://[^\s/?#@]+)(?P<path>(?:/[^\s?#]*)?)(?:[?#]\S*)?")
 _HISTORY = re.compile(r"(?P<base>.*)/history/(?P<app>[^/]+)(?:/(?P<attempt>\d+))?(?:/.*)?")
@@ -47,7 +47,7 @@ _ID = re.compile(r"[A-Za-z0-9_.-]{1,200}")
 
 @dataclass(frozen=True)
 class Address:
-    """What an address names: the server, and the application and attempt where it names them."""
+    """A parsed address: the server, and the application and attempt if named."""
 
     server: str
     app: str | None = None
@@ -55,7 +55,7 @@ class Address:
 
 
 def address_of(text: str) -> Address | None:
-    """What an address names; None where it can be none of Spark's pages."""
+    """The parsed address; None if it cannot be a page of Spark's."""
     whole = _ADDRESS.fullmatch(text)
     if whole is None:
         return None
@@ -69,9 +69,9 @@ def address_of(text: str) -> Address | None:
 
 
 def served(text: str, app: str | None, folder: Path, progress: Callable[[str], None]) -> Path | None:
-    """The log behind an address of Spark's, as a file below `folder`; None where nothing of Spark's answers there.
+    """The log at an address of Spark's, as a file below `folder`; None if no server of Spark's responds.
 
-    `app` chooses among several applications, as APP or APP/ATTEMPT.  Raises InputError, one sentence.
+    `app` selects one of several applications, as APP or APP/ATTEMPT.  Raises InputError.
     """
     named = address_of(text)
     if named is None:
@@ -92,7 +92,7 @@ def served(text: str, app: str | None, folder: Path, progress: Callable[[str], N
 
 
 def _applications(listed: list[Any], origin: str) -> Iterator[Application]:
-    """The attempts that a server tells of; what has an id that no file could be named after is left out."""
+    """The attempts that a server lists, without ids that are not valid file names."""
     for each in listed:
         app_id = each.get("id") if isinstance(each, dict) else None
         attempts = each.get("attempts") if isinstance(each, dict) else None
@@ -123,7 +123,7 @@ def _number(value: object) -> float | None:
 
 
 def _fetched(server: _Server, chosen: Application, folder: Path, progress: Callable[[str], None]) -> Path:
-    """The zip of a log, fetched unless the one in the cache is of the same moment."""
+    """The zip of a log, fetched unless the cache has one of the same time."""
     attempt = "" if chosen.attempt is None else f"/{chosen.attempt}"
     where = folder / sha256(server.address.encode()).hexdigest()[:12]
     place = writable(where / f"{chosen.app_id}{attempt.replace('/', '_')}.zip")
@@ -138,10 +138,10 @@ def _fetched(server: _Server, chosen: Application, folder: Path, progress: Calla
         with temporary.open("wb") as sink, server.opened(page) as answer:
             temporary.chmod(0o600)  # names of tables and hosts, texts of queries
             for piece in pieces(answer, f"{server.address}{page}", MOST_LOG_BYTES):
-                with _kept(place):  # or a full disk would be told as an answer that did not come
+                with _kept(place):  # or a full disk would be reported as a missing response
                     sink.write(piece)
         with temporary.open("rb") as stored:
-            if stored.read(len(ZIP_MAGIC)) != ZIP_MAGIC:  # the page of a running application answers, with nothing
+            if stored.read(len(ZIP_MAGIC)) != ZIP_MAGIC:  # the page of a running application responds without content
                 raise server.without_log(page)
         if changed_ns:
             os.utime(temporary, ns=(changed_ns, changed_ns))
@@ -158,10 +158,10 @@ def _kept(place: Path) -> Iterator[None]:
 
 
 class _Server(Server):
-    """A server of Spark's pages, and its REST interface."""
+    """A server of Spark's pages and of its REST interface."""
 
     def page(self, page: str, missing: Any) -> Any:
-        """A page as values, or `missing` where there is none or it is something else.  Raises InputError."""
+        """A page as decoded JSON, or `missing` if it does not exist or is of another type.  Raises InputError."""
         try:
             text = self.fetched(page)
         except _MissingError:
@@ -169,12 +169,12 @@ class _Server(Server):
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
-            if text.startswith(b"Spark is starting up"):  # what a driver's page says at first, with status 200
+            if text.startswith(b"Spark is starting up"):  # a driver's page during startup, with status 200
                 raise InputError(f"{self.address}: Spark is starting up; ask again in a moment") from None
             return missing
 
     def refused(self, page: str, error: urllib.error.HTTPError) -> InputError:
-        """The error for an answer with a status of 300 and more."""
+        """The error for a response with a status of 300 or more."""
         where = f"{self.address}{page}"
         if error.code == 404:
             return _MissingError(f"{where}: there is no such page")
@@ -185,7 +185,7 @@ class _Server(Server):
         return super().refused(page, error)
 
     def without_log(self, page: str) -> InputError:
-        """What is said of a server that hands out no zip: as a running application's page it tells where the log is."""
+        """The error for a server that returns no zip: the page of a running application names the folder of the log."""
         told = self.page(page.removesuffix("/logs") + "/environment", missing={})
         pairs = told.get("sparkProperties", []) if isinstance(told, dict) else []
         known = {each[0]: each[1] for each in pairs if isinstance(each, list) and len(each) == 2}
@@ -199,7 +199,7 @@ class _Server(Server):
 
 
 class _MissingError(InputError):
-    """A page that is not there."""
+    """A page that does not exist."""
 
 
 def _quoted(text: str) -> str:

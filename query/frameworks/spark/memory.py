@@ -1,4 +1,4 @@
-"""What an executor's heap is to its tasks."""
+"""The heap of an executor and its share for tasks."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ DEFAULT_FRACTION = 0.6
 
 
 def usable_bytes(heap_bytes: float, properties: Mapping[str, str]) -> float:
-    """What the tasks of an executor may hold together: a fraction of the heap, less what Spark keeps for itself."""
+    """Memory of an executor's tasks together: a fraction of the heap, less Spark's reserve."""
     return max(heap_bytes - HEAP_RESERVED_BYTES, 0.0) * _fraction(properties)
 
 
 def heap_bytes(usable: float, properties: Mapping[str, str]) -> float:
-    """The heap of which tasks may hold that much, by Spark's arithmetic backwards."""
+    """The heap with that much memory for tasks, the inverse of usable_bytes."""
     return usable / _fraction(properties) + HEAP_RESERVED_BYTES
 
 

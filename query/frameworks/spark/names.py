@@ -1,8 +1,8 @@
-"""Names of Spark's SQL operators: in plans, in generated code, in the classes that do their work.
+"""Names of Spark's SQL operators: in plans, in generated code, in the classes that execute them.
 
-Both sides are brought to one word, the kind of operator, by which a sampled frame finds its node of the plan.
-Generated code tells the operator by the prefix of a method (CodegenSupport.variablePrefix) and its place in the plan
-by the number of the pipeline in the class: GeneratedIteratorForCodegenStage3 is WholeStageCodegen (3).
+Each name maps to a kind of operator, by which a sampled frame finds its node of the plan.  Generated code names the
+operator in the prefix of a method (CodegenSupport.variablePrefix) and its place in the plan by the number of the
+pipeline in the class: GeneratedIteratorForCodegenStage3 is WholeStageCodegen (3).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TITLES = {
     "write": "writing output",
     "rdd": "code of RDDs",
 }
-"""What time is called whose kind has no node in the plan."""
+"""The operator names of time whose kind has no node in the plan."""
 
 _OWN_NAMES = (
     *("columnartorow", "sort", "filter", "project", "expand", "generate", "range", "sample", "coalesce", "union"),
@@ -47,7 +47,7 @@ _PREFIXES = {
     "memoryScan": "memoryscan",
 }
 
-# The nearest to the leaf of a stack decides; of one frame the first of these that fits.
+# The frame nearest to the leaf of a stack decides; the first of these that matches a frame is used.
 _CLASSES = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
@@ -128,7 +128,7 @@ _LISTED = 3
 
 
 def title(name: str, detail: str | None, location: str | None) -> str:
-    """A node's name with what a user knows it by: the columns of its keys, the last folder of what it scans."""
+    """A node's name with details for users: the columns of its keys, the last folder of its scan."""
     kind = of_node(name).kind
     text = detail or ""
     if kind == "scan" and location:
@@ -150,7 +150,7 @@ def title(name: str, detail: str | None, location: str | None) -> str:
 
 
 def _columns(text: str) -> str:
-    """The columns that an expression names, the first few."""
+    """The first few columns in an expression."""
     names = list(dict.fromkeys(_ATTRIBUTE.findall(text)))
     return ", ".join(names[:_LISTED]) + (" …" if len(names) > _LISTED else "")
 
@@ -159,7 +159,7 @@ _NODE = re.compile(r"(?:Gpu|Photon|Velox|Columnar(?=[A-Z]))?\s?(\w+)(?: \((\d{1,
 
 
 def of_node(name: str) -> OperatorFrame:
-    """The kind of a node of a plan by its name, and the number of the pipeline where it is one."""
+    """The kind of a plan's node by its name, and the number of the pipeline if it is one."""
     if name.startswith("ColumnarToRow"):
         return OperatorFrame("columnartorow")
     match = _NODE.match(name)

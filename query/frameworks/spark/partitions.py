@@ -1,15 +1,15 @@
-"""How Spark would cut its stages into tasks with another number of slots.
+"""Model of Spark's partitioning: the tasks of its stages with another number of slots.
 
-Input files   FilePartition.maxSplitBytes: min(maxPartitionBytes, max(openCostInBytes, bytes / parallelism)); of RDDs,
-              and before Spark 2.0 of queries too, by their blocks
+Input files   FilePartition.maxSplitBytes: min(maxPartitionBytes, max(openCostInBytes, bytes / parallelism)); for RDDs,
+              and before Spark 2.0 for queries too, by their blocks
 Shuffles      adaptive execution merges partitions up to max(minPartitionSize, min(advisorySize, bytes / parallelism))
-              (CoalesceShufflePartitions, with parallelismFirst as it is by default); others have a fixed number
-Collections   parallelize() and the like take the default parallelism, which is the number of slots
+              (CoalesceShufflePartitions, with parallelismFirst at its default); others have a fixed number
+Collections   parallelize() and the like use the default parallelism, which is the number of slots
 
-More data make more tasks of a scan, for files and their blocks keep their size, and larger partitions of a shuffle.
-Another spark.sql.shuffle.partitions cuts the shuffles of queries, and is the most that adaptive execution leaves.
+More data give more tasks of a scan, because files and their blocks keep their size, and larger partitions of a shuffle.
+Another spark.sql.shuffle.partitions repartitions the shuffles of queries, and is the maximum for adaptive execution.
 
-A stage whose recorded number of tasks these rules do not explain stays as it is.
+A stage whose recorded number of tasks does not follow these rules stays unchanged.
 """
 
 from __future__ import annotations
@@ -47,26 +47,26 @@ DEFAULTS = {
     "spark.sql.adaptive.coalescePartitions.minPartitionSize": MIB,
 }
 DEFAULT_PARTITIONS = 200
-"""Spark's default of spark.sql.shuffle.partitions; a vendor's `auto` is cut by size, which the rules do as well."""
+"""Spark's default of spark.sql.shuffle.partitions; a vendor's `auto` sizes partitions by bytes, as the rules do."""
 
 FEW_MORE = 1.3
-"""Tasks per slot up to which a scan counts as cut by the number of slots: files end where they end."""
+"""Maximum tasks per slot of a scan that counts as partitioned by slots: the ends of files add tasks."""
 
 SKEWED = 4.0
-"""A task that reads this many times the median has one large key, which more tasks would not divide."""
+"""A task that reads this many times the median has one large key, which more tasks do not divide."""
 
 
 def size_set(properties: Mapping[str, str], key: str) -> float:
-    """The bytes that a setting of DEFAULTS comes to, as it is set or by default."""
+    """The bytes of a setting of DEFAULTS, as set or by default."""
     return size_bytes(properties.get(key)) or DEFAULTS[key]
 
 
 @dataclass(frozen=True)
 class Parallelism:
-    """Slots that Spark plans for, before and after, and the settings it plans by.
+    """Slots that Spark plans for, before and after, and the settings that it plans by.
 
-    `partitions` and `partitions_after` are those of a query's shuffles, `input` is how much more is read.
-    `packs_files` is whether this Spark cuts a query's files by FilePartition, and not by their blocks.
+    `partitions` and `partitions_after` are those of a query's shuffles, `input` is the ratio of input data.
+    `packs_files` is whether this Spark partitions a query's files by FilePartition instead of by their blocks.
     """
 
     before: int
@@ -85,12 +85,12 @@ class Parallelism:
 
 
 def configured(properties: Mapping[str, str]) -> dict[str, float]:
-    """What a run had by setting: the partitions of its queries' shuffles."""
+    """The configured shuffle partitions of a run's queries."""
     return {"units": float(whole(properties.get("spark.sql.shuffle.partitions")) or DEFAULT_PARTITIONS)}
 
 
 def replan(execution: Execution, world: World, wanted: bool) -> Planned | Refusal:
-    """The run with the tasks that Spark would cut in a changed world; as recorded where that is not wanted."""
+    """The run with the tasks that Spark would plan in a scenario; unchanged if not wanted."""
     ratios = {key: world.ratio(key) for key in ("cores", "workers", "input", "units")}
     changed_by = [key for key, ratio in ratios.items() if ratio != 1]
     if not changed_by:
@@ -110,13 +110,14 @@ def replan(execution: Execution, world: World, wanted: bool) -> Planned | Refusa
 
 
 def recut(execution: Execution, world: World) -> tuple[Execution, int, list[str]]:
-    """The execution with the tasks that other slots would give it, how many stages changed, and those that a large key
-    kept from that."""
+    """The execution replanned for other slots, the number of replanned stages, and the stages whose large key prevented
+    it.
+    """
     executors, cores = execution.recorded.get("workers"), execution.recorded.get("cores")
     before = round((executors or 0) * (cores or 0))
     after = max(round(before * world.ratio("cores") * world.ratio("workers")), 1)
     if not before or "spark.default.parallelism" in execution.properties:
-        after = before  # Spark cuts for another number than that of the slots, or for one that is not known
+        after = before  # Spark plans for a number other than the slots, or for an unknown one
     partitions = execution.recorded.get("units") or DEFAULT_PARTITIONS
     plan = Parallelism(
         max(before, 2),
@@ -155,9 +156,9 @@ def recut(execution: Execution, world: World) -> tuple[Execution, int, list[str]
 
 
 def _packs_files(execution: Execution) -> bool:
-    """Whether FilePartition, which came with Spark 2.0, cuts a query's files.
+    """Whether FilePartition, which Spark has since 2.0, partitions a query's files.
 
-    Of a log without a version, CPU times of tasks tell, which came with 2.1.
+    For a log without a version, CPU times of tasks show it, which Spark has since 2.1.
     """
     major = re.match(r"[0-9]+", execution.version or "")
     return int(major[0]) >= 2 if major else bool(execution.volumes.timed.any())
@@ -166,10 +167,10 @@ def _packs_files(execution: Execution) -> bool:
 def _tasks_wanted(
     plan: Parallelism, count: int, *, has_sql: bool, is_kept: bool, input_bytes: Ints, shuffle_bytes: Ints
 ) -> int:
-    """Tasks of a stage that ran `count` of them; `is_kept` is whether it read what executors kept in memory."""
+    """Tasks of a stage that ran `count` of them; `is_kept` is whether it read rows cached in executors' memory."""
     read, shuffled = float(input_bytes.sum()), float(shuffle_bytes.sum())
     ratio = plan.after / plan.before
-    if is_kept and shuffled == 0:  # in the partitions of whatever stage computed it, of more data in larger ones
+    if is_kept and shuffled == 0:  # the partitions of the stage that computed it, larger with more data
         return max(round(count * ratio), 1) if plan.before <= count <= FEW_MORE * plan.before else count
     if read > 0 and shuffled == 0:
         packed = has_sql and plan.packs_files
@@ -180,12 +181,12 @@ def _tasks_wanted(
         return max(count, plan.after) if packed and count > plan.before and ratio != 1 else count
     if shuffled > 0 and read == 0:
         return _partitions_wanted(plan, count, shuffle_bytes) if has_sql else count
-    # Neither files nor shuffles: what parallelize() made, where its number of tasks says so.
+    # Neither files nor shuffles: a collection of parallelize(), if its number of tasks fits.
     return max(round(count * ratio), 1) if count == plan.before and read == 0 and not has_sql else count
 
 
 def _partitions_wanted(plan: Parallelism, count: int, shuffle_bytes: Ints) -> int:
-    """Tasks of a stage of a query that reads shuffles and ran `count` of them."""
+    """Tasks of a query's stage that reads shuffles and ran `count` of them."""
     adaptive = all(
         plan.is_on(key) for key in ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
     )
@@ -203,7 +204,7 @@ def _partitions_wanted(plan: Parallelism, count: int, shuffle_bytes: Ints) -> in
 
 
 def _merged(plan: Parallelism, shuffle_bytes: float, slots: int) -> float:
-    """Tasks that adaptive execution leaves of a shuffle."""
+    """Tasks of a shuffle after adaptive execution has merged partitions."""
     size = plan.size("spark.sql.adaptive.advisoryPartitionSizeInBytes")
     if plan.is_on("spark.sql.adaptive.coalescePartitions.parallelismFirst"):
         least = plan.size("spark.sql.adaptive.coalescePartitions.minPartitionSize")
@@ -212,7 +213,7 @@ def _merged(plan: Parallelism, shuffle_bytes: float, slots: int) -> float:
 
 
 def _has_one_key(plan: Parallelism, count: int, shuffle_bytes: Ints) -> bool:
-    """Whether more partitions were asked for and a task reads so much more than most that it may have one large key."""
+    """Whether more partitions were requested and a task reads so much more than most that it may have one large key."""
     return plan.partitions_after > plan.partitions == count and shuffle_bytes.max() > MIB and _is_skewed(shuffle_bytes)
 
 

@@ -1,4 +1,4 @@
-"""Where Spark's plans name tables, and where they have values of a user's statement."""
+"""Patterns of table names in Spark's plans, and of literals of a user's statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recommendations that only Spark's runs have."""
+"""Kinds of recommendations of Spark alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from crystalperf.query.trace.vocabulary import Exhausted
 
 @dataclass(frozen=True, kw_only=True)
 class SetPartitions(ChangeSetting):
-    """Another number of partitions, by the setting that cut the tasks of these stages."""
+    """Another number of partitions, by the setting that determined the tasks of these stages."""
 
     kind: ClassVar[str] = "set-partitions"
 
@@ -31,7 +31,7 @@ class SetPartitions(ChangeSetting):
 
 @dataclass(frozen=True, kw_only=True)
 class ListFoldersInFewerTasks(ChangeSetting):
-    """Fewer tasks that list folders, of which Spark gives each folder one."""
+    """Fewer tasks that list folders: Spark uses one task per folder."""
 
     kind: ClassVar[str] = "list-folders-in-fewer-tasks"
 
@@ -40,7 +40,7 @@ class ListFoldersInFewerTasks(ChangeSetting):
 
 @dataclass(frozen=True, kw_only=True)
 class KeepPartitions(ChangeSetting):
-    """Keep adaptive execution from merging partitions to fewer than there are slots."""
+    """Prevent adaptive execution from merging partitions to fewer than there are slots."""
 
     kind: ClassVar[str] = "keep-partitions"
 
@@ -49,7 +49,7 @@ class KeepPartitions(ChangeSetting):
 
 @dataclass(frozen=True, kw_only=True)
 class CutFilesSmaller(ChangeSetting):
-    """Have Spark cut files into smaller parts."""
+    """Have Spark split files into smaller partitions."""
 
     kind: ClassVar[str] = "cut-files-smaller"
 
@@ -58,9 +58,9 @@ class CutFilesSmaller(ChangeSetting):
 
 @dataclass(frozen=True, kw_only=True)
 class SkipLocalityWait(ChangeSetting):
-    """Let free executors take tasks whose data another has.
+    """Let idle executors run tasks whose data are on another executor.
 
-    `on_one_executor` of the tasks of the stage ran on one executor, None where most did not.
+    `on_one_executor` is the number of the stage's tasks that ran on one executor, None if most did not.
     """
 
     kind: ClassVar[str] = "skip-locality-wait"
@@ -71,7 +71,7 @@ class SkipLocalityWait(ChangeSetting):
 
 @dataclass(frozen=True, kw_only=True)
 class InProgram(Recommendation):
-    """A number of partitions that the program asks for; `sql` is whether of a DataFrame, else of an RDD."""
+    """A number of partitions that the program sets; `sql` is whether of a DataFrame, else of an RDD."""
 
     partitions: int
     stages: Affected
@@ -79,29 +79,29 @@ class InProgram(Recommendation):
 
     @property
     def changes(self) -> frozenset[Hashable]:
-        """The partitions of DataFrames, or of RDDs: a program has one place for either that matters most."""
+        """The partitions of DataFrames, or of RDDs: a program has one place that matters most for each."""
         return super().changes | {("partitions", self.sql)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class AskForPartitions(InProgram):
-    """Ask for more partitions where the program asks for few: repartition or coalesce."""
+    """Request more partitions where the program requests few: repartition or coalesce."""
 
     kind: ClassVar[str] = "ask-for-partitions"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadInPartitions(InProgram):
-    """Ask for more partitions where the program reads files as an RDD."""
+    """Request more partitions where the program reads files as an RDD."""
 
     kind: ClassVar[str] = "read-in-partitions"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpreadRows(InProgram):
-    """Spread rows over more tasks once they are read.
+    """Repartition rows to more tasks after reading.
 
-    `with_data` is how many tasks of a stage had something to read, None where all had: then its files do not divide.
+    `with_data` is the number of a stage's tasks with input, None if all had: then its files cannot be split.
     """
 
     kind: ClassVar[str] = "spread-rows"
@@ -111,7 +111,7 @@ class SpreadRows(InProgram):
 
 @dataclass(frozen=True, kw_only=True)
 class CutCollection(InProgram):
-    """Another number of partitions of rows that the program hands to Spark, or cuts itself."""
+    """Another number of partitions of a local collection, or of data that the program partitions itself."""
 
     kind: ClassVar[str] = "cut-collection"
 
@@ -120,7 +120,7 @@ class CutCollection(InProgram):
 
 @dataclass(frozen=True, kw_only=True)
 class ReduceInPartitions(Recommendation):
-    """Ask for more partitions where a shuffle of RDDs is written; `reads` names what reads it."""
+    """Request more partitions where a shuffle of RDDs is written; `reads` is the call site that reads it."""
 
     kind: ClassVar[str] = "reduce-in-partitions"
 
@@ -146,7 +146,7 @@ class GiveSchema(Recommendation):
 
 @dataclass(frozen=True, kw_only=True)
 class SplitKeys(Recommendation):
-    """Split the few keys that hold most rows; `evidence` is the stage that shows them most."""
+    """Split the few keys that hold most rows; `evidence` is the stage that shows them best."""
 
     kind: ClassVar[str] = "split-keys"
 
@@ -157,7 +157,8 @@ class SplitKeys(Recommendation):
 class SplitSkewedJoin(ChangeSetting):
     """Have adaptive execution split the large partitions of a join.
 
-    `threshold_bytes` is the size from which on it does, where the largest, `largest_bytes`, is smaller; else None.
+    `threshold_bytes` is the minimum size that it splits, if `largest_bytes`, the largest partition, is smaller; else
+    None.
     """
 
     kind: ClassVar[str] = "split-skewed-join"
@@ -169,7 +170,7 @@ class SplitSkewedJoin(ChangeSetting):
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionWindow(Recommendation):
-    """Give a window a partitionBy, for without one a single task computes it."""
+    """Give a window a partitionBy, because without one a single task computes it."""
 
     kind: ClassVar[str] = "partition-window"
 
@@ -178,7 +179,7 @@ class PartitionWindow(Recommendation):
 
 @dataclass(frozen=True, kw_only=True)
 class SendFewerRows(Recommendation):
-    """Bring fewer rows to the driver: a stage sent it `sent_bytes`, as did `others` more."""
+    """Send fewer rows to the driver: a stage sent `sent_bytes`, as did `others` more."""
 
     kind: ClassVar[str] = "send-fewer-rows"
 
@@ -190,14 +191,14 @@ class SendFewerRows(Recommendation):
 
 @dataclass(frozen=True, kw_only=True)
 class AvoidBroadcast(SendFewerRows):
-    """Join without a broadcast of a large table, which goes through the driver."""
+    """Join without broadcasting a large table, which passes through the driver."""
 
     kind: ClassVar[str] = "avoid-broadcast"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProfilePython(Recommendation):
-    """Profile the Python code that tasks wait for; with `scalar_udf` there are functions of one row at a time."""
+    """Profile the Python code that tasks wait for; with `scalar_udf` it has functions of one row at a time."""
 
     kind: ClassVar[str] = "profile-python"
 
@@ -220,7 +221,7 @@ class FitTasksInMemory(ChangeSetting):
 
 @dataclass(frozen=True, kw_only=True)
 class ExtendMemory(MoreMemory):
-    """More of the memory that ran out."""
+    """More of the exhausted memory."""
 
     kind: ClassVar[str] = "extend-memory"
 
@@ -229,14 +230,14 @@ class ExtendMemory(MoreMemory):
 
 @dataclass(frozen=True, kw_only=True)
 class FewerTasksPerGpu(ChangeSetting):
-    """Fewer tasks at a time on a GPU, whose memory was full."""
+    """Fewer concurrent tasks on a GPU, whose memory was full."""
 
     kind: ClassVar[str] = "fewer-tasks-per-gpu"
 
 
 @dataclass(frozen=True, kw_only=True)
 class MoreExecutors(MoreWorkers):
-    """More executors; `asked` is how many the run asked for, where more than came."""
+    """More executors; `asked` is how many the run requested, if more than started."""
 
     kind: ClassVar[str] = "more-executors"
 
@@ -252,14 +253,14 @@ class MoreLocalSlots(ChangeSetting):
 
 @dataclass(frozen=True, kw_only=True)
 class StartExecutorsEarlier(ChangeSetting):
-    """Have dynamic allocation ask for all executors at the start."""
+    """Have dynamic allocation request all executors at the start."""
 
     kind: ClassVar[str] = "start-executors-earlier"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckCapacity(Recommendation):
-    """Check that the cluster has room for one executor of these settings, for none ever came."""
+    """Check that the cluster has capacity for one executor of these settings, because none ever started."""
 
     kind: ClassVar[str] = "check-capacity"
 
@@ -270,7 +271,7 @@ class CheckCapacity(Recommendation):
 
 @dataclass(frozen=True, kw_only=True)
 class ReadDriverLog(Recommendation):
-    """Look in the driver's log for why the program stopped Spark while work was under way."""
+    """Look in the driver's log for why the program stopped Spark while work was running."""
 
     kind: ClassVar[str] = "read-driver-log"
 

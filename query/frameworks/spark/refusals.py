@@ -1,4 +1,4 @@
-"""Why a question about a run of Spark has no answer, where only Spark has the reason."""
+"""Kinds of refusals of Spark alone: why a prediction is not possible."""
 
 from __future__ import annotations
 

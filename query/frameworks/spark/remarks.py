@@ -1,4 +1,4 @@
-"""What Spark measured of its streaming queries."""
+"""Kinds of remarks of Spark alone: streaming queries."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from crystalperf.query.results.remarks import Remark
 Pace = Literal["falls-behind", "no-room", "keeps-up", "unknown"]
 """Whether a query keeps up.
 
-falls-behind  more came in than could be processed, or more and more waited at its sources
+falls-behind  more arrived than could be processed, or its sources' backlog grew
 no-room       nearly all the time is in batches
-keeps-up      less came in than could be processed
+keeps-up      less arrived than could be processed
 unknown       the log has no rates
 """
 
@@ -29,9 +29,9 @@ class BatchPart:
 class StreamingQuery(Remark):
     """A streaming query's batches, what they spent most time on, and whether they keep up.
 
-    `middle_ms` is the median batch.  Each is None where the log does not have it: rows per second that came in and that
-    could be processed, rows that waited at its sources at first and at last, how far apart batches begin, and the share
-    of that in which one runs; of few batches the last is None too.
+    `middle_ms` is the median batch.  Each is None if the log does not have it: rows per second that arrived and that
+    could be processed, the sources' backlog in rows at the start and at the end, the interval between the starts of
+    batches, and the share of that in which one runs; with few batches the last is None too.
     """
 
     kind: ClassVar[str] = "streaming-query"
@@ -53,7 +53,7 @@ class StreamingQuery(Remark):
 
 @dataclass(frozen=True)
 class MoreQueries(Remark):
-    """So many more streaming queries are in the table spark_batches."""
+    """The number of further streaming queries in the table spark_batches."""
 
     kind: ClassVar[str] = "more-streaming-queries"
 

@@ -1,7 +1,7 @@
 -- Scans of storage, and the stages whose tasks read for them.
 -- In:  nothing.
--- Out: one row per scan of a query's plan and stage, in order of the plan.  Of stages without a plan, those that read
---      storage, without an operator; `location` is where they read.
+-- Out: one row per scan of a query's plan and stage, in order of the plan.  Stages without a plan that read storage
+--      have a row without an operator; `location` is what they read.
 SELECT operator_groups.group_id, operators.scope_id, operators.name, operators.detail, operators.location
 FROM operators JOIN operator_groups USING (scope_id, node_id)
 WHERE regexp_matches(operators.name, '^(Scan |BatchScan|FileScan|HiveTableScan|GpuScan )')

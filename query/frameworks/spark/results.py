@@ -1,4 +1,4 @@
-"""What it costs to bring many rows to the driver: fetching them, and the program's reading of them afterwards."""
+"""Cost of large results: fetching many rows to the driver, and the program's reading of them afterwards."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from crystalperf.query.results.answers import Debug
 from crystalperf.query.results.recommendations import MODELLED, Candidate, SettingChange
 
 MANY_BYTES = 32 * 2**20
-"""A stage that sends the driver less brings it a result, not its data."""
+"""A stage that sends less to the driver sends a result, not its data."""
 
 _BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
 
 READ_BPS = 2e6
-"""A program in Python makes rows of no fewer bytes a second than this of what the driver was sent."""
+"""Minimum rate, bytes per second, at which a Python program converts fetched data to rows."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class _Sent:
 
 
 def occupied(connection: duckdb.DuckDBPyConnection) -> list[tuple[float, float]]:
-    """Stretches after large results in which the program may have been reading them; see query.frameworks.Framework."""
+    """Intervals after large results in which the program may have been reading them; see query.frameworks.Framework."""
     return [(each.last_ms, each.last_ms + 1000 * each.sent_bytes / READ_BPS) for each in _sent(connection)]
 
 
 def candidates(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail], debug: Debug) -> Iterator[Candidate]:
-    """Fewer rows for the driver, at most by what fetching them and the time alone after them took."""
+    """Fewer rows for the driver; the saving is at most their fetching and the driver-only time after it."""
     by_id = {each.facts.id: each for each in details}
     sent = [each for each in _sent(connection) if each.group in by_id]
     if not sent:
@@ -59,7 +59,7 @@ def candidates(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail],
 
 
 def _alone_after(debug: Debug, sent: _Sent) -> float:
-    """ms of the critical path from the last result on in which the driver alone moved it on."""
+    """Time on the critical path after the last result in which only the driver was active, ms."""
     after = [each for each in debug.critical_path if each.end_ms > sent.last_ms]
     alone_ms = 0.0
     for each in after:

@@ -1,4 +1,4 @@
-"""What a user of Spark can do about a finding, and findings that only Spark has."""
+"""Advice for findings in Spark's runs, and findings of Spark alone."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ from crystalperf.query.results.findings import Committing, Finding
 
 _SCHEMA = re.compile(r"(parquet|orc|json|csv|text|load|table|xml|avro) at ")
 _INFERRED = re.compile(r"(csv|json|load|xml) at ")
-"""Of what is read with DataFrameReader, what rows have to be looked at for."""
+"""Calls of DataFrameReader that may read rows to infer the schema."""
 _LIMIT = re.compile(r"(show|take|head|first|isEmpty|limit|showString|tail) at |^runJob at PythonRDD")
 _COLUMNAR = re.compile(r"parquet|orc", re.IGNORECASE)
 _CLEARLY = 1.2
 MAX_PARTITION = "spark.sql.files.maxPartitionBytes"
 MOST_EXECUTORS = "spark.dynamicAllocation.maxExecutors"
 UNASKED_MS = 60_000.0
-"""A stage that lasts so long would have had the executors that Spark asks for as it needs them."""
+"""A stage of this length would have got the executors that dynamic allocation requests on demand."""
 _GPUS = ("spark.executor.resource.gpu.amount", "spark.task.resource.gpu.amount")
 
 
 def idle_advice(detail: Detail) -> Advice | None:
-    """What to do about a stage that left slots idle; None where nothing can or need be done."""
+    """What to do about a stage that left slots idle; None if nothing can or need be done."""
     if infers_schema(detail):
         return GiveSchema(inferred=True)
     if detail.with_data < detail.facts.slots:
@@ -78,21 +78,21 @@ def idle_advice(detail: Detail) -> Advice | None:
 
 
 def few_tasks_advice(detail: Detail) -> Advice | None:
-    """What to do about a stage with fewer tasks than slots; None where nothing can or need be done."""
+    """What to do about a stage with fewer tasks than slots; None if nothing can or need be done."""
     facts = detail.facts
     if facts.units == 1 and reads_schema(detail):
         return GiveSchema(inferred=False)
     if _LIMIT.match(detail.place) or {"CollectLimit", "GlobalLimit", "TakeOrderedAndProject"} & set(detail.operators):
-        return None  # a limit asks for one partition first, in the hope that it has the rows
+        return None  # a limit reads one partition first, which may have enough rows
     if one_window(detail):
         return PartitionWindow()
     if facts.units == 1 and any("SinglePartition" in text for text in detail.details):
-        return None  # a global aggregate or sort ends in one task whatever the partitions are
+        return None  # a global aggregate or sort ends in one task with any number of partitions
     if detail.with_data < facts.units:
         return uneven_advice(detail)
     if "AQEShuffleRead" in detail.operators or "CustomShuffleReader" in detail.operators:
         if detail.read_bytes < LITTLE_BYTES * facts.units:
-            return None  # adaptive execution joined partitions that hold next to nothing
+            return None  # adaptive execution merged nearly empty partitions
         return MergeFewerPartitions()
     if reads_files(detail) and facts.scope is not None:
         return SmallerFileParts()
@@ -108,10 +108,10 @@ def one_window(detail: Detail) -> bool:
 
 
 def uneven_advice(detail: Detail) -> Advice:
-    """What to do about a stage of which a few tasks read much more than most.
+    """What to do about a stage in which a few tasks read much more than most.
 
-    A file counts as one that cannot be split where a task read clearly more than the largest part that Spark cuts, and
-    rows as few where whole parts of columnar files were empty: a row group is read where it begins.
+    A file counts as not splittable if a task read clearly more than Spark's largest file partition.  Row groups count
+    as too few if whole partitions of columnar files were empty: a row group is read by the task at its start.
     """
     if detail.anew:
         return FitCache()
@@ -128,17 +128,17 @@ def uneven_advice(detail: Detail) -> Advice:
 
 
 def reads_files(detail: Detail) -> bool:
-    """Whether a stage reads storage, and nothing of other stages."""
+    """Whether a stage reads storage, and no output of other stages."""
     return "scan" in detail.uses and "shuffle read" not in detail.uses
 
 
 def reads_schema(detail: Detail) -> bool:
-    """Whether a stage reads the schema of files, from their ends, for the query to come."""
+    """Whether a stage reads the schema of files, from their ends, for the next query."""
     return detail.facts.scope is None and bool(_SCHEMA.match(detail.place)) and not detail.read_bytes
 
 
 def infers_schema(detail: Detail) -> bool:
-    """Whether a stage reads files through to infer their schema, for the query to come: it is of no query itself."""
+    """Whether a stage reads whole files to infer their schema, for the next query: it belongs to no query itself."""
     return (
         detail.facts.scope is None
         and reads_files(detail)
@@ -153,8 +153,8 @@ def runs_python(uses: frozenset[str]) -> bool:
 
 
 def python_shares(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
-    """By stage, the share of its tasks' time on no resource that was of Python workers, where the plan's own metrics
-    tell how long those ran (Spark 4.1 and newer)."""
+    """By stage, the share of Python workers in its tasks' time on no resource, if the plan's metrics time them (Spark
+    4.1 and newer)."""
     rows = connection.execute(sql.text("python_shares", __package__)).fetchall()
     return {group_id: float(share) for group_id, share in rows}
 
@@ -175,8 +175,9 @@ def spilling_operators(connection: duckdb.DuckDBPyConnection, details: Sequence[
 
 
 def own_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
-    """What only Spark's runs have: compiling generated code, putting in place what a query wrote, and files that are
-    small or read again."""
+    """Findings of Spark alone: compiling generated code, committing a query's output, and small or repeatedly read
+    files.
+    """
     times = [each[0] for each in connection.execute("SELECT name FROM resources").fetchall()]
     total = " + ".join(f"{name}_ms" for name in with_other(times))
     rows = connection.execute(
@@ -201,7 +202,8 @@ def _unasked(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -
 
 
 def unasked_slots(details: Sequence[Detail], most: int) -> list[UnaskedStage]:
-    """Stages that had fewer slots than the `most` of the run, for dynamic allocation asks for what tasks there are.
+    """Stages with fewer slots than the `most` of the run, because dynamic allocation requests slots by the number of
+    tasks.
 
     Evidence: they had as many slots as tasks, or fewer, and lasted long enough to get more.
     """
@@ -221,7 +223,7 @@ def unasked_slots(details: Sequence[Detail], most: int) -> list[UnaskedStage]:
 
 
 def most_slots(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> int:
-    """The most slots that dynamic allocation had at a time of the run, or may have; 0 where it is off."""
+    """The most concurrent slots that dynamic allocation had, or may have; 0 if it is off."""
     if not flag(properties.get("spark.dynamicAllocation.enabled")):
         return 0
     rows = connection.execute("SELECT added_ms, removed_ms, lanes FROM workers WHERE lanes > 0").fetchall()
@@ -231,7 +233,7 @@ def most_slots(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, s
 
 
 def committing(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Committing]:
-    """Queries that went on after the last of their stages, which wrote output, while no task of any query ran."""
+    """Queries that continued after their last stage, which wrote output, while no task of any query ran."""
     writing = [each.facts.id for each in details if "output" in each.uses]
     rows = connection.execute(
         """
@@ -254,9 +256,9 @@ def committing(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail])
 
 
 def compiling(details: Sequence[Detail], compiling_ms: dict[str, float]) -> list[Compiling]:
-    """Generated code compiled within tasks, which the first run of a plan on an executor pays.
+    """Compilation of generated code within tasks, at the first run of a plan on an executor.
 
-    `compiling_ms` is the task time of each stage that it took.
+    `compiling_ms` is the task time of each stage spent on it.
     """
     cost = sum(
         each.facts.path_ms * compiling_ms.get(each.facts.id, 0.0) / each.facts.unit_ms
@@ -267,7 +269,7 @@ def compiling(details: Sequence[Detail], compiling_ms: dict[str, float]) -> list
 
 
 def assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Assumption]:
-    """That a Python worker is busy while its task waits for it, and what stands for CPU time where there is none."""
+    """The assumptions that a Python worker is busy while its task waits for it, and what replaces missing CPU time."""
     found: list[Assumption] = []
     bounds = [execution.scope.start_ms, execution.scope.end_ms]
     tasks, timed, collected_ms = connection.execute(
@@ -293,7 +295,7 @@ def assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> 
 
 
 def unmodelled_device(connection: duckdb.DuckDBPyConnection, execution: Execution) -> str | None:
-    """GPU, where a plan of the scope runs on it, or a run without plans asks for it."""
+    """GPU, if a plan of the scope runs on it, or a run without plans requests it."""
     on_gpu, planned = connection.execute(
         """
         SELECT count(*) FILTER (regexp_matches(operators.name, '^Gpu')), count(*)

@@ -1,4 +1,4 @@
-"""How Spark gives out slots, and what its driver waits for."""
+"""Spark's scheduling policy, and the job barriers of its driver."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ OFFERS_MS = 1000.0
 """Spark's default of spark.scheduler.revive.interval: how often it offers idle slots again."""
 
 SINCE_IDLE = 3, 1
-"""The version since which a stage waits for places as long as slots are idle for its sake."""
+"""The version since which a stage's locality wait lasts as long as slots are idle because of it."""
 
 SHUFFLE, EARLIER_JOB = "shuffle", "shuffle of an earlier job"
-"""Why a stage waits for one whose rows it reads: of its own job, or of one that had ended before its job began."""
+"""Why a stage waits for one whose rows it reads: of its own job, or of a job that had ended before its own began."""
 
 MOST = 0.5
-"""A stage that ran for this share of the time in which nothing else is known to have held up a job did so."""
+"""Minimum share of the unexplained time before a job that a stage must have run in to count as its cause."""
 
 
 def schedule(scheduler: str | None, properties: Mapping[str, str], version: str | None) -> Policy:
-    """How Spark gives out slots: FIFO unless the run says FAIR; tasks wait for the place of their data
+    """Spark's scheduling policy: FIFO unless the run has FAIR; tasks wait for the location of their data
     (spark.locality.wait, 3 s), before 3.1 since their stage last launched one there (SPARK-18886); dynamic allocation
-    asks for executors that tasks wait for."""
+    requests executors for waiting tasks."""
     patience_ms = duration_ms(properties.get("spark.locality.wait.node") or properties.get(LOCALITY_WAIT))
     offers_ms = duration_ms(properties.get("spark.scheduler.revive.interval"))
     legacy = properties.get("spark.locality.wait.legacyResetOnTaskLaunch")
@@ -49,14 +49,14 @@ class JobBarriers:
     """What the driver waited for before it submitted a stage that opens a job.
 
     A stage that reads shuffled rows of its own job waited for these alone.  Another opens a job, and the log does not
-    say what the program, or the adaptive planner, waited for:
+    record what the program, or the adaptive planner, waited for.  It is assumed to be:
 
-    - for what had ended by then in its own query, or where the stage states parents in earlier jobs, for those;
-    - then for what ended last of other queries (nested ones among them), if it ran in what is left up to the
-      submission, for all of its length or most of the time left.
+    - what had ended by then in its own query, or if the stage names parents in earlier jobs, these; - then what ended
+    last of other queries (nested ones among them), if it ran in the remaining time up to the submission,   for all of
+    its length or most of that time.
 
-    One thread of a program runs one query at a time, so two queries that both went on submitting while the other ran
-    are of two threads, and neither waited for the other.
+    One thread of a program runs one query at a time, so two queries that both continued submitting while the other ran
+    belong to two threads, and neither waited for the other.
     """
 
     def __init__(self, groups: Sequence[GroupRun]) -> None:
@@ -65,7 +65,7 @@ class JobBarriers:
         self._of_query: dict[str, list[GroupRun]] = {}
         self._waited_for: dict[str, frozenset[str]] = {}
         self._open: list[tuple[float, str]] = []  # heap of ends not yet passed by a submission
-        self._ended: dict[str, GroupRun] = {}  # by query, what ended last of it; in order of ends
+        self._ended: dict[str, GroupRun] = {}  # by query, its last stage that ended; in order of ends
 
     def sources(self, group: GroupRun, limit_ms: float, known: Mapping[str, str]) -> dict[str, str]:
         while self._open and self._open[0][0] <= limit_ms:
@@ -87,8 +87,8 @@ class JobBarriers:
         return found
 
     def _last(self, group: GroupRun, since_ms: float | None) -> GroupRun | None:
-        """What ended last of what the submission waited for beyond that which is known to have ended at `since_ms`;
-        None where nothing is known."""
+        """The last ended stage that the submission waited for, later than the known one, which ended at `since_ms`;
+        None if unknown."""
         for each in reversed(self._ended.values()):
             if since_ms is not None and each.end_ms <= since_ms + EPSILON_MS:
                 return None
@@ -103,7 +103,7 @@ class JobBarriers:
 
 
 def _query(group: GroupRun) -> str:
-    """The query of a stage; one outside of queries stands for itself."""
+    """The query of a stage; a stage outside of queries is its own."""
     return group.group_id if group.scope_id is None else group.scope_id
 
 
@@ -112,14 +112,14 @@ def _submitted(group: GroupRun) -> float:
 
 
 def _fills(group: GroupRun, since_ms: float, waiting: GroupRun) -> bool:
-    """Whether a stage ran in a stretch up to a submission, for all of its own length or most of the stretch."""
+    """Whether a stage ran in the interval up to a submission, for all of its own length or most of the interval."""
     if _submitted(group) >= since_ms - EPSILON_MS:
         return True
     return group.end_ms - max(group.start_ms, since_ms) >= MOST * (_submitted(waiting) - since_ms)
 
 
 class _Threads:
-    """Which queries were run by different threads of the program."""
+    """Which queries different threads of the program ran."""
 
     def __init__(self, groups: Sequence[GroupRun]) -> None:
         self._submits: dict[str, list[float]] = {}
@@ -136,7 +136,7 @@ class _Threads:
         self._apart: dict[tuple[str, str], bool] = {}
 
     def apart(self, one: GroupRun, other: GroupRun) -> bool:
-        """Whether one query went on submitting after the other had submitted something beside its running stages."""
+        """Whether one query continued submitting after the other had submitted something next to its running stages."""
         first, second = sorted((_query(one), _query(other)))
         if first == second:
             return False

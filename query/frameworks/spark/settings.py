@@ -1,6 +1,6 @@
-"""Values of Spark's settings, as users, vendors and newer versions write them.
+"""Parsers of the values of Spark's settings, in the forms of users, vendors and newer versions.
 
-What cannot be read is no reason to refuse a run: Spark's default stands for it, and the run says so.
+An invalid value is no reason to refuse a run: Spark's default replaces it, and the run reports it.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def duration_ms(text: str | None) -> float | None:
 
 
 def is_local(properties: Mapping[str, str]) -> bool:
-    """Whether a run was one process, which is its driver and its only executor."""
+    """Whether a run was one process, its driver and its only executor."""
     master = properties.get("spark.master") or ""
     return master.startswith("local") and not master.startswith("local-cluster")
 
 
 def whole(text: str | None) -> int | None:
-    """A number of things, from 1."""
+    """A whole number of at least 1."""
     found = re.fullmatch(r"[0-9]{1,9}", (text or "").strip())
     return int(found[0]) or None if found else None
 
@@ -64,7 +64,7 @@ def flag(text: str | None) -> bool | None:
 
 
 def version_number(text: str | None) -> str | None:
-    """The version in what a log says: 3.5.1 of `v3.5.1` and of `3.5.1 (build 7)`; None where it is a word alone."""
+    """The version in a log's text: 3.5.1 for `v3.5.1` and for `3.5.1 (build 7)`; None for a word without a number."""
     match = _VERSION.match((text or "").strip())
     return match[1].rstrip(".+-") if match else None
 
@@ -95,11 +95,11 @@ READ: Mapping[str, Callable[[str | None], object]] = {
     "spark.sql.adaptive.coalescePartitions.minPartitionSize": size_bytes,
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": size_bytes,
 }
-"""The settings that answers depend on, and what reads each."""
+"""The settings that answers depend on, and the parser of each."""
 
 
 def unread(properties: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The settings of a run that answers depend on and whose value is none that is understood."""
+    """The settings of a run that answers depend on and whose value cannot be parsed."""
     for key, read in READ.items():
         value = properties.get(key, "")
         if value.strip() and read(value) is None:

@@ -1,7 +1,7 @@
-"""What a Spark job needs so that it leaves a log and samples.
+"""The settings with which a Spark job writes a log and samples.
 
-The text is a piece of spark-defaults.conf whose prose is comments.  The flags are those that lab/runs/samplers.py
-records with (a test compares them), so that what is printed is what has been tried.
+The text is a fragment of spark-defaults.conf with prose as comments.  lab/runs/samplers.py records with the same flags
+(a test compares them), so that the printed settings are tested.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from crystalperf.query.recordings.flags import SAMPLE_MS, STACK_DEPTH, jfr_flag
 
 
 def executor_file(folder: str) -> str:
-    """Where an executor records; Spark puts the ids in, on every cluster manager."""
+    """The recording of an executor; Spark inserts the ids, on every cluster manager."""
     return f"{folder}/crystalperf-{{{{APP_ID}}}}-executor-{{{{EXECUTOR_ID}}}}.jfr"
 
 
 def driver_file(folder: str) -> str:
-    """Where the driver records; Spark puts no id into its flags, so that this is one name for all."""
+    """The recording of the driver; Spark inserts no id into its flags, so that all drivers have one name."""
     return f"{folder}/crystalperf-driver.jfr"
 
 
 def old_jfr_flag(file: str) -> str:
-    """The same for Java 8 and 11, which know whole sets of settings only; waits below 20 ms stay unseen."""
+    """The same for Java 8 and 11, which have only predefined sets of settings; waits below 20 ms are not recorded."""
     return (
         f"-XX:FlightRecorderOptions=stackdepth={STACK_DEPTH} -XX:StartFlightRecording=settings=profile,"
         f"filename={file},dumponexit=true,maxsize=0"
@@ -35,7 +35,7 @@ def old_jfr_flag(file: str) -> str:
 
 
 def async_flag(file: str) -> str:
-    """async-profiler's wall clock, which sees every thread alike, also those that wait."""
+    """async-profiler in wall-clock mode, which samples all threads equally, including waiting ones."""
     return f"-agentpath:/path/to/libasyncProfiler.so=start,event=wall,interval={SAMPLE_MS}ms,jfr,file={file}"
 
 
@@ -57,7 +57,7 @@ def _sample_settings(folder: str) -> Mapping[str, str]:
 
 
 def java_11_settings(folder: str) -> Mapping[str, str]:
-    """The samples' settings for Java 8 and 11."""
+    """The settings of sampling for Java 8 and 11."""
     return {
         "spark.executor.extraJavaOptions": old_jfr_flag(executor_file(folder)),
         "spark.driver.extraJavaOptions": old_jfr_flag(driver_file(folder)),
@@ -65,7 +65,7 @@ def java_11_settings(folder: str) -> Mapping[str, str]:
 
 
 def async_settings(folder: str) -> Mapping[str, str]:
-    """The samples' settings with async-profiler."""
+    """The settings of sampling with async-profiler."""
     return {
         "spark.executor.extraJavaOptions": async_flag(executor_file(folder)),
         "spark.driver.extraJavaOptions": async_flag(driver_file(folder)),
@@ -73,12 +73,12 @@ def async_settings(folder: str) -> Mapping[str, str]:
 
 
 def analyze_command(log: str) -> str:
-    """What to type when the job is done, and log and recordings lie here."""
+    """The command after the job, with log and recordings in the working folder."""
     return f"crystalperf analyze {log} crystalperf-*.jfr"
 
 
 def spark_text(job: Job) -> str:
-    """The piece of spark-defaults.conf."""
+    """The fragment of spark-defaults.conf."""
     word, place, version = _asked(job)
     folder = job.folder
     others = ", ".join(each for each in PLACES if each != word)
@@ -138,7 +138,7 @@ def spark_text(job: Job) -> str:
 
 
 def facts(job: Job) -> dict[str, Any]:
-    """All settings by name, and where the files land."""
+    """All settings by name, and the paths of the files."""
     word, place, version = _asked(job)
     folder = job.folder
     return {
@@ -158,7 +158,7 @@ def facts(job: Job) -> dict[str, Any]:
 
 
 def _asked(job: Job) -> tuple[str, Place, str | None]:
-    """Where the job runs, and the version of Spark; raises SettingError for one that is none."""
+    """The deployment of the job, and Spark's version; raises SettingError for an invalid one."""
     version = version_number(job.version)
     if job.version and version is None:
         raise SettingError(f"'{job.version}' is no version of Spark; give it as 3.5.1")

@@ -1,10 +1,9 @@
 """Task time by SQL operator and resource.
 
-Where a stage has samples, their frames say which operator its tasks worked for: generated code by its methods'
-prefix and its pipeline's number, other code by class (the nearest to the leaf decides, since an operator pulls its
-rows through those below it).  Where it has none, the operators' own timing metrics say it.  Both only share out what
-the stage's tasks took, resource by resource, so that the rows of a stage sum to its task time; what neither tells is
-a row `not attributed`.
+If a stage has samples, their frames show the operator that its tasks worked for: generated code by its methods' prefix
+and its pipeline's number, other code by class (the frame nearest to the leaf decides, because an operator pulls its
+rows through those below it).  Otherwise the operators' own timing metrics are used.  Both only divide the stage's task
+time, resource by resource, so that the rows of a stage sum to its task time; the rest is a row `not attributed`.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ NOT_ATTRIBUTED = "not attributed"
 OVERHEAD = "starting and ending tasks"
 
 ROUNDING_MS = 1e-6
-"""Time that is left by the order of additions alone."""
+"""Time that remains only from rounding of sums."""
 
 FEWEST_SAMPLES = 5
-"""A stage with fewer samples than this is split by its operators' metrics."""
+"""A stage with fewer samples is divided by its operators' metrics."""
 
 _EXCLUSIVE = ("sort time", "scan time", "shuffle write time", "fetch wait time", "exclusive time", "op time")
-"""Timing metrics of what an operator itself did …"""
+"""Timing metrics of an operator's own work …"""
 
 _INCLUSIVE = ("duration", "time in aggregation build", "time to run Python workers")
-"""… and of those that go on while it pulls rows from the operators below it."""
+"""… and metrics that continue while it pulls rows from the operators below it."""
 
 _WRITES = ("shuffle write time", "shuffle bytes written", "shuffle records written", "data size")
 _READS = ("fetch wait time", "records read", "local bytes read", "remote bytes read", "local blocks read")
@@ -56,7 +55,7 @@ class Node:
 
 @dataclass
 class Share:
-    """What one operator of a stage gets, in ms by resource and `other`; `node` is None for what is no operator."""
+    """One operator's share of a stage, in ms by resource and `other`; `node` is None for time outside of operators."""
 
     name: str
     node: Node | None
@@ -67,7 +66,7 @@ class Share:
 class Sampled:
     """The recorded time of one kind of operator within one pipeline of a stage.
 
-    `intervals_ms` was measured, `samples_ms` has the right proportions rather than the right sum (see split).
+    `intervals_ms` was measured; `samples_ms` has correct proportions but not the correct sum (see split).
     """
 
     kind: str | None
@@ -78,9 +77,9 @@ class Sampled:
 
 
 def operator_times(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...], sampled: bool) -> Columns:
-    """The table operator_times of a run file whose tasks, stages, operators and samples are in.
+    """The table operator_times of a run file that already has tasks, stages, operators and samples.
 
-    Reads the view unit_samples (query.attribution.storage) for the samples, where there are any (`sampled`).
+    Reads the samples from the view unit_samples (query.attribution.storage), if there are any (`sampled`).
     """
     known = plans(connection)
     seen = _sampled(connection, names) if sampled else {}
@@ -117,9 +116,9 @@ def by_samples(
     stage: str, plan: Sequence[Node], sampled: Sequence[Sampled], body_ms: Floats, fetch_ms: float,
     names: tuple[str, ...],
 ) -> list[Share]:  # fmt: skip
-    """Share out a stage's time, resource by resource, as its samples were.
+    """Divide a stage's time, resource by resource, in proportion to its samples.
 
-    Waiting for shuffled blocks was measured, so it goes to reading them before the labels share out the rest.
+    Waiting for shuffle blocks was measured, so it is assigned to reading them before the labels divide the rest.
     """
     intervals = np.array([each.intervals_ms for each in sampled])
     samples = np.array([each.samples_ms for each in sampled])
@@ -155,7 +154,7 @@ def by_samples(
 
 
 def nodes_of(stage: str, plan: Sequence[Node], kind: str, pipeline: int | None) -> list[Node]:
-    """The nodes of a plan that a kind of frame in a pipeline may stand for; several where nothing tells them apart."""
+    """The nodes of a plan that a kind of frame in a pipeline may stand for; several if they cannot be separated."""
     exchange = kind.startswith("exchange ")
     found = [node for node in plan if node.what.kind == ("exchange" if exchange else kind)]
     if exchange:
@@ -170,13 +169,13 @@ def nodes_of(stage: str, plan: Sequence[Node], kind: str, pipeline: int | None) 
     here = [node for node in found if stage in node.metrics]
     if here or kind in (PIPELINE, "exchange"):
         return here or [node for node in found if pipeline is not None and node.what.pipeline == pipeline]
-    # Operators without metrics of their own (projections, joins without output) are where their pipeline is.
+    # Operators without metrics of their own (projections, joins without output) are in the stage of their pipeline.
     running = {node.what.pipeline for node in plan if node.what.pipeline is not None and stage in node.metrics}
     return [node for node in found if node.pipeline in running] or (found if pipeline is not None else [])
 
 
 def _below(plan: Sequence[Node], pipeline: int, wanted: Sequence[Node]) -> list[Node]:
-    """Those of the wanted nodes that feed a pipeline, with no other exchange between."""
+    """The wanted nodes that feed a pipeline, with no other exchange in between."""
     chosen = {node.node_id for node in wanted}
     top = next((node for node in plan if node.what.pipeline == pipeline), None)
     if top is None:
@@ -194,7 +193,7 @@ def _below(plan: Sequence[Node], pipeline: int, wanted: Sequence[Node]) -> list[
 
 
 def _name(node: Node, plan: Sequence[Node]) -> str:
-    """A node's name; of generated code with the operators that it holds."""
+    """A node's name; for generated code with its operators."""
     if node.what.kind != PIPELINE:
         return node.title
     held = [each.name for each in plan if each.pipeline == node.what.pipeline and each.what.kind != "inputadapter"]
@@ -205,10 +204,10 @@ def _name(node: Node, plan: Sequence[Node]) -> str:
 
 
 def by_metrics(stage: str, plan: Sequence[Node], body_ms: Floats, names: tuple[str, ...]) -> list[Share]:
-    """Share out a stage's time by the timing metrics of its operators.
+    """Divide a stage's time by the timing metrics of its operators.
 
-    A metric that runs while rows are pulled from below holds their time too, so theirs is taken off; and that of
-    generated code runs on while others use its rows, so what was measured above is taken off as well.
+    A metric that runs while rows are pulled from below includes their time too, so theirs is subtracted.  That of
+    generated code continues while others use its rows, so the time measured above is subtracted as well.
     """
     size = len(plan)
     metrics = [node.metrics.get(stage, {}) for node in plan]
@@ -242,8 +241,8 @@ def by_metrics(stage: str, plan: Sequence[Node], body_ms: Floats, names: tuple[s
             share.parts_ms[resource] += amount
         left, alone = left - wanted, alone - wanted
         pool[resource] -= wanted.sum()
-    # The rest is of what Spark does not split further, cpu and unknown: first what operators timed for themselves.
-    # Times of generated code overlap, since it runs on while others use its rows; they share what is left then.
+    # The rest is time that Spark does not split further, cpu and unknown: first what operators timed for themselves.
+    # Times of generated code overlap, because it continues while others use its rows; they share the remainder.
     rest = pool[[cpu, other]]
     for amounts in (alone, left - alone):
         room = float(rest.sum())
@@ -314,7 +313,7 @@ _OUTSIDE = {
     NET: "coalesce(getting_result_ms, 0)",
     OTHER: (
         "greatest(coalesce(deserialize_ms, 0) - coalesce(deserialize_cpu_ms, 0), 0) + coalesce(queued_ms, 0)"
-        " + greatest(coalesce(getting_result_ms, 0) - coalesce(units.net_ms, 0), 0)"  # the driver unpacking it
+        " + greatest(coalesce(getting_result_ms, 0) - coalesce(units.net_ms, 0), 0)"  # deserialisation in the driver
     ),
 }
 """A task's time before and after its own code, by resource."""
@@ -323,8 +322,8 @@ _OUTSIDE = {
 def _stage_totals(
     connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]
 ) -> Iterator[tuple[str, str | None, Floats, Floats, float]]:
-    """Per stage attempt: its query, its task time by resource, the part of it outside the tasks' own code, and the
-    time blocked on shuffled blocks."""
+    """Per stage attempt: its query, its task time by resource, the part of it outside the tasks' own code, and the time
+    blocked on shuffle blocks."""
     columns = with_other(names)
     totals = ", ".join(summed(f"coalesce(units.{name}_ms, 0)") for name in columns)
     overhead = ", ".join(summed(f"least({_OUTSIDE.get(name, '0')}, coalesce(units.{name}_ms, 0))") for name in columns)

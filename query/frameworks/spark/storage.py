@@ -1,4 +1,4 @@
-"""What files cost a run beyond their bytes: many small ones, and the same ones read again by query after query."""
+"""Costs of files besides their bytes: many small files, and the same files read by several queries."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from crystalperf.query.results.findings import Finding
 
 MANY_FILES = 100
 SMALL_BYTES = 2**20
-"""Opening a file counts more than reading it from as few bytes; Spark itself takes it for 4 MiB
+"""Below this size, opening a file costs more than reading it; Spark itself assumes 4 MiB
 (spark.sql.files.openCostInBytes)."""
 
 FEWEST_READS = 3
-"""Queries that read the same rows before keeping them is worth a word."""
+"""Minimum queries that read the same rows for a recommendation to cache them."""
 
 KEPT_TIMES = 2.0
-"""Memory that rows of files take once they are kept, times the bytes of the files that were read."""
+"""Memory of cached rows over the bytes of the files that were read."""
 
 _NOT_STORAGE = re.compile(r"ExistingRDD|OneRowRelation|In-memory|LocalTable|InMemory", re.IGNORECASE)
 _ROWS = re.compile(r"\b(csv|json|text|xml)\b", re.IGNORECASE)
-"""Formats of which the whole of a file is read, whatever columns are asked for."""
+"""Formats whose files are read completely, regardless of the selected columns."""
 
 _COLUMNS = re.compile(r"\[([^\]]*)\]")
 _NUMBER = re.compile(r"#\d+L?")
@@ -55,7 +55,7 @@ class _Files:
 
 
 def file_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
-    """At most one finding of each kind: small files that were read, small ones that were written, and files that were
+    """At most one finding of each kind: small files that were read, small files that were written, and files that were
     read again."""
     on_path = [each for each in details if each.facts.path_ms > 0]
     told = [_Files(*row) for row in connection.execute(sql.text("files", __package__)).fetchall()]
@@ -68,7 +68,8 @@ def file_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detai
 
 
 def off_cpu_ms(detail: Detail) -> float:
-    """Of a stage's time on the critical path, what its tasks neither computed nor waited for others' data."""
+    """The part of a stage's time on the critical path in which its tasks neither computed nor waited for others'
+    data."""
     facts = detail.facts
     if facts.unit_ms <= 0:
         return 0.0
@@ -114,7 +115,7 @@ def _small_written(details: Sequence[Detail], told: Iterable[_Files]) -> SmallOu
 
 
 def _longest(details: Sequence[Detail]) -> tuple[str, int]:
-    """The stage that is on the critical path for longest, and how many others there are."""
+    """The stage with the most time on the critical path, and the number of the others."""
     return max(details, key=lambda each: each.facts.path_ms).facts.id, len(details) - 1
 
 
@@ -124,13 +125,13 @@ def _longest(details: Sequence[Detail]) -> tuple[str, int]:
 def _read_again(
     connection: duckdb.DuckDBPyConnection, details: Sequence[Detail], told: Iterable[_Files]
 ) -> ReadAgain | None:
-    """Rows of storage that query after query read, and that memory has room for.
+    """Rows of storage that several queries read, and that fit into memory.
 
-    The first to read them has to; what the others took is what keeping them can save at most.
+    The first query has to read them; caching them saves at most the time of the others.
     """
     by_id = {each.facts.id: each for each in details}
     readers: dict[tuple[str, str], dict[str, set[str]]] = {}
-    # Tasks count too few bytes of some formats, for other threads read them.
+    # Tasks count too few bytes for some formats, because other threads read them.
     sizes = {each.scope: each.read_bytes or 0.0 for each in told if each.read}
     for group, scope, name, detail, location in connection.execute(sql.text("rescans", __package__)).fetchall():
         key = _rows_read(name, detail, location)
@@ -161,8 +162,9 @@ def _read_again(
 
 
 def _rows_read(name: str | None, detail: str | None, location: str | None) -> tuple[str, str] | None:
-    """What tells rows of storage from others: where they lie, and the columns of them where a format has these apart;
-    None where nothing tells that."""
+    """A key of rows in storage: their location, and their columns if the format stores these separately; None if
+    unknown.
+    """
     if name is None:
         return None if location is None else (location, "")
     if _NOT_STORAGE.search(name):
@@ -182,7 +184,7 @@ def _only_reads(detail: Detail) -> bool:
 
 
 def _room(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> float:
-    """Bytes that all executors of a run may hold in memory for their tasks and kept rows, at the end of it."""
+    """Memory of all executors at the end of a run for their tasks and cached rows, bytes."""
     heaps = connection.execute(
         "SELECT memory_bytes FROM workers WHERE coalesce(lanes, 0) > 0 AND removed_ms IS NULL"
     ).fetchall()

@@ -1,4 +1,4 @@
-"""What Spark measured of its streaming queries: where a batch's time went, and whether it keeps up."""
+"""Remarks on streaming queries: where a batch's time went, and whether the query keeps up."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from crystalperf.query.frameworks.spark.remarks import BatchPart, MoreQueries, P
 from crystalperf.query.results.remarks import Remark
 
 BUSY = 0.95
-"""Share of the time in triggers above which a query has no room left, where it ran several batches."""
+"""Share of the time in triggers above which a query has no capacity left, if it ran several batches."""
 
-_FEW = 3  # batches, below which their pauses say nothing
+_FEW = 3  # batches; with fewer, pauses between them show nothing
 _MOST_QUERIES = 5
 
 _PARTS = ("add_batch_ms", "latest_offset_ms", "query_planning_ms", "wal_commit_ms", "get_batch_ms", "commit_offsets_ms")
 
 
 def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
-    """A value for each streaming query with batches within a scope, the one with most time first."""
+    """A remark for each streaming query with batches within a scope, the one with most time first."""
     question = sql.text("batches", __package__)
     answer = connection.execute(question, {"start": execution.scope.start_ms, "end": execution.scope.end_ms})
     names = [each[0] for each in answer.description or ()]
@@ -31,7 +31,7 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
 
 
 def streaming_query(row: dict[str, Any]) -> StreamingQuery:
-    """What batches.sql says of one query."""
+    """A row of batches.sql as a remark."""
     parts = sorted(((row[key] or 0.0, key.removesuffix("_ms")) for key in _PARTS), reverse=True)
     whole = row["trigger_ms"] or sum(time for time, _ in parts)
     return StreamingQuery(

@@ -1,12 +1,13 @@
-"""From Spark's own tables to the trace that every framework hands over.
+"""Spark's own tables as a trace of the core (query.trace).
 
 A stage attempt is a group, a task attempt a unit, an executor a worker, the driver the coordinator; SQL queries and
 jobs are scopes.  Task metrics become bounds:
 
     duration = scheduler delay + deserialise + run + serialise + fetch the result
 
-While the task has its thread (deserialise + run + serialise), CPU time and garbage collection are measured to be cpu,
-and waiting for shuffle blocks to be net.  Time blocked in writing shuffle files is disk where nothing says otherwise.
+While the task has its thread (deserialise + run + serialise), CPU time and garbage collection count as measured cpu,
+and waiting for shuffle blocks as measured net.  Time blocked in writing shuffle files counts as disk unless other data
+contradict it.
 """
 
 from __future__ import annotations
@@ -42,30 +43,30 @@ from crystalperf.query.trace.records import (
 )
 
 DATA_AT = {"PROCESS_LOCAL": "worker", "NODE_LOCAL": "host", "RACK_LOCAL": "rack", "ANY": "any"}
-"""How near the data of a task were, by Spark's word; NO_PREF is no wish."""
+"""The distance of a task's data, by Spark's locality level; NO_PREF has none."""
 
 _FOLDER = re.compile(r" at /.*/")
 _NOWHERE = re.compile(r" at (<unknown>:0|NativeMethodAccessorImpl\.java:0|RBackendHandler\.scala:\d+)$")
-"""What Spark says of a call from no line of Java: from Python or R it came by reflection."""
+"""Call sites without a line of Java: calls from Python or R, which use reflection."""
 
 ASSUMED_BPS = 125e6
-"""Bytes per second at which results cross a network that no log of Spark tells of: 1 Gbps."""
+"""Assumed bandwidth of results, bytes per second: 1 Gbps, because Spark's logs do not record it."""
 
 _IN_THREAD = re.compile(r"^\$anonfun\$withThreadLocalCaptured\$\d+ at \S+$")
-"""Where Spark (SQLExecution) computes what a query sends to all executors, or a subquery of it."""
+"""Where Spark (SQLExecution) computes the broadcasts or the subqueries of a query."""
 
 
 def read_log(log: LogFile) -> Trace:
     """The trace of one attempt's event log.
 
-    Raises InputError, one sentence, where the log cannot be read or holds no event of an application.
+    Raises InputError if the log cannot be read or has no event of an application.
     """
     return trace(tables(collect(log)))
 
 
 @cache
 def raw_tables() -> tuple[Table, ...]:
-    """The tables in Spark's own words that a run file has beside the others."""
+    """Spark's own tables of a run file."""
     return read(sql.text("schema", __package__))
 
 
@@ -112,9 +113,9 @@ def scope_id(sql_id: int | None) -> str | None:
 
 
 def bounds(tasks: Columns, *, local: bool = False) -> Bounds:
-    """What Spark measured of its tasks' time; `local` is whether the driver ran them itself.
+    """Bounds of tasks' time from Spark's measurements; `local` is whether the driver ran them itself.
 
-    While the driver gets a result it reads what crosses the network, if anything does, and unpacks it.
+    Fetching a result includes its transfer over the network, if any, and its deserialisation in the driver.
     """
     names = resources()
     cpu, disk, net = names.index(CPU), names.index(DISK), names.index(NET)
@@ -131,7 +132,7 @@ def bounds(tasks: Columns, *, local: bool = False) -> Bounds:
         )
     )
     held = run + deserialize + serialize
-    # CPU time is of the task's own thread; a collection stops that thread, so the two do not overlap.
+    # CPU time is of the task's own thread; garbage collection stops that thread, so the two do not overlap.
     running = np.minimum(np.nan_to_num(_column(tasks, "run_cpu_ms")) + gc, run)
     floor, likely, outside = np.zeros((3, len(held), len(names) + 1))
     floor[:, cpu] = running + np.minimum(np.nan_to_num(_column(tasks, "deserialize_cpu_ms")), deserialize) + serialize
@@ -148,7 +149,7 @@ def _column(table: Columns, name: str) -> Floats:
 
 
 def _known(*columns: Floats) -> Any:
-    """Their sum, what is unknown counting as nothing; unknown where all of it is."""
+    """Their sum, with unknown values as 0; unknown if all are."""
     every = np.stack(columns)
     return numbers(np.where(np.isnan(every).all(axis=0), np.nan, np.nan_to_num(every).sum(axis=0)))
 
@@ -200,20 +201,20 @@ def _groups(stages: Columns, keys: list[tuple[int, int]]) -> Columns:
 
 
 def _readable(place: str) -> str:
-    """Where in the program a stage comes from, without what tells a reader nothing."""
+    """Where in the program a stage comes from, without parts that a reader does not need."""
     if _IN_THREAD.match(place):
         return "broadcast or subquery"
     return _NOWHERE.sub("", _FOLDER.sub(" at ", place, count=1))
 
 
 def _turn(stage: Mapping[str, Any]) -> tuple[float, int]:
-    """Which stage goes first where several could: the earliest job's, within it the earliest."""
+    """A sort key of ready stages: the earliest job's first, within it the earliest."""
     return (float("inf") if stage["job_id"] is None else stage["job_id"]), stage["stage_id"]
 
 
 def _dependencies(stages: Columns, keys: list[tuple[int, int]], jobs: Columns) -> Columns:
-    """Whose shuffled rows a stage reads.  Where those were there before its job was submitted (the parent is cached, or
-    skipped), they do not say what the job waited for."""
+    """The stages whose shuffled rows a stage reads.  Rows that existed before its job was submitted (the parent is
+    cached, or skipped) do not show what the job waited for."""
     attempts: dict[int, list[str]] = {}
     for key in keys:
         attempts.setdefault(key[0], []).append(group_id(*key))
@@ -249,7 +250,7 @@ def _units(tasks: Columns) -> Columns:
         "data_at": renamed(tasks["locality"], DATA_AT),
         "held_ms": _known(column["run_ms"], column["deserialize_ms"], column["result_serialize_ms"]),
         "own_ms": tasks["run_ms"],
-        # Without CPU time (Spark before 2.1) collections alone would pass for all of it.
+        # Without CPU time (Spark before 2.1) garbage collection alone would count as all of it.
         "own_cpu_ms": numbers(column["run_cpu_ms"] + np.nan_to_num(column["gc_ms"])),
         "on_cpu_ms": _known(column["run_cpu_ms"], column["deserialize_cpu_ms"], column["gc_ms"]),
         "peers_ms": tasks["fetch_wait_ms"],
@@ -313,10 +314,10 @@ def _driver_metrics(metrics: Columns) -> Columns:
 
 
 def _group_inputs(operators: Columns, stages: Columns, keys: list[tuple[int, int]], default: str) -> Columns:
-    """The file systems that stages read, by their plans' scans and by the RDDs that are named by a file.
+    """The file systems that stages read, from their plans' scans and from the RDDs that are named after a file.
 
-    A stage that scans, but whose metrics are of no scan in the query's last plan (it was planned anew), may have read
-    whatever its query reads.
+    A stage that scans, but whose metrics belong to no scan in the query's last plan (it was replanned), may have read
+    any input of its query.
     """
     scans: dict[int, list[tuple[str, frozenset[int]]]] = {}
     for each in _rows(operators):
@@ -329,7 +330,7 @@ def _group_inputs(operators: Columns, stages: Columns, keys: list[tuple[int, int
             updated = each["accumulators"]
             read_here = scans.get(each["sql_id"], [])
             here = [location for location, metrics in read_here if not metrics.isdisjoint(updated or ())]
-            if locations == [f"{KEPT}/"]:  # what its query scans was scanned for rows that are kept since
+            if locations == [f"{KEPT}/"]:  # its query's scans produced rows that are cached since
                 locations = here or locations
             else:
                 locations += here or [location for location, _ in read_here]

@@ -1,9 +1,9 @@
-"""Everything CrystalPerf knows of JAX.
+"""JAX: all code that is specific to it.
 
-files.py       which files are traces; its profiler is TensorFlow's, and so are its XPlanes
-operations.py  what a thread of the host did: operators of XLA, its runtime, Python
-trace.py       a trace to the one that every framework hands over
-setup.py       what a program needs so that it leaves one
+files.py       recognises traces; its profiler is TensorFlow's, and so are its XPlanes
+operations.py  operations of a host thread: operators of XLA, its runtime, Python
+trace.py       a trace as a trace of the core
+setup.py       the code with which a program records one
 """
 
 from __future__ import annotations

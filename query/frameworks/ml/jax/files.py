@@ -1,4 +1,4 @@
-"""Which files are traces of JAX: XPlanes, and what its trace viewer shows, with JAX's own names in them."""
+"""Recognition of traces of JAX: XPlanes and files of its trace viewer, with JAX's own names in them."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def recognise(head: Head) -> LogPart | None:
 
 
 def gather(parts: Sequence[LogPart], problems: Problems) -> list[Application]:
-    """The XPlanes of a folder are one run, and what the viewer shows of them is left out."""
+    """The XPlanes of a folder are one run, and the trace viewer's files of them are left out."""
     return files.gather(parts, problems, "jax")

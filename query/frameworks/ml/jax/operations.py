@@ -1,13 +1,13 @@
-"""What a thread of the host did in a JAX program, from the events that nest on it.
+"""Operations of a host thread in a JAX program, from its nested events.
 
-    ynn_fusion.3                    an operator of XLA, which the CPU runs: it has the name of its HLO instruction
-    PjitFunction(step)              JAX hands over a compiled function
-    ThunkExecutor::Execute          the runtime's own doing
-    $train.py:15 batch              a function of Python, where the profiler traced these
-    $api.py:2479 block_until_ready  waiting for what was handed over
+    ynn_fusion.3                    an operator of XLA on the CPU, named after its HLO instruction
+    PjitFunction(step)              JAX submits a compiled function
+    ThunkExecutor::Execute          the runtime's own work
+    $train.py:15 batch              a Python function, if the profiler traced these
+    $api.py:2479 block_until_ready  waiting for submitted work
 
-At each moment the innermost event says what the thread did.  One that waits is no operator, whatever is around it.
-What came before the profiler had started, which may take it seconds, or after it was stopped is the profiler's doing.
+At each moment the innermost event is the thread's activity.  An event that waits is not an operator, whatever contains
+it.  Time before the profiler had started, which may take seconds, or after it was stopped is the profiler's own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from crystalperf.query.frameworks.ml.training.nesting import innermost
 from crystalperf.query.frameworks.ml.training.program import Operation
 
 _SHORTEST_MS = 0.05
-"""Functions of Python that take less are a part of their callers."""
+"""Shorter Python functions count as a part of their callers."""
 
 _MARK = re.compile(r"ThreadpoolListener::|end: |ThunkExecutor::Execute \(wait")
 _WAITS = re.compile(
@@ -38,10 +38,10 @@ _XLA_THREAD = "tf_XLA"
 
 
 def of_line(process: str, line: Line) -> Iterator[Operation]:
-    """The operations of a thread in order of time; none overlaps another."""
+    """The operations of a thread in order of time, without overlap."""
     runs_xla = line.name.startswith(_XLA_THREAD)
 
-    def is_operator(each: Traced) -> bool:  # the viewer's file does not say so
+    def is_operator(each: Traced) -> bool:  # the trace viewer's file does not record it
         return "hlo_op" in each.stats or (runs_xla and _INSTRUCTION.fullmatch(each.name) is not None)
 
     begun = max((each.end_ms for each in line.events if _STARTS.match(each.name)), default=float("-inf"))

@@ -1,4 +1,4 @@
-"""A JAX trace as the trace that every framework hands over."""
+"""A JAX trace as a trace of the core (query.trace)."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from crystalperf.query.trace.contract import Trace
 
 
 def read(log: LogFile) -> Trace:
-    """The trace of a run.  Raises InputError, one sentence."""
+    """The trace of a run.  Raises InputError."""
     return trace.read(log, "jax", of_line)

@@ -1,8 +1,8 @@
-"""Everything CrystalPerf knows of MXNet.
+"""MXNet: all code that is specific to it.
 
-files.py   which files are traces
-trace.py   what a trace tells to the trace that every framework hands over
-setup.py   what a program needs so that it leaves one
+files.py   recognises traces
+trace.py   a trace as a trace of the core
+setup.py   the code with which a program records one
 """
 
 from __future__ import annotations

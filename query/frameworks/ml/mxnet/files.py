@@ -1,4 +1,4 @@
-"""Which files are traces of MXNet's profiler: Chrome's JSON that begins with the names of its devices."""
+"""Recognition of traces of MXNet's profiler: Chrome's JSON that begins with the names of its devices."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def recognise(head: Head) -> LogPart | None:
 
 
 def gather(parts: Sequence[LogPart], _problems: Problems) -> list[Application]:
-    """Each trace is a run: processes do not say which others they train with."""
+    """Each trace is a run: processes do not record which others they train with."""
     return [application("mxnet", [each]) for each in parts]

@@ -1,8 +1,9 @@
-"""A trace of MXNet's profiler as the trace that every framework hands over.
+"""A trace of MXNet's profiler as a trace of the core (query.trace).
 
-The program calls MXNet, which has its engine's threads run operators on devices, later: calls are the program's lane,
-each thread of the engine is a lane of its device.  A call that waits (WaitAll, SyncCopyToCPU, …) waits for the operator
-that ended last.  No event says which call asked for an operator: it is taken to have waited for what ended last.
+The program calls MXNet, whose engine later runs operators on devices with its own threads: calls are the program's
+lane, each thread of the engine is a lane of its device.  A call that waits (WaitAll, SyncCopyToCPU, …) waits for the
+operator that ended last.  No event records which call submitted an operator: it is assumed to have waited for what
+ended last.
 
 The profiler shows each operator twice, once on its device (B, E) and once by its kind (b, e); the first counts.
 """
@@ -25,7 +26,7 @@ from crystalperf.query.trace.contract import Trace
 from crystalperf.query.trace.records import Problems
 
 PROCESS = "process"
-"""The device that the program's own calls run on."""
+"""The device of the program's own calls."""
 
 _CALL = "MXNET_C_API"
 _DEVICE = re.compile(r"(?P<kind>cpu|gpu|cpu pinned|cpu shared)/\d*")
@@ -37,7 +38,7 @@ _ENGINE = frozenset(["DeleteVariable", "[Deleted]", "SetupExec", "ResourceRandom
 
 
 def read(log: LogFile) -> Trace:
-    """The trace of a run.  Raises InputError, one sentence."""
+    """The trace of a run.  Raises InputError."""
     problems = Problems(log.problems)
     found = _Read()
     for part in log.parts:
@@ -51,7 +52,7 @@ def read(log: LogFile) -> Trace:
 
 @dataclass
 class _Read:
-    """What ran, from events that begin and events that end; µs.  Operators by (device, thread), calls by thread."""
+    """The recorded operations, from start and end events; µs.  Operators by (device, thread), calls by thread."""
 
     names: dict[str, str] = field(default_factory=dict)
     on_device: dict[tuple[str, str], list[tuple[float, float, str]]] = field(default_factory=dict)
@@ -59,7 +60,7 @@ class _Read:
     _open: dict[tuple[str, ...], list[float]] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
-        """Keep of an event what counts."""
+        """Add an event if it is relevant."""
         if event.ph == "M" and event.name == "process_name":
             self.names[str(event.pid)] = str(event.facts.name or "")
             return
@@ -78,7 +79,7 @@ class _Read:
     def _pair(
         self, begins: str, mark: str, key: tuple[str, ...], moment: float, to: list[tuple[float, float, str]]
     ) -> None:
-        """The end of what began last under that name."""
+        """End the last open event of that name."""
         begun = self._open.setdefault(key, [])
         if mark == begins:
             begun.append(moment)
@@ -87,7 +88,7 @@ class _Read:
 
 
 def of_events(found: _Read, origin: str, problems: Problems) -> Program:
-    """What a process did."""
+    """The program of a process."""
     built = Assembly()
     for place, ((device, _), ran) in enumerate(sorted(found.on_device.items()), 1):
         if ran:
@@ -133,7 +134,9 @@ def _operation(device: str, ran: tuple[float, float, str]) -> Operation:
 def _calls(
     ran: Sequence[tuple[float, float, str]], engine: Sequence[Lane]
 ) -> tuple[list[Operation], list[tuple[int, float]]]:
-    """The program's calls with its own time between them; and what those that wait waited for: (lane, moment)."""
+    """The program's calls with its own time between them; and for calls that wait, (lane, moment) of what they waited
+    for.
+    """
     ends = sorted((each.end_ms, number) for number, lane in enumerate(engine) for each in lane.operations)
     found: list[Operation] = []
     waited: list[tuple[int, float]] = []

@@ -1,16 +1,16 @@
-"""Everything CrystalPerf knows of PyTorch.
+"""PyTorch: all code that is specific to it.
 
-files.py        which files are traces, and which of them make one run
-kineto.py       a trace to threads and streams; names.py: what names in it tell
-operators.py    the outermost operators of a thread, with where they were called
-trace.py        those of all ranks to the trace that every framework hands over, put together in lanes.py
-threads.py      what threads did between their operators; waits.py: when they waited for accelerators,
-                or (queue.py) for room in the queue of launches; python.py: what their Python did
+files.py        recognises traces, and groups those of one run
+kineto.py       a trace as threads and streams; names.py: facts in names of a trace
+outermost.py    the outermost operators of a thread, with their call sites
+trace.py        those of all ranks as a trace of the core, assembled in lanes.py
+threads.py      the time of threads between their operators; waits.py: waits for accelerators,
+                or (queue.py) for space in the queue of launches; python.py: Python functions
 first_uses.py   launches that load a kernel
-streams.py      what accelerators ran; launches.py: what it waited for
-collectives.py  collectives, and clocks by them; steps.py: steps, and accelerators that get behind
-rules.py        findings that only it has
-setup.py        what a program needs so that it leaves traces
+streams.py      operations of accelerators; launches.py: what they waited for
+collectives.py  collectives, and clock skew; steps.py: steps, and accelerators that fall behind
+rules.py        findings of PyTorch alone
+setup.py        the code with which a program records traces
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 
 def _findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
-    """What rules.findings says; they name what readers find, and are imported where there is a trace."""
+    """See rules.findings; rules imports modules of the reader, so it is imported only for a trace."""
     from crystalperf.query.frameworks.ml.pytorch import rules
 
     return rules.findings(connection, details)
 
 
 def _other_causes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, Remark]:
-    """What rules.other_causes says."""
+    """See rules.other_causes."""
     from crystalperf.query.frameworks.ml.pytorch import rules
 
     return rules.other_causes(connection, execution)

@@ -1,4 +1,4 @@
-"""Collectives of ranks: as operations, as parts that join, and as what tells how far clocks of ranks are apart."""
+"""Collectives of ranks: as operations, as matched parts, and for the skew of the ranks' clocks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crystalperf.query.trace.records import Problems
 
 
 def align_clocks(processes: Sequence[Process], origin: str, problems: Problems) -> None:
-    """Put right the clocks of ranks that are apart, by their collectives."""
+    """Correct the skew between the clocks of ranks, from their collectives."""
     parts = []
     for process in processes:
         on_threads = [each for thread in process.threads.values() for each in thread.collectives]
@@ -36,7 +36,7 @@ def align_clocks(processes: Sequence[Process], origin: str, problems: Problems) 
 
 
 def as_operation(process: Process, each: Ran) -> Operation:
-    """A collective as an operation, which the network holds up."""
+    """A collective as an operation, with the network as its bottleneck."""
     name = kernel_name(each.name) if COLLECTIVE.search(each.name) else each.name
     return Operation(
         process.label, process.ms(each.start), process.ms(each.end), name, "", "net", kind="collective",
@@ -50,8 +50,8 @@ def add(
     numbers: Mapping[tuple[str, str], int],
     by_thread: Mapping[tuple[str, str], Sequence[Outermost]],
 ) -> None:
-    """Add collectives that threads of the process carry out (gloo): an operator c10d::… has asked for each, or what ran
-    as it began, for the reducer of DistributedDataParallel asks by no operator."""
+    """Add collectives that the process's threads execute (gloo): an operator c10d::… requested each, or what ran as it
+    began, because the reducer of DistributedDataParallel requests them without an operator."""
     every = sorted(
         (process.ms(each.ran.start), process.ms(each.ran.end), numbers[key], each.ran.name)
         for key, mine in by_thread.items()
@@ -71,7 +71,7 @@ def add(
     last_ms = float("-inf")
     for lane, each in found:
         launch = _begun(asked, each.start_ms)
-        if len(asked) < len(found) and (launch is None or launch[0] < last_ms):  # none asked, or for another one
+        if len(asked) < len(found) and (launch is None or launch[0] < last_ms):  # none, or of another collective
             launch = _begun(others, each.start_ms)
         last_ms = each.start_ms
         launcher = None if launch is None else (launch[2], min(launch[1], each.start_ms))
@@ -80,6 +80,6 @@ def add(
 
 
 def _begun(operators: Sequence[tuple[float, float, int]], moment: float) -> tuple[float, float, int] | None:
-    """The last that had begun at a moment."""
+    """The last operator that had begun at a moment."""
     place = bisect_right(operators, (moment, float("inf"), 0)) - 1
     return operators[place] if place >= 0 else None

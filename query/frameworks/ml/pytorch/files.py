@@ -1,6 +1,6 @@
-"""Which files are traces of PyTorch's profiler, and which of them make one run.
+"""Recognition of traces of PyTorch's profiler, and of those that make one run.
 
-Traces of one folder are one run where each is of another rank of the same size of world.
+Traces of one folder are one run if each is of another rank of the same world size.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def recognise(head: Head) -> LogPart | None:
 
 
 def gather(parts: Sequence[LogPart], _problems: Problems) -> list[Application]:
-    """Traces of one folder, each of another rank, are one run; of any others each is one."""
+    """Traces of one folder, each of another rank, are one run; any other trace is a run by itself."""
     alike: dict[tuple[str, object], list[LogPart]] = {}
     for each in parts:
         size = each.facts.get("size")

@@ -1,4 +1,4 @@
-"""Kinds of findings, remarks and advice that only trainings with PyTorch have."""
+"""Kinds of findings, remarks and advice of PyTorch alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crystalperf.query.results.remarks import Remark
 
 @dataclass(frozen=True)
 class Lost(Finding):
-    """Time on the critical path that threads lost: `lost_ms`, of which `disk_ms` on the disk, most in `names`."""
+    """Time on the critical path lost by threads: `lost_ms`, of which `disk_ms` on the disk, most in `names`."""
 
     lost_ms: float
     disk_ms: float
@@ -21,7 +21,7 @@ class Lost(Finding):
 
 @dataclass(frozen=True)
 class UntoldWait(Lost):
-    """Threads waited while nothing that was traced ran on an accelerator."""
+    """Threads waited while no traced operation ran on an accelerator."""
 
     kind: ClassVar[str] = "untold-wait"
 
@@ -42,21 +42,21 @@ class Starting(Lost):
 
 @dataclass(frozen=True)
 class UntoldHostTime(Lost):
-    """A thread took time between operators, and nothing that was traced says for what."""
+    """Time of a thread between operators with an unknown cause."""
 
     kind: ClassVar[str] = "untold-host-time"
 
 
 @dataclass(frozen=True)
 class WaitingInPython(Lost):
-    """Threads waited in functions of Python."""
+    """Threads waited in Python functions."""
 
     kind: ClassVar[str] = "waiting-in-python"
 
 
 @dataclass(frozen=True)
 class OwnBatches(Lost):
-    """A thread of the training made its batches itself."""
+    """A thread of the training produced its batches itself."""
 
     kind: ClassVar[str] = "own-batches"
 
@@ -80,7 +80,7 @@ class OneLink(Finding):
 
 @dataclass(frozen=True)
 class WaitsInPython(Remark):
-    """Most time on no resource was threads' waiting in functions of Python, most of it in this one."""
+    """Most time on no resource was waiting in Python functions, most of it in this one."""
 
     kind: ClassVar[str] = "waits-in-python"
 
@@ -113,28 +113,28 @@ class WarmUp(Advice):
 
 @dataclass(frozen=True)
 class TracePython(Advice):
-    """Trace functions of Python too."""
+    """Trace Python functions too."""
 
     kind: ClassVar[str] = "trace-python"
 
 
 @dataclass(frozen=True)
 class OverlapPythonWaits(Advice):
-    """Find out what functions of Python wait for, and have it done while the training goes on."""
+    """Find out what Python functions wait for, and overlap that with the training."""
 
     kind: ClassVar[str] = "overlap-python-waits"
 
 
 @dataclass(frozen=True)
 class UseLoaders(Advice):
-    """Have loader processes make batches ahead."""
+    """Have loader processes prefetch batches."""
 
     kind: ClassVar[str] = "use-loaders"
 
 
 @dataclass(frozen=True)
 class AllReduce(Advice):
-    """Exchange gradients by all_reduce, among so many processes."""
+    """Exchange gradients by all_reduce between so many processes."""
 
     kind: ClassVar[str] = "all-reduce"
 

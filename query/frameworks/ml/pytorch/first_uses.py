@@ -1,4 +1,4 @@
-"""First uses of kernels: launches that load a kernel, or make room for it, where they take much of a thread's time."""
+"""First uses of kernels: launches that load a kernel, or allocate memory for it, when they take much of a thread."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from crystalperf.query.frameworks.ml.training.lanes import without
 from crystalperf.query.frameworks.ml.training.program import Operation
 
 FIRST_USE = "first use of kernels"
-"""What a thread does in a launch that loads the kernel, or makes room for it."""
+"""The operator of a launch that loads the kernel or allocates memory for it."""
 
 FIRST_USE_MS = 1.0
-"""A first launch of a kernel that took longer is its first use …"""
+"""Minimum duration of a first launch that counts as first use …"""
 
 FIRST_USE_SHARE = 0.2
-"""… where all of these took more than this share of what is traced of the thread."""
+"""… if all of these took more than this share of the thread's traced time."""
 
 
 def cut(built: Built, process: Process, thread: Thread, number: int) -> None:
-    """Cut out of a thread the launches in which a kernel was loaded, where they take much of its time."""
+    """Cut the launches that loaded a kernel out of a thread, if they take much of its time."""
     lane = built.lanes[number]
     names = {
         each.correlation: each.name

@@ -1,8 +1,8 @@
 """A trace of PyTorch's profiler (Kineto) of one process as threads and streams.
 
-What ran on a thread nests; the outermost operator is the one that counts, without wrappers such as compiled regions.
-What a thread waited for, a kernel or another thread, is cut out of it, so that it shrinks with what it was waiting for.
-Categories have had other names before PyTorch 1.12; devices that are not NVIDIA's have some of their own.
+Events of a thread are nested; the outermost operator counts, without wrappers such as compiled regions.  A thread's
+waits for a kernel or another thread are cut out of it, so that they shrink with what it waited for.  Categories had
+other names before PyTorch 1.12; devices of makers other than NVIDIA have some of their own.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ MARKS = frozenset(["user_annotation"])
 PYTHON = frozenset(["python_function"])
 
 SHORTEST_US = 50.0
-"""Functions of a library that take less are a part of their callers; of a long trace the program's own as well."""
+"""Shorter functions of a library count as a part of their callers; in a long trace also those of the program."""
 
 MOST_EVENTS = 400_000
-"""More of a run are not kept: whole steps from its beginning are, as many as hold no more events."""
+"""Maximum events kept of a run: as many whole steps from its start as have no more events."""
 
 _ON_THREAD = re.compile(r"gloo:(?P<what>\w+)")
 _SIZES = {
@@ -50,29 +50,29 @@ class Ran:
     correlation: int | None = None
     bytes: int | None = None
     group: str = ""
-    """Of a collective what the trace says of who takes part, and in what."""
+    """The processes and data of a collective, as recorded."""
 
 
 @dataclass
 class Thread:
-    """A thread of the process: what ran, calls of the device's runtime, marks of the program, Python's functions."""
+    """A thread of the process: its events, calls of the device's runtime, marks of the program, Python functions."""
 
     operators: list[Ran] = field(default_factory=list)
     calls: list[Ran] = field(default_factory=list)
     marks: list[Ran] = field(default_factory=list)
     functions: list[Ran] = field(default_factory=list)
     library: list[Ran] = field(default_factory=list)
-    """Functions of Python that are not the program's own, and those of C, but for short ones."""
+    """Python functions of libraries, and C functions, except short ones."""
     collectives: list[Ran] = field(default_factory=list)
     tells_python: bool = False
-    """Whether the trace has functions of Python for it, of whatever file."""
+    """Whether the trace has Python functions for it, of any file."""
 
 
 @dataclass
 class Process:
-    """One trace: `steps` by number, `threads` and `streams` by their names, `header` what stands beside the events.
+    """One trace: `steps` by number, `threads` and `streams` by their names, `header` the members outside of the events.
 
-    `shift_ms` is what to add to its times, for its clock to be that of the others.
+    `shift_ms` is the correction of its times to the clock of the other processes.
     """
 
     label: str
@@ -83,16 +83,16 @@ class Process:
     steps: list[tuple[str, float, float]] = field(default_factory=list)
     main: tuple[str, str] | None = None
     until_us: float = math.inf
-    """What began later was left out, since there was too much of it; by the trace's clock."""
+    """Later events were left out because there are too many; by the trace's clock."""
     most: int = MOST_EVENTS
     tells_host: bool = False
-    """Whether it has operators or functions of threads, so that what lies between these is Python."""
+    """Whether it has operators or functions of threads, so that the time between them is Python."""
     shortest_us: float = 0.0
-    """Functions of the program's own that took less are a part of their callers."""
+    """Shorter functions of the program count as a part of their callers."""
 
     @property
     def base_us(self) -> float:
-        """What to add to its times for Unix time, µs."""
+        """The offset of its times to Unix time, µs."""
         base = self.header.get("baseTimeNanoseconds")
         return base / 1e3 if isinstance(base, int | float) and not isinstance(base, bool) else 0.0
 
@@ -107,7 +107,7 @@ class Process:
         return rank if isinstance(rank, int) else None
 
     def take(self, events: Sequence[Event], names: dict[str, str]) -> None:
-        """Keep of some events what counts.  `names` has each name once."""
+        """Add the relevant events.  `names` interns names."""
         for each in events:
             if each.ph != "X":
                 continue
@@ -136,13 +136,13 @@ class Process:
                         thread.functions.append(Ran(start, start + length, name))
                 elif length >= SHORTEST_US:
                     thread.library.append(Ran(start, start + length, name))
-        if sum(map(len, self._every())) > 1.5 * self.most:  # in any order, so what is left out is known now and then
+        if sum(map(len, self._every())) > 1.5 * self.most:  # events come in any order: shorten now and then
             self._shorten()
 
     def _shorten(self) -> None:
-        """Keep what began first, up to the end of a step where there is one.
+        """Keep the earliest events, up to the end of a step if there is one.
 
-        A loop in Python calls functions, or resumes a generator, a million times a second: such are left out first.
+        A loop in Python calls functions, or resumes a generator, a million times a second: these are left out first.
         """
         if not self.shortest_us:
             self.shortest_us = SHORTEST_US
@@ -159,7 +159,7 @@ class Process:
         self.leave_out(max((end for _, _, end in self.steps if end <= limit), default=limit))
 
     def leave_out(self, from_us: float) -> None:
-        """Leave out what began from then on, and steps that had not ended."""
+        """Leave out events from a time on, and steps that had not ended."""
         self.until_us = min(self.until_us, from_us)
         for events in self._every():
             events[:] = [each for each in events if each.start < self.until_us]
@@ -209,7 +209,7 @@ class Process:
 
 
 def _bytes(dims: Any, types: Any) -> int | None:
-    """Of tensors by their sizes and types."""
+    """Bytes of tensors by their sizes and types."""
     if not isinstance(dims, list) or not isinstance(types, list):
         return None
     total = 0

@@ -1,7 +1,7 @@
-"""What streams waited for: the launches of their kernels, and kernels of other streams.
+"""Dependencies of streams: launches of their kernels, and kernels of other streams.
 
-Kernels wait for their launch and for the kernel before them on their stream, or on another where theirs went on as that
-ended.
+A kernel waits for its launch and for the kernel before it on its stream.  It also waits for a kernel on another stream
+if its own stream continued as that one ended.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from crystalperf.query.frameworks.ml.training.lanes import CLOSE_MS, MOST_STRETC
 from crystalperf.query.frameworks.ml.training.program import Operation
 
 _GAP_MS = 0.008
-"""Between two kernels that were both launched early enough: what the device needs to go from one to the next."""
+"""The device's own gap between two kernels that were both launched early enough."""
 
 _APART_SHARE = 0.005
-"""Of what is traced of accelerators, how much later than the first of a stretch of kernels the last may have been
-launched, for a faster one would wait for that."""
+"""Maximum time between the first and the last launch of a segment of kernels, as a share of the accelerators' traced
+time, because a faster device would wait for the last launch."""
 
 _QUEUED_MS = (0.0, 0.01, 0.05, 0.2, 1.0, 5.0, 25.0, 100.0, 1000.0)
-"""How much later than a stretch of kernels begins the last of them may have been launched, in the order of trying."""
+"""Candidates for how long after the start of a segment its last kernel may be launched, in the order of trying."""
 
 
 def events(built: Built) -> Iterator[Signal]:
-    """Streams that waited for another of their process: one that had nothing to do, though its next kernel had been
-    launched, went on as soon as a kernel there had ended.  (Traces tell of such events only where asked to.)"""
+    """Signals from one stream to another of the same process: an idle stream whose next kernel had been launched
+    continued as soon as a kernel on the other had ended.  (Traces have these events only if configured.)"""
     ends: dict[str, list[tuple[float, int]]] = {}
     for number, kernels in built.launches:
         ends.setdefault(built.lanes[number].process, []).extend((each.end_ms, number) for each, _ in kernels)
@@ -39,7 +39,7 @@ def events(built: Built) -> Iterator[Signal]:
         others = ends[built.lanes[number].process]
         until = float("-inf")
         for each, launch in kernels:
-            # A call that waits for its copy does not tell when it had launched it.
+            # A call that waits for its copy does not record when it launched the copy.
             waits_for_it = launch is not None and launch[1] >= each.start_ms and each.kind == "copy"
             ready = until if launch is None or waits_for_it else max(until, launch[1])
             if launch is not None and each.start_ms - ready > WAIT_MS:
@@ -54,9 +54,8 @@ def events(built: Built) -> Iterator[Signal]:
 def queued(built: Built) -> list[Signal]:
     """Launches as signals: kernels that had all been launched when the first of them began wait for nothing else.
 
-    Where that leaves more stretches than can be told apart, those of kernels that were launched soon after count too;
-    of these the last one for which the stream had to wait begins a stretch of its own, so that what the thread held up
-    is not told as the stream's.
+    If that gives too many segments, kernels launched soon after count too.  The last of these for which the stream had
+    to wait begins a segment of its own, so that time lost to the thread is not attributed to the stream.
     """
 
     def signals(slack: float, apart: float) -> tuple[list[Signal], list[tuple[float, Signal]]]:
@@ -89,10 +88,10 @@ def _launch_gap(
     last: Operation,
     following: Operation,
 ) -> Iterator[Operation]:
-    """A gap within one stretch of kernels: until the next was launched the device waited for the thread that does so.
+    """A gap within one segment of kernels: until the next launch the device waited for the launching thread.
 
-    `launched_ms` is when each kernel was launched, by its start; `alone` are starts of those that wait for it by a
-    signal.
+    `launched_ms` is when each kernel was launched, by its start; `alone` are starts of kernels with a launch signal of
+    their own.
     """
     start, end = last.end_ms, following.start_ms
     if end - start > longest_ms or following.kind == "collective" or following.start_ms in alone:
@@ -107,8 +106,8 @@ def _launch_gap(
 def _launch_signals(
     number: int, kernels: Sequence[Launched], slack: float, apart: float, late: list[tuple[float, Signal]]
 ) -> Iterator[Signal]:
-    """Signals to stretches of kernels; adds to `late` that to the last kernel of each that its stream waited for, and
-    how much later than its stretch that began."""
+    """Signals to segments of kernels; adds to `late` the signal to each segment's last kernel for which its stream
+    waited, and how long after the segment's start that kernel began."""
     begin, last = float("-inf"), None
     until, first = float("-inf"), float("inf")
     awaited: list[tuple[float, Signal]] = []

@@ -1,6 +1,6 @@
--- What stretches lost to something that counts as an operator of its own, or as several whose names begin with it.
+-- Time of segments lost to an operator of its own, or to several whose names begin with it.
 -- In:  $operator, its name.
--- Out: one row per stretch that has it, the longest first: group_id, ms, of these on the disk, the name of the longest
+-- Out: one row per segment with it, the longest first: group_id, ms, of these on the disk, the name of the longest
 --      instance.
 SELECT group_id, sum(finish_ms - launch_ms) AS ms, sum(disk_ms) AS disk_ms, arg_max(name, finish_ms - launch_ms) AS name
 FROM units JOIN training_operations USING (unit_id)

@@ -1,4 +1,4 @@
-"""What names in a trace of PyTorch tell: of calls of a device's runtime, kernels, collectives, marks and functions."""
+"""Facts in the names of PyTorch traces: calls of a device's runtime, kernels, collectives, marks and functions."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import NamedTuple
 from crystalperf.query.frameworks.ml.training.calls import device_of
 
 MODULE = "nn.Module: "
-"""What a module of a model is told with, as a function of Python."""
+"""Prefix of the name of a model's module, which is recorded as a Python function."""
 
 UNNAMED = "unknown"
-"""What PyTorch tells of a function whose file's path or whose name is not in ASCII."""
+"""PyTorch's name for a function whose file's path or name is not ASCII."""
 
 STEP = re.compile(r"ProfilerStep#(?P<number>\d+)")
 _FRAME = re.compile(r"(?P<file>.+)\((?P<line>\d{1,9})\): (?P<function>.+)")
 _OF_C = re.compile(r"<built-in (?:function|method) (?P<name>\w+)(?: of (?P<owner>[\w.]+)(?: object at .*)?)?>")
 _OWNERS = ("builtins", "posix", "numpy")
-"""Modules whose functions of C are told without them."""
+"""Modules that are left out of the names of their C functions."""
 _LIBRARY = re.compile(r"(?:^|/)(?:torch|site-packages|dist-packages|lib/python3)/|^<")
 
 FREES = re.compile(r"(?:cuda|hip)Free$")
@@ -43,7 +43,7 @@ _BETWEEN_TWO = re.compile(r"SendRecv|gloo:(?:send|recv)")
 
 
 def is_telling(function: str) -> bool:
-    """Whether a Python function says where in the program or in the model something ran."""
+    """Whether a Python function shows where in the program or in the model something ran."""
     if function.startswith(MODULE):
         return True
     found = _FRAME.fullmatch(function)
@@ -51,7 +51,7 @@ def is_telling(function: str) -> bool:
 
 
 class Frame(NamedTuple):
-    """A function of Python as indexes know it: the path of its file, its name and the line that it begins at."""
+    """A Python function as in indexes: the path of its file, its name and its first line."""
 
     file: str
     name: str
@@ -60,9 +60,9 @@ class Frame(NamedTuple):
 
 @cache
 def frame_of(function: str) -> Frame | None:
-    """A function's frame; None of one that is written in C, and of a module of a model.
+    """A function's frame; None for a C function and for a module of a model.
 
-    PyTorch cuts off the folder that packages are installed in; of its own package that is put back.
+    PyTorch removes the folder of installed packages from paths; for its own package this restores it.
     """
     found = _FRAME.fullmatch(function)
     if found is None:
@@ -72,7 +72,7 @@ def frame_of(function: str) -> Frame | None:
 
 
 def device_of_c(function: str) -> str | None:
-    """The resource that a function of C hands its thread to, by its name; None of any other function.
+    """The resource that a C function uses while it blocks its thread, by its name; None for any other function.
 
     >>> device_of_c("<built-in method read of _io.BufferedReader object at 0x7f3a>")
     'disk'
@@ -86,17 +86,17 @@ def device_of_c(function: str) -> str | None:
 
 
 def is_wait(function: str) -> bool:
-    """Whether a function of Python waits and computes nothing."""
+    """Whether a Python function waits and computes nothing."""
     return _WAITS.match(function) is not None
 
 
 def is_mark(operator: str) -> bool:
-    """Whether what is told as an operator marks a step or a part of one: PyTorch 1.8 and 1.9 tell no other marks."""
+    """Whether an operator marks a step or a part of one: PyTorch 1.8 and 1.9 have no other marks."""
     return STEP.fullmatch(operator) is not None or mark_phase(operator) is not None
 
 
 def mark_phase(mark: str) -> str | None:
-    """The part of a step that a mark stands for."""
+    """The part of a step that a mark names."""
     if "DataLoader" in mark or mark.startswith(("enumerate(", "dataloader")):
         return "input"
     return "optimizer" if mark.startswith("Optimizer.") else None
@@ -104,7 +104,7 @@ def mark_phase(mark: str) -> str | None:
 
 @cache
 def kernel_name(text: str) -> str:
-    """A kernel's name without its namespaces and template arguments; of a generic one its functor as well."""
+    """A kernel's name without namespaces and template arguments; for a generic kernel, with its functor."""
     plain = re.sub(r"\(anonymous namespace\)::", "", text).removeprefix("void ")
     head = plain.partition("<")[0].partition("(")[0]
     name = head.rpartition("::")[2] or plain
@@ -115,7 +115,7 @@ def kernel_name(text: str) -> str:
 
 
 def collective_key(name: str, group: str = "") -> str | None:
-    """What tells a collective from others of its process; None of an exchange between two, where nobody else waits."""
+    """A key of a collective within its process; None for an exchange between two processes, where no other waits."""
     if _BETWEEN_TWO.search(name) and not group.startswith("all"):
         return None
     return f"{name} {group}"

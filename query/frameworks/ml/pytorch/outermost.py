@@ -1,4 +1,4 @@
-"""The outermost operators of a thread: each with the part of the step, the module and the place that called it."""
+"""The outermost operators of a thread, each with its part of the step, its module and its call site."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMESPACED = re.compile(r"[\w.]+::")
 
 @dataclass(slots=True)
 class Outermost:
-    """An operator that no other contains, with where it was called; µs."""
+    """An operator that no other contains, with its call site; µs."""
 
     ran: Ran
     phase: str
@@ -29,7 +29,7 @@ class Outermost:
 
 
 def outermost(thread: Thread) -> list[Outermost]:
-    """The outermost operators of a thread in order, and the marks around them."""
+    """The outermost operators of a thread in order, with the marks around them."""
     every = sorted(
         [
             *((each.start, -each.end, 0, each) for each in thread.functions),
@@ -58,7 +58,7 @@ def outermost(thread: Thread) -> list[Outermost]:
 
 
 def _wrappers(operators: Sequence[Ran]) -> set[int]:
-    """Operators that have no namespace and contain others: compiled regions, annotations of a program's own."""
+    """Operators without a namespace that contain others: compiled regions, a program's own annotations."""
     starts = sorted(each.start for each in operators)
     found = set()
     for each in operators:
@@ -70,7 +70,7 @@ def _wrappers(operators: Sequence[Ran]) -> set[int]:
 
 
 def phase(operator: str, marks: Sequence[Ran]) -> str:
-    """What part of a step it is."""
+    """The part of a step to which an operator belongs."""
     for each in reversed(marks):
         if (named := mark_phase(each.name)) is not None:
             return named
@@ -89,5 +89,5 @@ def _place(functions: Sequence[Ran]) -> str | None:
 
 
 def inputs(thread: Thread) -> Iterator[Ran]:
-    """When a thread asked for its next batch."""
+    """The times in which a thread requested its next batch."""
     return (each for each in thread.marks if mark_phase(each.name) == "input")

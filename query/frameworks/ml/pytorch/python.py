@@ -1,7 +1,7 @@
-"""What Python did on a thread between its operators: its innermost function at each moment, and what that is on.
+"""Python on a thread between its operators: the innermost function at each moment, and its resource.
 
-A function of C that hands its thread to a device says so by its name (indexes/device_apis.toml).  Any other is taken
-to compute, unless the label of the function of Python that called it tells something else.
+A C function's name shows on which device it blocks its thread (indexes/device_apis.toml).  Any other function counts as
+computing, unless the label of the Python function that called it says otherwise.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from crystalperf.query.frameworks.ml.training.nesting import innermost
 from crystalperf.query.frameworks.ml.training.program import Operation
 
 NAMED_SHARE = 0.01
-"""A function that took more than this share of all that is traced of its thread is an operator of its own."""
+"""Minimum share of a thread's traced time for which a function becomes an operator of its own."""
 
 
 _OF_PROCESSES = re.compile(r"(?:^|/)(?:subprocess|multiprocessing/connection)\.py$")
-"""Files whose functions read and write pipes: what is at the other end takes that time, and no disk."""
+"""Files whose functions read and write pipes: their time is a wait for the other end, not for a disk."""
 
 _OF_STREAMS = re.compile(r"(?:^|/)tqdm/\w+\.py$")
 _LOGS = re.compile(r"(?:^|/)logging/__init__\.py$")
-"""Files whose functions write to what a program was started with; logging into a file is two functions deep there."""
+"""Files whose functions write to a program's output; those that log into a file call `emit` twice."""
 
 _OF_DESCRIPTORS = re.compile(r"<built-in function (?:read|write)>")
 
 _DISPATCHES = re.compile(r"/torch/_ops\.py$")
-"""A file whose functions call any operator, which computes: what their labels say is of no one of these."""
+"""A file whose functions dispatch all operators, which compute: their labels fit no single operator."""
 
 _OF_LOCKS = re.compile(r"(?:^|/)threading\.py$")
-"""A file whose functions wait for whoever called them."""
+"""A file whose functions wait on behalf of their callers."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What a thread does between two operators: the operator that this counts as, where it runs Python and where it
-    waits there; the kind of the latter, and the name of the instance."""
+    """Categories of a thread's time between two operators: the operator of Python that runs, the operator and kind of
+    Python that waits, and the name of the instance."""
 
     operator: str
     waiting: str
@@ -52,7 +52,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of Python that ran on a thread, ms."""
+    """A Python function that ran on a thread, ms."""
 
     start_ms: float
     end_ms: float
@@ -61,10 +61,10 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Doing:
-    """From when to when a thread was in a function and in no other within it, ms.
+    """An interval in which a function was the innermost of its thread, ms.
 
-    `place` is that function, or the one of Python that called it; of a wait the one that asked for it.  `resource` is
-    what a function of C hands the thread to; of another, `function` is the one whose label may tell it.
+    `place` is that function, or the Python function that called it; for a wait, the function that requested it.
+    `resource` is the device of a C function; otherwise, `function` is the one whose label may say the resource.
     """
 
     start_ms: float
@@ -76,7 +76,7 @@ class Doing:
 
 
 class Python:
-    """What a thread's Python did, as far as the trace tells."""
+    """The recorded Python functions of a thread."""
 
     def __init__(self, process: Process, thread: Thread) -> None:
         ran = (
@@ -88,7 +88,7 @@ class Python:
         self._starts = [each.start_ms for each in self._doing]
 
     def between(self, device: str, start_ms: float, end_ms: float, part: Part) -> Iterator[Operation]:
-        """The operations of a span in which a thread ran nothing but Python."""
+        """The operations of a span in which a thread ran only Python."""
         now = start_ms
         first = max(bisect_right(self._starts, start_ms) - 1, 0)
         for each in self._doing[first:]:
@@ -106,9 +106,9 @@ class Python:
 
 
 def _doing(within: Sequence[Function], start_ms: float, end_ms: float) -> Doing:
-    """What a thread did within functions, the outermost first."""
+    """The activity of a thread within nested functions, the outermost first."""
     functions = [each.name for each in reversed(within)]
-    known = takewhile(lambda each: each != UNNAMED, functions)  # who called it did not do what it did
+    known = takewhile(lambda each: each != UNNAMED, functions)  # a caller's label does not apply to an unnamed function
     frames = [(each, frame) for each in known if (frame := frame_of(each)) is not None]
     place, frame = frames[0] if frames else (None, None)
     if is_wait(functions[0]) or _is_piped(functions[0], [each for _, each in frames]):
@@ -132,7 +132,7 @@ def _operation(device: str, start_ms: float, end_ms: float, part: Part, doing: D
 
 
 def _is_piped(function: str, frames: Sequence[Frame]) -> bool:
-    """Whether a function of C that frames called, the innermost first, reads or writes a pipe."""
+    """Whether a C function reads or writes a pipe; `frames` are its callers, the innermost first."""
     if not frames or (device_of_c(function) is None and _OF_DESCRIPTORS.match(function) is None):
         return False
     if _LOGS.search(frames[0].file):
@@ -141,7 +141,7 @@ def _is_piped(function: str, frames: Sequence[Frame]) -> bool:
 
 
 def _told(frame: Frame) -> str:
-    """A function with its file, and with its line where others have its name."""
+    """A function with its file, and with its line if its name is not unique."""
     line = f":{frame.line}" if frame.name.startswith("<") and frame.name != "<module>" else ""
     folder, _, file = frame.file.rpartition("/")
     if file == "__init__.py" and folder:  # every package has one
@@ -150,7 +150,7 @@ def _told(frame: Frame) -> str:
 
 
 def named(operations: Sequence[Operation]) -> list[Operation]:
-    """A thread's operations, where functions that took much of its time are operators of their own."""
+    """A thread's operations, in which functions that took much of its time become operators of their own."""
     took: dict[tuple[str, str], float] = defaultdict(float)
     for each in operations:
         if each.kind != "op" and each.place is not None:

@@ -1,4 +1,4 @@
-"""The queue of what was launched on an accelerator and has not begun: where it is full, a launch waits for room."""
+"""The queue of pending launches of an accelerator: if it is full, a launch waits for space."""
 
 from __future__ import annotations
 
@@ -11,32 +11,31 @@ from crystalperf.query.frameworks.ml.pytorch.names import LAUNCHES
 from crystalperf.query.frameworks.ml.pytorch.streams import Done
 
 FULL = 900
-"""Launches that have not begun, from which the queue may be full: CUDA's has room for 1024, some of which no trace has.
-"""
+"""Pending launches from which the queue may be full: CUDA's has 1024 entries, some of which no trace has."""
 
 WAITED_MS = 0.02
-"""A launch that took longer, while the queue was full, waited for room."""
+"""A longer launch while the queue was full waited for space."""
 
 LAG_MS = 0.1
-"""It returns as something has ended that makes room: no farther apart than this."""
+"""Maximum time between the end that frees space and the launch's return."""
 
 
 @dataclass(frozen=True)
 class Queue:
-    """When each launch of a process was called, and when each began on its accelerator, in order, ms."""
+    """Calls of a process's launches, and their starts on its accelerator, in order, ms."""
 
     called: list[float]
     began: list[float]
 
     def makes_room(self, call: Ran, start: float, end: float, last: Done) -> bool:
-        """Whether a call of the runtime from `start` to `end` waited for room, which the end of `last` made."""
+        """Whether a call of the runtime from `start` to `end` waited for space, which the end of `last` freed."""
         if end - start <= WAITED_MS or LAUNCHES.search(call.name) is None or not start < last[0] >= end - LAG_MS:
             return False
         return bisect_left(self.called, start) - bisect_right(self.began, start) >= FULL
 
 
 def of_process(process: Process, of_call: Mapping[int, Done]) -> Queue:
-    """The queue of a process, whose kernels and copies `of_call` has by the number of their call."""
+    """The queue of a process; `of_call` has its kernels and copies by the number of their call."""
     launched = [
         (process.ms(call.start), of_call[call.correlation][1])
         for thread in process.threads.values()

@@ -1,4 +1,4 @@
-"""What a step of PyTorch lost to things that its program can change, beside what any training loses."""
+"""Findings of PyTorch alone: losses of a step that its program can change."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.remarks import Remark
 
 _MOST = 0.5
-"""Share of the time on no resource from which what it was is what it was."""
+"""Minimum share of an operator in the time on no resource for which it counts as the cause of all of it."""
 
 _FINDINGS: Mapping[str, tuple[type[Lost], Advice]] = {
     WAITING: (UntoldWait, SynchroniseLess()),
@@ -49,13 +49,13 @@ _FINDINGS: Mapping[str, tuple[type[Lost], Advice]] = {
     OWN_BATCHES: (OwnBatches, UseLoaders()),
     FIRST_USE: (FirstUse, WarmUp()),
 }
-"""By operator, what time in it is a finding of, and what can be done about that."""
+"""By operator: the finding of time in it, and the advice."""
 
 _NAMED = 2
 
 
 def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
-    """What the path lost to each; `cost_ms` is no more than the path's own time there."""
+    """Losses of the critical path to each; `cost_ms` is at most the path's own time there."""
     lost = []
     question = sql.text("lost", __package__)
     on_path = {each.facts.id: each.facts.path_ms for each in details if each.facts.path_ms > 0}
@@ -74,10 +74,10 @@ def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -
 def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[OneLink]:
     """Processes that exchange gradients through one of them, as with a parameter server.
 
-    Evidence: they gather on one, and what it makes of that comes back, on the critical path.  That one's link carries
-    n - 1 times the bytes each way.  A ring's links carry 2 (n - 1) / n of them, so n times less, and `cost_ms` is what
-    that saves where bytes are all that takes time.  Contradicted where what is gathered is no gradient: where reducing
-    takes longer, it is taken to be none.
+    Evidence: they gather on one process and its result is sent back, on the critical path.  The link of that process
+    carries n - 1 times the bytes each way.  A ring's links carry 2 (n - 1) / n of them, so n times less, and `cost_ms`
+    is that saving if only bytes take time.  Contradicted if the gathered data are not gradients, which is assumed if
+    reducing takes longer.
     """
     on_path = {each.facts.id: each.facts.path_ms for each in details if each.facts.path_ms > 0}
     rows = connection.execute(sql.text("through_one", __package__)).fetchall()
@@ -90,7 +90,7 @@ def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]
 
 
 def other_causes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, Remark]:
-    """By resource what else the time on it may be, and of time that is on none what most of it was."""
+    """By resource, other possible causes of time on it; for time on no resource, its main cause."""
     within = {"since": execution.scope.start_ms, "until": execution.scope.end_ms}
     row = connection.execute(sql.text("waited", __package__), {"operator": WAITING_IN_PYTHON, **within}).fetchone()
     found: dict[str, Remark] = dict(rules.other_causes(connection, execution))

@@ -11,7 +11,7 @@ from crystalperf.query.trace.amounts import counted
 SENTENCES = Sentences(sentences.SENTENCES)
 
 _DISK_SHARE = 0.1
-"""Share of what was lost from which the disk is worth a word."""
+"""Minimum share of the disk in the lost time for which the disk is mentioned."""
 
 # Findings -------------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Steps of ranks and of all of them, and accelerators that get behind the threads that mark them."""
+"""Steps of ranks and of all ranks, and accelerators that fall behind the threads that mark the steps."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from crystalperf.query.frameworks.ml.training.lanes import CLOSE_MS
 from crystalperf.query.frameworks.ml.training.program import Step, numbered
 
 _BEHIND_SHARE = 0.03
-"""Of its steps' time, how much longer an accelerator took for their work, so that marks do not tell their length."""
+"""How much longer an accelerator took than its steps, as a share, above which marks do not show the step time."""
 
 
 def of_process(process: Process, ranks: int) -> list[Step]:
-    """Steps of one of so many ranks by its marks; those of an only rank are of all."""
+    """Steps of one of `ranks` ranks, from its marks; a single rank's steps are of all."""
     return numbered(
         Step(number, process.label if ranks > 1 else "", process.ms(start), process.ms(end), f"step {number}")
         for number, start, end in sorted(process.steps, key=lambda each: each[1:])
@@ -23,7 +23,7 @@ def of_process(process: Process, ranks: int) -> list[Step]:
 
 
 def common(of_ranks: Sequence[Step], ranks: int) -> list[Step]:
-    """Steps of all ranks: from when the first of them begins to where it begins its next."""
+    """Steps of all ranks: from the first rank's start of the step to the first rank's start of the next."""
     by_number: dict[str, list[Step]] = {}
     for each in of_ranks:
         by_number.setdefault(each.number, []).append(each)
@@ -41,10 +41,10 @@ def common(of_ranks: Sequence[Step], ranks: int) -> list[Step]:
 
 @dataclass(frozen=True)
 class Backlog:
-    """An accelerator that got behind the thread that marks a rank's steps, ms.
+    """An accelerator that fell behind the thread that marks a rank's steps, ms.
 
-    It worked for these `steps` from `begin_ms`, as what it had before them had ended, to `end_ms`; as the last was
-    marked, `queued_ms` of that were left.
+    It worked for these `steps` from `begin_ms`, when its earlier work had ended, to `end_ms`; when the last step was
+    marked, `queued_ms` of that work were left.
     """
 
     process: str
@@ -55,7 +55,7 @@ class Backlog:
 
 
 def backlog(built: Built, steps: Sequence[Step], label: str) -> Backlog | None:
-    """How far an accelerator got behind over a rank's steps; None where it is no farther behind than at their begin."""
+    """The backlog of an accelerator over a rank's steps; None if it did not grow since their start."""
     mine = [each for each in steps if each.process in ("", label)]
     if not mine:
         return None
@@ -73,7 +73,7 @@ def backlog(built: Built, steps: Sequence[Step], label: str) -> Backlog | None:
 
 
 def told_by(steps: Sequence[Step], behind: Iterable[Backlog]) -> list[Step]:
-    """Steps by their marks, but one as long as their mean for each rank whose accelerator got behind."""
+    """Steps by their marks; for each rank whose accelerator fell behind, one step of the mean length instead."""
     found = {each.process: each for each in behind}
     return [each for each in steps if each.process not in found] + [
         Step("", each.process, each.begin_ms, each.begin_ms + (each.end_ms - each.begin_ms) / each.steps)
@@ -82,7 +82,7 @@ def told_by(steps: Sequence[Step], behind: Iterable[Backlog]) -> list[Step]:
 
 
 def keep_within(built: Built, steps: Sequence[Step], labels: Sequence[str], behind: Mapping[str, Backlog]) -> None:
-    """Leave out what ran before a rank's first step, and what began after its last, or was launched after that."""
+    """Leave out operations before a rank's first step, and those that began or were launched after its last."""
     launches = dict(built.launches)
     for label in labels:
         mine = [each for each in steps if each.process in ("", label)]

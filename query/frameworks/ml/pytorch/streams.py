@@ -1,4 +1,4 @@
-"""Streams of accelerators: their kernels and copies, with the operators and the calls that launched them."""
+"""Streams of accelerators: their kernels and copies, with the operators and calls that launched them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crystalperf.query.frameworks.ml.training.lanes import Lane
 from crystalperf.query.frameworks.ml.training.program import Device, Operation
 
 Done = tuple[float, float, int]
-"""What ran on a stream: its end and its begin, ms, and the number of the stream's lane."""
+"""An operation on a stream: its end and its start, ms, and the number of the stream's lane."""
 
 
 def add(
@@ -26,7 +26,7 @@ def add(
     by_thread: Mapping[tuple[str, str], Sequence[Outermost]],
     numbers: Mapping[tuple[str, str], int],
 ) -> tuple[list[Done], dict[int, Done]]:
-    """Add streams of the process' accelerators; returns what ran there by its end, and by the number of its call."""
+    """Add streams of the process' accelerators; returns their operations by end, and by the number of their call."""
     ended: list[Done] = []
     of_call: dict[int, Done] = {}
     starts = {numbers[key]: [each.ran.start for each in mine] for key, mine in by_thread.items()}

@@ -1,7 +1,7 @@
-"""Threads: their operators and calls, and what passes between these.
+"""Threads: their operators and calls, and the time between them.
 
-The thread that trains is never idle: what lies between its operators is Python, or waiting for its data, or where the
-trace has no functions of Python and it takes long, anything.
+The thread that trains is never idle: between its operators it runs Python or waits for its data.  If the trace has no
+Python functions, a long gap may be anything.
 """
 
 from __future__ import annotations
@@ -19,30 +19,32 @@ from crystalperf.query.frameworks.ml.training.lanes import Lane, Signal, end_in_
 from crystalperf.query.frameworks.ml.training.program import Operation
 
 PYTHON = "Python"
-"""What a thread does between two operators."""
+"""The operator of a thread's time between two operators."""
 
 WAIT_FOR_INPUT = "DataLoader"
-"""What it does while it asks for its next batch, beside operators."""
+"""The operator of its time outside of other operators while it requests its next batch."""
 
 OWN_BATCHES = "own batches"
-"""What it does while its loader has no workers, beside operators: compute, read, sleep or wait."""
+"""The operator of its time outside of other operators while its loader has no workers: it may compute, read, sleep or
+wait."""
 
 WAITING_IN_PYTHON = "waiting in Python"
-"""What it does in a function of Python that computes nothing."""
+"""The operator of its time in a Python function that computes nothing."""
 
 BETWEEN = "between operators"
-"""What it does in a longer gap of which the trace tells nothing: compute, read, sleep or wait."""
+"""The operator of a longer gap without recorded activity: it may compute, read, sleep or wait."""
 
 PYTHON_GAP_MS = 40.0
-"""A gap between two operators of a program whose Python was not traced is Python's computing if no longer: under the
-lab's quotas of 25 ms such gaps last up to 22 ms, for a process lacks a CPU in them.  A longer one may hold anything."""
+"""Maximum gap between two operators that counts as Python's computing if the program's Python was not traced: under the
+lab's quotas of 25 ms such gaps last up to 22 ms, because a process lacks a CPU in them.  A longer gap may be anything.
+"""
 
 RUNTIME_GAP_MS = 0.2
-"""A gap between two operators of another thread than the main one that is no longer is its engine's own time."""
+"""Maximum gap between two operators of a thread other than the main one that counts as its engine's own time."""
 
 
 def as_operations(process: Process, thread: Thread, operators: Iterable[Outermost]) -> Iterator[Operation]:
-    """What ran on a thread: its operators, and calls of the runtime outside these."""
+    """The operations of a thread: its operators, and calls of the runtime outside of them."""
     for each in operators:
         yield Operation(
             process.label, process.ms(each.ran.start), process.ms(each.ran.end), each.operator, each.phase,
@@ -50,7 +52,7 @@ def as_operations(process: Process, thread: Thread, operators: Iterable[Outermos
         )  # fmt: skip
     inside = [(each.ran.start, each.ran.end) for each in operators]
     starts = [start for start, _ in inside]
-    for call in thread.calls:  # those within an operator are its own time
+    for call in thread.calls:  # calls within an operator are its own time
         place = bisect_right(starts, call.start) - 1
         if place < 0 or inside[place][1] < call.end:
             yield Operation(
@@ -67,7 +69,7 @@ def fill_main(
     others: Sequence[Lane],
     polled: Mapping[float, Signal],
 ) -> None:
-    """Say what the main thread did between its operators: waited for another thread, for its data, or ran Python."""
+    """Fill the gaps between the main thread's operators: waiting for another thread, waiting for data, or Python."""
     lane = built.lanes[number]
     sentinels = [
         Operation(lane.device, process.ms(moment), process.ms(moment), PYTHON, kind="python", likely="cpu")
@@ -111,7 +113,7 @@ def fill_main(
 
 
 def _brief(device: str, start: float, end: float) -> Iterator[Operation]:
-    """Between two operators of a program whose Python was not traced."""
+    """The gap between two operators of a program whose Python was not traced."""
     if end - start > PYTHON_GAP_MS:
         yield Operation(device, start, end, BETWEEN, kind="runtime")
     elif end > start:
@@ -119,15 +121,15 @@ def _brief(device: str, start: float, end: float) -> Iterator[Operation]:
 
 
 def _untold(device: str, start: float, end: float) -> Iterator[Operation]:
-    """Between two calls of the runtime, of a thread whose operators were not traced."""
+    """The gap between two calls of the runtime, of a thread whose operators were not traced."""
     if end > start:
         yield Operation(device, start, end, "between calls", kind="runtime")
 
 
 def _asking(device: str, start: float, end: float, mark: str, traced: Python | None) -> Iterator[Operation]:
-    """A thread asks for its next batch: it waits for its loader's workers, or makes the batch itself.
+    """A thread requests its next batch: it waits for its loader's workers, or produces the batch itself.
 
-    Where its Python was not traced nothing tells what it did.
+    If its Python was not traced, its activity is unknown.
     """
     name = mark.partition("#")[2] or mark
     if "_SingleProcess" in mark:
@@ -137,12 +139,12 @@ def _asking(device: str, start: float, end: float, mark: str, traced: Python | N
             yield from traced.between(device, start, end, Part(OWN_BATCHES, OWN_BATCHES, "input", name))
     elif traced is None or "_MultiProcess" in mark:
         yield Operation(device, start, end, WAIT_FOR_INPUT, name, kind="input")
-    else:  # in a mark of the program's own, or of a pipe of data, it waits for its batch where it waits
+    else:  # within a mark of the program or of a data pipe, its waits are waits for the batch
         yield from traced.between(device, start, end, Part(PYTHON, WAIT_FOR_INPUT, "input", name))
 
 
 def engine(last: Operation, following: Operation) -> Iterator[Operation]:
-    """Short gaps of threads that autograd's engine has: its own time."""
+    """Short gaps of the threads of autograd's engine: its own time."""
     if following.start_ms - last.end_ms <= RUNTIME_GAP_MS and "collective" not in (last.kind, following.kind):
         yield Operation(last.device, last.end_ms, following.start_ms, "autograd engine", likely="cpu", kind="runtime")
 

@@ -1,7 +1,7 @@
--- Collectives in which all that processes exchange goes over the link of one of them.
+-- Collectives whose traffic all goes over the link of one process.
 -- In:  nothing.
--- Out: one row per stretch that has some, where processes gather on one of them: group_id, ms, and how many processes
---      gather.  None where reducing takes them longer than gathering: then gradients are what is reduced.
+-- Out: one row per segment in which processes gather on one of them: group_id, ms, and how many processes gather.  None
+--      if reducing takes them longer than gathering: then the reduced data are the gradients.
 WITH gathered AS (
     SELECT count(DISTINCT worker_id) FILTER (regexp_matches(name, '(^|:)gather$')) AS processes,
         sum(ended_ms - began_ms) FILTER (regexp_matches(name, '(^|:)gather$')) AS ms,

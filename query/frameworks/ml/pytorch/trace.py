@@ -1,4 +1,4 @@
-"""Traces of one rank or of many as the trace that every framework hands over.
+"""Traces of one or many ranks as a trace of the core (query.trace).
 
 A rank's threads are lanes of its process, the streams of each accelerator lanes of that.  A collective waits for all
 ranks.
@@ -34,7 +34,7 @@ from crystalperf.query.trace.records import Problems, shortened
 
 
 def read(log: LogFile) -> Trace:
-    """The trace of a run.  Raises InputError, one sentence."""
+    """The trace of a run.  Raises InputError."""
     problems = Problems(log.problems)
     processes = []
     names: dict[str, str] = {}
@@ -52,10 +52,10 @@ def read(log: LogFile) -> Trace:
 
 
 def _shorten(processes: Sequence[Process], origin: str, problems: Problems) -> None:
-    """Where steps of a rank were left out, leave them out of all, and say so."""
+    """If steps of a rank were left out, leave them out of all ranks, and report it."""
     if not any(math.isfinite(each.until_us) for each in processes):
         return
-    for each in processes:  # what it told of steps later on, the last of which may have been cut
+    for each in processes:  # later events of steps, the last of which may be incomplete
         each.leave_out(each.until_us)
     common = set.intersection(*({number for number, _, _ in each.steps} for each in processes))
     if common:
@@ -67,7 +67,7 @@ def _shorten(processes: Sequence[Process], origin: str, problems: Problems) -> N
 
 
 def of_processes(processes: Sequence[Process], origin: str, problems: Problems) -> Program:
-    """What the processes of a run did."""
+    """The program of a run's processes."""
     _tell_apart(processes)
     collectives.align_clocks(processes, origin, problems)
     built = Built()
@@ -75,7 +75,7 @@ def of_processes(processes: Sequence[Process], origin: str, problems: Problems) 
         _add_process(built, process)
     events = list(launches.events(built))
     exchanges = built.join()
-    for lane in built.lanes:  # collectives of other ranks began later than they seemed to
+    for lane in built.lanes:  # alignment may have moved the start of other ranks' collectives
         lane.operations.sort(key=lambda each: each.start_ms)
     built.signals += [*events, *launches.queued(built)]
     labels = [each.label for each in processes]
@@ -102,7 +102,7 @@ def of_processes(processes: Sequence[Process], origin: str, problems: Problems) 
 
 
 def _tell_untraced(processes: Sequence[Process], common: Sequence[Step], origin: str, problems: Problems) -> None:
-    """Say what the profiler was not asked to trace."""
+    """Report what the profiler was not configured to trace."""
     if any(each.calls for process in processes if not process.tells_host for each in process.threads.values()):
         meaning = "operators of the CPU (profile with ProfilerActivity.CPU too): of threads only calls are known"
         problems.add("no operators", "data loss", origin, None, meaning)
@@ -122,7 +122,7 @@ def _launches_untraced(process: Process) -> bool:
 
 
 def _tell_apart(processes: Sequence[Process]) -> None:
-    """Label processes by their order where their ranks are not told or not of each its own."""
+    """Label processes by their order if their ranks are not recorded or not unique."""
     if len({each.label for each in processes}) < len(processes):
         for number, each in enumerate(processes):
             each.label = f"rank {number}"
@@ -136,7 +136,7 @@ def _name(process: Process) -> str | None:
 
 
 def _properties(processes: Sequence[Process]) -> dict[str, str]:
-    """What predictions and answers depend on."""
+    """Properties on which predictions and answers depend."""
     info = processes[0].header.get("distributedInfo")
     facts = info if isinstance(info, dict) else {}
     world = facts.get("world_size")
@@ -189,7 +189,7 @@ def _add_process(built: Built, process: Process) -> None:
 
 
 def _stretch_name(lane: Lane, operations: Sequence[Operation]) -> str:
-    """The part of the step, and what took longest in it."""
+    """The name of a segment: the part of the step, and the longest operation in it."""
     longest = longest_of(operations)
     if longest.kind in ("kernel", "copy", "collective"):
         return named_by_longest(lane, operations)

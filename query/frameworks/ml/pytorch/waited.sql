@@ -1,4 +1,4 @@
--- What threads waited for in functions of Python, of all time in a span that is on no resource and no batch of input.
+-- Waits of threads in Python functions, within the time of a span that is on no resource and not input.
 -- In:  $operator, its name; $since, $until, in ms since the start of the run.
 -- Out: one row: ms of such waits, ms of all, the name of the longest wait.
 SELECT

@@ -1,5 +1,5 @@
-"""Waits of threads for their accelerators: calls that synchronise, or return as what they launched ends; loops that
-poll."""
+"""Waits of threads for their accelerators: calls that synchronise, calls that return when their launch has ended, and
+polling loops."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from crystalperf.query.frameworks.ml.training.lanes import CLOSE_MS, WAIT_MS, Si
 from crystalperf.query.frameworks.ml.training.program import Operation
 
 WAITING = "waiting for the accelerator"
-"""What a thread does, or a stream that it waits for, while nothing that the trace has runs on an accelerator."""
+"""The operator of a thread, or of a stream for which it waits, while no traced operation runs on an accelerator."""
 
 FREEING = "freeing memory of the accelerator"
-"""What a thread does in a call that gives memory back, beyond waiting until all has ended that runs there."""
+"""The operator of a call that frees memory, beyond waiting for running work to end."""
 
 STARTING = "starting the accelerator"
-"""What a thread does in a call that loads a driver or a library."""
+"""The operator of a call that loads a driver or a library."""
 
 STARTING_MS = 10.0
-"""A call that asks or creates something and takes longer loads what it needs for that."""
+"""A query or a creation that takes longer loads what it needs."""
 
 SYNCHRONOUS_MS = 0.005
-"""A call of the runtime that took less did not wait."""
+"""A shorter call of the runtime did not wait."""
 
 SYNCHRONOUS_LAG_MS = 0.1
-"""A call that waits for its copy returns as that ends: no farther apart than this, also a bit before."""
+"""Maximum time between the end of a copy and the return of a call that waits for it, in either order."""
 
 POLLED_MS = 0.2
-"""A gap of the main thread that is longer may be a loop that asks until a kernel has told something to it."""
+"""A longer gap of the main thread may be a loop that polls until a kernel has written a result."""
 
 
 @dataclass(frozen=True)
 class Wait:
-    """A call in which a thread waited for its accelerator, ms: until `done_ms` for what the trace has, and then until
-    `untold_ms` for what it has not."""
+    """A call in which a thread waited for its accelerator, ms: until `done_ms` for traced work, then until `untold_ms`
+    for untraced work."""
 
     start_ms: float
     done_ms: float
@@ -52,7 +52,7 @@ class Wait:
     """WAITING, FREEING or STARTING."""
     call: str
     operator: str
-    """What the thread ran then, empty where it ran nothing."""
+    """The operator around the call; empty if there is none."""
 
 
 def cut_synchronous(
@@ -64,9 +64,9 @@ def cut_synchronous(
     of_call: Mapping[int, Done],
     queue: Queue,
 ) -> list[Wait]:
-    """Cut out of a thread the calls in which it waited for its accelerator or started it; returns these.
+    """Cut the calls in which a thread waited for its accelerator, or started it, out of the thread; returns them.
 
-    What a call waited for longer than for anything that the trace has is of no known resource.
+    Time beyond the traced work is on no known resource.
     """
     lane = built.lanes[number]
     found: list[Wait] = []
@@ -85,11 +85,11 @@ def cut_synchronous(
             if began >= end or abs(end - done) > SYNCHRONOUS_LAG_MS:
                 continue  # an asynchronous copy
             if not start < _last(streams, began)[0] >= began - WAIT_MS:
-                start = began  # the copy waited for nothing: what passed before it was the call's own time
+                start = began  # the copy waited for nothing: the time before it was the call's own
         elif what:
             done, _, stream = (start, start, 0) if SETS_UP.match(call.name) else _last(streams, end)
         elif copy is not None and start < copy[1] and copy[0] <= end and copy[0] - copy[1] > SYNCHRONOUS_MS:
-            done, start, stream = copy  # it returned when what it had launched had ended, as where launches block
+            done, start, stream = copy  # it returned when its launch had ended: launches block
         else:
             continue
         done = min(done, end)
@@ -112,9 +112,9 @@ def cut_synchronous(
 
 
 def _done_in(calls: Sequence[Ran], place: int) -> str:
-    """What a thread does in a call beside its own work: waits, frees memory, or starts something; '' where nothing.
+    """The operator of a call besides its own work: waiting, freeing memory or starting; '' if none.
 
-    Libraries that start free what is nothing, which loads their kernels, and ask for what the device is.
+    Libraries that initialise free null pointers, which loads their kernels, and query the device.
     """
     call = calls[place]
     if FREES.search(call.name):
@@ -132,9 +132,9 @@ def _waiting(device: str, start: float, end: float, wait: Wait) -> Operation:
 
 
 def fill_idle(built: Built, label: str, waits_of: Sequence[Wait]) -> None:
-    """Say where accelerators had nothing to do, though a thread waited for what it had launched on them.
+    """Add waits where accelerators were idle while a thread waited for its launches on them.
 
-    Something that the trace does not have let the next kernel go on, such as another process.
+    Something untraced, such as another process, let the next kernel start.
     """
     mine = [(number, kernels) for number, kernels in built.launches if built.lanes[number].process == label]
     every = sorted(
@@ -156,16 +156,16 @@ def fill_idle(built: Built, label: str, waits_of: Sequence[Wait]) -> None:
 
 
 def _last(streams: Sequence[Done], moment: float) -> Done:
-    """What ended last at a moment or before it."""
+    """The last operation that ended at or before a moment."""
     place = bisect_right(streams, (moment + CLOSE_MS, float("inf"), 0)) - 1
     return streams[place] if place >= 0 else (float("-inf"), float("-inf"), 0)
 
 
 def polled(built: Built, number: int) -> dict[float, Signal]:
-    """The gaps of a thread in which it asked again and again until a kernel had told something, by their begin.
+    """The gaps of a thread in which it polled until a kernel had written a result, by their start.
 
-    It calls nothing meanwhile, goes on as that kernel ends, and had launched nothing behind it on its stream: DeepEP
-    waits so for the numbers of tokens that are on their way.
+    The thread makes no calls in the gap, continues as that kernel ends, and had launched nothing after it on its
+    stream: DeepEP waits like this for the numbers of tokens in transit.
     """
     of_lanes = []
     for stream, kernels in built.launches:

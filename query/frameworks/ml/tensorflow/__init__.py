@@ -1,13 +1,13 @@
-"""Everything CrystalPerf knows of TensorFlow.
+"""TensorFlow: all code that is specific to it.
 
-files.py      which files are traces, and which of them make one run
-messages.py   RunMetadata to typed values
-graph.py      those to what the program did: kernels, what each waited for, steps
+files.py      recognises traces, and groups those of one run
+messages.py   RunMetadata as typed values
+graph.py      those as the program's work: kernels, what each waited for, steps
 timeline.py   the same from Chrome's JSON
 xplane.py     the same from XPlanes
-operators.py  what operators do, by their names
-trace.py      a trace of whatever kind to the one that every framework hands over
-setup.py      what a program needs so that it leaves traces
+operator_kinds.py  kinds of operators, by their names
+trace.py      a trace of any kind as a trace of the core
+setup.py      the code with which a program records traces
 """
 
 from __future__ import annotations

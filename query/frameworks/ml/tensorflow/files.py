@@ -1,8 +1,8 @@
-"""Which files are traces of TensorFlow, and which of them make one run.
+"""Recognition of TensorFlow's traces, and of those that make one run.
 
-RunMetadata   what one Session.run with FULL_TRACE leaves; all of a folder are one run, of one worker or several
-timeline      the same as Chrome's JSON, without bytes and with threads made up
-XPlane        what tf.profiler leaves, a file for each process and session of profiling
+RunMetadata   one Session.run with FULL_TRACE; all of a folder are one run, of one worker or several
+timeline      the same as Chrome's JSON, without bytes and with invented threads
+XPlane        the output of tf.profiler, a file for each process and session of profiling
 summary       a file of events that embeds RunMetadata
 """
 
@@ -22,7 +22,7 @@ _SUMMARY = b"brain.Event:"
 _TAGGED = re.compile(rb"\x42[\x80-\xff]{0,4}[\x00-\x7f]\x0a[\x00-\x7f]")
 _TIMELINE = re.compile(rb'"cat"\s*:\s*"Op"|"cat"\s*:\s*"DataFlow"|"name"\s*:\s*"Allocators"')
 _VIEWER = re.compile(rb'"name"\s*:\s*"/(?:host|device):[^"]{1,80}"')
-_SHOWN = re.compile(r"[._]trace\.json(?:\.gz)?$")  # what the viewer shows of an XPlane
+_SHOWN = re.compile(r"[._]trace\.json(?:\.gz)?$")  # what the trace viewer shows of an XPlane
 _EVENTS = re.compile(rb'"traceEvents"\s*:')
 _OTHERS = re.compile(rb'"(?:schemaVersion|baseTimeNanoseconds|deviceProperties)"\s*:')
 
@@ -36,7 +36,7 @@ def recognise(head: Head) -> LogPart | None:
 
 
 def kind_of(head: Head) -> str | None:
-    """One of KINDS, None for what is none of them."""
+    """One of KINDS; None for any other file."""
     text = head.text
     if text[:1] == b"\n" and _is_run_metadata(text):
         return "run metadata"
@@ -50,7 +50,7 @@ def kind_of(head: Head) -> str | None:
 
 
 def _after_length(text: bytes, place: int) -> int:
-    """Behind a varint; at most ten bytes."""
+    """The place after a varint of at most ten bytes."""
     for offset in range(10):
         if place + offset < len(text) and text[place + offset] < 128:
             return place + offset + 1
@@ -58,7 +58,9 @@ def _after_length(text: bytes, place: int) -> int:
 
 
 def _is_run_metadata(text: bytes) -> bool:
-    """A message in a message in a message that is text and a device's name: step_stats.dev_stats.device."""
+    """Whether the text begins with three nested messages, the innermost the name of a device:
+    step_stats.dev_stats.device.
+    """
     inner = _after_length(text, 1)
     if text[inner : inner + 1] != b"\n":
         return False
@@ -70,7 +72,7 @@ def _is_run_metadata(text: bytes) -> bool:
 
 
 def _is_xplane(text: bytes) -> bool:
-    """The first plane: its number, where it is not 0, and its name."""
+    """Whether the text begins with a plane: its number, if not 0, and its name."""
     place = _after_length(text, 1)
     if text[place : place + 1] == b"\x08":
         place = _after_length(text, place + 1)
@@ -81,9 +83,9 @@ def _is_xplane(text: bytes) -> bool:
 
 
 def gather(parts: Sequence[LogPart], _problems: Problems, framework: str = "tensorflow") -> list[Application]:
-    """RunMetadata of a folder are one run, and so are its XPlanes; of a timeline each file is one.
+    """RunMetadata of a folder are one run, and so are its XPlanes; each timeline is a run.
 
-    Where a folder has the same steps in several forms, the one that says most is read.
+    If a folder has the same steps in several forms, the most detailed one is read.
     """
     kinds = {part: kind for part in range(len(parts)) for kind in KINDS if kind in parts[part].facts}
     groups: dict[tuple[str, str], list[LogPart]] = {}
@@ -103,5 +105,5 @@ def gather(parts: Sequence[LogPart], _problems: Problems, framework: str = "tens
 
 
 def _natural(name: str) -> tuple[str | int, ...]:
-    """Names with numbers in them in the order of these."""
+    """A sort key that orders names by the numbers in them."""
     return tuple(int(each) if each.isdigit() else each for each in re.split(r"(\d+)", name))

@@ -1,12 +1,12 @@
-"""Steps of a TensorFlow graph: RunMetadata of one process or of several to what the program did.
+"""Steps of a TensorFlow graph: the work of the program, from RunMetadata of one or several processes.
 
-Each kernel is a stretch of its own, for the graph says what it waited for: its inputs, in its own partition or by a
-transfer from another.  A trace holds single steps, with untraced ones between; so each worker's steps stand one behind
-the other, and what it did between them is left out.
+Each kernel is a segment of its own, because the graph records what it waited for: its inputs, in its own partition or
+by a transfer from another.  A trace has single steps, with untraced ones in between; so each worker's steps are placed
+end to end, and its time between them is left out.
 
-TensorFlow tells no threads.  A device has as many lanes as kernels that it ran at a time.  A kernel that had its inputs
-and went on as another of its process ended waited for that one's thread: an executor gives small kernels to the thread
-that it is on, one after another, whether others of the pool are idle or not.
+TensorFlow records no threads.  A device has as many lanes as it ran kernels concurrently.  A kernel that had its inputs
+and started as another of its process ended waited for the other's thread: an executor runs small kernels on its own
+thread, one after another, even if other threads of the pool are idle.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _EDGE = re.compile(r"^edge_\d+_")
 _CLIENT_OPS = frozenset(["_SOURCE", "_SINK"])
 
 CLOCKS_APART_MS = 0.2
-"""Below that two machines' clocks are taken for one."""
+"""Clocks of two machines count as equal up to this skew."""
 
 
 @dataclass
@@ -79,7 +79,7 @@ class _TracedStep:
 
 
 def task_of(device: str) -> str:
-    """`worker:0` of /job:worker/replica:0/task:0/device:CPU:0; the process itself where no job is named."""
+    """`worker:0` of /job:worker/replica:0/task:0/device:CPU:0; the process itself if no job is named."""
     found = _TASK.search(device)
     if found is None or found["job"] == "localhost":
         return "process"
@@ -87,14 +87,14 @@ def task_of(device: str) -> str:
 
 
 def device_of(device: str) -> str:
-    """The task, and the accelerator of it: `worker:0`, `worker:0 GPU:1`."""
+    """The task, and its accelerator if any: `worker:0`, `worker:0 GPU:1`."""
     accelerator = _ACCELERATOR.search(device)
     task = task_of(device)
     return task if accelerator is None else f"{task} {accelerator['kind'].upper()}:{accelerator['number']}"
 
 
 def program(steps: Sequence[tuple[str, RunMetadata]], origin: str, problems: Problems) -> Program:
-    """What the steps did; each is (its name, its RunMetadata), in order of time."""
+    """The work of the steps; each is (its name, its RunMetadata), in order of time."""
     traced = []
     for number, (label, found) in enumerate(steps, 1):
         kernels = list(_kernels(found))
@@ -120,7 +120,7 @@ def _kernels(found: RunMetadata) -> Iterator[_Kernel]:
     for each in found.devices:
         stream = _STREAM.search(each.device)
         if stream is not None and device_of(each.device) in has_all and stream["stream"] not in ("all", None):
-            continue  # shown once more, stream by stream
+            continue  # a repetition of the streams' kernels
         for node in each.nodes:
             if node.name not in _CLIENT_OPS and node.start > 0:
                 yield _kernel(each, node, stream is not None)
@@ -155,12 +155,12 @@ def _kernel(device: DeviceStats, node: NodeStats, stream: bool) -> _Kernel:
 
 
 def plain(name: str) -> str:
-    """A node's name of an input: without the mark of a control edge and the output's number."""
+    """The node's name in the name of an input: without the mark of a control edge and the output's number."""
     return name.removeprefix("^").partition(":")[0]
 
 
 def _tie(kernels: list[_Kernel], partitions: Sequence[Sequence[NodeDef]]) -> None:
-    """Say of each kernel which others it waited for."""
+    """Set for each kernel which others it waited for."""
     by_node: dict[tuple[str, str], _Runs] = {}
     by_edge: dict[str, _Runs] = {}
     for number in sorted(range(len(kernels)), key=lambda one: kernels[one].end_ms):
@@ -176,7 +176,7 @@ def _tie(kernels: list[_Kernel], partitions: Sequence[Sequence[NodeDef]]) -> Non
         if each.stream:
             each.sources += search.launchers(each)
             continue
-        if each.transfer is not None:  # it was asked for before the tensor was there
+        if each.transfer is not None:  # the request came before the tensor was ready
             found = search.senders(each.transfer, each.end_ms)
         elif (each.device, each.node) in graph:
             found = search.inputs(each.device, graph[each.device, each.node].inputs, each.start_ms)
@@ -186,7 +186,8 @@ def _tie(kernels: list[_Kernel], partitions: Sequence[Sequence[NodeDef]]) -> Non
 
 
 def _cut_at_launches(kernels: list[_Kernel]) -> None:
-    """Cut what went on after it had launched a kernel: that waited for the part before, and not for the end."""
+    """Split kernels that continued after launching a kernel, which waited for the part before only, not for their
+    end."""
     launches: dict[int, list[_Kernel]] = {}
     for each in kernels:
         for source in each.sources if each.stream else ():
@@ -204,7 +205,7 @@ def _cut_at_launches(kernels: list[_Kernel]) -> None:
 
 @dataclass
 class _Runs:
-    """When a node ran, or a tensor was sent: once in a step, but for those of a loop; in order of their ends."""
+    """Runs of a node, or sends of a tensor, by their ends: one per step, except in loops."""
 
     numbers: list[int] = field(default_factory=list)
     ends_ms: list[float] = field(default_factory=list)
@@ -214,9 +215,10 @@ class _Runs:
         self.ends_ms.append(end_ms)
 
     def before(self, moment_ms: float) -> list[int]:
-        """The run that what began then had its input from: the last that had ended.
+        """The run that produced the input of a kernel which began at a moment: the last that had ended.
 
-        Of a single one, whenever its machine's clock says that it was; none where all of several came later.
+        If there is only one, it counts at any time, because clocks of machines differ; of several, none if all ended
+        later.
         """
         place = bisect_right(self.ends_ms, moment_ms + CLOSE_MS)
         return self.numbers if len(self.numbers) == 1 else self.numbers[max(place - 1, 0) : place]
@@ -224,7 +226,7 @@ class _Runs:
 
 @dataclass
 class _Search:
-    """Kernels by what the graph calls them."""
+    """Kernels by their names in the graph."""
 
     by_node: Mapping[tuple[str, str], _Runs]
     by_edge: Mapping[str, _Runs]
@@ -232,7 +234,8 @@ class _Search:
     sends: Mapping[str, NodeDef]
 
     def inputs(self, device: str, names: Iterable[str], moment_ms: float) -> set[int]:
-        """The kernels behind inputs of one that began then; a node that did not run stands for its own inputs."""
+        """The kernels that produced the inputs of one that began at a moment; a node that did not run is replaced by
+        its own inputs."""
         found: set[int] = set()
         seen: set[tuple[str, str]] = set()
         pending = [(device, plain(each)) for each in names]
@@ -254,14 +257,14 @@ class _Search:
         return found
 
     def received(self, tensor: str, moment_ms: float) -> set[int]:
-        """The transfer of a tensor, or where none was traced, what made it."""
+        """The transfer of a tensor, or if none was traced, the kernel that produced it."""
         if tensor in self.by_edge:
             return set(self.by_edge[tensor].before(moment_ms))
         send = self.sends.get(tensor)
         return set() if send is None else self.inputs(device_of(send.device), send.inputs, moment_ms)
 
     def senders(self, transfer: Transfer, moment_ms: float) -> set[int]:
-        """What made a tensor before it was sent."""
+        """The kernels that produced a tensor before it was sent."""
         send = self.sends.get(transfer.edge)
         if send is not None:
             return self.inputs(device_of(send.device), send.inputs, moment_ms)
@@ -269,14 +272,16 @@ class _Search:
         return set() if made is None else set(made.before(moment_ms))
 
     def launchers(self, kernel: _Kernel) -> list[int]:
-        """What launched a kernel of a stream; of a copy, whose node is an edge of the graph, what made its tensor."""
+        """The kernels that launched one on a stream; for a copy, whose node is an edge of the graph, the producer of
+        its tensor.
+        """
         made = _EDGE.sub("", kernel.node)
         places = ((kernel.device, kernel.node), (kernel.task, made), (kernel.device, made))
         found = next((self.by_node[place] for place in places if place in self.by_node), None)
         return [] if found is None else found.before(kernel.start_ms)
 
     def _by_label(self, device: str, name: str, moment_ms: float) -> set[int]:
-        """An input that only a label names: `w/read_S7` is the transfer of edge_15_w/read."""
+        """The kernel of an input that only a label names: `w/read_S7` is the transfer of edge_15_w/read."""
         bare = re.sub(r"(/_\d+|_S\d+)$", "", name)
         if (device, bare) in self.by_node:
             return set(self.by_node[device, bare].before(moment_ms))
@@ -288,7 +293,7 @@ class _Search:
 
 
 def _owner(kernels: Sequence[_Kernel]) -> str:
-    """The task whose step it is: the one that computed most, a parameter server only where there is no other."""
+    """The task that owns the step: the one that computed most, a parameter server only if there is no other."""
     busy: dict[str, float] = {}
     for each in kernels:
         if each.transfer is None:
@@ -297,7 +302,7 @@ def _owner(kernels: Sequence[_Kernel]) -> str:
 
 
 def _align(kernels: list[_Kernel], origin: str, problems: Problems) -> None:
-    """Bring all tasks to the clock of the owner: nothing arrives before it was made, in either direction."""
+    """Shift all tasks to the owner's clock: nothing arrives before it was sent, in either direction."""
     owner = _owner(kernels)
     for task in sorted({each.task for each in kernels} - {owner}):
         least, most = float("-inf"), float("inf")
@@ -353,9 +358,9 @@ def _stacked(traced: Sequence[_TracedStep]) -> Program:
 
 
 def _demand(traced: Sequence[_TracedStep]) -> dict[str, str]:
-    """What a mean step asks of parameter servers and their links, as properties; none where none of them moves bytes.
+    """The demand of a mean step on parameter servers and their links, as properties; none if no server moves bytes.
 
-    A link carries what it did at a server at most, while anything was under way there.
+    The capacity of a link is the highest rate that it had at a server while a transfer was active.
     """
     moved: dict[tuple[str, str], list[_Kernel]] = {}
     rest, computing = [], []
@@ -395,7 +400,7 @@ def _tasks(traced: Sequence[_TracedStep]) -> set[str]:
 
 
 def _add(stretches: list[Stretch], kernels: list[_Kernel], shift: float, step: Step, before: list[int]) -> list[int]:
-    """Add a step's kernels; returns the stretches that nothing of the step waits for, which its next one does."""
+    """Add a step's kernels; returns the segments without a successor in the step, for which its next step waits."""
     order = sorted(range(len(kernels)), key=lambda number: (kernels[number].start_ms, kernels[number].end_ms))
     numbers = {old: len(stretches) + new for new, old in enumerate(order)}
     streams: dict[str, int] = {}
@@ -424,10 +429,10 @@ def _add(stretches: list[Stretch], kernels: list[_Kernel], shift: float, step: S
 
 
 def _threads(kernels: Sequence[_Kernel], begin_ms: float) -> dict[int, list[tuple[int, str, EdgeKind]]]:
-    """By kernel that had its inputs and went on later: the kernels that it waited for, why, and how.
+    """By kernel that started later than its inputs were ready: the kernels that it waited for, why, and how.
 
-    The last of its process that ended meanwhile freed its thread.  Where that was idle thereafter, a stream that
-    something ended on just before the kernel went on had what it needed.
+    The last kernel of its process that ended in between freed its thread.  If the thread was idle after that, the
+    kernel waited for a stream on which something ended just before it started.
     """
     on_threads, on_streams = _by_task(kernels, stream=False), _by_task(kernels, stream=True)
     found: dict[int, list[tuple[int, str, EdgeKind]]] = {}
@@ -448,7 +453,7 @@ def _threads(kernels: Sequence[_Kernel], begin_ms: float) -> dict[int, list[tupl
 
 
 def _by_task(kernels: Sequence[_Kernel], *, stream: bool) -> dict[str, _Runs]:
-    """What ran on threads of each task, or on streams of its accelerators."""
+    """Kernels on threads of each task, or on streams of its accelerators."""
     found: dict[str, _Runs] = {}
     for number in sorted(range(len(kernels)), key=lambda one: kernels[one].end_ms):
         each = kernels[number]

@@ -1,7 +1,7 @@
-"""TensorFlow's messages as typed values: RunMetadata of one step, as FULL_TRACE leaves it.
+"""TensorFlow's messages as typed values: RunMetadata of one step, as recorded with FULL_TRACE.
 
 Numbers of fields are those of tensorflow/core/protobuf/config.proto, framework/step_stats.proto and graph.proto, which
-have not changed since TensorFlow 1.0; `all_start_nanos` and the like came with 1.9.
+have not changed since TensorFlow 1.0; `all_start_nanos` and the like were added in 1.9.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from crystalperf.query.frameworks.ml.training.wire import BYTES, all_of, fields,
 
 @dataclass(frozen=True, slots=True)
 class NodeStats:
-    """When one node of the graph ran; Unix µs.
+    """The execution of one node of the graph; Unix µs.
 
-    `scheduled` is when its inputs were there, 0 where that is not told.  `label` is 'Relu = Relu(Conv2D)', or for a
-    transfer '[4.0MB] [500Mb/s] edge_25_w from /job:ps/… to /job:worker/…'.
+    `scheduled` is when its inputs were ready, 0 if not recorded.  `label` is 'Relu = Relu(Conv2D)', or for a transfer
+    '[4.0MB] [500Mb/s] edge_25_w from /job:ps/… to /job:worker/…'.
     """
 
     name: str
@@ -31,7 +31,7 @@ class NodeStats:
 
 @dataclass(frozen=True, slots=True)
 class DeviceStats:
-    """What ran on one device, or one of its streams."""
+    """The nodes that ran on one device, or on one of its streams."""
 
     device: str
     nodes: list[NodeStats]
@@ -39,7 +39,7 @@ class DeviceStats:
 
 @dataclass(frozen=True, slots=True)
 class NodeDef:
-    """A node of a partition of the graph; `tensor` is the key under which _Send and _Recv meet."""
+    """A node of a partition of the graph; `tensor` is the key that _Send and _Recv share."""
 
     name: str
     op: str
@@ -98,7 +98,7 @@ def _node_stats(message: memoryview) -> NodeStats:
 
 
 def _output_bytes(message: memoryview) -> int:
-    """Of an output's tensor_description.allocation_description, what was asked for."""
+    """The requested bytes in an output's tensor_description.allocation_description."""
     for description in messages(message, 3):
         for allocation in messages(description, 4):
             return last_number(all_of(allocation), 1)
@@ -135,7 +135,7 @@ _UNITS = {"B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 
 
 def kernel_label(label: str) -> tuple[str, list[str]] | None:
-    """The operator of a kernel's label and the names of its inputs; None for another label."""
+    """The operator in a kernel's label and the names of its inputs; None for another label."""
     found = _KERNEL.match(label)
     if found is None:
         return None
@@ -154,7 +154,7 @@ class Transfer:
 
 
 def transfer_label(label: str) -> Transfer | None:
-    """What the label of a RecvTensor says; None for another label."""
+    """The transfer in the label of a RecvTensor; None for another label."""
     found = _TRANSFER.match(label)
     if found is None:
         return None
@@ -164,7 +164,7 @@ def transfer_label(label: str) -> Transfer | None:
 
 
 def plausible(found: RunMetadata) -> bool:
-    """Whether what was read is what TensorFlow would write: devices with names, nodes with times."""
+    """Whether TensorFlow could have written this: devices have names, nodes have times."""
     return bool(found.devices) and all(each.device.startswith("/") for each in found.devices)
 
 

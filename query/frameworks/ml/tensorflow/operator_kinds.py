@@ -1,4 +1,4 @@
-"""What TensorFlow's operators do, as far as their names tell it."""
+"""Kinds of TensorFlow's operators, by their names."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _NET = re.compile(
 
 
 def is_input(operator: str) -> bool:
-    """Whether it hands over the next batch: its time is a wait for what fills the queue or the pipeline."""
+    """Whether it returns the next batch: its time is a wait for the queue or the input pipeline."""
     return _INPUT.match(operator) is not None
 
 
 def likely_of(operator: str) -> str:
-    """The resource that holds an operator of the CPU up, by its name.
+    """The bottleneck of an operator of the CPU, by its name.
 
-    '' of the program's own Python, which may compute, read, sleep or wait.
+    '' for the program's own Python, which may compute, read, sleep or wait.
     """
     if _PYTHON.match(operator):
         return ""

@@ -1,4 +1,4 @@
-"""What a TensorFlow program needs so that it leaves traces; docs/training.md shows the same."""
+"""The code with which a TensorFlow program records traces; docs/training.md shows the same."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""TensorFlow's timeline, Chrome's JSON made of RunMetadata, back to the steps that it was made of.
+"""TensorFlow's timeline, Chrome's JSON made of RunMetadata, converted back to its steps.
 
-It lacks the bytes of transfers and what threads there were; its inputs say what a kernel waited for.  What the
-profiler's trace viewer shows is of the same format and has an XPlane behind it: it is read as one.
+It lacks the bytes of transfers and the real threads; its inputs say what a kernel waited for.  The profiler's trace
+viewer writes the same format from an XPlane: such a file is read as an XPlane.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COMPUTE = " Compute"
 
 
 def program(log: LogFile, problems: Problems, framework: str, of_line: HostOperations) -> Program:
-    """What a timeline tells."""
+    """The program of a timeline."""
     processes: dict[object, str] = {}
     threads: dict[tuple[object, object], str] = {}
     ran: list[Event] = []

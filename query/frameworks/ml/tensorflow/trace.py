@@ -1,4 +1,4 @@
-"""A TensorFlow trace of whatever kind as the trace that every framework hands over."""
+"""A TensorFlow trace of any kind as a trace of the core (query.trace)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from crystalperf.query.trace.contract import Trace
 from crystalperf.query.trace.records import Problems
 
 _MOST_BYTES = 2 << 30
-"""Of one message; Protocol Buffers write none larger."""
+"""Maximum size of one message; Protocol Buffers write no larger ones."""
 
 
 def read(log: LogFile, framework: str = "tensorflow", of_line: HostOperations = xplane.of_line) -> Trace:
-    """The trace of a run.  Raises InputError, one sentence.
+    """The trace of a run.  Raises InputError.
 
-    `framework` is whose run it is, and `of_line` what tells the operations of a thread.
+    `framework` is the name of the run's framework; `of_line` returns the operations of a thread.
     """
     problems = Problems(log.problems)
     first = log.parts[0]
@@ -60,7 +60,7 @@ def _bytes(part: Part, problems: Problems) -> bytes:
 
 
 def _steps(log: LogFile, problems: Problems) -> Iterator[tuple[str, RunMetadata]]:
-    """(name of the step, what it left) of each file, in order of time."""
+    """(name of the step, its RunMetadata) of each file, in order of time."""
     found: list[tuple[float, str, RunMetadata]] = []
     for part in log.parts:
         try:
@@ -74,7 +74,7 @@ def _steps(log: LogFile, problems: Problems) -> Iterator[tuple[str, RunMetadata]
 
 
 def step_name(file: str) -> str:
-    """The number of a step by its file's name: the one behind `step`, else the last one in it; '' without one."""
+    """The number of a step in its file's name: the one after `step`, else the last one; '' without a number."""
     named = re.findall(r"step[-_ ]?(\d+)", file, re.IGNORECASE)
     numbers = named or re.findall(r"\d+", file)
     return numbers[-1] if numbers else ""

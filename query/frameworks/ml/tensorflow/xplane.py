@@ -1,8 +1,8 @@
-"""XPlanes: what TensorFlow 2's profiler, which is JAX's too, leaves of each process.
+"""XPlanes: the output of the profiler of TensorFlow 2 and JAX, one for each process.
 
-A plane is a host or a device, a line of it a thread or a stream, with events that nest.  Operators of the host are
-events named 'node:Operator'.  What one waited for is not told, beyond the launches of kernels and the order on each
-thread, so it is taken to be what ended last before it (query.frameworks.ml.training.lanes).
+A plane is a host or a device, a line of it a thread or a stream, with nested events.  Operators of the host are events
+named 'node:Operator'.  What an operator waited for is recorded only as launches of kernels and the order on each
+thread, so it is assumed to be what ended last before it (query.frameworks.ml.training.lanes).
 
 Numbers of fields are those of tsl/profiler/protobuf/xplane.proto.
 """
@@ -97,7 +97,7 @@ _COLLECTIVE = re.compile(
 def program(
     files: Sequence[tuple[Part, bytes]], origin: str, problems: Problems, framework: str, of_line: HostOperations
 ) -> Program:
-    """What the XPlanes of one or several processes tell."""
+    """The program of the XPlanes of one or several processes."""
     found = []
     for part, message in files:
         try:
@@ -116,7 +116,7 @@ def _process(part: Part, count: int) -> str:
 
 
 def planes(message: bytes) -> Iterator[Plane]:
-    """The planes of an XSpace, times in Unix ms where the profiler says when it began.  Raises DamagedMessageError."""
+    """The planes of an XSpace, in Unix ms if the profiler recorded its start.  Raises DamagedMessageError."""
     read = [_plane(each) for each in messages(message, 1)]
     begin = next((each.stats["profile_start_time"] for each in read if "profile_start_time" in each.stats), "0")
     shift = float(begin) / 1e6
@@ -213,7 +213,7 @@ def of_planes(
     framework: str,
     of_line: HostOperations,
 ) -> Program:
-    """What the planes of each process tell; times in ms on one clock."""
+    """The program of each process's planes; times in ms on one clock."""
     built = Assembly()
     steps: list[Step] = []
     for process, its_planes in processes:
@@ -241,7 +241,7 @@ def _add_threads(
     launches: dict[str, tuple[int, float]] = {}
     for line in (line for plane in its_planes if plane.name.startswith("/host:") for line in plane.lines):
         lane, number = Lane(process, line.name, process, filled(of_line(process, line))), len(built.lanes)
-        # What a thread without operations launched counts as launched by the lane that follows it.
+        # Launches of a thread without operations count for the lane that follows it.
         launches |= {
             each.stats["correlation_id"]: (number, each.end_ms)
             for each in line.events
@@ -281,10 +281,9 @@ def _version(framework: str, read: Sequence[Plane]) -> str | None:
 def of_line(process: str, line: Line) -> Iterator[Operation]:
     """The operators of a thread of TensorFlow, the outermost of its events.
 
-    dense/MatMul:MatMul            a node of a graph
-    EagerLocalExecute: MatMul      an operator that Python runs by itself; of a function its nodes are told
-    IteratorGetNextOp::DoCompute   the wait for the next batch
-    Iterator::Prefetch::Map        what makes batches ahead: it computes, reads, or waits for another that does
+    dense/MatMul:MatMul            a node of a graph EagerLocalExecute: MatMul      an operator that Python runs
+    eagerly; the nodes of a function have events of their own IteratorGetNextOp::DoCompute   the wait for the next batch
+    Iterator::Prefetch::Map        prefetches batches: it computes, reads, or waits for another stage
     """
     for each in line.events:
         found = _OPERATOR.fullmatch(each.name) or _EAGER.fullmatch(each.name)
@@ -306,19 +305,19 @@ def of_line(process: str, line: Line) -> Iterator[Operation]:
         else:
             likely = likely_of(operator)
             if not likely and line.name.startswith("tf_data"):
-                kind = "input"  # the program's own Python, which makes batches
+                kind = "input"  # the program's own Python, which produces batches
         node = found.groupdict().get("node") or ""
         yield Operation(process, each.start_ms, each.end_ms, operator, node, resource, likely, kind)
 
 
 def _streams(plane: Plane) -> list[Line]:
-    """The lines of a device that say what it ran; others show the same once more, by scope or module."""
+    """The lines of a device with its kernels; the others repeat them by scope or module."""
     streams = [each for each in plane.lines if _STREAM.match(each.name)]
     return streams or [each for each in plane.lines if each.name in ("XLA Ops", "TensorFlow Ops")][:1]
 
 
 def _kernels(device: str, line: Line) -> Iterator[Operation]:
-    """What a line of a device ran; of operators that nest, as a loop and its body do, the innermost."""
+    """The operations of a device's line; of nested operators, such as a loop and its body, the innermost."""
     ran = [each for each in line.events if each.end_ms > each.start_ms]
     if _STREAM.match(line.name):
         yield from (_kernel(device, each) for each in ran)
@@ -350,7 +349,7 @@ def _launched(line: Line, launches: Mapping[str, tuple[int, float]], number: int
 
 
 def _steps(process: str, its_planes: Sequence[Plane]) -> list[Step]:
-    """Steps that the program marked, else those that a device shows."""
+    """Steps that the program marked, else those of a device."""
     marked = [
         (each.start_ms, each.end_ms, each.stats["step_num"])
         for plane in its_planes
@@ -370,5 +369,5 @@ def _steps(process: str, its_planes: Sequence[Plane]) -> list[Step]:
         ran = [each for plane in its_planes for line in _streams(plane) for each in line.events]
         length = max((each.end_ms for each in ran), default=0.0) - min((each.start_ms for each in ran), default=0.0)
         if sum(end - start for start, end, _ in marked) < length / 2:
-            marked = []  # of one device among many, or of a moment
+            marked = []  # of one device among many, or without a duration
     return numbered(Step(number, process, start, end, f"step {number}") for start, end, number in sorted(marked))

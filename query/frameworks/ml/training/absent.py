@@ -1,7 +1,7 @@
-"""Ranks that took part in a training and left no trace: a collective's time is then the network's, or waiting for them.
+"""Ranks without a trace: the time of a collective is then on the network, or waiting for these ranks.
 
-A kernel of a collective begins as its own rank reaches it, and ends on all ranks at once.  Where the others are not
-there, nothing tells when the last of them came, and from when on bytes moved.
+A kernel of a collective begins as its own rank reaches it, and ends on all ranks at once.  Without the traces of the
+others it is unknown when the last of them arrived, and from when on bytes moved.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from crystalperf.query.results.recommendations import Saving
 from crystalperf.query.results.refusals import Refusal
 
 WORTH = 0.1
-"""Share of a run's time that its collectives take, from which ranks without a trace are worth a word."""
+"""Minimum share of collectives in a run's time for which ranks without a trace are reported."""
 
 
 def _absent(properties: Mapping[str, str]) -> tuple[int, int]:
-    """How many ranks left no trace, of how many; 0 where all did, or nothing tells."""
+    """The number of ranks without a trace, and of all ranks; 0 if all have one, or if unknown."""
     count, traced = (int(properties.get(each, "1")) for each in ("processes", "traced"))
     return (count - traced if "traced" in properties else 0), count
 
 
 def other_causes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, MayWaitForRanks]:
-    """By resource, what else time on it may be."""
+    """By resource, other possible causes of time on it."""
     absent, count = _absent(execution.properties)
     if absent <= 0 or not _matters(connection, execution.scope.start_ms, execution.scope.end_ms):
         return {}
@@ -40,7 +40,7 @@ def other_causes(connection: duckdb.DuckDBPyConnection, execution: Execution) ->
 
 
 def required_recording(connection: duckdb.DuckDBPyConnection) -> CollectTraces | None:
-    """What to give so that waiting for other ranks is told apart from the network."""
+    """The traces to add so that waiting for other ranks can be separated from the network."""
     (properties, end_ms) = connection.execute("SELECT properties, duration_ms FROM runs").fetchall()[0]
     absent, count = _absent(properties or {})
     if absent <= 0 or not _matters(connection, 0.0, end_ms):
@@ -49,9 +49,9 @@ def required_recording(connection: duckdb.DuckDBPyConnection) -> CollectTraces |
 
 
 def other_bound(execution: Execution, world: World) -> tuple[Refusal, World] | None:
-    """Why what another network, or more ranks, make of a run lies between two ends, and the world at the other one.
+    """Why a prediction for another network, or for more ranks, is a range, and the scenario of its other bound.
 
-    There collectives waited for ranks all the time.  None where no rank lacks its trace.
+    At that bound collectives waited for ranks all the time.  None if all ranks have a trace.
     """
     absent, count = _absent(execution.properties)
     settings = {"network", "workers"} & {key for key in world.ratios if world.ratio(key) != 1}

@@ -1,4 +1,4 @@
-"""A program from what profilers tell of threads and streams: lanes, what let them go on, and the steps marked."""
+"""Assembles a program from recorded threads and streams: lanes, signals between them, and marked steps."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from crystalperf.query.frameworks.ml.training.program import Device, Exchange, O
 
 @dataclass
 class Assembly:
-    """Lanes being put together.
+    """Lanes under construction.
 
-    `devices` are those of which more is known than that lanes are theirs; they come first.
+    `devices` are those with more facts than their lanes; they come first.
     """
 
     lanes: list[Lane] = field(default_factory=list)
@@ -25,7 +25,7 @@ class Assembly:
     devices: dict[str, Device] = field(default_factory=dict)
 
     def join(self) -> list[Exchange]:
-        """Have each collective begin as the last process is there, with a signal to it from what each did before."""
+        """Begin each collective when the last process arrives, with a signal to it from each process's work before."""
         signals, exchanges = collectives.joined(self.collectives, self.lanes)
         self.signals += signals
         return exchanges
@@ -36,7 +36,7 @@ class Assembly:
         exchanges: Sequence[Exchange] = (),
         name: Callable[[Lane, Sequence[Operation]], str] = named_by_longest,
     ) -> Program:
-        """The program, from its first stretch or step to its last; `name` gives a stretch its own."""
+        """The program, from its first segment or step to its last; `name` names a segment."""
         process = {lane.device: lane.process for lane in self.lanes}
 
         def step_at(device: str, moment_ms: float) -> Step | None:

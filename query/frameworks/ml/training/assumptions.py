@@ -1,4 +1,4 @@
-"""What an answer about a training takes for granted, where only trainings have it."""
+"""Kinds of assumptions of trainings alone."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class MoreProcesses(Assumption):
 
 @dataclass(frozen=True)
 class BatchGrows(Assumption):
-    """What works on examples grows with the batch; what works on parameters does not.
+    """Work on examples grows with the batch; work on parameters does not.
 
-    `launches` is whether a CPU has an accelerator compute, which does not grow either.
+    `launches` is whether a CPU submits work to an accelerator, which does not grow either.
     """
 
     kind: ClassVar[str] = "batch-grows"
@@ -35,7 +35,7 @@ class BatchGrows(Assumption):
 
 @dataclass(frozen=True)
 class StepsSettle(Assumption):
-    """Workers of parameter servers that do not wait for each other: the mean step once they have settled.
+    """Asynchronous workers of parameter servers: the mean step in steady state.
 
     The recorded steps took `traced_ms`.  Workers in step would take `in_step_ms`, and those that fetch while others
     send `apart_ms`.
@@ -50,7 +50,7 @@ class StepsSettle(Assumption):
 
 @dataclass(frozen=True)
 class SendingCost(Assumption):
-    """CPU time of sending and receiving a MB, at least and at most, and the cores that each process had."""
+    """The range of the CPU time of sending and receiving a MB, and the cores that each process had."""
 
     kind: ClassVar[str] = "sending-cost"
     least_ms: float
@@ -60,7 +60,7 @@ class SendingCost(Assumption):
 
 @dataclass(frozen=True)
 class StepsByAccelerator(Assumption):
-    """The accelerator marks the end of steps: `queued_ms` of their work were left when the last was marked."""
+    """The accelerator defines the end of steps: `queued_ms` of their work were left when the last step was marked."""
 
     kind: ClassVar[str] = "steps-by-accelerator"
     queued_ms: float

@@ -1,7 +1,7 @@
-"""What a larger batch does to a training: what works on examples grows with it, what works on parameters does not.
+"""Growth of operators with the batch: work on examples grows, work on parameters does not.
 
-Optimizers, accumulating gradients and exchanging them do as much for any batch, and so does what a CPU does to have an
-accelerator compute.  Which operators these are is told by their names.
+Optimizers, gradient accumulation and gradient exchange do the same work for any batch, and so does a CPU that submits
+work to an accelerator.  The names of operators show which these are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from crystalperf.query.frameworks.ml.training.assumptions import BatchGrows
 from crystalperf.query.frameworks.ml.training.devices import GPU
 
 _OF_PARAMETERS = re.compile(
-    r"^(Python|between |starting )"  # what the program does between operators, and once
+    r"^(Python|between |starting )"  # the program's time between operators, and at its start
     # PyTorch: optimizers, one by one, in groups or as one kernel; gradients, and those of DDP
     r"|^(Optimizer\.|aten::_(foreach|fused)_(?!dropout)|multi_tensor_apply)"
     r"|^aten::(add|sub|mul|div|addcmul|addcdiv|lerp|sqrt|zero|copy)_$"
@@ -26,19 +26,20 @@ _OF_PARAMETERS = re.compile(
     r"|^(Resource)?(Sparse)?Apply|^(Assign|VariableV2|VarHandleOp|ReadVariableOp|Const$|NoOp$|IdentityN?$)"
     r"|(^|_)(sgd|adam|adamw|adagrad|rmsprop|ftrl|lamb)\w*_update$|^KVStore"
 )
-"""Operators that do as much for any batch."""
+"""Operators whose work does not depend on the batch."""
 
 _OF_EXAMPLES = re.compile(r"all_?to_?all|\b(i?send|i?recv)\b|sendrecv", re.IGNORECASE)
-"""Exchanges of what is made of examples; all others are taken to be of parameters and their gradients."""
+"""Exchanges of data that examples produce; all others are assumed to be of parameters and gradients."""
 
 
 def grows(operator: str) -> bool:
-    """Whether an operator does more for a larger batch, by its name."""
+    """Whether an operator's work grows with the batch, by its name."""
     return _OF_PARAMETERS.search(operator) is None
 
 
 def growth(execution: Execution) -> Growth:
-    """How much of each group's time grows with the batch, (groups, resources + 1), and what that takes for granted."""
+    """The share of each group's time that grows with the batch, (groups, resources + 1), and the assumptions behind
+    it."""
     shape = (len(execution.dag.groups), execution.units.parts_ms.shape[1])
     whole, larger = np.zeros(shape), np.zeros(shape)
     net, launches = execution.names.index(NET), GPU.name in execution.names

@@ -1,4 +1,4 @@
-"""Functions of C that a program in Python calls: which of them hand its thread to a device."""
+"""C functions that a Python program calls: the device through which each of them blocks its thread."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from functools import cache
 from crystalperf.indexes.apis import device_api
 
 _OF_DESCRIPTORS = frozenset([("posix", "read"), ("posix", "write")])
-"""A descriptor may be a pipe's, which is no disk's."""
+"""A descriptor may be a pipe's, which is not on a disk."""
 
 
 @cache
 def device_of(owner: str, name: str) -> str | None:
-    """The resource that a function of a module, or a method of a type, hands its thread to; None of any other.
+    """The resource that a module's function, or a type's method, uses while it blocks its thread; None for any other.
 
     >>> device_of("_io.BufferedReader", "read")
     'disk'

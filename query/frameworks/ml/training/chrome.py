@@ -1,12 +1,12 @@
 """Traces in Chrome's JSON format as a stream of events: PyTorch's, TensorFlow's timeline, MXNet's.
 
 A trace is {"traceEvents": [EVENT, …], …} or the list alone, in one line or in many, and may be larger than memory.  So
-it is cut where one event ends and the next begins, and each stretch of whole events is decoded at once.  What stands
-outside of the list is small and is decoded by itself.
+the reader splits it between events, and decodes each chunk of whole events at once.  The content outside of the list is
+small and is decoded by itself.
 
-Writers forget to escape what they write (backslashes of Windows' paths, line ends) and write numbers that JSON does not
-have (inf, nan); that is put right.  A stretch that cannot be decoded even so is read event by event, and of these the
-ones that are damaged are left out and counted.
+Some writers do not escape text (backslashes of Windows' paths, line ends) and write numbers that JSON does not have
+(inf, nan); the reader fixes both.  A chunk that still cannot be decoded is read event by event, and its damaged events
+are left out and counted.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from crystalperf.query.inputs.containers import LogFile, Part, pieces
 from crystalperf.query.trace.records import Problems
 
 CHUNK_BYTES = 4 << 20
-"""Text that is decoded at a time."""
+"""Text that is decoded at once."""
 
 _MOST_TRIES = 40
-"""Ends of objects looked at, from the last one on, until one turns out to be the end of an event."""
+"""Maximum ends of objects that are tried, from the last one backwards, until one is the end of an event."""
 
 _MOST_PIECES = 8
-"""Where a stretch is damaged, an event has no more places in it that look like the end of one."""
+"""In a damaged chunk, the maximum places within an event that may look like its end."""
 
 _MOST_BYTES = 16 * CHUNK_BYTES
-"""Text without the end of an event; more of it is left out."""
+"""Maximum text without the end of an event; more of it is left out."""
 
 _MOST_HEADER_BYTES = 16 << 20
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
@@ -43,7 +43,7 @@ _NO_NUMBER = re.compile(rb"([:\[,]\s*)[-+]?(?:inf(?:inity)?|nan(?:\(\w*\))?)(?=\
 
 
 class Args(msgspec.Struct, gc=False, frozen=True):
-    """What profilers say of an event beside its times; each names its fields otherwise."""
+    """The arguments of an event besides its times; profilers name them differently."""
 
     name: Any = None
     op: Any = None
@@ -76,13 +76,13 @@ class Args(msgspec.Struct, gc=False, frozen=True):
 
     @property
     def inputs(self) -> list[str]:
-        """Names of the operators whose outputs this one takes, as TensorFlow's timeline has them."""
+        """Names of the operators whose outputs this one takes, in TensorFlow's timeline."""
         found = (getattr(self, f"input{number}") for number in range(10))
         return [each for each in found if isinstance(each, str)]
 
     @property
     def stats(self) -> dict[str, str]:
-        """What an XPlane tells of the event, as far as its viewer's file keeps it."""
+        """The stats of the event's XPlane that its trace viewer's file has."""
         found = ((name, getattr(self, name)) for name in _STATS)
         return {name: str(value) for name, value in found if isinstance(value, str | int | float)}
 
@@ -106,7 +106,7 @@ class Event(msgspec.Struct, gc=False, frozen=True):
 
     @property
     def facts(self) -> Args:
-        """Its arguments as far as they are known here."""
+        """Its known arguments."""
         if not isinstance(self.args, dict):
             return NO_ARGS
         try:
@@ -128,9 +128,9 @@ _loose = msgspec.json.Decoder(list[Event], strict=False)
 
 
 def read(log: LogFile, part: Part, problems: Problems, header: dict[str, Any]) -> Iterator[list[Event]]:
-    """The events of one file in order, many at a time; `header` gets what stands beside them.
+    """The events of one file in order, many at a time; `header` gets the members outside of the list.
 
-    What cannot be decoded is told in `problems`, and the rest is given out.
+    What cannot be decoded is reported in `problems`; the rest is returned.
     """
     stream = pieces(part, problems)
     text = b""
@@ -153,7 +153,7 @@ def read(log: LogFile, part: Part, problems: Problems, header: dict[str, Any]) -
             if len(text) > _MOST_BYTES:
                 _tell_damage(problems, part, "a stretch without whole events was left out")
                 text = b""
-            enough = max(CHUNK_BYTES, 2 * len(text))  # what has no end yet is not looked through for every piece
+            enough = max(CHUNK_BYTES, 2 * len(text))  # an incomplete event is not searched again for every piece
             yield events
     if inside:
         events, lost = _rest(text, part, problems, header)
@@ -165,7 +165,7 @@ def read(log: LogFile, part: Part, problems: Problems, header: dict[str, Any]) -
 
 
 def _start(text: bytes) -> tuple[int, int] | None:
-    """Where what stands before the events ends, and where the events begin; None where that is not there yet."""
+    """Where the header ends, and where the events begin; None if the text does not reach that far."""
     if text.lstrip()[:1] == b"[":
         return 0, text.index(b"[") + 1
     found = _EVENTS.search(text)
@@ -187,7 +187,7 @@ def _decoded_members(text: bytes, before: bytes, after: bytes) -> dict[str, Any]
 
 
 def _whole_events(text: bytes) -> tuple[list[Event], bytes, int]:
-    """The whole events at the beginning of a text, what is left of it, and how many of them are damaged."""
+    """The whole events at the beginning of a text, the rest of it, and the number of damaged events."""
     found = _at_once(text)
     if found is None:
         text = _mended(text)
@@ -196,7 +196,7 @@ def _whole_events(text: bytes) -> tuple[list[Event], bytes, int]:
 
 
 def _at_once(text: bytes) -> tuple[list[Event], bytes] | None:
-    """The whole events and what is left; None where some are damaged, or no end of one was found."""
+    """The whole events and the rest; None if some are damaged, or no end of an event was found."""
     end = len(text)
     for _ in range(_MOST_TRIES):
         brace = text.rfind(b"}", 0, end)
@@ -213,10 +213,10 @@ def _at_once(text: bytes) -> tuple[list[Event], bytes] | None:
 
 
 def _one_by_one(text: bytes, *, goes_on: bool = True) -> tuple[list[Event], bytes, int]:
-    """The events that can be read, what is left behind the last border between two, and how many are damaged.
+    """The valid events, the rest after the last border between two events, and the number of damaged events.
 
-    A border is where one object of a list ends and the next begins: within an event there may be some too, and in its
-    texts what looks like one.  An event that has not ended is left where the text goes on.
+    At a border one object of a list ends and the next begins.  Lists within an event have borders too, and its texts
+    may have what looks like one.  If the text goes on, an incomplete event stays in the rest.
     """
     borders = [(each.start() + 1, each.end() - 1) for each in _BETWEEN.finditer(text)]
     found: list[Event] = []
@@ -230,7 +230,7 @@ def _one_by_one(text: bytes, *, goes_on: bool = True) -> tuple[list[Event], byte
         if events == "cut" and last == len(borders) and goes_on:
             break
         if isinstance(events, str):
-            last = place + 1  # what looked like more of it may be the next event
+            last = place + 1  # what looked like a part of it may be the next event
             damaged += b'"ph"' in text[begin : borders[place][0]]
         else:
             found += events
@@ -239,7 +239,7 @@ def _one_by_one(text: bytes, *, goes_on: bool = True) -> tuple[list[Event], byte
 
 
 def _mended(text: bytes) -> bytes:
-    """Text as its writer meant it: backslashes are escaped, numbers that JSON does not have are none."""
+    """The text with backslashes escaped, and null in place of numbers that JSON does not have."""
     text = text.translate(_CONTROLS)
     if b"\\" in text:
         text = _UNESCAPED.sub(lambda each: each[1] or b"\\\\", text)
@@ -247,7 +247,7 @@ def _mended(text: bytes) -> bytes:
 
 
 def _decode(text: bytes) -> list[Event] | Literal["cut", "damaged"]:
-    """Events with commas between them; a text that ends within one is cut."""
+    """Events separated by commas; "cut" if the text ends within one, "damaged" if it is invalid."""
     whole = b"[" + text + b"]"
     try:
         return _typed.decode(whole)  # type: ignore[return-value]
@@ -262,7 +262,7 @@ def _decode(text: bytes) -> list[Event] | Literal["cut", "damaged"]:
 
 
 def _rest(text: bytes, part: Part, problems: Problems, header: dict[str, Any]) -> tuple[list[Event], int]:
-    """The last events, and how many of them are damaged; `header` gets what stands behind them."""
+    """The last events, and how many of them are damaged; `header` gets the members after them."""
     for each in (text, _mended(text)):
         if (events := _closed(each, header)) is not None:
             return events, 0
@@ -283,7 +283,7 @@ def _rest(text: bytes, part: Part, problems: Problems, header: dict[str, Any]) -
 
 
 def _closed(text: bytes, header: dict[str, Any]) -> list[Event] | None:
-    """The events up to the end of their list; None where it has none, or some of them are damaged."""
+    """The events up to the end of their list; None if it has no end, or some of them are damaged."""
     for end in _ends(text):
         body = text[:end].rstrip().rstrip(b",")
         events = _decode(body) if body else []
@@ -295,7 +295,7 @@ def _closed(text: bytes, header: dict[str, Any]) -> list[Event] | None:
 
 
 def _ends(text: bytes) -> Iterator[int]:
-    """Where the list of events may end: at a bracket, from behind."""
+    """Candidates for the end of the list of events: brackets, from the last one backwards."""
     if not (stripped := text.strip()) or stripped.startswith(b"]"):
         yield len(text) - len(text.lstrip())
         return
@@ -312,7 +312,7 @@ def _tell_damage(problems: Problems, part: Part, meaning: str) -> None:
 
 
 def number(value: float | str | None) -> float | None:
-    """A time in µs, None for one that is no number or endless; older writers put it into quotes."""
+    """A time in µs, None if it is no finite number; older writers put it into quotes."""
     try:
         found = math.nan if value is None else float(value)
     except ValueError:
@@ -321,5 +321,5 @@ def number(value: float | str | None) -> float | None:
 
 
 def is_json(text: bytes) -> bool:
-    """Whether a file that begins so may be JSON."""
+    """Whether a file with this beginning may be JSON."""
     return text.lstrip()[:1] in (b"{", b"[")

@@ -1,8 +1,8 @@
-"""Collectives of several processes: which belong together, how long each process waited for the others.
+"""Collectives of several processes: which parts belong together, and how long each process waited for the others.
 
-No profiler gives one a name that all processes share, so they are joined by their order: the first all_reduce of a
-process in a group belongs to the first of each other process in it.  Bytes move once the last process is there; before,
-the others wait for it.
+No profiler gives a collective a name that all processes share, so parts are matched by order: the first all_reduce of a
+process in a group belongs to the first of each other process in it.  Bytes move once the last process has arrived;
+before, the others wait for it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from crystalperf.query.frameworks.ml.training.program import Exchange, Operation
 from crystalperf.query.trace.records import Problems
 
 CONTRADICTORY = 0.1
-"""Share of collectives that ended somewhere before they could begin, from which clocks are taken to be apart."""
+"""Share of collectives that ended in some process before they could begin, above which clocks count as skewed."""
 
 
 @dataclass(slots=True)
 class Collective:
     """One process' part in a collective: `lane` it is on, `process`, and what the process did just before it.
 
-    `key` is what tells it from others of its process that run beside it: its kind and, where the trace names it, the
-    group of processes that take part.  `launcher` is a lane and a moment on it.
+    `key` separates it from concurrent collectives of its process: its kind and, if the trace names it, the group of
+    processes that take part.  `launcher` is a lane and a moment on it.
     """
 
     lane: int
@@ -36,7 +36,7 @@ class Collective:
 
 
 def rounds(found: Sequence[Collective]) -> list[list[Collective]]:
-    """The parts of each collective, one of each process, as far as all processes have as many."""
+    """The parts of each collective, one of each process; only of keys of which all processes have equally many."""
     joined = []
     for of_process in _by_key(found).values():
         if len({len(each) for each in of_process.values()}) == 1:
@@ -53,7 +53,7 @@ def _by_key(found: Sequence[Collective]) -> dict[str, dict[str, list[Collective]
 
 
 def tell_uneven(found: Sequence[Collective], origin: str, problems: Problems) -> None:
-    """Say of which collectives processes have different numbers, for these are not joined."""
+    """Report collectives whose numbers differ between processes, because they are not matched."""
     for of_process in _by_key(found).values():
         counts = {process: len(each) for process, each in of_process.items()}
         fewest, most = min(counts, key=counts.__getitem__), max(counts, key=counts.__getitem__)
@@ -67,10 +67,10 @@ def tell_uneven(found: Sequence[Collective], origin: str, problems: Problems) ->
 
 
 def shifts(found: Sequence[Collective]) -> dict[str, float]:
-    """What to add to the times of each process so that no collective ends before all were there, ms.
+    """The shift of each process's times with which no collective ends before all processes have arrived, ms.
 
-    A collective ends on all processes at once, so clocks are apart by the same time at each.  Where that varies by more
-    than the time from one to the next does, these were no collectives of the same processes.
+    A collective ends on all processes at once, so the skew of two clocks is the same at each collective.  If it varies
+    by more than the time between two collectives does, these were not collectives of the same processes.
     """
     joined = [each for each in rounds(found) if len(each) > 1]
     wrong = [each for each in joined if not _possible(each)]
@@ -86,14 +86,14 @@ def shifts(found: Sequence[Collective]) -> dict[str, float]:
                 if there and one.process not in known:
                     gaps.setdefault(one.process, []).append(median(there) - one.operation.end_ms)
                     ends.setdefault(one.process, []).append(one.operation.end_ms)
-        if not gaps:  # the first of all, or of those who share no collective with it
+        if not gaps:  # the first process, or the first of a set without a common collective
             known[left[0][0].process] = 0.0
         known |= {process: _constant(each, ends[process]) for process, each in gaps.items()}
     return {process: shift for process, shift in known.items() if shift}
 
 
 def _constant(gaps: Sequence[float], ends: Sequence[float]) -> float:
-    """The middle of gaps, or 0 where they vary by more than the time from one end to the next does."""
+    """The median of gaps, or 0 if they vary by more than the time between ends does."""
     shift = median(gaps)
     lengths = [after - before for before, after in pairwise(ends)]
     if len(lengths) < 2:
@@ -113,10 +113,10 @@ def _began(parts: Sequence[Collective]) -> float:
 
 
 def joined(found: Sequence[Collective], lanes: Sequence[Lane]) -> tuple[list[Signal], list[Exchange]]:
-    """Signals to collectives from what each process did before, and what each process did in them.
+    """Signals to collectives from each process's work before them, and the exchange of each process in them.
 
-    A part of a process that waited for others begins when the last was there.  Parts that cannot be of one collective
-    waited for nobody.
+    The part of a process that waited for others begins when the last one arrived.  Parts that cannot belong to one
+    collective waited for no other process.
     """
     signals: list[Signal] = []
     exchanges: list[Exchange] = []

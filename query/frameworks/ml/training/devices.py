@@ -1,8 +1,8 @@
-"""Accelerators: what their time is split by, what their kernels are bound by, and a table of what each can do.
+"""Accelerators: their resources, the resource that bounds a kernel, and a table of peak rates.
 
 The time of a kernel is on the device's arithmetic or on its memory (Williams et al., Roofline, CACM 2009): matrix
-products, convolutions and attention do many operations for each byte, everything else moves bytes.  So a device that is
-swapped changes the time of a kernel by the ratio of one or of the other.
+products, convolutions and attention do many operations per byte, everything else moves bytes.  So another device
+changes the time of a kernel by the ratio of the one or of the other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from crystalperf.indexes.resources import Resource
 GPU = Resource("gpu", "GPU", "device.arithmetic", "speed")
 HBM = Resource("gpumem", "GPU memory", "device.memory", "speed")
 PCIE = Resource("pcie", "host-device link", "device.link", "bytes per second", shared_by="worker", rate_bps=12e9)
-"""PCIe 3.0 with 16 lanes brings 12 GB/s of its 15.75 in practice; only traces without bytes need it."""
+"""PCIe 3.0 with 16 lanes has 12 GB/s of its 15.75 in practice; only traces without bytes need it."""
 
 _ARITHMETIC = re.compile(
     r"gemm|gemv|matmul|conv|winograd|implicit|cutlass|cublas|xmma|wgmma|mma_|flash|fmha|attention|attn|cudnn.*(fprop|dgrad|wgrad)"
@@ -34,19 +34,19 @@ _WRAPPER = re.compile(r"(?:Kernel2?|device_kernel|enable_\w+)<")
 
 @cache
 def bound_by(kernel: str) -> str:
-    """The resource that a kernel's name says it is bound by: gpu (arithmetic) or gpumem.
+    """The resource that bounds a kernel, by its name: gpu (arithmetic) or gpumem.
 
-    What torch.compile fuses has the names of all its operators: only its templates (tem) are products.  What a kernel
-    copies is often in its template arguments, so only its own name says that it does nothing else.
+    Kernels fused by torch.compile have the names of all their operators: only its templates (tem) are products.
+    Template arguments often name what a kernel copies, so only its own name shows that it copies and does nothing else.
     """
     if (fused := _TRITON.search(kernel)) is not None:
         return GPU.name if fused["kind"] == "tem" else HBM.name
-    named = kernel.partition(">(")[0]  # without what it is given
+    named = kernel.partition(">(")[0]  # without its arguments
     return GPU.name if _ARITHMETIC.search(named) and not _MOVES.search(_own_name(kernel)) else HBM.name
 
 
 def _own_name(kernel: str) -> str:
-    """A kernel's name without namespaces and template arguments; of one that only runs another, the other's."""
+    """A kernel's name without namespaces and template arguments; for a wrapper, the name of the kernel that it runs."""
     found = _OWN.match(kernel)
     while found is not None and _WRAPPER.match(kernel, found.start("name")) is not None:
         found = _OWN.match(kernel, found.end() + 1)
@@ -55,15 +55,15 @@ def _own_name(kernel: str) -> str:
 
 @dataclass(frozen=True)
 class Model:
-    """What a device can do at most: 10¹² operations a second of dense matrix products in 16-bit numbers (bfloat16
-    where it has it) with 32-bit sums, without sparsity, and 10⁹ bytes a second from its memory."""
+    """Peak rates of a device: 10¹² operations a second of dense matrix products in 16-bit numbers (bfloat16 if it has
+    it) with 32-bit sums, without sparsity, and 10⁹ bytes a second from its memory."""
 
     tflops: float
     memory_gbps: float
 
 
 MODELS: dict[str, Model] = {
-    # Data sheets of the makers, SXM or OAM form unless the name says otherwise.
+    # From the makers' data sheets, SXM or OAM form unless the name says otherwise.
     "P100": Model(21.2, 732),
     "V100": Model(125, 900),
     "T4": Model(65, 320),
@@ -82,13 +82,13 @@ MODELS: dict[str, Model] = {
 
 
 def swapped(before: str, after: str) -> tuple[float, float]:
-    """How many times as fast arithmetic and memory are.  Raises KeyError for a model that is not in the table."""
+    """The speed-ups of arithmetic and of memory.  Raises KeyError for a model that is not in the table."""
     old, new = MODELS[before], MODELS[after]
     return new.tflops / old.tflops, new.memory_gbps / old.memory_gbps
 
 
 def expanded(text: str) -> tuple[str, ...]:
-    """What `device=H100:A100` and `device.gpu=2x` are in settings of resources; any other text as it is.
+    """`device=H100:A100` and `device.gpu=2x` as settings of resources; any other text unchanged.
 
     Raises SettingError for a device that is not in the table.
     """

@@ -1,9 +1,9 @@
--- Collectives that began in a span: how long bytes moved, how long processes waited for the last one, and which that was.
+-- Collectives that began in a span: how long bytes moved, how long processes waited for the last one, and its name.
 -- In:  $start, $end, in ms since the start of the run.
 -- Out: one row, its sums NULL where there was none:
 --      moved_ms   summed over processes
 --      waited_ms  summed over processes
---      last       the process that waited least for the others, for they waited for it
+--      last       the process that waited least for the others, because they waited for it
 SELECT
     sum(ended_ms - began_ms) AS moved_ms,
     sum(began_ms - arrived_ms) AS waited_ms,

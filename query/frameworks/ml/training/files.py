@@ -1,4 +1,4 @@
-"""Files of traces as the run that they are of."""
+"""Trace files of one run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crystalperf.query.inputs.files import Application, LogPart
 
 
 def application(framework: str, parts: Sequence[LogPart]) -> Application:
-    """The run of these files, in the order in which they are read; it has the name of the file, or of their folder."""
+    """The run of these files, in reading order; it has the name of the file, or of their folder."""
     first, origin = parts[0], parts[0].part.name
     name = first.name
     if len(parts) > 1:

@@ -1,4 +1,4 @@
-"""Kinds of findings and of advice that only trainings have."""
+"""Kinds of findings and advice of trainings alone."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ class Input(Finding):
 
 @dataclass(frozen=True)
 class ReadAhead(Advice):
-    """Have loaders make batches ahead of the steps."""
+    """Have loaders prefetch batches."""
 
     kind: ClassVar[str] = "read-ahead"

@@ -1,4 +1,4 @@
-"""What frameworks of training have in common as a Framework: devices, steps, operators that run in order."""
+"""The common parts of frameworks that train models, as a Framework: devices, steps, operators in program order."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def of_training(
     setup: Setup,
     process: str = "process",
 ) -> Framework:
-    """The framework of that name, whose package has a module `trace` that reads.
+    """The framework of that name; its package has a module `trace` with the reader.
 
     `process` is its word for one of the processes that train together.
     """
@@ -90,7 +90,7 @@ def of_training(
 
 
 def _read_by(module: str) -> Callable[[LogFile], Trace]:
-    """A module's read(), imported where there is a trace: a run of any framework asks all others for their names."""
+    """A module's read(), imported only for a trace: a run of any framework asks all others for their names."""
 
     def read(log: LogFile) -> Trace:
         found: Trace = import_module(module).read(log)

@@ -1,7 +1,7 @@
--- What ran beside the collectives of a scope.
+-- How long other operations hid the collectives of a scope.
 -- In:  $start, $end, the scope in ms since the start of the run.
 -- Out: one row: hidden_ms, how long something else ran on the process or device of a collective while its bytes moved,
---      summed over the collectives that began in the scope.  What two streams hide at once is hidden once.
+--      summed over the collectives that began in the scope.  Time hidden by two streams at once counts once.
 WITH busy AS (
     SELECT
         worker_id, launch_ms, finish_ms,

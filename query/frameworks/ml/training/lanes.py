@@ -1,10 +1,10 @@
-"""From what ran on threads and streams to stretches that wait for each other.
+"""Splits the operations of threads and streams into segments that wait for each other.
 
-A lane is a thread, a stream, or a library's own loop; its operations do not overlap.  A signal says that one lane let
-another go on: a launch, a wait that ended, a collective that all had reached.  Lanes are cut where signals come and go,
-and what lies between two cuts is a stretch, which waits for the one before it on its lane and for its signals.
+A lane is a thread, a stream, or a library's own loop; its operations do not overlap.  A signal means that one lane let
+another proceed: a launch, a wait that ended, a collective that all had reached.  Lanes are cut where signals come and
+go.  What lies between two cuts is a segment, which waits for the one before it on its lane and for its signals.
 
-Where nothing says what a lane waited for, it is taken to be what ended last before it in the same process.
+If nothing recorded shows what a lane waited for, it is assumed to be what ended last before it in the same process.
 """
 
 from __future__ import annotations
@@ -17,38 +17,39 @@ from typing import Literal
 from crystalperf.query.frameworks.ml.training.program import Operation, Source, Stretch
 
 CLOSE_MS = 0.002
-"""Two moments of one clock that are no farther apart are one: profilers stamp whole microseconds, some twice that."""
+"""Two moments of one clock this close count as one: profilers stamp whole microseconds, some only every second one."""
 
 WAIT_MS = 0.05
-"""A gap between two operators of a thread is Python, unless something else ended so shortly before its end."""
+"""A gap between two operators of a thread is Python, unless something else ended this shortly before its end."""
 
 WAIT_SHARE = 0.1
 """The same as a share of the gap, for long ones."""
 
 MOST_STRETCHES = 3_000
-"""More are not told apart: stretches that follow one another on a device grow until there are no more."""
+"""Maximum segments: consecutive segments on a device are merged until there are no more."""
 
 
 @dataclass(slots=True)
 class Lane:
-    """A thread or stream of a device; `process` is whose lanes may wait for each other without saying so."""
+    """A thread or stream of a device; `process` owns the lanes that may wait for each other without a recorded
+    signal."""
 
     device: str
     name: str
     process: str
     operations: list[Operation] = field(default_factory=list)
     infers: bool = True
-    """Whether what it waited for is inferred where no signal says so."""
+    """Whether to infer what it waited for if no signal is recorded."""
     lets_go: Literal["any", "devices", "none"] = "any"
     """Which lanes may be inferred to have waited for it: of any kind, those of other devices than the process itself,
-    or none, as nobody waits for a library's own thread that only asks how far a device is."""
+    or none, as no lane waits for a library's own thread that only polls how far a device is."""
     cuts: list[float] = field(default_factory=list)
-    """Where a new stretch begins for its reader's sake, ms."""
+    """Additional cuts of its reader, ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """At `source_ms` a lane had done what lets another go on from `target_ms`; lanes by number."""
+    """At `source_ms` a lane did what lets another proceed from `target_ms`; lanes by number."""
 
     source: int
     source_ms: float
@@ -60,13 +61,13 @@ class Signal:
 def filled(
     operations: Iterable[Operation], between: Callable[[Operation, Operation], Iterable[Operation]] = lambda *_: ()
 ) -> list[Operation]:
-    """Operations in order, none beginning before the one before it has ended, and what fills the gaps between."""
+    """Operations in order without overlap, with fillers of the gaps between them."""
     found: list[Operation] = []
     for each in sorted(operations, key=lambda one: (one.start_ms, one.end_ms)):
         if found:
             last = found[-1]
             if each.end_ms <= last.end_ms:
-                continue  # within the one before: what the trace shows twice
+                continue  # within the one before: the trace has it twice
             if each.start_ms < last.end_ms:
                 each = replace(each, start_ms=last.end_ms)
             elif each.start_ms > last.end_ms:
@@ -76,7 +77,7 @@ def filled(
 
 
 def without(operations: Sequence[Operation], holes: Sequence[tuple[float, float]]) -> Iterator[Operation]:
-    """Operations less some stretches, which are sorted and disjoint."""
+    """Operations without some intervals, which are sorted and disjoint."""
     ends = [end for _, end in holes]
     for each in operations:
         begin = each.start_ms
@@ -91,17 +92,17 @@ def without(operations: Sequence[Operation], holes: Sequence[tuple[float, float]
 
 
 def longest_of(operations: Sequence[Operation]) -> Operation:
-    """The operation that took longest; the first of several."""
+    """The longest operation; the first of several."""
     return max(operations, key=lambda each: each.end_ms - each.start_ms)
 
 
 def and_more(operations: Sequence[Operation]) -> str:
-    """` and 3 more`, for the operations but one."""
+    """` and 3 more`, for all operations but one."""
     return f" and {len(operations) - 1} more" if len(operations) > 1 else ""
 
 
 def named_by_longest(_lane: Lane, operations: Sequence[Operation]) -> str:
-    """The name of a stretch: that of the operation that took longest in it."""
+    """The name of a segment: that of its longest operation."""
     longest = longest_of(operations)
     return f"{longest.name or longest.operator}{and_more(operations)}"
 
@@ -114,9 +115,9 @@ def stretches(
     name: Callable[[Lane, Sequence[Operation]], str],
     step: Callable[[Lane, float], str | None],
 ) -> list[Stretch]:
-    """The stretches of lanes in order of their start, each with what it waits for.
+    """The segments of lanes by start, each with what it waits for.
 
-    `borders` cut all lanes that run there; `name` and `step` are asked for each stretch.
+    `borders` cut all lanes that run at these times; `name` and `step` are called for each segment.
     """
     given = list(signals)
     ends = _Ends(lanes)
@@ -160,7 +161,7 @@ def stretches(
 
 
 class _Ends:
-    """When operations ended that the lanes of a process, or of its devices, may have waited for."""
+    """Ends of operations that the lanes of a process, or of its devices, may have waited for."""
 
     def __init__(self, lanes: Sequence[Lane]) -> None:
         found: dict[tuple[str, bool], list[tuple[float, int]]] = {}
@@ -172,7 +173,7 @@ class _Ends:
         self._of = {key: sorted(ends) for key, ends in found.items()}
 
     def last_before(self, lane: Lane, moment: float, but: int) -> tuple[float, int] | None:
-        """The last end at a moment or before it that a lane may have waited for, on any but that number."""
+        """The last end at or before a moment that a lane may have waited for, on any lane except `but`."""
         ends = self._of.get((lane.process, lane.device != lane.process), [])
         place = bisect_right(ends, (moment + CLOSE_MS, len(ends)))
         for end, number in reversed(ends[max(place - 64, 0) : place]):
@@ -182,7 +183,7 @@ class _Ends:
 
 
 def _inferred(number: int, lane: Lane, known: Sequence[Signal], ends: _Ends) -> list[Signal]:
-    """Signals to a lane's operations that began after a gap, and that nothing explains."""
+    """Signals to a lane's operations that began after a gap without a recorded signal."""
     told = sorted(each.target_ms for each in known if each.target == number)
     found = []
     last_ms = float("-inf")
@@ -198,7 +199,7 @@ def _inferred(number: int, lane: Lane, known: Sequence[Signal], ends: _Ends) -> 
 
 
 def _cut(operations: Sequence[Operation], cuts: Sequence[float]) -> list[list[Operation]]:
-    """Runs of operations without a cut or a gap between them; one that goes on over a cut is there in parts."""
+    """Runs of operations without a cut or a gap between them; an operation across a cut is split."""
     found: list[list[Operation]] = []
     place = 0
     for whole in operations:
@@ -219,10 +220,10 @@ def _cut(operations: Sequence[Operation], cuts: Sequence[float]) -> list[list[Op
 
 
 def end_in_time(lane: Lane, others: Iterable[Lane]) -> None:
-    """Collectives end no later than the thread that waited for them went on.
+    """End collectives no later than the thread that waited for them continued.
 
-    The end of one is stamped by its own thread, which has to get a CPU first: the one that it woke may be faster.  Then
-    a gap of the thread is covered by the collective for half of it at least, and ends shortly before.
+    A collective's own thread stamps its end, and has to get a CPU first: the thread that it woke may be faster.  Then
+    the collective covers at least half of a gap of that thread, and ends shortly after it.
     """
     found = [each for other in others for each in other.operations if each.kind == "collective"]
     for last, following in zip(lane.operations, lane.operations[1:], strict=False):
@@ -234,9 +235,9 @@ def end_in_time(lane: Lane, others: Iterable[Lane]) -> None:
 
 
 def waits(lane: Lane, others: Iterable[Lane]) -> list[tuple[float, float, int]]:
-    """The gaps of a thread in which it waited: (its begin, the end of what it waited for, number among the others).
+    """The gaps of a thread in which it waited: (its start, the end of what it waited for, number among the others).
 
-    Something else ended just before the thread went on.
+    Something else ended just before the thread continued.
     """
     ends = sorted((each.end_ms, number) for number, other in enumerate(others) for each in other.operations)
     found = []

@@ -1,4 +1,4 @@
-"""Events that nest on a thread: which of them was the innermost at each moment, and within which others."""
+"""Nested events of a thread: the innermost at each moment, and those around it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 
 class Lasting(Protocol):
-    """What begins and ends, ms."""
+    """An event with start and end, ms."""
 
     @property
     def start_ms(self) -> float: ...
@@ -22,9 +22,9 @@ Nested = TypeVar("Nested", bound=Lasting)
 def innermost(
     events: Iterable[Nested], is_whole: Callable[[Nested], bool] = lambda _: False
 ) -> Iterator[tuple[tuple[Nested, ...], float, float]]:
-    """(events around a stretch, the outermost first; its start; its end), in order; the last of them is the innermost.
+    """(events around an interval, the outermost first; its start; its end), in order; the last event is the innermost.
 
-    What is whole has none within it.
+    A whole event contains no others.
     """
     around: list[Nested] = []
     now = float("-inf")

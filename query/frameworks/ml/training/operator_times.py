@@ -1,4 +1,4 @@
-"""Time of units by operator: each unit is an instance of one."""
+"""Unit time by operator: each unit is an instance of one operator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crystalperf.query.trace.records import Columns
 
 
 def raw_tables() -> tuple[Table, ...]:
-    """The tables in these frameworks' own words that a run file has beside the others."""
+    """The tables of a run file that only trainings have."""
     return read(sql.text("schema", __package__))
 
 
@@ -25,8 +25,8 @@ def times(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...], _sample
 
 
 def kind_times(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> dict[str, tuple[float, float]]:
-    """What operators of each kind took in a span, and those of them that were on the disk, ms; nothing of a kind that
-    was not there."""
+    """Time of operators by kind within a span, and the part of it on the disk, ms; kinds that did not run are
+    absent."""
     question = sql.text("kind_times", __package__)
     rows = connection.execute(question, {"start": start_ms, "end": end_ms}).fetchall()
     return {kind: (ms, disk_ms) for kind, ms, disk_ms in rows}

@@ -1,6 +1,6 @@
--- Time of units by stretch and operator, for the table operator_times.
+-- Time of units by segment and operator, for the table operator_times.
 -- In:  {sums}, to fill with str.format(): the sum of units' time on each resource, named as the table's columns.
--- Out: one row per stretch and operator, in that order; operators are numbered as they first come in the run.
+-- Out: one row per segment and operator, in that order; operators are numbered in order of first appearance in the run.
 WITH kinds AS (
     SELECT operator, row_number() OVER (ORDER BY min(unit_id)) AS node_id
     FROM training_operations GROUP BY operator

@@ -1,11 +1,11 @@
-"""What a training program did, as any of its profilers tells it, and the trace of that.
+"""The recorded work of a training program, independent of its profiler, and its trace.
 
     device     a process, or an accelerator of one, with the threads or streams that it runs operators on
     operation  one instance of an operator on a device
-    stretch    operations that follow one another on one thread or stream without waiting for anything else
+    segment    consecutive operations on one thread or stream that wait for nothing else in between
     step       one round of training, of one process or of all
 
-A stretch starts when those that it waits for have ended.  What passes between is the runtime's own time: dispatching,
+A segment starts when those that it waits for have ended.  The time in between is the runtime's own: dispatching,
 launching, Python.
 """
 
@@ -30,12 +30,12 @@ from crystalperf.query.trace.records import Columns, Problems, RunTables, intege
 
 @dataclass(slots=True)
 class Operation:
-    """One instance of an operator, or a part of one that something else interrupts; times in ms.
+    """One instance of an operator, or a part of one that another operation interrupts; times in ms.
 
-    `operator` is its kind, in the framework's words, and `name` the instance's where it has one.  `resource` is what
-    was measured to hold it up; `likely` what its kind says, by resource a share.  Both may be empty.  `bytes` crossed a
-    link or a device.  `function` is the one that it was in and in no other below, (file, name, line): where a label
-    says that its code is on a device, that goes before `likely`.
+    `operator` is its kind, in the framework's words, and `name` the instance's, if it has one.  `resource` is the
+    measured bottleneck; `likely` the one that its kind suggests, a share by resource.  Both may be empty.  `bytes`
+    crossed a link or a device.  `function` is the innermost function, (file, name, line): if its label says that its
+    code uses a device, the label takes precedence over `likely`.
     """
 
     device: str
@@ -54,7 +54,7 @@ class Operation:
 
 @dataclass(slots=True)
 class Source:
-    """A stretch, by its number, that another waits for, and why."""
+    """A segment, by its number, that another waits for, and why."""
 
     stretch: int
     why: str
@@ -63,7 +63,7 @@ class Source:
 
 @dataclass(slots=True)
 class Stretch:
-    """Operations that follow one another; `ready_ms` is when it could have started, None where it did then."""
+    """Consecutive operations; `ready_ms` is when it could have started, None if that is its start."""
 
     name: str
     operations: list[Operation]
@@ -82,7 +82,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Device:
-    """What runs operations: a process, or an accelerator of one; `lanes` are its threads or streams."""
+    """A process, or an accelerator of one; `lanes` is the number of its threads or streams."""
 
     name: str
     host: str
@@ -93,7 +93,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Step:
-    """A round of training of one process, or of all where `process` is empty; ms."""
+    """A round of training of one process, or of all if `process` is empty; ms."""
 
     number: str
     process: str
@@ -107,10 +107,10 @@ class Step:
 
 
 def numbered(steps: Iterable[Step]) -> list[Step]:
-    """Steps, each with a number of its own in its process: the second 0 is 0.2.
+    """Steps, each with a unique number in its process: the second 0 is 0.2.
 
-    Those of a process come in order of time.  Programs count anew in each epoch, and files are named alike.  A step
-    that is told twice at a time, as by two threads, is there once.
+    Those of a process are in order of time.  Programs restart the count in each epoch, and names of files repeat.  A
+    step recorded twice at once, as by two threads, is kept once.
     """
     found: dict[str, Step] = {}
     last: dict[str, Step] = {}
@@ -129,9 +129,9 @@ def numbered(steps: Iterable[Step]) -> list[Step]:
 
 @dataclass(frozen=True)
 class Exchange:
-    """What one process did in a collective: it arrived, its bytes began to move as the last was there, and ended; ms.
+    """One process in a collective: it arrived, its bytes began to move when the last process arrived, and ended; ms.
 
-    `step` is the number of the step of all processes that it began in.
+    `step` is the number of the step of all processes in which it began.
     """
 
     name: str
@@ -145,9 +145,9 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Program:
-    """A recorded stretch of training; times in ms on one clock, Unix time where the profiler tells it.
+    """A recorded part of a training; times in ms on one clock, in Unix time if the profiler records it.
 
-    `step_ms` is the mean step where `steps` do not tell it, as they are of all processes.
+    `step_ms` is the mean step if `steps` do not show it because they are of all processes.
     """
 
     stretches: Sequence[Stretch]
@@ -162,12 +162,12 @@ class Program:
     properties: Mapping[str, str] = field(default_factory=dict)
 
     def since_start(self, moments_ms: Iterable[float]) -> NDArray[np.float64]:
-        """Moments from its start on, ms."""
+        """Moments relative to its start, ms."""
         return np.array(list(moments_ms), dtype=np.float64) - self.start_ms
 
 
 def mean_step_ms(steps: Sequence[Step]) -> float | None:
-    """The mean step: of each process first, then over processes, for workers may train each at its own speed."""
+    """The mean step: of each process first, then over processes, because workers may each train at their own speed."""
     by_process: dict[str, list[float]] = {}
     for each in steps:
         by_process.setdefault(each.process, []).append(each.end_ms - each.start_ms)
@@ -176,7 +176,7 @@ def mean_step_ms(steps: Sequence[Step]) -> float | None:
 
 
 def nothing_ran(origin: str, problems: Problems, instead: str) -> InputError:
-    """The sentence for a trace without an operator: what is damaged, or else how to record one."""
+    """The error for a trace without an operator: what is damaged, or else how to record one."""
     damage = next((each.meaning for each in problems if each.severity == "data loss"), None)
     if damage is not None:
         return InputError(f"{origin}: no operator could be read from it: {damage}")
@@ -184,7 +184,7 @@ def nothing_ran(origin: str, problems: Problems, instead: str) -> InputError:
 
 
 def trace(found: Program, framework: str, log: LogFile, problems: Problems) -> Trace:
-    """The trace of a program of that framework, which a log holds."""
+    """The trace of a framework's program, read from a log."""
     accelerated = any(each.accelerator for each in found.devices)
     resources = (*known(), GPU, HBM, PCIE) if accelerated else known()
     every = sorted(
@@ -243,7 +243,7 @@ def _group_id(number: int) -> str:
 
 
 def _units(found: Program, operations: Sequence[Operation], stretch_of: Sequence[int]) -> Columns:
-    """Operations as units, each with the number of its stretch."""
+    """Operations as units, each with the number of its segment."""
     length = found.end_ms - found.start_ms
     launch = np.clip(found.since_start(each.start_ms for each in operations), 0.0, length)
     finish = np.clip(found.since_start(each.end_ms for each in operations), launch, length)
@@ -306,7 +306,7 @@ def _bounds(operations: Sequence[Operation], lasting: Any, resources: Sequence[R
 
 
 def _raw(found: Program, operations: Sequence[Operation]) -> RunTables:
-    """Tables in the words of trainings; their columns are those of schema.sql beside this module."""
+    """The tables of trainings; schema.sql in this folder has their columns."""
     short = cache(partial(shortened, longest=200))  # a million operations have some hundred names
     told = found.exchanges
     return {

@@ -1,4 +1,4 @@
-"""Recommendations that only trainings have."""
+"""Kinds of recommendations of trainings alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crystalperf.query.results.recommendations import Recommendation
 
 @dataclass(frozen=True, kw_only=True)
 class CollectTraces(Recommendation):
-    """Give the traces of all `ranks`: how long collectives waited for the `missing` ones is not known."""
+    """Give the traces of all `ranks`: how long collectives waited for the `missing` ones is unknown."""
 
     kind: ClassVar[str] = "collect-traces"
 

@@ -1,4 +1,4 @@
-"""Why a question about a training has no answer, where only trainings have the reason."""
+"""Kinds of refusals of trainings alone: why a prediction is not possible."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from crystalperf.query.results.refusals import Refusal
 
 @dataclass(frozen=True)
 class OperatorsFixed(Refusal):
-    """Operators are what the program calls; no setting cuts them into others."""
+    """The program calls operators; no setting splits them."""
 
     kind: ClassVar[str] = "operators-fixed"
 
 
 @dataclass(frozen=True)
 class LanesFixed(Refusal):
-    """A thread or a stream does what its program gives it, however many there are."""
+    """A thread or a stream runs what its program submits, however many there are."""
 
     kind: ClassVar[str] = "lanes-fixed"
 
 
 @dataclass(frozen=True)
 class FewerProcesses(Refusal):
-    """Fewer processes than the recorded ones: which would go is unknown."""
+    """Fewer processes than the recorded ones: which would be removed is unknown."""
 
     kind: ClassVar[str] = "fewer-processes"
     recorded: int
@@ -32,7 +32,7 @@ class FewerProcesses(Refusal):
 
 @dataclass(frozen=True)
 class SingleProcess(Refusal):
-    """A single process exchanges no gradients, so what exchanging them takes is unknown."""
+    """A single process exchanges no gradients, so the cost of exchanging them is unknown."""
 
     kind: ClassVar[str] = "single-process"
 

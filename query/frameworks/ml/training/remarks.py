@@ -1,4 +1,4 @@
-"""What the traces of a training report of its steps, and what else time on a resource may be."""
+"""Kinds of remarks of trainings alone: on steps, and on other possible causes of time on a resource."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crystalperf.query.results.remarks import Remark
 
 @dataclass(frozen=True)
 class StepTime(Remark):
-    """How long a step took on average, over so many."""
+    """The mean step time, over so many steps."""
 
     kind: ClassVar[str] = "step-time"
 
@@ -30,7 +30,7 @@ class InputWait(Remark):
 
 @dataclass(frozen=True)
 class Communication(Remark):
-    """Collectives moved bytes for so long, summed over processes; nothing else ran during `exposed_ms` of that."""
+    """How long collectives moved bytes, summed over processes; nothing else ran during `exposed_ms` of that."""
 
     kind: ClassVar[str] = "communication"
 

@@ -1,4 +1,4 @@
-"""What a step of training waited for: its length, input, communication exposed or hidden, launches."""
+"""Findings and remarks of any training: step time, input, exposed and hidden communication."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.remarks import Remark
 
 _WORTH = 0.02
-"""Share of the time from which waiting for input is reported."""
+"""Minimum share of the time for which waiting for input is reported."""
 
 
 def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Remark]:
-    """What was measured of the scope's steps."""
+    """Measurements of the scope's steps."""
     properties, found = execution.properties, list[Remark]()
     if "step_ms" in properties:
         steps, processes = (int(properties.get(each, "1")) for each in ("steps", "processes"))
@@ -43,7 +43,7 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
 
 
 def taken(_connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Assumption]:
-    """What was taken for granted in counting its time."""
+    """Assumptions in measuring its time."""
     queued = execution.properties.get("queued_ms")
     return [StepsByAccelerator(float(queued))] if queued else []
 
@@ -51,8 +51,8 @@ def taken(_connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[
 def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Input]:
     """Steps that wait for their next batch.
 
-    Evidence: operators that hand over a batch were under way on the critical path, or the loop asked its loader for
-    one; what was computed meanwhile was another's.  Contradicted where the batch was there, for then they take no time.
+    Evidence: operators that return a batch ran on the critical path, or the loop requested a batch from its loader,
+    while only other threads computed.  Contradicted if the batch was ready, because then they take no time.
     """
     waited = dict(
         connection.execute(
@@ -64,7 +64,7 @@ def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]
 
 
 def _communication(connection: duckdb.DuckDBPyConnection, start: float, end: float) -> list[Remark]:
-    """How long bytes moved between processes, how much of it nothing else hid, and who waited for whom."""
+    """How long bytes moved between processes, how much of it was exposed, and who waited for whom."""
     within = {"start": start, "end": end}
     moved, waited, last = connection.execute(sql.text("exchanged", __package__), within).fetchall()[0]
     if not moved and not waited:
@@ -76,7 +76,7 @@ def _communication(connection: duckdb.DuckDBPyConnection, start: float, end: flo
 
 
 def other_causes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, Remark]:
-    """By resource, what else time on it may be."""
+    """By resource, other possible causes of time on it."""
     start, end = execution.scope.start_ms, execution.scope.end_ms
     _, reading_ms = kind_times(connection, start, end).get("python", (0.0, 0.0))
     found: dict[str, Remark] = dict(absent.other_causes(connection, execution))

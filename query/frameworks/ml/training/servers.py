@@ -1,10 +1,10 @@
-"""Workers that train beside each other with parameter servers: what a step takes once they have settled.
+"""Asynchronous workers with parameter servers: the step time in steady state.
 
-Each worker fetches variables, computes, sends gradients, and begins anew without waiting for the others.  So how long
-a step takes depends on who meets whom at a server's link.  Traced are a few steps, often the first ones, in which all
-workers fetch at once and then all send at once, while one direction of the link stands idle.  Later they come apart, so
-that some fetch while others send and steps are shorter, or they do not: that is chance, and lasts (docs/training.md).
-Here both ends are worked out, and what lies between them is what recorded runs took in the mean.
+Each worker fetches variables, computes, sends gradients, and starts its next step without waiting for the others.  So
+the step time depends on which workers meet at a server's link.  A trace has a few steps, often the first ones, in which
+all workers fetch at once and then all send at once, while one direction of the link is idle.  Later they may drift
+apart, so that some fetch while others send and steps are shorter.  Whether they do is random, and lasts
+(docs/training.md).  This module computes both bounds; the estimate between them is the mean of recorded runs.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from crystalperf.query.simulate.transfers import PAYLOAD
 
 SENDING_MS_PER_MB = 1.35
 SENDING_MOST = 1.3
-"""CPU that either side of gRPC needs for 10⁶ bytes, on a whole core, and how many times as much or as little on another
-machine: TensorFlow 2.21, bases of the lab's sweep on two machines.  Processes used 27 and 16 ms a step for 8.6 MB, of
-which operators took 10 and 5."""
+"""CPU that either side of gRPC needs for 10⁶ bytes, on a whole core, and the factor by which other machines may differ
+either way: TensorFlow 2.21, base runs of the lab's sweep on two machines.  Processes used 27 and 16 ms a step for
+8.6 MB, of which operators took 10 and 5."""
 
 IN_STEP = 0.2
-"""How far from apart to in step steps are in the mean, as a share: twelve runs of the lab's base, of which ten came
-apart, one stayed in step and one between, 0.1; and even configurations, 0.2 of two workers and 0.3 of three."""
+"""Mean position of steps between apart (0) and in step (1): twelve base runs of the lab, of which ten drifted apart,
+one stayed in step and one between, 0.1; and the tuning set, 0.2 of two workers and 0.3 of three."""
 
 _KEYS = (
     "fetched_bytes",
@@ -41,11 +41,11 @@ _KEYS = (
 
 @dataclass(frozen=True)
 class Demand:
-    """What one step of a worker asks for.
+    """The demand of one worker's step.
 
-    `busiest_share` of its bytes go over the link of the server that has most; of what no transfer covers,
-    `computing_ms` scales with the CPU and `else_ms` does not.  `out_bytes_per_ms` and `in_bytes_per_ms` are what a
-    server's link carries either way.
+    `busiest_share` of its bytes go over the link of the server with the most; of the time that no transfer covers,
+    `computing_ms` scales with the CPU and `else_ms` does not.  `out_bytes_per_ms` and `in_bytes_per_ms` are the
+    capacities of a server's link.
     """
 
     fetched_bytes: float
@@ -58,17 +58,17 @@ class Demand:
 
     @property
     def properties(self) -> dict[str, str]:
-        """As properties of a run."""
+        """The demand as properties of a run."""
         return {key: f"{getattr(self, key):.6g}" for key in _KEYS}
 
 
 def demand_of(properties: Mapping[str, str]) -> Demand | None:
-    """The demand that a run's properties tell."""
+    """The demand of a run, from its properties."""
     return Demand(*(float(properties[key]) for key in _KEYS)) if all(key in properties for key in _KEYS) else None
 
 
 def union_ms(spans: Iterable[tuple[float, float]]) -> float:
-    """How long at least one of the spans lasts."""
+    """The length of the union of spans, ms."""
     total, until = 0.0, float("-inf")
     for start, end in sorted(spans):
         total += max(end - max(start, until), 0.0)
@@ -78,13 +78,13 @@ def union_ms(spans: Iterable[tuple[float, float]]) -> float:
 
 @dataclass(frozen=True)
 class Step:
-    """What a step of workers that have settled takes to be expected, ms, and what it lies between."""
+    """The expected step time in steady state, ms, and its bounds."""
 
     mean_ms: float
     apart_ms: float
-    """Where the server's link is never idle while anybody waits for it."""
+    """If the server's link is never idle while a worker waits for it."""
     together_ms: float
-    """Where all fetch at once and all send at once, as they begin."""
+    """If all fetch at once and all send at once, as at their start."""
 
 
 def settled(
@@ -96,9 +96,9 @@ def settled(
     share: float = 1.0,
     sending: float = SENDING_MS_PER_MB,
 ) -> Step:
-    """The step of so many workers once they have settled, under so many times the links and the CPU.
+    """The step time of so many workers in steady state; `link` and `speed` are ratios of the links and of the CPU.
 
-    `share` is the part of a core that each process had in the recorded run; with more than one it sends no faster.
+    `share` is the part of a core that each process had in the recorded run; more than one core sends no faster.
     """
     cpu = min(share, 1.0) * speed * 1e6 / sending
     own = tuple(min(rate * link, cpu) for rate in (demand.out_bytes_per_ms, demand.in_bytes_per_ms))
@@ -120,9 +120,9 @@ def settled(
 
 
 def steady(execution: Execution, world: World) -> Steady | None:
-    """A step once workers have settled, as recorded and in the changed world.
+    """The step time in steady state, as recorded and in the scenario.
 
-    None where that is no question of parameter servers, or the world changes what these flows do not tell.
+    None without parameter servers, or if the scenario changes something that these flows do not model.
     """
     demand = demand_of(execution.properties)
     if demand is None or any(

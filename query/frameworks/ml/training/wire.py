@@ -1,7 +1,7 @@
-"""Protocol Buffers without their library: fields of a message by number, as the wire has them.
+"""Protocol Buffers without their library: fields of a message by number, from the wire format.
 
-Only what these traces use is here: numbers, doubles, text and messages.  A field that is damaged ends its message; what
-came before it holds.  https://protobuf.dev/programming-guides/encoding
+It covers only what these traces use: numbers, doubles, text and messages.  A damaged field ends its message; the fields
+before it remain valid.  https://protobuf.dev/programming-guides/encoding
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
 class DamagedMessageError(Exception):
-    """A message ends within a field, or holds what no message can."""
+    """A message ends within a field, or is invalid."""
 
 
 def fields(message: bytes | memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
@@ -48,7 +48,7 @@ _REPLACED = "\ufffd".encode()
 
 
 def why_damaged(message: bytes, error: DamagedMessageError) -> str:
-    """What is wrong with a message; where a transfer as text replaced bytes, that."""
+    """What is wrong with a message, or that a transfer as text replaced bytes."""
     if message.count(_REPLACED) > len(message) / 100:
         return "its bytes were replaced by a transfer as text; copy it again as a binary file"
     return str(error)
@@ -68,21 +68,21 @@ def _varint(view: memoryview, place: int) -> tuple[int, int]:
 
 
 def signed(value: int | memoryview) -> int:
-    """A number as int32 and int64 fields mean it."""
+    """The signed number of an int32 or int64 field."""
     assert isinstance(value, int)
     value &= (1 << 64) - 1
     return value - (1 << 64) if value >> 63 else value
 
 
 def double(value: int | memoryview) -> float:
-    """A double by its bits."""
+    """A double from its bits."""
     assert isinstance(value, int)
     found: float = struct.unpack("<d", value.to_bytes(8, "little"))[0]
     return found
 
 
 def text(value: int | memoryview) -> str:
-    """Text; bytes that are none are replaced."""
+    """Text; invalid bytes are replaced."""
     return "" if isinstance(value, int) else bytes(value).decode("utf-8", "replace")
 
 
@@ -95,19 +95,19 @@ def all_of(message: bytes | memoryview) -> dict[int, list[int | memoryview]]:
 
 
 def last_number(found: dict[int, list[int | memoryview]], number: int) -> int:
-    """The last value of a field of numbers, which is the one that counts; 0 without one."""
+    """The last value of a field of numbers, which is the valid one; 0 if absent."""
     values = found.get(number)
     return 0 if not values or not isinstance(values[-1], int) else signed(values[-1])
 
 
 def last_text(found: dict[int, list[int | memoryview]], number: int) -> str:
-    """The last value of a field of text; '' without one."""
+    """The last value of a field of text; '' if absent."""
     values = found.get(number)
     return text(values[-1]) if values else ""
 
 
 def messages(message: bytes | memoryview, number: int) -> Iterator[memoryview]:
-    """The messages in one repeated field.  Raises DamagedMessageError."""
+    """The messages of one repeated field.  Raises DamagedMessageError."""
     for found, wire, value in fields(message):
         if found == number and wire == BYTES:
             assert isinstance(value, memoryview)

@@ -1,8 +1,8 @@
-"""What other numbers of processes do to a training: data parallelism, and parameter servers.
+"""Planner of trainings with other numbers of processes: data parallelism, and parameter servers.
 
-Every process keeps its batch, so a step does more work with more of them, and only its communication changes.  A ring
+Every process keeps its batch, so with more processes a step does more work, and only its communication changes.  A ring
 all-reduce sends 2 (n - 1) / n of its bytes over each link (Patarasuk and Yuan, 2009); a parameter server's link carries
-the tensors of all workers.  Links, and how evenly processes run, stay as they were.
+the tensors of all workers.  Links and the balance between processes stay the same.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from crystalperf.query.results.refusals import Refusal
 
 
 def configured(properties: Mapping[str, str]) -> dict[str, float]:
-    """How many processes a run had: its table of workers lists their accelerators, servers and links as well."""
+    """The number of processes of a run: its table of workers lists their accelerators, servers and links as well."""
     return {"workers": float(properties.get("processes", "1"))}
 
 
 def replan(execution: Execution, world: World, _wanted: bool) -> Planned | Refusal:
-    """The run with its communication as other numbers of processes would have it."""
+    """The run with the communication of another number of processes."""
     if world.ratio("units") != 1:
         return OperatorsFixed()
     if world.ratio("cores") != 1:

@@ -1,8 +1,8 @@
-"""What a user of Spark can set or write so that a run takes less time, each with its present and its new value.
+"""Recommendations for Spark: settings and code changes that shorten a run, each with its old and new value.
 
-A module a subject; recommendations.py has the kinds.  Numbers of partitions come from the run's own slots and bytes.  A
-setting is named only where it is what cut the tasks: spark.sql.shuffle.partitions where a stage has as many tasks, the
-rules of query.frameworks.spark.partitions for scans.
+There is a module per subject; recommendations.py has the kinds.  Numbers of partitions come from the run's own slots
+and bytes.  A setting is named only if it determined the tasks: spark.sql.shuffle.partitions if a stage has as many
+tasks, the rules of query.frameworks.spark.partitions for scans.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from crystalperf.query.results.recommendations import Candidate
 
 
 def candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, diagnosis: Diagnosis) -> list[Candidate]:
-    """What could be changed, in no order."""
+    """Candidates for recommendations, unordered."""
     properties, debug = execution.properties, diagnosis.debug
     on_path = Stages([each for each in diagnosis.details if each.facts.path_ms > 0], diagnosis.stages)
     listing = partitions.listing_stages(connection)

@@ -1,4 +1,4 @@
-"""Settings of Spark with the value that a run had and another one."""
+"""Changes of Spark's settings, with old and new value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crystalperf.query.results.recommendations import SettingChange, Value
 
 
 def changed(properties: Mapping[str, str], name: str, after: Value, default: Value = None) -> SettingChange:
-    """A setting with the value that the run had, or else its default, and another."""
+    """A setting with the run's value, or else its default, and the new value."""
     stated = properties.get(name)
     if not stated:
         return SettingChange(name, default, after, is_default=default is not None)
@@ -21,8 +21,8 @@ def changed(properties: Mapping[str, str], name: str, after: Value, default: Val
 def changed_size(
     properties: Mapping[str, str], name: str, after_bytes: float, before_bytes: float | None = None
 ) -> SettingChange:
-    """The same of a setting that is an amount of memory or data; `before_bytes` is what the run had, where not the
-    value of the setting or its default in DEFAULTS says it."""
+    """The same for a setting that is an amount of memory or data; `before_bytes` replaces the run's value or its
+    default in DEFAULTS."""
     stated = properties.get(name)
     was = before_bytes or size_bytes(stated) or DEFAULTS.get(name)
     before = stated if was is None or (stated and size_bytes(size_text(was)) != was) else size_text(was)

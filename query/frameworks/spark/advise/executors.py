@@ -1,4 +1,4 @@
-"""Executors: how many, how large, when they come, what they wait for, and what became of the program."""
+"""Recommendations on executors: number, size, start, waits, and a program that stopped early."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DYNAMIC = "spark.dynamicAllocation.enabled"
 
 
 def stopped(debug: Debug) -> Iterator[Candidate]:
-    """That the program itself stopped Spark while work was under way: what it did that for is in no event."""
+    """The program itself stopped Spark while work was running: no event records why."""
     outcome = debug.outcome
     if outcome is None or outcome.status != "failed" or not outcome.failures:
         return
@@ -46,7 +46,7 @@ def stopped(debug: Debug) -> Iterator[Candidate]:
 
 
 def locality(properties: Mapping[str, str], stages: Stages) -> Iterator[Candidate]:
-    """Stages whose tasks left slots idle to run where their data are: what it saves at most not to wait for that."""
+    """Stages whose tasks left slots idle to wait for their data's location, and the most that no such wait saves."""
     found = [(detail, cost) for detail, cost in stages.pairs(IdleStage) if cost.cause == "bound-to-data"]
     if found:
         first, _ = max(found, key=lambda each: each[1].cost_ms)
@@ -60,7 +60,7 @@ def locality(properties: Mapping[str, str], stages: Stages) -> Iterator[Candidat
 
 
 def late(execution: Execution, debug: Debug) -> Iterator[Candidate]:
-    """Executors that came late, where Spark itself asks for them one after the other."""
+    """Executors that started late because Spark requests them one after the other."""
     properties, executors = execution.properties, execution.recorded.get("workers")
     cost_ms = _waited_ms(debug)
     if cost_ms is None or not executors or not flag(properties.get(_DYNAMIC)):
@@ -73,7 +73,7 @@ def late(execution: Execution, debug: Debug) -> Iterator[Candidate]:
 
 
 def missing(execution: Execution, debug: Debug) -> Iterator[Candidate]:
-    """That no executor ever came, with what one asks for."""
+    """No executor ever started; with the resources that one requests."""
     properties, cost_ms = execution.properties, _waited_ms(debug)
     if cost_ms is None or execution.recorded.get("workers") or len(execution.units):
         return
@@ -137,18 +137,18 @@ def _more_executors(execution: Execution, ratio: float) -> Candidate | None:
 def _executor_setting(
     properties: Mapping[str, str], executors: float, ratio: float
 ) -> tuple[SettingChange | None, int | None]:
-    """The setting that brings `ratio` times the executors; None where none does, with how many were asked for, where
-    that is more than came."""
+    """The setting for `ratio` times the executors, None if there is none; and the requested number if more than
+    started."""
     then = round(ratio * executors)
     if flag(properties.get(_DYNAMIC)):
         largest = whole(properties.get(MOST_EXECUTORS))
-        # Spark does not start where the fewest are more than the most.
+        # Spark does not start if the minimum is above the maximum.
         name = MOST_EXECUTORS if largest is not None and largest < ratio * executors else LEAST_EXECUTORS
         return changed(properties, name, then, 0), None
     if most := whole(properties.get("spark.cores.max")):
         return SettingChange("spark.cores.max", most, round(ratio * most)), None
     asked = whole(properties.get(INSTANCES))
-    if asked is None or asked > executors:  # as many as are asked for there was no room for
+    if asked is None or asked > executors:  # the cluster had no capacity for all that were requested
         return None, asked
-    # One that came in the place of another may have run at the same time.
+    # A replacement may have run at the same time as the executor that it replaced.
     return SettingChange(INSTANCES, asked, round(ratio * asked)), None

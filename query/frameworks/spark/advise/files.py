@@ -1,4 +1,4 @@
-"""What is read from files: in parts that Spark cuts, and by jobs that only read their schema."""
+"""Recommendations on files: the size of file partitions, and jobs that only read a schema."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from crystalperf.query.results.findings import IdleStage
 from crystalperf.query.results.recommendations import MEASURED, MODELLED, Candidate
 
 LEAST_PART_BYTES = MIB / 16
-"""Smaller parts of files are not worth a task."""
+"""Minimum file partition that is worth a task."""
 
 _LARGEST_PART = "spark.sql.files.maxPartitionBytes"
 _LEAST_PART = "spark.sql.files.openCostInBytes"
@@ -28,8 +28,8 @@ _LEAST_PART = "spark.sql.files.openCostInBytes"
 def scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Candidate]:
     """Stages that read files.
 
-    For queries Spark cuts them into parts of min(maxPartitionBytes, max(openCostInBytes, bytes / slots)).  Where a task
-    read more than such a part the files could not be cut, and rows have to be spread once they are read.
+    For queries Spark partitions files by min(maxPartitionBytes, max(openCostInBytes, bytes / slots)).  If a task read
+    more, the files could not be split, and rows have to be repartitioned after reading.
     """
     by_size: list[Cut] = []
     of_rdds: list[Cut] = []
@@ -48,7 +48,7 @@ def scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Candid
             by_size.append(each)
     if by_size:
         yield _cut_smaller(properties, by_size)
-    if of_rdds:  # by their blocks, unless the program asks for more
+    if of_rdds:  # by their blocks, unless the program requests more
         all_of = together(of_rdds)
         value = ReadInPartitions(
             price="code", because="idle-slots", saving=MODELLED,
@@ -66,7 +66,7 @@ def scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Candid
 
 
 def _part_bytes(properties: Mapping[str, str], detail: Detail) -> float:
-    """The largest part that Spark cuts of the files that a stage reads."""
+    """The largest file partition that Spark makes of a stage's input."""
     largest, cost = (size_set(properties, key) for key in (_LARGEST_PART, _LEAST_PART))
     return min(largest, max(cost, detail.read_bytes / max(detail.facts.slots, 1)))
 
@@ -83,8 +83,8 @@ def _cut_smaller(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Candidat
 
 
 def schemas(details: Sequence[Detail]) -> Iterator[Candidate]:
-    """Jobs that only read the schema of files, and need not with a schema given: from their ends, in a stage of one
-    task each, or from all of their rows."""
+    """Jobs that only read the schema of files, which are unnecessary with a given schema: from the files' ends, in a
+    stage of one task each, or from all of their rows."""
     inferring = [each for each in details if infers_schema(each)]
     if inferring:
         yield _give_schema(inferring, max(inferring, key=lambda each: each.facts.path_ms), inferred=True)

@@ -1,4 +1,4 @@
-"""Memory that ran out, or was too little for what tasks computed and executors cached."""
+"""Recommendations on memory that was exhausted, or too small for tasks and cached data."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from crystalperf.query.results.recommendations import GUESSED, MODELLED, Candida
 
 PYTHON_MEMORY = "spark.python.worker.memory"
 DEFAULT_PYTHON_MEMORY = 512 * 2**20
-"""What a Python worker may hold of an RDD before it spills."""
+"""Memory of a Python worker for an RDD before it spills."""
 
 GPU_TASKS = "spark.rapids.sql.concurrentGpuTasks"
 
 OVERHEAD = "spark.executor.memoryOverhead"
 LEAST_OVERHEAD = 384 * MIB
 OVERHEAD_SHARE = 0.1
-"""Of executor memory, what Spark adds for all that is no heap, where it is not set (spark.executor.memoryOverhead)."""
+"""Share of executor memory that Spark adds for off-heap use, if not set (spark.executor.memoryOverhead)."""
 
 
 def exhausted(execution: Execution, debug: Debug) -> Iterator[Candidate]:
-    """What the run died of, where it was memory."""
+    """The cause of the run's failure, if it was memory."""
     memory = None if debug.outcome is None else debug.outcome.memory
     properties = execution.properties
     if memory is None or is_local(properties):
@@ -58,12 +58,12 @@ def exhausted(execution: Execution, debug: Debug) -> Iterator[Candidate]:
 
 
 def short(execution: Execution, details: Sequence[Detail], debug: Debug) -> Iterator[Candidate]:
-    """More memory against garbage collection, spills and cache misses; more partitions against spills of a shuffle's
-    readers."""
+    """More memory against garbage collection, spills and cache misses; more partitions against spills of stages that
+    read a shuffle."""
     costs = {each.kind: each.cost_ms for each in debug.findings if isinstance(each, Garbage | Spilling | Kept)}
     if not costs:
         return
-    if "kept" in costs:  # the heap that is full of them is collected for nothing, too
+    if "kept" in costs:  # a heap full of cached data causes useless garbage collection, too
         costs = {**costs, "kept": costs["kept"] + costs.get("garbage", 0.0)}
     worst = max(costs, key=lambda each: costs[each])
     by_python = [each.spills_apart for each in details if each.facts.spill_bytes]
@@ -80,7 +80,7 @@ def short(execution: Execution, details: Sequence[Detail], debug: Debug) -> Iter
 
 
 def _smaller_partitions(execution: Execution, details: Sequence[Detail], most_ms: float | None) -> Iterator[Candidate]:
-    """As many more partitions as let the rows of a task fit its memory."""
+    """More partitions, enough for the rows of a task to fit into its memory."""
     properties = execution.properties
     count = whole(properties.get(PARTITIONS)) or DEFAULT_PARTITIONS
     spilled = [

@@ -1,4 +1,4 @@
-"""Numbers of tasks: stages with too few of them, with a last wave half empty, or with far too short ones."""
+"""Recommendations on numbers of tasks: too few, a last wave half empty, or far too short ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PARTITIONS = "spark.sql.shuffle.partitions"
 PARALLELISM = "spark.default.parallelism"
 
 A_TASK_BYTES = 64 * MIB
-"""What a task reads of a shuffle where adaptive execution cuts it (advisoryPartitionSizeInBytes)."""
+"""The shuffle input of a task under adaptive execution (advisoryPartitionSizeInBytes)."""
 
 ADVISED = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 _KEEPS_SLOTS = "spark.sql.adaptive.coalescePartitions.parallelismFirst"
@@ -37,18 +37,18 @@ _LEAST_SIZE = "spark.sql.adaptive.coalescePartitions.minPartitionSize"
 
 LISTING = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 DEFAULT_LISTING = 10_000
-"""The most tasks that list folders, and how many they are where it is not set."""
+"""The maximum of tasks that list folders, and its default."""
 
 A_TASK_MS = 1000.0
-"""A task of this length is long enough that handing it out counts for little."""
+"""A task of this length is long enough that scheduling it costs little."""
 
 MOST_WAVES = 4
-"""A last wave is evened out by the number of tasks where there are so few waves; else it is no matter of the number."""
+"""Maximum waves for which the number of tasks evens out the last wave; with more it makes no difference."""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """A stage that another number of tasks would help: how many it should have, and what that can save."""
+    """A stage that another number of tasks would speed up: the recommended number, and the saving."""
 
     detail: Detail
     wanted: int
@@ -56,13 +56,13 @@ class Cut:
 
     @property
     def has_empty_tasks(self) -> bool:
-        """Whether so few of its tasks had anything to read that slots were idle."""
+        """Whether so few of its tasks had input that slots were idle."""
         return isinstance(self.cost, IdleStage) and self.cost.cause == "empty-tasks"
 
 
 @dataclass(frozen=True)
 class Cuts:
-    """Stages that one change helps: the first of them is that of the largest cost."""
+    """Stages that one change speeds up; the first has the largest cost."""
 
     first: Cut
     stages: Affected
@@ -74,15 +74,16 @@ class Cuts:
 
 
 def together(cuts: Sequence[Cut]) -> Cuts:
-    """Cuts that one change helps."""
+    """Cuts that one change speeds up."""
     first = max(cuts, key=lambda each: each.cost.cost_ms)
     return Cuts(first, affected(first.detail, len(cuts) - 1), sum(each.cost.cost_ms for each in cuts))
 
 
 def cuts(stages: Stages, most: int) -> Iterator[Cut]:
-    """Stages whose findings a number of tasks would answer: too few, a last wave half empty, or far too short ones.
+    """Stages with findings that another number of tasks resolves: too few, a last wave half empty, or far too short
+    ones.
 
-    Too few are also those for which dynamic allocation asked for fewer than the `most` slots of the run.
+    Too few are also those for which dynamic allocation requested fewer than the `most` slots of the run.
     """
     for detail in stages.details:
         facts = detail.facts
@@ -93,7 +94,7 @@ def cuts(stages: Stages, most: int) -> Iterator[Cut]:
         for idle in stages.costs_of(detail, IdleStage):
             has_few = idle.cause in ("few-tasks", "empty-tasks")
             if has_few and facts.longest_ms < A_TASK_MS:
-                continue  # parts of so short a task would be all starting and ending
+                continue  # parts of such a short task would be mostly overhead
             if has_few:
                 yield Cut(detail, facts.slots, idle)
             elif idle.cause == "last-wave" and facts.waves <= MOST_WAVES and (facts.skew_time or 1.0) < 2:
@@ -109,7 +110,7 @@ def cuts(stages: Stages, most: int) -> Iterator[Cut]:
 
 
 def listing_stages(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """Stages in which Spark lists folders, before a query reads them: InMemoryFileIndex names their jobs so."""
+    """Stages in which Spark lists folders before a query reads them: InMemoryFileIndex names their jobs."""
     rows = connection.execute(
         """
         SELECT group_id
@@ -122,7 +123,7 @@ def listing_stages(connection: duckdb.DuckDBPyConnection) -> set[str]:
 
 
 def listings(properties: Mapping[str, str], mine: Sequence[Cut]) -> Iterator[Candidate]:
-    """Stages that list folders: a task each, up to a setting; no program hands out what they work on."""
+    """Stages that list folders: a task each, up to a setting; the program does not control the number."""
     found = [each for each in mine if each.cost.kind == "starting-units"]
     if found:
         all_of = together(found)
@@ -134,7 +135,7 @@ def listings(properties: Mapping[str, str], mine: Sequence[Cut]) -> Iterator[Can
 
 
 def shuffles(properties: Mapping[str, str], mine: Sequence[Cut]) -> Iterator[Candidate]:
-    """Stages that read a shuffle: of queries, by the setting that cut them; of RDDs, where they are written."""
+    """Stages that read a shuffle: of queries, by the setting that partitioned them; of RDDs, where they are written."""
     reading = [each for each in mine if reads_shuffle(each.detail) and not each.has_empty_tasks]
     count = whole(properties.get(PARTITIONS)) or DEFAULT_PARTITIONS
     of_sql = [each for each in reading if each.detail.facts.scope is not None]
@@ -166,8 +167,8 @@ def _set(because: str, change: SettingChange, all_of: Cuts, what_if: str | None 
 
 
 def _shuffles_of_rdds(properties: Mapping[str, str], mine: Sequence[Cut]) -> Iterator[Candidate]:
-    """Stages that read a shuffle of RDDs: by the setting where they have as many tasks as it says, else where they are
-    written, for the program says itself how many."""
+    """Stages that read a shuffle of RDDs: by the setting if it equals their number of tasks, else where the shuffle is
+    written, because the program sets the number."""
     by_setting = [each for each in mine if each.detail.facts.units == whole(properties.get(PARALLELISM))]
     if by_setting:
         all_of = together(by_setting)
@@ -190,7 +191,7 @@ def _may_be_merged(properties: Mapping[str, str], detail: Detail) -> bool:
 
 
 def _kept_apart(properties: Mapping[str, str], all_of: Cuts) -> Candidate:
-    """Partitions that adaptive execution merged below the number of slots, by the setting that let it."""
+    """Partitions that adaptive execution merged below the number of slots, by the setting that allows it."""
     if flag(properties.get(_KEEPS_SLOTS)) is False:
         change = changed(properties, _KEEPS_SLOTS, True)
     else:
@@ -203,7 +204,7 @@ def _kept_apart(properties: Mapping[str, str], all_of: Cuts) -> Candidate:
 
 
 def collections(mine: Sequence[Cut]) -> Iterator[Candidate]:
-    """Stages of rows that the program hands over, or of anything else that it cuts itself."""
+    """Stages of a local collection, or of any other data that the program partitions itself."""
     own = [each for each in mine if not reads_storage(each.detail) and not reads_shuffle(each.detail)]
     for rule in ("idle-slots", "starting-units"):
         same = [each for each in own if each.cost.kind == rule and not each.has_empty_tasks]

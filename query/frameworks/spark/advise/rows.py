@@ -1,4 +1,4 @@
-"""Rows that lie unevenly on tasks, that one task computes alone, or that Python workers compute."""
+"""Recommendations on rows: skew between tasks, windows that one task computes, and Python workers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _THRESHOLD = "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"
 
 
 def skew(properties: Mapping[str, str], stages: Stages) -> Iterator[Candidate]:
-    """Stages that read a shuffle and wait for the task of a large key, or leave most tasks nothing to read."""
+    """Stages that read a shuffle and wait for the task of a large key, or whose tasks are mostly without input."""
     found = [pair for pair in stages.pairs(StageCost) if reads_shuffle(pair[0]) and _is_skew(*pair)]
     if not found:
         return
@@ -50,8 +50,8 @@ def _is_skew(detail: Detail, cost: StageCost) -> bool:
 
 
 def _split_skewed(properties: Mapping[str, str], detail: Detail, stage: str) -> SplitSkewedJoin | None:
-    """Adaptive execution's own splitting of large keys, where it is off, or where the largest is too small for it; None
-    where it had the chance to split, or where nothing says that this Spark has it."""
+    """Adaptive execution's own splitting of large keys, if it is off, or if the largest partition is below its
+    threshold; None if it could have split, or if this version may not have it."""
     enabled = flag(properties.get(ADAPTIVE))
     if enabled is None and {"AQEShuffleRead", "CustomShuffleReader"} & set(detail.operators):
         enabled = True
@@ -59,7 +59,7 @@ def _split_skewed(properties: Mapping[str, str], detail: Detail, stage: str) -> 
     if enabled is None or most_bytes <= 0 or (enabled and most_bytes > threshold):
         return None
     settings: list[SettingChange] = [] if enabled else [changed(properties, ADAPTIVE, True)]
-    if most_bytes <= threshold:  # it splits what is larger than that, into parts of the advised size
+    if most_bytes <= threshold:  # it splits larger ones, into parts of the advisory size
         part_bytes = most_bytes / max(detail.facts.slots, 2)
         settings += [changed_size(properties, key, part_bytes) for key in (_THRESHOLD, ADVISED)]
     return SplitSkewedJoin(
@@ -78,7 +78,7 @@ def windows(stages: Stages) -> Iterator[Candidate]:
 
 
 def python(details: Sequence[Detail], debug: Debug) -> Iterator[Candidate]:
-    """A look at the code of Python workers that tasks wait for; what it does is in no log."""
+    """Profile the code of Python workers that tasks wait for, because no log records it."""
     cost_ms = debug.other_ms.get("delegated", 0.0)
     mine = [each for each in details if each.delegates]
     if not mine or cost_ms <= 0:

@@ -1,4 +1,4 @@
-"""Stages on the critical path, with what each contributes to findings."""
+"""Stages on the critical path, with the contribution of each to findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ C = TypeVar("C", bound=StageCost)
 
 @dataclass(frozen=True)
 class Stages:
-    """Stages in full, and what those and others contribute to findings."""
+    """Stages in full, and the contributions of these and others to findings."""
 
     details: Sequence[Detail]
     costs: Sequence[StageCost]
@@ -26,24 +26,24 @@ class Stages:
             self._by_stage.setdefault(each.id, []).append(each)
 
     def costs_of(self, detail: Detail, kind: type[C]) -> list[C]:
-        """What a stage contributes to findings of a kind."""
+        """The contributions of a stage to findings of a kind."""
         return [each for each in self._by_stage.get(detail.facts.id, ()) if isinstance(each, kind)]
 
     def pairs(self, kind: type[C]) -> Iterator[tuple[Detail, C]]:
-        """Each stage with what it contributes to findings of a kind."""
+        """Each stage with its contributions to findings of a kind."""
         for detail in self.details:
             for cost in self.costs_of(detail, kind):
                 yield detail, cost
 
 
 def affected(detail: Detail, others: int) -> Affected:
-    """A stage as a recommendation names it."""
+    """A stage with the facts that recommendations name."""
     facts = detail.facts
     return Affected(facts.id, facts.name, others, facts.units, facts.slots)
 
 
 def reads_shuffle(detail: Detail) -> bool:
-    """Whether a stage reads what other stages wrote for it."""
+    """Whether a stage reads shuffled output of other stages."""
     return "shuffle read" in detail.uses
 
 

@@ -1,1 +1,1 @@
-"""Spark's event log, in three steps: lines to typed events, events to what they say of the run, that to tables."""
+"""Spark's event log, in three steps: lines to typed events, events to a collected run, that to tables."""

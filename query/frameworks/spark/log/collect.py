@@ -1,7 +1,7 @@
-"""What a Spark event log says of its run, collected event by event.
+"""Collects the contents of a Spark event log, event by event.
 
-Memory grows with tasks, stages, jobs and operators, not with the log.  Values stay as the log has them, Unix
-milliseconds on the driver's clock among them; tables.py makes tables of them and repairs what cannot be.
+Memory grows with tasks, stages, jobs and operators, not with the log.  Values stay as the log has them, times in Unix
+milliseconds on the driver's clock; tables.py makes tables of them and repairs implausible ones.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from crystalperf.query.trace.redaction import HIDDEN, is_secret
 
 Floats = npt.NDArray[np.float64]
 
-_CHUNK = 4_096  # tasks that wait row by row before they become columns
+_CHUNK = 4_096  # tasks buffered as rows before they become columns
 _LARGEST_INT = 1 << 31
 _LARGEST_LONG = 1 << 53  # of ids that are long in Spark; larger ones no float holds
 MOST_ATTEMPTS = 1 << 16  # of one stage
-_MOST_TEXTS = 10_000  # different reasons for the end of tasks that are kept
+_MOST_TEXTS = 10_000  # distinct reasons for the end of tasks
 
 STATUS = ("succeeded", "failed", "killed", "unfinished", "resubmitted")
 SUCCEEDED, FAILED, KILLED, UNFINISHED, RESUBMITTED = range(5)
@@ -61,7 +61,7 @@ _URL = re.compile(r"[a-z][a-z0-9+]{1,15}:/")
 _NUMBER = re.compile(rb'"?(\d{1,18})"?')
 
 KINDS = ("scan", "cached", "shuffle read", "shuffle write", "broadcast", "python", "output")
-"""What tasks of a stage may read and write, in the order in which it is told."""
+"""What tasks of a stage may read and write, in the order of output."""
 
 _SCANS = re.compile(r"^(Batch)?Scan\b|FileScan|HadoopRDD|FileScanRDD|DataSourceRDD|JDBCRDD|TableScan")
 _PYTHON = re.compile(r"Python|Pandas|ArrowEval|InArrow")
@@ -99,7 +99,7 @@ class Stage:
     accumulators: list[int] | None = None
     metric_values: dict[int, float] = field(default_factory=dict)  # accumulator to its value when the stage ended
     location: str | None = None
-    kept: dict[int, int] = field(default_factory=dict)  # RDDs that executors keep in memory, and their partitions
+    kept: dict[int, int] = field(default_factory=dict)  # RDDs cached in executors' memory, and their partitions
     kind: str | None = None
     ran: bool = False
     completed: bool = False
@@ -127,11 +127,11 @@ class SqlQuery:
     start: float | None
     end: float | None = None
     error: str | None = None
-    tells_errors: bool = False  # its end says whether it failed, as Spark 3.4 and newer have it
+    tells_errors: bool = False  # its end records errors, as in Spark 3.4 and newer
 
 
 class Texts(dict[str | None, int]):
-    """Numbers for texts that repeat in a million tasks: `texts[text]` is the text's number."""
+    """Codes of texts that repeat in a million tasks: `texts[text]` is the text's code."""
 
     def __missing__(self, text: str | None) -> int:
         if len(self) >= _MOST_TEXTS:
@@ -140,12 +140,12 @@ class Texts(dict[str | None, int]):
         return number
 
     def column(self, codes: Floats) -> Any:
-        """The column that has these numbers."""
+        """The column of these codes' texts."""
         return coded(codes, list(self))
 
 
 class Parts(NamedTuple):
-    """What stands for the parts of a task's metrics that its log left out."""
+    """Values for the parts of a task's metrics that its log left out."""
 
     read: spark.ShuffleRead
     write: spark.ShuffleWrite
@@ -162,7 +162,7 @@ _NO_METRICS = spark.TaskMetrics()
 
 @dataclass
 class LoggedRun:
-    """What was seen so far."""
+    """The contents of a log collected so far."""
 
     log: LogFile
     problems: Problems
@@ -203,13 +203,13 @@ class LoggedRun:
 
 
 def collect(log: LogFile) -> LoggedRun:
-    """Everything one attempt's event log says.
+    """The contents of one attempt's event log.
 
-    Raises InputError where the log cannot be read or holds no event of an application.
+    Raises InputError if the log cannot be read or has no event of an application.
     """
     run = LoggedRun(log, Problems(log.problems))
     events = spark.Events(log, run.problems, run.running)
-    numbers: list[list[int]] = [[] for _ in _texts(run)]  # of texts, by the second process's
+    numbers: list[list[int]] = [[] for _ in _texts(run)]  # codes of texts, by the second process's codes
     with Second(log) as second:
         for batch in batches(log, run.problems):
             told = second.tasks(batch, zeros=run.left_out is _ZERO)
@@ -321,7 +321,7 @@ def _append_task(
         metrics.result_bytes,
         given.rows,
         read.rows,
-        spark.NAN if given.method is None else given.method in ("Memory", "Network"),  # of whose memory ever
+        spark.NAN if given.method is None else given.method in ("Memory", "Network"),  # of any executor's memory
     )
     place = run.row_count * _ROW.size
     try:
@@ -334,7 +334,7 @@ def _append_task(
 
 
 def _add_running_tasks(run: LoggedRun) -> None:
-    """Tasks that the log saw start but not end."""
+    """Add tasks that have a start but no end in the log."""
     for start in run.running.values():
         event = _started(start)
         if event is None or event.info is None or event.info.task_id is None or event.stage_id is None:
@@ -345,7 +345,7 @@ def _add_running_tasks(run: LoggedRun) -> None:
 
 
 class Reader:
-    """What a second process makes of the tasks of a log, batch by batch, for who reads the log to take over."""
+    """The second process's reader of a log's tasks, batch by batch, for the first process to take over."""
 
     def __init__(self, *, zeros: bool) -> None:
         self._run = LoggedRun(LogFile("", ()), Problems(), left_out=_ZERO if zeros else _UNKNOWN)
@@ -354,7 +354,7 @@ class Reader:
         self._told = [0] * len(_texts(self._run))
 
     def tasks(self, batch: Batch) -> Told | None:
-        """The tasks of a batch; None where it takes who reads all of the log."""
+        """The tasks of a batch; None if only the first process, which reads all of the log, can read it."""
         run = self._run
         found = spark.tasks_among(batch.lines, self._decode, self._passed_over)
         if found is None:
@@ -380,9 +380,9 @@ _TEXT_FIELDS = [TASK_FIELDS.index(name) for name in ("executor", "host", "locali
 
 
 def _take(run: LoggedRun, told: Told, numbers: list[list[int]]) -> None:
-    """The tasks of a batch that the second process read, as _on_task_start and _on_task_end would have taken them.
+    """Add the tasks of a batch that the second process read, as _on_task_start and _on_task_end would have done.
 
-    `numbers` of texts are this process's, by those of the second, as far as they are known.
+    `numbers` has this process's codes of texts, by those of the second, as far as they are known.
     """
     _flush(run)
     columns = np.frombuffer(told.columns).reshape(len(TASK_FIELDS), -1).copy()
@@ -414,7 +414,7 @@ def _end_of(reason: spark.EndReason | None, info: spark.TaskInfo) -> tuple[int, 
 
 
 def _why(reason: spark.EndReason) -> str | None:
-    """Why a task did not succeed, on one line: the kind of end, or what was thrown and at the end of the chain."""
+    """Why a task did not succeed, on one line: the kind of end, or the exception and the last of its causes."""
     if reason.class_name or reason.stack:
         thrown = ": ".join(each for each in (reason.class_name, reason.description) if each)
         stack = reason.stack or ""
@@ -474,7 +474,7 @@ def _stage(info: spark.StageInfo | None) -> Stage | None:
 
 
 def _values(metrics: list[spark.Accumulable]) -> dict[int, float]:
-    """Accumulators with a number for a value; SQL metrics have theirs in quotes."""
+    """Values of accumulators that are numbers; SQL metrics have them in quotes."""
     found = {}
     for each in metrics:
         accumulator_id = spark.whole_number(each.accumulator_id, _LARGEST_LONG)
@@ -484,13 +484,13 @@ def _values(metrics: list[spark.Accumulable]) -> dict[int, float]:
 
 
 def _location(info: spark.StageInfo) -> str | None:
-    """The storage that an RDD read as a file is named by: hdfs://namenode/data."""
+    """The storage in the name of an RDD that was read from a file: hdfs://namenode/data."""
     names = (each.name or "" for each in info.rdds or [])
     return next((shortened(spark.USER_IN_URL.sub("//", name)) for name in names if _URL.match(name)), None)
 
 
 def _kept(info: spark.StageInfo) -> dict[int, int]:
-    """The RDDs of a stage that executors keep in memory, and the partitions of each."""
+    """The RDDs of a stage that are cached in executors' memory, and the partitions of each."""
     found = {}
     for each in info.rdds or []:
         rdd_id, partitions = spark.whole_number(each.rdd_id), spark.whole_number(each.partitions)
@@ -621,7 +621,7 @@ def _on_application_start(run: LoggedRun, event: spark.ApplicationStart) -> None
     if run.start is None:
         run.start, run.name = event.time, shortened(event.name)
         run.app_id, run.attempt = shortened(event.app_id), shortened(event.attempt)
-    elif (event.time, shortened(event.app_id)) != (run.start, run.app_id):  # else it is written twice
+    elif (event.time, shortened(event.app_id)) != (run.start, run.app_id):  # else it is a repetition
         meaning = "the log holds the start of a second application; the first one's identity is kept"
         run.add("second_application", "error", meaning)
 
@@ -678,9 +678,9 @@ def _on_query_progress(run: LoggedRun, event: spark.QueryProgress) -> None:
 
 
 def _keep_plan(run: LoggedRun, sql_id: int, plan: Raw) -> None:
-    """Keeps the last plan unread: adaptive execution logs many, each up to megabytes."""
+    """Keep the last plan undecoded: adaptive execution logs many, each up to megabytes."""
     if bytes(plan) not in (b"", b"null"):
-        run.plans[sql_id] = plan.copy()  # a copy, or it would hold the whole line
+        run.plans[sql_id] = plan.copy()  # a copy, because a slice would hold the whole line in memory
 
 
 def _read_plan(run: LoggedRun, sql_id: int) -> None:

@@ -1,10 +1,10 @@
 """Lines of a Spark event log as typed events.
 
-Only events that the tables need are decoded, and of them only the fields that the tables need: the name at the start
-of a line chooses the type, and msgspec passes over everything else without making objects of it.  Every number is a
-float and every field may be missing or null, so that the usual oddities of vendors' logs stay on that path.  A line
-that the typed decoder rejects is read again without types and each field is taken for what it is worth; only a line
-that is no JSON, or lacks what identifies its event, is lost, and counted.
+Only the events and fields that the tables need are decoded: the name at the start of a line chooses the type, and
+msgspec skips everything else without making objects of it.  Every number is a float and every field may be missing or
+null, so that the usual oddities of vendors' logs stay on that path.  A line that the typed decoder rejects is read
+again without types, and each field is converted by itself; only a line that is not JSON, or lacks what identifies its
+event, is lost, and counted.
 
 Names of events and fields: org.apache.spark.util.JsonProtocol, Spark 1.3 to 4.1.
 """
@@ -29,11 +29,11 @@ from crystalperf.query.trace.records import Problems, shortened
 _S = TypeVar("_S", bound=Struct)
 
 NAN = math.nan
-"""What a number of a task that is not there is: it goes into a column of numbers as it stands."""
+"""The value of a task's missing number: it goes into a column of numbers unchanged."""
 
 
 class Event(Struct, gc=False):
-    """One of those that the tables need."""
+    """An event that the tables need."""
 
 
 class TaskInfo(Struct, gc=False):
@@ -131,7 +131,7 @@ class Rdd(Struct, gc=False):
 class Accumulable(Struct, gc=False):
     accumulator_id: float | None = field(name="ID", default=None)
     name: str | None = field(name="Name", default=None)
-    value: Raw = field(name="Value", default=Raw())  # a number in quotes, or a list of whatever the user collects
+    value: Raw = field(name="Value", default=Raw())  # a number in quotes, or a list of anything that the user collects
 
 
 class StageInfo(Struct, gc=False):
@@ -298,7 +298,7 @@ class StreamSink(Struct, gc=False):
 
 
 class StreamProgress(Struct, gc=False):
-    """What one trigger of a streaming query did; Spark writes a rate that is no number as a text."""
+    """The progress of one trigger of a streaming query; Spark writes NaN and infinite rates as text."""
 
     query_id: str | None = field(name="id", default=None)
     run_id: str | None = field(name="runId", default=None)
@@ -368,14 +368,14 @@ _TYPES: dict[str, type[Event]] = {
     "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent": QueryProgress,
 }
 
-# Spark's own events that carry nothing the tables hold.
+# Spark's own events without data for the tables.
 _PASSED_OVER = re.compile(
     r"SparkListener(StageExecutorMetrics|BlockManagerRemoved|UnpersistRDD|BlockUpdated|TaskGettingResult"
     r"|SpeculativeTaskSubmitted|ExecutorMetricsUpdate|.*(Blacklisted|Excluded|Unexcluded|Unblacklisted)(ForStage)?)"
     r"|org\.apache\.spark\.scheduler\.SparkListener.*|org\.apache\.spark\.sql\..*|org\.apache\.spark\.streaming\..*"
 )
 USER_IN_URL = re.compile(r"//[^/@\s]*@")
-"""What an address has before its host, which may be a password."""
+"""User information before the host of an address, which may contain a password."""
 
 _NAME = re.compile(rb'"Event"\s*:\s*"([^"\\]{1,200})"')
 _MOST_NAMES = 1000
@@ -386,10 +386,10 @@ _END = b'{"Event":"SparkListenerTaskEnd",'
 _EVENT = b'{"Event":"'
 _NAMES = {each.encode() for each in _TYPES}
 _OF_ALL = {each.encode() for each, kind in _TYPES.items() if kind in (TaskStart, TaskEnd, LogStart)}
-"""Tasks that are not written as Spark does, and what says how to read those that follow."""
+"""Tasks that are not written as Spark does, and the version, which decides how later ones are read."""
 
 UNREADABLE = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
-"""What typed decoders raise."""
+"""The errors of typed decoders."""
 
 _TASK_START = re.compile(
     rb'\{"Event":"SparkListenerTaskStart","Stage ID":\d+,"Stage Attempt ID":\d+,"Task Info":\{"Task ID":(\d{1,15}),'
@@ -397,10 +397,10 @@ _TASK_START = re.compile(
 
 
 class Events:
-    """The events of a log that the tables need; what is no event is added to `problems`.
+    """The events of a log that the tables need; invalid lines are added to `problems`.
 
-    The starts of tasks are not among them but put into `started`, by the task's id and unread, for they are worth
-    reading only where the task's end never comes.
+    Starts of tasks are put undecoded into `started`, by the task's id, because they are needed only if the task's end
+    is missing.
     """
 
     def __init__(self, log: LogFile, problems: Problems, started: dict[float, TaskStart | bytes]) -> None:
@@ -411,7 +411,7 @@ class Events:
         self._first_unknown = ""
 
     def of(self, part: str, first_line: int, lines: Iterable[tuple[int, bytes]]) -> Iterator[Event]:
-        """Those of some lines of a part, each with its number from `first_line` on, in their order."""
+        """The events of some lines of a part, each with its number from `first_line` on, in order."""
         decoders, started, passed_over = self._decoders, self._started, self._passed_over
         for position, line in lines:
             if line.startswith(_START) and line.endswith(b"}}") and (match := _TASK_START.match(line)):
@@ -441,7 +441,7 @@ class Events:
                 yield event
 
     def note_unknown(self) -> None:
-        """Add to the problems what kinds of events were not known."""
+        """Add the unknown kinds of events to the problems."""
         if self._unknown:
             names = ", ".join(f"{shortened(name, 80)} ({count})" for name, count in self._unknown.most_common(5))
             meaning = f"events of kinds that CrystalPerf does not know were passed over: {names}"
@@ -450,7 +450,7 @@ class Events:
 
 
 class PassedOver(dict[bytes, bool]):
-    """By the name of an event whether it is one of Spark's own that carries nothing the tables hold."""
+    """By the name of an event whether it is one of Spark's own without data for the tables."""
 
     def __missing__(self, name: bytes) -> bool:
         known = _PASSED_OVER.fullmatch(name.decode(errors="replace")) is not None
@@ -460,7 +460,7 @@ class PassedOver(dict[bytes, bool]):
 
 
 class Tasks(NamedTuple):
-    """Of some lines the starts and the ends of tasks, and all other lines that say something, by their position."""
+    """The starts and ends of tasks in some lines, and all other relevant lines, by their position."""
 
     started: dict[float, bytes]
     ends: list[TaskEnd]
@@ -468,10 +468,10 @@ class Tasks(NamedTuple):
 
 
 def tasks_among(lines: Iterable[bytes], decode: Callable[[bytes], TaskEnd], passed_over: PassedOver) -> Tasks | None:
-    """What Events would make of tasks among these lines.
+    """The tasks that Events would find among these lines.
 
-    None where that could depend on lines before them or is not as Spark writes it: it takes who reads all of the log.
-    `started` are those that have no end after them here.
+    None if they may depend on earlier lines or are not as Spark writes them: then only a reader of the whole log can
+    read them.  `started` are those without a later end in these lines.
     """
     found = Tasks({}, [], [])
     for position, line in enumerate(lines):
@@ -502,7 +502,7 @@ def tasks_among(lines: Iterable[bytes], decode: Callable[[bytes], TaskEnd], pass
 
 
 def task_start(line: bytes) -> TaskStart | None:
-    """The event of a start that was left unread; None where the line is damaged."""
+    """The event of an undecoded start; None if the line is damaged."""
     try:
         event: TaskStart | None = _decode(line, TaskStart)
     except RecursionError:
@@ -513,7 +513,7 @@ def task_start(line: bytes) -> TaskStart | None:
 def plan_rows(plan: Raw) -> list[Operator]:
     """The operators of a SQL plan, pre-order.
 
-    Raises ValueError where the plan is too deep or damaged to read.
+    Raises ValueError if the plan is too deep or damaged.
     """
     try:
         root = _decode(bytes(plan), PlanNode)
@@ -542,12 +542,12 @@ def plan_rows(plan: Raw) -> list[Operator]:
 
 
 def whole_number(value: float | None, largest: int = (1 << 31) - 1) -> int | None:
-    """An id or a count as Spark counts them; None for what cannot be one."""
+    """An id or a count in Spark's range; None for other values."""
     return int(value) if value is not None and 0 <= value <= largest else None
 
 
 def whole_numbers(values: Iterable[float | None], largest: int = (1 << 31) - 1) -> list[int]:
-    """The ids among the values, in their order."""
+    """The valid ids among the values, in order."""
     return [number for number in (whole_number(value, largest) for value in values) if number is not None]
 
 
@@ -555,7 +555,7 @@ def whole_numbers(values: Iterable[float | None], largest: int = (1 << 31) - 1) 
 
 
 def _from_odd_line(line: bytes, origin: str, where: str, problems: Problems) -> Event | str | None:
-    """An event read without types; the name of one that no type is for; None where there is nothing to be had."""
+    """An event read without types; the name of an event without a type; None if the line is invalid."""
     try:
         value = _any_json(line)
     except RecursionError:
@@ -579,7 +579,7 @@ def _from_odd_line(line: bytes, origin: str, where: str, problems: Problems) -> 
 
 
 def _from_fragments(line: bytes, origin: str, where: str, problems: Problems) -> Event | None:
-    """What identifies a SQL query, out of a line whose plan cannot be read (too deep, too long, damaged)."""
+    """The identity of a SQL query, from a line whose plan cannot be read (too deep, too long, damaged)."""
     name = _NAME.search(line[:300])
     kind = _TYPES.get(name[1].decode(errors="replace")) if name else None
     meaning = "plans that are too deep, too long or damaged were left out; their operators are missing"
@@ -599,7 +599,8 @@ def _from_fragments(line: bytes, origin: str, where: str, problems: Problems) ->
 
 
 def _decode(text: bytes, kind: Any) -> Any:
-    """Typed where possible, else field by field; None where it is no JSON of that shape.  May raise RecursionError."""
+    """Decode typed if possible, else field by field; None if it is not JSON of that shape.  May raise
+    RecursionError."""
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -611,7 +612,7 @@ def _decode(text: bytes, kind: Any) -> Any:
 
 
 def _any_json(line: bytes) -> Any:
-    """Takes what Python's own parser takes too: NaN, lone surrogates, numbers out of range, bytes that are no UTF-8."""
+    """Decode what Python's own parser accepts too: NaN, lone surrogates, numbers out of range, invalid UTF-8."""
     try:
         return msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -630,7 +631,7 @@ def _repaired_struct(value: dict[str, Any], kind: type[_S]) -> _S:
 
 @cache
 def _hints(kind: type[Struct]) -> dict[str, Any]:
-    """The types of its fields; working them out anew took a tenth of the time of a damaged log."""
+    """The types of its fields, cached: without that they took a tenth of the time of a damaged log."""
     return get_type_hints(kind)
 
 

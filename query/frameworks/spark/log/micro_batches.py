@@ -1,6 +1,6 @@
-"""The micro-batches of streaming queries, from the progress that Spark reports of each trigger.
+"""The micro-batches of streaming queries, from the progress that Spark reports for each trigger.
 
-A query that runs for weeks reports a million of them, so that a batch is kept as a row of numbers.
+A query that runs for weeks reports a million of them, so each batch is stored as a row of numbers.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ DURATIONS = {
     "add_batch_ms": ("addBatch",),
     "commit_offsets_ms": ("commitOffsets", "commitBatch"),
 }
-"""Parts of a trigger by Spark's words for them; a column sums those that a version has."""
+"""Parts of a trigger, by Spark's keys; a column sums those that a version has."""
 
 _WAITING = ("maxOffsetsBehindLatest", "numFilesOutstanding", "numMessagesBehindLatest")
-"""What sources of Kafka, of files and of others call what they have yet to give."""
+"""Metrics of unread input in sources of Kafka, files and others."""
 
 _FIELDS = (
     *("query", "batch_id", "start", "input_rows", "input_rows_per_s", "processed_rows_per_s"),
@@ -41,14 +41,14 @@ _FIELDS = (
 
 
 class Batches:
-    """The triggers that reported progress, in the order of the log."""
+    """Triggers with a progress report, in the order of the log."""
 
     def __init__(self) -> None:
         self._queries: dict[tuple[str | None, ...], int] = {}
         self._rows = array("d")
 
     def add(self, progress: spark.StreamProgress) -> bool:
-        """Keep one; False where it does not say of what batch it is, and when that was."""
+        """Add one; False if it lacks the number or the time of its batch."""
         batch_id = spark.whole_number(progress.batch_id, _LARGEST_ID)
         start = _unix_ms(progress.timestamp)
         sink = progress.sink.description if progress.sink else None
@@ -78,7 +78,7 @@ class Batches:
         return True
 
     def columns(self, relative: Callable[[float | None], float | None]) -> Columns:
-        """The table spark_batches; `relative` makes Unix milliseconds those of the run."""
+        """The table spark_batches; `relative` converts Unix milliseconds to the run's clock."""
         rows = np.frombuffer(self._rows, dtype=np.float64).reshape(-1, len(_FIELDS))
         column = dict(zip(_FIELDS, rows.T, strict=True))
         starts = [relative(each) for each in column.pop("start").tolist()]
@@ -105,7 +105,7 @@ def _unix_ms(text: str | None) -> float | None:
 
 
 def _number(value: float | str | None) -> float | None:
-    """A number that is not negative; Spark writes NaN and Infinity as texts."""
+    """A number that is not negative; Spark writes NaN and Infinity as text."""
     try:
         number = _UNKNOWN if value is None else float(value)
     except ValueError:
@@ -114,6 +114,6 @@ def _number(value: float | str | None) -> float | None:
 
 
 def _sum(values: list[float | None], most: float = float("inf")) -> float:
-    """The sum of those that are known; unknown where none is."""
+    """The sum of known values; unknown if none is known."""
     known = [each for each in values if each is not None and 0 <= each <= most]
     return sum(known) if known else _UNKNOWN

@@ -2,15 +2,15 @@
 
 It is `python -m crystalperf.query.frameworks.spark.log.second_process`.
 
-Most of the time of a large log goes to the ends of its tasks, which say nothing of each other.  Both processes go
-through the whole log, for only who has unpacked it knows where a batch begins, and split and decode their own batches
-alone.  What the second one finds goes to the first in the order of the log, so that what is said of a run is the same
-to the last row.  The first never depends on it: what is not as Spark writes it, and all that comes after the second
-process is gone, it reads itself.
+Most of the time of a large log goes into the ends of its tasks, which do not depend on each other.  Both processes go
+through the whole log, because batch borders are known only after unpacking, but split and decode only their own
+batches.  The first process takes over the second's results in the order of the log, so that the tables are the same to
+the last row.  It never depends on the second: it reads batches itself that are not as Spark writes them, and all
+batches after the second process has ended.
 
     parent → child   Asked, msgpack
-    child → parent   for each of its batches the length (8 bytes, little endian) and Told, msgpack; 0 for one to be
-                     read by the parent
+    child → parent   for each of its batches the length (8 bytes, little endian) and Told, msgpack; 0 for a batch that
+                     the parent has to read
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from crystalperf.indexes.children import own_module
 from crystalperf.query.inputs.containers import Batch, LogFile, is_url
 
 LEAST_BYTES = 128 << 20
-"""Of a log that a second process reads, as it is stored; it takes 0.2 s to start."""
+"""Minimum stored size of a log that a second process reads; it takes 0.2 s to start."""
 
 FIRST = 24
-"""The batch from which on the second process has every other one; until then it starts."""
+"""The first batch of the second process, which has every other one from then on; until then it starts."""
 
 _PIPE_BYTES = 1 << 20
-"""What the second process may be ahead, some batches: so much a pipe may hold without a privilege."""
+"""How far the second process may be ahead, some batches: the largest pipe without a privilege."""
 
 _MOST_TOLD_BYTES = 256 << 20
-"""Of what the second process says of a batch; a batch is of some MiB."""
+"""Maximum size of the second process's result for a batch; a batch has some MiB."""
 
 
 class Asked(msgspec.Struct):
-    """The files of a log as bytes, for names need not be text, the first batch, and whether parts of metrics that it
-    leaves out are 0."""
+    """The request: a log's files as bytes, because names need not be text, the first batch, and whether parts of
+    metrics that the log leaves out are 0."""
 
     paths: list[bytes]
     first: int
@@ -51,10 +51,10 @@ class Asked(msgspec.Struct):
 
 
 class Told(msgspec.Struct, array_like=True, gc=False):
-    """What a batch says of tasks, and its other lines by their position.
+    """The result of a batch: its tasks, and its other lines by their position.
 
-    `columns` are those of run.TASK_FIELDS as bytes of float64; `texts` are new ones, for the numbers that follow;
-    `started` are tasks without an end after their start in the batch.
+    `columns` are those of run.TASK_FIELDS as bytes of float64; `texts` are new ones, with consecutive codes; `started`
+    are tasks without an end after their start in the batch.
     """
 
     first_line: int
@@ -66,9 +66,9 @@ class Told(msgspec.Struct, array_like=True, gc=False):
 
 
 class Second:
-    """The second process of a log, and whose turn it is; a context manager, at whose end it is gone.
+    """The second process of a log, and the turns of both; a context manager that ends the process.
 
-    There is none where the log is small, is no plain file, or where there is one CPU for it.
+    There is none if the log is small or not a plain file, or if only one CPU is available.
     """
 
     def __init__(self, log: LogFile) -> None:
@@ -84,15 +84,15 @@ class Second:
         self._end()
 
     def tasks(self, batch: Batch, *, zeros: bool) -> Told | None:
-        """What the second process says of the log's next batch; None where the first one is to read it."""
+        """The second process's result for the log's next batch; None if the first process has to read it."""
         self._number += 1
-        if self._number == 1 and self._paths:  # the version of Spark, which the first batch tells, decides on `zeros`
+        if self._number == 1 and self._paths:  # the first batch has Spark's version, which decides on `zeros`
             self._start(zeros)
         if self._process is None or not is_second(self._number, FIRST):
             return None
         told = self._told() if zeros is self._zeros else None
         if told is not None and (told.first_line, told.count) != (batch.first_line, batch.count):
-            told = None  # somebody is writing to the log
+            told = None  # the log is being written to
             self._end()
         return told
 
@@ -103,7 +103,7 @@ class Second:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is heard here, at once, and ends the other
+                start_new_session=True,  # this process handles Ctrl-C and ends the other
                 pipesize=_PIPE_BYTES,
             )
             self._zeros = zeros
@@ -125,7 +125,7 @@ class Second:
                 return msgspec.msgpack.decode(stream.read(size), type=Told)
         except msgspec.MsgspecError:
             pass
-        self._end()  # a part of it, nothing, or what something else printed: the process is of no use any more
+        self._end()  # incomplete, empty, or other output: stop using the process
         return None
 
     def _end(self) -> None:
@@ -146,8 +146,8 @@ def is_second(number: int, first: int) -> bool:
 
 
 def _paths(log: LogFile) -> list[str]:
-    """The files of a log that a second process is to read; none where it is not."""
-    bounded = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY  # it would be bounded by itself
+    """The files of a log for a second process; empty if it should not run."""
+    bounded = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY  # the limit is per process
     if guard.THREADS == 1 or bounded or _cpus() < 2:
         return []
     sizes = []
@@ -168,16 +168,16 @@ _QUOTAS = (
     ("/sys/fs/cgroup/cpu.max", None),
     ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us"),
 )
-"""Where a container finds its CPU quota and the period of it: cgroup v2 has both in one file."""
+"""Files with a container's CPU quota and its period: cgroup v2 has both in one file."""
 
 
 def _cpus() -> float:
-    """The CPUs that this process may use: a container may have more than its quota pays for."""
+    """The CPUs available to this process: a container may see more than its quota allows."""
     cpus = float(len(os.sched_getaffinity(0)))
     for quota, period in _QUOTAS:
         with suppress(OSError, ValueError):
             numbers = " ".join(Path(each).read_text() for each in (quota, period) if each).split()
-            used_us, period_us = (float(each) for each in numbers)  # "max" is no number: there is no quota
+            used_us, period_us = (float(each) for each in numbers)  # "max" is not a number: there is no quota
             if used_us > 0:
                 cpus = min(cpus, used_us / period_us)
     return cpus

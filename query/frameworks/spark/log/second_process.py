@@ -1,4 +1,4 @@
-"""The second process that second.py starts: what it makes of the tasks of every other batch, on its output."""
+"""The second process that second.py starts: it writes the tasks of every other batch to its output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crystalperf.query.trace.records import Problems
 
 
 def serve() -> None:
-    """Be the second process."""
+    """Run as the second process."""
     end_with_parent()
     asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Asked)
     log = LogFile("", tuple(Part(os.fsdecode(each)) for each in asked.paths))
@@ -30,5 +30,5 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
-    with suppress(BrokenPipeError):  # nobody asks for more
+    with suppress(BrokenPipeError):  # the first process reads no more
         serve()

@@ -1,8 +1,8 @@
-"""What a Spark event log said of its run, as the tables of a run file (the run part of indexes/schema.sql).
+"""Converts a collected Spark event log to tables of a run file (the run part of indexes/schema.sql).
 
 Times become milliseconds since the application started, on the driver's clock, within the run; no interval is
-negative.  Where the log says otherwise a value is repaired, and where it contradicts its own counts something is
-missing; both are counted in import_stats, nothing is changed silently.
+negative.  Contradictory values are repaired, and counts that contradict the log's events show missing data; both are
+counted in import_stats, nothing is changed silently.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ from crystalperf.query.trace.records import (
 
 _DAY_MS = 86_400_000.0
 _HOUR_MS = 3_600_000.0
-_EARLIEST_MS, _LATEST_MS = 946_684_800_000.0, 4_102_444_800_000.0  # years 2000 and 2100: no clock reads more
+_EARLIEST_MS, _LATEST_MS = 946_684_800_000.0, 4_102_444_800_000.0  # years 2000 and 2100: valid clocks are in between
 _MIB = 1 << 20
 _MOST_PARTITIONS = 1 << 31  # of one stage: Spark counts them in an int
 _LARGEST_IDS = np.array([1 << 53, _MOST_PARTITIONS, MOST_ATTEMPTS])  # of tasks, stages and their attempts
 _DEFAULT_MEMORY_BYTES = 1 << 30  # of spark.executor.memory
 LOCAL_MASTER = re.compile(r"local(\[([0-9]{1,9}|\*)(,\s*\d+)?\])?")
-_SAME_FILES = 0.01  # relative: bytes of which two tasks read so nearly the same are of the same files
-_MOST_TOLD = 1 << 20  # partitions of which it is remembered what they read
-_MOST_CORES = 10_000  # of one executor; a machine has some hundred, and each that is claimed costs memory
+_SAME_FILES = 0.01  # relative: two tasks whose input bytes differ by less read the same files
+_MOST_TOLD = 1 << 20  # partitions whose input sizes are kept
+_MOST_CORES = 10_000  # of one executor; machines have some hundred, and each costs memory here
 
 
 def tables(run: LoggedRun) -> RunTables:
@@ -97,7 +97,7 @@ def tables(run: LoggedRun) -> RunTables:
 
 
 def _sane(time: float | None) -> float | None:
-    """A time that a clock may have shown; Spark writes 0 or -1 for none."""
+    """A plausible time; None for others, as Spark writes 0 or -1 for unknown."""
     return time if time is not None and _EARLIEST_MS < time < _LATEST_MS else None
 
 
@@ -152,7 +152,7 @@ class _Clock:
         return last, run.ended
 
     def relative(self, time: float | None) -> float | None:
-        """A time of the log in milliseconds since the start, within the run; None where it makes no sense."""
+        """A time of the log in milliseconds since the start, within the run; None if implausible."""
         if time is None or time <= 0:
             return None
         if not _EARLIEST_MS < time < _LATEST_MS:
@@ -163,7 +163,7 @@ class _Clock:
         return min(max(time, self.start_ms), self.end_ms) - self.start_ms
 
     def after(self, start_ms: float | None, time: float | None) -> float | None:
-        """The end, relative, of what began at the relative time `start_ms`."""
+        """The end, relative, of an interval that began at the relative time `start_ms`."""
         end_ms = self.relative(time)
         if start_ms is None or end_ms is None:
             return end_ms
@@ -180,7 +180,7 @@ class _Clock:
 
 
 def _times(run: LoggedRun) -> list[float]:
-    """All times of jobs, stages and SQL queries; of executors only where there is nothing else."""
+    """All times of jobs, stages and SQL queries; of executors only if there are no others."""
     found: list[float | None] = []
     for job in run.jobs.values():
         found += (job.submit, job.end)
@@ -216,7 +216,7 @@ class _Tasks:
             columns = columns[:, identified]
         np.trunc(columns[:3], out=columns[:3])
         self._columns = self._without_repetitions(columns)
-        # One number for stage and attempt, since numpy sorts numbers much faster than pairs.
+        # One number for stage and attempt, because numpy sorts numbers much faster than pairs.
         both = self["stage_id"] * MOST_ATTEMPTS + self["stage_attempt"]
         keys, inverse = np.unique(both, return_inverse=True)
         self.stage_keys = [(int(key // MOST_ATTEMPTS), int(key % MOST_ATTEMPTS)) for key in keys]
@@ -227,7 +227,7 @@ class _Tasks:
         return column
 
     def _without_repetitions(self, columns: Floats) -> Floats:
-        """One place in the columns per task id.
+        """The columns with one entry per task id.
 
         Spark writes a second end, 'Resubmitted', for a finished task whose output was lost with its executor.
         """
@@ -258,13 +258,13 @@ class _Tasks:
         return self["finish"][good]
 
     def accounted(self) -> Floats:
-        """What the executor says it did for each task, in ms; NaN where it says nothing."""
+        """Time that the executor reports for each task, ms; NaN if it reports none."""
         parts = np.stack([self["deserialize"], self["run"], self["result_serialize"]])
         total = np.where(parts > 0, parts, 0.0).sum(axis=0)
         return np.where(np.isfinite(self["run"]) & (total < _LATEST_MS), total, np.nan)
 
     def repair_times(self, clock: _Clock) -> None:
-        """Makes launch and finish relative to the start, within the run, and never reversed."""
+        """Make launch and finish relative to the start, within the run, and never reversed."""
         run = self._run
         launch, finish = self["launch"].copy(), self["finish"].copy()
         unfinished = self["status"] == UNFINISHED
@@ -311,7 +311,7 @@ class _Tasks:
         return self._per_task(known, clock.start_ms)
 
     def _end_unfinished(self, clock: _Clock, unfinished: npt.NDArray[np.bool_]) -> None:
-        """A task whose end is not in the log ended with its stage, its executor or the run, whichever was first."""
+        """End each task without an end in the log with its stage, its executor or the run, whichever was first."""
         if not unfinished.any():
             return
         stage_ends = {
@@ -342,13 +342,13 @@ class _Tasks:
         return np.where(np.isfinite(partition) & (partition >= 0), partition, self["index"])
 
     def place_nowhere(self, which: npt.NDArray[np.int64]) -> None:
-        """Takes back that the data of these tasks were in the memory of their executors."""
+        """Remove the claim that the data of these tasks were in the memory of their executors."""
         locality = self["locality"]
         claimed = which[locality[which] == self._run.localities["PROCESS_LOCAL"]]
         locality[claimed] = self._run.localities["NO_PREF"]
 
     def again(self) -> npt.NDArray[np.bool_]:
-        """Whether another attempt at a task's partition began after it had ended, of the stage or of the task."""
+        """Whether a later attempt of the stage or of the task computed a task's partition again."""
         repeated = np.zeros(self._columns.shape[1], dtype=bool)
         partition = self.partitions()
         good = np.isfinite(partition) & (partition >= 0) & (partition < _MOST_PARTITIONS)
@@ -409,7 +409,7 @@ class _Tasks:
         return integers(self._amount(name, np.where(values < 2**31, values, np.nan)).filled(np.nan))
 
     def _amount(self, name: str, values: Floats) -> Any:
-        """Values that cannot be negative, or larger than any machine counts."""
+        """Values without negative or implausibly large ones, which become unknown."""
         with np.errstate(invalid="ignore"):
             senseless = (values < 0) | (values > LARGEST)
         meaning = f"negative or impossibly large values of {name} and others were taken as unknown"
@@ -444,7 +444,7 @@ _MEASURED_COUNTS = (
 
 
 def _adopt_stages(run: LoggedRun) -> None:
-    """Gives jobs whose start is lost the stages that no other job has and that ended before they did."""
+    """Give jobs without a recorded start the stages that no other job has and that ended before they did."""
     known = {stage_id for job in run.jobs.values() for stage_id in job.stage_ids}
     free = {key[0]: stage for key, stage in run.stages.items() if key[0] not in known}
     for job in sorted((job for job in run.jobs.values() if not job.started), key=lambda job: _sane(job.end) or 0.0):
@@ -455,7 +455,7 @@ def _adopt_stages(run: LoggedRun) -> None:
 
 
 def _all_stages(run: LoggedRun, tasks: _Tasks) -> list[Stage]:
-    """Stage attempts that ran, stages whose events are lost but whose tasks are not, and those that never ran."""
+    """Stage attempts that ran, stages known only from their tasks, and stages that never ran."""
     found = dict(run.stages)
     lost = 0
     for key in tasks.stage_keys:
@@ -480,9 +480,9 @@ def _all_stages(run: LoggedRun, tasks: _Tasks) -> list[Stage]:
 
 
 def _tell_kinds(stages: list[Stage], tasks: _Tasks) -> None:
-    """Adds to the kinds of stages what their tasks read and wrote, for Spark before 2.0 names no metrics of a stage.
+    """Add to the kinds of stages what their tasks read and wrote, because Spark before 2.0 names no metrics of a stage.
 
-    What the tasks of a cached stage read may all be of the cache.
+    All that the tasks of a cached stage read may come from the cache.
     """
     amounts = {
         kind: np.bincount(tasks.stage_of, sum(np.nan_to_num(tasks[each]).clip(min=0) for each in columns))
@@ -501,15 +501,15 @@ def _tell_kinds(stages: list[Stage], tasks: _Tasks) -> None:
 
 
 def _tell_kept(stages: list[Stage], tasks: _Tasks) -> None:
-    """Says of stages that they read rows which executors keep in memory: an earlier stage computed all partitions.
+    """Mark stages that read rows cached in executors' memory: an earlier stage computed all partitions.
 
-    Where some had no room there, or lost it, their tasks read the files again, and the stage reads both; such a task
-    whose place Spark calls its executor's own had none that it wanted.
+    If some partitions did not fit, or were lost, their tasks read the files again, and the stage reads both; such a
+    task had no preferred location, even if Spark calls its place local to the process.
     """
     places = {key: place for place, key in enumerate(tasks.stage_keys)}
     of_stage = members(tasks.stage_of, len(places))
     read, parts = np.nan_to_num(tasks["input_bytes"]).clip(min=0), tasks.partitions()
-    filled: dict[int, tuple[float, Floats | None]] = {}  # by RDD: when all of it was there, and from files of what size
+    filled: dict[int, tuple[float, Floats | None]] = {}  # by RDD: when it was complete, and the sizes of its files
     for stage in sorted((each for each in stages if each.ran), key=lambda each: _sane(each.submit) or 0.0):
         place, submitted = places.get((stage.stage_id, stage.attempt)), _sane(stage.submit) or 0.0
         mine = of_stage[place] if place is not None else np.empty(0, np.int64)
@@ -523,7 +523,7 @@ def _tell_kept(stages: list[Stage], tasks: _Tasks) -> None:
             if of_files.any():
                 tasks.place_nowhere(mine[of_files])
         if (of_files if there else tasks["from_memory"][mine] == 0).any() and stage.kind is not None:
-            known = {"scan", *stage.kind.split(", ")}  # what _tell_kinds left out of a stage of rows that are kept
+            known = {"scan", *stage.kind.split(", ")}  # what _complete_kinds left out of a stage of cached rows
             stage.kind = ", ".join(kind for kind in KINDS if kind in known)
         ended = _sane(stage.end)
         if stage.completed and not stage.failure and ended is not None:
@@ -534,10 +534,10 @@ def _tell_kept(stages: list[Stage], tasks: _Tasks) -> None:
 
 
 def _of_files(from_memory: Floats, parts: Floats, read: Floats, sizes: list[Floats | None]) -> npt.NDArray[np.bool_]:
-    """Which of the tasks of a stage of rows that are kept read files all the same, (tasks,).
+    """Which tasks of a stage of cached rows read files nevertheless, (tasks,).
 
-    Spark before 2.0 tells.  Later it is those that read as many bytes as their partition's files have, `sizes` by
-    partition: in memory the rows take others.
+    Spark before 2.0 records it.  In later logs, those that read as many bytes as their partition's files, `sizes` by
+    partition, did: rows have other sizes in memory.
     """
     same = np.zeros(len(read), dtype=bool)
     for known in (each for each in sizes if each is not None):
@@ -550,7 +550,7 @@ def _of_files(from_memory: Floats, parts: Floats, read: Floats, sizes: list[Floa
 
 
 def _by_partition(parts: Floats, values: Floats) -> Floats:
-    """What the tasks of a stage read, by partition; 0 for those without a task."""
+    """Bytes that a stage's tasks read, by partition; 0 without a task."""
     good = np.isfinite(parts) & (parts < _MOST_TOLD)
     found = np.zeros(int(parts[good].max(initial=-1)) + 1)
     found[parts[good].astype(np.int64)] = values[good]
@@ -558,7 +558,7 @@ def _by_partition(parts: Floats, values: Floats) -> Floats:
 
 
 _Measured = dict[tuple[int, int], tuple[float, float, int, int]]
-"""Of stage attempts what _per_stage finds in their tasks."""
+"""The result of _per_stage, by stage attempt."""
 
 _OF_TASKS = {
     "scan": ("input_bytes",),
@@ -604,7 +604,7 @@ def _stages(run: LoggedRun, stages: list[Stage], tasks: _Tasks, clock: _Clock) -
 def _course(
     run: LoggedRun, stage: Stage, job: Job | None, measured: _Measured, clock: _Clock
 ) -> tuple[int, str, float | None, float | None, float | None]:
-    """(number of tasks, status, submission, first launch and end in ms) of a stage, repaired by those of its tasks."""
+    """(number of tasks, status, submission, first launch and end in ms) of a stage, repaired from its tasks."""
     first_launch, last_finish, succeeded, highest = measured.get((stage.stage_id, stage.attempt), (None, None, 0, -1))
     submit = clock.relative(stage.submit) if stage.ran else None
     if stage.ran and submit is None:
@@ -643,7 +643,7 @@ def _per_stage(tasks: _Tasks) -> _Measured:
     np.maximum.at(highest, inverse, np.where(index < 2**31, index, -1.0))
     good = (tasks["status"] == SUCCEEDED) | (tasks["status"] == RESUBMITTED)
     partitions = tasks.partitions()
-    unnumbered = good & ~np.isfinite(partitions)  # each of a partition of its own, for nothing tells otherwise
+    unnumbered = good & ~np.isfinite(partitions)  # each counts as a partition of its own
     good &= (partitions >= 0) & (partitions < _MOST_PARTITIONS)
     done = np.sort(inverse[good] * _MOST_PARTITIONS + partitions[good].astype(np.int64))
     first_time = np.diff(done, prepend=-1) > 0  # np.unique takes seventy times as long for a million
@@ -656,7 +656,7 @@ def _per_stage(tasks: _Tasks) -> _Measured:
 
 
 def _computed_stages(stages: list[Stage]) -> dict[int, int]:
-    """For a skipped stage, the stage that computed its output: every job numbers the stages it needs anew.
+    """For a skipped stage, the stage that computed its output: every job numbers the stages that it needs.
 
     Both compute the same RDD, and the one that ran has a lower number.  A result stage may have computed it too, but
     left no output for others.
@@ -672,7 +672,7 @@ def _computed_stages(stages: list[Stage]) -> dict[int, int]:
 
 
 def _count_missing_ends(run: LoggedRun, stages: list[Stage], measured: _Measured) -> None:
-    """Lost events leave no mark in a log; the number of tasks that a finished stage had gives them away."""
+    """Count lost events, which leave no trace in a log, by the number of tasks that a finished stage had."""
     expected: dict[int, int] = {}
     found: dict[int, int] = {}
     finished = {stage.stage_id for stage in stages if stage.completed and not stage.failure}
@@ -758,7 +758,7 @@ def _cores(run: LoggedRun, executor: Executor, ran_tasks: bool) -> float | None:
 
 
 def _slots(run: LoggedRun, executor: Executor, cores: float | None, ran_tasks: bool) -> float | None:
-    """Tasks an executor runs at a time: by its cores, and by what else its resource profile makes tasks ask for."""
+    """Concurrent tasks of an executor: by its cores, and by the other resources that tasks request in its profile."""
     if executor.executor_id == "driver" and not ran_tasks and executor.cores is None:
         return 0.0
     if cores is None:
@@ -797,7 +797,7 @@ def _sql_executions(run: LoggedRun, clock: _Clock) -> Columns:
         if job.sql_id is not None and job.call_site:
             sites.setdefault(job.sql_id, job.call_site)
     failed: dict[int, str | None] = {}
-    for job in sorted(run.jobs.values(), key=lambda job: job.end or 0.0):  # the first to fail took the others with it
+    for job in sorted(run.jobs.values(), key=lambda job: job.end or 0.0):  # the first failure ends the others
         if job.sql_id is not None and _job_status(job) == "failed":
             failed.setdefault(job.sql_id, job.error)
     rows = []
@@ -811,7 +811,7 @@ def _sql_executions(run: LoggedRun, clock: _Clock) -> Columns:
         error, status = query.error, "succeeded"
         if error is not None:
             status = "failed"
-            if error.startswith("InterruptedException"):  # which says less than the job that was cancelled with it
+            if error.startswith("InterruptedException"):  # the job that was cancelled with it has more detail
                 error = failed.get(query.sql_id) or error
         elif end is None:
             status = "unfinished"
@@ -842,7 +842,7 @@ def _operators(run: LoggedRun) -> Columns:
 def _operator_metrics(run: LoggedRun, stages: list[Stage]) -> Columns:
     """What each stage attempt added to the metrics of operators.
 
-    A stage's end tells the value of an accumulator by then, over all stages; the one before is taken off.
+    A stage's end has an accumulator's value at that time, over all stages; the value before is subtracted.
     """
     updates: dict[int, list[tuple[Stage, float]]] = {}
     reached: dict[int, float] = {}
@@ -872,7 +872,7 @@ def _driver_metrics(run: LoggedRun) -> Columns:
 
 
 def _metrics(run: LoggedRun) -> Iterator[tuple[int, int, int, str, str, float]]:
-    """(query, operator, accumulator, name, unit, what to multiply its values by) of all metrics of operators."""
+    """(query, operator, accumulator, name, unit, factor of its values) of all metrics of operators."""
     for sql_id, plan in sorted(run.operators.items()):
         for each in plan:
             for accumulator_id, name, kind in each.metrics:

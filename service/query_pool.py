@@ -1,4 +1,4 @@
-"""The processes that answer questions: a few, each for one question at a time, ended where one takes too much."""
+"""The pool of query processes: each answers one query at a time, within limits of time and memory."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from crystalperf.indexes.children import own_module, remedy_told
+from crystalperf.indexes.children import own_module, reported_remedy
 from crystalperf.service import framing
+from crystalperf.service.concurrency import ConcurrencyLimit
 from crystalperf.service.problems import STATUSES, ProblemError, busy
-from crystalperf.service.seats import Seats
 from crystalperf.service.settings import Limits
 
 _STATUS = {kind.__name__: status for kind, status in STATUSES.items()}
 
 _LOOKED_AT_S = 1.0
-"""How often the memory of a process that is at work is looked at."""
+"""Interval of memory checks of a busy process."""
 
 
 @dataclass(eq=False)
-class _Asker:
+class _QueryProcess:
     process: asyncio.subprocess.Process
     last: str | None = None
-    """The run that it was last asked of, which it has open."""
+    """The run of the last query, which the process has open."""
 
 
-class Askers:
-    """Asks questions (service.asker.QUESTIONS); the same question asked twice at once is worked out once.
+class QueryPool:
+    """Answers queries (service.query_process.QUESTIONS); concurrent requests for the same query share one answer.
 
-    `named` takes this machine's folders out of a sentence.
+    `named` removes this machine's folders from a sentence.
     """
 
     def __init__(self, limits: Limits, named: Callable[[str], str]) -> None:
         self._limits = limits
         self._named = named
-        self._free: list[_Asker] = []
-        self._seats = Seats(
+        self._free: list[_QueryProcess] = []
+        self._limit = ConcurrencyLimit(
             limits.askers,
             limits.waiting_questions,
             lambda waiting: busy(f"{waiting} questions wait already; ask again in a moment"),
         )
         self._under_way: dict[str, asyncio.Future[bytes]] = {}
-        self._all: set[_Asker] = set()
+        self._all: set[_QueryProcess] = set()
 
     async def start(self) -> None:
         """Start the processes, so that the first question need not wait for one."""
@@ -58,54 +58,54 @@ class Askers:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is asked right now."""
+        """Whether no query is in progress."""
         return not self._under_way
 
-    async def ask(self, question: str, **facts: object) -> bytes:
-        """The answer, as the process sent it.  Raises ProblemError."""
+    async def query(self, question: str, **facts: object) -> bytes:
+        """The answer as JSON, as the process sent it.  Raises ProblemError."""
         key = json.dumps([question, facts], sort_keys=True)
         if (same := self._under_way.get(key)) is not None:
             return await asyncio.shield(same)
-        self._seats.check()
-        asked = asyncio.ensure_future(self._answered(question, facts))
-        self._under_way[key] = asked
+        self._limit.check()
+        pending = asyncio.ensure_future(self._answered(question, facts))
+        self._under_way[key] = pending
 
         def over(done: asyncio.Future[bytes]) -> None:
             self._under_way.pop(key, None)
             if not done.cancelled():
-                done.exception()  # of a question that nobody waits for any more
+                done.exception()  # mark the exception as retrieved if nobody waits
 
-        asked.add_done_callback(over)
-        return await asyncio.shield(asked)
+        pending.add_done_callback(over)
+        return await asyncio.shield(pending)
 
     async def _answered(self, question: str, facts: Mapping[str, object]) -> bytes:
-        async with self._seats.taken():
+        async with self._limit.slot():
             return await self._by_one(question, facts)
 
     async def _by_one(self, question: str, facts: Mapping[str, object]) -> bytes:
         run = facts.get("run")
-        asker = next((each for each in self._free if run is not None and each.last == run), None)
-        asker = asker or (self._free[0] if self._free else await self._started())
-        if asker in self._free:
-            self._free.remove(asker)
+        worker = next((each for each in self._free if run is not None and each.last == run), None)
+        worker = worker or (self._free[0] if self._free else await self._started())
+        if worker in self._free:
+            self._free.remove(worker)
         try:
-            kind, content = await self._exchanged(asker, question, facts)
+            kind, content = await self._exchanged(worker, question, facts)
         except BaseException:
-            self._end(asker)
+            self._end(worker)
             raise
-        asker.last = run if isinstance(run, str) else asker.last
-        if resident_bytes(asker.process.pid) > self._limits.asker_bytes:
-            self._end(asker)
+        worker.last = run if isinstance(run, str) else worker.last
+        if resident_bytes(worker.process.pid) > self._limits.asker_bytes:
+            self._end(worker)
         else:
-            self._free.append(asker)
+            self._free.append(worker)
         if kind == "E":
-            told = json.loads(content)
-            status = 500 if told["kind"] == "Bug" else _STATUS.get(told["kind"], 422)
-            raise ProblemError(status, self._named(told["what"]), remedy=remedy_told(told))
+            failure = json.loads(content)
+            status = 500 if failure["kind"] == "Bug" else _STATUS.get(failure["kind"], 422)
+            raise ProblemError(status, self._named(failure["what"]), remedy=reported_remedy(failure))
         return content
 
-    async def _exchanged(self, asker: _Asker, question: str, facts: Mapping[str, object]) -> tuple[str, bytes]:
-        process = asker.process
+    async def _exchanged(self, worker: _QueryProcess, question: str, facts: Mapping[str, object]) -> tuple[str, bytes]:
+        process = worker.process
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(framing.framed("Q", json.dumps({"question": question, "facts": facts}).encode()))
@@ -127,30 +127,30 @@ class Askers:
             f"the answer takes longer than {self._limits.question_s:g} s; ask of a part of the run", retry_after_s=60
         )
 
-    async def _started(self) -> _Asker:
+    async def _started(self) -> _QueryProcess:
         environment = {**os.environ, "MALLOC_ARENA_MAX": "2", "OMP_NUM_THREADS": "1"}
         process = await asyncio.create_subprocess_exec(
-            *own_module("crystalperf.service.asker"),
+            *own_module("crystalperf.service.query_process"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             start_new_session=True,
             env=environment,
         )
-        asker = _Asker(process)
-        self._all.add(asker)
-        return asker
+        worker = _QueryProcess(process)
+        self._all.add(worker)
+        return worker
 
-    def _end(self, asker: _Asker) -> None:
-        self._all.discard(asker)
-        if asker in self._free:
-            self._free.remove(asker)
+    def _end(self, worker: _QueryProcess) -> None:
+        self._all.discard(worker)
+        if worker in self._free:
+            self._free.remove(worker)
         with suppress(ProcessLookupError):
-            asker.process.kill()
+            worker.process.kill()
 
 
 def resident_bytes(pid: int) -> int:
-    """Memory of a process; 0 where it has ended."""
+    """Resident memory of a process; 0 if it has ended."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError, ValueError):

@@ -1,4 +1,4 @@
-"""`crystalperf sql`: any SELECT over a run file and indexes, and nothing else (query.statements)."""
+"""`crystalperf sql`: run a SELECT over a run file and indexes (query.statements)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from crystalperf.query.statements.asking import answering, check_text, index_fil
 from crystalperf.query.statements.rows import Batches, csv_parts, json_parts
 
 HELD_BACK = 64 << 20
-"""Characters of an answer that are held back until it is complete, so that stdout stays empty on failure."""
+"""Maximum characters of an answer that are buffered until it is complete, so that stdout stays empty on failure."""
 
 
-def ask(
+def run_statement(
     statement: str,
     run: str,
     indexes: Sequence[str],
@@ -29,7 +29,7 @@ def ask(
     limit: int,
     timeout_s: float,
 ) -> int:
-    """Answer one SELECT on stdout."""
+    """Run one SELECT and print its rows on stdout; returns the exit code."""
     from crystalperf.cli.runs import find_run_file
 
     if as_json and as_csv:
@@ -69,7 +69,7 @@ def _table_value(value: Any) -> Any:
 
 
 def _write_all(parts: Iterator[str]) -> None:
-    """Write the parts, from the moment the answer is complete or too large to be held back."""
+    """Write the parts once the answer is complete, or too large for the buffer."""
     held: list[str] = []
     size = 0
     for part in parts:

@@ -1,4 +1,4 @@
-"""How an answer leaves: in the form that was asked for, compressed, with the ETag of what never changes."""
+"""HTTP responses: content negotiation, compression and ETags."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ FORMS: Mapping[str, Form] = {JSON: "json", CSV: "csv", ARROW: "arrow", PARQUET: 
 MEDIA_TYPES: Mapping[Form, str] = {form: kind for kind, form in FORMS.items()}
 
 _WORTH_BYTES = 1_000
-"""What is smaller is sent as it is."""
+"""Bodies smaller than this are not compressed."""
 
 
 def form_of(request: Request) -> Form:
-    """The form of a table that a request accepts; JSON where it does not care.  Raises ProblemError."""
+    """The table format that a request accepts; JSON by default.  Raises ProblemError if it accepts none."""
     accepted = _weighed(request.headers.get("accept", "*/*"))
     for kind in accepted:
         if kind in FORMS:
@@ -50,7 +50,7 @@ def encoding_of(request: Request) -> str:
 
 
 def _weighed(header: str) -> list[str]:
-    """What a header accepts, the most wanted first; what has the weight 0 is left out."""
+    """The values that an Accept header lists, highest weight first, without those of weight 0."""
     found = []
     for position, each in enumerate(header.split(",")):
         name, *parameters = (part.strip().lower() for part in each.split(";"))
@@ -70,7 +70,7 @@ def _weighed(header: str) -> list[str]:
 def kept(
     request: Request, answer: Answer, media_type: str = JSON, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """An answer that never changes, or that there is nothing new."""
+    """The response with an immutable answer, or 304 if the client has it."""
     encoding = encoding_of(request)
     sent = {
         "ETag": f'"{answer.etag}-{encoding}"',
@@ -86,8 +86,10 @@ def kept(
 
 
 def _matches(request: Request, etag: str) -> bool:
-    told = [each.strip().removeprefix("W/").strip('"') for each in request.headers.get("if-none-match", "").split(",")]
-    return any(each.rpartition("-")[0] == etag or each == "*" for each in told)
+    known_tags = [
+        each.strip().removeprefix("W/").strip('"') for each in request.headers.get("if-none-match", "").split(",")
+    ]
+    return any(each.rpartition("-")[0] == etag or each == "*" for each in known_tags)
 
 
 def plain(
@@ -99,7 +101,7 @@ def plain(
     headers: Mapping[str, str] | None = None,
     tagged: bool = False,
 ) -> Response:
-    """Bytes, compressed where that is worth it; `tagged` with an ETag of what they are."""
+    """A response with bytes, compressed if large enough; `tagged` adds an ETag of the content."""
     sent = {"Vary": "Accept, Accept-Encoding", **(headers or {})}
     encoding = encoding_of(request) if len(content) >= _WORTH_BYTES and media_type != PARQUET else "identity"
     if tagged:
@@ -117,7 +119,7 @@ def plain(
 
 
 def value(request: Request, found: Any, *, status: int = 200, tagged: bool = False) -> Response:
-    """A value as JSON."""
+    """A response with a value as JSON."""
     return plain(request, msgspec.json.encode(found), status=status, tagged=tagged)
 
 
@@ -128,7 +130,7 @@ def csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
 
 
 def cells(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> list[list[Any]]:
-    """Rows of a table whose cells are simple: what is a list or a mapping is JSON."""
+    """The cells of a table; lists and mappings become JSON text."""
     return [
         [json.dumps(cell) if isinstance(cell := row.get(name), dict | list | tuple) else cell for name in columns]
         for row in rows

@@ -1,4 +1,4 @@
-"""Questions to a fleet, and their answers as values."""
+"""The summary of a fleet: SQL queries over its tables, with the results as dataclasses."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from crystalperf.indexes.errors import InputError, NoAnswerError
 from crystalperf.query.frameworks.registry import frameworks
 
 TOP = 10
-"""Rows of each table, unless asked for more."""
+"""Default maximum rows of each table."""
 
 NOTICEABLE = 0.05
-"""A change of runtime that is smaller is nobody's concern, however clear."""
+"""Minimum relative change of runtime; smaller changes are ignored even if significant."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """The runs of one name.  Idle core-hours are slots without a unit, lost ones units that did not succeed.
+    """The runs of one name.  Idle core-hours are slots without a unit, lost ones are of units that failed.
 
-    `bottleneck` is a resource, a cause or `nothing`; flows of records have no runtime.
+    `bottleneck` is a resource, a cause or `nothing`; streams have no runtime.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Day:
-    """What the units of runs that began on a day spent core-hours on, by resource and `other`."""
+    """Core-hours of the units of runs that started on a day, by resource and `other`."""
 
     day: str
     runs: int
@@ -60,7 +60,7 @@ class Day:
 
 @dataclass(frozen=True)
 class Recurring:
-    """A finding of several runs: what it cost them at most, hours of runtime, and as a share of theirs."""
+    """A finding of several runs: its total cost at most, in hours of runtime, and as a share of their runtime."""
 
     rule: str
     runs: int
@@ -75,11 +75,11 @@ class Recurring:
 
 @dataclass(frozen=True)
 class Regression:
-    """A job whose runs take `ratio` times as long since `since`; one run scatters by `noise` (0.1: 10 %).
+    """A job whose runs take `ratio` times as long since `since`; `noise` is the scatter of one run (0.1: 10 %).
 
-    `measure` says what the times are of, such as the latency of a flow's records.  `before_ms` and `runs_before` are of
-    the level just before: the last change is told, and none before it.  `input_ratio` says how much more or less they
-    read; None where they read nothing.  `path` is the first slower run.
+    `measure` is the quantity of the times, such as the latency of a stream's records.  Only the last change is
+    reported: `before_ms` and `runs_before` describe the level just before it.  `input_ratio` is the change of the input
+    size; None if the runs read no input.  `path` is the first slower run.
     """
 
     name: str
@@ -98,10 +98,10 @@ class Regression:
 
 @dataclass(frozen=True)
 class Saving:
-    """What a setting would save all runs that it can be asked, in hours of runtime and its 90 % range.
+    """The saving of a setting over all runs with a prediction, in hours of runtime, with its 90 % range.
 
-    `common_share` is how much of the range's variance all runs have in common, which no larger fleet makes narrower.
-    `core_hours` are saved if the slots are as many as now.
+    `common_share` is the share of the variance that is common to all runs; more runs do not reduce it.  `core_hours`
+    are saved if the number of slots stays the same.
     """
 
     question: str
@@ -126,7 +126,7 @@ class Fleet:
     first_day: str | None
     last_day: str | None
     days: int
-    """With the time of a unit; `mix` has the last of them."""
+    """Days with unit time; `mix` has the last of them."""
     core_hours: float
     idle_core_hours: float
     lost_core_hours: float
@@ -136,17 +136,17 @@ class Fleet:
     recurring: tuple[Recurring, ...]
     regressions: tuple[Regression, ...]
     watched_jobs: int
-    """Jobs with runs enough to tell a change: name and plan alike."""
+    """Jobs (same name and plan) with enough runs to detect a change."""
     median_noise: float | None
-    """Of the watched jobs, how much a run scatters."""
+    """Median scatter of one run over the watched jobs."""
     savings: tuple[Saving, ...]
 
 
 @contextmanager
 def opened(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection with the fleet's tables as views, of the rows that count; `all_TABLE` has the others, too.
+    """A connection with the fleet's tables as views of the current rows; `all_TABLE` also has superseded rows.
 
-    Raises InputError where there is no fleet.
+    Raises InputError if the folder has no fleet.
     """
     if not any((folder / "logs").glob("day=*/*.parquet")):
         raise InputError(f"{folder}: holds no fleet; make one with `crystalperf fleet build LOGS -o {folder}`")
@@ -174,12 +174,12 @@ def opened(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def files_of(folder: Path, table: str) -> str:
-    """The files of a table as a glob of DuckDB, whatever the folder is called."""
+    """The files of a table as a DuckDB glob, with the folder's name escaped."""
     return f"{escape(str(folder))}/{table}/day=*/*.parquet"
 
 
-def ask(folder: Path, top: int = TOP) -> Fleet:
-    """Everything that a fleet is asked; `top` rows of each table, 0 for all.  Raises InputError."""
+def summarize(folder: Path, top: int = TOP) -> Fleet:
+    """The summary of the fleet in a folder, with `top` rows of each table, 0 for all.  Raises InputError."""
     with opened(folder) as connection:
         (logs, unread), (runs, first, last, hours, idle, lost) = (
             connection.execute(text).fetchall()[0]
@@ -260,14 +260,14 @@ def _regression(row: dict[str, Any]) -> Regression | None:
 
 
 def _most_lost(regression: Regression) -> tuple[bool, str, float, str]:
-    """What costs most comes first, measure by measure: a latency is not lost as a runtime is."""
+    """Sort key: the most costly regression first, by measure, because latencies and runtimes do not compare."""
     lost_ms = (regression.after_ms - regression.before_ms) * regression.runs_after
     return regression.measure != "makespan", regression.measure, -lost_ms, regression.name
 
 
 def _saving(row: dict[str, Any]) -> Saving:
     saved = row["hours_now"] - row["hours_then"]
-    # What is common adds up like one error of all; what is each run's own like steps in all directions.
+    # The common error adds up linearly over runs; independent errors add up in quadrature.
     deviation = math.hypot(row["common_deviation"], row["own_deviation"])
     key = row["setting"].partition("=")[0]
     same_slots = all(

@@ -1,4 +1,4 @@
-"""What analyze, profile, debug and predict do: ask the run, then render the answer."""
+"""The commands analyze, profile, debug and predict: compute the answer, then render it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crystalperf.cli.output import progress, say, write, write_answer
+from crystalperf.cli.output import print_message, progress, write, write_answer
 from crystalperf.cli.runs import analyzed_run, find_run, profile_run, run_word
 from crystalperf.cli.text import shell_word
 from crystalperf.query.results.answers import NextStep, Profiled, Sweep
@@ -26,7 +26,7 @@ def analyze(
     html: str = "",
     as_json: bool,
 ) -> int:
-    """Read, explain, and ask the usual what-ifs; a run that was read before is only asked."""
+    """Profile the inputs unless they are a run already, and print the verdict; returns the exit code."""
     with progress() as step:
         run = analyzed_run(paths, output, app, indexes, step, replace=force)
         answer = run.verdict(step, paged=bool(html))
@@ -46,7 +46,7 @@ def analyze(
 def profile(
     paths: Sequence[str], output: str, app: str, indexes: Sequence[str], *, force: bool = False, as_json: bool
 ) -> int:
-    """Read and keep."""
+    """Profile the inputs and store the run file; returns the exit code."""
     with progress() as step:
         run = profile_run(paths, output, app, indexes, step, replace=force)
     answer = Profiled(str(run.path), run.header())
@@ -60,7 +60,7 @@ def profile(
 
 
 def debug(run_text: str, scope: str, *, as_json: bool) -> int:
-    """Where the time of a scope went."""
+    """Print where the time of a scope went; returns the exit code."""
     run = find_run(run_text)
     with progress() as step:
         step("following the critical path")
@@ -85,7 +85,7 @@ def predict(
     reruns: Sequence[str] = (),
     as_json: bool,
 ) -> int:
-    """The runtime of a scope in a changed world, or in each of several; 1 where nothing can be answered."""
+    """Print the runtime of a scope in one or several scenarios; returns 1 if no scenario has an answer."""
     run, others = find_run(run_text), other_runs(reruns)
     with progress() as step:
         answer = run.what_if(
@@ -102,14 +102,14 @@ def predict(
     if as_json:
         write_answer(answer)
     elif answered:
-        from crystalperf.cli.whatifs import prediction_text, sweep_text
+        from crystalperf.cli.predictions import prediction_text, sweep_text
 
         header = run.header()
         write(sweep_text(header, answer) if isinstance(answer, Sweep) else prediction_text(header, answer))
     if not answered:
-        from crystalperf.cli.whatifs import refusal_text
+        from crystalperf.cli.predictions import refusal_text
 
-        say(f"crystalperf: {refusal_text(points)}")
+        print_message(f"crystalperf: {refusal_text(points)}")
     return 0 if answered else 1
 
 
@@ -120,14 +120,14 @@ def other_runs(texts: Sequence[str]) -> list[Other]:
     found = []
     for text in texts:
         name, *settings = text.split(",")
-        while settings and "=" not in settings[0]:  # a comma in the name of the file
+        while settings and "=" not in settings[0]:  # the file name has a comma
             name = f"{name},{settings.pop(0)}"
         found.append(Other(name, find_run(name), tuple(settings)))
     return found
 
 
 def next_command(step: NextStep, run: Path) -> str:
-    """The next step as a command to paste."""
+    """The next step as a shell command."""
     if step.kind == "setup":
         return f"crystalperf setup {shell_word(step.facts['framework'])}"
     if step.kind == "build":

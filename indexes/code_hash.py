@@ -1,4 +1,4 @@
-"""Which code made what is kept: the version is the same in every checkout of a release, and answers are not."""
+"""The hash of the code that made a cached result.  A version number is too coarse: checkouts of a release differ."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ _CODE = (".py", ".sql", ".toml", ".csv", ".j2", ".js", ".css")
 
 
 @cache
-def code_hash(*rooms: str) -> str:
-    """A hash of the code, queries and tables of these rooms (packages), by their contents.
+def code_hash(*packages: str) -> str:
+    """A hash of the contents of all code, queries and tables in these packages.
 
-    Those of all that answers take 13 ms of CPU to read; sizes and times would take 8, and miss an edit that keeps both.
+    Reading the packages that compute answers takes 13 ms of CPU.  Sizes and times would take 8 ms, and would miss an
+    edit that changes neither.
     """
     digest = sha256()
-    for room in rooms:
-        for name, file in sorted(_code(files(room)), key=lambda each: each[0]):
+    for package in packages:
+        for name, file in sorted(_code(files(package)), key=lambda each: each[0]):
             content = file.read_bytes()
-            digest.update(f"{room}/{name} {len(content)}\n".encode() + content)
+            digest.update(f"{package}/{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()[:16]
 
 
 def _code(folder: Traversable, above: str = "") -> Iterator[tuple[str, Traversable]]:
-    """Files of code below a folder, which may be part of a ZIP, with their relative paths."""
+    """Files of code below a folder, with their relative paths; the folder may be inside a ZIP."""
     for each in folder.iterdir():
         if each.name.endswith(_CODE):
             yield above + each.name, each

@@ -1,4 +1,4 @@
-"""What `predict --prices` and `advise` do and say: which machines are cheapest, and which run would tell most."""
+"""The commands `predict --prices` (the cheapest machines) and `advise` (the most informative next run to record)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crystalperf.cli.answering import other_runs
-from crystalperf.cli.output import progress, say, write, write_answer
+from crystalperf.cli.output import print_message, progress, write, write_answer
 from crystalperf.cli.page import Page
 from crystalperf.cli.parts import listed
+from crystalperf.cli.run_commands import other_runs
 from crystalperf.cli.runs import find_run
 from crystalperf.cli.text import TimeUnit, change, counted, printable, time_unit
 from crystalperf.indexes.errors import SettingError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from crystalperf.query.results.answers import Advice, Choice, Header, Offer
 
 SHOWN = 20
-"""Rows of a table of machines; --json has all."""
+"""Maximum rows of a table of machines; --json has all."""
 
 
 def priced(
@@ -34,7 +34,7 @@ def priced(
     *,
     as_json: bool,
 ) -> int:
-    """What the run would take and cost on other machines; 1 where nothing can be answered."""
+    """Print the runtime and the price of the run on other machines; returns 1 if none has an answer."""
     from crystalperf.query.advise.machine_prices import duration_ms
 
     if not machines or not ran_on:
@@ -59,12 +59,12 @@ def priced(
     if not answered:
         reasons = dict.fromkeys(reason for each in answer.offers for reason in each.refused)
         why = "; ".join(texts_of(reasons, answer.words)) or "none can be had in that number"
-        say(f"crystalperf: no machine of the table has an answer: {why}")
+        print_message(f"crystalperf: no machine of the table has an answer: {why}")
     return 0 if answered else 1
 
 
 def advise(run_text: str, settings: Sequence[str], reruns: Sequence[str], *, as_json: bool) -> int:
-    """Which one more run of the job would narrow the ranges of predictions most; 1 where there is no range."""
+    """Print which next run would narrow the prediction intervals most; returns 1 if there are no intervals."""
     run, others = find_run(run_text), other_runs(reruns)
     with progress() as step:
         step("asking what one more run would tell")
@@ -74,12 +74,14 @@ def advise(run_text: str, settings: Sequence[str], reruns: Sequence[str], *, as_
     elif answer.questions:
         write(advice_text(run.header(), answer))
     if not answer.questions:
-        say("crystalperf: no question about this run has an answer with a range, so one more run would narrow none")
+        print_message(
+            "crystalperf: no question about this run has an answer with a range, so one more run would narrow none"
+        )
     return 0 if answer.questions else 1
 
 
 def _counts(settings: Sequence[str], header: Header) -> tuple[int, ...]:
-    """How many machines to ask about, of `--set workers=2,4,8`."""
+    """The numbers of machines to predict for, from `--set workers=2,4,8`."""
     word = header.vocabulary.word_of("workers")
     found: list[int] = []
     for text in settings:
@@ -92,10 +94,10 @@ def _counts(settings: Sequence[str], header: Header) -> tuple[int, ...]:
 
 
 def choice_text(header: Header, answer: Choice) -> str:
-    """A table of machines of which one has a price at least, what would be best on top."""
+    """A table of machines, with the best choice first; at least one machine has a price."""
     unit, page = time_unit(answer.runtime_ms), Page()
-    asked = f", in {unit.text(answer.deadline_ms)} at most" if answer.deadline_ms is not None else ""
-    page.line(f"{printable(header.name)}: what it would cost{asked}")
+    deadline = f", in {unit.text(answer.deadline_ms)} at most" if answer.deadline_ms is not None else ""
+    page.line(f"{printable(header.name)}: what it would cost{deadline}")
     page.line()
     best, perhaps = answer.cheapest, answer.perhaps
     least = min((each.price for each in answer.offers if each.price), default=answer.price)
@@ -162,13 +164,13 @@ def _machines(offer: Offer) -> str:
 
 
 def _money(price: float | None, least: float) -> str:
-    """A price without its currency, which the table does not tell; three digits of the `least` one, for all alike."""
+    """A price as a number, since the table names no currency; the decimals give the `least` price three digits."""
     decimals = max(2 - math.floor(math.log10(least)), 0) if least > 0 else 2
     return "?" if price is None else f"{price:,.{decimals}f}".replace(",", " ")
 
 
 def advice_text(header: Header, answer: Advice) -> str:
-    """One more run, and how much surer it would make predictions."""
+    """The recommended next run, and how much it would narrow the prediction intervals."""
     page = Page()
     page.line(printable(header.name))
     page.line()

@@ -1,7 +1,7 @@
-"""The process that answers questions of runs and indexes, one after the other; it is ended where one takes too long.
+"""The child process that answers queries about runs and indexes, one at a time; the service ends it on a timeout.
 
-`python -m crystalperf.service.asker`, isolated.  The answers are those of the core, so that every door says the same;
-here they become JSON.  A few runs stay open, so that a second question to one is quick.
+The service starts it as `python -m crystalperf.service.query_process`, isolated.  It turns the core's answers into
+JSON, so that all interfaces agree.  A few runs stay open, so that further queries about them are quick.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from crystalperf.indexes.children import end_with_parent, told
+from crystalperf.indexes.children import end_with_parent, error_report
 from crystalperf.indexes.errors import InputError, NoAnswerError
 from crystalperf.query.advise.verdict import bottleneck_of
 from crystalperf.query.lookup.frames import resolve_frames
@@ -35,7 +35,7 @@ KEPT_RUNS = 3
 """Runs that stay open; each holds its execution in memory."""
 
 ADDRESS_BYTES = 12 << 30
-"""Addresses, most of which are never touched; a question that wants more memory ends in a sentence."""
+"""Limit of the address space, most of which is never touched; a query that needs more ends with an error."""
 
 Answer = Any
 
@@ -51,12 +51,12 @@ def _opened(path: str) -> Run:
 
 
 def header(run: str) -> Answer:
-    """What a run is."""
+    """The header of a run: its application, framework, machines and settings."""
     return as_json(_opened(run).header())
 
 
 def verdict(run: str) -> Answer:
-    """What `analyze --json` says, of the run by its name: paths of this machine are nobody's business."""
+    """The JSON of `analyze --json`, with the run's name instead of its path on this machine."""
     return as_json(_verdict(run))
 
 
@@ -65,29 +65,29 @@ def _verdict(run: str) -> Verdict:
 
 
 def debug(run: str, scope: str) -> Answer:
-    """What `debug --json` says."""
+    """The JSON of `debug --json`."""
     return as_json(_opened(run).debug(scope))
 
 
 def predict(
     run: str, settings: list[str], recorded: list[str], scope: str, replan: bool, predictor: str | None
 ) -> Answer:
-    """What `predict --json` says."""
+    """The JSON of `predict --json`."""
     opened = _opened(run)
     return as_json(opened.what_if(settings, recorded=recorded, scope=scope, replan=replan, predictor=predictor))
 
 
 def overview(run: str) -> Answer:
-    """What the page of a run says."""
+    """The data of a run's page."""
     return overview_of(_opened(run).verdict())
 
 
 def summary(run: str) -> Answer:
-    """The row of a run in a list, and the answers that were worked out on the way."""
-    told = _verdict(run)
-    found, known, unit = told.debug, told.header, time_unit(told.debug.runtime_ms)
+    """The row of a run in a list, and the answers that were computed for it."""
+    given = _verdict(run)
+    found, known, unit = given.debug, given.header, time_unit(given.debug.runtime_ms)
     bottleneck = bottleneck_of(found)
-    first = told.recommendations[0] if told.recommendations else None
+    first = given.recommendations[0] if given.recommendations else None
     row = {
         "app_id": known.app_id,
         "app_name": known.name,
@@ -109,8 +109,8 @@ def summary(run: str) -> Answer:
         "advice_gain": None if first is None else saving_text(first.saving, unit),
         "advice_gain_ms": None if first is None or first.saving.ms is None else round(first.saving.ms, 3),
     }
-    facts = {"verdict": as_json(told), "debug": as_json(found), "header": as_json(known)}
-    return {"row": row, "overview": overview_of(told), **facts}
+    facts = {"verdict": as_json(given), "debug": as_json(found), "header": as_json(known)}
+    return {"row": row, "overview": overview_of(given), **facts}
 
 
 def report(run: str, live: dict[str, str] | None) -> Answer:
@@ -121,18 +121,18 @@ def report(run: str, live: dict[str, str] | None) -> Answer:
 
 
 def indexes() -> Answer:
-    """What `index list --json` says; paths of this machine are nobody's business."""
+    """The JSON of `index list --json`, without paths of this machine."""
     return [{key: value for key, value in each.items() if key != "path"} for each in indexes_at_hand()[0]]
 
 
-def functions(index: str, wanted: Mapping[str, str], limit: int, offset: int) -> Answer:
+def functions(index: str, filters: Mapping[str, str], limit: int, offset: int) -> Answer:
     """Functions of one index."""
-    rows, total = find(index, Wanted(**wanted), limit=limit, offset=offset)
+    rows, total = find(index, Wanted(**filters), limit=limit, offset=offset)
     return {"functions": rows, "total": total, "offset": offset, "limit": limit}
 
 
 def function(name: str, indexes: list[str], why: bool) -> Answer:
-    """What `index show --json` says, with `why` but for the words, for which the indexer would be needed."""
+    """The JSON of `index show --json`; with `why` the evidence, but for the words, which need the indexer."""
 
     def explained(connection: Any, _: str, found: list[dict[str, Any]]) -> None:
         if why:
@@ -142,7 +142,7 @@ def function(name: str, indexes: list[str], why: bool) -> Answer:
 
 
 def resolve(frames: list[str], indexes: list[str]) -> Answer:
-    """What `index resolve --json` says."""
+    """The JSON of `index resolve --json`."""
     return resolve_frames(frames, indexes or known_names())
 
 
@@ -186,22 +186,22 @@ QUESTIONS: Mapping[str, Callable[..., Answer]] = {
 
 
 def answer(question: str, facts: Mapping[str, Any]) -> tuple[str, bytes]:
-    """The message that answers a question."""
+    """The message with the answer or the error."""
     try:
         found = QUESTIONS[question](**facts)
     except FileNotFoundError:
-        problem = told(InputError("the run is gone"))
+        problem = error_report(InputError("the run is gone"))
     except MemoryError:
-        problem = told(NoAnswerError("the question needs more memory than it may take"))
-    except Exception as error:  # a bug, too: it must not take the process that others ask with it
-        problem = told(error)
+        problem = error_report(NoAnswerError("the question needs more memory than it may take"))
+    except Exception as error:  # bugs too: other queries need the process
+        problem = error_report(error)
     else:
         return "A", found if isinstance(found, bytes) else json.dumps(found, allow_nan=False).encode()
     return "E", json.dumps(problem).encode()
 
 
 def serve() -> None:
-    """Answer the questions on stdin until there are no more."""
+    """Answer the queries on stdin until it ends."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     end_with_parent()
@@ -209,8 +209,8 @@ def serve() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     gc.freeze()
     while (message := read(sys.stdin.buffer)) is not None:
-        asked = json.loads(message[1])
-        answers.write(framed(*answer(asked["question"], asked["facts"])))
+        request = json.loads(message[1])
+        answers.write(framed(*answer(request["question"], request["facts"])))
         answers.flush()
 
 

@@ -1,6 +1,6 @@
-"""What the service answers, as one table: each route's parameters, body, answers and problems.
+"""The description of routes: method, path, parameters, body, answers and problems.
 
-The routes, the checks of what comes in, and the OpenAPI document are all made of it, so they cannot differ.
+The routing, the validation of requests and the OpenAPI document are generated from it, so they cannot differ.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from crystalperf.service.problems import ProblemError
 if TYPE_CHECKING:
     from crystalperf.service.state import Service
 
-Asked = Mapping[str, Any]
-"""The parameters of a request, by name, as their types say."""
+ParameterValues = Mapping[str, Any]
+"""The parsed parameters of a request, by name."""
 
-Handler = Callable[["Service", Request, Asked], Awaitable[Response]]
+Handler = Callable[["Service", Request, ParameterValues], Awaitable[Response]]
 
 ALWAYS = (400, 401, 403, 413, 421, 500, 503)
-"""Problems that any route may answer with."""
+"""Statuses of problems that any route may return."""
 
 _LONGEST = 500
-"""Characters of a parameter, unless its row says otherwise."""
+"""Default maximum characters of a parameter."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One in the path or the query; `several` may occur again."""
+    """A parameter in the path or the query string; `several` allows repetition."""
 
     name: str
-    told: str
+    description: str
     kind: Literal["string", "integer", "boolean"] = "string"
     where: Literal["query", "path"] = "query"
     default: Any = None
@@ -47,7 +47,7 @@ class Parameter:
     longest: int = _LONGEST
 
     def schema(self) -> dict[str, Any]:
-        """As JSON Schema."""
+        """The parameter as JSON Schema."""
         found: dict[str, Any] = {"type": self.kind}
         if self.choices:
             found["enum"] = list(self.choices)
@@ -62,7 +62,7 @@ class Parameter:
         return found if self.default is None else {**found, "default": self.default}
 
     def value(self, texts: Sequence[str]) -> Any:
-        """What the texts of a request say.  Raises ProblemError."""
+        """The value parsed from the texts in a request.  Raises ProblemError."""
         if not texts:
             return [] if self.several else self.default
         if self.several:
@@ -91,24 +91,24 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a status comes with: media types, each with its schema (None for what JSON Schema cannot say)."""
+    """The response of a status: its media types, each with a schema (None where JSON Schema cannot describe it)."""
 
-    told: str
+    description: str
     content: Mapping[str, dict[str, Any] | None] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Route:
-    """One operation.  `body` is what JSON it takes; `form` a form in its place or beside it, as a schema.
+    """One operation.  `body` is the type of its JSON body; `form` the schema of a form that it also or instead accepts.
 
-    `problems` are the statuses beside those that any route has.  A page is for people and in no document.
+    `problems` are the statuses in addition to ALWAYS.  A `page` is HTML and not in the OpenAPI document.
     """
 
     method: Literal["GET", "POST", "DELETE"]
     path: str
     name: str
-    told: str
+    description: str
     handler: Handler
     answers: Mapping[int, Answer]
     parameters: tuple[Parameter, ...] = ()
@@ -117,8 +117,8 @@ class Route:
     problems: tuple[int, ...] = ()
     page: bool = False
 
-    def asked(self, request: Request) -> dict[str, Any]:
-        """The parameters of a request.  Raises ProblemError where one is not as the table has it."""
+    def parse_parameters(self, request: Request) -> dict[str, Any]:
+        """The parsed parameters of a request.  Raises ProblemError for an unknown or invalid one."""
         known = {each.name for each in self.parameters if each.where == "query"}
         if unknown := sorted(set(request.query_params) - known):
             there = f"; there are {', '.join(sorted(known))}" if known else ""

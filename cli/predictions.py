@@ -1,4 +1,4 @@
-"""Answers to what-ifs as text: the usual ones of a verdict, one that was asked, a table of several, a refusal."""
+"""Predictions as text: the usual scenarios of a verdict, one scenario, a table of several, a refusal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from crystalperf.cli.page import Page
 from crystalperf.cli.parts import listed
 from crystalperf.cli.remedies import with_remedy
 from crystalperf.cli.text import TimeUnit, change, counted, printable, time_unit
-from crystalperf.query.advise.usual_what_ifs import alike, told
+from crystalperf.query.advise.usual_what_ifs import alike, classify
 from crystalperf.query.advise.verdict import knee_of
 from crystalperf.query.text.answers import (
     capitalised,
@@ -38,12 +38,11 @@ GROUPS_SHOWN = 20
 
 
 def usual(page: Page, verdict: Verdict, unit: TimeUnit, most: int) -> None:
-    """The usual questions: a row for what changes the runtime, one line for what does not, one for what is not known.
-
-    Of the rows those that change most are shown.
+    """Write the usual scenarios: a row for each that changes the runtime (the `most` largest changes), a line for those
+    without effect, and one for the unknown ones.
     """
     runtime_ms = verdict.debug.runtime_ms
-    found = told(verdict.what_ifs, runtime_ms)
+    found = classify(verdict.what_ifs, runtime_ms)
     changes = {
         id(each): abs(each.predicted_ms - runtime_ms) for each in found.changing if each.predicted_ms is not None
     }
@@ -90,7 +89,7 @@ def usual(page: Page, verdict: Verdict, unit: TimeUnit, most: int) -> None:
 
 
 def prediction_text(header: Header, prediction: Prediction) -> str:
-    """The answer of `predict` for one changed world."""
+    """The answer of `predict` for one scenario."""
     unit = time_unit(prediction.runtime_ms)
     page = Page()
     page.line(f"{printable(header.name)}, {prediction.setting}{_scope_words(prediction.scope)}")
@@ -133,7 +132,7 @@ def prediction_text(header: Header, prediction: Prediction) -> str:
 
 
 def _learned(page: Page, prediction: Prediction, unit: TimeUnit) -> None:
-    """What other runs of the job changed about a prediction; nothing where none were given."""
+    """Write what other runs of the job changed about a prediction; nothing if none were given."""
     learned = prediction.learned
     if learned is None:
         return
@@ -151,7 +150,7 @@ def _learned(page: Page, prediction: Prediction, unit: TimeUnit) -> None:
 
 
 def sweep_text(header: Header, sweep: Sweep) -> str:
-    """The answer of `predict` for a list of values: a table, and where more stops being worth it."""
+    """The answer of `predict` for a list of values: a table, and the point of diminishing returns."""
     first = sweep.points[0]
     unit = time_unit(first.runtime_ms)
     page = Page()
@@ -177,11 +176,11 @@ def sweep_text(header: Header, sweep: Sweep) -> str:
     last = [unit.number(first.runtime_ms), "", *([""] if intervals else []), ""]
     rows.append(["as recorded", *steps.cells(first.runtime_ms), *([""] if more_work else []), *last])
     time_head = f"{measure_word(first.measure)} [{unit.name}]"
-    told_of_steps = [*steps.head, *(["examples/s"] if more_work else [])]
-    heads = ["What if", *told_of_steps, time_head, "change", *([RANGE] if intervals else []), ""]
+    step_heads = [*steps.head, *(["examples/s"] if more_work else [])]
+    heads = ["What if", *step_heads, time_head, "change", *([RANGE] if intervals else []), ""]
     rates = [(each.setting, each.flow) for each in sweep.points if each.flow is not None]
     if not rates or any(each.predicted_ms is not None for each in sweep.points):
-        page.table(heads, rows, "<" + ">" * len(told_of_steps) + ">>" + ">" * intervals + "<", cut=0)
+        page.table(heads, rows, "<" + ">" * len(step_heads) + ">>" + ">" * intervals + "<", cut=0)
         page.line()
     if rates:
         _rates(page, rates)
@@ -197,7 +196,7 @@ def sweep_text(header: Header, sweep: Sweep) -> str:
 
 
 def _assumed(points: Sequence[Prediction]) -> list[str]:
-    """What was taken for granted: of all settings first, then of some, which are named, those of most first."""
+    """The assumptions: first those of all settings, then those of some, which are named, the most common first."""
     whose: dict[Assumption, list[str]] = {}
     answered = [each for each in points if each.predicted_ms is not None or each.assumptions]
     for each in answered:
@@ -216,39 +215,39 @@ def _first_of(settings: Sequence[str]) -> str:
 
 
 def refusal_text(points: Sequence[Prediction]) -> str:
-    """One sentence on why there is no answer, with what can be said all the same."""
+    """One sentence on why there is no prediction, with bounds if known."""
     return refusal_sentence(points, time_unit(points[0].runtime_ms), with_remedy)
 
 
 def _not_known(page: Page, refused: Sequence[Prediction] | Sequence[WhatIf], runtime_ms: float, unit: TimeUnit) -> None:
-    """What is not answered, by reason, with what can be said all the same."""
+    """Write the scenarios without a prediction, by reason, with bounds if known."""
     for sentence in not_known_sentences(refused, runtime_ms, unit, with_remedy):
         page.paragraph(sentence, hanging="  ")
 
 
 class _Steps:
-    """The column of a table that says what one step takes; none of a run that has no steps."""
+    """The column with the time of one step; no column for a run without steps."""
 
     def __init__(self, header: Header, runtime_ms: float, scope: str) -> None:
         self._header, self._runtime_ms, self._scope = header, runtime_ms, scope
         self._unit = time_unit(header.step_ms or 0.0)
-        told = step_ms(header, runtime_ms, runtime_ms, scope) is not None
-        self.head = [f"step [{self._unit.name}]"] if told else []
+        has_steps = step_ms(header, runtime_ms, runtime_ms, scope) is not None
+        self.head = [f"step [{self._unit.name}]"] if has_steps else []
 
     def cells(self, predicted_ms: float | None) -> list[str]:
-        """The cell of a row whose run takes so long."""
+        """The cell of a row with this predicted runtime."""
         after_ms = step_ms(self._header, predicted_ms, self._runtime_ms, self._scope)
         return [self._unit.number(after_ms) if after_ms is not None else "" for _ in self.head]
 
 
 def _examples(point: Prediction) -> str:
-    """How a training's examples a second change; empty where that is not told."""
+    """The change of a training's examples per second; empty if unknown."""
     ratio = examples_ratio(point)
     return "" if ratio is None else change(ratio, 1.0)
 
 
 def _rates(page: Page, answers: Sequence[tuple[str, FlowChange]]) -> None:
-    """A row for each changed world in which the highest rate that a flow sustains is told, beside the recorded one."""
+    """Write the highest rate that a stream sustains in each scenario in which it is known, and the recorded one."""
     rows = []
     for setting, flow in answers:
         if flow.most_per_s is None:
