@@ -1,9 +1,9 @@
-"""A run's log and samples, joined with resource indexes, become an explanation and predictions.
+"""Performance analysis of a run: where its time went and what a change would bring, from its log, samples and indexes.
 
-profile(paths) -> Run      read, resolve, write, keep as one DuckDB file
-open_run(path) -> Run      the same file later
-Run.verdict(), Run.debug(), Run.predict(), Run.sweep()  the questions
-as_json(answer)            an answer as scripts read it
+profile(paths) -> Run      read logs and samples, attribute time, store the profile as one DuckDB file
+open_run(path) -> Run      open a stored profile
+Run.verdict(), Run.debug(), Run.predict(), Run.sweep()  the analyses
+as_json(answer)            an answer as JSON for scripts
 """
 
 from __future__ import annotations
@@ -29,13 +29,12 @@ def profile(
     progress: Callable[[str], None] = lambda _: None,
     replace: bool = False,
 ) -> Run:
-    """Read logs and samples, in any order and each sniffed by content, and keep the profile as a run file.
+    """Read logs and samples, in any order, detect their formats by content, and store the profile as a run file.
 
-    `paths` is one path or several.  `output` is the run file's place, by default in the user's cache.  An existing
-    file is reused while its inputs and indexes are unchanged; another application's run stays there unless `replace`
-    is set.  `app` chooses among several applications.  `indexes` names resource indexes
-    (NAME-VERSION); by default those that fit the run.  `progress` is told each step in a few words.  Raises
-    CrystalPerfError.
+    `paths` is one path or several.  `output` is the path of the run file, by default in the user's cache.  An existing
+    file is reused while its inputs and indexes are unchanged; the run of another application is overwritten only with
+    `replace`.  `app` chooses among several applications.  `indexes` names resource indexes (NAME-VERSION); by default
+    those that match the run.  `progress` receives a short description of each step.  Raises CrystalPerfError.
     """
     from crystalperf.query.run import Run
     from crystalperf.query.runfile.pipeline import profile_inputs
@@ -46,14 +45,14 @@ def profile(
 
 
 def open_run(path: str | Path) -> Run:
-    """The run file that profile() wrote.  Raises IndexFileError where it is none."""
+    """Open a run file that profile() wrote.  Raises IndexFileError if it is not a run file."""
     from crystalperf.query.run import Run
 
     return Run(Path(path))
 
 
 def __getattr__(name: str) -> object:
-    # Importing duckdb and numpy takes longer than printing a help text, so the types come when they are asked for.
+    # Importing duckdb and numpy takes longer than printing a help text, so the types are imported on first use.
     if name in ("Debug", "Header", "Prediction", "Sweep", "Verdict"):
         from crystalperf.query.results import answers
 

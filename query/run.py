@@ -1,4 +1,4 @@
-"""A profiled run: open its file, ask it questions."""
+"""A profiled run: open its run file, analyse it, predict scenarios."""
 
 from __future__ import annotations
 
@@ -61,35 +61,35 @@ if TYPE_CHECKING:
 
 
 RUNS_TO_ADVISE = ("workers=2x", "cores=2x", "memory=2x", "workers=0.5x", "cores=0.5x", "memory=0.5x")
-"""One more run as a user can make one on the same machines, beside one with nothing changed."""
+"""Further runs that a user can make on the same machines, besides one with nothing changed."""
 
-_ANSWERS_KEPT = 128
+_PREDICTIONS_KEPT = 128
 
 
 class Run:
-    """One run file.  Opening is cheap; questions read what they need and keep the last scope in memory."""
+    """One run file.  Opening is cheap; each analysis reads what it needs and caches the last scopes in memory."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        store.checked(path, "run")  # refuses what is no run file now rather than at the first question
+        store.checked(path, "run")  # raises here, not at the first analysis, if the path is not a run file
         self._held = local()
         self._header = lru_cache(maxsize=1)(self._read_header)
         self._load = lru_cache(maxsize=2)(self._load_scope)
         self._replay = lru_cache(maxsize=2)(self._replay_scope)
         self._diagnosed = lru_cache(maxsize=2)(self._diagnose_scope)
-        self._answers: dict[Hashable, Prediction] = {}
+        self._predictions: dict[Hashable, Prediction] = {}
 
     def __repr__(self) -> str:
         try:
             header = self.header()
-        except CrystalPerfError:  # the file is gone or damaged since
+        except CrystalPerfError:  # the file was deleted or damaged after opening
             return f"<Run {str(self.path)!r}>"
         version = f" {header.framework_version}" if header.framework_version else ""
         took = time_unit(header.duration_ms).text(header.duration_ms)
         return f"<Run {header.name!r}, {header.framework_title}{version}, {took}, {str(self.path)!r}>"
 
     def header(self) -> Header:
-        """What the run is, in a few words."""
+        """Name, framework, duration and size of the run, and problems of reading it."""
         return self._header()
 
     def _read_header(self) -> Header:
@@ -146,10 +146,10 @@ class Run:
         )
 
     def verdict(self, progress: Callable[[str], None] = lambda _: None, *, paged: bool = False) -> Verdict:
-        """What holds the run up, where its time went, what would help and what to do next.
+        """The bottleneck, where the time went, what-ifs, recommendations, and the next step.
 
-        `progress` is told each step in a few words.  `paged` is whether a page is made next, which asks the same
-        questions and shows more of their answers: then they are answered in full now.
+        `progress` receives a short description of each step.  `paged` is whether a page follows, which uses the same
+        predictions in more detail: then they are computed in full now.
         """
         with self._opened():
             return verdict.verdict(self, progress, path=paged)
@@ -162,10 +162,10 @@ class Run:
         *,
         full: bool = False,
     ) -> Picture:
-        """What a page of the run shows: the verdict, a grid of what-ifs, the units over time, the DAG, stacks.
+        """The data of the run's page: the verdict, a grid of what-ifs, the units over time, the DAG, stacks.
 
-        `verdict` is asked for where it is not given, `door` words what a user can do.  Of runs of many units the grid
-        has fewer settings, unless it is to be `full`, however long that takes.  `progress` is told each step.
+        `verdict` is computed if it is not given; `door` words what a user can do.  For runs with many units the grid
+        has fewer settings, unless `full`, which can take long.  `progress` receives a description of each step.
         """
         from crystalperf.query.page.page import picture
 
@@ -176,9 +176,9 @@ class Run:
 
     @contextmanager
     def redacted(self) -> Iterator[Run]:
-        """The same run without the names that tell strangers who ran what on what data; its file lasts as the block.
+        """The same run with its private names replaced by pseudonyms; its file is deleted at the end of the block.
 
-        All that is asked of it, and the JSON of that, has them replaced in the same way (query.runfile.anonymize).
+        All answers about it, and their JSON, have the same pseudonyms (query.runfile.anonymize).
         """
         from crystalperf.query.runfile.anonymize import replace_names
 
@@ -195,7 +195,7 @@ class Run:
     def debug(self, scope: str = "all") -> Debug:
         """Critical path, seconds on each resource along it, bottleneck (paper §4.2).
 
-        `scope` is `all` (pauses of a shell or notebook are left out), `whole` (they are not), the id of a scope, or
+        `scope` is `all` (without pauses of a shell or notebook), `whole` (with them), the id of a scope, or
         `START..END` in ms since application start.
         """
         return self._diagnosed(scope).debug
@@ -210,7 +210,7 @@ class Run:
             return replace(found, debug=verdict.completed(found.debug, self.header()))
 
     def candidates(self, debug: Debug) -> list[Candidate]:
-        """What could be changed about the whole run, of which `debug` is the answer; query.advise.ranking ranks it."""
+        """Candidate recommendations for the whole run, whose diagnosis is `debug`; query.advise.ranking ranks them."""
         with self._opened() as connection:
             execution = self._load("all")
             if execution.flow is not None:
@@ -234,20 +234,21 @@ class Run:
     ) -> Prediction:
         """The runtime under changed resources: `predict("cores=2x")` or `predict(cores="2x")` (paper §5).
 
-        Several settings are one changed world; for several values of one ask sweep().  `recorded` is what the run had
-        where its log does not tell.  `replan` is whether units are cut anew as the framework would for other slots, or
-        stay as recorded (the paper).  `predictor` names the model of another package.  `reruns` are other runs of the
-        job, or paths of them, which correct the prediction and narrow its interval (query.predict.rerun_errors).
-        `path` is whether to tell what the predicted runtime goes to (resource_ms), a quarter of the work.  Where the
-        run has no answer to that, `refused` says why.  Raises SettingError where a setting makes no sense.
+        Several settings are one scenario; for several values of one setting use sweep().  `recorded` states resources
+        of the run that its log does not record.  `replan` is whether groups are repartitioned as the framework would
+        for other slots, or keep their recorded units (the paper).  `predictor` names the model of another package.
+        `reruns` are other runs of the job, or paths of them, which correct the prediction and narrow its interval
+        (query.predict.rerun_errors).  `path` is whether to compute the predicted critical path by resource
+        (resource_ms), a quarter of the work.  If no prediction is possible, `refused` says why.  Raises SettingError
+        for an invalid setting.
         """
         texts = _texts(settings, changes)
         try:
-            world = self._world(texts, recorded, scope)
+            scenario = self._scenario(texts, recorded, scope)
             others = self._compared(reruns, recorded, scope, replan)
         except RefusedError as error:
             return self.unchanged(scope).refusing(", ".join(texts), error.refusal)
-        return in_their_light(world, self._predicted(world, scope, replan, predictor, path=path), others)
+        return in_their_light(scenario, self._predicted(scenario, scope, replan, predictor, path=path), others)
 
     def sweep(
         self,
@@ -263,12 +264,11 @@ class Run:
     ) -> Sweep:
         """One prediction for each combination of listed values: `sweep("cores=2,4,8")`; the rest is as in predict().
 
-        Of several questions, those that make no sense of the run, as half of one worker, say why in `refused` as well;
-        one alone raises SettingError.
-        `progress` is told each step in a few words.
+        Of several combinations, an invalid one, such as half of one worker, has its error in `refused`; a single
+        invalid one raises SettingError.  `progress` receives a short description of each step.
         """
         progress("reading the run")
-        wanted, known = self._asked(_texts(settings, changes), recorded, scope, lists=True)
+        wanted, known = self._parsed(_texts(settings, changes), recorded, scope, lists=True)
         several, amounts = combinations(wanted), _amounts(wanted)
         try:
             others = self._compared(reruns, recorded, scope, replan)
@@ -279,8 +279,8 @@ class Run:
         for chosen in several:
             progress(f"what if: {World(chosen).describe()}")
             try:
-                world = changed_world(chosen, known)
-                points.append(in_their_light(world, self._predicted(world, scope, replan, predictor), others))
+                scenario = changed_world(chosen, known)
+                points.append(in_their_light(scenario, self._predicted(scenario, scope, replan, predictor), others))
             except (RefusedError, SettingError) as error:
                 if len(several) == 1 and isinstance(error, SettingError):
                     raise
@@ -294,15 +294,18 @@ class Run:
         recorded: str | Sequence[str] = (),
         reruns: Sequence[Other | Run | str | Path] = (),
     ) -> Advice:
-        """Which one more run of the job would narrow the ranges of some questions most; none: the usual ones."""
+        """Recommend the next run of the job to record: the one that narrows the intervals of these settings most.
+
+        Without `settings`, the usual what-ifs count.
+        """
         header = self.header()
         usual = [each.setting for each in verdict.usual_questions(header)]
         others = self._comparable(reruns, recorded)
-        asked = [self._answered(text, recorded) for text in (_listed(settings) or usual)]
+        wanted = [self._answered(text, recorded) for text in (_listed(settings) or usual)]
         runs = [self._answered(text, recorded) for text in RUNS_TO_ADVISE]
         same = changed_world({}, self._load("all").recorded)
         known = [each for each in runs if each is not None]
-        return advice([each for each in asked if each is not None], [(same, self.unchanged()), *known], others)
+        return advice([each for each in wanted if each is not None], [(same, self.unchanged()), *known], others)
 
     def priced(
         self,
@@ -315,9 +318,10 @@ class Run:
         reruns: Sequence[Other | Run | str | Path] = (),
         progress: Callable[[str], None] = lambda _: None,
     ) -> Choice:
-        """What the run would take and cost on other machines; query.advise.machine_prices has the table's columns.
+        """Predict runtime and cost on other machine types; query.advise.machine_prices has the table's columns.
 
-        `ran_on` is the name of the machine that each of its workers had for itself, `counts` how many to ask about.
+        `ran_on` is the machine type of the recorded run, one worker on each; `counts` are the numbers of machines to
+        predict.  Raises NoAnswerError if the run's number of workers is unknown.
         """
         known, execution = machine_prices.read_machines(machines), self._load("all")
         workers, cores = execution.recorded.get("workers"), execution.recorded.get("cores")
@@ -329,25 +333,27 @@ class Run:
         ):
             progress(f"{each.workers} × {each.machine.name}")
             try:
-                world = self._world(each.settings, recorded, "all")
+                scenario = self._scenario(each.settings, recorded, "all")
                 offers.append(
-                    machine_prices.offer(each, in_their_light(world, self._predicted(world, "all", True, None), others))
+                    machine_prices.offer(
+                        each, in_their_light(scenario, self._predicted(scenario, "all", True, None), others)
+                    )
                 )
             except (RefusedError, SettingError) as error:
                 offers.append(machine_prices.offer(each, self.unchanged().refusing("", _refusal(error))))
-        here = machine_prices.Asked(next(each for each in known if each.name == ran_on), int(workers), ())
+        here = machine_prices.PriceRequest(next(each for each in known if each.name == ran_on), int(workers), ())
         return machine_prices.chosen(self.unchanged(), here, offers, deadline_ms)
 
     def _answered(self, setting: str, recorded: str | Sequence[str]) -> tuple[World, Prediction] | None:
-        """A question about the whole run with its world, where the run can be asked that."""
+        """The scenario of a setting for the whole run and its prediction; None if it is refused or invalid."""
         try:
-            world = self._world([setting], recorded, "all")
-            return world, self._predicted(world, "all", True, None)
+            scenario = self._scenario([setting], recorded, "all")
+            return scenario, self._predicted(scenario, "all", True, None)
         except (RefusedError, SettingError):
             return None
 
     def _comparable(self, reruns: Sequence[Other | Run | str | Path], recorded: str | Sequence[str]) -> list[Compared]:
-        """Other runs of the job that are to help; raises NoAnswerError where one cannot."""
+        """Other runs of the job as evidence; raises NoAnswerError if one cannot be compared."""
         try:
             return self._compared(reruns, recorded, ALL, True)
         except RefusedError as error:
@@ -356,7 +362,7 @@ class Run:
     def _compared(
         self, reruns: Sequence[Other | Run | str | Path], recorded: str | Sequence[str], scope: str, replan: bool
     ) -> list[Compared]:
-        """Other runs of the job, each with what is predicted of its world from this one.  Raises RefusedError."""
+        """Other runs of the job, each with this run's prediction for its scenario.  Raises RefusedError."""
         if reruns and scope not in (ALL, WHOLE):
             raise SettingError("other runs of the job tell of the whole run only, not of a part of it")
         found, seen = [], {self._identity(): "the run itself"}
@@ -370,21 +376,21 @@ class Run:
             execution, other = self._load(scope), each.run._load(scope)
             texts = differences(execution, other, each.name, each.settings)
             if not texts:
-                world, prediction = changed_world({}, execution.recorded), self.unchanged(scope)
+                scenario, prediction = changed_world({}, execution.recorded), self.unchanged(scope)
             else:
-                world = self._world(texts, recorded, scope)
-                prediction = self._predicted(world, scope, replan, None)
-            found.append(compared(each.name, world, prediction, other.runtime_ms))
+                scenario = self._scenario(texts, recorded, scope)
+                prediction = self._predicted(scenario, scope, replan, None)
+            found.append(compared(each.name, scenario, prediction, other.runtime_ms))
         return found
 
     def _identity(self) -> Hashable:
-        """What tells a run from others of its job, whatever file it is kept in, with samples or without."""
+        """The key that identifies a run, independent of its file and of whether it has samples."""
         with self.reading() as connection:
             columns = "framework, app_id, attempt, started_at_ms, duration_ms"
             return tuple(connection.execute(f"SELECT {columns} FROM runs").fetchall()[0])
 
-    def _world(self, texts: Sequence[str], recorded: str | Sequence[str], scope: str) -> World:
-        chosen, known = self._asked(texts, recorded, scope, lists=False)
+    def _scenario(self, texts: Sequence[str], recorded: str | Sequence[str], scope: str) -> World:
+        chosen, known = self._parsed(texts, recorded, scope, lists=False)
         return changed_world({key: value for key, (value,) in chosen.items()}, known)
 
     def what_if(
@@ -398,9 +404,9 @@ class Run:
         reruns: Sequence[Other | Run | str | Path] = (),
         progress: Callable[[str], None] = lambda _: None,
     ) -> Prediction | Sweep:
-        """The answer to a question as it was typed: one prediction, or one for each listed value, as in sweep().
+        """Predict settings as a user typed them: one prediction, or one for each listed value, as in sweep().
 
-        Where the run has no answer to that, `refused` says why.  Raises SettingError.
+        If no prediction is possible, `refused` says why.  Raises SettingError.
         """
         found = self.sweep(
             settings,
@@ -413,10 +419,10 @@ class Run:
         )
         return found if len(found.points) > 1 else found.points[0]
 
-    def _asked(
+    def _parsed(
         self, texts: Sequence[str], recorded: str | Sequence[str], scope: str, *, lists: bool
     ) -> tuple[dict[str, tuple[Value, ...]], Configuration]:
-        """The values that are asked for, and what the run had."""
+        """The requested values by setting, and the recorded configuration with what `recorded` states."""
         execution = self._load(scope)
         settable, words = (
             settings_of(
@@ -428,33 +434,33 @@ class Run:
             ),
             execution.words.vocabulary.settings,
         )
-        asked = [one for text in texts for one in execution.planner.expand(text)]
-        wanted = parse_settings(asked, settable, words, lists=lists)
+        expanded = [one for text in texts for one in execution.planner.expand(text)]
+        wanted = parse_settings(expanded, settable, words, lists=lists)
         stated = parse_settings(_listed(recorded), settable, words, lists=False)
         return wanted, recorded_resources({**execution.recorded, **work_of(execution)}, stated)
 
     def _predicted(
-        self, world: World, scope: str, replan: bool, predictor: str | None, *, path: bool = True
+        self, scenario: World, scope: str, replan: bool, predictor: str | None, *, path: bool = True
     ) -> Prediction:
         execution = self._load(scope)
         if execution.flow is not None and predictor is None:
-            return predict_flow(execution, execution.flow, world)
+            return predict_flow(execution, execution.flow, scenario)
         base = self._replay(scope)
         if predictor is not None:
-            return predicted_by(predictor, execution, world, base)
-        asked = (scope, replan, path, world.describe(), tuple(sorted(world.recorded.items())))
-        if asked not in self._answers:  # a page asks again what the verdict has asked
-            if len(self._answers) >= _ANSWERS_KEPT:
-                self._answers.clear()
-            self._answers[asked] = predict(execution, world, base=base, replans=replan, path=path)
-        return self._answers[asked]
+            return predicted_by(predictor, execution, scenario, base)
+        key = (scope, replan, path, scenario.describe(), tuple(sorted(scenario.recorded.items())))
+        if key not in self._predictions:  # a page repeats the verdict's predictions
+            if len(self._predictions) >= _PREDICTIONS_KEPT:
+                self._predictions.clear()
+            self._predictions[key] = predict(execution, scenario, base=base, replans=replan, path=path)
+        return self._predictions[key]
 
     def sql(self, statement: str, *, indexes: Sequence[str] = (), timeout_s: float = TIMEOUT_S) -> Rows:
-        """The rows of one SELECT over the run's tables and views, and those of indexes: by default those of the run.
+        """The rows of one SELECT over the tables and views of the run and of `indexes`, by default those of the run.
 
-        It is answered as everywhere, by a process of its own that is read-only, locked, and ended past its limits of
-        memory, of the answer's size, and of time: `timeout_s` seconds, 0 for ever.  Raises SettingError where the
-        statement cannot be answered, NoAnswerError past a limit, IndexFileError where there is no such index.
+        A separate, read-only, locked process runs it, with limits on memory, result size and time: `timeout_s` seconds,
+        0 for no limit.  Raises SettingError for an invalid statement, NoAnswerError past a limit, IndexFileError for a
+        missing index.
         """
         from crystalperf.query.statements.whole import answer
 
@@ -464,7 +470,7 @@ class Run:
         return self.verdict()._repr_html_()
 
     def unchanged(self, scope: str = "all") -> Prediction:
-        """What the model makes of a scope in which nothing is changed."""
+        """The prediction of the baseline: a scope with nothing changed."""
         return self._predicted(changed_world({}, self._load(scope).recorded), scope, True, None)
 
     def _load_scope(self, scope: str) -> Execution:
@@ -473,7 +479,7 @@ class Run:
             if execution.planner.flow is None:
                 return execution
             flow = execution.planner.flow(connection, execution)
-        if flow is None:  # then all that can be told is how long it took
+        if flow is None:  # then only its duration is known
             return replace(execution, measure="makespan")
         return replace(execution, flow=flow, measure="throughput" if flow.at_limit else "latency")
 
@@ -481,16 +487,16 @@ class Run:
         execution = self._load(scope)
         try:
             return replay_unchanged(execution)
-        except RefusedError as error:  # then nothing is known of the run that a prediction could begin with
+        except RefusedError as error:  # without a baseline replay there is no prediction at all
             raise NoAnswerError(text_of(error.refusal, execution.words)) from error
 
     def reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-        """The locked, read-only connection that the questions asked meanwhile have too."""
+        """The locked, read-only connection, shared with analyses inside the block."""
         return self._opened()
 
     @contextmanager
     def _opened(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection for the time of a question; questions that it asks in turn have the same one."""
+        """A connection for the duration of an analysis; nested analyses share it."""
         held: duckdb.DuckDBPyConnection | None = getattr(self._held, "connection", None)
         if held is not None:
             yield held
@@ -507,7 +513,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Other:
-    """Another run of the same job: what to call it, and what is known of its resources beside its log (KEY=VALUE)."""
+    """Another run of the same job: a name for it, and its resources that its log does not record (KEY=VALUE)."""
 
     name: str
     run: Run
@@ -515,13 +521,13 @@ class Other:
 
 
 def _problem(reader: Reader, severity: str, meaning: str, name: str, count: int) -> ReadingProblem:
-    """What reading did not take as it stood; says how often, where its meaning does not."""
+    """A problem of reading the input, with its count in the meaning unless the reader counts it there already."""
     says = meaning if count == 1 or name in reader.counted_problems else f"{meaning} ({count} times)"
     return ReadingProblem(severity, says, name, count)
 
 
 def _refusal(error: RefusedError | SettingError) -> Refusal:
-    """Why one of several questions has no answer."""
+    """The refusal of one of several settings."""
     return error.refusal if isinstance(error, RefusedError) else InvalidQuestion(str(error))
 
 
@@ -550,11 +556,11 @@ def _texts(settings: str | Sequence[str], changes: Mapping[str, object]) -> list
 
 
 def _amounts(wanted: dict[str, tuple[Value, ...]]) -> tuple[float, ...]:
-    """See Sweep."""
+    """Sweep.amounts: the values of the one resource that varies, all absolute or all relative; empty otherwise."""
     if len(wanted) != 1:
         return ()
     ((key, values),) = wanted.items()
-    if is_unchecked(key):  # more data, or more and smaller units, are not more of a resource
+    if is_unchecked(key):  # more data, or more and smaller units, add no resources
         return ()
     for amounts in ([each.absolute for each in values], [each.ratio for each in values]):
         known = tuple(each for each in amounts if each is not None)

@@ -123,7 +123,7 @@ def test_a_training_is_asked_about_more_processes_and_not_about_lanes_or_memory(
     known = get(framework)
     unasked = tuple(known.planner.excluded_settings({}))
     header = replace(HEADER, framework=framework, vocabulary=known.vocabulary, unasked=unasked)
-    asked = [(each.text, each.setting) for each in verdict._asked_of(header, debug(cpu=1))]
+    asked = [(each.text, each.setting) for each in verdict._what_ifs_of(header, debug(cpu=1))]
     assert asked[0] == more
     assert {each.partition("=")[0] for _, each in asked[1:]} == {"cpu_speed", "network", "disk"}
 

@@ -1,4 +1,4 @@
-"""What verdicts and pages ask of a run."""
+"""The interface of a run that verdicts and pages use."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
 
 
 class AskedRun(Protocol):
-    """A run that answers questions, as crystalperf.query.run.Run does."""
+    """A run that can be diagnosed and predicted, as crystalperf.query.run.Run."""
 
     @property
     def path(self) -> Path:
-        """Its file."""
+        """Its run file."""
 
     def header(self) -> Header:
-        """What the run is."""
+        """Name, framework, duration and size of the run."""
 
     def debug(self, scope: str = "all") -> Debug:
         """Where the time of a scope went."""
 
     def candidates(self, debug: Debug) -> Sequence[Candidate]:
-        """What could be changed about the whole run, of which `debug` is the answer."""
+        """Candidate recommendations for the whole run, whose diagnosis is `debug`."""
 
     def predict(self, settings: Sequence[str] = (), *, path: bool = True) -> Prediction:
-        """The runtime under changed resources; `path` is whether to compute what it goes to."""
+        """The runtime under changed resources; `path` is whether to compute the predicted critical path by resource."""
 
     def unchanged(self, scope: str = "all") -> Prediction:
-        """The prediction in which nothing is changed."""
+        """The prediction of the baseline, with nothing changed."""

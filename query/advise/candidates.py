@@ -1,8 +1,8 @@
-"""What could be changed about a run so that it takes less time, before anybody knows by how much.
+"""Candidate recommendations for a run, before their savings are predicted.
 
-The framework brings what its users can set or write (Advisor.candidates) and says how a what-if's setting is changed in
-its terms (Advisor.resizing_candidate); what can be bought is the same for all.  query.advise.ranking asks what each
-saves.
+The framework contributes changes of its settings and programs (Advisor.candidates), and how to change a what-if's
+setting in its terms (Advisor.resizing_candidate); faster hardware is the same for all.  query.advise.ranking predicts
+what each saves.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ from crystalperf.query.results.recommendations import (
 )
 
 FASTER_CPU = 1.25
-"""How much faster a CPU is asked to be: about what a newer generation or a faster clock brings."""
+"""Speedup of a recommended faster CPU: about that of a newer generation or a faster clock."""
 
 LEAST_SHARE = 0.05
-"""A device is worth asking about from this share of the runtime on the path."""
+"""A faster device is a candidate if it has this share of the runtime on the critical path."""
 
 MOST_IDLE = 0.5
-"""More slots bring nothing to tasks that leave this share of the slots idle."""
+"""More slots do not help tasks that leave this share of the slots idle."""
 
 _OF_TASKS = (IdleSlots, Straggler, StartingUnits, Spilling, Garbage)
-"""Findings about tasks and slots; a framework with candidates of its own knows what can be done about them."""
+"""Findings about tasks and slots, for which a framework with candidates of its own has recommendations."""
 
 
 def candidates(
     connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor, diagnosis: Diagnosis
 ) -> list[Candidate]:
-    """Everything that could be changed, in no order."""
+    """All candidates, unranked."""
     debug = diagnosis.debug
     own = [] if advisor.candidates is None else list(advisor.candidates(connection, execution, diagnosis))
     known = {each.recommendation.because for each in own}
@@ -75,7 +75,7 @@ def candidates(
 
 
 def _failure(debug: Debug) -> list[Candidate]:
-    """What failed comes first."""
+    """Fix the first failure, which comes before everything else."""
     outcome = debug.outcome
     if outcome is None or outcome.status != "failed" or not outcome.failures:
         return []
@@ -85,15 +85,15 @@ def _failure(debug: Debug) -> list[Candidate]:
 
 
 def _unmeasured(connection: duckdb.DuckDBPyConnection, advisor: Advisor) -> list[Candidate]:
-    """What the run has to record before it answers what its user asks for."""
+    """The recording that an analysis of this run still needs."""
     found = advisor.required_recording(connection)
     return [] if found is None else [Candidate(found, comes_first=True)]
 
 
 def _from_findings(debug: Debug, known: set[str], *, has_own: bool) -> list[Candidate]:
-    """The advice of findings that no candidate of the framework answers, first about time in which no task ran."""
+    """The advice of findings that no candidate of the framework covers, first of those about time without a task."""
     memory = None if debug.outcome is None else debug.outcome.memory
-    # What ran out of memory has a candidate of the framework's own: a finding that advises the same is no second one.
+    # The framework has a candidate for exhausted memory: a finding with the same advice would repeat it.
     twice = AvoidExhaustion(memory) if memory is not None and "outcome" in known else None
     alone = [each for each in debug.findings if each.kind not in known and _is_alone(each)]
     rest = [
@@ -108,14 +108,14 @@ def _from_findings(debug: Debug, known: set[str], *, has_own: bool) -> list[Cand
 
 
 def _is_alone(found: Finding) -> bool:
-    """Whether it is about time in which no task ran, for no other reason than that workers were lost."""
+    """Whether it is about time without a running task, except after the loss of workers."""
     if isinstance(found, NoWorker):
         return isinstance(found.advice, StartWorkersSooner)
     return isinstance(found, NoScope | Coordinator) and found.advice is not None
 
 
 def _is_answer(found: Finding) -> bool:
-    """Whether a finding knows more to do than to record samples."""
+    """Whether a finding has other advice than to record samples."""
     more = isinstance(found, StageFinding) and found.other_advice is not None
     return found.advice is not None and (more or not isinstance(found.advice, advice.RecordSamples))
 
@@ -131,10 +131,10 @@ def _follow(found: Finding) -> Candidate:
 
 
 def _resized(advisor: Advisor, execution: Execution, debug: Debug) -> list[Candidate]:
-    """More slots, more memory and faster devices, as far as something waits for them.
+    """More workers, more memory and faster devices, if the run would benefit.
 
-    More slots are none where the run failed, where a device computed that is not modelled, where the bottleneck is time
-    in which no task runs, or where half of the slots it has are idle while tasks run.
+    More workers are not a candidate if the run failed, if a device without a model computed for it, if the coordinator
+    alone takes most of the time, or if half of the slots are idle while tasks run.
     """
     whole_ms = debug.runtime_ms
     failed = debug.outcome is not None and debug.outcome.status == "failed"
@@ -146,7 +146,7 @@ def _resized(advisor: Advisor, execution: Execution, debug: Debug) -> list[Candi
         found.append(_more(advisor, execution, "memory"))
     changed: set[str] = set()
     for each in execution.resources:
-        if each.setting in changed:  # one setting may stand for several
+        if each.setting in changed:  # one setting may change several resources
             continue
         if each.name == OTHER or debug.resource_ms.get(each.name, 0.0) < LEAST_SHARE * whole_ms:
             continue
@@ -157,14 +157,14 @@ def _resized(advisor: Advisor, execution: Execution, debug: Debug) -> list[Candi
 
 
 def faster(resource: str, setting: str) -> Candidate:
-    """A faster device of a resource: CPUs come a little faster, others twice as fast."""
+    """A faster device of a resource: 1.25 times for CPUs, twice as fast for others."""
     ratio = FASTER_CPU if resource == CPU else 2.0
     value = FasterDevice(price="machine", because=setting, saving=MODELLED, resource=resource, ratio=ratio)
     return Candidate(value, f"{setting}={ratio:g}x")
 
 
 def _busy_share(debug: Debug) -> float:
-    """Of the slots' time while stages are on the path, the share in which they had a task."""
+    """Slot utilization while stages are on the critical path: the share of slot time with a task."""
     on_path = [each for each in debug.groups if each.path_ms > 0 and each.slots and each.length_ms > 0]
     whole_ms = sum(each.path_ms for each in on_path)
     idle_ms = sum(each.path_ms * min(each.idle_ms / (each.slots * each.length_ms), 1.0) for each in on_path)
@@ -172,7 +172,7 @@ def _busy_share(debug: Debug) -> float:
 
 
 def _more(advisor: Advisor, execution: Execution, key: Literal["workers", "memory"]) -> Candidate | None:
-    """Twice the workers or their memory, in the framework's settings; None where it has no such thing to change."""
+    """Twice the workers or their memory, in the framework's settings; None if it has no such setting."""
     if advisor.resizing_candidate is not None:
         return advisor.resizing_candidate(execution, key, 2.0)
     kind = MoreWorkers if key == "workers" else MoreMemory

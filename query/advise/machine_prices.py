@@ -1,13 +1,13 @@
-"""Which machines a job would be cheapest on: types of machines with a price, asked one after the other.
+"""Cost comparison of machine types: the runtime and price of a job on each type of a price list.
 
-A file of types is a CSV table with a row for each, as a spreadsheet writes it:
+The price list is a CSV table with a row for each type:
 
     name,price_per_hour,cores,memory,network,disk,cpu_speed,most
     small,0.096,2,8GiB,1Gbps,,1,20
 
-`name` and `price_per_hour` must be there.  The other columns say what one machine has, and an empty cell that it has
-what the recorded one had; `most` is the largest number of them that can be had.  The job ran on one of the types, a
-worker on each; what others would do follows from the ratios of the columns, so no recorded bandwidth has to be known.
+`name` and `price_per_hour` are required.  The other columns say what one machine has; an empty cell means the same as
+the recorded machine.  `most` is the maximum number of machines.  The job ran on one of the types, one worker on each;
+predictions for other types use the ratios of the columns, so recorded bandwidths need not be known.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from crystalperf.query.execution.scenario import size_of
 from crystalperf.query.results.answers import Choice, Offer, Prediction
 
 COLUMNS = ("cores", "memory", "network", "disk", "cpu_speed")
-"""What a machine has, by the setting that changes it."""
+"""Columns with the resources of a machine, each named after the setting that changes it."""
 
 FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
-"""Numbers of workers that are asked about, in recorded ones, where the user names none."""
+"""Default numbers of workers to predict, as multiples of the recorded number."""
 
 MOST_TYPES = 200
 
@@ -39,7 +39,7 @@ _UNIT_MS = {"ms": 1.0, "s": 1e3, "m": 6e4, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
 
 @dataclass(frozen=True)
 class Machine:
-    """A type of machine; None where the table does not say what it has.  Amounts are in one unit per column."""
+    """A machine type.  `amounts` are by column, in bytes, bytes per second or counts; None for an empty cell."""
 
     name: str
     price_per_hour: float
@@ -48,7 +48,7 @@ class Machine:
 
 
 def read_machines(path: Path) -> tuple[Machine, ...]:
-    """The types of a table.  Raises InputError, which names the row."""
+    """Read the machine types of a table.  Raises InputError, which names the row."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
@@ -99,7 +99,7 @@ def _count(where: str, column: str, row: dict[str, str | None]) -> float | None:
 
 
 def _amount(where: str, column: str, row: dict[str, str | None]) -> float | None:
-    """What a cell says, in bytes, or bytes per second."""
+    """The amount in a cell, in bytes, bytes per second, or a count; None for an empty cell.  Raises InputError."""
     text = (row.get(column) or "").strip()
     if not text:
         return None
@@ -112,7 +112,7 @@ def _amount(where: str, column: str, row: dict[str, str | None]) -> float | None
 
 
 def _one(column: str, unit: str) -> float | None:
-    """What one of a column's unit is worth; None where it is no such unit, as a bare B is none of a machine's."""
+    """The factor of a unit in a column; None for an invalid unit, such as a bare B."""
     if column in ("cores", "cpu_speed"):
         return 1.0 if not unit else None
     return size_of(unit, rate=column != "memory") if unit[:1] not in ("b", "B") else None
@@ -128,8 +128,8 @@ def duration_ms(text: str) -> float:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question about so many of a machine, as the settings of a prediction."""
+class PriceRequest:
+    """A request to predict the job on `workers` machines of a type, as the settings of a prediction."""
 
     machine: Machine
     workers: int
@@ -138,10 +138,10 @@ class Asked:
 
 def questions(
     machines: Sequence[Machine], ran_on: str, workers: int, cores: int | None, counts: Sequence[int]
-) -> Iterator[Asked]:
-    """What to ask of a run with so many workers of `cores` lanes each, on machines of the type `ran_on`.
+) -> Iterator[PriceRequest]:
+    """The requests for a run on `workers` machines of the type `ran_on`, with `cores` lanes each.
 
-    `counts` are the numbers of machines to ask about; none: multiples of the recorded one.  Raises SettingError.
+    `counts` are the numbers of machines to predict; empty: FACTORS times the recorded number.  Raises SettingError.
     """
     had = next((each for each in machines if each.name == ran_on), None)
     if had is None:
@@ -156,31 +156,31 @@ def questions(
                 ratios[key] = after / before
         lanes = ratios.pop("cores", None)
         same = tuple(f"{key}={ratio:.12g}x" for key, ratio in ratios.items())
-        if lanes is not None and cores is not None:  # what is left of a lane is of no use
+        if lanes is not None and cores is not None:  # a fraction of a lane is useless
             same = (f"cores={max(math.floor(cores * lanes + 1e-9), 1)}", *same)
         for count in wanted:
             if machine.most is None or count <= machine.most:
-                yield Asked(machine, count, (f"workers={count}", *same))
+                yield PriceRequest(machine, count, (f"workers={count}", *same))
 
 
-def offer(asked: Asked, prediction: Prediction) -> Offer:
-    """What one question's answer comes to in money."""
-    per_ms = asked.machine.price_per_hour * asked.workers / 3.6e6
-    known = Offer(asked.machine.name, asked.workers, ", ".join(asked.settings))
+def offer(request: PriceRequest, prediction: Prediction) -> Offer:
+    """The offer of a request: its predicted runtime and price, each with its interval."""
+    per_ms = request.machine.price_per_hour * request.workers / 3.6e6
+    known = Offer(request.machine.name, request.workers, ", ".join(request.settings))
     if prediction.predicted_ms is None:
         return replace(known, refused=prediction.refused)
-    ends = prediction.interval_ms
+    interval = prediction.interval_ms
     return replace(
         known,
         predicted_ms=prediction.predicted_ms,
-        interval_ms=ends,
+        interval_ms=interval,
         price=prediction.predicted_ms * per_ms,
-        price_range=None if ends is None else (ends[0] * per_ms, ends[1] * per_ms),
+        price_range=None if interval is None else (interval[0] * per_ms, interval[1] * per_ms),
     )
 
 
-def chosen(unchanged: Prediction, ran_on: Asked, offers: Sequence[Offer], deadline_ms: float | None) -> Choice:
-    """The offers in the order of their price, what is cheapest in time, and what no other beats in both."""
+def chosen(unchanged: Prediction, ran_on: PriceRequest, offers: Sequence[Offer], deadline_ms: float | None) -> Choice:
+    """The offers by price, refused ones last; each says whether it meets the deadline and is Pareto-optimal."""
     priced = sorted((each for each in offers if each.price is not None), key=lambda each: each.price or 0.0)
     fastest, kept = math.inf, []
     for each in priced:

@@ -1,8 +1,8 @@
-"""Three recommendations for a run: what could be changed (query.advise.candidates), ranked by what each saves.
+"""Ranking of recommendations: the three candidates (query.advise.candidates) that save the most.
 
-What a change saves is what predict says of it, or at most the cost of the finding that it answers.  They are ranked by
-that, of which a bound counts half, and so does what has to be bought; what keeps a run from its end comes before all.
-To record samples comes last, for it shortens nothing by itself.
+The saving of a change is its prediction, or at most the cost of the finding that it addresses.  A saving that is only
+an upper bound counts half, and so do changes that need other machines.  Changes that a failed or unmeasured run needs
+first rank above all.  Recording samples ranks last, because it does not shorten the run by itself.
 """
 
 from __future__ import annotations
@@ -22,26 +22,28 @@ if TYPE_CHECKING:
 MOST = 3
 
 LEAST_MS = 1000.0
-"""So is what saves less than a second."""
+"""A saving of less than a second is not worth a recommendation, unless the run is an excerpt of a longer one."""
 
 UNSEEN_SHARE = 0.1
-"""Samples are worth recording where time of unknown cause takes this share of the path."""
+"""Samples are worth recording if time of unknown cause has this share of the critical path."""
 
 _BOUND = 0.5
 _BOUGHT = 0.5
 
-Asked = Callable[[str], Prediction | WhatIf | None]
-"""A what-if, KEY=VALUE → its answer; None where the question makes no sense for the run."""
+Predict = Callable[[str], Prediction | WhatIf | None]
+"""A what-if, KEY=VALUE → its prediction; None if the setting is invalid for the run."""
 
 
-def ranked(candidates: Sequence[Candidate], debug: Debug, header: Header, ask: Asked) -> tuple[Recommendation, ...]:
-    """At most three, the most worthwhile first; none where nothing shortens the run noticeably.
+def ranked(
+    candidates: Sequence[Candidate], debug: Debug, header: Header, predict: Predict
+) -> tuple[Recommendation, ...]:
+    """At most three recommendations, the largest saving first; empty if nothing shortens the run noticeably.
 
-    Where what the log lacks could change the bottleneck, only what keeps the run from its end is recommended.
+    If missing data could change the bottleneck, only candidates that come first are recommended.
     """
     least_ms = max(NOTICEABLE * debug.runtime_ms, LEAST_MS if happens_once(debug, header) else 0.0)
     first = [each.recommendation for each in candidates if each.comes_first]
-    if not debug.conclusive:  # what is missing may be the very time that a change would save
+    if not debug.conclusive:  # the missing time may be the time that a change would save
         return tuple(first[:MOST])
     answers: dict[str, Prediction | WhatIf | None] = {}
     rest: list[tuple[float, Recommendation]] = []
@@ -49,7 +51,7 @@ def ranked(candidates: Sequence[Candidate], debug: Debug, header: Header, ask: A
         if each.comes_first or (each.at_most_ms is not None and each.at_most_ms < least_ms):
             continue
         if each.what_if is not None and each.what_if not in answers:
-            answers[each.what_if] = ask(each.what_if)
+            answers[each.what_if] = predict(each.what_if)
         saving = _saving(each, debug.runtime_ms, answers)
         worth_ms = saving.ms if saving.ms is not None else _BOUND * saving.range_ms[1] if saving.range_ms else 0.0
         if worth_ms < (least_ms if saving.ms is not None else _BOUND * least_ms):
@@ -64,7 +66,7 @@ def ranked(candidates: Sequence[Candidate], debug: Debug, header: Header, ask: A
 
 
 def _saving(candidate: Candidate, runtime_ms: float, answers: Mapping[str, Prediction | WhatIf | None]) -> Saving:
-    """What a change saves, and within what: by the what-if where it is answered, else up to what is known at most."""
+    """The saving of a change with its range: from the what-if if it has a prediction, else up to the known bound."""
     answer = None if candidate.what_if is None else answers[candidate.what_if]
     basis, most_ms = candidate.recommendation.saving.basis, candidate.at_most_ms
     if answer is not None and answer.predicted_ms is not None:
@@ -80,7 +82,7 @@ def _saving(candidate: Candidate, runtime_ms: float, answers: Mapping[str, Predi
 
 
 def _distinct(found: Sequence[Recommendation]) -> list[Recommendation]:
-    """Without those that change the same thing as one before them."""
+    """The recommendations without those that change the same as an earlier one."""
     kept: list[Recommendation] = []
     seen: set[Hashable] = set()
     for each in found:

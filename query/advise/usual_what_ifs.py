@@ -1,4 +1,4 @@
-"""What the answers to the usual questions say: which change the runtime, which do not, and which are not known."""
+"""Classification of the usual what-ifs: those that change the runtime, those that do not, and the unknown ones."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from crystalperf.query.frameworks.registry import get
 from crystalperf.query.results.answers import Debug, Header, WhatIf
 
 NOTICEABLE = 0.03
-"""What changes a runtime by less is no effect: reruns of the same job differ by more."""
+"""Minimum relative change of a runtime; a smaller one has no effect, because reruns of the same job differ by more."""
 
 Bound = tuple[float | None, float | None]
-"""At least and at most, ms."""
+"""Lower and upper bound of a runtime, ms; None if unknown."""
 
 
 @dataclass(frozen=True)
 class WhatIfGroups:
-    """The usual questions by what their answers say, each in the order in which they were asked.
+    """The usual what-ifs by their effect, each in their original order.
 
-    changing  the runtime differs by NOTICEABLE
-    same      it does not: the answer says so, or both bounds of a refused one do
-    unknown   refused, and what is known does not rule an effect out
+    changing  the predicted runtime differs by NOTICEABLE
+    same      it does not, by its prediction, or by both bounds of a refused one
+    unknown   refused, and its bounds do not exclude an effect
     """
 
     changing: tuple[WhatIf, ...]
@@ -30,7 +30,7 @@ class WhatIfGroups:
 
 
 def classify(what_ifs: Sequence[WhatIf], runtime_ms: float) -> WhatIfGroups:
-    """What the answers say of a run that took so long."""
+    """Classify the what-ifs of a run that took `runtime_ms`."""
     changing, same, unknown = [], [], []
     for each in what_ifs:
         at_least, at_most = each.bound_ms or (None, None)
@@ -46,17 +46,17 @@ def classify(what_ifs: Sequence[WhatIf], runtime_ms: float) -> WhatIfGroups:
 
 
 def alike(one_ms: float, runtime_ms: float) -> bool:
-    """Whether a time is no noticeable change of the runtime."""
+    """Whether a time does not differ noticeably from the runtime."""
     return abs(one_ms - runtime_ms) < NOTICEABLE * runtime_ms
 
 
 def happens_once(debug: Debug, header: Header) -> bool:
-    """Whether the run is all there is, rather than a moment of what goes on for hours: a flow, some of a training."""
+    """Whether the run is complete, not an excerpt of a longer one such as a stream or some steps of a training."""
     return debug.flow is None and not get(header.framework).reader.excerpt
 
 
-def telling(bound_ms: Bound | None, runtime_ms: float) -> Bound | None:
-    """A bound where it tells more than that a change for the better does no harm, or one for the worse no good."""
+def informative(bound_ms: Bound | None, runtime_ms: float) -> Bound | None:
+    """The bounds that say more than that an improvement does not slow the run down, or a reduction not speed it up."""
     low, high = bound_ms or (None, None)
     if low is not None and high is not None:
         return low, high

@@ -1,6 +1,6 @@
-"""The verdict on a run: what holds it up, what would help, where more stops helping, what to do next.
+"""The verdict on a run: its bottleneck, what would help, the knee of each resource, and the next step.
 
-Everything that a door says of a run is decided here or in what the values hold; a door words and lays it out.
+The values decide everything that an interface shows of a run; an interface only words and arranges it.
 """
 
 from __future__ import annotations
@@ -37,27 +37,28 @@ if TYPE_CHECKING:
     from crystalperf.query.advise.asked_run import AskedRun
 
 KNEE = 0.10
-"""More of a resource is worth it while doubling it saves this share of the runtime."""
+"""More of a resource is worth it as long as doubling it saves this share of the runtime."""
 
 
 _FASTER = {"2x": "twice as fast", "10x": "ten times as fast"}
 
-_ASKED: dict[str, tuple[str, ...]] = {CPU: ("2x",), NET: ("2x", "10x"), DISK: ("2x",)}
-"""How much faster each resource is asked to be, in this order; networks come in tenfold steps.  Any other: twice."""
+_RATIOS: dict[str, tuple[str, ...]] = {CPU: ("2x",), NET: ("2x", "10x"), DISK: ("2x",)}
+"""Speedups of each resource's device in the usual what-ifs, in this order; networks come in tenfold steps.  Any other
+resource: twice."""
 
 _LADDER = "2x,4x,8x"
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question that is asked of every run: what it means to a reader, and the setting."""
+    """A usual what-if, predicted for every run: its text for a reader, and the setting."""
 
     text: str
     setting: str
 
 
 def usual_questions(header: Header, *, flows: bool = False) -> tuple[Question, ...]:
-    """The usual questions to a run, without those that it cannot be asked."""
+    """The usual what-ifs of a run, without excluded settings; `flows` is whether it is a stream."""
     return questions(header.resources, header.vocabulary, flows=flows, unasked=header.unasked)
 
 
@@ -68,9 +69,9 @@ def questions(
     flows: bool = False,
     unasked: Collection[str] = (),
 ) -> tuple[Question, ...]:
-    """The usual questions, in the words of the run's framework; of a run that `flows`, how much more it would take.
+    """The usual what-ifs, in the words of the run's framework; for a stream (`flows`), about rates and parallelism.
 
-    `unasked` are settings that are left out.
+    `unasked` are excluded settings.
     """
     if flows:
         units, workers = vocabulary.word_of("units"), vocabulary.word_of("workers")
@@ -82,7 +83,7 @@ def questions(
             *(
                 Question(f"{each.device} {_FASTER['2x']}", f"{vocabulary.word_of(each.setting)}=2x")
                 for each in resources
-                if each.name in _ASKED
+                if each.name in _RATIOS
             ),
         )
     cores, workers, memory = (vocabulary.word_of(key) for key in ("cores", "workers", "memory"))
@@ -91,7 +92,7 @@ def questions(
         found.append(Question(f"twice the {vocabulary.lanes} per {vocabulary.worker}", f"{cores}=2x"))
     if "workers" not in unasked:
         found.append(Question(f"twice the {vocabulary.counted}", f"{workers}=2x"))
-    usual = list(_ASKED)
+    usual = list(_RATIOS)
     in_order = sorted(resources, key=lambda each: usual.index(each.name) if each.name in usual else len(usual))
     by_setting: dict[str, Resource] = {}
     for each in in_order:
@@ -99,7 +100,7 @@ def questions(
     for each in by_setting.values():
         word = vocabulary.word_of(each.setting)
         found += [
-            Question(f"{each.device} {_FASTER[ratio]}", f"{word}={ratio}") for ratio in _ASKED.get(each.name, ("2x",))
+            Question(f"{each.device} {_FASTER[ratio]}", f"{word}={ratio}") for ratio in _RATIOS.get(each.name, ("2x",))
         ]
     if "memory" not in unasked:
         found += [Question("twice the memory", f"{memory}=2x"), Question("half the memory", f"{memory}=0.5x")]
@@ -107,18 +108,19 @@ def questions(
 
 
 def verdict(run: AskedRun, progress: Callable[[str], None] = lambda _: None, *, path: bool = False) -> Verdict:
-    """Explain a run and ask the usual questions of it.
+    """Diagnose a run and predict the usual what-ifs.
 
-    `progress` is told each step in a few words; `path` is as in Run.predict(), for who asks the same questions next.
+    `progress` receives a short description of each step; `path` is as in Run.predict(), for callers that use the same
+    predictions next.
     """
     progress("following the critical path")
     header, debug = run.header(), run.debug()
     answers, replayed_ms = [], None
-    for question in _asked_of(header, debug):
+    for question in _what_ifs_of(header, debug):
         progress(f"what if: {question.text}")
         try:
             prediction = run.predict([question.setting], path=path)
-        except CrystalPerfError as error:  # a question that makes no sense for this run is part of the answer
+        except CrystalPerfError as error:  # an invalid what-if is listed with its error
             refused = (InvalidQuestion(str(error)),)
             answers.append(
                 WhatIf(question.text, question.setting, None, refused=refused, remedy=error.remedy, words=debug.words)
@@ -130,11 +132,11 @@ def verdict(run: AskedRun, progress: Callable[[str], None] = lambda _: None, *, 
     progress("what could be changed, and what that would bring")
     known = {each.setting: each for each in answers}
 
-    def ask(setting: str) -> WhatIf | Prediction | None:
+    def predict(setting: str) -> WhatIf | Prediction | None:
         key, _, value = setting.partition("=")
-        told = known.get(f"{header.vocabulary.word_of(key)}={value}")
-        if told is not None:
-            return told
+        found = known.get(f"{header.vocabulary.word_of(key)}={value}")
+        if found is not None:
+            return found
         try:
             return run.predict([setting], path=False)
         except CrystalPerfError:
@@ -149,16 +151,16 @@ def verdict(run: AskedRun, progress: Callable[[str], None] = lambda _: None, *, 
         what_ifs=tuple(answers),
         best=best_help(answers, debug.runtime_ms),
         next=next_step(header, bottleneck, answers, debug),
-        recommendations=ranked(run.candidates(debug), debug, header, ask) if debug.runtime_ms > 0 else (),
+        recommendations=ranked(run.candidates(debug), debug, header, predict) if debug.runtime_ms > 0 else (),
     )
 
 
-def _asked_of(header: Header, debug: Debug) -> tuple[Question, ...]:
+def _what_ifs_of(header: Header, debug: Debug) -> tuple[Question, ...]:
     return usual_questions(header, flows=debug.flow is not None) if debug.runtime_ms > 0 else ()
 
 
 def what_if(question: str, prediction: Prediction) -> WhatIf:
-    """The answer to one of the usual questions, which says so where another amount of work is done."""
+    """The answer to a usual what-if; its text says if the scenario does another amount of work."""
     work = "" if prediction.work_ratio == 1 else f" ({prediction.work_ratio:g} times the work)"
     return WhatIf(
         f"{question}{work}",
@@ -174,18 +176,18 @@ def what_if(question: str, prediction: Prediction) -> WhatIf:
 
 
 def best_help(what_ifs: Sequence[WhatIf], runtime_ms: float) -> WhatIf | None:
-    """The doubling that would help most; None where none helps noticeably, or none is answered."""
+    """The doubling with the shortest predicted runtime; None if none helps noticeably or has a prediction."""
     known = [(each.predicted_ms, each) for each in what_ifs if each.predicted_ms is not None and each.doubles]
     best_ms, best = min(known, key=lambda each: each[0], default=(runtime_ms, None))
     return best if best_ms < (1 - NOTICEABLE) * runtime_ms else None
 
 
 def next_step(
-    header: Header, bottleneck: Bottleneck, asked: Sequence[WhatIf] = (), debug: Debug | None = None
+    header: Header, bottleneck: Bottleneck, what_ifs: Sequence[WhatIf] = (), debug: Debug | None = None
 ) -> NextStep:
-    """Samples first, then an index of their code, then more of what holds the run up.
+    """The next step: record samples, then index their code, then predict more of the limiting resource.
 
-    More slots stand for more CPUs, unless that was `asked` and refused, or changes nothing in the framework.
+    For the CPU, that is more slots, unless this what-if was refused or changes nothing in the framework.
     """
     framework = get(header.framework)
     if not header.has_samples and framework.takes_samples:
@@ -197,7 +199,7 @@ def next_step(
         return NextStep("predict", {"setting": "rate=1.5x,2x,4x"})
     lanes = header.vocabulary.word_of("cores")
     setting = "cores" if "cores" not in header.unasked else "cpu_speed"
-    refused = setting != "cores" or any(each.refused and each.setting.startswith(f"{lanes}=") for each in asked)
+    refused = setting != "cores" or any(each.refused and each.setting.startswith(f"{lanes}=") for each in what_ifs)
     for each in header.resources:
         if bottleneck.kind == "resource" and each.name == bottleneck.name and (each.name != CPU or refused):
             setting = each.setting
@@ -205,12 +207,12 @@ def next_step(
 
 
 def completed(debug: Debug, header: Header) -> Debug:
-    """The answer with the bottleneck by the name that the verdict gives it, and all that could not be seen."""
+    """The diagnosis with the bottleneck of the verdict, and all missing data."""
     return replace(debug, bottleneck=bottleneck_of(debug).name, unseen=not_seen(debug, header))
 
 
 def not_seen(debug: Debug, header: Header) -> tuple[Unseen, ...]:
-    """What could not be seen of a scope: what its diagnosis says, and code that is in no index or was not sampled."""
+    """The missing data of a scope: those of its diagnosis, and code without an index or without samples."""
     framework = get(header.framework)
     found = list(debug.unseen)
     if header.has_samples and not header.indexes:
@@ -223,14 +225,14 @@ def not_seen(debug: Debug, header: Header) -> tuple[Unseen, ...]:
 
 
 def _first_index(framework: ReadableFramework, header: Header) -> str | None:
-    """The index that a run needs before all others."""
+    """The most important index for a run of this framework and version; None if there is none to build."""
     return next(iter(framework.reader.frames.sources(header.framework_version)), None)
 
 
 def knee_of(sweep: Sweep) -> Knee | None:
-    """The last point that still brings a tenth per doubling, where one setting is varied upwards; else None.
+    """The knee of a sweep that varies one setting upwards: the last point that saves 10 % per doubling; else None.
 
-    Where a point does more work than the recorded run, its time for as much as that counts.
+    If a point does more work than the recorded run, its time counts per recorded amount of work.
     """
     points, amounts = sweep.points, sweep.amounts
     times = [each.predicted_ms / each.work_ratio for each in points if each.predicted_ms is not None]

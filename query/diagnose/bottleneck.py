@@ -1,4 +1,4 @@
-"""What holds a scope up, of what its critical path is known to be made of."""
+"""The bottleneck of a scope, from the resources and causes of its critical path."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from crystalperf.indexes.resources import OTHER
 from crystalperf.query.results.answers import Bottleneck, Cause, Debug, Parts
 
 CLOSE_SECOND = 0.75
-"""What comes second to a resource is named from this share of its time."""
+"""The runner-up to a limiting resource is named from this share of its time."""
 
 ALONE: tuple[Cause, ...] = ("no worker", "no scope", "coordinator", "no unit")
-"""Causes of time in which no unit runs: one answer for all of them, how long that is in all."""
+"""Causes of time without a running unit; their total is reported as one figure."""
 
 
 def bottleneck_in(resource_ms: Parts, debug: Debug) -> str:
-    """What would hold a predicted run up, by name, of what its critical path goes to: a resource, or a Cause.
+    """The bottleneck of a predicted run, by name, from its critical path by resource: a resource, or a Cause.
 
-    Time on no resource is taken to have the same causes as in the recorded run, of which `debug` is the answer.
+    Time on no resource is assumed to have the causes of the recorded run, whose diagnosis is `debug`.
     """
     before_ms = debug.resource_ms.get(OTHER, 0.0)
     by_cause = {
@@ -31,8 +31,8 @@ def bottleneck_in(resource_ms: Parts, debug: Debug) -> str:
 
 
 def _leading(by_cause: Mapping[Cause, float]) -> Cause:
-    """The cause that stands for time on no resource: the largest, but none that is unknown where no unit runs for
-    longer, for that is known."""
+    """The main cause of time on no resource: the largest, or the largest known one without a running unit if those
+    causes together exceed `unknown`."""
     largest = max(by_cause, key=lambda each: by_cause[each])
     alone = {cause: by_cause[cause] for cause in ALONE if cause in by_cause}
     if largest == "unknown" and sum(alone.values()) > by_cause[largest]:
@@ -41,12 +41,12 @@ def _leading(by_cause: Mapping[Cause, float]) -> Cause:
 
 
 def bottleneck_of(debug: Debug) -> Bottleneck:
-    """What holds a scope up: the resource with the most time on the critical path, or what took more than it.
+    """The bottleneck of a scope: the resource with the most time on the critical path, or a cause with more.
 
-    Time on no resource counts by its largest cause, for its causes have nothing to do with each other.  Where no cause
-    is larger than the largest resource, yet more than half of the time passed while the coordinator alone moved the
-    path on, that holds it up.  Time of unknown cause does so where no unit runs for less long.  Where something is
-    missing that could change this, it is unknown.
+    Time on no resource counts by its largest cause, because its causes are independent.  If that cause is unknown and
+    only the coordinator was active on the path for more than half of the time, the coordinator is the bottleneck.
+    Unknown causes count only if they exceed the time without a running unit.  If missing data could change the
+    bottleneck, it is unknown.
     """
     if debug.doubts:
         first, missing_ms = debug.doubts[0], sum(each.time_ms for each in debug.doubts)
@@ -68,7 +68,7 @@ def bottleneck_of(debug: Debug) -> Bottleneck:
         return Bottleneck("resource", largest, most_ms, most_ms / whole_ms, second, second_ms)
     cause = _leading(by_cause)
     cause_ms = by_cause[cause]
-    # What of the rest passes while no unit runs is told in one figure with a cause of such time.
+    # Causes without a running unit are reported as one figure, so none of them is the runner-up of another.
     second, second_ms = _next(parts, {*ALONE} if cause in ALONE else {cause})
     if cause != "unknown":
         alone_ms = debug.no_unit_ms if debug.no_unit_ms > cause_ms else None
@@ -81,7 +81,7 @@ def bottleneck_of(debug: Debug) -> Bottleneck:
 
 
 def _next(parts: Mapping[str, float], without: Collection[str]) -> tuple[str | None, float]:
-    """The largest of the others, and its time; None where there is none."""
+    """The runner-up: the largest part besides those in `without`, and its time; None if there is none."""
     others = {name: ms for name, ms in parts.items() if ms > 0 and name not in without}
     second = max(others, key=lambda each: others[each], default=None)
     return second, 0.0 if second is None else others[second]

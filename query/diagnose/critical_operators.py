@@ -1,6 +1,6 @@
-"""The critical path by operator, where its stretches are runs of unlike operators, one after the other.
+"""The critical path by operator, for groups that run different operators one after the other.
 
-Hundreds of stretches of a training step say little each; what they are made of says where the time goes.
+A training step has hundreds of short path segments; the operators in them show where the time goes.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from crystalperf.query.trace.records import Floats
 def path_by_operator(
     connection: duckdb.DuckDBPyConnection, execution: Execution, path: Sequence[PathItem]
 ) -> tuple[PathOperator, ...]:
-    """Wall-clock of the critical path by operator, most first; nothing where units of a group are alike.
+    """Wall-clock time of the critical path by operator, the most first; empty if the units of a group are alike.
 
-    A stretch's time on a resource is shared among the operators of its group by their own time on that resource; where
-    none of them has any, and for a stretch that is no group, it stays under the stretch's name.
+    A segment's time on a resource is divided among the operators of its group by their own time on that resource.  If
+    they have none, or the segment belongs to no group, the time stays under the segment's name.
     """
     if not execution.in_order:
         return ()
@@ -35,7 +35,7 @@ def path_by_operator(
     for group, operator, *parts in connection.execute(question, {"groups": [each.id for each in path]}).fetchall():
         of_groups[group][operator] = of_groups[group].get(operator, 0.0) + np.array(parts)
     times: dict[str, Floats] = defaultdict(lambda: np.zeros(len(names)))
-    stretches: dict[str, set[str]] = defaultdict(set)
+    segments: dict[str, set[str]] = defaultdict(set)
     for item in path:
         left = np.array([item.resource_ms[name] for name in names])
         operators = of_groups.get(item.id, {})
@@ -44,14 +44,14 @@ def path_by_operator(
             share = over(own, whole)
             if (share > 0).any():
                 times[operator] += share * left
-                stretches[operator].add(item.id)
+                segments[operator].add(item.id)
         left[whole > 0] = 0.0
         if left.any():
             times[item.name] += left
-            stretches[item.name].add(item.id)
+            segments[item.name].add(item.id)
     ranked = sorted(times.items(), key=lambda each: (-each[1].sum(), each[0]))
     return tuple(
-        PathOperator(name, len(stretches[name]), dict(zip(names, parts.tolist(), strict=True)))
+        PathOperator(name, len(segments[name]), dict(zip(names, parts.tolist(), strict=True)))
         for name, parts in ranked
         if parts.sum() > 0
     )

@@ -1,4 +1,4 @@
-"""Where the time of a scope went, and what would be worth changing (paper §4.2, `debug`)."""
+"""Diagnosis of a scope: its critical path, bottleneck and findings (paper §4.2, `debug`)."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ from crystalperf.query.results.unseen import Unseen
 from crystalperf.query.trace.records import Floats
 
 NEAR = 0.75
-"""A resource with this much of the bottleneck's time on the path holds the run up as well."""
+"""A resource with this share of the bottleneck's time on the critical path is limiting, too."""
 
 WORTH_MS = 0.01
-"""A finding is shown from this share of the runtime."""
+"""Minimum cost of a finding, as a share of the runtime."""
 
 _MOST_FUNCTIONS = 20
 _MOST_OPERATORS = 200
 
 
 def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> Diagnosis:
-    """The answer to `debug` for one scope, with what recommendations are made of."""
+    """The diagnosis of one scope: the answer to `debug`, and the stage statistics that recommendations use."""
     names = execution.names
     pieces = critical_path(execution.dag, execution.units, execution.coordinator.between, names)
     total = np.sum([piece.parts_ms for piece in pieces], axis=0) if pieces else np.zeros(len(names) + 1)
@@ -113,7 +113,7 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
         or_else=advisor.other_causes(connection, execution),
         unending=advisor.unbounded_load(connection, execution),
     )
-    if answer.unending:  # what runs on has no end in its log, and lacks nothing by that
+    if answer.unending:  # an unbounded run has no end in its log, which is not missing data
         return Diagnosis(answer, details, stages)
     return Diagnosis(doubted(connection, execution, advisor, pieces, alive, answer), details, stages)
 
@@ -121,7 +121,7 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
 def seen_of(
     connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor
 ) -> tuple[SampleCounts, tuple[FunctionTime, ...], tuple[Unseen, ...], tuple[ScopeItem, ...]]:
-    """What any answer to `debug` has, whatever its measure: samples, functions, what was not seen, scopes."""
+    """The parts of `debug` that do not depend on the measure: sample counts, functions, missing data, scopes."""
     return (
         _samples(connection, execution),
         _functions(connection, execution),
@@ -135,7 +135,7 @@ def _coordinator_ms(pieces: Sequence[Piece]) -> float:
 
 
 def _items(piece: Piece, execution: Execution) -> Iterator[PathItem]:
-    """A stretch of the path by recorded time: in two or more where a pause in it was left out."""
+    """A segment of the path in recorded time, split at each pause that the scope leaves out."""
     whole_ms = piece.end_ms - piece.start_ms
     for start, end in execution.clock.recorded(piece.start_ms, piece.end_ms):
         parts = named(piece.parts_ms * ((end - start) / whole_ms), execution.names)
@@ -150,7 +150,7 @@ def _unsubmitted(execution: Execution) -> Unsubmitted | None:
 
 
 def _limits(path_ms: Parts, largest: str, names: Sequence[str]) -> frozenset[str]:
-    """The bottleneck and the resources close to it; their shares are too inexact to rank these."""
+    """The bottleneck and the resources close to it, whose shares are too inexact to rank."""
     return frozenset(name for name in names if path_ms[name] >= NEAR * path_ms.get(largest, 0.0))
 
 
@@ -202,7 +202,7 @@ def _functions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> t
 
 
 def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[ScopeItem, ...]:
-    """The scopes within the one asked for, of the kind that the framework's users think in first."""
+    """The scopes within the analysed one, of the framework's primary kind (the first of its vocabulary)."""
     kinds = execution.words.vocabulary.scopes[:1]
     rows = connection.execute(
         """
@@ -228,8 +228,8 @@ def _stage_costs(
     for each in hosts:
         by_group.setdefault(each.group, []).append(each)
     found: list[StageCost] = []
-    # Units that run in the order of their thread are of different kinds: none could share another's work, and their
-    # groups have no data that they should use a device for.
+    # Units that run in the order of their thread are of different kinds: they cannot share work with each other, and
+    # no bytes are recorded that their device time could be compared with.
     alike = not execution.in_order
     for detail in details:
         if detail.facts.path_ms > 0:
@@ -245,7 +245,7 @@ def _stage_costs(
 def _while_alone(
     own: Sequence[Finding], alone_ms: Mapping[Cause, float], other_ms: Mapping[Cause, float]
 ) -> list[Finding]:
-    """The framework's findings, and those of time in which no unit ran, as far as no commit is what took it."""
+    """The framework's findings, and those about time without a running unit, less the time of commits."""
     capped = [
         replace(each, cost_ms=min(each.cost_ms, alone_ms["coordinator"])) if isinstance(each, Committing) else each
         for each in own
@@ -267,8 +267,7 @@ def _findings(
     first: Sequence[Finding],
     of_stages: Sequence[Finding],
 ) -> tuple[Finding, ...]:
-    """What cost time on the critical path, `first` and `of_stages` among it, the largest cost first; each is an upper
-    bound."""
+    """All findings, `first` and `of_stages` included, the largest cost first; each cost is an upper bound."""
     others = neighbours(connection, *_bounds(execution))
     found: list[Finding] = [
         *first,
@@ -286,9 +285,9 @@ def _findings(
 
 
 def _throttled(execution: Execution) -> dict[str, float]:
-    """By group, in which share of the quota's periods its container had used it up while its units waited for a CPU.
+    """By group, the share of the CPU quota's periods in which its container was throttled while its units waited.
 
-    A unit waited evenly over its life, as far as anybody knows.
+    A unit's CPU wait is assumed to be spread evenly over its duration.
     """
     units, count = execution.units, len(execution.dag.groups)
     waits = np.maximum(units.parts_ms[:, execution.names.index(CPU)] - execution.volumes.on_cpu_ms, 0.0)
@@ -308,7 +307,7 @@ def _lost(
     ended: Outcome,
     alive: Floats,
 ) -> list[Finding]:
-    """What workers and units that were lost cost, and waiting for workers."""
+    """Findings about lost workers, wasted units, and waiting for workers."""
     slots = execution.slots
     came, first_ms = connection.execute(
         "SELECT count(*) > 0 OR EXISTS (FROM units), min(added_ms) FROM workers WHERE coalesce(lanes, 0) > 0"
@@ -339,14 +338,14 @@ def _operators(connection: duckdb.DuckDBPyConnection, execution: Execution) -> t
 
 
 def _counting(text: str) -> list[tuple[int, str]]:
-    """Sorts texts as a reader counts: vertex:9 before vertex:10."""
+    """Natural sort key: vertex:9 before vertex:10."""
     return [(int(each), "") if each.isdigit() else (-1, each) for each in re.split(r"([0-9]+)", text)]
 
 
 def _assumptions(
     connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor, unmodelled: str | None
 ) -> tuple[Assumption, ...]:
-    """What was taken for granted in counting time on resources, and what the answers hold for."""
+    """The assumptions of attributing time to resources, and those of the framework."""
     groups = [group.group_id for group in execution.dag.groups]
     found = storage.assumptions(connection, groups, execution.has_samples, execution.title)
     if unmodelled is not None:

@@ -1,4 +1,4 @@
-"""How the units of each group went: waves, skew, idle slots, and where labels and measurements disagree."""
+"""Statistics of each group's units: waves, skew, idle slots, and disagreements between labels and measurements."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from crystalperf.query.trace.arrays import medians, members
 from crystalperf.query.trace.records import Floats, uses_of
 
 FULL = 0.9
-"""A machine that is busy to this share has no CPU to spare …"""
+"""Utilization from which on a machine has no CPU to spare …"""
 
 OTHERS = 0.25
-"""… and is crowded where processes that are not the application's have this share of it."""
+"""… and is contended if other applications' processes have this share of it."""
 
 FEWEST_SAMPLES = 20
-"""Of a group with fewer samples the labels say too little to be held against anything …"""
+"""Minimum samples of a group for comparing its labels with measurements …"""
 
 WORTH = 0.01
-"""… and one with less than this share of the unit time matters too little."""
+"""… and its minimum share of the unit time."""
 
 CLEARLY = 0.10
-"""Labels and measurements disagree where they are further apart than this share of the units' running time."""
+"""Labels and measurements disagree if they differ by more than this share of the units' running time."""
 
 _MAY_MOVE = {DISK: ("spill_disk_bytes", "read_bytes"), NET: ("input_bytes",)}
-"""Beside what crosses a device for certain: what was spilled, what others had written to a disk of theirs, and input
-that may lie elsewhere."""
+"""Bytes that may cross a device, in addition to those that always do: spilled bytes, reads of exchanged data, which
+may come from disk, and input, which may be remote."""
 
 
 @dataclass(frozen=True)
 class Longest:
     """The longest unit of a group.
 
-    `first` is whether nothing had ended on its worker when it began; `cpu_ms` is its measured CPU time, None where the
-    log has none.  `anew` is whether it read files for what its worker was to keep in memory.
+    `first` is whether no unit had ended on its worker when it began; `cpu_ms` is its measured CPU time, None if the
+    log has none.  `anew` is whether it had a cache miss: it read files instead of data cached by its worker.
     """
 
     unit_id: int
@@ -65,11 +65,11 @@ class Longest:
 
 @dataclass(frozen=True)
 class Siblings:
-    """What the other units of a group say of its longest: how many there are of a kind, and their median length in ms.
+    """Other units of a group, for comparison with its longest: their number by kind, and their median duration in ms.
 
-    firsts  began when nothing had ended on their workers
-    alike   read at least two thirds of what the longest read
-    loaded  the fewest units, the longest among them or not, that read 95 % of the group's bytes together
+    firsts  units that began when no unit had ended on their workers
+    alike   units that read at least two thirds of what the longest read
+    loaded  the smallest set of units that read 95 % of the group's bytes, with or without the longest
     """
 
     firsts: int = 0
@@ -82,18 +82,18 @@ class Siblings:
 
 @dataclass(frozen=True)
 class Detail:
-    """What the rules need of a group beyond its facts; times and bytes are sums over its units.
+    """Statistics of a group for findings, in addition to its facts; times and bytes are sums over its units.
 
-    `own_ms` they ran their own code, of which `own_cpu_ms` is measured CPU time and `peers_ms` waiting for other
-    workers' data.  `ready_ms` is the time on the CPU in which they had none: they could have run, and no CPU time was
-    measured.  `moved_bytes` are what may have crossed the device of a resource, of those that bytes cross; None where
-    the log has no bytes.  `uses` and `place` are the framework's own words for what the group reads and writes and
-    where in the user's program it is; `operators` are those of its plan that ran in it, `details` their own
-    descriptions.  `median_cpu_ms` is None where the log has no CPU time; `median_starting` is the share of a unit's
-    time that starting it took.  `settings` are the run's.  `anew` units read files for what their workers were to keep,
-    and `anew_ms` is what that made all units take longer, at most.  `at_home` units ran where their data are, and were
-    bound to that place; `on_busiest` ran on the worker that had the most of all.  `delegates` is whether other
-    processes compute for its units, `spills_apart` whether these spill, for want of their own memory, and no worker.
+    `own_ms` is the time in which units ran their own code, with `own_cpu_ms` of measured CPU time and `peers_ms` of
+    waiting for other workers' data.  `ready_ms` is CPU wait: time attributed to the CPU beyond the measured CPU time.
+    `moved_bytes` are the bytes that may have crossed a resource's device, for resources that move bytes; None if the
+    log has none.  `uses` and `place` are the framework's words for what the group reads and writes, and its place in
+    the user's program; `operators` are the plan's operators that ran in it, `details` their descriptions.
+    `median_cpu_ms` is None if the log has no CPU time; `median_starting` is the median share of a unit's time that
+    starting took.  `settings` are the run's.  `anew` units had cache misses, which cost all units at most `anew_ms`.
+    `at_home` units ran where their data are, and were bound to that place; `on_busiest` units ran on the worker with
+    the most units.  `delegates` is whether other processes compute for its units, `spills_apart` whether those
+    processes spill when their own memory is short, instead of the worker.
     """
 
     facts: GroupFacts
@@ -124,7 +124,7 @@ class Detail:
 
     @property
     def with_data(self) -> int:
-        """The units that had something to do: all, but where half or more read next to nothing and ended sooner."""
+        """The number of units with work: all, unless half or more read next to nothing and ended sooner."""
         facts, others = self.facts, self.siblings
         empty = facts.median_bytes * 100 < facts.most_bytes and facts.median_ms * 2 < others.loaded_ms
         return others.loaded if empty and 0 < others.loaded <= facts.units / 2 else facts.units
@@ -132,8 +132,8 @@ class Detail:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The answer to `debug` for a scope; and what recommendations need besides: the stages in full, and what each of
-    them contributes to findings, however little."""
+    """The answer to `debug` for a scope, with the statistics of all groups and their contributions to findings, for
+    recommendations."""
 
     debug: Debug
     details: Sequence[Detail] = ()
@@ -142,10 +142,10 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """What ran beside the application while the units of a group did.
+    """CPU contention: other applications on the machines of a group while its units ran.
 
-    `crowded` is the share of their time in which their machines were full, and others had a good part of them;
-    `others_cores` what those used then, of `processors`.
+    `crowded` is the share of the units' time in which their machines were fully used and other applications had a good
+    part of that; `others_cores` are the cores these used then, of `processors`.
     """
 
     group: str
@@ -155,7 +155,7 @@ class Neighbours:
 
 
 def named(parts_ms: Floats, names: Sequence[str]) -> Parts:
-    """A row of parts by resource name."""
+    """One row of times by resource, (resources and other,), as a mapping by name."""
     return dict(zip(with_other(names), (float(each) for each in parts_ms), strict=True))
 
 
@@ -172,13 +172,13 @@ _SUMMED = (
 """Columns of group_facts.sql that are fields of Detail."""
 
 _SIBLINGS = ("firsts", "firsts_ms", "alike", "alike_ms", "loaded", "loaded_ms")
-"""Columns of group_facts.sql that Siblings are made of."""
+"""Columns of group_facts.sql that are fields of Siblings."""
 
 
 def group_details(
     connection: duckdb.DuckDBPyConnection, execution: Execution, path: Sequence[PathItem]
 ) -> list[Detail]:
-    """One value per group with a unit in the scope, in order of launch."""
+    """Statistics of each group with a unit in the scope, in order of launch."""
     units, slots, names = execution.units, execution.slots, execution.names
     rows, plans = _sums(connection, execution), _operators(connection)
     described = connection.execute("SELECT group_id, what, coalesce(place, '') FROM groups").fetchall()
@@ -186,17 +186,17 @@ def group_details(
     on_path = _on_path_ms(path)
     groups = execution.dag.groups
     ready = np.maximum(units.parts_ms[:, names.index(CPU)] - execution.volumes.on_cpu_ms, 0.0)
-    again, again_ms = anew(execution), anew_ms(execution)
+    missed, missed_ms = anew(execution), anew_ms(execution)
     is_patient = policy_of(execution).patience_ms > 0
     idle_ms, found = _idle_ms(execution), []
     medians_ms = medians(units.group, units.parts_ms, len(groups))
-    for number, mine in enumerate(members(units.group, len(groups))):
+    for number, own in enumerate(members(units.group, len(groups))):
         group = groups[number]
         if (row := rows.get(group.group_id)) is None:
             continue
-        parts = units.parts_ms[mine]
+        parts = units.parts_ms[own]
         lanes = _most_slots(slots, group.start_ms, group.end_ms)
-        # In the user's slots, of which each may be several lanes: so its idle time is that of all of them.
+        # Shown in the user's slots, each of which may be several lanes; its idle time is then that of all its lanes.
         shown = execution.planner.shown_lanes(lanes, execution.properties) or lanes
         facts = GroupFacts(
             id=group.group_id,
@@ -209,14 +209,14 @@ def group_details(
             resource_ms=named(parts.sum(axis=0), names),
             **{name: row[name] for name in _COUNTED},
         )
-        longest = int(np.flatnonzero(units.unit_id[mine] == row["longest_unit"])[0])
+        longest = int(np.flatnonzero(units.unit_id[own] == row["longest_unit"])[0])
         uses, place = uses_of_group.get(group.group_id, (frozenset(), ""))
         operators, details = plans.get(group.group_id, ((), ()))
         found.append(
             Detail(
                 facts=facts,
-                longest=_longest(row, named(parts[longest], names), bool(again[mine][longest])),
-                ready_ms=float(ready[mine].sum()),
+                longest=_longest(row, named(parts[longest], names), bool(missed[own][longest])),
+                ready_ms=float(ready[own].sum()),
                 moved_bytes={each.name: row[f"moved_{each.name}"] for each in execution.resources if each.moves},
                 median_resource_ms=named(medians_ms[number], names),
                 uses=uses,
@@ -225,10 +225,10 @@ def group_details(
                 details=details,
                 siblings=Siblings(*(row[each] or 0 for each in _SIBLINGS)),
                 settings=execution.properties,
-                anew=int(again[mine].sum()),
-                anew_ms=float(again_ms[mine].sum()),
-                at_home=int((units.placement[mine] == AT_HOME).sum()) if is_patient else 0,
-                on_busiest=int(np.bincount(units.worker[mine] + 1).max()),
+                anew=int(missed[own].sum()),
+                anew_ms=float(missed_ms[own].sum()),
+                at_home=int((units.placement[own] == AT_HOME).sum()) if is_patient else 0,
+                on_busiest=int(np.bincount(units.worker[own] + 1).max()),
                 delegates=number in execution.delegating,
                 spills_apart=number in execution.spilling_apart,
                 **{name: row[name] for name in _SUMMED},
@@ -238,7 +238,7 @@ def group_details(
 
 
 def _on_path_ms(path: Sequence[PathItem]) -> Mapping[str, float]:
-    """Time of each group on the critical path; 0 of any other."""
+    """Time of each group on the critical path, ms; 0 for groups that are not on it."""
     found = defaultdict[str, float](float)
     for item in path:
         found[item.id] += item.end_ms - item.start_ms
@@ -246,15 +246,15 @@ def _on_path_ms(path: Sequence[PathItem]) -> Mapping[str, float]:
 
 
 def _idle_ms(execution: Execution) -> list[float]:
-    """Of each group the slot time that no unit of the scope took while the group ran."""
+    """The slot time without a unit while each group ran, (groups,), ms."""
     units, slots = execution.units, execution.slots
     taken = Level(units.launch_ms, units.finish_ms)
-    there = Level(slots.available_ms, np.minimum(slots.until_ms, execution.scope.end_ms))
+    present = Level(slots.available_ms, np.minimum(slots.until_ms, execution.scope.end_ms))
     start_ms, end_ms = (
         np.array([getattr(each, name) for each in execution.dag.groups]) for name in ("start_ms", "end_ms")
     )
     idle_ms: list[float] = np.maximum(
-        there.over(start_ms, end_ms)[:, 0] - taken.over(start_ms, end_ms)[:, 0], 0.0
+        present.over(start_ms, end_ms)[:, 0] - taken.over(start_ms, end_ms)[:, 0], 0.0
     ).tolist()
     return idle_ms
 
@@ -285,22 +285,22 @@ def _sums(connection: duckdb.DuckDBPyConnection, execution: Execution) -> dict[s
 
 
 def _moved(resource: Resource) -> str:
-    """SQL: the bytes that may have crossed a resource's device, over the units of a group; NULL where none are told."""
+    """CPU contention of each group that ran on contended machines in an interval, where it was measured."""
     columns = (*resource.moves, *_MAY_MOVE.get(resource.name, ()))
     known = f"coalesce({', '.join(columns)}) IS NOT NULL"
     return f"sum({' + '.join(f'coalesce({each}, 0)' for each in columns)}) FILTER ({known})::BIGINT"
 
 
 def neighbours(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> list[Neighbours]:
-    """One value per group that ran on a crowded machine then, as far as recordings measured that."""
+    """CPU contention of each group that ran on contended machines in an interval, as far as recordings measured it."""
     rows = connection.execute(sql.text("neighbours").format(full=FULL, others=OTHERS), [start_ms, end_ms]).fetchall()
     return [Neighbours(*row) for row in rows]
 
 
 def _most_slots(slots: Slots, start_ms: float, end_ms: float) -> int:
-    """The most slots that were there at a time in a stretch."""
-    there = (slots.available_ms < end_ms) & (slots.until_ms > start_ms)
-    came, went = slots.available_ms[there], slots.until_ms[there]
+    """The maximum number of slots available at one time in an interval."""
+    present = (slots.available_ms < end_ms) & (slots.until_ms > start_ms)
+    came, went = slots.available_ms[present], slots.until_ms[present]
     if not (went < end_ms).any():
         return len(came)
     return most_at_a_time(zip(np.maximum(came, start_ms).tolist(), went.tolist(), strict=True))
@@ -309,10 +309,10 @@ def _most_slots(slots: Slots, start_ms: float, end_ms: float) -> int:
 def disagreements(
     connection: duckdb.DuckDBPyConnection, execution: Execution, details: Sequence[Detail]
 ) -> tuple[Disagreement, ...]:
-    """Groups whose labels alone would give a resource a share of running time that the measurements rule out.
+    """Groups whose labels give a resource a share of running time that the measurements exclude.
 
-    CPU time and collections are measured to be cpu, waiting for other workers' data to be net: what is left is the
-    most that disk can have had, and so on.
+    CPU time and garbage collection are measured as cpu, waiting for other workers' data as net; the remaining time is
+    an upper bound for disk, and so on.
     """
     names = execution.names
     sums = ", ".join(f"sum(weight_ms * stacks.{name})" for name in names)

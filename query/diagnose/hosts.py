@@ -1,4 +1,4 @@
-"""Each host of a group beside the others: how long its units took there, by resource."""
+"""Comparison of the hosts of each group: how long units took on a host and on the others, by resource."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from crystalperf.query.execution.execution import Execution
 from crystalperf.query.trace.records import Floats, Ints
 
 MOST_HOSTS = 200
-"""Hosts of a group are compared up to this many; each is held against all others."""
+"""Maximum hosts of a group that are compared; each is compared with all others."""
 
 
 @dataclass(frozen=True)
 class HostTime:
-    """The time on one resource of a group's units on one host, beside that of the units on all others; medians."""
+    """Median time on one resource of a group's units on one host, and of its units on all other hosts."""
 
     group: str
     host: str
@@ -32,7 +32,7 @@ class HostTime:
 
 
 def host_times(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[HostTime]:
-    """Every resource of every group by host, where a group ran on several; by group, host and resource."""
+    """Host times of all groups that ran on several hosts, in order of group, host and resource."""
     bounds = [execution.scope.start_ms, execution.scope.end_ms]
     hosts = connection.execute(sql.text("compared_hosts").format(most_hosts=MOST_HOSTS), bounds).fetchall()
     if not hosts:
@@ -58,16 +58,16 @@ def host_times(connection: duckdb.DuckDBPyConnection, execution: Execution) -> l
 
 
 class Split:
-    """Rows of groups, each with parts: medians of a part's rows and of all the other rows of its group.
+    """Leave-one-part-out medians: of the rows of each part of a group, and of all the other rows of that group.
 
-    What is left of a sorted group when a part is taken out has its middle where as many rows of the part come before it
-    as the middle moves by, so that a group is sorted once and not once for each part.
+    Without a part, the middle of a sorted group moves by as many rows as the part has before it.  So each group is
+    sorted once, not once for each part.
     """
 
     def __init__(self, part: Ints, group: Ints, parts: int) -> None:
-        """`part` of each row, −1 for none that is asked for, and its `group`, from 0 on, (rows,).
+        """`part` of each row, −1 for rows of no part, and its `group`, from 0 on, (rows,).
 
-        Each part has rows, and so has the rest of its group.
+        Each part has at least one row, and so has the rest of its group.
         """
         self._part, self._group, self._parts = part, group, parts
         self._rows = np.bincount(part[part >= 0], minlength=parts)
@@ -79,7 +79,7 @@ class Split:
         self._others = rows[of_part] - self._rows
 
     def medians(self, values: Floats) -> tuple[list[float], list[float]]:
-        """Of each part's rows, and of the other rows of its group, (parts,)."""
+        """The medians of each part's rows, and of the other rows of its group, (parts,)."""
         order = np.lexsort((values, self._group))
         ordered = values[order]
         part = self._part[order]
@@ -95,8 +95,8 @@ class Split:
             found: Floats = ordered[self._group_begin + rank + passed]
             return found
 
-        mine = _middle(own[self._begin + (self._rows - 1) // 2], own[self._begin + self._rows // 2])
-        return mine, _middle(rest((self._others - 1) // 2), rest(self._others // 2))
+        medians = _middle(own[self._begin + (self._rows - 1) // 2], own[self._begin + self._rows // 2])
+        return medians, _middle(rest((self._others - 1) // 2), rest(self._others // 2))
 
 
 def _middle(low: Floats, high: Floats) -> list[float]:

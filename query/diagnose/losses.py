@@ -1,4 +1,4 @@
-"""Findings of what was lost: workers, the time until others came, and the work of units that failed or were killed.
+"""Findings about losses: lost workers, waiting for replacements, and wasted work of failed or killed units.
 
 The conventions are those of query.diagnose.findings.
 """
@@ -27,7 +27,7 @@ from crystalperf.query.results.findings import EndReason, Loss, LostWorkers, NoW
 def no_worker(
     advisor: Advisor, waited_ms: float, first_worker_ms: float | None, lost: Sequence[LostWorker], lost_wait_ms: float
 ) -> list[NoWorker]:
-    """What held the run up while no worker was there: `lost_wait_ms` of it since the last of them was lost."""
+    """Time without a worker on the critical path, `lost_wait_ms` of it after the last worker was lost."""
     first_ms = first_worker_ms or None
     if lost_wait_ms <= 0:
         return [NoWorker(waited_ms, "measured", StartWorkersSooner(), ever_came=True, first_worker_ms=first_ms)]
@@ -35,16 +35,16 @@ def no_worker(
 
 
 def never_a_worker(waited_ms: float) -> list[NoWorker]:
-    """What held the run up where no worker ever came, though groups waited for one."""
+    """Time that groups waited for a worker in a run where none ever started."""
     return [NoWorker(waited_ms, "measured", FreeClusterCapacity(), ever_came=False)]
 
 
 def lost_workers(
     advisor: Advisor, lost: Sequence[LostWorker], workers: int, short_ms: float, slots: int
 ) -> list[LostWorkers]:
-    """Workers that were lost: work that had to be done again, and what ran on fewer lanes from then on.
+    """Lost workers: the cost of repeated work, and of running on fewer lanes afterwards.
 
-    `short_ms` is what of the critical path would not have been there on the lanes that were lost, at most.
+    `short_ms` is the maximum time of the critical path that the lost lanes would have saved.
     """
     if not lost:
         return []
@@ -68,18 +68,18 @@ def _after_loss(advisor: Advisor, lost: Sequence[LostWorker]) -> Advice:
 
 
 def wasted(advisor: Advisor, ended: Sequence[Ended], slots: int) -> list[Wasted]:
-    """Work that was thrown away: units that failed, and those that were killed, each with the commonest reasons.
+    """Wasted work: units that failed, and units that were killed, each with the most common reasons.
 
-    Those that were killed did not fail: a copy was faster, or their group was over.
+    Killed units did not fail: a copy was faster, or their group had ended.
     """
     found = []
     statuses: tuple[Literal["failed", "killed"], ...] = ("failed", "killed")
     for status in statuses:
-        mine = [e for e in ended if e.status == status and not advisor.was_cancelled(e.reason or "")]
-        if not mine or slots <= 0:
+        alike = [e for e in ended if e.status == status and not advisor.was_cancelled(e.reason or "")]
+        if not alike or slots <= 0:
             continue
-        reasons = tuple(EndReason(*each) for each in merged_reasons(mine))
-        units, unit_ms = sum(each.units for each in mine), sum(each.unit_ms for each in mine)
+        reasons = tuple(EndReason(*each) for each in merged_reasons(alike))
+        units, unit_ms = sum(each.units for each in alike), sum(each.unit_ms for each in alike)
         exhausted = next((kind for each in reasons if (kind := advisor.exhausted_memory(each.reason))), None)
         advice = InspectEndedTasks(status) if exhausted is None else AvoidExhaustion(exhausted)
         found.append(Wasted(unit_ms / slots, "modelled", advice, status, units, unit_ms, reasons))

@@ -1,14 +1,13 @@
-"""What is missing from a log, and whether it could change what holds a scope up.
+"""Data missing from a log, and whether it could change the bottleneck of a scope.
 
-Of the critical path, what is missing may be:
+Missing data may hide these parts of the critical path:
 
-- the time of groups whose units have no end in the log, by the share of them that has none; where none of a group's
-  own is known to run any more, all of it
-- all time without a unit, where parts of the log are missing; if its beginning is among them, time that it does not
-  have, with no bound
-- waiting for a first worker, where the log does not have when workers came
+- time of groups with units that have no end in the log: the share of such units; all of the time in which none of the
+  group's other units is known to run
+- all time without a unit, if parts of the log are missing; if the start of the log is missing, an unbounded time
+- waiting for the first worker, if the log does not have the start times of workers
 
-The sentence stands if it does with none of that and with all of it on whatever else takes most.
+The bottleneck is conclusive if it is the same whether none of that time is missing, or all of it went to the runner-up.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from crystalperf.query.trace.records import Floats
 
 @dataclass(frozen=True)
 class _Hidden:
-    """A stretch in which a share of the time is of unknown kind; None as `group` is any time without a unit."""
+    """An interval in which a share of a group's time is unknown; `group` None means time without a unit."""
 
     start_ms: float
     end_ms: float
@@ -45,7 +44,7 @@ class _Hidden:
 
 @dataclass(frozen=True)
 class _Missing:
-    """Something that is missing, and how much of the path it may be; `endless` where it is beyond the log."""
+    """Missing data and the maximum time of the path that it may hide; `endless` if that has no bound."""
 
     what: Missing
     time_ms: float
@@ -60,13 +59,15 @@ def doubted(
     alive: Floats,
     debug: Debug,
 ) -> Debug:
-    """The answer with what could change its first sentence; `pieces` are its critical path, `alive` when a worker was
-    there (query.diagnose.waiting.with_workers)."""
+    """The diagnosis with doubts: the missing data that could change its bottleneck.
+
+    `pieces` are its critical path, `alive` the intervals with workers (query.diagnose.waiting.with_workers).
+    """
     parts = _missing_parts(execution)
     unannounced = _unannounced(connection)
     if not (execution.lost or parts or unannounced):
         return debug
-    hidden = [each for lost in execution.lost for each in _stretches(lost)]
+    hidden = [each for lost in execution.lost for each in _hidden(lost)]
     known = _known(execution, pieces, hidden)
     missing = []
     if execution.lost:
@@ -83,31 +84,31 @@ def doubted(
         missing.append(_Missing(UnannouncedWorkers(unannounced), other_ms.pop("no worker", 0.0)))
     missing = [each for each in missing if each.time_ms > 0 or each.endless]
     rest_debug = _of(debug, known, other_ms, execution)
-    told, rest = bottleneck_of(debug), bottleneck_of(rest_debug)
-    if not any(each.endless for each in missing) and _stands(told.name, rest_debug, sum(e.time_ms for e in missing)):
+    found, rest = bottleneck_of(debug), bottleneck_of(rest_debug)
+    if not any(e.endless for e in missing) and _is_certain(found.name, rest_debug, sum(e.time_ms for e in missing)):
         return debug
     name = None if rest.kind in ("unknown", "nothing") else rest.name
     return replace(
-        debug, doubts=tuple(Doubt(each.what, each.time_ms, told.name, None, name, rest.time_ms) for each in missing)
+        debug, doubts=tuple(Doubt(each.what, each.time_ms, found.name, None, name, rest.time_ms) for each in missing)
     )
 
 
-def _stands(name: str, known: Debug, missing_ms: float) -> bool:
-    """Whether what was told to hold the scope up does so too if all that is missing went to what comes next."""
+def _is_certain(name: str, known: Debug, missing_ms: float) -> bool:
+    """Whether `name` is the bottleneck even if all missing time went to the runner-up."""
     candidates: dict[str, float] = {each: ms for each, ms in known.resource_ms.items() if each != OTHER}
     if name == "coordinator" and known.other_ms.get("coordinator", 0.0) < known.coordinator_ms:
-        mine = known.coordinator_ms
+        own_ms = known.coordinator_ms
     else:
         candidates.update(dict(known.other_ms.items()))
-        mine = candidates.pop(name, 0.0)
-    return mine >= max(candidates.values(), default=0.0) + missing_ms
+        own_ms = candidates.pop(name, 0.0)
+    return own_ms >= max(candidates.values(), default=0.0) + missing_ms
 
 
-# Stretches ------------------------------------------------------------------------------------------------------------
+# Intervals ------------------------------------------------------------------------------------------------------------
 
 
-def _stretches(lost: Lost) -> Iterator[_Hidden]:
-    """When units of a group may have run of which the log has no end."""
+def _hidden(lost: Lost) -> Iterator[_Hidden]:
+    """The intervals in which units of a group without a recorded end may have run."""
     last_ms = lost.end_ms if lost.last_ms is None else lost.last_ms
     for group in (lost.group_id, None):
         yield _Hidden(lost.start_ms, last_ms, lost.share, group)
@@ -115,7 +116,7 @@ def _stretches(lost: Lost) -> Iterator[_Hidden]:
 
 
 def _known(execution: Execution, pieces: Sequence[Piece], hidden: Sequence[_Hidden]) -> list[Piece]:
-    """What of the path is known, cut where that changes."""
+    """The known part of the path, split where the known share changes."""
     if not hidden:
         return list(pieces)
     wall = WallClock(execution.dag, execution.units, execution.coordinator.between, execution.names)
@@ -125,13 +126,13 @@ def _known(execution: Execution, pieces: Sequence[Piece], hidden: Sequence[_Hidd
         node = piece.node
         near = np.flatnonzero((start < piece.end_ms) & (end > piece.start_ms)).tolist()
         group = node.node_id if node.group is not None else None
-        mine = [each for each in (hidden[number] for number in near) if each.group == group]
-        if not mine or node.kind == "transfer":
+        own = [each for each in (hidden[number] for number in near) if each.group == group]
+        if not own or node.kind == "transfer":
             found.append(piece)
             continue
-        moments = {piece.start_ms, piece.end_ms, *(each.start_ms for each in mine), *(each.end_ms for each in mine)}
+        moments = {piece.start_ms, piece.end_ms, *(each.start_ms for each in own), *(each.end_ms for each in own)}
         for begin, stop in pairwise(sorted(each for each in moments if piece.start_ms <= each <= piece.end_ms)):
-            share = max((each.share for each in mine if each.start_ms <= begin and each.end_ms >= stop), default=0.0)
+            share = max((each.share for each in own if each.start_ms <= begin and each.end_ms >= stop), default=0.0)
             if share < 1 and stop > begin:
                 found.append(Piece(node, begin, stop, wall.parts(node, begin, stop) * (1 - share)))
     return found
@@ -142,7 +143,7 @@ def _length(pieces: Sequence[Piece]) -> float:
 
 
 def _of(debug: Debug, known: Sequence[Piece], other_ms: dict[Cause, float], execution: Execution) -> Debug:
-    """The answer of what is known of the path alone."""
+    """The diagnosis from the known part of the path only."""
     total = np.sum([each.parts_ms for each in known], axis=0) if known else np.zeros(len(execution.names) + 1)
     alone_ms = sum(float(each.parts_ms.sum()) for each in known if each.node.kind == "coordinator")
     return replace(
@@ -160,13 +161,13 @@ def _unended(execution: Execution) -> UnendedTasks:
 
 
 def _missing_parts(execution: Execution) -> UnreadParts | None:
-    """How many parts of the log are missing; None for none."""
+    """The missing parts of the log by problem; None for none."""
     parts = execution.log.unread_parts
     return UnreadParts(tuple(UnreadPart(name, count) for name, count in sorted(parts.items()))) if parts else None
 
 
 def _unannounced(connection: duckdb.DuckDBPyConnection) -> int:
-    """Workers that are known by their units only."""
+    """The number of workers that the log has only from their units."""
     rows = connection.execute(
         """
         SELECT count(*) FROM workers

@@ -1,4 +1,4 @@
-"""How a scope ended: what failed and why, what was tried again, which workers were lost, and what that cost."""
+"""Outcome of a scope: failures and their reasons, retries, lost workers, and their cost."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from crystalperf.query.trace.vocabulary import Exhausted, Vocabulary
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 _SAME_MS = 1000.0
-"""The end of a worker and those of its units are seen within this time."""
+"""Maximum time between the recorded end of a worker and the ends of its units."""
 
 MOST_FAILURES = 20
-"""Failures of each kind that an outcome lists; tallies count all."""
+"""Maximum failures of each kind that an outcome lists; tallies count all."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class _Group:
 
 @dataclass(frozen=True)
 class Ended:
-    """Units that ended in the same way on one worker in one group; a row of sql/lost_units.sql."""
+    """Units of one group that ended in the same way on one worker; a row of sql/lost_units.sql."""
 
     group: str
     worker: str | None
@@ -67,7 +67,7 @@ class Ended:
 
 
 def outcome(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> Outcome:
-    """How a scope ended; of a part of the run, how that part did."""
+    """The outcome of a scope, which may be a part of the run."""
     words = execution.words.vocabulary
     scopes = _scopes(connection, execution, advisor)
     groups = _groups(connection, execution, scopes, advisor)
@@ -108,19 +108,22 @@ def outcome(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor
 def ended_units(
     connection: duckdb.DuckDBPyConnection, execution: Execution, groups: Sequence[str] | None = None
 ) -> list[Ended]:
-    """The units of a scope that failed, were killed, or succeeded in vain; of all its groups where none are given."""
+    """The units of a scope that failed, were killed, or had to run again although they succeeded.
+
+    Without `groups`, those of all its groups.
+    """
     ids = [group.group_id for group in execution.dag.groups] if groups is None else list(groups)
     bounds = [execution.scope.start_ms, execution.scope.end_ms]
     return [Ended(*row) for row in connection.execute(sql.text("lost_units"), [*bounds, ids]).fetchall()]
 
 
 def merged_reasons(ended: Sequence[Ended]) -> list[tuple[str, int]]:
-    """Why units ended and how many each reason ended, the commonest first; numbers make no other reason of one."""
+    """Reasons of ended units with their counts, the most common first; digits do not distinguish reasons."""
     merged: dict[str, list[Ended]] = {}
     for each in ended:
         if each.reason:
             merged.setdefault(_NUMBERS.sub("#", each.reason), []).append(each)
-    found = [(mine[0].reason or "", sum(each.units for each in mine)) for mine in merged.values()]
+    found = [(alike[0].reason or "", sum(each.units for each in alike)) for alike in merged.values()]
     return sorted(found, key=lambda each: -each[1])
 
 
@@ -129,7 +132,7 @@ def _ended_as(status: str, error: str | None, advisor: Advisor) -> str:
 
 
 def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> list[_Scope]:
-    """The scope itself and those within it, or those that were under way in a stretch, in order of their ends."""
+    """The scope and those within it, or for an interval those that were active then, in order of their ends."""
     scope = execution.scope
     rows = connection.execute(
         """
@@ -163,7 +166,7 @@ def _outermost(scopes: Sequence[_Scope]) -> list[_Scope]:
 def _groups(
     connection: duckdb.DuckDBPyConnection, execution: Execution, scopes: Sequence[_Scope], advisor: Advisor
 ) -> list[_Group]:
-    """The groups of a scope that ran, in order of their ends; where none says whose it is, those of its time."""
+    """The groups of a scope that ran, in order of their ends; without recorded scope ids, the groups of its time."""
     scope = execution.scope
     rows = connection.execute(
         """
@@ -186,7 +189,7 @@ def _groups(
 def _status(
     parts: Sequence[tuple[float, float, str]], *, open_end: bool, exit_code: int | None, troubled: bool
 ) -> Literal["succeeded", "failed", "recovered", "unfinished"]:
-    """How it all ended, by the last of its parts, (start, end, status)."""
+    """The status of the whole, which is that of its last part, (start, end, status)."""
     last = max(parts, key=lambda each: (each[1], each[2] == "failed", each[0]), default=(0.0, 0.0, ""))[2]
     if exit_code or last == "failed":
         return "failed"
@@ -199,20 +202,20 @@ def _status(
 
 
 def _kind_word(kind: str, words: Vocabulary) -> str:
-    """The kind that users think in first is called a scope; the others have names of their own."""
+    """The user's word for a kind of scope: the vocabulary's `scope` for the primary kind, else the kind's own name."""
     return words.scope if kind == next(iter(words.scopes), kind) else kind
 
 
 def _kinds(scopes: Sequence[_Scope], words: Vocabulary) -> list[str]:
-    there = {each.kind for each in scopes}
-    return [*(each for each in words.scopes if each in there), *sorted(there - set(words.scopes))]
+    kinds = {each.kind for each in scopes}
+    return [*(each for each in words.scopes if each in kinds), *sorted(kinds - set(words.scopes))]
 
 
 def _tallies(scopes: Sequence[_Scope], words: Vocabulary) -> list[Tally]:
     found = []
     for kind in _kinds(scopes, words):
-        mine = [each.status for each in scopes if each.kind == kind]
-        found.append(_tally(_kind_word(kind, words), mine))
+        statuses = [each.status for each in scopes if each.kind == kind]
+        found.append(_tally(_kind_word(kind, words), statuses))
     return found
 
 
@@ -224,7 +227,7 @@ def _tally(kind: str, status: Sequence[str]) -> Tally:
 def _work_tallies(
     connection: duckdb.DuckDBPyConnection, execution: Execution, groups: Sequence[_Group], failed: Sequence[Ended]
 ) -> list[Tally]:
-    """Of groups and units."""
+    """The tallies of groups and of units."""
     words, status = execution.words.vocabulary, [each.status for each in groups]
     total, unfinished = connection.execute(
         """
@@ -242,26 +245,26 @@ def _work_tallies(
 def _failures(
     scopes: Sequence[_Scope], groups: Sequence[_Group], failed: Sequence[Ended], words: Vocabulary
 ) -> tuple[Failed, ...]:
-    """Scopes that failed by kind, the outermost kind first, then groups.
+    """Failed scopes by kind, the outermost kind first, then failed groups.
 
-    Of a kind those in which units failed come first, then in order of time: what was called off as another failed
-    ended at the same time.
+    Within a kind, those with failed units come first, then in order of time: scopes that were cancelled because
+    another failed ended at the same time.
     """
     by_group: dict[str, list[Ended]] = {}
     for each in failed:
         by_group.setdefault(each.group, []).append(each)
     found: list[Failed] = []
     for kind in _kinds(scopes, words):
-        mine = []
+        of_kind = []
         for scope in scopes:
             if scope.kind == kind and scope.status == "failed":
                 of = [group for group in groups if group.scope == scope.id] or [
                     group for group in groups if scope.start_ms <= group.start_ms and group.end_ms <= scope.end_ms
                 ]
-                mine.append(_failed(_kind_word(kind, words), scope, [e for g in of for e in by_group.get(g.id, ())]))
-        found += sorted(mine, key=lambda each: not each.units)[:MOST_FAILURES]
-    mine = [_failed(words.group, each, by_group.get(each.id, ())) for each in groups if each.status == "failed"]
-    return (*found, *sorted(mine, key=lambda each: not each.units)[:MOST_FAILURES])
+                of_kind.append(_failed(_kind_word(kind, words), scope, [e for g in of for e in by_group.get(g.id, ())]))
+        found += sorted(of_kind, key=lambda each: not each.units)[:MOST_FAILURES]
+    of_groups = [_failed(words.group, each, by_group.get(each.id, ())) for each in groups if each.status == "failed"]
+    return (*found, *sorted(of_groups, key=lambda each: not each.units)[:MOST_FAILURES])
 
 
 def _failed(kind: str, what: _Scope | _Group, units: Sequence[Ended]) -> Failed:
@@ -280,9 +283,9 @@ def _memory(advisor: Advisor, texts: Iterable[str]) -> Exhausted | None:
 def _lost(
     connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor, ended: Sequence[Ended]
 ) -> tuple[tuple[LostWorker, ...], int]:
-    """The workers that were lost in a scope, and how many there were.
+    """The workers that were lost in a scope, and the total number of workers.
 
-    One that was sent home was not, and neither was one that went when nothing was left to do, with the run.
+    A worker that was released, or that ended with the run when no work was left, does not count as lost.
     """
     with_it = {each.worker for each in ended if each.with_worker and each.status == "failed"}
     redone: dict[str | None, list[Ended]] = {}
@@ -308,8 +311,8 @@ def _lost(
             continue
         if worker not in with_it and (advisor.was_released(reason) or removed >= (last_ms or 0.0)):
             continue
-        again = redone.get(worker, ())
-        units, unit_ms = sum(each.units for each in again), sum(each.unit_ms for each in again)
+        rerun = redone.get(worker, ())
+        units, unit_ms = sum(each.units for each in rerun), sum(each.unit_ms for each in rerun)
         found.append(LostWorker(worker, host, added, removed, reason or None, units, unit_ms))
     return tuple(found), len(rows)
 
@@ -317,9 +320,9 @@ def _lost(
 def without_workers(
     execution: Execution, pieces: Sequence[Piece], lost: Collection[LostWorker], alive: Floats
 ) -> tuple[float, float]:
-    """ms of the critical path in which no worker was there, and of these ms since the last of them was lost.
+    """ms of the critical path without any worker, and the part of these ms after the last worker was lost.
 
-    `alive` is when one was (query.diagnose.waiting.with_workers).
+    `alive` has the intervals with workers (query.diagnose.waiting.with_workers).
     """
     if not len(execution.slots) and len(execution.units):
         return 0.0, 0.0
@@ -334,9 +337,9 @@ def without_workers(
 
 
 def short_of_workers(execution: Execution, pieces: Sequence[Piece], lost: Sequence[LostWorker]) -> float:
-    """ms of the critical path that units would not have taken on the slots of workers that were lost, at most.
+    """Maximum ms of the critical path that the slots of lost workers would have saved.
 
-    A slot counts from its loss until another comes in its stead, and only where there are units for it.
+    A slot counts from its loss until another slot replaces it, and only while there are units for it.
     """
     slots, units = execution.slots, execution.units
     if not lost or not len(slots):
@@ -344,9 +347,9 @@ def short_of_workers(execution: Execution, pieces: Sequence[Piece], lost: Sequen
     until = np.sort(slots.until_ms[np.isfinite(slots.until_ms)])
     came = np.sort(slots.available_ms)
     moments = np.unique(np.concatenate([came, until]))
-    there = np.searchsorted(came, moments, side="right") - np.searchsorted(until, moments, side="right")
+    present = np.searchsorted(came, moments, side="right") - np.searchsorted(until, moments, side="right")
     gone = np.sort(slots.until_ms[np.isin(slots.until_ms, [execution.clock.when(each.lost_ms) for each in lost])])
-    missing = np.minimum(np.maximum.accumulate(there) - there, np.searchsorted(gone, moments, side="right"))
+    missing = np.minimum(np.maximum.accumulate(present) - present, np.searchsorted(gone, moments, side="right"))
     total = 0.0
     for piece in pieces:
         if piece.node.group is None:
@@ -355,8 +358,8 @@ def short_of_workers(execution: Execution, pieces: Sequence[Piece], lost: Sequen
         first, last = np.searchsorted(moments, [piece.start_ms, piece.end_ms], side="right")
         edges = np.concatenate([[piece.start_ms], moments[first:last], [piece.end_ms]])
         for begin, end, at in zip(edges[:-1], edges[1:], range(first - 1, last), strict=True):
-            if at < 0 or end <= begin or there[at] <= 0:
+            if at < 0 or end <= begin or present[at] <= 0:
                 continue
-            wanted = min(int(there[at] + missing[at]), int((finish > begin).sum()))
-            total += float(end - begin) * max(1.0 - there[at] / wanted, 0.0) if wanted else 0.0
+            wanted = min(int(present[at] + missing[at]), int((finish > begin).sum()))
+            total += float(end - begin) * max(1.0 - present[at] / wanted, 0.0) if wanted else 0.0
     return float(total)

@@ -1,4 +1,4 @@
-"""What a run does not show, and what would have shown it."""
+"""Missing data of a run: what was not observed, and which recording would have shown it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from crystalperf.query.results.unseen import Unseen
 from crystalperf.query.trace.records import CONTRADICTED
 
 MOST_WITHOUT_OPERATOR = 0.2
-"""Unit time without an operator is reported above this share."""
+"""Unit time without an operator is reported if it exceeds this share."""
 
 _RECORDINGS_NAMED = 3
 
 
 def unseen(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> tuple[Unseen, ...]:
-    """What this run does not show, and what would have shown it."""
+    """What was not observed in a scope, and which recording would have shown it."""
     left_out = _left_out(connection)
     contradicted = _contradicted(connection)
-    if not execution.has_samples:  # then it does not matter which code the indexes know
+    if not execution.has_samples:  # without samples, unindexed code makes no difference
         return (*contradicted, *left_out, *_without_samples(connection, execution, advisor, bool(left_out)))
     found = [*contradicted, *_unknown_code(connection), *left_out, *_without_recording(connection, execution)]
     found += _without_operator(connection, execution, None)
@@ -35,7 +35,7 @@ def unseen(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor:
 
 
 def _ids(connection: duckdb.DuckDBPyConnection, query: str) -> set[str]:
-    """The texts of a query's one column that are known."""
+    """The non-null texts of a query's only column."""
     return {row[0] for row in connection.execute(query).fetchall() if row[0] is not None}
 
 
@@ -58,7 +58,7 @@ def _unknown_code(connection: duckdb.DuckDBPyConnection) -> list[Unseen]:
 
 
 def index_of(prefix: str) -> Remedy:
-    """What makes an index of the packages that begin so."""
+    """The remedy for unindexed code: index its library, or the packages with this prefix."""
     library = library_of(prefix)
     return (
         Remedy("index the library", {"library": library}) if library else Remedy("index the code", {"prefix": prefix})
@@ -66,7 +66,7 @@ def index_of(prefix: str) -> Remedy:
 
 
 def _left_out(connection: duckdb.DuckDBPyConnection) -> list[Unseen]:
-    """The recordings that say nothing of the run, the first few by name."""
+    """The recordings that were not used, the first few by name."""
     rows = connection.execute(
         """
         SELECT origin, meaning FROM import_stats
@@ -102,8 +102,8 @@ def _without_samples(
     connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor, unusable: bool
 ) -> list[Unseen]:
     sampled = execution.takes_recordings
-    tells_disk = bool(execution.units.parts_ms[:, execution.names.index(DISK)].any())
-    storage = sampled or not tells_disk
+    has_disk_time = bool(execution.units.parts_ms[:, execution.names.index(DISK)].any())
+    storage = sampled or not has_disk_time
     found: Unseen = kinds.TimeUnmeasured(execution.title, storage)
     if sampled:
         remedy = Remedy("set up the job", {"framework": execution.words.framework}) if advisor.setup else None
@@ -114,7 +114,7 @@ def _without_samples(
 def _without_operator(
     connection: duckdb.DuckDBPyConnection, execution: Execution, framework: str | None
 ) -> list[Unseen]:
-    """How much of the scopes' unit time no operator could be given, where it is much."""
+    """The unit time of scopes that could not be attributed to an operator, if it is much."""
     names = " + ".join(f"{name}_ms" for name in with_other(execution.names))
     total, lost = connection.execute(
         f"""

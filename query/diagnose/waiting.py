@@ -1,8 +1,7 @@
-"""What the time on the critical path was that no resource accounts for.
+"""Causes of the time on the critical path that no resource accounts for.
 
-Time without a resource is not all alike: nothing can run before a worker is there, between two scopes the user's
-own program decides what comes next, a unit waits to be started, or for those that it shares a pipeline with.  The
-trace tells these apart; the rest is unknown.
+Such time has several causes: no worker is available, the user's own program runs between two scopes, a unit waits
+to be started, or it waits for the other units of its pipeline.  The trace distinguishes these; the rest is unknown.
 """
 
 from __future__ import annotations
@@ -30,9 +29,10 @@ def waiting(
     pieces: Sequence[Piece],
     alive: Floats,
 ) -> tuple[dict[Cause, float], dict[Cause, float]]:
-    """ms of `other` on the path by cause, the largest first; they sum to the path's `other`.  And the path's time in
-    which the coordinator alone moved it on, by what was missing: a worker, a scope under way, or its own answer.
-    `alive` is with_workers().
+    """Time on no resource by cause, and the path's time in which only the coordinator was active by cause; ms.
+
+    The first has the path's `other`, the largest cause first, and sums to it.  The causes of the second are a missing
+    worker, no active scope, or the coordinator itself.  `alive` is with_workers().
     """
     units = execution.units
     running = merged(units.launch_ms, units.finish_ms)
@@ -61,11 +61,11 @@ def waiting(
             other_ms["delegated"] += handed
             other_ms["unknown"] += rest - begun - flowed - handed
         elif piece.node.kind == "coordinator":
-            # Whether a scope was under way is asked of the time when there were workers only.
+            # Scopes count only for the time in which workers were available.
             inside = covered(busy, start, end) - sum(covered(busy, *each) for each in without)
             length = end - start - lacking
             alone_ms["no worker"] += lacking
-            if not len(busy):  # a log without any scope tells neither that one was under way nor that none was
+            if not len(busy):  # a log without scopes does not record whether one was active
                 other_ms["unknown"] += rest
                 continue
             alone_ms["coordinator"] += inside
@@ -79,13 +79,12 @@ def waiting(
 
 
 def with_workers(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Floats:
-    """When a worker was there, (stretches, 2).
+    """The intervals in which at least one worker was available, (intervals, 2), ms.
 
-    Where none ever came, and no unit ran, all times count in which no group waited for one: nothing lacked a worker
-    then.
+    If no worker ever started and no unit ran, these are the times in which no group waited for a worker.
     """
     units, slots = execution.units, execution.slots
-    # Where a unit runs there is a worker, whatever the log says of when that came and went.
+    # A running unit implies a worker, whatever start and end the log has for it.
     alive = merged(
         np.concatenate([slots.available_ms, units.launch_ms]), np.concatenate([slots.until_ms, units.finish_ms])
     )
@@ -104,31 +103,31 @@ def with_workers(connection: duckdb.DuckDBPyConnection, execution: Execution) ->
 
 
 def without_unit(execution: Execution) -> float:
-    """Wall-clock of a scope, ms, in which no unit of it ran."""
+    """Wall-clock time of a scope, ms, without a running unit."""
     ran = merged(execution.units.launch_ms, execution.units.finish_ms)
     return execution.runtime_ms - float((ran[:, 1] - ran[:, 0]).sum())
 
 
 def tells_scopes(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the log has scopes, so that it says whose time passes while no unit runs."""
+    """Whether the log has scopes, so that time without a running unit can be attributed."""
     return connection.execute("SELECT 1 FROM scopes LIMIT 1").fetchone() is not None
 
 
 def _busy_scopes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Floats:
-    """When a scope was under way, of whatever kind."""
+    """The intervals in which a scope of any kind was active, (intervals, 2), ms."""
     rows = connection.execute("SELECT start_ms, coalesce(end_ms, ?) FROM scopes", [execution.scope.end_ms]).fetchall()
     times = np.array(rows, dtype=np.float64).reshape(-1, 2)
     return merged(execution.clock.at(times[:, 0]), execution.clock.at(times[:, 1]))
 
 
 def _starting_share(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
-    """Of each group's `other`, the share that was spent in starting and ending its units.
+    """By group, the share of `other` that was spent in starting and ending its units.
 
-    Where time is told apart by operator, a row of it says so; else what the framework measured of each unit.
+    It comes from the operator times if there are any, else from the overhead that the framework measured of each unit.
     """
     rows = connection.execute(
         """
-        WITH told AS (
+        WITH by_operator AS (
             SELECT group_id, sum(other_ms) FILTER (basis = 'unit metrics') / sum(other_ms) AS share
             FROM operator_times
             GROUP BY group_id
@@ -140,18 +139,19 @@ def _starting_share(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
             GROUP BY group_id
             HAVING sum(other_ms) > 0
         )
-        SELECT group_id, CASE WHEN told.group_id IS NULL THEN measured.share ELSE coalesce(told.share, 0) END
-        FROM measured LEFT JOIN told USING (group_id)
-        WHERE told.group_id IS NOT NULL OR NOT EXISTS (FROM operator_times)
+        SELECT
+            group_id, CASE WHEN by_operator.group_id IS NULL THEN measured.share ELSE coalesce(by_operator.share, 0) END
+        FROM measured LEFT JOIN by_operator USING (group_id)
+        WHERE by_operator.group_id IS NOT NULL OR NOT EXISTS (FROM operator_times)
         """
     ).fetchall()
     return {group_id: float(share) for group_id, share in rows}
 
 
 def _delegated_share(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> dict[str, float]:
-    """Of each group's `other`, at most the share in which its units waited for processes that compute for them.
+    """By group, the maximum share of `other` in which its units waited for processes that compute for them.
 
-    Samples show what a unit waits for; without any, a group that delegates is taken to wait for nothing else.
+    Samples show what a unit waits for; without samples, a group that delegates is assumed to wait for nothing else.
     """
     if execution.has_samples:
         return {}
@@ -161,8 +161,7 @@ def _delegated_share(connection: duckdb.DuckDBPyConnection, execution: Execution
 
 
 def _upstream_share(execution: Execution) -> Floats:
-    """Of each group's `other`, (groups,), the share in which its units waited for those that they share a pipeline
-    with."""
+    """The share of each group's `other` in which its units waited for other units of their pipeline, (groups,)."""
     units, count = execution.units, len(execution.dag.groups)
     waited = np.bincount(units.group, weights=units.upstream_ms, minlength=count)
     other = np.bincount(units.group, weights=units.parts_ms[:, -1], minlength=count)

@@ -1,10 +1,10 @@
-"""What a page of a run shows, as frozen values: the verdict, a grid of what-ifs, the units over time, the DAG, stacks.
+"""The data of a run's page, as frozen values: the verdict, a grid of what-ifs, the units over time, the DAG, stacks.
 
-values     what there is, columnar where there is much of it
-grid       each setting of the grid asked of the run, exactly as `predict` answers it
-timeline   every unit on its worker's lanes, coarsened where there are too many
-graph      groups and the coordinator's intervals with what ties them; plans; how evenly a group's units went
-flames     sampled stacks as one tree
-said       every sentence that the terminal says of the run
-making     all of it from a run
+page       all data of the page, from a run
+grid       a prediction for each setting of the grid, the same as `predict` gives
+timeline   every unit on its worker's lanes, aggregated if there are too many
+graph      the execution DAG of groups and coordinator intervals; plans; the distribution over a group's units
+flames     sampled stacks as one tree (flame graph); stacktree builds and prunes it
+page_text  every sentence that the terminal shows about the run
+frontend   how an interface words commands
 """

@@ -1,6 +1,7 @@
-"""Sampled stacks as one tree, with whom each worked for and what the label of its deciding function says.
+"""Sampled stacks as one tree (flame graph), with their groups, operators, and the labels of attributed frames.
 
-A tree of a million samples has more branches than anybody looks at: the ones with the least time end in their trunk.
+A tree of a million samples has too many branches to look at, so branches with the least time are merged into their
+parents.
 """
 
 from __future__ import annotations
@@ -27,25 +28,25 @@ if TYPE_CHECKING:
     from crystalperf.query.execution.execution import Execution
 
 MOST_NODES = 12_000
-"""Nodes of the tree that a page holds …"""
+"""Maximum nodes of the tree on a page …"""
 
 MOST_ROWS = 30_000
-"""… and rows of sampled time."""
+"""… and maximum rows of sampled time."""
 
 MIXED = 0.6
-"""A function is of mixed resource where none has this share of its time."""
+"""A function is of mixed resource if no resource has this share of its time."""
 
 WHY = "crystalperf index show {name} --index {index} --why"
 
 _DECIMALS = 1
-"""Of sampled times in ms: a sample stands for some 20."""
+"""Decimals of sampled times in ms: a sample stands for some 20 ms."""
 
 _EXACT = 6
-"""Decimals of the same before it is told which branches have most: the order of a sum changes what is finer."""
+"""Decimals of sampled times before branches are ranked; finer digits depend on the order of summation."""
 
 
 def flames(connection: duckdb.DuckDBPyConnection, execution: Execution, groups: Sequence[str]) -> Flames | None:
-    """The stacks that were sampled in a scope; None where there are none.  `groups` are those of the timeline."""
+    """The sampled stacks of a scope; None without samples.  `groups` are those of the timeline."""
     names = with_other(execution.names)
     query = sql.text("sampled_stacks").format(sums=sampled_sums(execution.names))
     bounds = [execution.scope.start_ms, execution.scope.end_ms]
@@ -93,13 +94,13 @@ def flames(connection: duckdb.DuckDBPyConnection, execution: Execution, groups: 
 
 
 def _operators(connection: duckdb.DuckDBPyConnection, stacks: Ints) -> tuple[tuple[str, ...], Ints]:
-    """The operators that stacks are of, sorted, and the position of each stack's; -1 where no frame names one."""
+    """The operators of stacks, sorted, and the position of each stack's operator; -1 if no frame names one."""
     rows = connection.execute("SELECT stack_id, operator FROM stacks WHERE operator IS NOT NULL").fetchall()
     of = dict(rows)
-    mine = [of.get(each) for each in stacks.tolist()]
-    known = tuple(sorted({each for each in mine if each is not None}))
+    of_stacks = [of.get(each) for each in stacks.tolist()]
+    known = tuple(sorted({each for each in of_stacks if each is not None}))
     number = {each: position for position, each in enumerate(known)}
-    return known, np.array([-1 if each is None else number[each] for each in mine], dtype=np.int64)
+    return known, np.array([-1 if each is None else number[each] for each in of_stacks], dtype=np.int64)
 
 
 def _column(sums: Floats, number: int) -> tuple[float, ...]:
@@ -107,13 +108,13 @@ def _column(sums: Floats, number: int) -> tuple[float, ...]:
 
 
 def _renumbered(frame: Ints) -> tuple[list[int], Ints]:
-    """The frames that are used, in order, and each node's position among them; -1 stays."""
+    """The used frames, in order, and the position of each node's frame among them; -1 stays."""
     used, place = np.unique(frame, return_inverse=True)
     return used[1:].tolist(), place.ravel() - 1  # the first is that of the root, -1
 
 
 def _labels(connection: duckdb.DuckDBPyConnection, execution: Execution, frames: dict[str, int]) -> Labels:
-    """What is known of the functions that decide: by the run's own stacks, and beyond that by the indexes at hand."""
+    """The labels of attributed functions, from the run's own stacks and from the available indexes."""
     vector = ", ".join(f"arg_min(stacks.{name}, stack_id)" for name in execution.names)
     rows = connection.execute(
         f"""
@@ -146,25 +147,25 @@ _Known = dict[tuple[str, str], tuple[float | None, tuple[float, ...], tuple[floa
 
 
 def _from_indexes(execution: Execution, wanted: Sequence[tuple[str, str, str]]) -> _Known:
-    """Confidence and the two classifiers' shares, by (index, symbol); what no index at hand has is left out.
+    """Confidence and the two classifiers' shares by (index, symbol), without functions that no available index has.
 
     `wanted` are (index, class and method, symbol).
     """
     found: _Known = {}
     columns = ", ".join(f"{kind}_{name}" for kind in ("code", "doc") for name in execution.names)
     count = len(execution.names)
-    with guard.fresh() as connection:  # that of the run may open no other file
+    with guard.fresh() as connection:  # the run's own connection must not open other files
         for number, index in enumerate(sorted({each[0] for each in wanted})):
-            mine = [each for each in wanted if each[0] == index]
-            classes = {name for _, frame, _ in mine for name in declaring_names(frame.rpartition(".")[0])}
+            of_index = [each for each in wanted if each[0] == index]
+            classes = {name for _, frame, _ in of_index for name in declaring_names(frame.rpartition(".")[0])}
             names = "CREATE OR REPLACE TEMP TABLE names_shown AS SELECT unnest(?::VARCHAR[]) AS name"
             connection.execute(names, [sorted(classes)])
             try:
                 schema = load_part(connection, index, f"shown_{number}", "names_shown")
                 rows = connection.execute(f"SELECT symbol, confidence, {columns} FROM {schema}.functions").fetchall()
-            except (CrystalPerfError, duckdb.Error):  # not at hand, or of other resources: the stacks tell the rest
+            except (CrystalPerfError, duckdb.Error):  # not available, or of other resources: the stacks have the shares
                 continue
-            symbols = {each[2] for each in mine}
+            symbols = {each[2] for each in of_index}
             found |= {
                 (index, row[0]): (row[1], _rounded(row[2 : 2 + count]), _rounded(row[2 + count :]))
                 for row in rows

@@ -1,4 +1,4 @@
-"""How the maker of a page words what a user can do: a command to type, an address to ask."""
+"""How an interface words what a user can do: as a command to type, or as an address to request."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def _alone(sentence: str, remedy: Remedy | None) -> str:
 
 @dataclass(frozen=True)
 class Door:
-    """How the maker of a page words what a user can do.
+    """How an interface words what a user can do.
 
-    run   what a command calls the run
-    tell  a sentence, and what can be done about it → both
+    run   the name of the run in commands
+    tell  a sentence, and its remedy → both as one text
     next  the next step → a command to paste
     """
 
@@ -28,4 +28,4 @@ class Door:
 
 
 ANY_DOOR = Door()
-"""Says what it can without terms of its own."""
+"""An interface without commands of its own."""

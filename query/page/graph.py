@@ -19,36 +19,36 @@ if TYPE_CHECKING:
 QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 
 MOST_GROUPS = 400
-"""Groups that a page tells apart, those with most of the critical path and of the time first."""
+"""Maximum groups on a page, those with the most critical-path time and the longest first."""
 
 MOST_OPERATORS = 2_000
-"""Operators of plans that a page shows; the latest plans give way."""
+"""Maximum operators of plans on a page; the latest plans are left out."""
 
 _LONGEST_DETAIL = 300
 
 
 def kept_groups(debug: Debug) -> frozenset[str]:
-    """The groups that the page tells apart."""
+    """The ids of the groups on the page."""
     ranked = sorted(debug.groups, key=lambda each: (-each.path_ms, -each.unit_ms))
     return frozenset(each.id for each in ranked[:MOST_GROUPS])
 
 
 def graph(connection: duckdb.DuckDBPyConnection, execution: Execution, debug: Debug, kept: Collection[str]) -> Graph:
-    """The DAG between the groups that are kept, by recorded time; `debug` is the answer of the same scope."""
+    """The execution DAG of the kept groups, in recorded time; `debug` is the diagnosis of the same scope."""
     path_ms: dict[str, float] = {}
     for item in debug.critical_path:
         path_ms[item.id] = path_ms.get(item.id, 0.0) + item.end_ms - item.start_ms
     facts = {each.id: each for each in debug.groups}
-    # Units that run one after the other are parts of one piece of work, and nobody wants them alike.
+    # Units that run one after the other are parts of one piece of work, so their spread is not a sign of skew.
     spreads = {} if execution.in_order else _spreads(connection, execution)
     nodes: list[GraphNode] = []
-    beside = _beside(execution, kept)
+    connecting = _connecting(execution, kept)
     for node in execution.dag.nodes.values():
-        if node.node_id not in kept and node.node_id not in beside:
+        if node.node_id not in kept and node.node_id not in connecting:
             continue
-        mine = facts.get(node.node_id)
-        if mine is not None:
-            resource_ms = mine.resource_ms
+        group = facts.get(node.node_id)
+        if group is not None:
+            resource_ms = group.resource_ms
         elif node.resource is not None:
             resource_ms = dict.fromkeys(with_other(execution.names), 0.0)
             resource_ms[node.resource] = node.end_ms - node.start_ms
@@ -66,7 +66,7 @@ def graph(connection: duckdb.DuckDBPyConnection, execution: Execution, debug: De
                 end_ms=recorded[-1][1],
                 path_ms=path_ms.get(node.node_id, 0.0),
                 resource_ms=resource_ms,
-                units=0 if mine is None else mine.units,
+                units=0 if group is None else group.units,
                 spread=spreads.get(node.node_id),
             )
         )
@@ -94,8 +94,8 @@ def graph(connection: duckdb.DuckDBPyConnection, execution: Execution, debug: De
     )
 
 
-def _beside(execution: Execution, kept: Collection[str]) -> set[str]:
-    """What is no group and is tied to a group that is kept."""
+def _connecting(execution: Execution, kept: Collection[str]) -> set[str]:
+    """The ids of coordinator intervals and transfers with an edge to a kept group, or to each other."""
     nodes, found = execution.dag.nodes, set()
     for source, target in execution.dag.edges:
         for one, other in ((source, target), (target, source)):
@@ -125,7 +125,7 @@ def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tupl
 
 
 def _plans(connection: duckdb.DuckDBPyConnection, debug: Debug) -> tuple[tuple[PlanNode, ...], int]:
-    """The operators of all plans in order, with the time that the answer gives each, and how many are left out."""
+    """The operators of all plans in order, with their attributed times, and the number of those left out."""
     known = {(each.scope, each.node_id): each for each in debug.operators if each.node_id is not None}
     rows = connection.execute(
         "SELECT scope_id, node_id, parent_id, name, coalesce(detail, '') FROM operators ORDER BY scope_id, node_id"
@@ -134,7 +134,7 @@ def _plans(connection: duckdb.DuckDBPyConnection, debug: Debug) -> tuple[tuple[P
     rows.sort(key=lambda row: (row[0] not in timed, len(row[0]), row[0], row[1]))
     found = []
     for scope, node_id, parent_id, name, detail in rows[:MOST_OPERATORS]:
-        mine = known.get((scope, node_id))
+        operator = known.get((scope, node_id))
         found.append(
             PlanNode(
                 scope=scope,
@@ -142,9 +142,9 @@ def _plans(connection: duckdb.DuckDBPyConnection, debug: Debug) -> tuple[tuple[P
                 parent_id=parent_id,
                 name=name,
                 detail=detail[:_LONGEST_DETAIL],
-                groups=() if mine is None else mine.groups,
-                resource_ms=None if mine is None else mine.resource_ms,
-                basis=None if mine is None else mine.basis,
+                groups=() if operator is None else operator.groups,
+                resource_ms=None if operator is None else operator.resource_ms,
+                basis=None if operator is None else operator.basis,
             )
         )
     return tuple(found), max(len(rows) - MOST_OPERATORS, 0)

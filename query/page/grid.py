@@ -1,8 +1,8 @@
-"""The what-ifs of a page: each setting of the grid is asked of the run as `predict` would be.
+"""The what-ifs of a page: a prediction for each setting of the grid, the same as `predict` gives.
 
-Every resource is varied alone, and those that help most two at a time.  A question takes as long as replaying the run
-a few times, so a run of many units gets fewer of them: the usual ones, which its verdict has asked before, and the
-most telling of the others.
+Every resource is varied alone, and those that help most also in pairs.  A prediction replays the run a few times, so
+runs with many units get fewer of them: the usual what-ifs, which the verdict has predicted already, and the most
+informative of the others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from crystalperf.query.diagnose.bottleneck import bottleneck_in
 from crystalperf.query.execution.scenario import Setting, settings_of
 from crystalperf.query.results.answers import Prediction, Sweep
 from crystalperf.query.results.page import Curve, Grid, Pair, Point
-from crystalperf.query.text.answers import Told, knee_sentence, most_sentence, refusal_sentence
+from crystalperf.query.text.answers import WithRemedy, knee_sentence, most_sentence, refusal_sentence
 from crystalperf.query.text.figures import grouped, time_unit
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 MOST_SETTINGS = 60
 
 MOST_REPLAYED = 20_000
-"""Settings beyond the usual ones, times the units that each replays: some seconds …"""
+"""Maximum units to replay for settings beyond the usual ones, summed over settings: takes some seconds …"""
 
 COMPILED = 4
-"""… as are so many times as much where replays are compiled."""
+"""… and this many times as many, if the replay's loop is compiled."""
 
 COMMAND = "crystalperf predict {run} --set {settings}"
 
@@ -42,16 +42,16 @@ RATIOS: Mapping[str, tuple[float, ...]] = {
     "bytes": (2.0, 0.5, 4.0, 0.75, 1.5, 0.25, 3.0, 8.0),
     "bytes per second": (2.0, 10.0, 0.5, 4.0, 25.0, 0.25, 100.0, 0.1),
 }
-"""By the unit of a setting what is asked of it, new over recorded, the most telling first."""
+"""Ratios to predict, new over recorded, by the unit of the setting; the most informative first."""
 
 PAIRED = 3
-"""Settings that are asked two at a time, those that help most …"""
+"""Number of settings that are varied in pairs, those that help most …"""
 
 PAIR_RATIOS = ((2.0, 2.0), (4.0, 4.0), (2.0, 4.0), (4.0, 2.0))
-"""… and by how much of each."""
+"""… and the ratios of each pair."""
 
 Ratios = tuple[tuple[str, float], ...]
-"""One setting of the grid: its keys, each with new over recorded."""
+"""One point of the grid: its settings, each with the ratio of new over recorded."""
 
 Answers = Mapping[Ratios, Prediction]
 
@@ -61,14 +61,15 @@ def grid(
     execution: Execution,
     verdict: Verdict,
     groups: Sequence[str],
-    tell: Told,
+    with_remedy: WithRemedy,
     *,
     compiled: bool,
     full: bool,
 ) -> Grid:
-    """Ask the run.  `groups` are those whose lengths are kept, `tell` words what a user can do about a refusal.
+    """Predict the points of the grid.
 
-    `compiled` is whether replays are; with `full` all settings are asked, however long it takes.
+    `groups` are those whose predicted durations are kept; `with_remedy` adds the remedy to a refusal.  `compiled` is
+    whether the replay's loop is compiled; with `full`, all points are predicted, which can take long.
     """
     header, debug = verdict.header, verdict.debug
     words, flows = header.vocabulary, debug.flow is not None
@@ -76,11 +77,11 @@ def grid(
     keys = ["cores", "workers", *(each.setting for each in header.resources), "memory"]
     keys = [each for each in keys if each not in header.unasked]
     usual = [_usual(each.setting, words) for each in verdict.what_ifs]
-    if flows:  # where nothing is replayed but the flow of records, the usual questions are all there is
+    if flows:  # a stream has no replay and gets the usual what-ifs only
         keys = list(dict.fromkeys(key for ratios in usual for key, _ in ratios))
     answers: dict[Ratios, Prediction] = {}
     for ratios in usual:
-        _ask(run, ratios, words, answers)
+        _predict(run, ratios, words, answers)
     more: list[Ratios] = []
     if usual and not flows:
         more = [each for each in _more(keys, settable, answers, debug.runtime_ms) if each not in answers]
@@ -89,11 +90,11 @@ def grid(
     left_out = []
     for ratios in more:
         if len(answers) < min(most, MOST_SETTINGS):
-            _ask(run, ratios, words, answers)
+            _predict(run, ratios, words, answers)
         else:
             left_out.append(ratios)
     lengths = {each.id: each.recorded_ms for answer in answers.values() for each in answer.groups}
-    shown = _Shown(execution, verdict, tuple(each for each in groups if each in lengths), tell)
+    shown = _Shown(execution, verdict, tuple(each for each in groups if each in lengths), with_remedy)
     pairs = dict.fromkeys((ratios[0][0], ratios[1][0]) for ratios in answers if len(ratios) == 2)
     coarser = ""
     if left_out and most < MOST_SETTINGS:
@@ -115,23 +116,23 @@ def grid(
 
 
 def _usual(setting: str, words: Vocabulary) -> Ratios:
-    """One of the usual questions, `network=10x`."""
+    """The grid point of a usual what-if, such as `network=10x`."""
     word, _, value = setting.partition("=")
     return ((words.settings.get(word, word), float(value.removesuffix("x"))),)
 
 
-def _ask(run: AskedRun, ratios: Ratios, words: Vocabulary, answers: dict[Ratios, Prediction]) -> None:
+def _predict(run: AskedRun, ratios: Ratios, words: Vocabulary, answers: dict[Ratios, Prediction]) -> None:
     settings = [f"{words.word_of(key)}={ratio:g}x" for key, ratio in ratios]
     try:
         answers[ratios] = run.predict(settings)
-    except CrystalPerfError:  # half of one worker is no question
+    except CrystalPerfError:  # an invalid point, such as half of one worker
         return
 
 
 def _more(
     keys: Sequence[str], settable: Mapping[str, Setting], answers: Answers, runtime_ms: float
 ) -> Iterator[Ratios]:
-    """What else may be asked, the most telling first: each setting alone, rank by rank, the best together."""
+    """Further points, the most informative first: each setting alone, rank by rank, and pairs of the best settings."""
 
     def helped(key: str) -> float:
         answer = answers.get(((key, 2.0),))
@@ -147,22 +148,24 @@ def _more(
 
 
 def _of(answers: Answers, *keys: str) -> list[tuple[Ratios, Prediction]]:
-    """The answers about these settings alone, by their ratios."""
-    mine = [(ratios, answer) for ratios, answer in answers.items() if tuple(key for key, _ in ratios) == keys]
-    return sorted(mine, key=lambda each: [ratio for _, ratio in each[0]])
+    """The predictions that vary exactly these settings, in order of their ratios."""
+    found = [(ratios, answer) for ratios, answer in answers.items() if tuple(key for key, _ in ratios) == keys]
+    return sorted(found, key=lambda each: [ratio for _, ratio in each[0]])
 
 
 class _Shown:
-    """Answers as the page has them."""
+    """Predictions as values of the page."""
 
-    def __init__(self, execution: Execution, verdict: Verdict, groups: tuple[str, ...], tell: Told) -> None:
+    def __init__(
+        self, execution: Execution, verdict: Verdict, groups: tuple[str, ...], with_remedy: WithRemedy
+    ) -> None:
         self.execution, self.debug, self.words = execution, verdict.debug, verdict.header.vocabulary
         self.resources = verdict.header.resources
-        self.groups, self.tell = groups, tell
+        self.groups, self.with_remedy = groups, with_remedy
 
     def curve(self, key: str, setting: Setting, answers: Answers) -> Curve:
-        mine = _of(answers, key)
-        rising = [(each[0][1], answer) for each, answer in mine if each[0][1] > 1 and answer.predicted_ms is not None]
+        found = _of(answers, key)
+        rising = [(each[0][1], answer) for each, answer in found if each[0][1] > 1 and answer.predicted_ms is not None]
         sweep = Sweep(tuple(answer for _, answer in rising), tuple(ratio for ratio, _ in rising))
         knee = knee_of(sweep)
         worth = None if knee is None or not knee.worth else sweep.amounts[knee.point]
@@ -171,8 +174,8 @@ class _Shown:
             label=setting.meaning,
             unit=setting.unit,
             recorded=self.execution.recorded.get(key),
-            points=tuple(self._point(ratios, answer) for ratios, answer in mine),
-            knee=next((number for number, (each, _) in enumerate(mine) if each[0][1] == worth), None),
+            points=tuple(self._point(ratios, answer) for ratios, answer in found),
+            knee=next((number for number, (each, _) in enumerate(found) if each[0][1] == worth), None),
             knee_said="" if knee is None else knee_sentence(knee, sweep),
         )
 
@@ -198,7 +201,7 @@ class _Shown:
         )
 
     def _refused(self, answer: Prediction) -> str:
-        """Why there is no time; of a flow the records that it would take are told all the same."""
-        sentence = refusal_sentence([answer], time_unit(answer.runtime_ms), self.tell)
+        """The refusal of a runtime, and for a stream the sustained rate, which is predicted even then."""
+        sentence = refusal_sentence([answer], time_unit(answer.runtime_ms), self.with_remedy)
         most = "" if answer.flow is None else most_sentence(answer.flow, self.words, self.resources)
         return f"{sentence}. {most}" if most else sentence

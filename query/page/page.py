@@ -1,4 +1,4 @@
-"""All that a page of a run shows, from its run file."""
+"""All data of a run's page, from its run file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crystalperf.query.results.answers import PathItem, Verdict
 
 MOST_PATH = 2_000
-"""Stretches of the critical path that a page has; in between shorter ones are left out."""
+"""Maximum segments of the critical path on a page; the shortest are left out."""
 
 
 def picture(  # noqa: PLR0913 - what Run.picture() knows, and its options by keyword
@@ -35,7 +35,7 @@ def picture(  # noqa: PLR0913 - what Run.picture() knows, and its options by key
     compiled: bool,
     full: bool,
 ) -> Picture:
-    """What there is to see of the whole run, of which `verdict` is the answer; see Run.picture()."""
+    """The data of the page of the whole run, whose verdict is given; see Run.picture()."""
     kept = graph.kept_groups(verdict.debug)
     progress("units on their lanes")
     lanes = timeline.timeline(connection, execution)
@@ -63,6 +63,6 @@ def picture(  # noqa: PLR0913 - what Run.picture() knows, and its options by key
 
 
 def _longest(path: Sequence[PathItem]) -> tuple[PathItem, ...]:
-    """The longest stretches in order of time."""
+    """The longest segments, in order of time."""
     ranked = sorted(path, key=lambda each: each.start_ms - each.end_ms)[:MOST_PATH]
     return tuple(sorted(ranked, key=lambda each: each.start_ms))

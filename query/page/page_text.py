@@ -1,4 +1,4 @@
-"""Every sentence that the terminal says of a run, for a page to show."""
+"""Every sentence that the terminal shows about a run, for its page."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ HOW = {
     "refused": "not predicted",
     "unknown": "not on this page",
 }
-"""See Said.how."""
+"""The values of Said.how."""
 
 
 def said(verdict: Verdict, door: Door) -> Said:
-    """The sentences of a verdict."""
+    """All sentences of a verdict, with remedies and next step as `door` words them."""
     header, debug = verdict.header, verdict.debug
     unit, words = time_unit(debug.runtime_ms), debug.vocabulary
-    asked = classify(verdict.what_ifs, debug.runtime_ms)
-    intervals = any(each.interval_ms for each in asked.changing)
-    check = check_sentences(verdict, unit, RANGE if intervals else "") if asked.changing else ""
+    what_ifs = classify(verdict.what_ifs, debug.runtime_ms)
+    intervals = any(each.interval_ms for each in what_ifs.changing)
+    check = check_sentences(verdict, unit, RANGE if intervals else "") if what_ifs.changing else ""
     heads, stations = stations_table(debug)
     left_out = ""
     if debug.unsubmitted is not None:
@@ -78,9 +78,9 @@ def said(verdict: Verdict, door: Door) -> Said:
         ),
         nothing_to_do=nothing_to_do(verdict),
         other=other_words(debug, unit),
-        what_ifs=tuple(_what_if(each, debug.runtime_ms, unit) for each in asked.changing),
-        same=same_sentence(asked.same),
-        unknown=tuple(not_known_sentences(asked.unknown, debug.runtime_ms, unit, door.tell)),
+        what_ifs=tuple(_what_if(each, debug.runtime_ms, unit) for each in what_ifs.changing),
+        same=same_sentence(what_ifs.same),
+        unknown=tuple(not_known_sentences(what_ifs.unknown, debug.runtime_ms, unit, door.tell)),
         check=check,
         findings=tuple(
             SaidFinding(unit.text(each.cost_ms), text_of(each, debug.words), each.basis, advice_text(each, debug.words))
@@ -107,7 +107,7 @@ def said(verdict: Verdict, door: Door) -> Said:
 
 
 def figure_of(unit: TimeUnit) -> Figure:
-    """The unit as a page has it."""
+    """A time unit as a value of the page."""
     return Figure(unit.name, unit.ms, unit.decimals)
 
 
@@ -116,12 +116,12 @@ def _sentence(text: str) -> str:
 
 
 def _what_if(answer: WhatIf, runtime_ms: float, unit: TimeUnit) -> SaidWhatIf:
-    assert answer.predicted_ms is not None  # it is one of those that change the runtime
-    likely = answer.interval_ms
+    assert answer.predicted_ms is not None  # true of what-ifs that change the runtime
+    interval = answer.interval_ms
     return SaidWhatIf(
         question=printable(answer.question),
         setting=answer.setting,
         runtime=unit.text(answer.predicted_ms),
         change=unit.change(answer.predicted_ms, runtime_ms),
-        range="" if likely is None else f"{unit.number(likely[0])} to {unit.text(likely[1])}",
+        range="" if interval is None else f"{unit.number(interval[0])} to {unit.text(interval[1])}",
     )

@@ -1,6 +1,6 @@
-"""Stacks as one tree, and that tree without its least branches.
+"""A tree of sampled stacks, and its pruning to the branches with the most time.
 
-Everything goes a whole level at a time: a million samples may have half a million branches.
+All operations process a whole level at a time: a million samples may have half a million branches.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _NAMED = (
     (r"(\$\$Lambda|LambdaForm\$\w+)[^\w].*\.([^.]+)$", r"\1.\2"),
     (r"(Generated\w+Accessor|\$Proxy)\d+", r"\1"),
 )
-"""What of a frame is no part of its name: its line, and the numbers that a JVM gives classes which it makes itself.
-Two JVMs give the same class other numbers, and their stacks would be two trees."""
+"""Patterns that normalize frame names: without line numbers, and without the numbers of classes that a JVM generates.
+Two JVMs number the same class differently, so their stacks would be separate trees."""
 
 Chosen = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Nodes, level by level: row 0 is the root of all, and a parent comes before its children.
+    """A tree as arrays of nodes, level by level: row 0 is the root, and a parent comes before its children.
 
-    parent  of each node; -1 of the root
-    frame   of each node a row of the frames; -1 of the root
-    end     of each stack the node where it ends
-    levels  by depth the first node, and at last how many nodes there are
+    parent  parent of each node, (nodes,); -1 for the root
+    frame   row of the frames for each node, (nodes,); -1 for the root
+    end     the node where each stack ends, (stacks,)
+    levels  the first node of each depth, then the number of nodes
     """
 
     parent: Ints
@@ -43,7 +43,7 @@ class Tree:
     levels: tuple[int, ...]
 
     def totals(self, own_ms: Floats) -> Floats:
-        """The time of each node with all that branches off it, from what ends at each, (nodes,) in ms."""
+        """Inclusive time of each node, from the time of stacks that end at it, (nodes,) in ms."""
         total = own_ms.copy()
         below = zip(self.levels, self.levels[1:], self.levels[2:], strict=False)
         for above, first, last in reversed(list(below)):
@@ -51,9 +51,9 @@ class Tree:
         return total
 
     def without(self, keep: Chosen) -> tuple[Tree, Ints]:
-        """The nodes that are kept as a tree, and by node the one of it that stands for it: itself, or its trunk.
+        """The tree of kept nodes, and for each node its row there: its own, or that of its nearest kept ancestor.
 
-        `keep` has the parents of all that it has.
+        `keep` must contain the parents of all kept nodes.
         """
         number = np.cumsum(keep) - 1
         target = np.where(keep, number, -1)
@@ -65,16 +65,16 @@ class Tree:
 
 
 def name_of(frame: str) -> str:
-    """SQL: the name of a frame."""
+    """SQL: the normalized name of a frame."""
     for pattern, instead in _NAMED:
         frame = f"regexp_replace({frame}, '{pattern}', '{instead}')"
     return frame
 
 
 def tree_of(connection: duckdb.DuckDBPyConnection, stacks: Ints) -> tuple[list[str], Tree]:
-    """The names of frames, and the tree of the stacks of these ids, which are sorted; Tree.end is aligned with them.
+    """The names of frames, and the tree of the stacks with these sorted ids; Tree.end is aligned with them.
 
-    A node is a parent and a name.
+    Stacks share a node if they have the same parent node and frame name.
     """
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE shown_stacks AS SELECT unnest(?::INTEGER[]) AS stack_id", [stacks.tolist()]
@@ -94,11 +94,11 @@ def tree_of(connection: duckdb.DuckDBPyConnection, stacks: Ints) -> tuple[list[s
     parents, frames, levels = [np.array([-1])], [np.array([-1])], [0, 1]
     bounds = np.searchsorted(depth, np.arange(int(depth.max(initial=-1)) + 2))
     for first, last in pairwise(bounds.tolist()):
-        mine = place[first:last]
-        keys, which = np.unique(end[mine] * len(names) + frame[first:last], return_inverse=True)
+        stack = place[first:last]
+        keys, which = np.unique(end[stack] * len(names) + frame[first:last], return_inverse=True)
         parents.append(keys // len(names))
         frames.append(keys % len(names))
-        end[mine] = levels[-1] + which
+        end[stack] = levels[-1] + which
         levels.append(levels[-1] + len(keys))
     return names, Tree(np.concatenate(parents), np.concatenate(frames), end, tuple(levels))
 
@@ -106,11 +106,10 @@ def tree_of(connection: duckdb.DuckDBPyConnection, stacks: Ints) -> tuple[list[s
 def least_cut(
     tree: Tree, total_ms: Floats, node: Ints, owner: Ints, *, most_nodes: int, most_rows: int
 ) -> tuple[Tree, Ints, float]:
-    """The tree with its longest branches, by node the one that stands for it, and the time that no cut branch has, ms.
+    """Prune a tree to its longest branches: the tree, the row of each node in it, and the longest cut branch in ms.
 
-    Sampled time comes in rows of `node` and `owner`, and there may be `most_rows` pairs of the two once the time of
-    branches that are cut is that of their trunk.  Nodes are kept as many as that allows, or up to a tenth less: each
-    try goes through all rows.
+    Sampled time has rows of `node` and `owner`; after pruning there are at most `most_rows` distinct pairs of the two.
+    The search keeps as many nodes as that permits, or up to 10 % less, because each step goes through all rows.
     """
     ranked = np.lexsort((np.arange(len(total_ms)), -total_ms))  # of equal time a parent comes first
 
@@ -133,5 +132,5 @@ def least_cut(
 
 
 def pairs(node: Ints, owner: Ints) -> Ints:
-    """One number for each pair, which are in the order of the pairs."""
+    """A key for each pair; keys sort as the pairs do."""
     return node * (int(owner.max(initial=0)) + 1) + owner

@@ -1,4 +1,4 @@
-"""Every unit of a run on the lanes of its worker, coarsened where there are more than a page can hold."""
+"""The timeline of a run: every unit on a lane of its worker, aggregated if there are too many for a page."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from crystalperf.query.execution.execution import Execution
 
 MOST_BARS = 100_000
-"""Rows of units that a page holds; more of them are drawn together where they are short and follow each other."""
+"""Maximum rows of units on a page; beyond it, short consecutive units are merged."""
 
 STATUSES = ("succeeded", "failed", "killed", "unfinished")
 
 _FINEST = 20_000
-"""A bar that stands for several units is no longer than this part of the run, to begin with."""
+"""The initial maximum length of a merged bar is the run's length divided by this."""
 
 
 def timeline(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Timeline:
-    """What ran where and when in a scope, by recorded time."""
+    """The timeline of a scope, in recorded time."""
     start, end = execution.scope.start_ms, execution.scope.end_ms
     parts = ", ".join(f"coalesce({name}_ms, 0)" for name in with_other(execution.names))
     columns = connection.execute(
@@ -74,8 +74,8 @@ def timeline(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Tim
         group_names=tuple(names.get(each, each) for each in groups),
         statuses=STATUSES,
         units=bars,
-        coordinator=_stretches(between),
-        pauses=_stretches([("", "", first, last) for first, last in execution.clock.left_out.tolist()]),
+        coordinator=_intervals(between),
+        pauses=_intervals([("", "", first, last) for first, last in execution.clock.left_out.tolist()]),
         coarsened=coarsened,
     )
 
@@ -89,7 +89,7 @@ def _status(text: str) -> int:
 
 
 def _workers(connection: duckdb.DuckDBPyConnection, ran: dict[str, None]) -> dict[str, tuple[int, tuple[Any, ...]]]:
-    """Workers that ran units or could have, in order of their coming: by id their row and its number."""
+    """Workers that ran units or had lanes, in order of their start: the number and the row of each by id."""
     rows = connection.execute(
         """
         SELECT worker_id, host, added_ms, removed_ms, removed_reason FROM workers
@@ -99,7 +99,7 @@ def _workers(connection: duckdb.DuckDBPyConnection, ran: dict[str, None]) -> dic
         [list(ran)],
     ).fetchall()
     found = {row[0]: row for row in rows}
-    for each in ran:  # of which the log has no more than their units
+    for each in ran:  # workers that the log has only from their units
         found.setdefault(each, (each, None, 0.0, None, None))
     return {worker_id: (number, row) for number, (worker_id, row) in enumerate(found.items())}
 
@@ -114,16 +114,16 @@ def _places(rows: Sequence[tuple[Any, ...]]) -> Places:
     )
 
 
-def _stretches(rows: Sequence[tuple[str, str, float, float]]) -> Stretches:
+def _intervals(rows: Sequence[tuple[str, str, float, float]]) -> Stretches:
     ordered = sorted(rows, key=lambda row: row[2:])
     ids, names, starts, ends = zip(*ordered, strict=True) if ordered else ((), (), (), ())
     return Stretches(tuple(ids), tuple(names), tuple(starts), tuple(ends))
 
 
 def _lanes(worker: Ints, launch: Floats, finish: Floats) -> tuple[Ints, list[int]]:
-    """The lane of each unit, and of each lane its worker; rows come sorted by worker and launch.
+    """The lane of each unit, (units,), and the worker of each lane; rows are sorted by worker and launch.
 
-    Which of its slots a worker gave a unit is in no log: each unit takes the first lane that is free.
+    Logs do not record which slot ran a unit, so each unit takes the first free lane.
     """
     lane_in_worker = np.zeros(len(worker), dtype=np.int64)
     widest: dict[int, int] = {}
@@ -133,7 +133,7 @@ def _lanes(worker: Ints, launch: Floats, finish: Floats) -> tuple[Ints, list[int
     for number, (place, start, end) in enumerate(zip(worker.tolist(), launch.tolist(), finish.tolist(), strict=True)):
         if place != last:
             free, running, last = [], [], place
-        while running and running[0][0] <= start + 0.5:  # events are stamped in whole milliseconds
+        while running and running[0][0] <= start + 0.5:  # timestamps are whole milliseconds
             heapq.heappush(free, heapq.heappop(running)[1])
         lane = heapq.heappop(free) if free else len(running)
         lane_in_worker[number] = lane
@@ -158,16 +158,16 @@ class _Units:
 
 
 def _bars(units: _Units, length_ms: float, words: Vocabulary) -> tuple[Bars, str]:
-    """Units as rows; where there are too many, short ones of a group that follow each other on a lane are one row.
+    """Units as rows; if there are too many, short consecutive units of a group on a lane are merged into one row.
 
-    Its status and its resource are those of the unit that is the worst and the longest of them.
+    A merged row has the status and the resource of its worst unit, among these of the longest.
     """
     lane, launch, finish, group = units.lane, units.launch, units.finish, units.group
     count = np.ones(len(lane), dtype=np.int64)
     said, cell_ms = "", max(length_ms, 1.0) / _FINEST
     kept = np.arange(len(lane))
     first, last = launch, finish
-    while len(kept) > MOST_BARS and cell_ms <= 2 * length_ms:  # then every group is one row on every lane
+    while len(kept) > MOST_BARS and cell_ms <= 2 * length_ms:  # at the limit, every group is one row on every lane
         short = finish - launch < cell_ms
         cell = np.where(short, np.floor(launch / cell_ms), -1 - np.arange(len(lane), dtype=np.float64))
         order = np.lexsort((launch - finish, -units.status, cell, group, lane))

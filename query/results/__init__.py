@@ -1,5 +1,5 @@
-"""Values that an answer carries: findings, recommendations, refusals and assumptions.
+"""The values of answers: findings, recommendations, refusals and assumptions.
 
-Each is a frozen dataclass of a closed set of kinds: a stable key, typed numbers and names, and no prose.
-crystalperf.query.text makes the sentences.
+Each is a frozen dataclass of one kind of a closed set, with a stable key, typed numbers and names, and no prose.
+crystalperf.query.text writes the sentences.
 """

@@ -1,4 +1,4 @@
-"""What can be done about a finding, as data; query.text.findings and a framework's `sentences` word it."""
+"""Advice about findings, as data; query.text.findings and a framework's `sentences` write the text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crystalperf.query.trace.vocabulary import Exhausted
 
 @dataclass(frozen=True)
 class Advice(Kind):
-    """What can be done; subclasses have the names and numbers that it needs."""
+    """Advice about a finding; subclasses have its names and numbers."""
 
 
 # Tasks and slots ------------------------------------------------------------------------------------------------------
@@ -19,42 +19,42 @@ class Advice(Kind):
 
 @dataclass(frozen=True)
 class MoreTasks(Advice):
-    """More, smaller tasks, for there are fewer than slots."""
+    """Use more, smaller tasks, because there are fewer tasks than slots."""
 
     kind: ClassVar[str] = "more-tasks"
 
 
 @dataclass(frozen=True)
 class SmallerTasks(Advice):
-    """Smaller tasks, so that the last wave is shorter."""
+    """Use smaller tasks, so that the last wave is shorter."""
 
     kind: ClassVar[str] = "smaller-tasks"
 
 
 @dataclass(frozen=True)
 class FewerTasks(Advice):
-    """Fewer, larger tasks, for starting each takes long."""
+    """Use fewer, larger tasks, because starting each takes long."""
 
     kind: ClassVar[str] = "fewer-tasks"
 
 
 @dataclass(frozen=True)
 class SpreadInput(Advice):
-    """Spread what is read more evenly over the tasks."""
+    """Spread the input more evenly over the tasks."""
 
     kind: ClassVar[str] = "spread-input"
 
 
 @dataclass(frozen=True)
 class RelaxPlacement(Advice):
-    """Let tasks go to free slots, or spread their data over all workers."""
+    """Relax data locality so that tasks run on free slots, or spread their data over all workers."""
 
     kind: ClassVar[str] = "relax-placement"
 
 
 @dataclass(frozen=True)
 class InspectTaskWaits(Advice):
-    """Find out what kept waiting tasks from free slots."""
+    """Find out why tasks waited although slots were free."""
 
     kind: ClassVar[str] = "inspect-task-waits"
 
@@ -64,7 +64,7 @@ class InspectTaskWaits(Advice):
 
 @dataclass(frozen=True)
 class MoreMemory(Advice):
-    """More memory per worker, or fewer slots that share it."""
+    """Give each worker more memory, or let fewer slots share it."""
 
     kind: ClassVar[str] = "more-memory"
 
@@ -73,7 +73,10 @@ class MoreMemory(Advice):
 
 @dataclass(frozen=True)
 class AvoidSpilling(Advice):
-    """More memory for what spilled, or less at a time; `delegated` is whether other processes than the workers did."""
+    """Give more memory to the operators that spilled, or process less data at a time.
+
+    `delegated` is whether other processes than the workers spilled.
+    """
 
     kind: ClassVar[str] = "avoid-spilling"
 
@@ -82,14 +85,14 @@ class AvoidSpilling(Advice):
 
 @dataclass(frozen=True)
 class FitCache(Advice):
-    """Memory for all data that is to be cached."""
+    """Provide enough memory for all cached data."""
 
     kind: ClassVar[str] = "fit-cache"
 
 
 @dataclass(frozen=True)
 class AvoidExhaustion(Advice):
-    """Keep what ran out of memory from doing so again."""
+    """Prevent another exhaustion of the memory that ran out."""
 
     kind: ClassVar[str] = "avoid-exhaustion"
 
@@ -101,7 +104,7 @@ class AvoidExhaustion(Advice):
 
 @dataclass(frozen=True)
 class MoreCpu(Advice):
-    """CPUs for all tasks: a larger limit, machines of their own, or fewer slots."""
+    """Provide CPUs for all tasks: a larger limit, dedicated machines, or fewer slots."""
 
     kind: ClassVar[str] = "more-cpu"
 
@@ -112,7 +115,7 @@ class MoreCpu(Advice):
 
 @dataclass(frozen=True)
 class InspectHost(Advice):
-    """Find out why a resource of a host is slower than its peers'."""
+    """Find out why a resource of a host is slower than on its peers."""
 
     kind: ClassVar[str] = "inspect-host"
 
@@ -129,14 +132,14 @@ class CompareHosts(Advice):
 
 @dataclass(frozen=True)
 class InspectComputation(Advice):
-    """Look at what the rows of a slow task make it compute."""
+    """Look at the computation for the rows of a slow task."""
 
     kind: ClassVar[str] = "inspect-computation"
 
 
 @dataclass(frozen=True)
 class InspectDevice(Advice):
-    """Find out what tasks wait for at a device that hardly moves data."""
+    """Find out why tasks wait for a device that hardly moves data."""
 
     kind: ClassVar[str] = "inspect-device"
 
@@ -145,7 +148,7 @@ class InspectDevice(Advice):
 
 @dataclass(frozen=True)
 class RecordSamples(Advice):
-    """Record stack samples, for nothing else says what a task did."""
+    """Record stack samples, because nothing else shows what a task did."""
 
     kind: ClassVar[str] = "record-samples"
 
@@ -162,7 +165,7 @@ class KeepWorkers(Advice):
 
 @dataclass(frozen=True)
 class StartWorkersSooner(Advice):
-    """Have workers before the run needs them."""
+    """Start workers before the run needs them."""
 
     kind: ClassVar[str] = "start-workers-sooner"
 
@@ -195,7 +198,7 @@ class InspectEndedTasks(Advice):
 
 @dataclass(frozen=True)
 class InspectProgram(Advice):
-    """Look at what the program does while no scope is under way."""
+    """Look at what the program does while no scope is active."""
 
     kind: ClassVar[str] = "inspect-program"
 

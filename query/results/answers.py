@@ -1,8 +1,8 @@
-"""The answers, as frozen values; query.text.as_json makes JSON of them, the contract that scripts rely on.
+"""The answers, as frozen values; query.text.as_json converts them to JSON, the contract for scripts.
 
 Times are ms since application start, lengths are ms.  Resource mappings have the names of the run's resources and
-`other`, in that order.  Words in values are keys; the sentences that every door says of them are made in
-query.text.answers, from the words of the run's framework.
+`other`, in that order.  Texts in values are keys; query.text.answers writes the sentences for every interface, in the
+vocabulary of the run's framework.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ Cause = Literal[
     "no worker", "no scope", "coordinator", "no unit", "starting", "upstream", "delegated", "unknown", "filling",
     "queueing", "held", "resting",
 ]  # fmt: skip
-"""What time on no resource was.
+"""The cause of time on no resource.
 
-no worker     nothing could run, for no worker was there
-no scope      none was under way: the user's own program
-coordinator   it planned, submitted, collected
-no unit       a group was under way, and none of its units
+no worker     nothing could run, because no worker was available
+no scope      no scope was active: the user's own program ran
+coordinator   it planned, submitted tasks, collected results
+no unit       a group was active, but none of its units ran
 starting      units were started and ended
-upstream      units waited for those of a group that they share a pipeline with
-delegated     units waited for other processes that compute for them, and nothing tells what those did
-unknown       nothing tells
-filling       a record waited in a buffer until that was full or due
+upstream      units waited for units of another group in their pipeline
+delegated     units waited for other processes that compute for them; what these did is not recorded
+unknown       not recorded
+filling       a record waited in a buffer until that was full or timed out
 queueing      a record waited for those before it
-held          a record waited until something outside had answered, as asynchronous requests do
-resting       threads slept, or waited for something outside, while a record was theirs
+held          a record waited for an answer from outside, as with asynchronous requests
+resting       threads slept, or waited for something outside, while they processed a record
 """
 
 
 @dataclass(frozen=True)
 class PathItem:
-    """One stretch of the critical path; `resource_ms` sums to end − start."""
+    """One segment of the critical path; `resource_ms` sums to end − start."""
 
     id: str
     name: str
@@ -65,7 +65,7 @@ class PathItem:
 
 @dataclass(frozen=True)
 class PathOperator:
-    """What an operator has of the critical path, over so many of its groups (query.diagnose.critical_operators)."""
+    """An operator's time on the critical path, in `groups` of its groups (query.diagnose.critical_operators)."""
 
     name: str
     groups: int
@@ -78,10 +78,10 @@ class PathOperator:
 
 @dataclass(frozen=True)
 class SampleCounts:
-    """Stack samples: all, those on unit threads, and of those the ones whose deciding frame is indexed code.
+    """Stack samples: all, those on unit threads, and among these the ones whose attributed frame is indexed code.
 
-    A thread that waits in the framework's own loop for something to do has no code to place, and is on no unit here.
-    `skipped` says, by reason, how many samples on unit threads had frames passed over, or nothing that decides.
+    A thread that waits for work in the framework's own loop does not count as a unit thread.  `skipped` is, by reason,
+    the number of samples on unit threads with skipped frames, or without a frame to attribute.
     """
 
     total: int
@@ -92,7 +92,7 @@ class SampleCounts:
 
 @dataclass(frozen=True)
 class ScopeItem:
-    """A scope that was under way; `id` is what a question about it is asked by."""
+    """A scope that was active; `id` selects it in an analysis."""
 
     id: str
     name: str
@@ -104,7 +104,7 @@ class ScopeItem:
 class Tally:
     """How the scopes of one kind, the groups or the units of a run ended; `kind` is the framework's word.
 
-    `cancelled` were called off by somebody's wish, and are not among those that failed.
+    `cancelled` were cancelled by a user, and do not count as failed.
     """
 
     kind: str
@@ -118,8 +118,8 @@ class Tally:
 class Failed:
     """A scope or a group that failed.
 
-    `error` is what was thrown, on one line, without stack, package and wrappers; None where the log does not say.
-    `units` failed in it, which ran for `unit_ms` in sum.
+    `error` is the exception on one line, without stack, package and wrappers; None if the log has none.  `units` failed
+    in it, after running for `unit_ms` in total.
     """
 
     kind: str
@@ -132,10 +132,10 @@ class Failed:
 
 @dataclass(frozen=True)
 class LostWorker:
-    """A worker that went while there was work to do, and was not sent home.
+    """A worker that ended while there was work to do, without being released.
 
-    `why` is what the framework says of it, None where it says nothing.  `redone_units` ran on it and had to run again,
-    for they ended with it or what they had made was lost; they had run for `redone_ms` in sum.
+    `why` is the framework's reason, None if it has none.  `redone_units` ran on it and had to run again, because they
+    ended with it or their results were lost; they had run for `redone_ms` in total.
     """
 
     worker: str
@@ -151,20 +151,20 @@ class LostWorker:
 class Outcome:
     """How a scope ended, and what its failures cost.
 
-    status        succeeded; failed, where the run or its last scope did; recovered, where something failed and the run
-                  went on to its end; unfinished, where its end is not in the log
+    status        succeeded; failed: the run or its last scope failed; recovered: something failed and the run went on
+                  to its end; unfinished: its end is not in the log
     tallies       scopes by kind, the outermost first, then groups, then units, each by attempts
-    failures      the first of those that failed, scopes before groups; the scopes whose own units failed come first
-    failed_ms     unit time of attempts that failed
-    reason        why most of these did
-    names_loss    whether that names what the framework says of the first lost worker
-    retried_units  attempts that failed and were tried again …
+    failures      the first failures, scopes before groups; scopes with failed units of their own come first
+    failed_ms     unit time of failed attempts
+    reason        the most common reason of these
+    names_loss    whether that reason contains the framework's reason for the first lost worker
+    retried_units  failed attempts that were retried …
     retried_ms    … and their unit time
-    lost          workers that were lost, the first first
-    workers       workers that there ever were
-    memory        what ran out of memory, if anything did
-    exit_code     what the run's process ended with, where the log tells and it is of the whole run
-    cut           whether the log ends before the scope does; without that, what is unfinished was under way at the end
+    lost          lost workers, in order of their loss
+    workers       total number of workers
+    memory        what ran out of memory, None if nothing did
+    exit_code     exit code of the run's process, None if the log has none or the scope is a part of the run
+    cut           whether the log ends before the scope; if not, unfinished work was active at the end
     """
 
     status: Literal["succeeded", "failed", "recovered", "unfinished"]
@@ -182,19 +182,19 @@ class Outcome:
     cut: bool = False
 
     def tally(self, kind: str) -> Tally:
-        """The tally of a kind; of one that there is none of, zeros."""
+        """The tally of a kind; zeros if there is none."""
         return next((each for each in self.tallies if each.kind == kind), Tally(kind, 0, 0))
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """Something missing that could change the first sentence, so that the verdict is inconclusive.
+    """Missing data that could change the bottleneck, so that the verdict is inconclusive.
 
     missing   what the log lacks
-    time_ms   how much of the critical path it may be, in ms; 0 where it is beyond what the log has
-    least     what holds the scope up, by name, if nothing is missing after all
-    most      … and if all of it is; None where that may be anything
-    rest      what takes most of the time that is known, by name, and rest_ms of it
+    time_ms   the maximum time of the critical path that it may hide, ms; 0 if the time is outside the log
+    least     the bottleneck, by name, if no time is missing
+    most      … and if all of it is; None if it could be anything
+    rest      the largest part of the known time, by name, and its time rest_ms
     """
 
     missing: Missing
@@ -207,10 +207,10 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Unsubmitted:
-    """Stretches in which nothing was submitted, left out of the scope: `left_out_ms` of `whole_ms`.
+    """Intervals without submitted work, left out of the scope: `left_out_ms` of `whole_ms`.
 
-    `attended` is whether the log says that a person submits, who thinks and types then; else a program may have been
-    busy with something of its own.
+    `attended` is whether the log shows an interactive session, in which a person thinks and types then; else the user's
+    program may have been busy.
     """
 
     left_out_ms: float
@@ -221,9 +221,9 @@ class Unsubmitted:
 
 @dataclass(frozen=True)
 class FunctionTime:
-    """A function that decided samples on unit threads, with the time they stand for.
+    """A function to which samples on unit threads are attributed, with the time that they represent.
 
-    `callee` is what it called that most of that was spent in, `callee_ms`, where it called any code but the platform's.
+    `callee` is the function that it called and that took most of that time, `callee_ms`, if it is not platform code.
     """
 
     qualified_name: str
@@ -237,10 +237,10 @@ class FunctionTime:
 
 @dataclass(frozen=True)
 class OperatorTime:
-    """Unit time of one operator over the groups it ran in; `basis` says what attributed it.
+    """Unit time of one operator over the groups in which it ran; `basis` is the evidence for attributing it.
 
-    `scope` is the scope whose plan it is in, None for time of groups without one.  `node_id` is None for time that
-    belongs to no operator: starting units, compiling, not attributed.
+    `scope` is the scope whose plan has the operator, None for time of groups without a plan.  `node_id` is None for
+    time that belongs to no operator: starting units, compiling, not attributed.
     """
 
     scope: str | None
@@ -257,10 +257,10 @@ class OperatorTime:
 
 @dataclass(frozen=True)
 class GroupFacts:
-    """How the units of one group went.  Times of units are summed over them unless said otherwise.
+    """Statistics of the units of one group.  Times are sums over the units unless stated otherwise.
 
-    `path_ms` is its wall-clock on the critical path, `idle_ms` the slots' time without a unit while it ran.
-    `median_bytes` and `most_bytes` are of what one unit read, from storage and from other units.
+    `path_ms` is its wall-clock time on the critical path, `idle_ms` the slot time without a unit while it ran.
+    `median_bytes` and `most_bytes` are of the bytes that one unit read, from storage and from other units.
     """
 
     id: str
@@ -284,23 +284,23 @@ class GroupFacts:
 
     @property
     def waves(self) -> float:
-        """How often its units fill all slots; below 1 there are fewer units than slots."""
+        """Units over slots, how often its units fill all slots; below 1, there are fewer units than slots."""
         return self.units / self.slots if self.slots else 0.0
 
     @property
     def skew_time(self) -> float | None:
-        """The longest unit's time in medians; None for one unit."""
+        """Skew of time: the longest unit's time over the median; None for one unit."""
         return self.longest_ms / self.median_ms if self.units > 1 and self.median_ms > 0 else None
 
     @property
     def skew_bytes(self) -> float | None:
-        """What the unit that read most read, in medians; None for one unit or where most read nothing."""
+        """Data skew: the most bytes that a unit read over the median; None for one unit, or if most read nothing."""
         return self.most_bytes / self.median_bytes if self.units > 1 and self.median_bytes > 0 else None
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A group where the index's labels claim more or less of a resource than the log's measurements allow."""
+    """A group whose index labels give a resource more or less time than the log's measurements allow."""
 
     group: str
     resource: str
@@ -311,9 +311,9 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class StationFacts:
-    """A group through which records flow; shares are of its units' time, `busiest_share` of the unit that has most.
+    """Statistics of a group of a stream; shares are of its units' time, `busiest_share` of the busiest unit's.
 
-    `record_ms` is its own time for one record, `shares` what that is on, by resource; `resting_share` of it is on none:
+    `record_ms` is its own time for one record, `shares` are its shares by resource; `resting_share` is on no resource:
     threads slept, or waited for something outside.
     """
 
@@ -331,13 +331,13 @@ class StationFacts:
 
 @dataclass(frozen=True)
 class FlowFacts:
-    """A run that is a flow of records, over a steady stretch of it.
+    """Statistics of a stream of records, over a steady interval of the run.
 
-    `rate_per_s` is what its sources made, `most_per_s` what would be sustained, None where nothing tells; `limit` is
-    what is busy all the time then, the id of a group or a worker (`limit_kind`), and `limit_resource` with what; of a
-    run at its limit also `hop`, SOURCE>TARGET, where the one is held up and the other has time left.
-    `at_least` is whether more than that may be sustained, for it lies far from what was recorded.  `markers_ms` is the
-    time of a record by the framework's own probes, None without any.
+    `rate_per_s` is the rate of its sources, `most_per_s` the maximum sustained rate, None if unknown.  `limit` is what
+    is saturated at that rate: the id of a group or a worker (`limit_kind`), and `limit_resource` its resource; for a
+    run at its limit also `hop`, SOURCE>TARGET, if the source is blocked and the target has time left.
+    `at_least` is whether `most_per_s` is a lower bound, because it is far from the recorded rate.  `markers_ms` is the
+    latency of a record by the framework's own probes, None without any.
     """
 
     start_ms: float
@@ -355,7 +355,7 @@ class FlowFacts:
 
 @dataclass(frozen=True)
 class FlowChange:
-    """What a changed world would make of a flow's rates; None where nothing tells.  See FlowFacts."""
+    """The predicted rates of a stream in a scenario; None if unknown.  See FlowFacts."""
 
     recorded_per_s: float
     rate_per_s: float
@@ -370,19 +370,18 @@ class FlowChange:
 
 @dataclass(frozen=True, repr=False)
 class Debug(Listed):
-    """Where the time of a scope went.
+    """The diagnosis of a scope: where its time went.
 
-    `bottleneck` is what holds it up, by name: a resource, a Cause, or `unknown`; query.diagnose.bottleneck says how
-    that is decided.  `other_ms` says what the time on the critical path was that no resource accounts for, by cause.
-    `coordinator_ms` is the wall-clock of the critical path in which the coordinator alone moved it on, 0 where the log
-    has no scopes and so does not tell whether it had anything to do; `no_unit_ms` that of the scope in which no unit
-    ran, whatever was waited for.  `unmodelled` is a device that computed for units and is in no resource, so that no
-    answer knows what more of it would bring.
-    `told` is what the framework measured of itself.  `unending` is what comes first of a run without an end of its own,
-    as a stream that goes on until it is stopped; None of any other.
-    `or_else` is by resource what else the time on it may be; by `unknown` what threads did in it.
-    `path_operators` is the critical path by operator where groups are runs of unlike operators; otherwise it is empty.
-    `framework` is its name, and `resources` are those of the run: sentences are made of them (`words`).
+    `bottleneck` is a resource, a Cause, or `unknown`, by the rules of query.diagnose.bottleneck.  `other_ms` is the
+    critical-path time on no resource, by cause.  `coordinator_ms` is the wall-clock time of the critical path in which
+    only the coordinator was active, 0 if the log has no scopes and so does not show whether the coordinator worked;
+    `no_unit_ms` is the wall-clock time of the scope without a running unit, for any reason.  `unmodelled` is a device
+    that computed for units but has no resource, so that no prediction covers it.
+    `told` are the framework's own measurements.  `unending` is the leading remark about an unbounded run, such as a
+    stream that runs until it is stopped; None for any other run.
+    `or_else` is, by resource, another possible cause of the time on it; by `unknown`, what threads did in that time.
+    `path_operators` is the critical path by operator if groups run different operators one after the other, else empty.
+    `framework` is the framework's name, and `resources` are those of the run, for sentences (`words`).
     """
 
     scope: str
@@ -418,12 +417,12 @@ class Debug(Listed):
 
     @property
     def words(self) -> Words:
-        """What sentences about it need."""
+        """The context for sentences about it."""
         return Words(self.framework, self.vocabulary, self.resources)
 
     @property
     def conclusive(self) -> bool:
-        """Whether nothing that is missing could change what holds the scope up, and its length says something."""
+        """Whether missing data cannot change the bottleneck, and the run is not unbounded."""
         return not self.doubts and not self.unending
 
 
@@ -437,8 +436,8 @@ class GroupPrediction:
 
 @dataclass(frozen=True)
 class Rerun:
-    """Another run of the same job: what changed there, what was predicted of that from the recorded run, and how long
-    it took."""
+    """Another run of the same job: its changed settings, its prediction from the recorded run, and its actual
+    runtime."""
 
     run: str
     setting: str
@@ -448,7 +447,7 @@ class Rerun:
 
 @dataclass(frozen=True)
 class Learned:
-    """What a prediction was before other runs of the job were looked at, and these (query.predict.rerun_errors)."""
+    """Other runs of the job, and the prediction before it was corrected by them (query.predict.rerun_errors)."""
 
     reruns: tuple[Rerun, ...]
     predicted_ms: float
@@ -457,17 +456,17 @@ class Learned:
 
 @dataclass(frozen=True, repr=False)
 class Prediction(Listed):
-    """What a changed world would make of a scope.
+    """The prediction of a scope's runtime in a scenario.
 
-    `predicted_ms` is None where the question is refused; then `refused` has the reasons, `remedy` what the user can do
-    about the last of them, and `bound_ms` what can be proved all the same.  `interval_ms` holds 90 % of actual
-    runtimes, and `interval_shares` says what makes it wide (query.predict.interval).  `replay_error_ratio` is (replayed
-    − runtime) / runtime of the unchanged run.  `learned` is what other runs of the job changed about it.
-    `settled_step_ms` is one step as recorded and as predicted, once a run that was recorded before it has settled has.
-    `work_ratio` is how many times the recorded run's work is done in that time, by all processes together.
-    `resource_ms` says what the predicted runtime goes to along its critical path; it is empty where the question is
-    refused, and where another package's model answers.
-    Of a run that is a flow of records times are one record's; `flow` has the rates, told where times are refused too.
+    `predicted_ms` is None if the prediction is refused; then `refused` has the reasons, `remedy` what the user can do
+    about the last of them, and `bound_ms` the lower and upper bound, as far as they are known.  `interval_ms` covers
+    90 % of actual runtimes, and `interval_shares` are the contributions to its width (query.predict.interval).
+    `replay_error_ratio` is (replayed − runtime) / runtime of the baseline.  `learned` is the correction by other runs
+    of the job.  `settled_step_ms` is the recorded and the predicted duration of one step in the steady state, for a run
+    that was recorded during warm-up.  `work_ratio` is the work done in that time, by all processes together, over the
+    recorded run's.  `resource_ms` is the predicted critical path by resource; it is empty if the prediction is refused,
+    or if another package's model made it.
+    For a stream, times are those of one record; `flow` has the rates, which are predicted even if times are refused.
     """
 
     scope: str
@@ -491,11 +490,11 @@ class Prediction(Listed):
     words: Words = field(default_factory=Words)
 
     def with_refusal(self, refusal: Refusal, bound_ms: tuple[float | None, float | None] | None = None) -> Prediction:
-        """The same without a time, for this reason, with what can be proved all the same."""
+        """The same prediction without a time, with this refusal and these bounds."""
         return replace(self, refused=(refusal,), remedy=refusal.remedy, bound_ms=bound_ms)
 
     def refusing(self, setting: str, refusal: Refusal, remedy: Remedy | None = None) -> Prediction:
-        """The answer to a question that cannot be asked of this run: what is known of the run, and why."""
+        """The refused prediction of a setting: the facts of the run, and the refusal."""
         return replace(
             self,
             setting=setting,
@@ -518,7 +517,7 @@ class Prediction(Listed):
 
     @property
     def is_answered(self) -> bool:
-        """Whether anything is predicted: a time, or how many records would be taken."""
+        """Whether anything is predicted: a time, or a sustained rate."""
         return self.predicted_ms is not None or (self.flow is not None and self.flow.most_per_s is not None)
 
 
@@ -526,8 +525,8 @@ class Prediction(Listed):
 class Sweep(Listed):
     """One prediction per listed value, in the order given.
 
-    `amounts` are what the one resource that is varied is at each point, in its unit or relative to the recorded run;
-    empty where several settings are set, values of both kinds are listed, or it is the work that is varied.
+    `amounts` are the values of the one varied resource at each point, in its unit or relative to the recorded run;
+    empty if several settings vary, if both kinds of values are listed, or if the work varies.
     """
 
     points: tuple[Prediction, ...]
@@ -539,7 +538,7 @@ class Sweep(Listed):
 
 @dataclass(frozen=True)
 class Advised:
-    """One more run of the job that could be made: half of the range of each question that it would leave, a share."""
+    """A candidate for the next run to record: the half width of each prediction's interval after it, as a share."""
 
     setting: str
     half_width_shares: tuple[float, ...]
@@ -547,10 +546,10 @@ class Advised:
 
 @dataclass(frozen=True)
 class Advice:
-    """Which one more run would tell most about some questions, the one that leaves the least range first.
+    """Recommended next runs to record, the one that narrows intervals most first.
 
-    `questions` are the settings that are asked about, `half_width_shares` half of their ranges now, as shares of what
-    is predicted.
+    `questions` are the settings to predict, `half_width_shares` the current half widths of their intervals, as shares
+    of the predictions.
     """
 
     questions: tuple[str, ...]
@@ -560,10 +559,10 @@ class Advice:
 
 @dataclass(frozen=True)
 class Offer:
-    """So many of a machine, what the job would take on them, and what that costs, in the unit of the price list.
+    """An offer: a number of machines of a type, with the job's predicted runtime and price, in the price list's unit.
 
-    holds     whether the deadline is held: yes where 19 of 20 reruns would, perhaps where it is more likely than not
-    unbeaten  whether nothing is both cheaper and faster
+    holds     whether it meets the deadline: yes if 19 of 20 reruns would, perhaps if that is more likely than not
+    unbeaten  whether it is Pareto-optimal: nothing is both cheaper and faster
     """
 
     machine: str
@@ -580,9 +579,9 @@ class Offer:
 
 @dataclass(frozen=True)
 class Choice:
-    """What a job would cost on other machines, the cheapest first, those that cannot be told last.
+    """The costs of a job on other machines, the cheapest first, refused offers last.
 
-    It ran on `workers` of `machine`, which comes to `price`.
+    The recorded run used `workers` of `machine`, which costs `price`.
     """
 
     measure: str
@@ -596,21 +595,21 @@ class Choice:
 
     @property
     def cheapest(self) -> Offer | None:
-        """The cheapest that holds the deadline; without one, the cheapest."""
+        """The cheapest offer that meets the deadline; without a deadline, the cheapest."""
         return next((each for each in self.offers if each.price is not None and each.holds in (None, "yes")), None)
 
     @property
     def perhaps(self) -> Offer | None:
-        """The cheapest that holds the deadline more likely than not, where it is cheaper than what surely does."""
+        """The cheapest offer that meets the deadline more likely than not, if it is cheaper than `cheapest`."""
         found = next((each for each in self.offers if each.holds in ("yes", "perhaps")), None)
         return None if found == self.cheapest else found
 
 
 @dataclass(frozen=True)
 class ReadingProblem:
-    """Something that reading a log or a recording did not take as it stood, `count` times.
+    """A problem of reading a log or a recording, which occurred `count` times.
 
-    `name` is its kind, `severity` is info, data loss or error; `meaning` says the count where it is more than once.
+    `name` is its kind, `severity` is info, data loss or error; `meaning` includes the count if it is more than one.
     """
 
     severity: str
@@ -621,12 +620,12 @@ class ReadingProblem:
 
 @dataclass(frozen=True)
 class Header:
-    """What a run is, in the few words at the top of a verdict.
+    """The facts of a run at the top of a verdict.
 
-    At most `workers` were there at a time to run units, of `workers_in_all`, each with `slots_per_worker` at most; 0
-    where nothing tells where units ran.
-    `problems` has the worst first.  A run that does the same again and again did it `steps` times, in `step_ms` each on
-    average; both are None of any other.  `unasked` are settings that the usual questions leave out.
+    At most `workers` ran units at a time, of `workers_in_all`, each with at most `slots_per_worker`; 0 if the log does
+    not record where units ran.
+    `problems` has the worst first.  A run of repeated steps has `steps` of them, of `step_ms` on average; both are None
+    for other runs.  `unasked` are settings that the usual what-ifs exclude.
     """
 
     app_id: str
@@ -652,7 +651,7 @@ class Header:
 
 @dataclass(frozen=True)
 class Profiled:
-    """A run that was read and kept."""
+    """A run that was read and stored as a run file."""
 
     run: str
     header: Header
@@ -660,18 +659,18 @@ class Profiled:
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """What holds a scope up.
+    """The bottleneck of a scope.
 
-    kind          a resource; a cause of time on no resource; the coordinator, with all the time in which it alone moved
-                  the path on; unknown, where most time is on no resource and no cause stands out, or where something
-                  is missing (Debug.doubts); nothing, where no time passes
+    kind          a resource; a cause of time on no resource; the coordinator, with all the time in which only it was
+                  active on the path; unknown: most time is on no resource without a main cause, or data is missing
+                  (Debug.doubts); nothing: no time passes
     name          the resource's name, or the Cause
-    time_ms       of wall-clock on the critical path that it takes …
-    share         … and of the scope's runtime
-    second        the resource or Cause that comes next: where a resource holds the run up, only one that follows
-                  closely; where a Cause does in which no unit runs, none that is part of alone_ms
+    time_ms       its wall-clock time on the critical path …
+    share         … and that as a share of the scope's runtime
+    second        the runner-up, a resource or Cause: for a resource, only if it follows closely; for a Cause without a
+                  running unit, none that is part of alone_ms
     second_ms     its time
-    alone_ms      of a cause: the whole time in which no unit ran, where it is longer
+    alone_ms      for a cause: the total time without a running unit, if it is longer
     """
 
     kind: Literal["resource", "cause", "coordinator", "unknown", "nothing"]
@@ -685,10 +684,10 @@ class Bottleneck:
 
 @dataclass(frozen=True)
 class Knee:
-    """Where more of a resource stops being worth it.
+    """The knee of a sweep: where more of a resource stops being worth it.
 
-    `point` is the position of the last point of a sweep that still brings `least_share` of the time for the same
-    work per doubling.  `worth` is whether that is shorter there by that share than in the recorded run.
+    `point` is the position of the last point of a sweep that still saves `least_share` of the time for the same work
+    per doubling.  `worth` is whether the time there is shorter by that share than in the recorded run.
     """
 
     point: int
@@ -698,9 +697,9 @@ class Knee:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """One of the usual questions, and the answer; `predicted_ms` is None where it is refused (see Prediction).
+    """A usual what-if and its prediction; `predicted_ms` is None if it is refused (see Prediction).
 
-    Of a run that is a flow of records `flow` has the rates, told where times are refused too.
+    For a stream, `flow` has the rates, which are predicted even if times are refused.
     """
 
     question: str
@@ -715,17 +714,17 @@ class WhatIf:
 
     @property
     def doubles(self) -> bool:
-        """Whether it asks for twice of one thing, so that it can be compared with others that do."""
+        """Whether it doubles one setting, so that it is comparable with other doublings."""
         return self.setting.endswith("=2x")
 
 
 @dataclass(frozen=True)
 class NextStep:
-    """What to do next, for a door to word in its own terms; `facts` are what it needs for that.
+    """The next step, which an interface words in its own terms with `facts`.
 
-    setup     a job that leaves samples (framework)
-    build     an index of the code that the samples are in (index)
-    predict   what more of the resource that holds the run up would bring (setting)
+    setup     set up the job so that it records samples (framework)
+    build     build an index of the sampled code (index)
+    predict   predict more of the limiting resource (setting)
     """
 
     kind: Literal["setup", "build", "predict"]
@@ -734,10 +733,10 @@ class NextStep:
 
 @dataclass(frozen=True, repr=False)
 class Verdict(Listed):
-    """What holds a run up, where its time went, what would help, and what to do next.
+    """The verdict on a run: its bottleneck, its diagnosis, what-ifs, recommendations, and the next step.
 
-    `replayed_ms` is what the model makes of the run with nothing changed.  `best` is the doubling that helps most, None
-    where none does noticeably.  `run` is the run file.
+    `replayed_ms` is the model's runtime of the baseline.  `best` is the doubling that helps most, None if none helps
+    noticeably.  `run` is the run file.
     """
 
     run: str
@@ -752,7 +751,7 @@ class Verdict(Listed):
 
     @property
     def replay_error_ratio(self) -> float | None:
-        """How far off the model is where nothing changes; None where it could not replay the run."""
+        """The relative error of the replayed baseline; None if the run could not be replayed."""
         runtime_ms = self.debug.runtime_ms
         if self.replayed_ms is None:
             return None
@@ -761,7 +760,7 @@ class Verdict(Listed):
 
 @dataclass(frozen=True)
 class Failure:
-    """A question that has no answer: what happened, and what can be done about it."""
+    """An error: what happened, and its remedy."""
 
     what: str
     remedy: Remedy | None = None

@@ -1,6 +1,6 @@
-"""What an answer takes for granted: the kinds of assumptions that any framework's runs may have.
+"""The kinds of assumptions that answers about runs of any framework may have.
 
-A kind has numbers and names only; query.text.assumptions words it.  A framework's own kinds are in its package.
+A kind has numbers and names only; query.text.assumptions writes the text.  A framework's own kinds are in its package.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from crystalperf.query.results.refusals import Refusal
 
 @dataclass(frozen=True)
 class Assumption(Kind):
-    """Something that an answer takes for granted."""
+    """An assumption of an answer."""
 
 
 # The prediction -------------------------------------------------------------------------------------------------------
@@ -22,7 +22,7 @@ class Assumption(Kind):
 
 @dataclass(frozen=True)
 class OtherPredictor(Assumption):
-    """Another package's model, by its name, made the prediction; it gives no interval."""
+    """The model of another package, by its name, made the prediction; it has no interval."""
 
     kind: ClassVar[str] = "other-predictor"
     predictor: str
@@ -38,7 +38,7 @@ class NoInterval(Assumption):
 
 @dataclass(frozen=True)
 class BetweenEnds(Assumption):
-    """What is unknown has two ends, near enough for an answer between them."""
+    """Unknown time has an optimistic and a pessimistic bound, close enough for a prediction between them."""
 
     kind: ClassVar[str] = "between-ends"
     unknown: Refusal
@@ -46,10 +46,10 @@ class BetweenEnds(Assumption):
 
 @dataclass(frozen=True)
 class TimeImputed(Assumption):
-    """Task time that a log without samples leaves open, divided by the run's own evidence and by recorded runs.
+    """Imputed task time: a log without samples does not show its resource, so other evidence divides it.
 
     `devices_ms` of it goes to devices, as in `recordings` other runs, and `cpu_wait_ms` to waiting for a CPU:
-    `waits_per_cpu_second` is how long the run's tasks without a device did, None where that is from recorded runs too.
+    `waits_per_cpu_second` is the CPU wait of the run's tasks without a device, None if that is from other runs, too.
     """
 
     kind: ClassVar[str] = "time-imputed"
@@ -63,9 +63,9 @@ class TimeImputed(Assumption):
 
 @dataclass(frozen=True)
 class CacheMisses(Assumption):
-    """`misses` of `reads` tasks read data again that workers were to cache.
+    """`misses` of `reads` tasks had a cache miss and read the data again.
 
-    With room for `ratio` times as much, `misses_left` would.
+    With `ratio` times the memory for cached data, `misses_left` tasks would.
     """
 
     kind: ClassVar[str] = "cache-misses"
@@ -87,14 +87,14 @@ class TasksKept(Assumption):
 
 @dataclass(frozen=True)
 class WorkersStay(Assumption):
-    """Workers that were lost or given back in the recorded run stay until others take their place."""
+    """Workers that were lost or released in the recorded run stay until others replace them."""
 
     kind: ClassVar[str] = "workers-stay"
 
 
 @dataclass(frozen=True)
 class AddedSlots(Assumption):
-    """Whether added slots have a CPU core of their own; added workers have a node of their own."""
+    """Added slots have a CPU core of their own or share one; added workers have a node of their own."""
 
     kind: ClassVar[str] = "added-slots"
     with_cores: bool
@@ -109,7 +109,7 @@ class NodeShared(Assumption):
 
 @dataclass(frozen=True)
 class SlotsIdle(Assumption):
-    """Of `slots` at most `busy` have a task at a time."""
+    """At most `busy` of `slots` slots have a task at a time."""
 
     kind: ClassVar[str] = "slots-idle"
     slots: int
@@ -118,7 +118,7 @@ class SlotsIdle(Assumption):
 
 @dataclass(frozen=True)
 class CpuLimited(Assumption):
-    """A worker gets no more CPU than the recorded ones did at most, in cores per slot."""
+    """A worker gets at most as much CPU as the recorded ones used, in cores per slot."""
 
     kind: ClassVar[str] = "cpu-limited"
     cores: float
@@ -146,7 +146,7 @@ class OperatorTime(Assumption):
 
 @dataclass(frozen=True)
 class CpuTimeScales(Assumption):
-    """CPU time scales inversely with the speed of a core, the coordinator's too."""
+    """CPU time scales inversely with the speed of a core, including the coordinator's."""
 
     kind: ClassVar[str] = "cpu-time-scales"
 
@@ -169,7 +169,7 @@ class DeviceBandwidth(Assumption):
 
 @dataclass(frozen=True)
 class TransferTime(Assumption):
-    """Of `seen_ms` on a device what its bytes take at the recorded bandwidth changes; the rest is latency."""
+    """Of `seen_ms` on a device, the time of its bytes at the recorded bandwidth scales; the rest is latency."""
 
     kind: ClassVar[str] = "transfer-time"
     device: str
@@ -179,7 +179,7 @@ class TransferTime(Assumption):
 
 @dataclass(frozen=True)
 class TransferTimeAtLeast(Assumption):
-    """The same where the recorded bandwidth is unknown, and known to be `carried_bps` (bytes per second) at least."""
+    """TransferTime with an unknown recorded bandwidth, which is at least `carried_bps` (bytes per second)."""
 
     kind: ClassVar[str] = "transfer-time-at-least"
     device: str
@@ -190,7 +190,7 @@ class TransferTimeAtLeast(Assumption):
 
 @dataclass(frozen=True)
 class TransferTimeUnknown(Assumption):
-    """Nothing has the recorded bandwidth: the answer is between all of `seen_ms` on the device changing, and none."""
+    """The recorded bandwidth is unknown: the prediction is between all of `seen_ms` on the device scaling, and none."""
 
     kind: ClassVar[str] = "transfer-time-unknown"
     device: str
@@ -202,14 +202,14 @@ class TransferTimeUnknown(Assumption):
 
 @dataclass(frozen=True)
 class WorkGrows(Assumption):
-    """All time that the data take grows with them; the plan and the coordinator's own time stay."""
+    """All time of processing data grows with the data; the plan and the coordinator's own time stay."""
 
     kind: ClassVar[str] = "work-grows"
 
 
 @dataclass(frozen=True)
 class MemorySuffices(Assumption):
-    """More data still fit into memory, of which too little is known to say more."""
+    """More data still fit into memory, although too little is known about memory use to check that."""
 
     kind: ClassVar[str] = "memory-suffices"
 
@@ -223,7 +223,7 @@ class TasksFit(Assumption):
 
 @dataclass(frozen=True)
 class TasksShortOfMemory(Assumption):
-    """So many of all tasks would need more memory than they have, which costs nothing in the answer."""
+    """`tasks` of `total` tasks would need more memory than they have; the prediction adds no time for that."""
 
     kind: ClassVar[str] = "tasks-short-of-memory"
     tasks: int
@@ -232,9 +232,9 @@ class TasksShortOfMemory(Assumption):
 
 @dataclass(frozen=True)
 class MemorySufficed(Assumption):
-    """Workers spilled nothing, and garbage collection took little; `delegates_spilled` is whether other processes did.
+    """Workers spilled nothing, and garbage collection took little: `share` of task time.
 
-    `share` is that of garbage collection in task time.
+    `delegates_spilled` is whether the processes that compute for them spilled.
     """
 
     kind: ClassVar[str] = "memory-sufficed"
@@ -279,28 +279,28 @@ class GarbageScales(Assumption):
 
 @dataclass(frozen=True)
 class SpreadKept(Assumption):
-    """Records spread over tasks as they did, whatever their number."""
+    """Records are spread over tasks as in the recorded run, for any number of tasks."""
 
     kind: ClassVar[str] = "spread-kept"
 
 
 @dataclass(frozen=True)
 class OneKey(Assumption):
-    """The excess of the busiest task is one key's, which more tasks do not divide."""
+    """The excess of the busiest task belongs to one key, which more tasks do not divide."""
 
     kind: ClassVar[str] = "one-key"
 
 
 @dataclass(frozen=True)
 class CrossingCpuKept(Assumption):
-    """CPU time of network transfers, which is unknown, stays."""
+    """The CPU time of network transfers is unknown and does not change."""
 
     kind: ClassVar[str] = "crossing-cpu-kept"
 
 
 @dataclass(frozen=True)
 class SlotsUnused(Assumption):
-    """More slots alone change nothing, for a job keeps its tasks."""
+    """More slots alone change nothing, because a job keeps its tasks."""
 
     kind: ClassVar[str] = "slots-unused"
 
@@ -314,21 +314,21 @@ class TasksEvenOverWorkers(Assumption):
 
 @dataclass(frozen=True)
 class RecordsAlike(Assumption):
-    """More records are of the same kind, and as unevenly spread over keys."""
+    """More records are of the same kind and have the same key skew."""
 
     kind: ClassVar[str] = "records-alike"
 
 
 @dataclass(frozen=True)
 class SampledCpuScales(Assumption):
-    """Time seen on the CPU scales inversely with its speed."""
+    """Time sampled on the CPU scales inversely with its speed."""
 
     kind: ClassVar[str] = "sampled-cpu-scales"
 
 
 @dataclass(frozen=True)
 class OutsideLatencyKept(Assumption):
-    """Answers from outside that these stations wait for take as long as they did."""
+    """External responses that these stations wait for take as long as in the recorded run."""
 
     kind: ClassVar[str] = "outside-latency-kept"
     stations: tuple[str, ...]
@@ -336,7 +336,7 @@ class OutsideLatencyKept(Assumption):
 
 @dataclass(frozen=True)
 class RestKept(Assumption):
-    """What these stations sleep, or wait for outside, takes as long as it did."""
+    """Sleeping and external waiting in these stations take as long as in the recorded run."""
 
     kind: ClassVar[str] = "rest-kept"
     stations: tuple[str, ...]
@@ -362,7 +362,7 @@ class NetworkFree(Assumption):
 
 @dataclass(frozen=True)
 class InputCached(Assumption):
-    """The input of so many stages was in the memory of workers: of `tasks` of their `total`."""
+    """The input of `tasks` of the `total` tasks of `stages` stages was cached in the memory of workers."""
 
     kind: ClassVar[str] = "input-cached"
     stages: int
@@ -389,7 +389,7 @@ class InputRemote(Assumption):
 
 @dataclass(frozen=True)
 class InputPartlyRemote(Assumption):
-    """`tasks` of `total` read input from a file system on a machine without the data; the rest is as in InputRemote."""
+    """`tasks` of `total` read input from a file system on a machine without the data; otherwise as InputRemote."""
 
     kind: ClassVar[str] = "input-partly-remote"
     root: str
@@ -400,7 +400,7 @@ class InputPartlyRemote(Assumption):
 
 @dataclass(frozen=True)
 class MoreInputs(Assumption):
-    """Input from so many more file systems, likewise."""
+    """The assumptions about input apply to `count` more file systems."""
 
     kind: ClassVar[str] = "more-inputs"
     count: int
@@ -408,7 +408,7 @@ class MoreInputs(Assumption):
 
 @dataclass(frozen=True)
 class DeviceNotModelled(Assumption):
-    """A device computed for this run and is no resource of it."""
+    """A device computed for this run, but is not one of its resources."""
 
     kind: ClassVar[str] = "device-not-modelled"
     device: str

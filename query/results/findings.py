@@ -1,7 +1,7 @@
-"""What cost time on the critical path: the kinds of findings that any framework's runs may have, with their evidence.
+"""The kinds of findings that runs of any framework may have: what cost time on the critical path, with the evidence.
 
-A kind has numbers and names only; query.text.findings words it.  Findings of one kind about several stages are one
-finding whose `stages` say what each contributes.
+A kind has numbers and names only; query.text.findings writes the text.  Findings of one kind about several stages are
+one finding, whose `stages` are the contributions.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from crystalperf.query.results.kinds import Basis, Kind
 
 @dataclass(frozen=True)
 class Finding(Kind):
-    """Something that cost time: at most `cost_ms`, and no more than the scope's runtime.
+    """A cause of lost time, with its evidence: it cost at most `cost_ms`, which is no more than the scope's runtime.
 
-    `advice` is what can be done about it, None where nothing is known.  `is_untimed` is whether nothing times it, so
-    that it may be what time of unknown cause is.
+    `advice` is what can be done about it, None if nothing is known.  `is_untimed` is whether nothing times it, so that
+    it may explain time of unknown cause.
     """
 
     is_untimed: ClassVar[bool] = False
@@ -41,9 +41,9 @@ class StageRef:
 
 @dataclass(frozen=True)
 class StageCost(Kind):
-    """What one stage contributes to a finding.
+    """The contribution of one stage to a finding.
 
-    Stages of the same type, `variant` and basis make one finding.
+    Contributions of the same type, `variant` and basis are one finding.
     """
 
     id: str
@@ -54,16 +54,16 @@ class StageCost(Kind):
 
     @property
     def variant(self) -> str:
-        """Which variant of its kind it is."""
+        """The variant of its kind."""
         return ""
 
 
 @dataclass(frozen=True)
 class StageFinding(Finding):
-    """A finding that stages contribute to, that of the largest cost first.
+    """A finding with contributions of stages, the largest cost first.
 
-    `advice` is what helps those that cost most together; `other_advice` names a stage that other advice is for, where
-    that is about a good part of the cost.
+    `advice` addresses the largest part of the cost; `other_advice` is a stage with different advice, if that addresses
+    a good part of the cost.
     """
 
     stages: tuple[StageCost, ...]
@@ -73,8 +73,8 @@ class StageFinding(Finding):
 IdleCause = Literal["few-tasks", "empty-tasks", "last-wave", "bound-to-data", "free-slots"]
 """Why slots were idle.
 
-few-tasks      there were fewer tasks than slots
-empty-tasks    so were those with anything to read
+few-tasks      fewer tasks than slots
+empty-tasks    fewer tasks with input than slots
 last-wave      the last wave of tasks left slots idle
 bound-to-data  tasks waited for the workers that have their data
 free-slots     slots were idle while tasks waited, for longer than the longest task
@@ -85,8 +85,8 @@ free-slots     slots were idle while tasks waited, for longer than the longest t
 class IdleStage(StageCost):
     """A stage that left slots idle.
 
-    `with_data` of its tasks had something to read.  `skew_bytes` is what the task that read most read, in medians,
-    where that is clearly more than the others read.  `on_busiest` tasks ran on the worker that had the most.
+    `with_data` of its tasks had something to read.  `skew_bytes` is the data skew: the most that a task read over the
+    median, None if that is not clearly more.  `on_busiest` tasks ran on the worker with the most tasks.
     """
 
     kind: ClassVar[str] = "idle-slots"
@@ -109,7 +109,7 @@ class IdleStage(StageCost):
 class IdleSlots(StageFinding):
     """Slots without a task while stages were on the critical path.
 
-    `unmodelled` is a device without a model that computed for tasks, so that more slots bring less than the cost.
+    `unmodelled` is a device without a model that computed for tasks, so that more slots save less than the cost.
     """
 
     kind: ClassVar[str] = "idle-slots"
@@ -125,7 +125,7 @@ class StragglerCause(Kind):
 
 @dataclass(frozen=True)
 class MoreData(StragglerCause):
-    """It read more."""
+    """Data skew: it read more."""
 
     kind: ClassVar[str] = "more-data"
 
@@ -144,7 +144,7 @@ class CollectedGarbage(StragglerCause):
 
 @dataclass(frozen=True)
 class SlowHost(StragglerCause):
-    """Tasks on its host spend more time on a resource; medians of the host's tasks and of the others'."""
+    """Tasks on its host spend more time on a resource; the times are medians of tasks there and on other hosts."""
 
     kind: ClassVar[str] = "slow-host"
 
@@ -156,9 +156,9 @@ class SlowHost(StragglerCause):
 
 @dataclass(frozen=True)
 class FirstOnWorker(StragglerCause):
-    """It was the first on its worker, a new process.
+    """Warm-up: it was the first on its worker, a new process.
 
-    `confirmed` is whether its CPU time and other first tasks say so.
+    `confirmed` is whether its CPU time and other first tasks confirm that.
     """
 
     kind: ClassVar[str] = "first-on-worker"
@@ -179,7 +179,7 @@ class MoreOfResource(StragglerCause):
 
 @dataclass(frozen=True)
 class Waited(StragglerCause):
-    """It waited, for its CPU time is only a part of its duration."""
+    """It waited: its CPU time is only a part of its duration."""
 
     kind: ClassVar[str] = "waited"
 
@@ -189,7 +189,7 @@ class Waited(StragglerCause):
 
 @dataclass(frozen=True)
 class Unexplained(StragglerCause):
-    """The log does not say."""
+    """The log does not show the cause."""
 
     kind: ClassVar[str] = "unexplained"
 
@@ -212,7 +212,7 @@ class StragglerStage(StageCost):
 
 @dataclass(frozen=True)
 class Straggler(StageFinding):
-    """Stages that wait for one task that takes much longer than those like it."""
+    """Stages with a straggler, a task that takes much longer than usual."""
 
     kind: ClassVar[str] = "straggler"
 
@@ -232,7 +232,7 @@ class StartingStage(StageCost):
 
 @dataclass(frozen=True)
 class StartingUnits(StageFinding):
-    """Tasks so short that starting them takes a good part of their time."""
+    """Scheduling overhead: tasks so short that starting them takes a good part of their time."""
 
     kind: ClassVar[str] = "starting-units"
 
@@ -268,10 +268,11 @@ class OddUse(StageFinding):
 
 @dataclass(frozen=True)
 class ShortOfCpus(Finding):
-    """Tasks that could have run and had no CPU for `waited_ms` of the `cpu_ms` that they had or wanted one.
+    """CPU wait: tasks were ready to run without a CPU for `waited_ms` of the `cpu_ms` that they ran or waited.
 
-    Each of these is None where it is no cause: `throttled_share` of their quota's periods containers had used it up,
-    workers got at most `cores_per_slot`, and other programs used `others_cores` of the `host_cores` of their machines.
+    Each of these is None if it is not a cause: `throttled_share` is the share of CPU quota periods in which containers
+    were throttled, `cores_per_slot` the most that workers got, and `others_cores` the cores that other programs used,
+    of the `host_cores` of their machines.
     """
 
     kind: ClassVar[str] = "short-of-cpus"
@@ -286,7 +287,7 @@ class ShortOfCpus(Finding):
 
 @dataclass(frozen=True)
 class SlowHosts(Finding):
-    """A host whose tasks spend more time on a resource than others, in `stages` stages; sums of the medians of each."""
+    """A host whose tasks spend more time on a resource than others, in `stages` stages; times are sums of medians."""
 
     kind: ClassVar[str] = "slow-hosts"
 
@@ -302,7 +303,7 @@ class SlowHosts(Finding):
 
 @dataclass(frozen=True)
 class Spilling(Finding):
-    """Rows that were written to disk for want of memory, most in `stage` and by `operator`, where that is known."""
+    """Rows that were spilled to disk because memory was short, most in `stage`, and by `operator` if it is known."""
 
     kind: ClassVar[str] = "spilling"
 
@@ -313,7 +314,7 @@ class Spilling(Finding):
 
 @dataclass(frozen=True)
 class Garbage(Finding):
-    """Collecting garbage took `share` of the task time of `stage`, and a good part in `other_stages` others."""
+    """Garbage collection took `share` of the task time of `stage`, and a good part in `other_stages` others."""
 
     kind: ClassVar[str] = "garbage"
 
@@ -324,8 +325,10 @@ class Garbage(Finding):
 
 @dataclass(frozen=True)
 class Kept(Finding):
-    """Cached data that was not in memory, so that tasks read and computed it again: `missed` of the `tasks` of `stage`,
-    and `other_missed` of `other_stages` others."""
+    """Cache misses: cached data was not in memory, so that tasks read and computed it again.
+
+    `missed` of the `tasks` of `stage` had one, and `other_missed` tasks of `other_stages` others.
+    """
 
     kind: ClassVar[str] = "kept"
 
@@ -341,14 +344,14 @@ class Kept(Finding):
 
 @dataclass(frozen=True)
 class NoScope(Finding):
-    """Time in which no scope was under way, though workers were there."""
+    """Time in which no scope was active, although workers were available."""
 
     kind: ClassVar[str] = "no-scope"
 
 
 @dataclass(frozen=True)
 class Coordinator(Finding):
-    """Time in which the coordinator alone worked; `unknown_ms` of it waiting or unknown, None where that is next to
+    """Time in which only the coordinator worked; `unknown_ms` of it waited or is unknown, None if that is next to
     nothing or nearly all."""
 
     kind: ClassVar[str] = "coordinator"
@@ -358,7 +361,7 @@ class Coordinator(Finding):
 
 @dataclass(frozen=True)
 class Committing(Finding):
-    """Time in which the coordinator alone put in place what tasks wrote: `scope` for `longest_ms`, and `others` more
+    """Time in which the coordinator alone committed what tasks wrote: `scope` for `longest_ms`, and `others` more
     scopes.  It is part of the coordinator's time."""
 
     kind: ClassVar[str] = "committing"
@@ -370,8 +373,7 @@ class Committing(Finding):
 
 @dataclass(frozen=True)
 class Loss:
-    """Workers that were lost: how long they lived in the median, and what the framework says of the first, None for
-    nothing."""
+    """Lost workers: their median lifetime, and the framework's reason for the first loss, None if there is none."""
 
     workers: tuple[str, ...]
     lived_ms: float
@@ -380,10 +382,10 @@ class Loss:
 
 @dataclass(frozen=True)
 class NoWorker(Finding):
-    """Time in which no worker was there.
+    """Time without a worker.
 
-    The first came after `first_worker_ms`, None where it was there at once; with `ever_came` false none ever did.  For
-    `since_lost_ms` of it the last had been lost (`lost`).
+    The first worker started after `first_worker_ms`, None if at once; `ever_came` is whether any did.  `since_lost_ms`
+    is the part after all workers had been lost (`lost`).
     """
 
     kind: ClassVar[str] = "no-worker"
@@ -399,9 +401,9 @@ class NoWorker(Finding):
 
 @dataclass(frozen=True)
 class LostWorkers(Finding):
-    """Workers that were lost, of `workers` in all.
+    """Lost workers, of `workers` in total.
 
-    `redone_tasks` ran again, which had run for `redone_ms`; what ran on fewer slots took at most `short_ms` longer.
+    `redone_tasks` ran again, after they had run for `redone_ms`; the lost slots cost at most `short_ms`.
     """
 
     kind: ClassVar[str] = "lost-workers"
@@ -415,7 +417,7 @@ class LostWorkers(Finding):
 
 @dataclass(frozen=True)
 class EndReason:
-    """Why tasks ended, as the log has it, and how many did for that."""
+    """A reason why tasks ended, from the log, and their number."""
 
     reason: str
     tasks: int
@@ -423,7 +425,7 @@ class EndReason:
 
 @dataclass(frozen=True)
 class Wasted(Finding):
-    """Tasks that ran for `task_ms` and failed or were killed, with the commonest reasons."""
+    """Wasted work: tasks that ran for `task_ms` and failed or were killed, with the most common reasons."""
 
     kind: ClassVar[str] = "wasted"
 

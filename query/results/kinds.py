@@ -1,4 +1,4 @@
-"""What findings, recommendations, refusals and assumptions have in common."""
+"""The base of findings, recommendations, refusals and assumptions."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 Basis = Literal["measured", "modelled", "guessed"]
-"""How something is known.
+"""The basis of a figure: how it is known.
 
 measured      a time or a count of the log or of a recording
-modelled      it follows from measured ones by an assumption that is named; what the index says of code is one
-guessed       it fits what was seen, as other causes would
+modelled      it follows from measured ones by a named assumption; an index's label of code is one
+guessed       it is consistent with the observations, but other causes would be, too
 """
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A value of one kind of a closed set.  `kind` is its key in JSON, the same in every version; subclasses set it."""
+    """A value of one kind of a closed set.  Subclasses set `kind`, its key in JSON, the same in every version."""
 
     kind: ClassVar[str]

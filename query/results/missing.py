@@ -1,4 +1,4 @@
-"""What a log lacks, so that it may not say what holds a scope up."""
+"""Data missing from a log, which can make the bottleneck of a scope inconclusive."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from crystalperf.query.results.kinds import Kind
 
 @dataclass(frozen=True)
 class Missing(Kind):
-    """Something that a log lacks."""
+    """Data missing from a log."""
 
 
 @dataclass(frozen=True)
 class UnendedTasks(Missing):
-    """`lost` of `total` tasks have no end in the log: of `stage`, or where that is None of so many stages."""
+    """`lost` of `total` tasks have no end in the log, of `stage`, or if that is None, of `stages` stages."""
 
     kind: ClassVar[str] = "unended-tasks"
 
@@ -27,7 +27,7 @@ class UnendedTasks(Missing):
 
 @dataclass(frozen=True)
 class UnreadPart:
-    """A problem of reading the log after which it may lack scopes, by its reader's name, and how often it occurred."""
+    """A problem of reading the log that may have lost scopes: the reader's name for it, and its count."""
 
     problem: str
     count: int
@@ -44,7 +44,7 @@ class UnreadParts(Missing):
 
 @dataclass(frozen=True)
 class UnannouncedWorkers(Missing):
-    """The log does not have when so many workers came."""
+    """The log has no start time for `workers` workers."""
 
     kind: ClassVar[str] = "unannounced-workers"
 

@@ -1,4 +1,4 @@
-"""The values of a page.  Times are ms since application start, lengths are ms; columns of a table have one length."""
+"""The values of a page.  Times are ms since application start, lengths are ms; columns of a table are equally long."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Texts = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Figure:
-    """The one unit that all times of the page are written in: a number of ms over `ms`, with so many decimals."""
+    """The unit of all times of the page: a number of ms is divided by `ms` and shown with `decimals`."""
 
     name: str
     ms: float
@@ -26,7 +26,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class SaidRecommendation:
-    """One thing to change: the sentence, what it saves, '' where that is not known, and the lines to paste."""
+    """A recommendation: its sentence, its saving ('' if unknown), and the lines to paste."""
 
     text: str
     saving: str
@@ -35,7 +35,7 @@ class SaidRecommendation:
 
 @dataclass(frozen=True)
 class SaidWhatIf:
-    """One of the usual questions and its answer; `range` and `change` are '' where there is none."""
+    """A usual what-if and its prediction; `range` and `change` are '' if there is none."""
 
     question: str
     setting: str
@@ -46,7 +46,7 @@ class SaidWhatIf:
 
 @dataclass(frozen=True)
 class SaidFinding:
-    """What cost time, at most how much, how that is known, and what to do."""
+    """A finding: its maximum cost, its sentence, its basis, and the advice."""
 
     cost: str
     what: str
@@ -56,7 +56,7 @@ class SaidFinding:
 
 @dataclass(frozen=True)
 class SaidTable:
-    """Rows of texts under their heads; the first two are an id and a name.  `note` says what the heads mean."""
+    """A table of texts; the first two columns are an id and a name.  `note` explains the heads."""
 
     heads: Texts
     rows: tuple[Texts, ...]
@@ -65,27 +65,27 @@ class SaidTable:
 
 @dataclass(frozen=True)
 class Said:
-    """What the terminal says of the run, sentence by sentence, in the framework's words; '' where there is nothing.
+    """The sentences that the terminal shows about the run, in the framework's words; '' if there is none.
 
     facts          name, framework and version, workers and lanes, duration
-    outcome        how it ended, the most important first; of a flow of records how many it takes
-    left_out       stretches without work that no figure has in it
-    headline       what holds the run up
-    rests_on       how much of the samples is in code that an index has
-    nothing_to_do  stands for recommendations where there are none
-    other          what the time on no resource was, the first word without its capital
-    same           the usual questions that change nothing
-    unknown        those that are not answered, a sentence each
-    stations       of a flow of records its groups: how many records each takes, and how busy that keeps it
-    check          how far off the model is where nothing changes, and what a range is
-    missing        what reading the input lost, and `unseen` what could not be seen
-    told           what the framework measured of itself
-    next           what to type next
-    words          how the framework calls worker, workers, lane, lanes, group, groups, unit, units, coordinator, scope
-    devices        what a reader knows each resource by, and `other`
-    causes         what time on no resource was, by cause
-    how            how a figure of a what-if is known: recorded, exact (`predict` says it), between (two such answers),
-                   refused, unknown (no answer of the page is near)
+    outcome        how it ended, the most important first; for a stream its rates
+    left_out       intervals without work, which no figure includes
+    headline       the bottleneck
+    rests_on       the share of samples in code that an index has
+    nothing_to_do  the sentence in place of recommendations, if there are none
+    other          the causes of time on no resource, with a lowercase first word
+    same           the usual what-ifs without effect
+    unknown        the refused what-ifs, a sentence each
+    stations       the groups of a stream: their record rates and utilization
+    check          the replay error of the baseline, and what a range means
+    missing        what reading the input lost, and `unseen` what the data do not show
+    told           the framework's own measurements
+    next           the command to type next
+    words          words for worker, workers, lane, lanes, group, groups, unit, units, coordinator, scope
+    devices        the reader's name of each resource, and of `other`
+    causes         the text of each cause of time on no resource
+    how            how a figure of a what-if is known: recorded, exact (as from `predict`), between (interpolated),
+                   refused, unknown (no prediction of the page is near)
     """
 
     title: str
@@ -119,14 +119,14 @@ class Said:
 
 @dataclass(frozen=True)
 class Point:
-    """One setting of the grid and its answer, as `predict` gives it.
+    """One point of the grid and its prediction, as `predict` gives it.
 
     ratios       new over recorded, in the order of the keys
-    amounts      what that is in each setting's unit; None where the run does not tell what it had
-    predicted_ms  None where the question is refused; then `refused` is the sentence, with the bound that is known
-    resource_ms  of the predicted runtime, the time of its critical path on each resource, and `other`
-    bottleneck   the resource with the most of it, or the cause (see Cause) of other time that would have more
-    group_ms     the predicted length of each group of Grid.groups; empty where the question is refused
+    amounts      the values in each setting's unit; None if the recorded value is unknown
+    predicted_ms  None if the prediction is refused; then `refused` is the sentence, with the known bound
+    resource_ms  the predicted critical path by resource, with `other`
+    bottleneck   the resource with the most of it, or the cause (see Cause) of other time with more
+    group_ms     the predicted length of each group of Grid.groups; empty if the prediction is refused
     """
 
     setting: str
@@ -143,12 +143,12 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """One setting varied alone, the least first; the recorded run lies between the points, at ratio 1.
+    """A sweep of one setting, the smallest value first; the recorded run is between the points, at ratio 1.
 
-    key        the setting as `predict` knows it, in the framework's word
-    label      what it is: slots of each worker
-    recorded   what the run had, in `unit`; None where it does not tell
-    knee       the position of the last point that is still worth it; None where none is, or no rule can say
+    key        the setting of `predict`, in the framework's word
+    label      its meaning: slots of each worker
+    recorded   the recorded value, in `unit`; None if unknown
+    knee       the position of the last point that is still worth it; None if none is, or the rule does not apply
     knee_said  the sentence
     """
 
@@ -163,7 +163,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two settings varied together."""
+    """A sweep of two settings together."""
 
     keys: tuple[str, str]
     points: tuple[Point, ...]
@@ -171,12 +171,12 @@ class Pair:
 
 @dataclass(frozen=True)
 class Grid:
-    """Every what-if that the page can answer by itself.
+    """All what-ifs of the page.
 
-    recorded_ms  the runtime that was recorded; a prediction is compared with it
-    groups       ids of the groups whose lengths the points have, and `group_ms` what these were
-    coarser      why there are fewer settings than there might be; '' where there are all
-    command      what answers any other setting, with {run} and {settings} to be filled in
+    recorded_ms  the recorded runtime, the baseline of predictions
+    groups       ids of the groups whose lengths the points have, and `group_ms` their recorded lengths
+    coarser      why some settings are left out; '' if none is
+    command      the command that predicts any other setting, with the placeholders {run} and {settings}
     """
 
     recorded_ms: float
@@ -192,7 +192,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Places:
-    """Workers, a row each, also a coordinator that ran units; `end_ms` is None where one lived to the end."""
+    """Workers, a row each, including a coordinator that ran units; `end_ms` is None if it lived to the end."""
 
     id: Texts
     host: tuple[str | None, ...]
@@ -208,8 +208,8 @@ class Bars:
     lane      row of Timeline.lanes
     group     row of Timeline.groups
     status    row of Timeline.statuses
-    resource  position of the resource, or `other` behind them all, that most of its time was on
-    count     units that a row stands for; empty where that is one each
+    resource  position of the resource with most of its time; `other` comes after all resources
+    count     number of units in a row; empty if every row is one unit
     """
 
     lane: Ints
@@ -233,14 +233,14 @@ class Stretches:
 
 @dataclass(frozen=True)
 class Timeline:
-    """What ran where and when.
+    """The timeline: what ran where and when.
 
-    lanes        by lane its worker, a row of `workers`; the lanes of a worker follow each other
-    groups       ids of all groups that ran, by Bars.group; `group_names` are what a user knows them by
+    lanes        the worker of each lane, a row of `workers`; the lanes of a worker are consecutive
+    groups       ids of all groups that ran, by Bars.group; `group_names` are their names for users
     figure       the unit of its times, which may be longer than the answer's: a record takes ms, its run hours
-    coordinator  intervals in which only the coordinator, or a transfer, moved its successors on
-    pauses       stretches that no figure has in it: nothing was submitted
-    coarsened    a sentence where some rows stand for several units, else ''
+    coordinator  intervals of the coordinator and of transfers
+    pauses       intervals without submitted work, which no figure includes
+    coarsened    a sentence if some rows are several units, else ''
     """
 
     start_ms: float
@@ -259,7 +259,7 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Spread:
-    """How a quantity lies on the units of a group: its values at Graph.quantiles of them."""
+    """The distribution of quantities over the units of a group: their values at Graph.quantiles."""
 
     duration_ms: Floats
     read_bytes: Floats
@@ -269,9 +269,9 @@ class Spread:
 class GraphNode:
     """A group, or an interval of the coordinator or a transfer.
 
-    path_ms      how much of it is on the critical path
-    resource_ms  of a group the time of its units, summed; of the others wall-clock
-    units        of a group, else 0; `spread` how evenly they went, where they do the same
+    path_ms      its time on the critical path
+    resource_ms  for a group the sum over its units; for others wall-clock time
+    units        number of units of a group, else 0; `spread` is their distribution, if they do the same work
     """
 
     id: str
@@ -288,7 +288,7 @@ class GraphNode:
 
 @dataclass(frozen=True)
 class GraphScope:
-    """A stretch of the run that a user has a name for."""
+    """A scope of the run, such as a query or a job."""
 
     id: str
     kind: str
@@ -301,9 +301,9 @@ class GraphScope:
 
 @dataclass(frozen=True)
 class PlanNode:
-    """An operator of a scope's plan; `resource_ms` is unit time, None where none was given to it.
+    """An operator of a scope's plan; `resource_ms` is unit time, None if none was attributed to it.
 
-    `basis` says what gave it: samples, or what the framework itself timed.
+    `basis` is the evidence: samples, or the framework's own timing.
     """
 
     scope: str
@@ -320,7 +320,7 @@ class PlanNode:
 class Graph:
     """The execution DAG.  Edges are rows of (source, target), positions in `nodes`; kinds as in dependencies.
 
-    `reduced` is a sentence where there are more groups or operators than are shown, else ''.
+    `reduced` is a sentence if some groups or operators are left out, else ''.
     """
 
     nodes: tuple[GraphNode, ...]
@@ -335,13 +335,13 @@ class Graph:
 
 @dataclass(frozen=True)
 class Labels:
-    """What indexes say of the functions that decide stacks, a row each.
+    """Index labels of the functions to which stacks are attributed, a row each.
 
     frame       row of Flames.frames
     index       the index that has it
     shares      its share of each resource, in the order of the run's resources
-    confidence  probability that the largest share is the dominant resource; None where the index is not at hand
-    code, documentation  the same shares by what its code says alone, and its documentation; empty where unknown
+    confidence  probability that the largest share is the dominant resource; None if the index is not available
+    code, documentation  the shares from its code alone, and from its documentation alone; empty if unknown
     """
 
     frame: Ints
@@ -354,13 +354,13 @@ class Labels:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Sampled time, a row each: the node of the tree where stacks end, for whom they worked, what that went to.
+    """Sampled time, a row for each node of the tree where stacks end, group and operator.
 
     group     row of Timeline.groups; -1 for the coordinator
-    operator  row of Flames.operators; -1 where no frame names one
-    resource_ms  a column for each resource, by the label of the function that decides
-    waiting_ms   of stacks that wait and that nothing decides
-    unknown_ms   of other stacks that nothing decides: no index has their code
+    operator  row of Flames.operators; -1 if no frame names one
+    resource_ms  a column for each resource, by the label of the attributed function
+    waiting_ms   time of waiting stacks without an attributed function
+    unknown_ms   time of other stacks without an attributed function: no index has their code
     """
 
     node: Ints
@@ -373,14 +373,14 @@ class Sampled:
 
 @dataclass(frozen=True)
 class Flames:
-    """Sampled stacks as a tree, the root of stacks first; node 0 is the root of all.
+    """Sampled stacks as a tree (flame graph), from the root of stacks; node 0 is the root of all.
 
     frames     names without line numbers, `package.Class.method`
-    parent     of each node; that of node 0 is -1.  A parent comes before its children
-    frame      row of `frames`; that of node 0 is -1
-    mixed_below_share  a function is `mixed` where no resource has this share of its time
-    why        the command that tells the words behind a label, with {name} and {index} to be filled in
-    coarsened  a sentence where small branches are cut, else ''
+    parent     parent of each node; -1 for node 0.  A parent comes before its children
+    frame      row of `frames` for each node; -1 for node 0
+    mixed_below_share  a function is `mixed` if no resource has this share of its time
+    why        the command that explains a label, with the placeholders {name} and {index}
+    coarsened  a sentence if small branches are cut, else ''
     """
 
     frames: Texts
@@ -396,10 +396,10 @@ class Flames:
 
 @dataclass(frozen=True)
 class Picture:
-    """What a page of a run shows; `flames` is None without samples.
+    """The data of a run's page; `flames` is None without samples.
 
-    Of a run with many groups, `verdict` has those with most of the critical path and of the time; `graph.reduced` says
-    so.  `redacted` is whether names are replaced (query.results.sharing).
+    For a run with many groups, `verdict` has only those with the most critical-path time and the longest;
+    `graph.reduced` says so.  `redacted` is whether names are replaced (query.runfile.anonymize).
     """
 
     version: str

@@ -1,4 +1,4 @@
-"""What can be changed about a run so that it takes less time, as data; crystalperf.query.text makes the sentences."""
+"""Recommendations: changes that shorten a run, as data; crystalperf.query.text writes the sentences."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.kinds import Basis, Kind
 
 Price = Literal["setting", "code", "machine", "record"]
-"""What a change takes: a value of the configuration, an edit of the program, other machines, one more recording."""
+"""What a change requires: a value of the configuration, an edit of the program, other machines, one more recording."""
 
 Value = str | int | float | bool | None
 
 
 @dataclass(frozen=True)
 class SettingChange:
-    """A setting of the framework, with its value in the run and the value to give it, as its configuration has them.
+    """A setting of the framework, with its value in the run and the recommended value, as its configuration has them.
 
-    before        None where the run did not set it and its default is not known
-    before_bytes, after_bytes  the same in bytes, of settings that are amounts of memory or data
+    before        None if the run did not set it and its default is unknown
+    before_bytes, after_bytes  both values in bytes, for settings that are amounts of memory or data
     is_default    whether `before` is the framework's default, which the run did not set
     """
 
@@ -34,10 +34,10 @@ class SettingChange:
 
 @dataclass(frozen=True)
 class Saving:
-    """How much shorter a run gets, ms, within which range, and how that is known.
+    """How much shorter a run gets, ms, with its range and basis.
 
-    `ms` is None where only the most is known, which ends the range; `range_ms` is None where that is not known either,
-    and begins below 0 where the run may take longer.
+    `ms` is None if only an upper bound is known, which is the end of the range; `range_ms` is None if there is no bound
+    either, and begins below 0 if the run may take longer.
     """
 
     basis: Basis
@@ -46,12 +46,12 @@ class Saving:
 
 
 MODELLED, MEASURED, GUESSED = Saving("modelled"), Saving("measured"), Saving("guessed")
-"""Savings of which only the basis is known yet."""
+"""Savings before their prediction, with the basis only."""
 
 
 @dataclass(frozen=True)
 class Affected:
-    """The stage that a change is most about, with its tasks and slots, and how many others it is about."""
+    """The stage that a change affects most, with its tasks and slots, and the number of other affected stages."""
 
     stage: str
     name: str
@@ -62,12 +62,12 @@ class Affected:
 
 @dataclass(frozen=True, kw_only=True)
 class Recommendation(Kind):
-    """One thing to change.
+    """A recommended change.
 
-    price     what the change takes
-    because   what it rests on: a finding's kind, or the setting of a what-if
-    saving    what it saves
-    settings  the settings that it changes; empty where it changes something else
+    price     what the change requires
+    because   its evidence: the kind of a finding, or the setting of a what-if
+    saving    how much shorter the run gets
+    settings  the settings that it changes; empty if it changes something else
     """
 
     price: Price
@@ -77,7 +77,7 @@ class Recommendation(Kind):
 
     @property
     def changes(self) -> frozenset[Hashable]:
-        """What it changes: of two recommendations that change the same, an answer has the better one."""
+        """The things that it changes: of two recommendations that change the same, an answer has the better one."""
         alike: Hashable = replace(self, because="", saving=Saving("measured"))
         return frozenset({alike, *(each.name for each in self.settings)})
 
@@ -100,7 +100,7 @@ class MoreMemory(Recommendation):
 
 @dataclass(frozen=True, kw_only=True)
 class MoreWorkers(Recommendation):
-    """Run on `ratio` times the workers; `before` and `after` are their numbers, None where the run does not say."""
+    """Run on `ratio` times the workers; `before` and `after` are their numbers, None if unknown."""
 
     kind: ClassVar[str] = "more-workers"
 
@@ -121,7 +121,7 @@ class FasterDevice(Recommendation):
 
 @dataclass(frozen=True, kw_only=True)
 class RaiseParallelism(Recommendation):
-    """Run a busy stage of a stream in more tasks; `busy_share` is of the time of its busiest task."""
+    """Raise the parallelism of a busy stage of a stream; `busy_share` is that of its busiest task."""
 
     kind: ClassVar[str] = "raise-parallelism"
 
@@ -133,7 +133,7 @@ class RaiseParallelism(Recommendation):
 
 @dataclass(frozen=True, kw_only=True)
 class FixFailure(Recommendation):
-    """Fix what failed first: `failed` is its id, `error` the framework's message, None where the log has none."""
+    """Fix the first failure: `failed` is its id, `error` the framework's message, None if the log has none."""
 
     kind: ClassVar[str] = "fix-failure"
 
@@ -143,7 +143,7 @@ class FixFailure(Recommendation):
 
 @dataclass(frozen=True, kw_only=True)
 class FollowAdvice(Recommendation):
-    """Do what a finding advises."""
+    """Follow the advice of a finding."""
 
     kind: ClassVar[str] = "follow-advice"
 
@@ -152,7 +152,7 @@ class FollowAdvice(Recommendation):
 
 @dataclass(frozen=True, kw_only=True)
 class RecordSamples(Recommendation):
-    """Record stack samples with the next run, for `framework` does not measure what a good part of its time went to."""
+    """Record stack samples with the next run, because `framework` does not measure where much of the time went."""
 
     kind: ClassVar[str] = "record-samples"
 
@@ -160,16 +160,16 @@ class RecordSamples(Recommendation):
 
 
 STOPPED = "stopped"
-"""What a framework's own candidate rests on where the program ended its work, which is no error of that work."""
+"""`because` of a framework's own candidate if the program stopped its work, which is not an error of that work."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A recommendation before it is ranked.
+    """A recommendation before ranking.
 
-    what_if      the setting whose prediction tells what it saves, KEY=VALUE; None where only a bound is known
-    at_most_ms   what it can save at most: a finding's cost; None where only the what-if tells
-    comes_first  whether nothing else counts before this is done
+    what_if      the setting whose prediction gives the saving, KEY=VALUE; None if only a bound is known
+    at_most_ms   the upper bound of the saving, the cost of a finding; None if only the what-if gives the saving
+    comes_first  whether it ranks above all candidates that do not
     """
 
     recommendation: Recommendation

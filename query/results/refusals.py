@@ -1,7 +1,7 @@
-"""Why a question has no answer: the kinds of refusals that any framework's runs may have.
+"""The kinds of refusals that runs of any framework may have: why there is no prediction.
 
-A kind has numbers and names only; query.text.refusals words it.  What is known all the same stands in
-Prediction.bound_ms.  A framework's own kinds are in its package.
+A kind has numbers and names only; query.text.refusals writes the text.  Known bounds are in Prediction.bound_ms.  A
+framework's own kinds are in its package.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from crystalperf.query.results.kinds import Kind
 
 @dataclass(frozen=True)
 class Refusal(Kind):
-    """Why a question has no answer."""
+    """The reason why there is no prediction."""
 
     @property
     def remedy(self) -> Remedy | None:
-        """What the user can do about it; None where nothing helps."""
+        """What the user can do about it; None if nothing helps."""
         return None
 
 
 class RefusedError(NoAnswerError):
-    """A refusal on its way out of the simulation; predict() and Run.predict() return it as a value.
+    """A refusal, raised by the simulation; predict() and Run.predict() return it as a value.
 
-    The runtime is at least `low` or at most `high` times the recorded one, where that is known.
+    The runtime is at least `low` or at most `high` times the recorded one, if these are given.
     """
 
     def __init__(self, refusal: Refusal, *, low: float | None = None, high: float | None = None) -> None:
@@ -34,12 +34,12 @@ class RefusedError(NoAnswerError):
         self.refusal, self.low, self.high = refusal, low, high
 
 
-# The question ---------------------------------------------------------------------------------------------------------
+# The setting ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class InvalidQuestion(Refusal):
-    """One of several questions that makes no sense for this run, as half a worker; `error` says why."""
+    """One of several settings is invalid for this run, such as half a worker; `error` says why."""
 
     kind: ClassVar[str] = "invalid-question"
     error: str
@@ -91,21 +91,21 @@ class SendersOutOfRange(Refusal):
 
 @dataclass(frozen=True)
 class RemoteReadsUnknown(Refusal):
-    """All exchanged data were local in the recorded run, and would cross the network with more workers."""
+    """All exchanged data were local in the recorded run, but would cross the network with more workers."""
 
     kind: ClassVar[str] = "remote-reads-unknown"
 
 
 @dataclass(frozen=True)
 class CacheFull(Refusal):
-    """Cached data had no room in the recorded run already, and would have less."""
+    """Cached data did not fit into memory in the recorded run, and would have less memory."""
 
     kind: ClassVar[str] = "cache-full"
 
 
 @dataclass(frozen=True)
 class CacheTooSmall(Refusal):
-    """Workers cached so many bytes and would have room for fewer, or for hardly more than an uneven spread needs."""
+    """Workers cached so many bytes, but would have memory for fewer, or for hardly more than an uneven spread needs."""
 
     kind: ClassVar[str] = "cache-too-small"
     cached_bytes: float
@@ -114,7 +114,7 @@ class CacheTooSmall(Refusal):
 
 @dataclass(frozen=True)
 class PlanUnknown(Refusal):
-    """How a framework, by its title, would cut its stages into other tasks."""
+    """How a framework, by its title, would repartition its stages is unknown."""
 
     kind: ClassVar[str] = "plan-unknown"
     framework: str
@@ -136,7 +136,7 @@ class SlotsTooFew(Refusal):
 
 @dataclass(frozen=True)
 class NoWorkerLeft(Refusal):
-    """The recorded workers were gone before all tasks had run in the replay."""
+    """The recorded workers had ended before all tasks had run in the replay."""
 
     kind: ClassVar[str] = "no-worker-left"
 
@@ -146,7 +146,7 @@ class NoWorkerLeft(Refusal):
 
 @dataclass(frozen=True)
 class TasksWithoutEnd(Refusal):
-    """So many of all tasks have no end in the log."""
+    """`tasks` of `total` tasks have no end in the log."""
 
     kind: ClassVar[str] = "tasks-without-end"
     tasks: int
@@ -155,7 +155,7 @@ class TasksWithoutEnd(Refusal):
 
 @dataclass(frozen=True)
 class TimeUnknown(Refusal):
-    """The run has no samples, and for so much of its task time nothing else has the resource."""
+    """The run has no samples, and for `share` of its task time nothing else shows the resource."""
 
     kind: ClassVar[str] = "time-unknown"
     share: float
@@ -163,14 +163,14 @@ class TimeUnknown(Refusal):
 
 @dataclass(frozen=True)
 class SpillTimeUnknown(Refusal):
-    """The run has no samples, and nothing else has how long it spilled."""
+    """The run has no samples, and nothing else shows how long it spilled."""
 
     kind: ClassVar[str] = "spill-time-unknown"
 
 
 @dataclass(frozen=True)
 class BandwidthUnknown(Refusal):
-    """How fast the run's devices, by name, were."""
+    """The speed of the run's devices, by name, is unknown."""
 
     kind: ClassVar[str] = "bandwidth-unknown"
     devices: tuple[str, ...]
@@ -181,7 +181,7 @@ class BandwidthUnknown(Refusal):
 
 @dataclass(frozen=True)
 class MemoryUnknown(Refusal):
-    """How much memory each worker had; `setting` is the user's word for it."""
+    """The memory of each worker is unknown; `setting` is the user's word for it."""
 
     kind: ClassVar[str] = "memory-unknown"
     setting: str
@@ -193,7 +193,7 @@ class MemoryUnknown(Refusal):
 
 @dataclass(frozen=True)
 class MemoryBelowMinimum(Refusal):
-    """Less memory than a worker of the framework, by its title, starts with."""
+    """The memory is below the minimum with which a worker of the framework, by its title, starts."""
 
     kind: ClassVar[str] = "memory-below-minimum"
     framework: str
@@ -203,14 +203,14 @@ class MemoryBelowMinimum(Refusal):
 
 @dataclass(frozen=True)
 class MemoryNeedUnknown(Refusal):
-    """How much of its memory the run needed."""
+    """The memory that the run needed is unknown."""
 
     kind: ClassVar[str] = "memory-need-unknown"
 
 
 @dataclass(frozen=True)
 class SpilledMemoryUnknown(Refusal):
-    """So many bytes were spilled to disk; how much memory they had taken is not in the log."""
+    """`disk_bytes` were spilled to disk; the memory that they had taken is not in the log."""
 
     kind: ClassVar[str] = "spilled-memory-unknown"
     disk_bytes: float
@@ -218,7 +218,7 @@ class SpilledMemoryUnknown(Refusal):
 
 @dataclass(frozen=True)
 class GarbageSavingUnknown(Refusal):
-    """How much more memory would shorten garbage collection, which took `share` of task time."""
+    """The effect of more memory on garbage collection, which took `share` of task time, is unknown."""
 
     kind: ClassVar[str] = "garbage-saving-unknown"
     share: float
@@ -226,7 +226,7 @@ class GarbageSavingUnknown(Refusal):
 
 @dataclass(frozen=True)
 class LiveHeapUnknown(Refusal):
-    """How much of the heap is in use for good, where garbage collection took `share` of task time already."""
+    """The size of the live heap is unknown, and garbage collection took `share` of task time already."""
 
     kind: ClassVar[str] = "live-heap-unknown"
     share: float
@@ -237,7 +237,7 @@ class LiveHeapUnknown(Refusal):
 
 @dataclass(frozen=True)
 class NotModelledForStreams(Refusal):
-    """What a setting, by the user's word, would do to a stream."""
+    """The effect of a setting, by the user's word, on a stream is not modelled."""
 
     kind: ClassVar[str] = "not-modelled-for-streams"
     setting: str
@@ -245,7 +245,7 @@ class NotModelledForStreams(Refusal):
 
 @dataclass(frozen=True)
 class RateUnknown(Refusal):
-    """The rate of the stream's sources."""
+    """The rate of the stream's sources is unknown."""
 
     kind: ClassVar[str] = "rate-unknown"
 
@@ -262,7 +262,7 @@ class SpreadOutOfRange(Refusal):
 
 @dataclass(frozen=True)
 class BusyTimeUnknown(Refusal):
-    """For so much of the stations' busy time nothing recorded has the resource, and the speed of a device changes."""
+    """For `share` of the stations' busy time no resource was recorded, and the speed of a device changes."""
 
     kind: ClassVar[str] = "busy-time-unknown"
     share: float
@@ -271,7 +271,7 @@ class BusyTimeUnknown(Refusal):
 
 @dataclass(frozen=True)
 class LimitNotMeasured(Refusal):
-    """The stream's limit lies between two stations: the source waits, and the target has time left."""
+    """The stream is limited between two stations, unmeasured: the source waits, and the target has time left."""
 
     kind: ClassVar[str] = "limit-not-measured"
     source: str
@@ -310,7 +310,7 @@ class RateNotSustained(Refusal):
 
 @dataclass(frozen=True)
 class RateNearLimit(Refusal):
-    """A rate so near the sustained one that a small error of that changes the latency several times.
+    """A rate so near the sustained one that a small error in that changes the latency by a large factor.
 
     `at_least` is whether `sustained_per_s` is a lower bound.
     """
@@ -323,6 +323,6 @@ class RateNearLimit(Refusal):
 
 @dataclass(frozen=True)
 class BufferTimeUnknown(Refusal):
-    """Most of the latency is filling buffers, whose timeout is unknown."""
+    """Most of the latency is time in buffers that fill, whose timeout is unknown."""
 
     kind: ClassVar[str] = "buffer-time-unknown"

@@ -1,4 +1,4 @@
-"""What a framework reports of its run that no finding has: its own measurements, and what its figures rest on."""
+"""Remarks of a framework about a run, in addition to findings: its own measurements, and what its figures rely on."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from crystalperf.query.results.kinds import Kind
 
 @dataclass(frozen=True)
 class Remark(Kind):
-    """What a framework reports; the kinds are its package's, which has a sentence for each."""
+    """A remark of a framework; its package defines the kinds, with a sentence for each."""

@@ -1,4 +1,4 @@
-"""Which function writes the sentence of a kind of value."""
+"""The registry of the functions that write the sentences of kinds of values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Lines = Callable[[K, Words], tuple[str, ...]]
 
 
 class Sentences:
-    """Sentences by the type of the value, a function each: `(value, words) → text`, without the full stop.
+    """Functions that write sentences, by the type of the value: `(value, words) → text`, without the full stop.
 
     SENTENCES = Sentences()
 
@@ -23,40 +23,40 @@ class Sentences:
     def idle_slots(found: IdleSlots, words: Words) -> str:
         return f"{counted(found.groups, words.vocabulary.group)} leave lanes idle"
 
-    `lines` does the same for the lines of configuration or code that carry out a recommendation.
+    `lines` does the same for lines of configuration or code that apply a recommendation.
     """
 
     def __init__(self, base: Sentences | None = None) -> None:
-        """`base` has those of kinds that this one has none for."""
+        """`base` is the fallback for kinds without a sentence here."""
         self._base = base
         self._text: dict[type[Kind], Text[Any]] = {}
         self._lines: dict[type[Kind], Lines[Any]] = {}
 
     def of(self, kind: type[K]) -> Callable[[Text[K]], Text[K]]:
-        """Register the function below as the one that writes values of this type."""
+        """Register the decorated function as the writer of sentences of this type."""
         return _registering(self._text, kind)
 
     def fixed(self, texts: Mapping[type[Kind], str]) -> None:
-        """Sentences of kinds of which any value says the same."""
+        """Register fixed sentences of types whose values all have the same text."""
         for kind, text in texts.items():
-            self._text[kind] = _saying(text)
+            self._text[kind] = _constant(text)
 
     def lines(self, kind: type[K]) -> Callable[[Lines[K]], Lines[K]]:
-        """Register the function below as the one that writes the lines to paste of values of this type."""
+        """Register the decorated function as the writer of lines to paste of this type."""
         return _registering(self._lines, kind)
 
     def find(self, kind: type[Kind]) -> Text[Any] | None:
-        """The function for a type, or for the nearest of its bases that has one; None without any."""
+        """The writer of a type, or of its nearest base class that has one; None if there is none."""
         own = _nearest(self._text, kind)
         return own if own or self._base is None else self._base.find(kind)
 
     def find_lines(self, kind: type[Kind]) -> Lines[Any] | None:
-        """The same for its lines."""
+        """The writer of the lines of a type, or of its nearest base class that has one; None if there is none."""
         own = _nearest(self._lines, kind)
         return own if own or self._base is None else self._base.find_lines(kind)
 
 
-def _saying(text: str) -> Text[Any]:
+def _constant(text: str) -> Text[Any]:
     return lambda _value, _words: text
 
 

@@ -1,4 +1,4 @@
-"""What the data of a run does not show, and what would show it."""
+"""Missing observations of a run, and what would provide them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crystalperf.query.results.kinds import Kind
 
 @dataclass(frozen=True)
 class Unseen(Kind):
-    """Something that the data of a run does not show; `remedy` is what would show it, None where nothing would."""
+    """Something that the data of a run does not show; `remedy` is what would show it, None if nothing would."""
 
     remedy: Remedy | None = field(default=None, kw_only=True)
 
@@ -27,7 +27,7 @@ class SequenceContradicted(Unseen):
 
 @dataclass(frozen=True)
 class CodeUnlabelled(Unseen):
-    """Sampled code without a label of its own version: in no index, or in one of another version."""
+    """Sampled code that no index of its version labels: it is in no index, or in one of another version."""
 
     kind: ClassVar[str] = "code-unlabelled"
 
@@ -36,7 +36,7 @@ class CodeUnlabelled(Unseen):
 
 @dataclass(frozen=True)
 class NoIndex(Unseen):
-    """There are samples, and no index of the code that they are in."""
+    """The run has samples, but no index of the sampled code."""
 
     kind: ClassVar[str] = "no-index"
 
@@ -50,9 +50,9 @@ class NoSamples(Unseen):
 
 @dataclass(frozen=True)
 class TimeUnmeasured(Unseen):
-    """Time that is on no resource, for the framework does not measure it and there are no samples.
+    """Time on no resource, because the framework does not measure it and the run has no samples.
 
-    `storage`: reading and writing storage is part of that.
+    `storage` is whether reading and writing storage is part of that time.
     """
 
     kind: ClassVar[str] = "time-unmeasured"
@@ -63,8 +63,8 @@ class TimeUnmeasured(Unseen):
 
 @dataclass(frozen=True)
 class CodeUnsampled(TimeUnmeasured):
-    """The same of a framework whose processes can be sampled; `unusable`: recordings were given, and none could be
-    used."""
+    """TimeUnmeasured for a framework whose processes can be sampled; `unusable` is whether recordings were given, but
+    none was usable."""
 
     kind: ClassVar[str] = "code-unsampled"
 
@@ -89,7 +89,7 @@ class AllWorkersUnsampled(Unseen):
 
 @dataclass(frozen=True)
 class WorkersUnsampled(Unseen):
-    """Some of the workers that ran units left no recording; the others stand for them."""
+    """Some of the workers that ran units left no recording; the recordings of the others represent them."""
 
     kind: ClassVar[str] = "workers-unsampled"
 
@@ -99,8 +99,8 @@ class WorkersUnsampled(Unseen):
 
 @dataclass(frozen=True)
 class OperatorsUnknown(Unseen):
-    """This share of unit time could be given to no operator: for want of samples, or with `framework` because that
-    times only some operators and there are no samples."""
+    """`share` of unit time could not be attributed to an operator: there are too few samples, or, if `framework` is
+    set, no samples, and that framework times only some operators."""
 
     kind: ClassVar[str] = "operators-unknown"
 
@@ -117,7 +117,7 @@ class BlockedThreadsUnsampled(Unseen):
 
 @dataclass(frozen=True)
 class RecordingLeftOut(Unseen):
-    """A recording that says nothing of the run, by its file's name, and why."""
+    """A recording that was not used: its file name, and the reason."""
 
     kind: ClassVar[str] = "recording-left-out"
 
@@ -127,7 +127,7 @@ class RecordingLeftOut(Unseen):
 
 @dataclass(frozen=True)
 class MoreRecordingsLeftOut(Unseen):
-    """So many more recordings say nothing of the run."""
+    """`recordings` further recordings that were not used."""
 
     kind: ClassVar[str] = "more-recordings-left-out"
 
@@ -136,13 +136,13 @@ class MoreRecordingsLeftOut(Unseen):
 
 @dataclass(frozen=True)
 class CpuLimitUnknown(Unseen):
-    """The CPU time of a stream's workers was not measured, so when it runs out is not known."""
+    """The CPU time of a stream's workers was not measured, so the rate that saturates them is unknown."""
 
     kind: ClassVar[str] = "cpu-limit-unknown"
 
 
 @dataclass(frozen=True)
 class RecordLatencyUnmeasured(Unseen):
-    """No marker measured the time of a record through the stream; it follows from rates, busy time and queues."""
+    """No marker measured the latency of records; it is modelled from rates, busy time and queues."""
 
     kind: ClassVar[str] = "record-latency-unmeasured"

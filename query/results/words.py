@@ -1,4 +1,4 @@
-"""The terms in which an answer is written: its framework's for what ran, its resources' for devices."""
+"""The terms of an answer's sentences: the framework's vocabulary, and the names of devices."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from crystalperf.query.trace.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Words:
-    """What a sentence needs to know of a run besides the value that it is about.
+    """The context of a run that a sentence needs besides its value.
 
     framework   its name in crystalperf.query.inputs.registry, for kinds that only it has; empty for none
-    vocabulary  what it calls a unit, a group, a lane, a worker
-    resources   what the run's resources are called
+    vocabulary  the framework's words for unit, group, lane, worker and so on
+    resources   the run's resources, with the names of their devices
     """
 
     framework: str = ""
@@ -22,7 +22,7 @@ class Words:
     resources: tuple[Resource, ...] = ()
 
     def device(self, resource: str) -> str:
-        """The device of a resource within a sentence, with an article where it needs one: the CPU, disk."""
+        """The device of a resource within a sentence, with an article if it needs one: the CPU, disk."""
         found = next(each for each in self.resources if each.name == resource)
         return f"the {found.device}" if found.unit == "speed" else found.device
 

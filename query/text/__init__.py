@@ -1,5 +1,5 @@
-"""The sentences of an answer, made of its values alone; every interface shows these.
+"""The sentences of answers, made from their values only; every interface shows the same sentences.
 
-A module a subject: findings and advice, what a log lacks, recommendations, refusals, assumptions.  A framework has the
+One module per subject: findings and advice, missing data, recommendations, refusals, assumptions.  A framework has the
 sentences of its own kinds in its `sentences` module.
 """

@@ -1,6 +1,6 @@
-"""The sentences that every door says of an answer, in the words of the run's framework.
+"""The sentences of answers for every interface, in the vocabulary of the run's framework.
 
-A door brings its own way to write figures; what is said, and of what, is the same at all doors.
+An interface brings its own format of figures; the sentences are the same in all interfaces.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
 from crystalperf.indexes.resources import CPU, OTHER
-from crystalperf.query.advise.usual_what_ifs import NOTICEABLE, happens_once, telling
+from crystalperf.query.advise.usual_what_ifs import NOTICEABLE, happens_once, informative
 from crystalperf.query.results.findings import Kept
 from crystalperf.query.text.figures import counted, cut_right, grouped, percent, printable, time_unit
 from crystalperf.query.text.findings import explained
@@ -40,52 +40,52 @@ if TYPE_CHECKING:
     from crystalperf.query.trace.vocabulary import Exhausted, Vocabulary
 
 _LONGEST_ERROR = 120
-"""Characters shown of an error."""
+"""Maximum characters of an error."""
 
 FAR_OFF = 0.2
-"""A model that is off by more where nothing changes says little of what changes."""
+"""Maximum replay error of the baseline, as a share, at which what-ifs are reliable."""
 
 _LONGEST_NAME = 40
-"""Characters shown of a run's name."""
+"""Maximum characters of a run's name."""
 
 WORTH_SHOWING = 0.02
-"""A stretch of the critical path, or a cause of other time, is shown from this share of the runtime."""
+"""A segment of the critical path, or a cause of other time, is shown from this share of the runtime."""
 
 WORTH_A_WORD = 0.05
-"""What comes after a cause, or beside it, is named from this share of the runtime."""
+"""The runner-up of a cause, and the total without a running unit, are named from this share of the runtime."""
 
 MUCH = 0.2
-"""What had no room in memory is told at once from this share of the runtime."""
+"""Cache misses, and costs that nothing times, are part of the first sentence from this share of the runtime."""
 
 NEARLY_ALL = 0.9
-"""The CPU's time is told as garbage collection from this share of it."""
+"""CPU time is called garbage collection if this share of it is."""
 
 
-Told = Callable[[str, "Remedy | None"], str]
-"""A sentence, and what can be done about it → both, in a door's own terms."""
+WithRemedy = Callable[[str, "Remedy | None"], str]
+"""A sentence, and its remedy → both as one text, in an interface's own terms."""
 
 
 class Figures(Protocol):
-    """How a door writes the times of an answer, in ms, all in one unit."""
+    """How an interface formats the times of an answer, given in ms, all in one unit."""
 
     def number(self, ms: float, /) -> str:
-        """Without the unit."""
+        """A time without its unit."""
 
     def text(self, ms: float, /) -> str:
-        """With the unit."""
+        """A time with its unit."""
 
     def is_nothing(self, ms: float, /) -> bool:
-        """Whether it rounds to zero, so that it is not worth a word."""
+        """Whether a time rounds to zero, so that it is not shown."""
 
     def percent(self, part: float, whole: float, /) -> str:
-        """One as a share of the other."""
+        """The share of `part` in `whole`, in percent."""
 
     def change(self, after: float, before: float, /) -> str:
         """The signed change in percent."""
 
 
 def header_facts(header: Header) -> list[str]:
-    """What ran, on what, for how long."""
+    """The run in short: name, framework, workers and lanes, duration, steps."""
     words, version = header.vocabulary, header.framework_version or "of unknown version"
     slots = "" if header.slots_per_worker is None else f" x {counted(header.slots_per_worker, words.lane)}"
     facts = [
@@ -104,7 +104,7 @@ def _steps_words(steps: int, step_ms: float) -> str:
 
 
 def step_sentence(header: Header, answer: Prediction) -> str:
-    """What a prediction for the whole of a run makes of one of its steps; empty where it has none."""
+    """The predicted duration of one step of a run; empty for a run without steps."""
     if answer.settled_step_ms is not None:
         before_ms, settled_ms = answer.settled_step_ms
         unit, more = time_unit(before_ms), _more_examples(answer)
@@ -118,14 +118,14 @@ def step_sentence(header: Header, answer: Prediction) -> str:
 
 
 def examples_ratio(answer: Prediction) -> float | None:
-    """How many times as many examples a second a training has in a changed world; None where no time is told."""
+    """The speedup of a training's throughput in a scenario, in examples per second; None without a predicted time."""
     if answer.predicted_ms is None or answer.predicted_ms <= 0:
         return None
     return answer.work_ratio * answer.runtime_ms / answer.predicted_ms
 
 
 def _more_examples(answer: Prediction) -> str:
-    """What becomes of a training's speed where a step does another amount of work."""
+    """The change of a training's throughput, if a step does another amount of work; else empty."""
     faster = examples_ratio(answer)
     if answer.work_ratio == 1 or faster is None:
         return ""
@@ -133,14 +133,14 @@ def _more_examples(answer: Prediction) -> str:
 
 
 def step_ms(header: Header, predicted_ms: float | None, runtime_ms: float, scope: str) -> float | None:
-    """What one step of a run takes where the whole of it takes so long, ms; None where it has none."""
+    """The duration of one step, ms, if the whole run takes `predicted_ms`; None for a run without steps."""
     if header.step_ms is None or predicted_ms is None or scope != "all" or runtime_ms <= 0:
         return None
     return header.step_ms * predicted_ms / runtime_ms
 
 
 def samples_sentence(header: Header, debug: Debug) -> str:
-    """On what the figures rest: how many of the samples are in known code; empty without samples."""
+    """The evidence of the figures: the share of samples in indexed code; empty without samples."""
     if not header.has_samples:
         return ""
     samples, units = debug.samples, debug.vocabulary.units
@@ -149,7 +149,7 @@ def samples_sentence(header: Header, debug: Debug) -> str:
 
 
 def other_words(debug: Debug, figures: Figures) -> str:
-    """What the time on no resource was, cause by cause; empty where none is worth showing."""
+    """The causes of time on no resource with their times; empty if none is large enough."""
     causes = [(cause, ms) for cause, ms in debug.other_ms.items() if ms >= WORTH_SHOWING * debug.runtime_ms]
     return "; ".join(
         f"{figures.text(ms)} {cause_words(cause, debug.vocabulary)}"
@@ -159,7 +159,7 @@ def other_words(debug: Debug, figures: Figures) -> str:
 
 
 def disagreement_words(found: Disagreement) -> str:
-    """Where a label says other than the log's own measurements."""
+    """A disagreement between an index's labels and the log's measurements."""
     label = f"the index says {found.resource} {100 * found.label_share:.0f} %"
     if found.label_share > found.at_most_share:
         bound = f"the log permits at most {100 * found.at_most_share:.0f} %"
@@ -169,9 +169,9 @@ def disagreement_words(found: Disagreement) -> str:
 
 
 def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
-    """What time on no resource was, after its seconds."""
+    """A cause of time on no resource, to follow its seconds."""
     coordinating = f" ({vocabulary.coordinating})" if vocabulary.coordinating else ""
-    told: dict[Cause, str] = {
+    texts: dict[Cause, str] = {
         "no worker": f"waiting for {vocabulary.workers}",
         "no scope": f"{_none(vocabulary)} running (the program itself)",
         "coordinator": f"{vocabulary.coordinator} alone{coordinating}",
@@ -185,11 +185,11 @@ def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
         "held": "waiting for answers of asynchronous requests",
         "resting": "asleep or waiting for what is outside, as the code has it",
     }
-    return told[cause]
+    return texts[cause]
 
 
 def _cause_name(cause: Cause, vocabulary: Vocabulary) -> str:
-    """A cause of time on no resource within a sentence that names it: `the program itself comes next`."""
+    """A cause of time on no resource as a noun within a sentence: `the program itself comes next`."""
     named: dict[Cause, str] = {
         "no scope": "the program itself",
         "coordinator": f"the {vocabulary.coordinator} alone",
@@ -210,12 +210,12 @@ def _delegates(vocabulary: Vocabulary) -> str:
 
 
 def _none(vocabulary: Vocabulary) -> str:
-    """No scope of any kind: `no query or job`."""
+    """The words for no scope of any kind: `no query or job`."""
     return f"no {' or '.join((vocabulary.scope, *vocabulary.scopes[1:]))}"
 
 
 def device_name(resource: str, resources: Sequence[Resource]) -> str:
-    """A resource as a sentence begins with it: CPU, Disk, Network."""
+    """A resource at the start of a sentence: CPU, Disk, Network."""
     return capitalised(_device_word(resource, resources))
 
 
@@ -225,12 +225,12 @@ def _device_word(resource: str, resources: Sequence[Resource]) -> str:
 
 
 def capitalised(text: str) -> str:
-    """With its first letter large, the others as they are."""
+    """The text with an uppercase first letter."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Resource], figures: Figures) -> str:
-    """What holds a scope up, and by how many of how many seconds."""
+    """The bottleneck of a scope with its share of the runtime; or why there is none."""
     it = "this run" if debug.scope in ("all", "whole") else debug.scope
     if debug.unsubmitted is not None:
         it = "the work"
@@ -245,7 +245,7 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
             return f"Nothing to explain: nothing was submitted in all of {_whole_text(debug)}."
         return "Nothing to explain: no time passes between the first and the last event of the log."
     small = _small_files(debug, figures) if found.kind == "unknown" else ""
-    return _held_up(found, debug, resources, it, figures) + small + _no_room(debug, figures)
+    return _limited_by(found, debug, resources, it, figures) + small + _cache_misses(debug, figures)
 
 
 def _whole_text(debug: Debug) -> str:
@@ -253,8 +253,8 @@ def _whole_text(debug: Debug) -> str:
     return time_unit(whole_ms).text(whole_ms)
 
 
-def _no_room(debug: Debug, figures: Figures) -> str:
-    """That units read anew what was to be kept in memory, where that cost much: it holds up whatever device it uses."""
+def _cache_misses(debug: Debug, figures: Figures) -> str:
+    """The cost of cache misses, if it is large: they may be the reason why a device is the bottleneck."""
     cost_ms = sum(each.cost_ms for each in debug.findings if isinstance(each, Kept))
     if cost_ms < MUCH * debug.runtime_ms:
         return ""
@@ -264,7 +264,7 @@ def _no_room(debug: Debug, figures: Figures) -> str:
 
 
 def _small_files(debug: Debug, figures: Figures) -> str:
-    """What many small files may have cost, beside time of unknown cause: nothing else tells of it."""
+    """The possible cost of many small files, as an explanation of time of unknown cause, which nothing times."""
     costs = [each for each in debug.findings if each.is_untimed and each.cost_ms >= MUCH * debug.runtime_ms]
     if not costs:
         return ""
@@ -272,7 +272,7 @@ def _small_files(debug: Debug, figures: Figures) -> str:
     return f" It may be the files: {text_of(most, debug.words)}, which cost up to {figures.text(most.cost_ms)}."
 
 
-def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it: str, figures: Figures) -> str:
+def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it: str, figures: Figures) -> str:
     words, whole_ms = debug.vocabulary, debug.runtime_ms
     of = f"{figures.number(found.time_ms)} of {figures.text(whole_ms)} ({figures.percent(found.time_ms, whole_ms)})"
     second = "" if found.second is None else _part_name(found.second, debug, resources)
@@ -292,7 +292,7 @@ def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it:
             did = text_of(debug.or_else[found.name], debug.words)
             return f"No resource holds {it} up: for {of}, {did}.{known}"
         return f"What holds {it} up is not known: for {of}, nothing recorded says what the time went to.{known}"
-    told: dict[str, str] = {
+    texts: dict[str, str] = {
         "no worker": f"Waiting for {words.workers} holds {it} up: {of}.",
         "no scope": f"The program itself holds {it} up: for {of}, {_none(words)} is running.",
         "coordinator": f"The {words.coordinator} holds {it} up: it works alone for {of}.",
@@ -312,17 +312,17 @@ def _held_up(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it:
     if found.alone_ms is not None and found.alone_ms - found.time_ms >= WORTH_A_WORD * whole_ms:
         alone = f" In all, no {words.unit} runs for {figures.text(found.alone_ms)}."
     following = f" {capitalised(second)} comes next: {figures.text(found.second_ms)}." if second else ""
-    return f"{told[found.name]}{alone}{following}"
+    return f"{texts[found.name]}{alone}{following}"
 
 
 def noticeable_findings(findings: Iterable[Finding], figures: Figures) -> list[Finding]:
-    """Findings whose cost does not round to nothing in the answer's unit; the JSON has the others too."""
+    """Findings whose cost does not round to zero in the answer's unit; the JSON has all findings."""
     return [each for each in findings if not figures.is_nothing(each.cost_ms)]
 
 
 def _rival(found: Bottleneck, debug: Debug) -> str | None:
-    """The resource that would have more time than what holds a scope up if all of unknown cause were on it; None where
-    none would, or little is unknown."""
+    """The resource that would exceed the bottleneck if all time of unknown cause were on it; None if none would, or if
+    unknown time is not the runner-up."""
     if found.second != "unknown":
         return None
     others = {name: ms for name, ms in debug.resource_ms.items() if name not in (found.name, OTHER) and ms > 0}
@@ -338,8 +338,8 @@ def _part_name(name: str, debug: Debug, resources: Sequence[Resource]) -> str:
 
 
 def _resource_name(resource: str, debug: Debug, resources: Sequence[Resource]) -> str:
-    """A resource within a sentence.  Time on the CPU that is nearly all collecting garbage, as where a log has no other
-    time on it, is told as that: a faster CPU is not what helps."""
+    """A resource within a sentence.  If nearly all CPU time is garbage collection, as in logs without other CPU times,
+    the text says so, because a faster CPU would not help."""
     name = _device_word(resource, resources)
     on_it_ms = sum(each.resource_ms.get(resource, 0.0) for each in debug.groups)
     collecting_ms = sum(each.gc_ms for each in debug.groups)
@@ -351,7 +351,7 @@ def _resource_name(resource: str, debug: Debug, resources: Sequence[Resource]) -
 def _doubtful_sentence(
     found: Bottleneck, debug: Debug, resources: Sequence[Resource], it: str, figures: Figures
 ) -> str:
-    """What is missing, how much of the time that may be, and what the rest says."""
+    """The inconclusive verdict: what is missing, how much time that may hide, and the bottleneck of the known rest."""
     whole_ms = debug.runtime_ms
     missing = "; ".join(text_of(each.missing, debug.words) for each in debug.doubts)
     sentence = f"What holds {it} up cannot be told: {missing}."
@@ -367,7 +367,7 @@ def _doubtful_sentence(
 
 
 def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
-    """How much was left out because nothing was submitted; empty where nothing was.  `whole` writes the whole time."""
+    """The time left out because nothing was submitted; empty if there is none.  `whole` formats the whole time."""
     found = debug.unsubmitted
     if found is None or debug.runtime_ms <= 0:  # the first sentence says so
         return ""
@@ -378,7 +378,7 @@ def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
 
 
 def flow_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, ...]:
-    """How many records a flow takes, how many it would, and what is busy all the time then; none for other runs."""
+    """The rate of a stream, its maximum sustained rate, and what limits it; empty for other runs."""
     flow, words = debug.flow, debug.vocabulary
     if flow is None:
         return ()
@@ -419,7 +419,7 @@ def flow_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, ..
 
 
 def most_sentence(flow: FlowChange, vocabulary: Vocabulary, resources: Sequence[Resource]) -> str:
-    """How many records a flow would take in a changed world, and what is busy all the time then."""
+    """The maximum sustained rate of a stream in a scenario, and what limits it; empty if unknown."""
     if flow.most_per_s is None:
         return ""
     low, high = flow.most_per_s_interval or (flow.most_per_s, flow.most_per_s)
@@ -437,17 +437,17 @@ def most_sentence(flow: FlowChange, vocabulary: Vocabulary, resources: Sequence[
 
 
 def per_second(rate: float) -> str:
-    """`12 300 records/s`, with three digits that count."""
+    """A rate with three significant digits: `12 300 records/s`."""
     return f"{counted_digits(rate)} records/s"
 
 
 def counted_digits(rate: float) -> str:
-    """`12 300`, with three digits that count."""
+    """A number with three significant digits: `12 300`."""
     return f"{float(f'{rate:.3g}'):,.0f}".replace(",", " ") if rate >= 10 else f"{rate:.3g}"
 
 
 def _resting(flow: FlowFacts) -> str:
-    """That what is busy all the time is so for the most part with nothing."""
+    """That the limiting station sleeps or waits outside for half of its busy time or more; else empty."""
     share = next((each.resting_share for each in flow.stations if each.id == flow.limit), 0.0)
     return f", and sleeps or waits for what is outside for {100 * share:.0f} % of that" if share >= 0.5 else ""
 
@@ -458,15 +458,15 @@ def _with(resource: str, resources: Sequence[Resource]) -> str:
 
 
 def unmodelled_sentence(debug: Debug) -> str:
-    """That a device computed of which no answer knows anything; empty where none did."""
+    """That a device without a model computed for the run; empty if none did."""
     if debug.unmodelled is None:
         return ""
     return f"{plural(debug.unmodelled)} computed too and are not modelled: no what-if knows what more of them brings."
 
 
 def bound_words(bound_ms: tuple[float | None, float | None] | None, runtime_ms: float, figures: Figures) -> str:
-    """What can be said of a runtime that is not predicted; empty where that is nothing."""
-    low, high = telling(bound_ms, runtime_ms) or (None, None)
+    """The bounds of a runtime without a prediction; empty if there are none."""
+    low, high = informative(bound_ms, runtime_ms) or (None, None)
     if low is not None and high is not None:
         same = figures.text(low) == figures.text(high)
         return figures.text(low) if same else f"{figures.number(low)} to {figures.text(high)}"
@@ -476,7 +476,7 @@ def bound_words(bound_ms: tuple[float | None, float | None] | None, runtime_ms: 
 
 
 def by_refusal(refused: Iterable[Prediction | WhatIf]) -> dict[Refusal, list[Prediction | WhatIf]]:
-    """Unanswered questions by the reason."""
+    """Refused what-ifs by refusal."""
     found: dict[Refusal, list[Prediction | WhatIf]] = {}
     for answer in refused:
         for refusal in answer.refused:
@@ -484,28 +484,30 @@ def by_refusal(refused: Iterable[Prediction | WhatIf]) -> dict[Refusal, list[Pre
     return found
 
 
-def _why(refusal: Refusal, answers: Sequence[Prediction | WhatIf], tell: Told) -> str:
-    """Why some questions have no answer, and what can be done about it."""
-    return printable(tell(text_of(refusal, answers[0].words), answers[0].remedy))
+def _why(refusal: Refusal, answers: Sequence[Prediction | WhatIf], with_remedy: WithRemedy) -> str:
+    """Why some what-ifs are refused, with the remedy."""
+    return printable(with_remedy(text_of(refusal, answers[0].words), answers[0].remedy))
 
 
 def not_known_sentences(
-    refused: Iterable[Prediction | WhatIf], runtime_ms: float, figures: Figures, tell: Told
+    refused: Iterable[Prediction | WhatIf], runtime_ms: float, figures: Figures, with_remedy: WithRemedy
 ) -> list[str]:
-    """What is not answered, a sentence for each reason, with what can be said all the same."""
-    asked: dict[str, list[str]] = {}  # refusals that differ in their numbers alone may read alike
+    """The refused what-ifs, a sentence for each reason, with their bounds."""
+    by_reason: dict[str, list[str]] = {}  # refusals that differ only in numbers may have the same text
     for refusal, answers in by_refusal(refused).items():
         for each in answers:
             bound = bound_words(each.bound_ms, runtime_ms, figures)
             setting = printable(f"{each.setting} ({bound})" if bound else each.setting)
-            asked.setdefault(_why(refusal, answers, tell), []).append(setting)
-    return [f"Not known: {', '.join(settings)}; {why}." for why, settings in asked.items()]
+            by_reason.setdefault(_why(refusal, answers, with_remedy), []).append(setting)
+    return [f"Not known: {', '.join(settings)}; {why}." for why, settings in by_reason.items()]
 
 
-def refusal_sentence(points: Sequence[Prediction], figures: Figures, tell: Told) -> str:
-    """Why there is no answer, with what can be said all the same."""
+def refusal_sentence(points: Sequence[Prediction], figures: Figures, with_remedy: WithRemedy) -> str:
+    """Why there is no prediction, with the bounds of the first point."""
     first = points[0]
-    reasons = list(dict.fromkeys(_why(refusal, answers, tell) for refusal, answers in by_refusal(points).items()))
+    reasons = list(
+        dict.fromkeys(_why(refusal, answers, with_remedy) for refusal, answers in by_refusal(points).items())
+    )
     sentence = f"{first.setting}: no answer, for " if len(points) == 1 else "no answer: "
     sentence += "; ".join(reasons or ["the run does not tell"])
     bound = bound_words(first.bound_ms, first.runtime_ms, figures)
@@ -513,25 +515,25 @@ def refusal_sentence(points: Sequence[Prediction], figures: Figures, tell: Told)
 
 
 def same_sentence(same: Sequence[WhatIf]) -> str:
-    """The usual questions that change nothing; empty where there are none."""
+    """The usual what-ifs without effect; empty if there are none."""
     return f"No effect (under 3 %): {', '.join(each.question for each in same)}." if same else ""
 
 
 def measure_word(measure: str) -> str:
-    """What the times of an answer are of, as a table's head says it."""
+    """The measure of an answer's times for a table's head: latency or runtime."""
     return "latency" if measure in ("latency", "throughput") else "runtime"
 
 
 def replay_sentence(replayed_ms: float, runtime_ms: float, figures: Figures) -> str:
-    """How far off the model is where nothing changes."""
+    """The replay error: the model's runtime of the baseline."""
     off = figures.change(replayed_ms, runtime_ms)
     sentence = f"Check: for the run as it was, the model says {figures.text(replayed_ms)} ({off})."
     return f"{sentence} Do not rely on it." if abs(replayed_ms - runtime_ms) > FAR_OFF * runtime_ms else sentence
 
 
 def check_sentences(verdict: Verdict, figures: Figures, ranges: str) -> str:
-    """What stands below the what-ifs that change the runtime: how far off the model is, what a range is (`ranges` names
-    it, where there are some), and of a run that failed up to what end all times are."""
+    """The notes below the what-ifs: the replay error, the meaning of a range (`ranges` is its name, '' without ranges),
+    and for a failed run that all times end at the failure."""
     debug = verdict.debug
     if verdict.replayed_ms is None:
         return ""
@@ -544,12 +546,12 @@ def check_sentences(verdict: Verdict, figures: Figures, ranges: str) -> str:
 
 
 def range_sentence(name: str) -> str:
-    """What the range is that stands beside a prediction."""
+    """The meaning of a prediction's range."""
     return f"{name}: 9 of 10 reruns would end there."
 
 
 def knee_sentence(knee: Knee, sweep: Sweep) -> str:
-    """Where more stops being worth it, and by what rule."""
+    """Where more of a resource stops being worth it, and by which rule."""
     setting, rule = sweep.points[knee.point].setting, f"{100 * knee.least_share:.0f} %"
     if knee.point + 1 == len(sweep.points):
         then = "it does up to the last value asked"
@@ -560,7 +562,7 @@ def knee_sentence(knee: Knee, sweep: Sweep) -> str:
 
 
 def saving_text(saving: Saving, figures: Figures) -> str:
-    """What a recommendation saves, how that is known, and within what range; empty where nothing is known of it."""
+    """The saving of a recommendation with its basis and range; empty if it is unknown."""
     if saving.ms is None:
         return "" if saving.range_ms is None else f"saves at most {figures.text(saving.range_ms[1])} ({saving.basis})"
     saves = f"saves about {figures.text(saving.ms)} ({saving.basis}"
@@ -576,7 +578,7 @@ def saving_text(saving: Saving, figures: Figures) -> str:
 
 
 def nothing_to_do(verdict: Verdict) -> str:
-    """The sentence that stands for recommendations; empty where there are some, or no time that any could save."""
+    """The sentence for a run without recommendations; empty if there are some, or if no time could be saved."""
     if verdict.recommendations or verdict.debug.runtime_ms <= 0:
         return ""
     if not verdict.debug.conclusive:
@@ -590,7 +592,7 @@ def nothing_to_do(verdict: Verdict) -> str:
 
 
 def outcome_sentences(debug: Debug, figures: Figures) -> tuple[str, ...]:
-    """How a scope ended, the most important first, four at most; none where all went well."""
+    """The outcome of a scope, the most important first, at most four sentences; empty if it succeeded."""
     ended, words = debug.outcome, debug.vocabulary
     if ended is None:
         return ()
@@ -598,17 +600,17 @@ def outcome_sentences(debug: Debug, figures: Figures) -> tuple[str, ...]:
     whose = "The run" if whole else debug.scope
     scopes = [each for each in ended.tallies if each.kind not in (words.group, words.unit)]
     failed = next((each for each in scopes if each.failed), None) or ended.tally(words.group)
-    told = _why_failed(ended) if failed.failed else ""
+    reason = _why_failed(ended) if failed.failed else ""
     many = f"{failed.failed} of {counted(failed.total, failed.kind)} failed"
     found = []
     if ended.status == "failed":
         if not failed.failed:
-            told = f"its process ended with exit code {ended.exit_code}"
+            reason = f"its process ended with exit code {ended.exit_code}"
         elif failed.total > 1 or whole:
-            told = f"{many}{told}"
+            reason = f"{many}{reason}"
         else:
-            told = told.removeprefix(": ")
-        found.append(f"{whose} failed: {told}.")
+            reason = reason.removeprefix(": ")
+        found.append(f"{whose} failed: {reason}.")
     elif ended.status == "unfinished":
         open_ones = next((each for each in scopes if each.unfinished), None)
         if open_ones:
@@ -618,9 +620,9 @@ def outcome_sentences(debug: Debug, figures: Figures) -> tuple[str, ...]:
             else:
                 found.append(f"The run ended with {under_way}." if whole else f"The log has no end of {debug.scope}.")
         if failed.failed:
-            found.append(f"{many}{told}.")
+            found.append(f"{many}{reason}.")
     elif failed.failed:
-        found.append(f"{whose} went on to its end, but {many}{told}.")
+        found.append(f"{whose} went on to its end, but {many}{reason}.")
     called_off = next((each for each in scopes if each.cancelled), None)
     if called_off:
         were = "was" if called_off.cancelled == 1 else "were"
@@ -629,7 +631,7 @@ def outcome_sentences(debug: Debug, figures: Figures) -> tuple[str, ...]:
         *_units_failed(ended, words, figures, with_reason=not failed.failed),
         *_workers_lost(ended, words, figures),
     ]
-    if ended.memory is not None and ended.memory != "device":  # of a device the error itself says it
+    if ended.memory is not None and ended.memory != "device":  # the error itself names a device
         found.append(memory_sentence(ended.memory, words))
     return tuple(found)
 
@@ -646,7 +648,7 @@ def _units_failed(ended: Outcome, words: Vocabulary, figures: Figures, *, with_r
     units = ended.tally(words.unit)
     with_workers = sum(each.redone_units for each in ended.lost) >= units.failed
     if not units.failed or (with_workers and ended.names_loss):
-        return []  # or it is told of their workers
+        return []  # the sentence about lost workers covers these units
     took = f"which took {figures.text(ended.failed_ms)} of {words.unit} time"
     sentence = f"{units.failed} of {counted(units.total, words.unit)} failed, {took}"
     if ended.retried_units == units.failed:
@@ -673,8 +675,8 @@ def _workers_lost(ended: Outcome, words: Vocabulary, figures: Figures) -> list[s
 
 
 def memory_sentence(kind: Exhausted, words: Vocabulary) -> str:
-    """What ran out of memory."""
-    told: dict[Exhausted, str] = {
+    """The sentence about what ran out of memory."""
+    texts: dict[Exhausted, str] = {
         "container": f"A container ran out of memory: {with_article(words.worker)} used more than it was given in all.",
         "heap": f"A heap ran out of memory: what {words.units} held did not fit.",
         "device": f"A device ran out of memory, such as a GPU: what {words.units} held on it did not fit.",
@@ -683,11 +685,11 @@ def memory_sentence(kind: Exhausted, words: Vocabulary) -> str:
             " container may use."
         ),
     }
-    return told[kind]
+    return texts[kind]
 
 
 def workers_words(header: Header) -> str:
-    """How many workers a run had: 9 workers, or at most 2 workers at a time (9 in all)."""
+    """The number of workers of a run: `9 workers`, or `at most 2 workers at a time (9 in all)`."""
     words = header.vocabulary
     if header.workers_in_all <= header.workers:
         return counted(header.workers, words.worker)
@@ -695,5 +697,5 @@ def workers_words(header: Header) -> str:
 
 
 def _cut(text: str) -> str:
-    """A text of the log, short enough for a line or two, without a stop at its end."""
+    """A text of the log, cut to _LONGEST_ERROR characters, without a full stop at its end."""
     return (text if len(text) <= _LONGEST_ERROR else f"{text[: _LONGEST_ERROR - 1]}…").rstrip(". ")

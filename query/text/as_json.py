@@ -1,11 +1,11 @@
-"""Answers as JSON: one shape for every door, described by JSON Schemas.
+"""Answers as JSON: the same shape for every interface, described by JSON Schemas.
 
     {"schema": "crystalperf.debug/1", "scope": "all", …}
 
-An answer is an object of its value's fields, in their order and by their names, and of what its value computes from
-them.  A value of a kind has its key, its sentence and its fields; a finding has its own fields apart, as evidence, and
-a recommendation has its lines to paste.
-`schema` says what kind of answer it is, and the version that changes when a field changes its meaning or goes.
+An answer is an object with the fields of its value, by name and in order, and properties computed from them.  A value
+of a kind has its key, its sentence and its fields; a finding has its own fields under `evidence`, and a recommendation
+has its lines to paste.
+`schema` is the kind of the answer, and a version, which changes if a field changes its meaning or is removed.
 Times have three decimals, shares four, ratios six.
 
     python -m crystalperf.query.text.as_json --write docs/schema     the schemas, one file per kind
@@ -67,7 +67,7 @@ KINDS: Mapping[type, str] = {
     Failure: "error",
     Picture: "picture",
 }
-"""What an answer is called in its JSON, by its type."""
+"""The kind of an answer in its JSON, by its type."""
 
 VERSION = 1
 
@@ -85,7 +85,7 @@ _COMPUTED: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
     Sweep: {"knee": knee_of},
     Choice: _properties(Choice, "cheapest", "perhaps"),
 }
-"""What is computed from an answer's fields and stands beside them."""
+"""Properties that are computed from an answer's fields and included in its JSON, by type."""
 
 _TEXT = {"type": "string"}
 _WORDS = "#/$defs/Words"
@@ -94,13 +94,13 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def as_json(answer: Answer) -> dict[str, Any]:
-    """The answer as values that JSON knows."""
+    """The answer as JSON values: dicts, lists, strings, numbers, booleans and None."""
     plain: dict[str, Any] = _plain(answer, "", _words_of(answer))
     return {"schema": schema_name(type(answer)), **plain}
 
 
 def schema_name(answer: type) -> str:
-    """What the JSON of an answer says that it is: crystalperf.debug/1."""
+    """The `schema` of an answer's JSON: crystalperf.debug/1."""
     return f"crystalperf.{KINDS[answer]}/{VERSION}"
 
 
@@ -111,8 +111,8 @@ def _words_of(answer: Answer) -> Words:
 
 
 def _plain(value: Any, name: str, words: Words) -> Any:
-    """A value under the name of the field that holds it; `words` are those of the nearest answer around it."""
-    if isinstance(value, Resource):  # constants of a model rather than measurements: not rounded
+    """A value as JSON values; `name` is its field, which sets rounding, `words` those of the enclosing answer."""
+    if isinstance(value, Resource):  # constants of a model, not measurements: not rounded
         return msgspec.to_builtins(value)
     if isinstance(value, Finding):
         return _finding(value, words)
@@ -130,7 +130,7 @@ def _plain(value: Any, name: str, words: Words) -> Any:
         return {key: _plain(each, name, words) for key, each in value.items()}
     if isinstance(value, list | tuple):
         kinds = set(map(type, value))
-        if kinds == {int}:  # the columns of a page have a hundred thousand rows
+        if kinds == {int}:  # fast path: columns of a page have up to a hundred thousand rows
             return list(value)
         if kinds == {float}:
             decimals = _decimals(name)
@@ -138,7 +138,7 @@ def _plain(value: Any, name: str, words: Words) -> Any:
         return [_plain(each, name, words) for each in value]
     if isinstance(value, bool | int | str) or value is None:
         return value
-    return round(float(value), _decimals(name))  # of Python or of numpy
+    return round(float(value), _decimals(name))  # a float of Python or of numpy
 
 
 def _finding(value: Finding, words: Words) -> dict[str, Any]:
@@ -191,18 +191,18 @@ def _schema(answer: type) -> dict[str, Any]:
     for name in list(known):
         for key, compute in computed.get(name, {}).items():
             hint = get_type_hints(compute)["return"]
-            (told,), more = msgspec.json.schema_components((hint,), ref_template="#/$defs/{name}")
-            known[name]["properties"][key] = told
-            known |= {each: shape for each, shape in more.items() if each not in known}
+            (shape,), more = msgspec.json.schema_components((hint,), ref_template="#/$defs/{name}")
+            known[name]["properties"][key] = shape
+            known |= {each: other for each, other in more.items() if each not in known}
     for name in known.keys() & {each.__name__ for each in (Assumption, Refusal, Unseen)}:
         known[name]["properties"] = {"kind": _TEXT, "text": _TEXT, **known[name]["properties"]}
-        known[name]["additionalProperties"] = True  # the numbers and names of its kind, which plugins have too
+        known[name]["additionalProperties"] = True  # fields of the kind, which may come from a plugin
     if "Finding" in known:
         known |= _of_kinds()
     known = _reachable(answer.__name__, {name: _wordless(shape) for name, shape in known.items()})
     if "Recommendation" in known:
         _recommend(known["Recommendation"])
-    for shape in known.values():  # all fields are always there, so none has a default
+    for shape in known.values():  # all fields are always present, so none has a default
         if "description" in shape:
             shape["description"] = cleandoc(shape["description"])
         if "properties" in shape:
@@ -221,13 +221,13 @@ def _schema(answer: type) -> dict[str, Any]:
 
 
 def _wordless(shape: dict[str, Any]) -> dict[str, Any]:
-    """A shape without its words, which JSON has not."""
+    """A shape without its `words`, which the JSON omits."""
     properties = {key: each for key, each in shape.get("properties", {}).items() if each.get("$ref") != _WORDS}
     return {**shape, "properties": properties} if "properties" in shape else shape
 
 
 def _reachable(name: str, known: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The shapes that a shape refers to, however far, itself among them."""
+    """A shape and all shapes that it refers to, directly or indirectly."""
     found, left = dict[str, dict[str, Any]](), [name]
     while left:
         each = left.pop()
@@ -238,7 +238,7 @@ def _reachable(name: str, known: Mapping[str, dict[str, Any]]) -> dict[str, dict
 
 
 def _of_kinds() -> dict[str, dict[str, Any]]:
-    """The shapes of values that differ by their kind: what all of them have."""
+    """The shapes of values with kinds: the properties that all kinds have in common."""
     kind = {"type": "string", "description": "the same key in every version"}
     text = {"type": "string", "description": "the sentence for a reader; programs read the kind and the numbers"}
     finding = {
@@ -272,7 +272,7 @@ def _of_kinds() -> dict[str, dict[str, Any]]:
 
 
 def _recommend(shape: dict[str, Any]) -> None:
-    """Describe recommendations as JSON has them: what all kinds have; each kind has more of its own."""
+    """Replace the shape of recommendations by their JSON: the common properties; each kind has more of its own."""
     fields_of, text = shape["properties"], {"type": "string"}
     shape["properties"] = {
         "kind": text,
@@ -284,25 +284,25 @@ def _recommend(shape: dict[str, Any]) -> None:
     shape |= {"description": _RECOMMENDATION, "additionalProperties": True}
 
 
-_RECOMMENDATION = """One thing to change, the most worthwhile first.  Each kind has fields of its own besides these.
+_RECOMMENDATION = """A recommendation; the one with the largest saving comes first.  Each kind has additional fields.
 
 kind      the key of the kind, the same in every version
-price     what the change takes: a setting, code to change, a machine to get, one more run to record
-text      the sentence: what to change, from what to what, in the user's terms
-lines     what to paste, each a line
-saving    how much shorter the run gets, within what range, and how that is known
-because   what it rests on: a finding's kind, or a what-if's setting
+price     what the change requires: a setting, a code change, other machines, one more recorded run
+text      the sentence: what to change, with old and new value, in the user's terms
+lines     lines to paste
+saving    how much shorter the run gets, with its range and basis
+because   its evidence: the kind of a finding, or the setting of a what-if
 settings  the settings that it changes
 """
 
 
 def schema_text(schema: Mapping[str, Any]) -> str:
-    """A schema as its file holds it."""
+    """A schema as the text of its file."""
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 def main() -> None:
-    """Write the schemas."""
+    """Write the JSON Schemas of all answers, one file per kind."""
     parser = argparse.ArgumentParser(description="write the JSON Schemas of all answers")
     parser.add_argument("--write", type=Path, required=True, metavar="FOLDER")
     folder: Path = parser.parse_args().write

@@ -1,4 +1,4 @@
-"""What an answer takes for granted, in a sentence each."""
+"""Sentences of assumptions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from crystalperf.query.text.sentences import CORE, text_of
 from crystalperf.query.trace.vocabulary import plural, with_article
 
 _SECONDS_MS = 10_000.0
-"""Time from which on it is said in seconds."""
+"""Times from this length on are written in seconds."""
 
 
 # The prediction -------------------------------------------------------------------------------------------------------

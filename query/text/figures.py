@@ -1,4 +1,4 @@
-"""Names and figures as every door shows them: text that steers nothing, times in one unit, shares, counts."""
+"""Formatting of names and figures for all interfaces: safe text, times in one unit, shares, counts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from crystalperf.query.trace.amounts import grouped as grouped
 from crystalperf.query.trace.amounts import volume as volume
 
 NOTHING = "."
-"""What a table shows for no time at all, so that the eye finds what matters."""
+"""A table's entry for a time that rounds to zero, so that larger times stand out."""
 
 
 def printable(text: str) -> str:
-    r"""The text on one line, without characters that could steer a terminal or turn a line around.
+    r"""The text on one line, without characters that control a terminal or the direction of text.
 
-    Names in logs come from strangers: an escape sequence in a query's name must not recolour the screen or hide a
-    line, nor may a direction mark turn a name around.  Such characters are shown as Python would write them, `\x1b`.
+    Names in logs are untrusted: an escape sequence in a query's name must not recolour the screen or hide a line, and a
+    direction mark must not reverse a name.  Such characters are escaped as in Python, `\x1b`.
     """
     if text.isprintable():
         return text
@@ -36,25 +36,25 @@ _APART = re.compile(r"(?<=\d) (?=(?:s|ms|min|h|%)(?!\w))")
 
 
 def tied(text: str) -> str:
-    """The text with each number kept on one line with its unit, by a no-break space."""
+    """The text with a no-break space between each number and its unit."""
     return _APART.sub("\N{NO-BREAK SPACE}", text)
 
 
 def cut_right(text: str, width: int) -> str:
-    """The beginning of a long text."""
+    """The text, cut to `width` characters with an ellipsis if it is longer."""
     return text if len(text) <= width else text[: width - 1].rstrip() + "…"
 
 
 @dataclass(frozen=True)
 class TimeUnit:
-    """One unit for all the times of an answer, so that columns can be compared by eye."""
+    """The unit of all times in an answer, so that columns are easy to compare: `ms` per unit, and its decimals."""
 
     name: str
     ms: float
     decimals: int
 
     def number(self, ms: float | None, *, signed: bool = False) -> str:
-        """The number alone; a dot for what would round to zero, a question mark for what is not known."""
+        """The number without unit; a dot if it rounds to zero, a question mark if it is unknown."""
         if ms is None:
             return "?"
         value = ms / self.ms
@@ -67,21 +67,21 @@ class TimeUnit:
         return f"{ms / self.ms:.{self.decimals}f} {self.name}"
 
     def is_nothing(self, ms: float) -> bool:
-        """Whether the number is no more than a dot."""
+        """Whether the time rounds to zero."""
         return self.number(ms) == NOTHING
 
     def percent(self, part: float, whole: float) -> str:
-        """percent() of two times."""
+        """The share of one time in another, as percent() writes it."""
         return percent(part, whole)
 
     def change(self, after: float, before: float) -> str:
-        """change() between two times."""
+        """The relative change between two times, as change() writes it."""
         return change(after, before)
 
 
 def time_unit(longest_ms: float) -> TimeUnit:
-    """The unit in which a time of that length is read most easily."""
-    if longest_ms < 20:  # a step of a small model: whole ms would leave nothing of its parts
+    """The unit that suits times up to `longest_ms`."""
+    if longest_ms < 20:  # a step of a small model: its parts would round to 0 ms
         return TimeUnit("ms", 1.0, 2)
     if longest_ms < 2_000:
         return TimeUnit("ms", 1.0, 0)
@@ -93,7 +93,7 @@ def time_unit(longest_ms: float) -> TimeUnit:
 
 
 def percent(part: float, whole: float) -> str:
-    """`31 %`, and `<1 %` rather than a zero for something."""
+    """A share in percent: `31 %`, and `<1 %` for a small share above zero."""
     if whole <= 0:
         return "? %"
     value = 100 * part / whole

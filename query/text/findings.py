@@ -1,6 +1,6 @@
-"""What cost time and what can be done about it, in a sentence each.
+"""Sentences of findings and of their advice.
 
-`text_of` writes a finding and an advice; `advice_text` is the advice of a finding with what only the finding knows.
+`text_of` writes a finding or an advice; `advice_text` is the advice of a finding with details from the finding.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from crystalperf.query.trace.amounts import counted, lasting, part_of, volume
 from crystalperf.query.trace.vocabulary import either, plural, with_article
 
 NAMED = 2
-"""Stages of one finding that are named, those of the largest costs …"""
+"""Maximum stages of one finding that are named, those with the largest costs …"""
 
 NAMED_SHARE = 0.25
-"""… from this share of the largest on."""
+"""… if their cost has at least this share of the largest."""
 
 MOST_TIMES = 100
-"""Of what takes more times as long the time itself is shown: the other is next to nothing."""
+"""If a time is more than this many times another, the text shows the time, not the ratio."""
 
 _REASONS_SHOWN = 3
 _LOST_SHOWN = 5
 
 
 def advice_text(found: findings.Finding, words: Words) -> str:
-    """What can be done about a finding; empty where nothing is known."""
+    """The advice of a finding; empty if it has none."""
     if found.advice is None:
         return ""
     text = text_of(found.advice, words)
@@ -47,7 +47,7 @@ def advice_text(found: findings.Finding, words: Words) -> str:
 
 
 def _stages(found: findings.StageFinding, words: Words, have: str) -> str:
-    """One stage with what is odd about it; or that several stages `have` it, with the worst of them."""
+    """The only stage of a finding; or the number of stages that `have` the problem, with the worst of them."""
     first = found.stages[0]
     if len(found.stages) == 1:
         return f"{first.id} {first.name}: {text_of(first, words)}"
@@ -75,13 +75,13 @@ def idle_slots(found: findings.IdleSlots, words: Words) -> str:
 def idle_stage(stage: findings.IdleStage, words: Words) -> str:
     vocabulary = words.vocabulary
     units, lanes = vocabulary.units, vocabulary.lanes
-    there, slots = counted(stage.tasks, vocabulary.unit), f"{stage.slots} {lanes}"
+    tasks, slots = counted(stage.tasks, vocabulary.unit), f"{stage.slots} {lanes}"
     if stage.cause == "few-tasks":
-        return f"{there} for {slots}"
+        return f"{tasks} for {slots}"
     if stage.cause == "empty-tasks":
-        return f"{stage.with_data} of {there} had something to read, for {slots}"
+        return f"{stage.with_data} of {tasks} had something to read, for {slots}"
     share = f"{100 * stage.idle_share:.0f} % of the {lanes}' time idle"
-    text = f"{there} on {slots} ({stage.waves:.1f} waves) leave {share}"
+    text = f"{tasks} on {slots} ({stage.waves:.1f} waves) leave {share}"
     if stage.cause == "bound-to-data":
         return (
             f"{text}: {units} waited for the {vocabulary.workers} that have their data{on_one(stage, words, ', and')}"
@@ -94,7 +94,7 @@ def idle_stage(stage: findings.IdleStage, words: Words) -> str:
 
 
 def on_one(stage: findings.IdleStage, words: Words, before: str) -> str:
-    """How many of a stage's tasks ran on one worker, where most did; else nothing."""
+    """How many of a stage's tasks ran on one worker, if most did; else empty."""
     if stage.on_busiest <= stage.tasks / 2:
         return ""
     vocabulary = words.vocabulary
@@ -209,7 +209,7 @@ def slow_hosts(found: findings.SlowHosts, words: Words) -> str:
 
 
 def _so_long(own_ms: float, others_ms: float, stages: int, device: str, others: str) -> str:
-    """How much longer tasks are on a device than others; times that are sums over so many stages."""
+    """How much longer tasks spend on a device than others; the times are sums over `stages` stages."""
     if own_ms > MOST_TIMES * others_ms:
         return f"{lasting(own_ms / stages)} each on {device}, and next to none {others}"
     return f"{own_ms / others_ms:.1f} times as long on {device} as {others}"
@@ -297,7 +297,7 @@ def lost_workers(found: findings.LostWorkers, words: Words) -> str:
 
 
 def explained(reason: str | None) -> str:
-    """Why something ended, as the log says it, or that the log does not."""
+    """The reason from the log, or that the log does not state one."""
     return reason or "it does not say why"
 
 

@@ -1,4 +1,4 @@
-"""Lists that a reader can take in: what is long is shown, and the rest is summed up."""
+"""Shortening of long lists: the longest items are shown, and the rest is summed up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from crystalperf.query.text.answers import WORTH_SHOWING
 
 
 def fold_path(path: Sequence[PathItem], runtime_ms: float, most: int) -> tuple[list[PathItem], list[PathItem]]:
-    """The stretches to show, in order of time, and those to sum up; a single short one is shown as well."""
+    """The path segments to show, in order of time, and those to sum up; a single remaining one is shown, too."""
     ranked = sorted(path, key=lambda item: item.start_ms - item.end_ms)
     worth = [item for item in ranked[:most] if item.end_ms - item.start_ms >= WORTH_SHOWING * runtime_ms]
     chosen = {id(item) for item in worth}

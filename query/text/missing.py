@@ -1,4 +1,4 @@
-"""What a log lacks, in a sentence each."""
+"""Sentences about data missing from a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each answer lists, as rows, and its sentence for notebooks and agents; importing this registers both."""
+"""The rows and the sentence of each answer, for notebooks and agents; importing this module registers both."""
 
 from __future__ import annotations
 

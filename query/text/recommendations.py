@@ -1,4 +1,4 @@
-"""What can be done, in a sentence each."""
+"""Sentences of recommendations."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from crystalperf.query.text.sentences import CORE, text_of
 
 
 def value_text(value: Value) -> str:
-    """A value as configurations have it: `64`, `4g`, `true`."""
+    """A value as a configuration writes it: `64`, `4g`, `true`."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def setting_text(change: SettingChange) -> str:
-    """A setting with its present and its new value."""
+    """A setting with its current and its new value."""
     default = " (the default)" if change.is_default else ""
     return f"`{change.name}` {value_text(change.before)}{default} → {value_text(change.after)}"
 
 
 def capitalised(text: str) -> str:
-    """With a capital at the start, and the rest as it is."""
+    """The text with an uppercase first letter."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def times(ratio: float) -> str:
-    """`twice`, `1.5 times`."""
+    """A ratio in words: `twice`, `1.5 times`."""
     return "twice" if ratio == 2 else f"{ratio:g} times"
 
 

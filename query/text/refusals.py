@@ -1,4 +1,4 @@
-"""Why a question has no answer, in a sentence each."""
+"""Sentences of refusals: why there is no prediction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sentence of a value, by its framework or by CrystalPerf."""
+"""Lookup of a value's sentence, in its framework's package or in CrystalPerf."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from crystalperf.query.results.sentences import Sentences as Sentences
 from crystalperf.query.results.words import Words
 
 CORE = Sentences()
-"""Sentences of the kinds that any framework's runs may have."""
+"""Sentences of the kinds that runs of any framework may have."""
 
 
 def text_of(value: Kind, words: Words) -> str:
-    """The sentence of a value: by its framework, else by CrystalPerf, else of its fields alone."""
+    """The sentence of a value: from its framework, else from CrystalPerf, else a list of its fields."""
     own = _of_framework(words.framework)
     write = (own and own.find(type(value))) or _core().find(type(value))
     return write(value, words) if write else _generic(value)
@@ -28,21 +28,21 @@ def texts_of(values: Iterable[Kind], words: Words) -> tuple[str, ...]:
 
 
 def lines_of(value: Kind, words: Words) -> tuple[str, ...]:
-    """The lines to paste that carry out a recommendation, in its framework's configuration or language; may be none."""
+    """Lines to paste that apply a recommendation, in the framework's configuration or language; empty if none."""
     own = _of_framework(words.framework)
     write = own and own.find_lines(type(value))
     return write(value, words) if write else ()
 
 
 def _generic(value: Kind) -> str:
-    """`idle-slots: cost_ms 12.5, slots 4`: what is known of a value whose kind has no sentence."""
+    """The fields of a value whose kind has no sentence: `idle-slots: cost_ms 12.5, slots 4`."""
     named = ", ".join(f"{each.name} {getattr(value, each.name)}" for each in fields(value))
     return f"{value.kind}: {named}" if named else value.kind
 
 
 @cache
 def _core() -> Sentences:
-    """CORE, filled: each of these modules registers its own."""
+    """CORE with all sentences: importing these modules registers them."""
     for subject in ("findings", "missing", "unseen", "recommendations", "refusals", "assumptions"):
         import_module(f"crystalperf.query.text.{subject}")
     return CORE

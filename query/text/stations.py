@@ -1,4 +1,4 @@
-"""The groups of a flow as a table: how many records they take, and how busy that keeps them."""
+"""The groups of a stream as a table: their record rates and utilization."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from crystalperf.query.text.figures import grouped, percent
 
 
 def stations_table(debug: Debug) -> tuple[list[str], list[list[str]]]:
-    """Heads, and a row for each group in order of the flow; no rows where nothing flows.
+    """Column heads, and a row for each group in the order of the stream; both empty for other runs.
 
     The first two columns are the group's id and name.
     """
@@ -32,7 +32,7 @@ def stations_table(debug: Debug) -> tuple[list[str], list[list[str]]]:
 
 
 def stations_note(debug: Debug) -> str:
-    """What the shares of the table are of."""
+    """The note that explains the table's shares."""
     words = debug.vocabulary
     return (
         f"Busy: the share of the time of its {words.units}; busiest: that of the {words.unit} with most; held up: the"

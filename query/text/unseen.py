@@ -1,4 +1,4 @@
-"""What the data of a run does not show, in a sentence each."""
+"""Sentences about what the data of a run does not show."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from crystalperf.query.text.sentences import CORE
 from crystalperf.query.trace.vocabulary import plural
 
 _SHOWN = 5
-"""So many workers without a recording are named."""
+"""Maximum workers without a recording that are named."""
 
 
 @CORE.of(unseen.SequenceContradicted)

@@ -1,10 +1,9 @@
-"""What cost time on the critical path, and what to try: one rule a function, each `facts → findings`.
+"""Findings: what cost time on the critical path, and what to try.  Each rule is a function, `facts → findings`.
 
-A rule states its evidence and what would contradict it, and looks for both; a cause that is contradicted is not told.
-A cost is the most that the finding can have cost: the time it held the critical path, or what would be left of it at
-best.  What the words for a basis mean is said in query.results.kinds.Basis.  Stages of one kind make one finding,
-whose cost is their sum (added_up).  The rules hold of any framework; what to try is the framework's where it knows
-better (Advisor).
+A rule states its evidence and what would contradict it, and checks both; it does not report a contradicted cause.
+A cost is an upper bound: the time of the finding on the critical path, or the most that a change could save of it.
+query.results.kinds.Basis explains the bases.  Stages of one kind are one finding, whose cost is their sum (added_up).
+The rules apply to any framework; a framework can replace the advice (Advisor).
 """
 
 from crystalperf.query.diagnose.findings.alone import coordinator as coordinator

@@ -1,4 +1,4 @@
-"""Time in which no unit ran, while workers were there."""
+"""Findings about time without a running unit while workers were available."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crystalperf.query.results.findings import Coordinator, Finding, NoScope
 
 
 def coordinator(alone_ms: Mapping[Cause, float], other_ms: Mapping[Cause, float]) -> list[Finding]:
-    """What held the run up while workers were there and no unit ran."""
+    """Critical-path time of the user's program and of the coordinator, while workers were available and no unit ran."""
     unknown_ms = other_ms.get("coordinator", 0.0)
     is_mixed = 0.1 < unknown_ms / max(alone_ms["coordinator"], 1e-9) < 0.9
     return [

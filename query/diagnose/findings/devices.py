@@ -1,4 +1,4 @@
-"""Devices that were used for something else than moving data."""
+"""Findings about devices with much time and little data moved."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from crystalperf.query.results.advice import InspectDevice
 from crystalperf.query.results.findings import OddUseStage
 
 SLOW_BPS = 1e6
-"""A device that moves less than this while it is used is used for something else than moving data."""
+"""A device with less throughput than this while in use does something other than moving data."""
 
 
 def odd_use(advisor: Advisor, details: Sequence[Detail], limits: Collection[str]) -> list[OddUseStage]:
-    """Time on a device that hardly moved data: a misconfiguration as a rule (§4.2, §7.5).
+    """Time on a device that hardly moved data, usually a misconfiguration (paper §4.2, §7.5).
 
-    `limits` are the resources that hold the run up: a device that is slow because it is full is no sign of a
-    misconfiguration.
+    `limits` are the limiting resources, which are excluded: a device that is slow because it is saturated does not
+    show a misconfiguration.
     """
     found = []
     for detail in details:

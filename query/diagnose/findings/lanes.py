@@ -1,4 +1,4 @@
-"""Lanes without work, units too short for them, and units that had none of a CPU."""
+"""Findings about idle lanes, units that are too short, and units that waited for a CPU."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from crystalperf.query.results.advice import (
 from crystalperf.query.results.findings import IdleCause, IdleStage, ShortOfCpus, StartingStage
 
 HELD_BACK = 0.5
-"""Share of a quota's periods in which it was used up, while units waited for a CPU, from which on it is the cause."""
+"""A CPU quota is the cause of waiting from this share of throttled periods on, while units waited for a CPU."""
 
 IDLE = 0.2
-"""Idle slots are worth a word from this share of a group's slot time."""
+"""Idle slots are reported from this share of a group's slot time."""
 
 STARTING = 0.2
-"""So is starting units, from this share of their time …"""
+"""Starting units is reported from this share of their time."""
 
 
 def _waited_ms(detail: Detail) -> float:
-    """How much longer than usual the longest unit of a group took without more to read or to compute, in ms."""
+    """How much longer than usual the longest unit of a group took, without more data or CPU time; ms."""
     longest, usual_ms = detail.longest, usual_unit_ms(detail)
     if longest.cpu_ms is None or longest.duration_ms <= SKEW * usual_ms:
         return 0.0
@@ -44,11 +44,11 @@ def _waited_ms(detail: Detail) -> float:
 
 
 def idle_slots(advisor: Advisor, detail: Detail) -> list[IdleStage]:
-    """Slots without work while a group was on the path: too few units, or a last wave that is half empty.
+    """Idle slots while a group was on the critical path: too few units, or a last wave that is half empty.
 
     Evidence: slots were free while it ran, whatever else ran then; units that read next to nothing and ended at once
-    are none to share its work.  Contradicted where the framework knows that there is nothing to share out, by a
-    longest unit that waited and by time that went to starting units: neither divides.
+    do not count as units with work.  Contradicted if the framework knows that the work cannot be divided further; time
+    in which the longest unit waited, and time of starting units, are subtracted, because more units do not divide them.
     """
     facts = detail.facts
     starting = min(facts.starting_ms / facts.unit_ms, 1.0) if facts.unit_ms > 0 else 0.0
@@ -92,7 +92,7 @@ def idle_stage(detail: Detail, cause: IdleCause, cost_ms: float, idle_share: flo
 
 
 def _idle_cause(detail: Detail, idle_share: float) -> IdleCause | None:
-    """Why a group left slots idle; None where it left few."""
+    """The cause of a group's idle slots; None if few were idle."""
     facts, busy = detail.facts, detail.with_data
     if busy < facts.slots:
         return "empty-tasks" if busy < facts.units else "few-tasks"
@@ -104,7 +104,7 @@ def _idle_cause(detail: Detail, idle_share: float) -> IdleCause | None:
 
 
 def idle_advice(detail: Detail) -> Advice:
-    """What to do about slots that a group left idle, in any framework."""
+    """The advice for a group's idle slots, for any framework."""
     if detail.with_data < detail.facts.slots:
         return MoreTasks()
     if were_bound(detail):
@@ -115,8 +115,8 @@ def idle_advice(detail: Detail) -> Advice:
 
 
 def were_free(detail: Detail) -> bool:
-    """Whether lanes were idle while units of a group waited: a last wave leaves none idle for longer than its longest
-    unit."""
+    """Whether lanes were idle while units of a group waited: a last wave leaves lanes idle for at most the duration of
+    its longest unit."""
     facts = detail.facts
     return facts.idle_ms > facts.slots * facts.longest_ms
 
@@ -127,16 +127,16 @@ def were_bound(detail: Detail) -> bool:
 
 
 def is_uneven(detail: Detail) -> bool:
-    """Whether one unit of a group reads clearly more than most."""
+    """Whether a group has data skew: one unit reads clearly more than the median unit."""
     skew = detail.facts.skew_bytes
     return skew is not None and skew > MORE
 
 
 def starting_units(detail: Detail) -> list[StartingStage]:
-    """Units so short that handing them out takes a good part of their time.
+    """Units so short that starting them takes a good part of their time.
 
-    Evidence: that share of their time was measured.  Contradicted by no more units than slots, of which each is handed
-    out once, and where it was the start of few units, such as the first of their workers, that took so long.
+    Evidence: the measured share of their time.  Contradicted if there are no more units than slots, or if only a few
+    units took long to start, such as the first of each worker.
     """
     facts = detail.facts
     share = facts.starting_ms / facts.unit_ms if facts.unit_ms > 0 else 0.0
@@ -157,38 +157,40 @@ def short_of_cpus(
     cores_per_slot: float,
     throttled: Mapping[str, float] | None = None,
 ) -> list[ShortOfCpus]:
-    """Units that could have run and had no CPU: for other programs on the machine, a quota, or too many slots.
+    """CPU wait: ready units without a CPU, because of other programs on the machine, a quota, or too many slots.
 
-    `cores_per_slot` is the most that workers were seen to use, inf where they were at no limit; `throttled` is, by
-    group, in which share of the quota's periods meanwhile their container had used it up, where that was measured.  A
-    unit for which another process computes has no CPU itself.
+    `cores_per_slot` is the most that workers were seen to use, inf if they were at no limit; `throttled` is, by group,
+    the share of the quota's periods in which its container was throttled, where that was measured.  Units whose work is
+    delegated to another process do not count.
     """
-    mine = [each for each in details if each.ready_ms > 0 and not each.delegates]
-    ready_ms = sum(each.ready_ms for each in mine)
-    cpu_ms = sum(each.facts.resource_ms[CPU] for each in mine)
+    waiting = [each for each in details if each.ready_ms > 0 and not each.delegates]
+    ready_ms = sum(each.ready_ms for each in waiting)
+    cpu_ms = sum(each.facts.resource_ms[CPU] for each in waiting)
     if cpu_ms < STARVED * (cpu_ms - ready_ms) or not ready_ms:
         return []
-    cost_ms = sum(each.facts.path_ms * each.ready_ms / each.facts.unit_ms for each in mine)
-    held_back = sum(each.ready_ms * (throttled or {}).get(each.facts.id, 0.0) for each in mine) / ready_ms
-    if held_back >= HELD_BACK:  # whatever else was on the machine, this is what held them back
+    cost_ms = sum(each.facts.path_ms * each.ready_ms / each.facts.unit_ms for each in waiting)
+    held_back = sum(each.ready_ms * (throttled or {}).get(each.facts.id, 0.0) for each in waiting) / ready_ms
+    if held_back >= HELD_BACK:  # the quota is the cause, whatever else ran on the machine
         advice = MoreCpu(larger_limit=True, own_machines=False, slots="same")
         return [ShortOfCpus(cost_ms, "measured", advice, ready_ms, cpu_ms, throttled_share=held_back)]
     limit = cores_per_slot if np.isfinite(cores_per_slot) else None
-    others, processors = _crowd(mine, ready_ms, neighbours) or (None, None)
+    others, processors = _contention(waiting, ready_ms, neighbours) or (None, None)
     is_known = limit is not None or others is not None
     advice = MoreCpu(limit is not None, others is not None, "fewer" if is_known else "fewer-than-cores")
     return [ShortOfCpus(cost_ms, "measured", advice, ready_ms, cpu_ms, None, limit, others, processors)]
 
 
-def _crowd(details: Sequence[Detail], ready_ms: float, neighbours: Sequence[Neighbours]) -> tuple[float, float] | None:
-    """Cores that other programs used while units waited for a CPU, and those of the machine; None where these had few.
+def _contention(
+    details: Sequence[Detail], ready_ms: float, neighbours: Sequence[Neighbours]
+) -> tuple[float, float] | None:
+    """Cores that other programs used while units waited for a CPU, and those of the machine; None if these had few.
 
-    A container sees its whole machine, and not whose the other containers on it are.
+    A container sees its whole machine, but not the owners of the other containers on it.
     """
-    crowds = {each.group: each for each in neighbours}
-    crowded = [(each.ready_ms * crowd.crowded, crowd) for each in details if (crowd := crowds.get(each.facts.id))]
-    crowded_ms = sum(ms for ms, _ in crowded)
-    if crowded_ms < ready_ms / 2:
+    by_group = {each.group: each for each in neighbours}
+    contended = [(each.ready_ms * other.crowded, other) for each in details if (other := by_group.get(each.facts.id))]
+    contended_ms = sum(ms for ms, _ in contended)
+    if contended_ms < ready_ms / 2:
         return None
-    others = sum(ms * crowd.others_cores for ms, crowd in crowded) / crowded_ms
-    return others, sum(ms * crowd.processors for ms, crowd in crowded) / crowded_ms
+    others = sum(ms * other.others_cores for ms, other in contended) / contended_ms
+    return others, sum(ms * other.processors for ms, other in contended) / contended_ms

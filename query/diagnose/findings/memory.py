@@ -1,4 +1,4 @@
-"""Memory that did not suffice: spills, collections of garbage, and what was read anew."""
+"""Findings about too little memory: spills, garbage collection, and cache misses."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from crystalperf.query.results.advice import AvoidSpilling, FitCache, MoreMemory
 from crystalperf.query.results.findings import Garbage, Kept, Spilling, StageRef
 
 GC = 0.1
-"""… and garbage collection."""
+"""Garbage collection is reported from this share of a group's unit time."""
 
 
 def spilling(details: Sequence[Detail], spilled_by: Sequence[str]) -> list[Spilling]:
-    """Memory that did not suffice, so that rows went to disk; `spilled_by` are names of operators, worst first.
+    """Spills: too little memory, so that rows went to disk; `spilled_by` are names of operators, worst first.
 
-    Evidence: bytes that were spilled.  It cost at most the time on disk and of unknown cause, and no more than writing
-    and reading back those bytes takes (most_spilling_ms).
+    Evidence: spilled bytes.  The cost is at most the time on disk plus `other`, the latter limited to the time that
+    writing and reading back those bytes takes (most_spilling_ms).
     """
     groups = [detail for detail in details if detail.facts.spill_bytes and detail.facts.unit_ms > 0]
     if not groups:
@@ -37,7 +37,7 @@ def spilling(details: Sequence[Detail], spilled_by: Sequence[str]) -> list[Spill
 
 
 def collecting_garbage(details: Sequence[Detail]) -> list[Garbage]:
-    """Heaps so full that collecting garbage takes a good part of the units' time."""
+    """Garbage collection that takes a good part of the units' time, because heaps are nearly full."""
     found = [each.facts for each in details if each.facts.gc_ms > GC * each.facts.unit_ms > 0]
     if not found:
         return []
@@ -48,10 +48,10 @@ def collecting_garbage(details: Sequence[Detail]) -> list[Garbage]:
 
 
 def reading_anew(details: Sequence[Detail]) -> list[Kept]:
-    """Memory that had no room for what workers were to keep, so that units read and computed it again.
+    """Cache misses: too little memory for cached data, so that units read and computed it again.
 
-    Evidence: units that read files for what others of their group found in memory.  It cost at most what their groups
-    took longer than if all units were as quick as the quickest that found it.
+    Evidence: units that read files while others of their group read the same data from memory.  The cost is at most
+    the time that groups would save if all units were as fast as the fastest quarter of cache hits.
     """
     found = [each for each in details if each.anew and each.facts.unit_ms > 0]
     cost = sum(each.facts.path_ms * min(each.anew_ms / each.facts.unit_ms, 1.0) for each in found)

@@ -1,4 +1,4 @@
-"""What is usual of a group, and one finding of what several groups contribute."""
+"""Thresholds that findings share, and the sum of several stages' contributions as one finding."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from crystalperf.query.results.findings import (
 from crystalperf.query.results.kinds import Basis
 
 SKEW = 2.0
-"""A group is skewed where its longest unit takes this many times the median."""
+"""A group is skewed if its longest unit takes this many times the median."""
 
 MORE = 1.5
-"""What explains a straggler, or marks a slow host, is this many times what is usual."""
+"""Minimum ratio to the usual value for an explanation of a straggler, or for a slow host."""
 
 LITTLE_BYTES = 1 << 20
-"""A unit that reads less has nothing worth sharing out."""
+"""A unit that reads less has too little data to divide."""
 
 NEXT_ADVICE = 0.25
-"""The second advice of a finding is worth a word from this share of its cost."""
+"""A finding has a second advice from this share of its cost."""
 
 _FINDINGS: Mapping[type[StageCost], type[StageFinding]] = {
     IdleStage: IdleSlots,
@@ -42,7 +42,7 @@ _FINDINGS: Mapping[type[StageCost], type[StageFinding]] = {
 
 
 def added_up(stages: Sequence[StageCost]) -> list[StageFinding]:
-    """One finding for the stages of a kind, whose cost is their sum: groups are on the path at different times."""
+    """One finding for the stages of each kind.  Their costs add up: groups are on the path at different times."""
     kinds: dict[tuple[type[StageCost], str, Basis], list[StageCost]] = {}
     for each in stages:
         kinds.setdefault((type(each), each.variant, each.basis), []).append(each)
@@ -62,12 +62,12 @@ def _together(kind: type[StageFinding], stages: Sequence[StageCost]) -> StageFin
 
 
 def on_a_device(found: Sequence[StageFinding], unmodelled: str | None) -> list[StageFinding]:
-    """Findings as they are; where a device computed that is not modelled, those of idle slots name it."""
+    """The findings; if a device without a model computed for units, findings of idle slots name it."""
     if unmodelled is None:
         return list(found)
     return [replace(each, unmodelled=unmodelled) if isinstance(each, IdleSlots) else each for each in found]
 
 
 def usual_unit_ms(detail: Detail) -> float:
-    """What a unit takes; where most units have nothing to read, one of those that have."""
+    """The usual duration of a unit, ms: the median, or that of units with work if most units have nothing to read."""
     return detail.siblings.loaded_ms if detail.with_data < detail.facts.units else detail.facts.median_ms

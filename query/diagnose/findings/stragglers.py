@@ -1,4 +1,4 @@
-"""Units and hosts that take much longer than those like them, and why."""
+"""Findings about stragglers and slow hosts, with their causes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FEWEST_FOR_SKEW = 3
 
 @dataclass(frozen=True)
 class Why:
-    """What explains a straggler, as far as is known: the cause, what to do, and how it is known."""
+    """The explanation of a straggler: its cause, the advice, and the basis."""
 
     cause: StragglerCause
     advice: Advice
@@ -48,10 +48,10 @@ class Why:
 
 
 def straggler(advisor: Advisor, detail: Detail, hosts: Sequence[HostTime]) -> list[StragglerStage]:
-    """A group whose longest unit takes much longer than those like it, and why.
+    """The straggler of a group: a unit that takes much longer than usual, with the cause.
 
-    Evidence: it takes SKEW times the median, of those with something to read where most units have nothing.  What read
-    anew what was to be in memory is explained by that (reading_anew).
+    Evidence: it takes more than SKEW times the median, or that of units with work if most units have nothing to read.
+    A longest unit with a cache miss is explained by that (reading_anew).
     """
     facts, longest = detail.facts, detail.longest
     if longest.anew:
@@ -70,7 +70,7 @@ def straggler(advisor: Advisor, detail: Detail, hosts: Sequence[HostTime]) -> li
 
 
 def _reasons(advisor: Advisor, detail: Detail, hosts: Sequence[HostTime], excess_ms: float) -> Iterator[Why | None]:
-    """Reasons for a straggler in the order of their evidence's strength; the last always holds."""
+    """Explanations of a straggler, the strongest evidence first; the last always applies."""
     yield _more_data(advisor, detail, excess_ms)
     yield _collections(detail, excess_ms)
     yield _slow_node(detail, hosts, excess_ms)
@@ -80,7 +80,10 @@ def _reasons(advisor: Advisor, detail: Detail, hosts: Sequence[HostTime], excess
 
 
 def _more_data(advisor: Advisor, detail: Detail, excess_ms: float) -> Why | None:
-    """Evidence: it read as many times the median as it took.  Contradicted by others that read as much, sooner."""
+    """Data skew.  Evidence: it read at least half as many times the median as it took.
+
+    Contradicted by units that read as much in less time.
+    """
     longest, siblings, usual = detail.longest, detail.siblings, detail.facts.median_bytes
     duration_ms = longest.duration_ms
     slower = duration_ms / max(duration_ms - excess_ms, 1e-9)
@@ -93,7 +96,7 @@ def _more_data(advisor: Advisor, detail: Detail, excess_ms: float) -> Why | None
 
 
 def _collections(detail: Detail, excess_ms: float) -> Why | None:
-    """Evidence: collections stopped it for half of what it took longer, beyond what they stopped others for."""
+    """Evidence: garbage collection took more than half of the excess, beyond the median unit's."""
     gc_ms = detail.longest.gc_ms
     if gc_ms - detail.median_gc_ms <= excess_ms / 2:
         return None
@@ -101,9 +104,9 @@ def _collections(detail: Detail, excess_ms: float) -> Why | None:
 
 
 def _slow_node(detail: Detail, hosts: Sequence[HostTime], excess_ms: float) -> Why | None:
-    """Evidence: units on its node take longer on a resource than elsewhere, and it had half its excess on that one.
+    """Evidence: units on its host take longer on a resource than elsewhere, and half of its excess is on that resource.
 
-    Contradicted by a longest unit whose time went elsewhere than its node's does.
+    Contradicted if its excess is on another resource than its host's.
     """
     longest = detail.longest
     for host in _slow_ones([each for each in hosts if each.group == detail.facts.id]):
@@ -117,11 +120,11 @@ def _slow_node(detail: Detail, hosts: Sequence[HostTime], excess_ms: float) -> W
 
 
 def _first_of_its_worker(detail: Detail, excess_ms: float) -> Why | None:
-    """Evidence: nothing had ended on its worker when it began; a new process loads and compiles code.
+    """Warm-up.  Evidence: no unit had ended on its worker when it began; a new process loads and compiles code.
 
-    That takes CPU time, and every first unit of a worker has to: contradicted by CPU time that makes up less than half
-    of what it took longer, and by other firsts of its group that took no such time.  It is modelled where CPU time and
-    other firsts bear it out, else guessed.
+    Warm-up takes CPU time, in every first unit of a worker.  So it is contradicted if CPU time is less than half of the
+    excess, or if other first units of its group took no such time.  The basis is modelled if CPU time and other first
+    units confirm it, else guessed.
     """
     longest, siblings = detail.longest, detail.siblings
     if not longest.first:
@@ -137,7 +140,7 @@ def _first_of_its_worker(detail: Detail, excess_ms: float) -> Why | None:
 
 
 def _more_of_a_resource(detail: Detail, excess_ms: float) -> Why | None:
-    """Evidence: half of what it took longer was on one resource.  The CPU counts where its time was measured."""
+    """Evidence: more than half of the excess was on one resource.  The basis is measured for CPU time of the log."""
     longest, usual = detail.longest, detail.median_resource_ms
     extra = {name: ms - usual[name] for name, ms in longest.resource_ms.items() if name != OTHER}
     name = max(extra, key=lambda each: extra[each])
@@ -151,7 +154,7 @@ def _more_of_a_resource(detail: Detail, excess_ms: float) -> Why | None:
 
 
 def _unexplained(detail: Detail, excess_ms: float) -> Why:
-    """What is left: it waited, where CPU time says that it did not compute."""
+    """The fallback: it waited, if its CPU time shows that it did not compute, else unexplained."""
     longest = detail.longest
     if longest.cpu_ms is None or longest.cpu_ms > longest.duration_ms - excess_ms / 2:
         return Why(Unexplained(), RecordSamples(), "measured")
@@ -159,7 +162,7 @@ def _unexplained(detail: Detail, excess_ms: float) -> Why:
 
 
 def _is_slow(host: HostTime) -> bool:
-    """Whether units on a host spend clearly more time on a resource, though they read no more than the others do."""
+    """Whether units on a host spend clearly more time on a resource than others, relative to the data they read."""
     data = host.median_bytes / host.others_bytes if host.others_bytes > 0 else 1.0
     return (
         host.resource != OTHER
@@ -169,7 +172,7 @@ def _is_slow(host: HostTime) -> bool:
 
 
 def _slow_ones(hosts: Sequence[HostTime]) -> list[HostTime]:
-    """Hosts that are slow for a group, by resource; where most hosts would be, it is the others that had less to do."""
+    """Slow hosts of a group, by resource; none if most hosts would be slow: then the others had less work."""
     slow = [each for each in hosts if _is_slow(each)]
     among = Counter((each.group, each.resource) for each in hosts)
     many = Counter((each.group, each.resource) for each in slow)
@@ -178,7 +181,7 @@ def _slow_ones(hosts: Sequence[HostTime]) -> list[HostTime]:
 
 
 def slow_hosts(hosts: Sequence[HostTime], details: Sequence[Detail]) -> list[SlowHosts]:
-    """A host on which a resource is slower than on its peers, in most groups that use it: a malfunction (§4.2)."""
+    """Hosts with a slower resource than their peers, in most groups that use it: a malfunction (paper §4.2)."""
     by_id = {detail.facts.id: detail.facts for detail in details}
     used: dict[tuple[str, str], list[HostTime]] = {}
     slow_ones = {(each.group, each.host, each.resource) for each in _slow_ones(hosts)}
