@@ -27,13 +27,13 @@ from crystalperf.query.execution.execution import Execution, work_of
 from crystalperf.query.execution.load import ALL, WHOLE, load, most_at_a_time, run_resources
 from crystalperf.query.execution.scenario import (
     Configuration,
+    Scenario,
     Value,
-    World,
-    changed_world,
     combinations,
     is_unchecked,
     parse_settings,
     recorded_resources,
+    scenario_of,
     settings_of,
 )
 from crystalperf.query.frameworks.registry import get
@@ -274,17 +274,19 @@ class Run:
             others = self._compared(reruns, recorded, scope, replan)
         except RefusedError as error:
             unchanged = self.unchanged(scope)
-            return Sweep(tuple(unchanged.refusing(World(each).describe(), error.refusal) for each in several), amounts)
+            return Sweep(
+                tuple(unchanged.refusing(Scenario(each).describe(), error.refusal) for each in several), amounts
+            )
         points: list[Prediction] = []
         for chosen in several:
-            progress(f"what if: {World(chosen).describe()}")
+            progress(f"what if: {Scenario(chosen).describe()}")
             try:
-                scenario = changed_world(chosen, known)
+                scenario = scenario_of(chosen, known)
                 points.append(in_their_light(scenario, self._predicted(scenario, scope, replan, predictor), others))
             except (RefusedError, SettingError) as error:
                 if len(several) == 1 and isinstance(error, SettingError):
                     raise
-                points.append(self.unchanged(scope).refusing(World(chosen).describe(), _refusal(error)))
+                points.append(self.unchanged(scope).refusing(Scenario(chosen).describe(), _refusal(error)))
         return Sweep(tuple(points), amounts)
 
     def advise(
@@ -303,7 +305,7 @@ class Run:
         others = self._comparable(reruns, recorded)
         wanted = [self._answered(text, recorded) for text in (_listed(settings) or usual)]
         runs = [self._answered(text, recorded) for text in RUNS_TO_ADVISE]
-        same = changed_world({}, self._load("all").recorded)
+        same = scenario_of({}, self._load("all").recorded)
         known = [each for each in runs if each is not None]
         return advice([each for each in wanted if each is not None], [(same, self.unchanged()), *known], others)
 
@@ -344,7 +346,7 @@ class Run:
         here = machine_prices.PriceRequest(next(each for each in known if each.name == ran_on), int(workers), ())
         return machine_prices.chosen(self.unchanged(), here, offers, deadline_ms)
 
-    def _answered(self, setting: str, recorded: str | Sequence[str]) -> tuple[World, Prediction] | None:
+    def _answered(self, setting: str, recorded: str | Sequence[str]) -> tuple[Scenario, Prediction] | None:
         """The scenario of a setting for the whole run and its prediction; None if it is refused or invalid."""
         try:
             scenario = self._scenario([setting], recorded, "all")
@@ -376,7 +378,7 @@ class Run:
             execution, other = self._load(scope), each.run._load(scope)
             texts = differences(execution, other, each.name, each.settings)
             if not texts:
-                scenario, prediction = changed_world({}, execution.recorded), self.unchanged(scope)
+                scenario, prediction = scenario_of({}, execution.recorded), self.unchanged(scope)
             else:
                 scenario = self._scenario(texts, recorded, scope)
                 prediction = self._predicted(scenario, scope, replan, None)
@@ -389,9 +391,9 @@ class Run:
             columns = "framework, app_id, attempt, started_at_ms, duration_ms"
             return tuple(connection.execute(f"SELECT {columns} FROM runs").fetchall()[0])
 
-    def _scenario(self, texts: Sequence[str], recorded: str | Sequence[str], scope: str) -> World:
+    def _scenario(self, texts: Sequence[str], recorded: str | Sequence[str], scope: str) -> Scenario:
         chosen, known = self._parsed(texts, recorded, scope, lists=False)
-        return changed_world({key: value for key, (value,) in chosen.items()}, known)
+        return scenario_of({key: value for key, (value,) in chosen.items()}, known)
 
     def what_if(
         self,
@@ -440,7 +442,7 @@ class Run:
         return wanted, recorded_resources({**execution.recorded, **work_of(execution)}, stated)
 
     def _predicted(
-        self, scenario: World, scope: str, replan: bool, predictor: str | None, *, path: bool = True
+        self, scenario: Scenario, scope: str, replan: bool, predictor: str | None, *, path: bool = True
     ) -> Prediction:
         execution = self._load(scope)
         if execution.flow is not None and predictor is None:
@@ -471,7 +473,7 @@ class Run:
 
     def unchanged(self, scope: str = "all") -> Prediction:
         """The prediction of the baseline: a scope with nothing changed."""
-        return self._predicted(changed_world({}, self._load(scope).recorded), scope, True, None)
+        return self._predicted(scenario_of({}, self._load(scope).recorded), scope, True, None)
 
     def _load_scope(self, scope: str) -> Execution:
         with self._opened() as connection:

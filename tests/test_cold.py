@@ -24,7 +24,7 @@ from crystalperf.query.simulate.warmup import (
     others,
     placed_before,
 )
-from tests.test_predict import execution, predicted, world
+from tests.test_predict import execution, predicted, scenario
 
 
 def waves(count: int, executors: int, *, repeated: bool = False, starts: bool = False, ms: float = 1000) -> Execution:
@@ -97,10 +97,10 @@ def test_a_run_with_both_kinds_of_units_tells_by_itself() -> None:
 
 def test_the_range_reaches_to_where_being_first_costs_nothing() -> None:
     run = waves(1, 4, starts=True)
-    told = predict(run, world(run, "executors=0.5x"))
+    told = predict(run, scenario(run, "executors=0.5x"))
     assert told.interval_ms[1] >= 2000
     assert told.interval_shares["physics"] > 0.3
-    surer = predict(replace(run, repeated=None), world(run, "executors=0.5x"))
+    surer = predict(replace(run, repeated=None), scenario(run, "executors=0.5x"))
     assert surer.interval_shares["physics"] == 0
 
 

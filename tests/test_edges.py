@@ -11,7 +11,7 @@ import pytest
 from crystalperf.query.execution.cpu_limits import cpu_limits
 from crystalperf.query.execution.dag import Dependency, GroupRun, Units, build
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import Value, World
+from crystalperf.query.execution.scenario import Scenario, Value
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.execution.volumes import no_volumes
 from crystalperf.query.execution.wire_bytes import FRAME_DATA
@@ -24,14 +24,14 @@ from crystalperf.query.simulate.transfers import exposed_ms
 from tests.hand_made import run_by
 from tests.test_measured_load import with_volumes
 from tests.test_pipelines import TOY
-from tests.test_predict import GIB, execution, predicted, world
+from tests.test_predict import GIB, execution, predicted, scenario
 from tests.test_sharing import looks_of
 
 MEGA = 1_000_000
 
 
 def asked(run: Execution, *settings: str, recorded: tuple[str, ...] = ()) -> Prediction:
-    return predict(run, world(run, *settings, recorded=recorded))
+    return predict(run, scenario(run, *settings, recorded=recorded))
 
 
 def test_only_what_a_unit_does_meanwhile_hides_a_transfer() -> None:
@@ -73,7 +73,7 @@ def test_operators_are_added_up_and_none_counts_twice() -> None:
 
     def of(**ratios: float) -> float | None:
         wanted = {f"operator.{name.replace('_', ' ')}": ratio for name, ratio in ratios.items()}
-        return predict(run, World({}, run.recorded, wanted)).predicted_ms
+        return predict(run, Scenario({}, run.recorded, wanted)).predicted_ms
 
     assert of(Sort=1e9, Join=1e9) == pytest.approx(0, abs=1e-3)
     assert of(Sort=2.0, Join=2.0) == pytest.approx(50)
@@ -99,9 +99,9 @@ def piped() -> Execution:
 
 def test_waiting_in_a_pipeline_is_no_work_to_spread_or_to_multiply() -> None:
     run = piped()
-    even = predict(run, World({"skew": Value("skew", "none", choice="none")}, run.recorded, {}))
+    even = predict(run, Scenario({"skew": Value("skew", "none", choice="none")}, run.recorded, {}))
     assert even.predicted_ms == pytest.approx(7)
-    twice = predict(run, World({}, run.recorded, {"input": 2.0}))
+    twice = predict(run, Scenario({}, run.recorded, {"input": 2.0}))
     assert twice.predicted_ms is not None
     assert twice.predicted_ms == pytest.approx(22, rel=0.1)
 

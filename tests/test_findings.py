@@ -21,7 +21,14 @@ from crystalperf.indexes.resources import Resource, known
 from crystalperf.indexes.store import create
 from crystalperf.query.diagnose import findings
 from crystalperf.query.diagnose.diagnose import diagnosed
-from crystalperf.query.diagnose.group_statistics import Detail, Longest, Neighbours, Siblings, group_details, neighbours
+from crystalperf.query.diagnose.group_statistics import (
+    GroupStats,
+    Longest,
+    Neighbours,
+    Siblings,
+    group_details,
+    neighbours,
+)
 from crystalperf.query.diagnose.hosts import HostTime
 from crystalperf.query.diagnose.waiting import waiting, with_workers
 from crystalperf.query.execution.critical_path import Piece, critical_path
@@ -87,7 +94,7 @@ def parts(cpu: float = 0.0, disk: float = 0.0, net: float = 0.0, other: float = 
     return {"cpu": cpu, "disk": disk, "net": net, "other": other}
 
 
-def detail(longest: dict[str, Any] | None = None, facts: dict[str, Any] | None = None, **more: Any) -> Detail:
+def detail(longest: dict[str, Any] | None = None, facts: dict[str, Any] | None = None, **more: Any) -> GroupStats:
     """A stage of 40 even tasks of a second, all CPU, on 4 slots, ten seconds on the path; then changed."""
     even = GroupFacts(
         id="stage:3.0", name="work", scope="sql:1", units=40, slots=4, length_ms=10_000.0, path_ms=10_000.0,
@@ -98,7 +105,7 @@ def detail(longest: dict[str, Any] | None = None, facts: dict[str, Any] | None =
         unit_id=17, worker_id="1", host="w1", duration_ms=1000.0, read_bytes=8 * MIB, gc_ms=0.0,
         resource_ms=parts(cpu=1000.0),
     )  # fmt: skip
-    whole = Detail(
+    whole = GroupStats(
         facts=replace(even, **(facts or {})),
         longest=replace(usual, **(longest or {})),
         own_ms=39_000.0,
@@ -118,7 +125,7 @@ def detail(longest: dict[str, Any] | None = None, facts: dict[str, Any] | None =
     return replace(whole, **more)
 
 
-def late(more: dict[str, Any] | None = None, **longest: Any) -> Detail:
+def late(more: dict[str, Any] | None = None, **longest: Any) -> GroupStats:
     """The same with one task that takes seven seconds, on the CPU."""
     facts = {"longest_ms": 7000.0}
     usual = {"duration_ms": 7000.0, "resource_ms": parts(cpu=7000.0), "cpu_ms": 7000.0}
@@ -312,7 +319,7 @@ def test_a_task_that_only_waited_is_none_to_cut() -> None:
     assert findings.idle_slots(RULES, detail({**slow, "read_bytes": 80 * MIB}, FEW))[0].cost_ms == pytest.approx(7500)
 
 
-def empty(**more: Any) -> Detail:
+def empty(**more: Any) -> GroupStats:
     """Thirty tasks for 30 slots, of which six read what there is and the others ended at once."""
     facts = {"units": 30, "slots": 30, "median_ms": 100.0, "median_bytes": 1000.0, "most_bytes": 50 * MIB}
     idle = {"length_ms": 10_000.0, "idle_ms": 240_000.0, "longest_ms": 1100.0}

@@ -24,7 +24,7 @@ from crystalperf.cli.predictions import sweep_text
 from crystalperf.indexes.errors import InputError, SettingError
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.load import load
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.execution.stream import Flow, Hop, Place, Station, cpu_wait_ms, filling_ms, legs
 from crystalperf.query.frameworks.flink import held as held_by
 from crystalperf.query.frameworks.flink import steady, timeout
@@ -442,7 +442,7 @@ def test_a_record_that_is_held_waits_as_long_in_another_world(ads: tuple[Executi
     free = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b"),), cores=1.0)
     run = replace(free, stations=(free.stations[0], replace(free.stations[1], held_ms=100.0)))
     for ratios in ({}, {"rate": 2.0}, {"cores": 2.0}, {"cpu_speed": 2.0}, {"units": 2.0}):
-        (held, said), (plain, _) = (changed(each, execution, World(ratios=ratios)) for each in (run, free))
+        (held, said), (plain, _) = (changed(each, execution, Scenario(ratios=ratios)) for each in (run, free))
         (path, without) = (legs(each, measured=False, names=NAMES) for each in (held, plain))
         assert [each.held_ms for each in path] == [0.0, 0.0, 100.0]
         assert sum(each.time_ms for each in path) == pytest.approx(100 + sum(each.time_ms for each in without))
@@ -576,9 +576,9 @@ def test_one_keys_records_go_to_one_of_any_number_of_lanes(ads: tuple[Execution,
     """Seven of ten records on a key: 85 % go to one of two lanes and 77.5 % to one of four, so 10 % more are taken."""
     execution, _ = ads
     run = line(station("a", 0.01), station("b", 1 / 1.7, busiest=1.0, keyed=True), hops=(hop("a", "b"),))
-    more, _ = changed(run, execution, World(ratios={"units": 2.0}))
+    more, _ = changed(run, execution, Scenario(ratios={"units": 2.0}))
     assert more.stations[1].busiest == pytest.approx(0.775 / 0.85)
-    assert changed(run, execution, World(ratios={"rate": 1.0}))[0].stations[1].busiest == pytest.approx(1.0)
+    assert changed(run, execution, Scenario(ratios={"rate": 1.0}))[0].stations[1].busiest == pytest.approx(1.0)
 
 
 def test_what_lies_between_two_vertices_may_hold_a_job_up() -> None:
@@ -666,7 +666,7 @@ def test_a_worker_whose_own_work_takes_all_its_cpu_ends_no_answer() -> None:
     flow = replace(known, stations=full, places=places)
     assert flow.at_limit
     assert highest(flow).rate_per_s == 0.0
-    answer = predict_flow(execution, flow, World(recorded=execution.recorded))
+    answer = predict_flow(execution, flow, Scenario(recorded=execution.recorded))
     assert answer.refused == (AtLimit(),)
 
 
@@ -771,7 +771,7 @@ def test_other_subtasks_have_the_channels_of_their_strategy(
     execution, _ = ads
     one = Hop("a", "b", 1, 1000.0, 1e5, 13.0, 0.0, 0.0, all_to_all=all_to_all)
     run = line(station("a", 0.1, lanes=1), station("b", 0.1, lanes=1), hops=(one,))
-    wider, _ = changed(run, execution, World(ratios={"units": 4.0}))
+    wider, _ = changed(run, execution, Scenario(ratios={"units": 4.0}))
     assert wider.hops[0].channels == channels
     assert wider.hops[0].due_ms == pytest.approx(one.due_ms)
 
@@ -780,7 +780,7 @@ def test_more_workers_share_what_records_take_and_more_crosses_between_them(ads:
     execution, _ = ads
     run = line(station("a", 0.1, lanes=4), station("b", 0.1, lanes=4), hops=(hop("a", "b", rate=100_000.0),))
     run = replace(run, places=(Place("w1", 0.3, 0.7, 0.1), Place("w2", 0.5, 0.7, 0.1)))
-    four, _ = changed(run, execution, World(ratios={"workers": 2.0}))
+    four, _ = changed(run, execution, Scenario(ratios={"workers": 2.0}))
     assert [each.cpu_cores for each in four.places] == pytest.approx([0.25] * 4)
     assert four.hops[0].remote == pytest.approx(0.75)
     # Each carries (3 / 4) / 4 of the bytes and no longer (1 / 2) / 2.
@@ -791,12 +791,12 @@ def test_more_workers_share_what_records_take_and_more_crosses_between_them(ads:
         cpu_wait_ms(each, each.hops[0]) for each in (replace(run, places=(Place("w", 0.25, 0.7, 0.1),) * 4), four)
     )
     assert after == pytest.approx(before)
-    alone, _ = changed(run, execution, World(ratios={"workers": 0.5}))
+    alone, _ = changed(run, execution, Scenario(ratios={"workers": 0.5}))
     assert [each.cpu_cores for each in alone.places] == pytest.approx([0.7])
     assert alone.hops[0].remote == 0.0
-    two, _ = changed(alone, execution, World(ratios={"workers": 2.0}))
+    two, _ = changed(alone, execution, Scenario(ratios={"workers": 2.0}))
     assert two.hops[0].remote == pytest.approx(0.5)
-    none, _ = changed(replace(run, places=()), execution, World(ratios={"workers": 2.0}))
+    none, _ = changed(replace(run, places=()), execution, Scenario(ratios={"workers": 2.0}))
     assert (none.places, none.hops[0].remote) == ((), 0.5)
 
 
@@ -810,24 +810,24 @@ def test_what_crosses_the_network_takes_as_much_cpu_time_as_crosses(ads: tuple[E
     places = tuple(Place(name, used, 0.7, 0.1, 0.04, 0.06, 0.02) for name, used in (("w1", 0.3), ("w2", 0.5)))
     run = replace(run, places=places)
     # Between four 3 / 4 cross and not 1 / 2, so 1.5 times as much, and each has a quarter of it.
-    four, said = changed(run, execution, World(ratios={"workers": 2.0}))
+    four, said = changed(run, execution, Scenario(ratios={"workers": 2.0}))
     assert [each.crossing_cores for each in four.places] == pytest.approx([0.18 / 4] * 4)
     assert [each.due_cores for each in four.places] == pytest.approx([(0.04 + 0.06) / 4] * 4)
     assert [each.cpu_cores for each in four.places] == pytest.approx([0.1 + (0.4 + 0.18 + 0.04 + 0.06) / 4] * 4)
     assert CrossingCpuKept() not in said
     # On one nothing crosses, and of what is left twice the records double 0.4.
-    (one,) = changed(run, execution, World(ratios={"workers": 0.5}))[0].places
+    (one,) = changed(run, execution, Scenario(ratios={"workers": 0.5}))[0].places
     assert (one.cpu_cores, one.crossing_cores) == pytest.approx((0.1 + 0.4 + 0.04, 0.0))
-    (twice,) = changed(run, execution, World(ratios={"workers": 0.5, "rate": 2.0}))[0].places
+    (twice,) = changed(run, execution, Scenario(ratios={"workers": 0.5, "rate": 2.0}))[0].places
     assert twice.cpu_cores == pytest.approx(0.1 + 0.8 + 0.04)
-    (slower,) = changed(run, execution, World(ratios={"workers": 0.5, "cpu_speed": 0.5}))[0].places
+    (slower,) = changed(run, execution, Scenario(ratios={"workers": 0.5, "cpu_speed": 0.5}))[0].places
     assert slower.cpu_cores == pytest.approx(2 * (0.1 + 0.4 + 0.04))
     # There and back is no change; from one, or without a recording of threads, nothing tells what crossing takes.
-    again, _ = changed(four, execution, World(ratios={"workers": 0.5}))
+    again, _ = changed(four, execution, Scenario(ratios={"workers": 0.5}))
     assert sum(each.crossing_cores for each in again.places) == pytest.approx(0.12)
     alone = replace(run, places=(one,), hops=tuple(replace(each, remote=0.0) for each in run.hops))
     for unknown in (alone, replace(run, places=(Place("w1", 0.3, 0.7), Place("w2", 0.5, 0.7)))):
-        told, said = changed(unknown, execution, World(ratios={"workers": 2.0}))
+        told, said = changed(unknown, execution, Scenario(ratios={"workers": 2.0}))
         assert sum(map(growing_for_records, told.places)) == pytest.approx(
             sum(map(growing_for_records, unknown.places))
         )
@@ -849,8 +849,8 @@ def test_as_many_workers_are_used_as_a_station_has_lanes(ads: tuple[Execution, F
     execution, _ = ads
     run = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b"),))
     run = replace(run, places=(Place("w1", 0.3, 0.7, 0.1), Place("w2", 0.3, 0.7, 0.1)))
-    assert len(changed(run, execution, World(ratios={"workers": 2.0}))[0].places) == 2
-    alone, _ = changed(run, execution, World(ratios={"units": 0.5}))
+    assert len(changed(run, execution, Scenario(ratios={"workers": 2.0}))[0].places) == 2
+    alone, _ = changed(run, execution, Scenario(ratios={"units": 0.5}))
     assert [each.cpu_cores for each in alone.places] == pytest.approx([0.5])
     assert alone.hops[0].remote == 0.0
 

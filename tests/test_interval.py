@@ -13,7 +13,7 @@ from crystalperf.query.predict.estimate import predict
 from crystalperf.query.predict.interval import CALIBRATED, SOURCES, interval, variances
 from crystalperf.query.results.refusals import RemoteReadsUnknown, SendersOutOfRange, SlotsOutOfRange
 from crystalperf.query.text.as_json import as_json
-from tests.test_predict import execution, world
+from tests.test_predict import execution, scenario
 
 SURE = Evidence(np.zeros(3), np.zeros(3), 0.0)
 
@@ -21,7 +21,7 @@ SURE = Evidence(np.zeros(3), np.zeros(3), 0.0)
 def around(evidence: Evidence, *settings: str, predicted_ms: float = 900.0, replayed_ms: float = 1000.0) -> float:
     """Half of the interval's width on the log scale."""
     run = execution([(0, 1000)], (0.5, 0.2, 0.3, 0))
-    told = variances(1000.0, replayed_ms, predicted_ms, world(run, *settings), evidence, known())
+    told = variances(1000.0, replayed_ms, predicted_ms, scenario(run, *settings), evidence, known())
     (low, high), shares = interval(predicted_ms, told)
     assert list(shares) == list(SOURCES)
     assert sum(shares.values()) == pytest.approx(1)
@@ -40,7 +40,7 @@ def test_each_source_of_error_widens_the_interval() -> None:
 def test_the_models_error_may_grow_with_the_distance() -> None:
     """|log(500 / 1000)| = 0.693, times a slope of 0.2; without a slope the way does not matter."""
     run = execution([(0, 1000)], (0.5, 0.2, 0.3, 0))
-    changed = world(run, "network=2x")
+    changed = scenario(run, "network=2x")
     steep = replace(CALIBRATED, model=0.1, slope=0.2)
     told = variances(1000.0, 1000.0, 500.0, changed, SURE, known(), steep)
     assert told["model"] == pytest.approx(0.1**2 + (0.2 * 0.693147) ** 2)
@@ -56,24 +56,24 @@ def test_what_is_unknown_of_a_device_that_stays_costs_nothing() -> None:
 
 def test_an_answer_carries_its_interval() -> None:
     run = execution([(0, 100), (0, 100)], (1, 0, 0, 0))
-    answer = predict(run, world(run, "cores=2x"))
+    answer = predict(run, scenario(run, "cores=2x"))
     assert answer.interval_ms[0] < answer.predicted_ms < answer.interval_ms[1]
     assert as_json(answer)["interval_shares"].keys() == set(SOURCES)
 
 
 def test_far_more_slots_get_a_bound() -> None:
     run = execution([(0, 100), (0, 100), (100, 200), (100, 200)], (1, 0, 0, 0), cores=2)
-    answer = predict(run, world(run, "cores=20x"), replans=False)
+    answer = predict(run, scenario(run, "cores=20x"), replans=False)
     assert answer.predicted_ms is None
     assert answer.interval_ms is None
     assert answer.bound_ms == (100, 200)
     assert answer.refused == (SlotsOutOfRange(20.0, 16),)
-    assert predict(run, world(run, "cores=16x")).predicted_ms is not None
+    assert predict(run, scenario(run, "cores=16x")).predicted_ms is not None
 
 
 def test_far_fewer_slots_get_a_bound() -> None:
     run = execution([(0, 100)] * 20, (1, 0, 0, 0), cores=20)
-    answer = predict(run, world(run, "cores=1"))
+    answer = predict(run, scenario(run, "cores=1"))
     assert answer.bound_ms == (100, None)
     assert answer.refused == (SlotsOutOfRange(0.05, 16),)
 
@@ -81,15 +81,15 @@ def test_far_fewer_slots_get_a_bound() -> None:
 def test_more_senders_than_were_ever_seen_get_a_bound() -> None:
     run = execution([(0, 100), (100, 200)], (1, 0, 0, 0))
     local = replace(run, volumes=replace(run.volumes, local=np.array([10_000, 10_000])))
-    answer = predict(local, world(local, "executors=2x"))
+    answer = predict(local, scenario(local, "executors=2x"))
     assert answer.refused == (RemoteReadsUnknown(),)
     assert answer.bound_ms == (100, None)
-    assert predict(run, world(run, "executors=2x")).predicted_ms is not None  # nothing is shuffled
+    assert predict(run, scenario(run, "executors=2x")).predicted_ms is not None  # nothing is shuffled
     little = replace(run, volumes=replace(run.volumes, local=np.array([100, 100])))
-    assert predict(little, world(little, "executors=2x")).predicted_ms is not None
+    assert predict(little, scenario(little, "executors=2x")).predicted_ms is not None
     remote = replace(run, volumes=replace(run.volumes, remote=np.array([10, 10])))
-    assert predict(remote, world(remote, "executors=2x")).predicted_ms is not None
-    assert predict(remote, world(remote, "executors=9x")).refused == (SendersOutOfRange(9.0, 8),)
+    assert predict(remote, scenario(remote, "executors=2x")).predicted_ms is not None
+    assert predict(remote, scenario(remote, "executors=9x")).refused == (SendersOutOfRange(9.0, 8),)
 
 
 def test_a_device_that_nothing_shows_gets_bounds() -> None:
@@ -97,12 +97,12 @@ def test_a_device_that_nothing_shows_gets_bounds() -> None:
     fast."""
     run = execution([(0, 1000)], (0.5, 0.0, 0.1, 0.4))
     blind = replace(run, has_samples=False, evidence=replace(run.evidence, unseen=0.4))
-    answer = predict(blind, world(blind, "disk=2x"))
+    answer = predict(blind, scenario(blind, "disk=2x"))
     assert answer.predicted_ms is None
     assert answer.bound_ms == pytest.approx((800, 1000), abs=5)
-    assert predict(blind, world(blind, "cores=2x")).predicted_ms is not None
+    assert predict(blind, scenario(blind, "cores=2x")).predicted_ms is not None
     little = replace(blind, evidence=replace(run.evidence, unseen=0.1))
-    assert predict(little, world(little, "disk=2x")).predicted_ms is not None
+    assert predict(little, scenario(little, "disk=2x")).predicted_ms is not None
 
 
 def test_unknown_time_may_be_the_cpus_where_nothing_measured_it() -> None:
@@ -112,8 +112,8 @@ def test_unknown_time_may_be_the_cpus_where_nothing_measured_it() -> None:
     blind = replace(run, has_samples=False, evidence=replace(run.evidence, unseen=0.4, unseen_cpu=0.4))
     for read in (0, 10):  # whether the log tells bytes
         told = replace(blind, volumes=replace(blind.volumes, input=np.array([read])))
-        answer = predict(told, world(told, "cpu_speed=2x"))
+        answer = predict(told, scenario(told, "cpu_speed=2x"))
         assert answer.predicted_ms is None
         assert answer.bound_ms == pytest.approx((550, 750))
     measured = replace(blind, evidence=replace(blind.evidence, unseen_cpu=0.0))
-    assert predict(measured, world(measured, "cpu_speed=2x")).predicted_ms == pytest.approx(750)
+    assert predict(measured, scenario(measured, "cpu_speed=2x")).predicted_ms == pytest.approx(750)

@@ -15,7 +15,7 @@ from crystalperf.query.attribution.storage import assumptions
 from crystalperf.query.execution.dag import AT_HOME
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.load import load
-from crystalperf.query.execution.scenario import Value, changed_world
+from crystalperf.query.execution.scenario import Value, scenario_of
 from crystalperf.query.frameworks.spark.recommendations import SkipLocalityWait
 from crystalperf.query.predict.estimate import predict
 from crystalperf.query.results.assumptions import CacheMisses, InputCached
@@ -97,7 +97,7 @@ def test_a_slower_network_slows_only_what_crosses_it(tmp_path: Path) -> None:
     """The rows that are kept would take 11 times as long as their stage did, if the link carried them."""
     run = execution(profiled(tmp_path, stage(MIB), stage(400 * MIB)))
     run_at = {**run.recorded, "network": 25e6}
-    answer = predict(run, changed_world({"network": Value("network", "0.5x", ratio=0.5)}, run_at))
+    answer = predict(run, scenario_of({"network": Value("network", "0.5x", ratio=0.5)}, run_at))
     assert answer.interval_ms[1] < 1.5 * run.runtime_ms
 
 
@@ -166,7 +166,7 @@ def test_with_more_room_as_much_more_is_found(tmp_path: Path) -> None:
     run = execution(profiled(tmp_path, stage(10 * MIB), *[half_kept(says=True)] * 5))
     twice = {key: Value(key, "2x", ratio=2) for key in ("workers", "cores")}
     more_memory, more_slots = (
-        predict(run, changed_world({key: twice[key]}, run.recorded), replans=False) for key in twice
+        predict(run, scenario_of({key: twice[key]}, run.recorded), replans=False) for key in twice
     )
     assert more_slots.predicted_ms - more_memory.predicted_ms == pytest.approx(5 * 5000, rel=0.1)
     assert CacheMisses(misses=10, reads=20, ratio=2.0, misses_left=0) in more_memory.assumptions
@@ -175,7 +175,7 @@ def test_with_more_room_as_much_more_is_found(tmp_path: Path) -> None:
 def test_twice_the_memory_is_room_for_all_of_it(tmp_path: Path) -> None:
     run = execution(profiled(tmp_path, stage(10 * MIB), *[half_kept(says=True)] * 5))
     run = replace(run, recorded={**run.recorded, "memory": 2.0 * 1024 * MIB})
-    answer = predict(run, changed_world({"memory": Value("memory", "2x", ratio=2)}, run.recorded), replans=False)
+    answer = predict(run, scenario_of({"memory": Value("memory", "2x", ratio=2)}, run.recorded), replans=False)
     assert answer.predicted_ms == pytest.approx(run.runtime_ms - 5 * 5000, rel=0.1)
     assert answer.interval_ms is not None
 
@@ -186,7 +186,7 @@ def test_in_half_as_much_again_half_of_those_that_read_anew_find_it(tmp_path: Pa
     again = anew(run)
     assert sorted(after[again].tolist()) == pytest.approx([1000] * 5 + [6000] * 5)
     assert after[~again].tolist() == pytest.approx(before[~again].tolist())
-    answer = predict(run, changed_world({"workers": Value("workers", "3", ratio=1.5)}, run.recorded))
+    answer = predict(run, scenario_of({"workers": Value("workers", "3", ratio=1.5)}, run.recorded))
     (misses,) = (each for each in answer.assumptions if isinstance(each, CacheMisses))
     assert (misses.ratio, misses.misses_left) == (1.5, 5)
 
@@ -210,20 +210,20 @@ def test_rows_that_would_have_no_room_have_no_figure(tmp_path: Path) -> None:
     here = execution(profiled(tmp_path, stage(10 * MIB), large))
     here = replace(here, recorded={**here.recorded, "memory": 2.0 * 1024 * MIB, "workers": 2.0})
     for key in ("workers", "memory"):
-        answer = predict(here, changed_world({key: Value(key, "0.5x", ratio=0.5)}, here.recorded))
+        answer = predict(here, scenario_of({key: Value(key, "0.5x", ratio=0.5)}, here.recorded))
         assert answer.predicted_ms is None
         assert answer.bound_ms == (here.runtime_ms, None)
         (refusal,) = answer.refused
         assert isinstance(refusal, CacheTooSmall)
         assert refusal.room_bytes < refusal.cached_bytes == 1600 * MIB
     tight = replace(here, recorded={**here.recorded, "memory": 3.3 * 1024 * MIB})  # one holds 1 849 MiB, of even parts
-    answer = predict(tight, changed_world({"workers": Value("workers", "0.5x", ratio=0.5)}, tight.recorded))
+    answer = predict(tight, scenario_of({"workers": Value("workers", "0.5x", ratio=0.5)}, tight.recorded))
     assert answer.predicted_ms is None
     (refusal,) = answer.refused
     assert isinstance(refusal, CacheTooSmall)
     assert refusal.cached_bytes < refusal.room_bytes
     roomy = replace(here, recorded={**here.recorded, "memory": 8.0 * 1024 * MIB})
-    assert predict(roomy, changed_world({"workers": Value("workers", "0.5x", ratio=0.5)}, roomy.recorded)).predicted_ms
+    assert predict(roomy, scenario_of({"workers": Value("workers", "0.5x", ratio=0.5)}, roomy.recorded)).predicted_ms
 
 
 def test_rows_in_another_executor_cross_the_network(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_on_other_workers_rows_are_kept_where_they_were_scanned_there(tmp_path: 
     the third its part of being the first there."""
     run = cp.profile([write(tmp_path / "log", skewed(), executors={"1": 1, "2": 1})], output=tmp_path / "run.duckdb")
     whole = execution(run)
-    other = predict(whole, changed_world({"workers": Value("workers", "3", ratio=1.5)}, whole.recorded))
+    other = predict(whole, scenario_of({"workers": Value("workers", "3", ratio=1.5)}, whole.recorded))
     assert run.unchanged().replayed_ms - other.predicted_ms == pytest.approx(3 * 1500, abs=600)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import crystalperf as cp
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.load import load
-from crystalperf.query.execution.scenario import Value, World
+from crystalperf.query.execution.scenario import Scenario, Value
 from crystalperf.query.predict.estimate import predict
 from crystalperf.query.results.assumptions import TransferTimeAtLeast
 from crystalperf.query.simulate.network_speed import carried_bps, most_within
@@ -65,8 +65,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Execution:
 
 def faster(run: Execution, times: float, stated_bps: float | None = None) -> cp.Prediction:
     recorded = {**run.recorded, "network": stated_bps}
-    world = World({"network": Value("network", f"{times}x", ratio=times)}, recorded, {"network": times})
-    return predict(run, world)
+    scenario = Scenario({"network": Value("network", f"{times}x", ratio=times)}, recorded, {"network": times})
+    return predict(run, scenario)
 
 
 @pytest.mark.later

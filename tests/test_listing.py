@@ -83,11 +83,11 @@ def answer(of: Callable[[], Replayed]) -> Replayed | None:
 
 
 @settings(max_examples=400)
-@given(world=worlds())
+@given(scenario=worlds())
 def test_a_listed_replay_takes_the_steps_of_the_general_one(
-    world: tuple[Dag, Units, Slots, Policy, list[int | None], np.ndarray],
+    scenario: tuple[Dag, Units, Slots, Policy, list[int | None], np.ndarray],
 ) -> None:
-    dag, units, slots, policy, limits, durations = world
+    dag, units, slots, policy, limits, durations = scenario
     assert list_schedule.can_list(dag, policy)
     general = answer(lambda: _Replay(dag, units, durations, slots, policy, limits).run())
     plan = list_schedule.ScheduleInput(dag, units, slots, policy, limits)

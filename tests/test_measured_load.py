@@ -14,7 +14,7 @@ from crystalperf.query.execution.worker_loads import Loads
 from crystalperf.query.predict.estimate import predict
 from crystalperf.query.simulate.effects.device_speed import LEAST_LEFT, of_units
 from crystalperf.query.simulate.transfers import MODEL, crossing
-from tests.test_predict import execution, predicted, world
+from tests.test_predict import execution, predicted, scenario
 from tests.test_sharing import looks_of
 
 MEGA = 1_000_000
@@ -108,7 +108,7 @@ def test_only_the_time_of_units_is_measured() -> None:
 def test_a_slower_network_costs_what_crosses_it() -> None:
     """Ten seconds on the network: 10 MB were logged, of which a quarter crossed at 1 MB/s; the rest is latency."""
     run = with_volumes(execution([(0, 10_000)], (0, 0, 1, 0)), remote=10.0 * MEGA)
-    stated = world(run, "network=0.5MB/s", recorded=("network=1MB/s",))
+    stated = scenario(run, "network=0.5MB/s", recorded=("network=1MB/s",))
     network = next(each for each in run.resources if each.name == "net")
     assert predict(run, stated).predicted_ms == pytest.approx(20_000, rel=0.05)
     packed = replace(run, wire=0.25)

@@ -1,4 +1,4 @@
-"""What no prediction may do, whatever the world: laws that hold on every kept run, and terms that add up by hand."""
+"""What no prediction may do, whatever the scenario: laws that hold on every kept run, and terms that add up by hand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import crystalperf as cp
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.load import load
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.predict.estimate import predict
 from crystalperf.query.predict.scenario_replay import Unchanged, replay_unchanged
 from crystalperf.query.simulate.effects import baseline_state
@@ -60,7 +60,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
 def asked(one: tuple[str, Execution, Unchanged], **ratios: float) -> float:
     """The predicted runtime where settings are so many times what they were; of bounds the lower one."""
     _, run, base = one
-    answer = predict(run, World({}, run.recorded, ratios), base=base)
+    answer = predict(run, Scenario({}, run.recorded, ratios), base=base)
     found = answer.predicted_ms if answer.bound_ms is None else answer.bound_ms[0]
     assert found is not None, answer.refused
     return found
@@ -77,7 +77,7 @@ MANY = settings(
 
 
 def most_transfer_ms(run: Execution, **ratios: float) -> float:
-    """All logged bytes over the bandwidth of a changed world, ms; far files as often as they may cross."""
+    """All logged bytes over the bandwidth of a scenario, ms; far files as often as they may cross."""
     total = 0.0
     for each in run.resources:
         rate_bps = run.recorded.get(each.setting)
@@ -148,8 +148,8 @@ def test_a_small_change_changes_little(kept: Kept, setting: str) -> None:
 @pytest.mark.later
 def test_the_unchanged_world_gives_each_duration_back(kept: Kept) -> None:
     for name, run, base in kept:
-        world = World({}, run.recorded, {})
-        same = solve_fixed_point(baseline_state(run), run, base, world, base.policy).replayed
+        scenario = Scenario({}, run.recorded, {})
+        same = solve_fixed_point(baseline_state(run), run, base, scenario, base.policy).replayed
         lengths = same.finish_ms - same.launch_ms
         own = base.replayed.finish_ms - base.replayed.launch_ms
         assert lengths == pytest.approx(own, abs=1e-6), name

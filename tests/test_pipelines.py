@@ -11,7 +11,7 @@ from crystalperf.indexes.resources import CPU, NET, resources
 from crystalperf.query.execution.critical_path import Piece, WallClock, critical_path
 from crystalperf.query.execution.dag import Dag, Dependency, GroupRun, Units, build
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import World, changed_world, combinations, parse_settings, settings_of
+from crystalperf.query.execution.scenario import Scenario, combinations, parse_settings, scenario_of, settings_of
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.frameworks import Framework, Reader
 from crystalperf.query.predict.estimate import predict
@@ -234,9 +234,9 @@ def as_execution(flow: Flow) -> Execution:
     return replace(made, **run_by(TOY), dag=flow.dag, units=flow.units)
 
 
-def changed(run: Execution, *settings: str) -> World:
+def changed(run: Execution, *settings: str) -> Scenario:
     (changes,) = combinations(parse_settings(settings, settings_of(run.resources), {}, lists=False))
-    return changed_world(changes, run.recorded)
+    return scenario_of(changes, run.recorded)
 
 
 def test_a_prediction_halves_the_work_and_not_the_waiting() -> None:

@@ -14,7 +14,7 @@ from crystalperf.indexes.errors import InputError, SettingError
 from crystalperf.query import profile
 from crystalperf.query.attribution.code.decide import NumberedStacks
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.execution.scheduling import Policy, Waiting
 from crystalperf.query.frameworks import Frames, Framework, Reader
 from crystalperf.query.frameworks.registry import frameworks
@@ -69,10 +69,10 @@ def test_an_annotator_is_asked_after_the_framework(brought: Brought) -> None:
 
 
 def test_a_predictor_is_asked_by_name(brought: Brought, demo_run: Run) -> None:
-    asked: list[tuple[Execution, World]] = []
+    asked: list[tuple[Execution, Scenario]] = []
 
-    def half(execution: Execution, world: World) -> float:
-        asked.append((execution, world))
+    def half(execution: Execution, scenario: Scenario) -> float:
+        asked.append((execution, scenario))
         return execution.runtime_ms / 2
 
     brought("predictors", half=half)

@@ -17,11 +17,11 @@ from crystalperf.query.execution.evidence import Evidence
 from crystalperf.query.execution.execution import CoordinatorTime, Execution, ScopeTime
 from crystalperf.query.execution.scenario import (
     Configuration,
+    Scenario,
     Value,
-    World,
-    changed_world,
     combinations,
     recorded_resources,
+    scenario_of,
     settings_of,
 )
 from crystalperf.query.execution.scenario import parse_settings as parse
@@ -100,14 +100,14 @@ def execution(
     )
 
 
-def world(run: Execution, *settings: str, recorded: tuple[str, ...] = ()) -> World:
+def scenario(run: Execution, *settings: str, recorded: tuple[str, ...] = ()) -> Scenario:
     known = recorded_resources(run.recorded, parse_settings(recorded, lists=False))
     (changes,) = combinations(parse_settings(settings, lists=True))
-    return changed_world(changes, known)
+    return scenario_of(changes, known)
 
 
 def predicted(run: Execution, *settings: str) -> float:
-    answer = predict(run, world(run, *settings))
+    answer = predict(run, scenario(run, *settings))
     assert answer.predicted_ms is not None, answer.refused
     return answer.predicted_ms
 
@@ -180,7 +180,7 @@ def test_more_memory_helps_only_a_run_that_was_short_of_it() -> None:
 def test_spills_that_are_known_on_disk_alone_have_a_bound() -> None:
     """Photon logs no bytes of memory that were spilled."""
     run = with_volumes(execution([(0, 8000)], (0.5, 0.5, 0, 0), memory=GIB), spill_disk=300_000_000)
-    more, less = (predict(run, world(run, f"memory={times}x")) for times in (2, 0.5))
+    more, less = (predict(run, scenario(run, f"memory={times}x")) for times in (2, 0.5))
     assert more.predicted_ms is None
     assert more.bound_ms == (None, 8000)
     assert less.bound_ms == (8000, None)
@@ -190,7 +190,7 @@ def test_spills_that_are_known_on_disk_alone_have_a_bound() -> None:
 def test_more_memory_saves_the_spills_it_makes_room_for() -> None:
     run = execution([(0, 10_000)], (0.5, 0.5, 0, 0), memory=GIB)
     run = with_volumes(run, peak_memory=400e6, spill_memory=300e6, spill_disk=150e6)
-    parts = memory.apply(baseline_state(run), world(run, "memory=4x", "disk=1x")).parts_ms
+    parts = memory.apply(baseline_state(run), scenario(run, "memory=4x", "disk=1x")).parts_ms
     # 150 MB written and read at the default 150 MB/s are 2 s of disk time.
     assert run.units.parts_ms[0, 1] - parts[0, 1] == pytest.approx(2000, rel=0.02)
 
@@ -200,7 +200,7 @@ def test_more_memory_of_workers_saves_no_spills_of_processes_that_compute_for_th
     run = execution([(0, 10_000)], (1, 0, 0, 0), memory=GIB)
     run = replace(with_volumes(run, spill_memory=300e6, spill_disk=1, spill_ms=2000.0), delegating=frozenset([0]))
     assert predicted(run, "memory=4x") == pytest.approx(8000, rel=0.001)
-    answer = predict(replace(run, spilling_apart=frozenset([0])), world(run, "memory=4x"))
+    answer = predict(replace(run, spilling_apart=frozenset([0])), scenario(run, "memory=4x"))
     assert answer.predicted_ms == 10_000
     assert MemorySufficed(0.0, delegates_spilled=True) in answer.assumptions
 
@@ -226,7 +226,7 @@ def test_how_long_a_run_without_samples_spilled_is_not_known() -> None:
     run = execution([(0, 10_000)], (0, 0, 0, 1), memory=GIB)
     run = with_volumes(run, spill_memory=100_000_000, spill_disk=1)
     assert predicted(run, "memory=4x") == pytest.approx(10_000)
-    answer = predict(replace(run, has_samples=False), world(run, "memory=4x"))
+    answer = predict(replace(run, has_samples=False), scenario(run, "memory=4x"))
     assert answer.predicted_ms is None
     assert answer.bound_ms == (pytest.approx(6000), pytest.approx(10_000))
     assert answer.refused == (SpillTimeUnknown(),)
@@ -236,7 +236,7 @@ def test_bounds_that_are_narrow_are_an_answer() -> None:
     """Spilling 40 MB is 1.6 s of the 10, or none of it: both ends are in the range of their middle."""
     run = execution([(0, 10_000)], (0, 0, 0, 1), memory=GIB)
     run = replace(with_volumes(run, spill_memory=40_000_000, spill_disk=1), has_samples=False)
-    answer = predict(run, world(run, "memory=4x"))
+    answer = predict(run, scenario(run, "memory=4x"))
     assert answer.predicted_ms == pytest.approx((8400 * 10_000) ** 0.5, rel=0.001)
     assert [each.predicted_ms for each in answer.groups] == [pytest.approx(answer.predicted_ms)]
     assert answer.interval_ms[0] < 8400
@@ -249,14 +249,14 @@ def test_less_memory_means_more_garbage_collection() -> None:
     run = with_volumes(execution([(0, 10_000)], (1, 0, 0, 0), memory=4 * GIB), gc_ms=500.0)
     assert predicted(run, "memory=0.5x") == pytest.approx(10_500)
     assert predicted(run, "memory=2x") == 10_000
-    answer = predict(with_volumes(run, gc_ms=2000.0), world(run, "memory=0.5x"))
+    answer = predict(with_volumes(run, gc_ms=2000.0), scenario(run, "memory=0.5x"))
     assert answer.predicted_ms is None
     assert answer.bound_ms == (10_000, None)
 
 
 def test_less_memory_is_refused_where_the_run_does_not_tell_its_need() -> None:
     run = replace(execution([(0, 10)], (1, 0, 0, 0), memory=4 * GIB), tells_memory=False)
-    answer = predict(run, world(run, "memory=0.5x"))
+    answer = predict(run, scenario(run, "memory=0.5x"))
     assert answer.predicted_ms is None
     assert answer.refused == (MemoryNeedUnknown(),)
     assert answer.bound_ms == (10, None)
@@ -299,17 +299,17 @@ def test_a_setting_that_makes_no_sense_is_one_sentence(setting: str, sentence: s
 def test_an_absolute_value_needs_the_recorded_one() -> None:
     run = execution([(0, 10)], (0, 0, 1, 0))
     with pytest.raises(RefusedError) as refused:
-        world(run, "network=10Gbps")
+        scenario(run, "network=10Gbps")
     assert refused.value.refusal == RecordedValueUnknown("network=10Gbps", "network")
     assert refused.value.remedy == Remedy("state what the run had", {"setting": "network"})
-    assert world(run, "network=10Gbps", recorded=("network=1Gbps",)).ratio("network") == 10
+    assert scenario(run, "network=10Gbps", recorded=("network=1Gbps",)).ratio("network") == 10
 
 
 def test_a_speed_is_asked_relatively_and_stated_in_cores() -> None:
     run = execution([(0, 10)], (0, 0, 1, 0))
     with pytest.raises(SettingError, match="cpu_speed"):
-        world(run, "cpu_speed=3")
-    stated = world(run, "cpu_speed=2x", recorded=("cpu_speed=0.45",))
+        scenario(run, "cpu_speed=3")
+    stated = scenario(run, "cpu_speed=2x", recorded=("cpu_speed=0.45",))
     assert stated.ratio("cpu_speed") == 2
     assert stated.recorded["cpu_speed"] == 0.45
 
@@ -317,13 +317,13 @@ def test_a_speed_is_asked_relatively_and_stated_in_cores() -> None:
 def test_half_an_executor_is_refused() -> None:
     run = execution([(0, 10)], (1, 0, 0, 0))
     with pytest.raises(SettingError, match=r"executors.*0\.5"):
-        world(run, "executors=0.5x")
+        scenario(run, "executors=0.5x")
 
 
 def test_a_list_makes_every_combination() -> None:
     recorded = recorded_of(workers=1, cores=2)
     listed = combinations(parse_settings(["cores=2,4", "network=1x,2x"], lists=True))
-    made = [changed_world(each, recorded) for each in listed]
+    made = [scenario_of(each, recorded) for each in listed]
     assert [each.describe() for each in made] == [
         "cores=2, network=1x", "cores=2, network=2x", "cores=4, network=1x", "cores=4, network=2x",
     ]  # fmt: skip
@@ -349,7 +349,7 @@ def test_a_faster_network_cannot_outrun_a_full_cpu() -> None:
     limited = replace(run, slots=replace(run.slots, cpu_cores=np.full(2, 0.5)))
     assert predicted(limited, "network=1000000x") == pytest.approx(4000, rel=0.02)
     assert predicted(limited, "network=1x") == pytest.approx(10_000)
-    assert CpuLimited(0.5) in predict(limited, world(limited, "network=2x")).assumptions
+    assert CpuLimited(0.5) in predict(limited, scenario(limited, "network=2x")).assumptions
 
 
 MIB = 2**20
@@ -370,7 +370,7 @@ def reading(run: Execution, *, files: int = 0, shuffled: tuple[int, ...] = ()) -
 
 
 def tasks_for(run: Execution, *settings: str) -> Execution:
-    return replan(run, world(run, *settings), True).execution
+    return replan(run, scenario(run, *settings), True).execution
 
 
 def test_files_cut_by_the_number_of_slots_are_cut_again() -> None:
@@ -381,7 +381,7 @@ def test_files_cut_by_the_number_of_slots_are_cut_again() -> None:
     assert again.units.duration_ms.tolist() == pytest.approx([55.0] * 8)
     assert again.volumes.input.tolist() == [6 * MIB] * 8
     assert len(tasks_for(run, "executors=1").units) == 2
-    assert len(replan(run, world(run, "cores=2x"), False).execution.units) == 4
+    assert len(replan(run, scenario(run, "cores=2x"), False).execution.units) == 4
 
 
 def test_files_cut_by_their_size_stay() -> None:
@@ -418,7 +418,7 @@ def test_more_partitions_do_not_divide_one_key() -> None:
     run = reading(execution([(0, 100)] * 4, (1, 0, 0, 0)), shuffled=(90 * MIB, MIB, MIB, MIB))
     fixed = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "4"}
     run = replace(run, properties=fixed, recorded={**run.recorded, "units": 4.0})
-    planned = replan(run, world(run, "partitions=16"), True)
+    planned = replan(run, scenario(run, "partitions=16"), True)
     assert len(planned.execution.units) == 4
     assert planned.assumptions[-1] == LargeKeyKept(("stage:0.0",))
     assert len(tasks_for(run, "partitions=2").units) == 2
@@ -448,7 +448,7 @@ def test_a_network_that_was_not_the_limit_becomes_it() -> None:
     the computing hides as much; an Ethernet frame of 1514 bytes holds 1448 of them."""
     run = execution([(0, 10_000)], (1, 0, 0, 0))
     run = replace(run, volumes=replace(run.volumes, remote=np.array([10_000_000])))
-    answer = predict(run, world(run, "network=0.01x", recorded=("network=10MB/s",)))
+    answer = predict(run, scenario(run, "network=0.01x", recorded=("network=10MB/s",)))
     assert answer.predicted_ms == pytest.approx(100_000 * 1514 / 1448 + 10_000 * (1 - OVERLAP), rel=0.001)
 
 
@@ -465,7 +465,7 @@ def test_bytes_at_the_rate_of_a_disk_came_from_it(megabytes: int, is_narrow: boo
     run = execution([(0, 10_000)], (0, 1, 0, 0))
     run = replace(run, volumes=replace(run.volumes, input=np.array([megabytes * 1_000_000])))
     for setting in ("disk=0.25x", "disk=4x"):
-        range_ms = predict(run, world(run, setting, recorded=("disk=10MB/s",))).interval_ms
+        range_ms = predict(run, scenario(run, setting, recorded=("disk=10MB/s",))).interval_ms
         assert (range_ms[0] <= 10_000 <= range_ms[1]) != is_narrow, setting
 
 

@@ -12,7 +12,7 @@ import pytest
 import crystalperf as cp
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.load import load
-from crystalperf.query.execution.scenario import Value, changed_world
+from crystalperf.query.execution.scenario import Value, scenario_of
 from crystalperf.query.predict.estimate import predict
 from crystalperf.query.predict.priors import borrowed, cpu_wait_per_cpu_second, open_ms, priors
 from crystalperf.query.results.assumptions import TimeImputed
@@ -87,8 +87,8 @@ def test_a_run_tells_itself_how_long_its_tasks_wait_for_a_cpu(shuffling: Executi
 
 
 def test_a_question_about_the_network_is_answered_without_samples_or_a_stated_bandwidth(scanning: Execution) -> None:
-    world = changed_world({"network": Value("network", "2x", ratio=2.0)}, scanning.recorded)
-    before, after = predict(scanning, world, physics=replace(MODEL, borrowed=False)), predict(scanning, world)
+    scenario = scenario_of({"network": Value("network", "2x", ratio=2.0)}, scanning.recorded)
+    before, after = predict(scanning, scenario, physics=replace(MODEL, borrowed=False)), predict(scanning, scenario)
     assert before.predicted_ms is None
     assert after.interval_ms[0] < after.predicted_ms < after.interval_ms[1]
     assert any(isinstance(each, TimeImputed) for each in after.assumptions)

@@ -650,8 +650,8 @@ def test_collectives_that_a_rank_has_fewer_of_are_said_not_to_be_joined(tmp_path
     assert (severity, where) == ("info", "ncclDevKernel_AllReduce_Sum")
 
 
-def exchanging(folder: Path, ranks: int, world: int) -> cp.Run:
-    """A run of so many ranks of a world, of which a collective takes 8 of 10 ms on each."""
+def exchanging(folder: Path, ranks: int, scenario: int) -> cp.Run:
+    """A run of so many ranks of a scenario, of which a collective takes 8 of 10 ms on each."""
     for rank in range(ranks):
         events = [
             event("aten::mm", 0, 1_000),
@@ -660,7 +660,7 @@ def exchanging(folder: Path, ranks: int, world: int) -> cp.Run:
             event("cudaDeviceSynchronize", 1_000, 8_000, "cuda_runtime"),
             event("aten::add", 9_000, 1_000),
         ]
-        written(folder / f"{rank}.json", events, distributedInfo={"rank": rank, "world_size": world})
+        written(folder / f"{rank}.json", events, distributedInfo={"rank": rank, "world_size": scenario})
     return cp.profile(folder)
 
 

@@ -13,7 +13,7 @@ from crystalperf.indexes.resources import known
 from crystalperf.query.execution.dag import ANYWHERE, DagRules, Dependency, GroupRun, Units, build
 from crystalperf.query.execution.evidence import Evidence
 from crystalperf.query.execution.execution import CoordinatorTime, Execution, ScopeTime
-from crystalperf.query.execution.scenario import changed_world, combinations, parse_settings, settings_of
+from crystalperf.query.execution.scenario import combinations, parse_settings, scenario_of, settings_of
 from crystalperf.query.execution.scheduling import left_behind
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.execution.volumes import no_volumes
@@ -116,7 +116,7 @@ def run_of(
 def ask(run: Execution, *settings: str) -> Prediction:
     settable = settings_of(run.resources, run.words.vocabulary, run.operators)
     (changes,) = combinations(parse_settings(settings, settable, run.words.vocabulary.settings, lists=False))
-    return predict(run, changed_world(changes, run.recorded))
+    return predict(run, scenario_of(changes, run.recorded))
 
 
 def test_twice_the_input_is_twice_the_work_of_tasks_that_read_of_each_other() -> None:

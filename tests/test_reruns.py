@@ -56,15 +56,15 @@ def test_a_rerun_of_the_same_world_tells_of_the_noise_and_not_of_the_model() -> 
 def test_one_more_run_never_widens_a_range(
     runs: list[tuple[float, float, float]], asked: tuple[float, float], more: tuple[float, float]
 ) -> None:
-    def world(cores: float, network: float) -> dict[str, float]:
+    def scenario(cores: float, network: float) -> dict[str, float]:
         return {"cores": cores, "network": network}
 
-    seen = [Seen(guess(world(*where)), actual_ms) for *where, actual_ms in runs]
-    before = half_width(learned(guess(world(*asked)), seen))
-    candidate = guess(world(*more))
-    after = after_run(guess(world(*asked)), seen, candidate)
+    seen = [Seen(guess(scenario(*where)), actual_ms) for *where, actual_ms in runs]
+    before = half_width(learned(guess(scenario(*asked)), seen))
+    candidate = guess(scenario(*more))
+    after = after_run(guess(scenario(*asked)), seen, candidate)
     repeated = any(all(abs(one - two) < 1e-5 for one, two in zip(more, run[:2], strict=True)) for run in runs)
-    assert after <= before + 1e-9 or repeated  # of one and the same world a run may tell that there is more noise
+    assert after <= before + 1e-9 or repeated  # of one and the same scenario a run may tell that there is more noise
 
 
 @pytest.fixture(scope="module")

@@ -21,11 +21,11 @@ from crystalperf.query.execution.evidence import Evidence
 from crystalperf.query.execution.execution import CoordinatorTime, Execution
 from crystalperf.query.execution.load import run_resources
 from crystalperf.query.execution.scenario import (
+    Scenario,
     Setting,
-    World,
-    changed_world,
     combinations,
     parse_settings,
+    scenario_of,
     settings_of,
 )
 from crystalperf.query.frameworks.registry import frameworks
@@ -129,14 +129,14 @@ def on_gpu(rows: list[tuple[float, float]], parts: list[list[float]], resource: 
     )
 
 
-def world(run: Execution, setting: str) -> World:
+def scenario(run: Execution, setting: str) -> Scenario:
     (changes,) = combinations(parse_settings([setting], settings_of(run.resources), {}, lists=False))
-    return changed_world(changes, run.recorded)
+    return scenario_of(changes, run.recorded)
 
 
 def test_a_faster_one_takes_of_its_own_time_only() -> None:
     run = on_gpu([(0, 8), (8, 16)], [[2, 0, 0, 4, 2], [1, 1, 0, 6, 0]])
-    state = device_speed.apply(baseline_state(run), world(run, "gpu_speed=2x"))
+    state = device_speed.apply(baseline_state(run), scenario(run, "gpu_speed=2x"))
     assert state.parts_ms.tolist() == [[2, 0, 0, 2, 2], [1, 1, 0, 3, 0]]
     assert run.units.parts_ms.tolist() == [[2, 0, 0, 4, 2], [1, 1, 0, 6, 0]]
     assert state.dag == run.dag
@@ -147,7 +147,7 @@ def test_units_that_share_it_gain_nothing_by_running_at_a_time(
     shared_by: Literal["nobody", "worker", "host"], predicted_ms: float
 ) -> None:
     run = on_gpu([(0, 8), (8, 16)], [[0, 0, 0, 8, 0]] * 2, replace(GPU, shared_by=shared_by))
-    answer = predict(run, world(run, "cores=2x"))
+    answer = predict(run, scenario(run, "cores=2x"))
     assert answer.predicted_ms == pytest.approx(predicted_ms, rel=0.03)
 
 

@@ -15,11 +15,11 @@ import numpy as np
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import (
-    World,
-    changed_world,
+    Scenario,
     combinations,
     parse_settings,
     recorded_resources,
+    scenario_of,
     settings_of,
 )
 from crystalperf.query.execution.stream import Flow, Station, legs
@@ -143,19 +143,19 @@ def _padded(speed: Any, count: int) -> Any:
 
 def _replayed(seen: Seen, execution: Execution) -> float | None:
     try:
-        world = asked_world(execution, seen.asked, seen.recorded)
+        scenario = asked_world(execution, seen.asked, seen.recorded)
         bare = replace(execution, slots=replace(execution.slots, cpu_cores=np.full(len(execution.slots), np.inf)))
-        return predict(bare, world, replans=False, physics=PAPER).predicted_ms
+        return predict(bare, scenario, replans=False, physics=PAPER).predicted_ms
     except CrystalPerfError:
         return None
 
 
-def asked_world(execution: Execution, asked: Sequence[str], recorded: Sequence[str] = ()) -> World:
-    """The changed world of one question, as `crystalperf predict` is asked and told.  Raises CrystalPerfError."""
+def asked_world(execution: Execution, asked: Sequence[str], recorded: Sequence[str] = ()) -> Scenario:
+    """The scenario of one question, as `crystalperf predict` is asked and told.  Raises CrystalPerfError."""
     known, words = settings_of(execution.resources), execution.words.vocabulary.settings
     (changes,) = combinations(parse_settings(asked, known, words, lists=False))
     told = parse_settings(recorded, known, words, lists=False)
-    return changed_world(changes, recorded_resources(execution.recorded, told))
+    return scenario_of(changes, recorded_resources(execution.recorded, told))
 
 
 BASELINES: Mapping[str, Baseline] = {

@@ -18,7 +18,7 @@ from scipy.optimize import nnls
 from crystalperf.indexes.resources import CPU, resources
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.load import load
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.predict.estimate import predict
 from crystalperf.query.results.answers import Prediction
 from crystalperf.query.simulate.transfers import MODEL, PAPER, Physics
@@ -123,14 +123,14 @@ def _answer(
     states: bool = True,
     physics: Physics = MODEL,
 ) -> Prediction:
-    world = world_of(base, configuration)
+    scenario = world_of(base, configuration)
     if not states:
-        world = replace(world, recorded=run.recorded)
-    return predict(run, world, replans=replans, physics=physics)
+        scenario = replace(scenario, recorded=run.recorded)
+    return predict(run, scenario, replans=replans, physics=physics)
 
 
-def world_of(base: Base, configuration: Configuration) -> World:
-    """The changed world that a configuration is for a user who knows the base's cable and disk."""
+def world_of(base: Base, configuration: Configuration) -> Scenario:
+    """The scenario that a configuration is for a user who knows the base's cable and disk."""
     return asked_world(execution(base), asked_of(configuration), recorded_of(base.configuration))
 
 

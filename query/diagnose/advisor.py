@@ -12,7 +12,7 @@ from crystalperf.query.trace.vocabulary import Exhausted
 if TYPE_CHECKING:
     import duckdb
 
-    from crystalperf.query.diagnose.group_statistics import Detail, Diagnosis
+    from crystalperf.query.diagnose.group_statistics import Diagnosis, GroupStats
     from crystalperf.query.execution.execution import Execution
     from crystalperf.query.execution.stream import Flow
     from crystalperf.query.results.advice import Advice
@@ -53,18 +53,18 @@ class Setup:
 class Advisor:
     """A framework's own findings and recommendations, and the setup of its jobs.  All of it is optional."""
 
-    idle_advice: Callable[[Detail], Advice | None] | None = None
+    idle_advice: Callable[[GroupStats], Advice | None] | None = None
     """A group that left slots idle → the advice; None if nothing can or need be done."""
-    skew_advice: Callable[[Detail], Advice] | None = None
+    skew_advice: Callable[[GroupStats], Advice] | None = None
     """A group with data skew, where one unit reads much more than most → the advice."""
-    has_device_finding: Callable[[Detail], bool] = lambda _detail: False
+    has_device_finding: Callable[[GroupStats], bool] = lambda _detail: False
     """Whether a group's time on devices has a finding of its own."""
     delegated_shares: Callable[[duckdb.DuckDBPyConnection], Mapping[str, float]] = lambda _run: {}
     """The run file → by group, the share of its units' time on no resource in which the delegated processes computed or
     waited, as far as the log has it; for other groups that delegate, all time without another cause counts."""
-    spilling_operators: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], list[str]] = lambda _run, _details: []
+    spilling_operators: Callable[[duckdb.DuckDBPyConnection, Sequence[GroupStats]], list[str]] = lambda _run, _groups: []
     """The run file, the groups of a scope → names of the operators that spilled, most bytes first."""
-    findings: Callable[[duckdb.DuckDBPyConnection, Sequence[Detail]], Sequence[Finding]] = lambda _run, _details: ()
+    findings: Callable[[duckdb.DuckDBPyConnection, Sequence[GroupStats]], Sequence[Finding]] = lambda _run, _details: ()
     """The run file, the groups of a scope → the framework's own findings."""
     assumptions: Callable[[duckdb.DuckDBPyConnection, Execution], Sequence[Assumption]] = lambda _run, _scope: ()
     """The run file, a scope → the assumptions of attributing its time."""

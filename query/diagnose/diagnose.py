@@ -16,8 +16,8 @@ from crystalperf.query.diagnose import findings, losses
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.critical_operators import path_by_operator
 from crystalperf.query.diagnose.group_statistics import (
-    Detail,
     Diagnosis,
+    GroupStats,
     disagreements,
     group_details,
     named,
@@ -219,7 +219,7 @@ def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tupl
 def _stage_costs(
     execution: Execution,
     advisor: Advisor,
-    details: Sequence[Detail],
+    details: Sequence[GroupStats],
     hosts: Sequence[HostTime],
     limits: Collection[str],
 ) -> list[StageCost]:
@@ -262,7 +262,7 @@ def _findings(
     connection: duckdb.DuckDBPyConnection,
     execution: Execution,
     advisor: Advisor,
-    details: Sequence[Detail],
+    details: Sequence[GroupStats],
     hosts: Sequence[HostTime],
     first: Sequence[Finding],
     of_stages: Sequence[Finding],

@@ -81,7 +81,7 @@ class Siblings:
 
 
 @dataclass(frozen=True)
-class Detail:
+class GroupStats:
     """Statistics of a group for findings, in addition to its facts; times and bytes are sums over its units.
 
     `own_ms` is the time in which units ran their own code, with `own_cpu_ms` of measured CPU time and `peers_ms` of
@@ -136,7 +136,7 @@ class Diagnosis:
     recommendations."""
 
     debug: Debug
-    details: Sequence[Detail] = ()
+    details: Sequence[GroupStats] = ()
     stages: Sequence[StageCost] = ()
 
 
@@ -177,7 +177,7 @@ _SIBLINGS = ("firsts", "firsts_ms", "alike", "alike_ms", "loaded", "loaded_ms")
 
 def group_details(
     connection: duckdb.DuckDBPyConnection, execution: Execution, path: Sequence[PathItem]
-) -> list[Detail]:
+) -> list[GroupStats]:
     """Statistics of each group with a unit in the scope, in order of launch."""
     units, slots, names = execution.units, execution.slots, execution.names
     rows, plans = _sums(connection, execution), _operators(connection)
@@ -213,7 +213,7 @@ def group_details(
         uses, place = uses_of_group.get(group.group_id, (frozenset(), ""))
         operators, details = plans.get(group.group_id, ((), ()))
         found.append(
-            Detail(
+            GroupStats(
                 facts=facts,
                 longest=_longest(row, named(parts[longest], names), bool(missed[own][longest])),
                 ready_ms=float(ready[own].sum()),
@@ -307,7 +307,7 @@ def _most_slots(slots: Slots, start_ms: float, end_ms: float) -> int:
 
 
 def disagreements(
-    connection: duckdb.DuckDBPyConnection, execution: Execution, details: Sequence[Detail]
+    connection: duckdb.DuckDBPyConnection, execution: Execution, details: Sequence[GroupStats]
 ) -> tuple[Disagreement, ...]:
     """Groups whose labels give a resource a share of running time that the measurements exclude.
 

@@ -15,7 +15,7 @@ from crystalperf.query.execution.critical_path import fill
 from crystalperf.query.execution.dag import Barriers, Dag, GroupRun, Units
 from crystalperf.query.execution.evidence import Evidence
 from crystalperf.query.execution.log_facts import LogFacts
-from crystalperf.query.execution.scenario import UNITS, Configuration, World, called_by
+from crystalperf.query.execution.scenario import UNITS, Configuration, Scenario, called_by
 from crystalperf.query.execution.scheduling import FIRST_COME, Policy
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.execution.stream import Flow
@@ -142,17 +142,17 @@ class Planner:
     configured: Callable[[Mapping[str, str]], Mapping[str, float]] | None = None
     """Properties of a run → its configuration besides workers, cores and memory: `units`, the number of partitions of
     exchanged data; and those three if the run's tables count other things than its users do."""
-    replan: Callable[[Execution, World, bool], Planned | Refusal] | None = None
+    replan: Callable[[Execution, Scenario, bool], Planned | Refusal] | None = None
     """(the run, a scenario, whether adaptive planning may change plans) → the run with the plan of the scenario."""
     growth: Callable[[Execution], Growth] | None = None
     """The run → the share of its time that grows with the data; without it, all work on data grows."""
-    steady: Callable[[Execution, World], Steady | None] = lambda _run, _world: None
+    steady: Callable[[Execution, Scenario], Steady | None] = lambda _run, _scenario: None
     """The run, a scenario → its steps after warm-up, None if the recorded steps are warmed up."""
     flow: Callable[[duckdb.DuckDBPyConnection, Execution], Flow | None] | None = None
     """The run file, a scope of it → the scope as a stream; None if it is not a stream, or was not measured."""
     shown_lanes: Callable[[int | None, Mapping[str, str]], int | None] = lambda lanes, _properties: lanes
     """(most slots of a worker, properties) → slots as the user counts them, 0 if the slots of units are unknown."""
-    other_bound: Callable[[Execution, World], tuple[Refusal, World] | None] = lambda _run, _world: None
+    other_bound: Callable[[Execution, Scenario], tuple[Refusal, Scenario] | None] = lambda _run, _scenario: None
     """The run, a scenario → why the prediction has two bounds, and the scenario of the other bound."""
     unbounded_reason: Callable[[Mapping[str, str]], Refusal | None] = lambda _properties: None
     """Properties of a run → why its runtime cannot be predicted, None if the run ends by itself."""

@@ -112,10 +112,10 @@ def is_unchecked(key: str) -> bool:
     return key in UNCHECKED or key.startswith((OPERATOR, UNITS, DEVICE))
 
 
-def units_of(world: World, group_id: str, name: str) -> float:
+def units_of(scenario: Scenario, group_id: str, name: str) -> float:
     """The factor on a group's number of units: that of the setting for the group, else that for all groups."""
-    own = [world.ratios[key] for each in called_by(group_id, name) if (key := f"{UNITS}{each}") in world.ratios]
-    return own[0] if own else world.ratio("units")
+    own = [scenario.ratios[key] for each in called_by(group_id, name) if (key := f"{UNITS}{each}") in scenario.ratios]
+    return own[0] if own else scenario.ratio("units")
 
 
 def is_meant(wanted: str, name: str) -> bool:
@@ -164,7 +164,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class World:
+class Scenario:
     """One scenario: for each changed setting, its value and the ratio to the recorded run."""
 
     changes: Mapping[str, Value] = field(default_factory=dict)
@@ -285,7 +285,7 @@ def recorded_resources(known: Configuration, stated: Mapping[str, Sequence[Value
     return facts
 
 
-def changed_world(changes: Mapping[str, Value], recorded: Configuration) -> World:
+def scenario_of(changes: Mapping[str, Value], recorded: Configuration) -> Scenario:
     """The scenario of some changes.
 
     Raises RefusedError for an absolute value of a setting whose recorded value is unknown, SettingError for values that
@@ -321,7 +321,7 @@ def changed_world(changes: Mapping[str, Value], recorded: Configuration) -> Worl
             f"{', '.join(each.describe() for each in changes.values())}: {grouped(round(slots))} slots are more than"
             f" the {grouped(_MOST_SLOTS)} that can be replayed"
         )
-    return World(changes, recorded, ratios)
+    return Scenario(changes, recorded, ratios)
 
 
 def _value(word: str, setting: Setting, text: str) -> Value:

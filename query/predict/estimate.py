@@ -21,7 +21,7 @@ import numpy as np
 from crystalperf.indexes.errors import SettingError
 from crystalperf.indexes.resources import NET, Resource, with_other
 from crystalperf.query.execution.execution import Execution, Steady
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.predict.interval import MOST_APART, interval, variances
 from crystalperf.query.predict.limits import NOTICED, adds_remote_reads, beyond, lost, unseen, unseen_spills
 from crystalperf.query.predict.priors import waits_unknown
@@ -56,12 +56,12 @@ NARROW = 1.25
 """Maximum ratio of two bounds that still gives a point estimate: a usual interval is wider."""
 
 
-def _without_answer(execution: Execution, world: World, base: Unchanged) -> Prediction:
+def _without_answer(execution: Execution, scenario: Scenario, base: Unchanged) -> Prediction:
     """A prediction with all fields except the predicted ones."""
     return Prediction(
         scope=execution.scope.text,
         measure=execution.measure,
-        setting=world.describe(),
+        setting=scenario.describe(),
         runtime_ms=execution.runtime_ms,
         replayed_ms=base.replayed.makespan_ms,
         predicted_ms=None,
@@ -83,7 +83,7 @@ def _interval(
         execution.runtime_ms,
         question.base.replayed.makespan_ms,
         predicted_ms,
-        question.world,
+        question.scenario,
         execution.evidence,
         execution.resources,
         bytes_known=estimate.ends is not None,
@@ -93,7 +93,7 @@ def _interval(
 
 def predict(
     execution: Execution,
-    world: World,
+    scenario: Scenario,
     *,
     base: Unchanged | None = None,
     replans: bool = True,
@@ -108,31 +108,31 @@ def predict(
     the work.
     """
     base = base or replay_unchanged(execution)
-    execution = replace(execution, recorded=world.recorded)  # what the user states included
-    known = _without_answer(execution, world, base)
-    execution, assumed = _with_imputed_time(execution, world, base, physics)
-    tight, capacity = execution, memory_capacity_ratio(execution, world)
+    execution = replace(execution, recorded=scenario.recorded)  # what the user states included
+    known = _without_answer(execution, scenario, base)
+    execution, assumed = _with_imputed_time(execution, scenario, base, physics)
+    tight, capacity = execution, memory_capacity_ratio(execution, scenario)
     if capacity > 1 and anew(execution).any():
         execution, assumed = with_memory_capacity(execution, capacity), (*assumed, _cache_misses(execution, capacity))
-    if world.changes and (refusal := execution.planner.unbounded_reason(execution.properties) or lost(execution)):
+    if scenario.changes and (refusal := execution.planner.unbounded_reason(execution.properties) or lost(execution)):
         return known.with_refusal(refusal)
-    question = Question(execution, world, base, replans)
+    question = Question(execution, scenario, base, replans)
     try:
         estimate = _estimate(question, physics)
     except RefusedError as error:
-        return known.with_refusal(error.refusal, _bound_of(error, execution, world))
+        return known.with_refusal(error.refusal, _bound_of(error, execution, scenario))
     if isinstance(estimate, _Bounds):
         return known.with_refusal(estimate.why, estimate.ms)
     predicted = estimate.ms
     parts_ms = _path_parts(question, estimate.answers, predicted) if path else None
-    steady = execution.planner.steady(execution, world) if physics is MODEL else None
+    steady = execution.planner.steady(execution, scenario) if physics is MODEL else None
     if steady is not None:  # the recorded run changes by the same factor as its steps after warm-up
         changed = execution.runtime_ms * steady.after_ms / steady.before_ms
         if parts_ms is not None:
             parts_ms *= changed / predicted if predicted > 0 else 1.0
         predicted = changed
         known = replace(known, settled_step_ms=(steady.before_ms, steady.after_ms))
-    unsure = world.unchecked(execution.planner.checked_settings(execution))
+    unsure = scenario.unchecked(execution.planner.checked_settings(execution))
     if predicted > 0 and not unsure:  # a log cut off before anything ran has a runtime of 0 in every scenario
         capacities = [capacity / ROOM_KNOWN, capacity * ROOM_KNOWN] if execution is not tight else []
         others = [question.of(with_memory_capacity(tight, max(each, 1.0))) for each in capacities]
@@ -143,18 +143,20 @@ def predict(
     return replace(
         known,
         predicted_ms=predicted,
-        work_ratio=_work_ratio(execution, world),
+        work_ratio=_work_ratio(execution, scenario),
         resource_ms={} if parts_ms is None else dict(zip(with_other(execution.names), parts_ms.tolist(), strict=True)),
         groups=estimate.groups,
         assumptions=(*assumed, NoInterval(unsure)) if unsure else assumed,
     )
 
 
-def _bound_of(error: RefusedError, execution: Execution, world: World) -> tuple[float | None, float | None] | None:
+def _bound_of(
+    error: RefusedError, execution: Execution, scenario: Scenario
+) -> tuple[float | None, float | None] | None:
     """The bounds of a refusal, ms; unknown if several settings change, because the others may have larger effects."""
     if error.low is None and error.high is None:
         return None
-    if len(world.changes) > 1:
+    if len(scenario.changes) > 1:
         return None, None
     least, most = (None if ratio is None else ratio * execution.runtime_ms for ratio in (error.low, error.high))
     return least, most
@@ -193,10 +195,10 @@ class _Estimate:
 
 def _estimate(question: Question, physics: Physics) -> _Estimate | _Bounds:
     """The point estimate of a prediction request, or its bounds.  Raises RefusedError."""
-    execution, world, base = question.execution, question.world, question.base
-    is_model, ends, unstated = physics == MODEL, None, _unstated(execution, world)
-    link_bps = base.carried_bps() if is_model and _needs_link_bound(execution, world) else None
-    if unstated and is_model and _is_in_range(execution, world):
+    execution, scenario, base = question.execution, question.scenario, question.base
+    is_model, ends, unstated = physics == MODEL, None, _unstated(execution, scenario)
+    link_bps = base.carried_bps() if is_model and _needs_link_bound(execution, scenario) else None
+    if unstated and is_model and _is_in_range(execution, scenario):
         ends = question.ends(link_bps)
     between = None
     if ends is not None and any(each.name != NET or link_bps is None for each in unstated):
@@ -208,11 +210,11 @@ def _estimate(question: Question, physics: Physics) -> _Estimate | _Bounds:
     else:
         physics = replace(physics, link_bps=link_bps) if link_bps else physics
         answer = question.answer(physics)
-    if out_of_range := beyond(execution, world):
+    if out_of_range := beyond(execution, scenario):
         kept = replace(question, replans=False).answer()
         most_ms = min(answer.ms, kept.ms)  # repartitioned units may be too small to gain from so many slots
-        return _Bounds(out_of_range, _outside(execution, world, most_ms))
-    if found := unseen(execution, world):
+        return _Bounds(out_of_range, _outside(execution, scenario, most_ms))
+    if found := unseen(execution, scenario):
         wholes = [question.of(_all_on(execution, each.name)).answer().ms for each, _ in found]
         unknown = TimeUnknown(float(max(share for _, share in found)))
         return _Bounds(unknown, (min(answer.ms, *wholes), max(answer.ms, *wholes)))
@@ -239,38 +241,38 @@ def _estimate(question: Question, physics: Physics) -> _Estimate | _Bounds:
 
 def _otherwise(question: Question) -> Iterator[tuple[Refusal, float]]:
     """Predictions under other plausible assumptions, ms, and why it is unknown which one holds."""
-    execution, world = question.execution, question.world
-    if spilled := unseen_spills(execution, world):
+    execution, scenario = question.execution, question.scenario
+    if spilled := unseen_spills(execution, scenario):
         yield SpillTimeUnknown(), question.of(spilled).answer().ms
-    if world.changes and (bound := execution.planner.other_bound(execution, world)) is not None:
+    if scenario.changes and (bound := execution.planner.other_bound(execution, scenario)) is not None:
         why, other = bound
-        yield why, replace(question, world=other).answer().ms
+        yield why, replace(question, scenario=other).answer().ms
 
 
 def _with_imputed_time(
-    execution: Execution, world: World, base: Unchanged, physics: Physics
+    execution: Execution, scenario: Scenario, base: Unchanged, physics: Physics
 ) -> tuple[Execution, tuple[Assumption, ...]]:
     """The execution with imputed time, if that makes a prediction possible.
 
     Bounds hold for every cause of unknown time, so they use the log without imputation.  The effect of another CPU on
     unknown time follows only from the run's own units, not from priors.
     """
-    if not world.changes or not (physics.borrowed and physics.bytes):
+    if not scenario.changes or not (physics.borrowed and physics.bytes):
         return execution, ()
-    if world.ratio("cpu_speed") != 1 and waits_unknown(execution) > 0:
+    if scenario.ratio("cpu_speed") != 1 and waits_unknown(execution) > 0:
         return execution, ()
-    if beyond(execution, world) is not None:
+    if beyond(execution, scenario) is not None:
         return execution, ()
     imputed, assumed = base.imputed()
     imputed = replace(imputed, recorded=execution.recorded)  # with the recorded values that the user states
-    return (execution, ()) if unseen(imputed, world) else (imputed, assumed)
+    return (execution, ()) if unseen(imputed, scenario) else (imputed, assumed)
 
 
 def _path_parts(question: Question, answers: Sequence[Answer], predicted_ms: float) -> Floats:
     """The resource breakdown of a predicted runtime along its critical path, (resources + 1,) in ms; the mean of
     several replays."""
-    execution, world = question.execution, question.world
-    found = np.sum([path_parts(each.state, each.fixed_point, execution, world) for each in answers], axis=0)
+    execution, scenario = question.execution, question.scenario
+    found = np.sum([path_parts(each.state, each.fixed_point, execution, scenario) for each in answers], axis=0)
     whole_ms = float(found.sum())
     parts: Floats = found * (predicted_ms / whole_ms) if whole_ms > 0 else found
     return parts
@@ -283,26 +285,26 @@ def _cache_misses(execution: Execution, capacity: float) -> CacheMisses:
     return CacheMisses(misses, int(in_groups_with_misses(execution).sum()), float(capacity), left)
 
 
-def _is_in_range(execution: Execution, world: World) -> bool:
+def _is_in_range(execution: Execution, scenario: Scenario) -> bool:
     """Whether a scenario is within the model's range, and does not change resources that may be the unknown time."""
-    return beyond(execution, world) is None and not unseen(execution, world)
+    return beyond(execution, scenario) is None and not unseen(execution, scenario)
 
 
-def _unstated(execution: Execution, world: World) -> list[Resource]:
+def _unstated(execution: Execution, scenario: Scenario) -> list[Resource]:
     """The devices whose bandwidth changes in the scenario and is unknown in the recorded run."""
     return [
         each
         for each in execution.resources
         if each.unit == "bytes per second"
-        and world.ratio(each.setting) != 1
+        and scenario.ratio(each.setting) != 1
         and not execution.recorded.get(each.setting)
     ]
 
 
-def _needs_link_bound(execution: Execution, world: World) -> bool:
+def _needs_link_bound(execution: Execution, scenario: Scenario) -> bool:
     """Whether the scenario changes something, and the recorded bandwidth of the network is unknown."""
     stated = any(each.name == NET and execution.recorded.get(each.setting) for each in execution.resources)
-    return bool(world.ratios) and not stated
+    return bool(scenario.ratios) and not stated
 
 
 def _between(least: tuple[GroupPrediction, ...], most: tuple[GroupPrediction, ...]) -> tuple[GroupPrediction, ...]:
@@ -320,7 +322,7 @@ def _times(groups: tuple[GroupPrediction, ...], factor: float) -> tuple[GroupPre
     )
 
 
-def predicted_by(name: str, execution: Execution, world: World, base: Unchanged) -> Prediction:
+def predicted_by(name: str, execution: Execution, scenario: Scenario, base: Unchanged) -> Prediction:
     """The prediction of a predictor plug-in for a scope in a scenario, ms; without an interval.
 
     Raises SettingError if there is no predictor of that name.
@@ -333,27 +335,27 @@ def predicted_by(name: str, execution: Execution, world: World, base: Unchanged)
     return Prediction(
         scope=execution.scope.text,
         measure=execution.measure,
-        setting=world.describe(),
+        setting=scenario.describe(),
         runtime_ms=execution.runtime_ms,
         replayed_ms=base.replayed.makespan_ms,
-        predicted_ms=float(known[name](replace(execution, recorded=world.recorded), world)),
-        work_ratio=_work_ratio(execution, world),
+        predicted_ms=float(known[name](replace(execution, recorded=scenario.recorded), scenario)),
+        work_ratio=_work_ratio(execution, scenario),
         assumptions=(OtherPredictor(name),),
         words=execution.words,
     )
 
 
-def _work_ratio(execution: Execution, world: World) -> float:
+def _work_ratio(execution: Execution, scenario: Scenario) -> float:
     """The factor on the recorded work in a scenario: in training, each worker has a batch of its own."""
-    return world.ratio("input") * (world.ratio("workers") if execution.measure == "step time" else 1.0)
+    return scenario.ratio("input") * (scenario.ratio("workers") if execution.measure == "step time" else 1.0)
 
 
-def _outside(execution: Execution, world: World, predicted_ms: float) -> tuple[float | None, float | None]:
+def _outside(execution: Execution, scenario: Scenario, predicted_ms: float) -> tuple[float | None, float | None]:
     """Bounds outside the model's range, ms: more slots save at most what the replay predicts, fewer save nothing; the
     time of data that have never crossed the network has no upper bound there."""
-    better, worse = direction(world)
+    better, worse = direction(scenario)
     if better:
-        most_ms = None if adds_remote_reads(execution, world) else execution.runtime_ms
+        most_ms = None if adds_remote_reads(execution, scenario) else execution.runtime_ms
         return min(predicted_ms, execution.runtime_ms), most_ms
     return (execution.runtime_ms, None) if worse else (None, None)
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.execution.evidence import Evidence
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 
 MOST_APART = 3.0
 """Maximum ratio of two bounds for a prediction between them; above it, only the bounds are reported."""
@@ -53,7 +53,7 @@ def variances(  # noqa: PLR0913 - a prediction, its evidence, and a calibration
     runtime_ms: float,
     replayed_ms: float,
     predicted_ms: float,
-    world: World,
+    scenario: Scenario,
     evidence: Evidence,
     resources: Sequence[Resource],
     calibration: Calibration = CALIBRATED,
@@ -65,7 +65,7 @@ def variances(  # noqa: PLR0913 - a prediction, its evidence, and a calibration
     If `bytes_known`, recorded time on a device is at most left out or counted once, however slow the device gets.
     """
     # With ratio r, a share s of the recorded time adds s·(1/r − 1); so an error of s changes the log.
-    effect = np.array([abs(1 / world.ratio(each.setting) - 1) for each in resources])
+    effect = np.array([abs(1 / scenario.ratio(each.setting) - 1) for each in resources])
     if bytes_known:
         by_bytes = np.array([each.unit == "bytes per second" for each in resources])
         effect = np.where(by_bytes, np.minimum(effect, 1.0), effect)

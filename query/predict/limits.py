@@ -8,7 +8,7 @@ import numpy as np
 
 from crystalperf.indexes.resources import CPU, Resource
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.execution.volumes import most_spilling_ms
 from crystalperf.query.predict.priors import waits_unknown
 from crystalperf.query.results.refusals import (
@@ -38,25 +38,25 @@ SEEN_SHARE = 0.02
 """Minimum share of unit time on a device for the run to be evidence about it."""
 
 
-def beyond(execution: Execution, world: World) -> Refusal | None:
+def beyond(execution: Execution, scenario: Scenario) -> Refusal | None:
     """Why a scenario is outside the model's range, or None.
 
     Every device speed is inside: the time on the device shrinks towards 0, or grows, and the interval grows with it.
     """
-    slots, workers = world.ratio("cores") * world.ratio("workers"), world.ratio("workers")
+    slots, workers = scenario.ratio("cores") * scenario.ratio("workers"), scenario.ratio("workers")
     if max(slots, 1 / slots) > MOST_SLOTS_RATIO:
         return SlotsOutOfRange(slots, MOST_SLOTS_RATIO)
-    if adds_remote_reads(execution, world):
+    if adds_remote_reads(execution, scenario):
         return RemoteReadsUnknown()
     if workers > MOST_WORKERS_RATIO and (execution.volumes.remote.any() or execution.volumes.local.any()):
         return SendersOutOfRange(workers, MOST_WORKERS_RATIO)
-    return cache_refusal(execution, world)
+    return cache_refusal(execution, scenario)
 
 
-def adds_remote_reads(execution: Execution, world: World) -> bool:
+def adds_remote_reads(execution: Execution, scenario: Scenario) -> bool:
     """Whether units would fetch from other workers for the first time, and a noticeable amount on a slow network."""
     volumes = execution.volumes
-    if world.ratio("workers") <= 1 or volumes.remote.any():
+    if scenario.ratio("workers") <= 1 or volumes.remote.any():
         return False
     return float(volumes.local.sum()) / SLOW_BPS * 1e3 > NOTICED * execution.runtime_ms
 
@@ -73,7 +73,7 @@ def lost(execution: Execution) -> Refusal | None:
     return TasksWithoutEnd(count, total)
 
 
-def unseen(execution: Execution, world: World) -> list[tuple[Resource, float]]:
+def unseen(execution: Execution, scenario: Scenario) -> list[tuple[Resource, float]]:
     """The changed resources that may have used too much of the unknown time, with that share of unit time.
 
     A log without samples has only part of the time of units.  It is evidence about a device with recorded time, or with
@@ -84,7 +84,7 @@ def unseen(execution: Execution, world: World) -> list[tuple[Resource, float]]:
     found = []
     seen = execution.units.parts_ms.sum(axis=0) / (execution.units.parts_ms.sum() or 1.0)
     for position, each in enumerate(execution.resources):
-        if world.ratio(each.setting) == 1:
+        if scenario.ratio(each.setting) == 1:
             continue
         share = execution.evidence.unseen
         if each.name == CPU:
@@ -95,14 +95,14 @@ def unseen(execution: Execution, world: World) -> list[tuple[Resource, float]]:
     return found
 
 
-def unseen_spills(execution: Execution, world: World) -> Execution | None:
+def unseen_spills(execution: Execution, scenario: Scenario) -> Execution | None:
     """The execution with all unknown time that may be spilling counted as spilling; None if memory does not change, or
     nothing spilled.
 
     A log without samples has the spilled bytes, but only part of the time of spilling.
     """
     volumes, units = execution.worker_volumes, execution.units
-    if execution.has_samples or world.ratio("memory") == 1 or not volumes.spill_memory.any():
+    if execution.has_samples or scenario.ratio("memory") == 1 or not volumes.spill_memory.any():
         return None
     spilling_ms = np.minimum(units.parts_ms[:, -1], most_spilling_ms(volumes.spill_disk, volumes.spill_memory))
     parts = units.parts_ms.copy()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.predict.rerun_errors import Guess, Seen, after_run, half_width, learned
 from crystalperf.query.results.answers import Advice, Advised, Learned, Prediction, Rerun
 from crystalperf.query.results.refusals import RefusedError, RerunNotPredicted
@@ -50,29 +50,29 @@ def differences(base: Execution, other: Execution, name: str, stated: Iterable[s
     return texts
 
 
-def compared(name: str, world: World, prediction: Prediction, actual_ms: float) -> Compared:
+def compared(name: str, scenario: Scenario, prediction: Prediction, actual_ms: float) -> Compared:
     """A rerun with its prediction and its runtime.  Raises RefusedError if its scenario cannot be predicted."""
     if prediction.predicted_ms is None or prediction.interval_ms is None:
         raise RefusedError(RerunNotPredicted(name, prediction.setting, prediction.refused))
     return Compared(
         Rerun(name, prediction.setting, prediction.predicted_ms, actual_ms),
-        Seen(guess_of(world, prediction), actual_ms),
+        Seen(guess_of(scenario, prediction), actual_ms),
     )
 
 
-def guess_of(world: World, prediction: Prediction) -> Guess:
+def guess_of(scenario: Scenario, prediction: Prediction) -> Guess:
     """A prediction as the input of learned()."""
     assert prediction.predicted_ms is not None
     assert prediction.interval_ms is not None
-    ratios = {key: math.log(ratio) for key, ratio in world.ratios.items()}
+    ratios = {key: math.log(ratio) for key, ratio in scenario.ratios.items()}
     return Guess(ratios, prediction.predicted_ms, prediction.interval_ms)
 
 
-def in_their_light(world: World, prediction: Prediction, others: Sequence[Compared]) -> Prediction:
+def in_their_light(scenario: Scenario, prediction: Prediction, others: Sequence[Compared]) -> Prediction:
     """The prediction, corrected by the model's errors in other runs of the job; groups change by the same factor."""
     if not others or prediction.predicted_ms is None or prediction.interval_ms is None:
         return prediction
-    before = guess_of(world, prediction)
+    before = guess_of(scenario, prediction)
     after = learned(before, [each.seen for each in others])
     moved = after.predicted_ms / before.predicted_ms
     return replace(
@@ -89,15 +89,17 @@ def in_their_light(world: World, prediction: Prediction, others: Sequence[Compar
 
 
 def advice(
-    questions: Sequence[tuple[World, Prediction]], runs: Sequence[tuple[World, Prediction]], others: Sequence[Compared]
+    questions: Sequence[tuple[Scenario, Prediction]],
+    runs: Sequence[tuple[Scenario, Prediction]],
+    others: Sequence[Compared],
 ) -> Advice:
     """Candidate runs, ranked by how narrow they would make the intervals of some predictions; without refused ones.
 
     Candidates that are equal to a percent stay in the given order.
     """
     seen = [each.seen for each in others]
-    wanted = {each.setting: guess_of(world, each) for world, each in questions if each.interval_ms is not None}
-    candidates = {each.setting: guess_of(world, each) for world, each in runs if each.interval_ms is not None}
+    wanted = {each.setting: guess_of(scenario, each) for scenario, each in questions if each.interval_ms is not None}
+    candidates = {each.setting: guess_of(scenario, each) for scenario, each in runs if each.interval_ms is not None}
     now = tuple(half_width(learned(each, seen)) for each in wanted.values())
     found = [
         Advised(setting, tuple(after_run(each, seen, candidate) for each in wanted.values()))

@@ -11,7 +11,7 @@ import numpy as np
 
 from crystalperf.indexes.resources import CPU, NET, Resource
 from crystalperf.query.execution.execution import Execution, policy_of
-from crystalperf.query.execution.scenario import UNITS, World
+from crystalperf.query.execution.scenario import UNITS, Scenario
 from crystalperf.query.execution.scheduling import chosen
 from crystalperf.query.predict.priors import borrowed
 from crystalperf.query.results.assumptions import (
@@ -95,7 +95,7 @@ class Question:
     """A prediction request: a scope, a scenario, and the scope's baseline `base`; `replans` as in predict()."""
 
     execution: Execution
-    world: World
+    scenario: Scenario
     base: Unchanged
     replans: bool = True
 
@@ -105,7 +105,7 @@ class Question:
 
     def answer(self, physics: Physics = MODEL) -> Answer:
         """The predicted runtime and its replay."""
-        better, worse = direction(self.world)
+        better, worse = direction(self.scenario)
         try:
             found = self._replayed(physics)
         except NoWorkerLeftError:
@@ -120,8 +120,8 @@ class Question:
         # Other speeds alone change the order of ends, and list scheduling may then do worse with better devices
         # (Graham's anomaly); that is random, not an effect.  Fewer slots do not help either; fewer workers may, because
         # they fetch less from each other.
-        same_workers = self.world.ratio("workers") == 1
-        same_slots = same_workers and self.world.ratio("cores") == 1
+        same_workers = self.scenario.ratio("workers") == 1
+        same_slots = same_workers and self.scenario.ratio("cores") == 1
         ms = min(ms, runtime_ms) if better and same_slots else ms
         ms = max(ms, runtime_ms) if worse and same_workers else ms
         return found._replace(ms=ms)
@@ -137,16 +137,18 @@ class Question:
 
         If the bandwidth of the network is unknown, its bytes take longest at `link_bps`, its lower bound.
         """
-        execution, world = self.execution, self.world
-        changed = any(world.ratio(each.setting) != 1 for each in execution.resources if each.unit == "bytes per second")
+        execution, scenario = self.execution, self.scenario
+        changed = any(
+            scenario.ratio(each.setting) != 1 for each in execution.resources if each.unit == "bytes per second"
+        )
         if not changed or not execution.volumes.tell_bytes:
             return None
         found = self.both()
         for each in execution.resources if link_bps else ():
-            if each.name == NET and world.ratio(each.setting) < 1:
+            if each.name == NET and scenario.ratio(each.setting) < 1:
                 recorded = {**execution.recorded, each.setting: link_bps}
                 slow = replace(execution, recorded=recorded)
-                slowed = replace(self.of(slow), world=replace(world, recorded=recorded))
+                slowed = replace(self.of(slow), scenario=replace(scenario, recorded=recorded))
                 found.append(slowed.answer(replace(MODEL, end="worst")))
         return [min(found, key=_ms), max(found, key=_ms)]
 
@@ -159,17 +161,17 @@ class Question:
 
     def _replayed(self, physics: Physics) -> Answer:
         """The replay of the scenario, with its own makespan as the runtime."""
-        execution, world, base = self.execution, self.world, self.base
-        state = slots.apply(baseline_state(execution), world, replans=self.replans)
+        execution, scenario, base = self.execution, self.scenario, self.base
+        state = slots.apply(baseline_state(execution), scenario, replans=self.replans)
         for effect in (input_size, skew, operator_speed, memory):
-            state = effect.apply(state, world)
-        state = device_speed.apply(replace(state, before_ms=state.parts_ms), world)
-        state = bandwidth.apply(state, world, physics)
-        policy, scheduler = base.policy, world.choice("scheduler")
+            state = effect.apply(state, scenario)
+        state = device_speed.apply(replace(state, before_ms=state.parts_ms), scenario)
+        state = bandwidth.apply(state, scenario, physics)
+        policy, scheduler = base.policy, scenario.choice("scheduler")
         if scheduler is not None:
             policy = chosen(scheduler, execution.dag, policy)
-        found = solve_fixed_point(state, execution, base, world, policy, physics)
-        state = state.assuming(*_assumed(state, world, found.replayed, physics.link_bps))
+        found = solve_fixed_point(state, execution, base, scenario, policy, physics)
+        state = state.assuming(*_assumed(state, scenario, found.replayed, physics.link_bps))
         return Answer(found.replayed.makespan_ms, state, found)
 
 
@@ -177,23 +179,23 @@ def _ms(answer: Answer) -> float:
     return answer.ms
 
 
-def direction(world: World) -> tuple[bool, bool]:
+def direction(scenario: Scenario) -> tuple[bool, bool]:
     """Whether no resource is worse than recorded, and whether none is better."""
     if any(
-        key in ("units", "skew", "scheduler") or key.startswith(UNITS) for key in world.changes
+        key in ("units", "skew", "scheduler") or key.startswith(UNITS) for key in scenario.changes
     ):  # neither better nor worse
         return False, False
-    ratios = [1.0, *(1 / ratio if key == "input" else ratio for key, ratio in world.ratios.items())]
+    ratios = [1.0, *(1 / ratio if key == "input" else ratio for key, ratio in scenario.ratios.items())]
     return min(ratios) >= 1, max(ratios) <= 1
 
 
-def _assumed(state: State, world: World, replayed: Replayed, link_bps: float | None) -> list[Assumption]:
+def _assumed(state: State, scenario: Scenario, replayed: Replayed, link_bps: float | None) -> list[Assumption]:
     """The assumptions of the model in a scenario."""
     execution = state.execution
     found: list[Assumption] = []
-    if world.ratio("cpu_speed") != 1:
+    if scenario.ratio("cpu_speed") != 1:
         found.append(CpuTimeScales())
-    if world.ratio("cores") != 1 or world.ratio("workers") != 1:
+    if scenario.ratio("cores") != 1 or scenario.ratio("workers") != 1:
         found += [AddedSlots(with_cores=execution.planner.lanes_bring_cpu), NodeShared()]
         launched, ended = np.sort(replayed.launch_ms), np.sort(replayed.finish_ms)
         open_then = np.arange(1, len(launched) + 1) - np.searchsorted(ended, launched, side="right")
@@ -204,7 +206,7 @@ def _assumed(state: State, world: World, replayed: Replayed, link_bps: float | N
     if np.isfinite(limit):
         found.append(CpuLimited(float(limit)))
     for each in execution.resources:
-        if each.name == CPU or world.ratio(each.setting) == 1:
+        if each.name == CPU or scenario.ratio(each.setting) == 1:
             continue
         if each.unit == "speed":
             found.append(DeviceTimeScales(each.device))

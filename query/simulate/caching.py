@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crystalperf.query.execution.dag import AT_HOME, ELSEWHERE
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.results.refusals import CacheFull, CacheTooSmall, Refusal
 from crystalperf.query.trace.arrays import members, over
 from crystalperf.query.trace.records import Floats
@@ -85,16 +85,16 @@ def _spared(execution: Execution, less_ms: Floats) -> Execution:
     return replace(execution, units=replace(units, parts_ms=units.parts_ms * left[:, None]), volumes=volumes)
 
 
-def memory_capacity_ratio(execution: Execution, world: World) -> float:
+def memory_capacity_ratio(execution: Execution, scenario: Scenario) -> float:
     """The factor on the memory capacity of all workers for cached data in a scenario."""
-    before, after = usable_bytes(execution, world)
-    return world.ratio("workers") * (after / before if before > 0 else world.ratio("memory"))
+    before, after = usable_bytes(execution, scenario)
+    return scenario.ratio("workers") * (after / before if before > 0 else scenario.ratio("memory"))
 
 
-def usable_bytes(execution: Execution, world: World) -> tuple[float, float]:
+def usable_bytes(execution: Execution, scenario: Scenario) -> tuple[float, float]:
     """Usable memory of a worker for units and cached data, bytes, as recorded and in the scenario; 0 if unknown."""
     memory, rule = float(execution.recorded.get("memory") or 0.0), execution.planner.memory
-    sizes = memory, memory * world.ratio("memory")
+    sizes = memory, memory * scenario.ratio("memory")
     before, after = (each if rule is None else max(rule.usable(each, execution.properties), 0.0) for each in sizes)
     return before, after
 
@@ -108,18 +108,18 @@ def kept_bytes(execution: Execution) -> float:
     return float(np.median(kept[kept > 0])) if kept.any() else 0.0
 
 
-def cache_refusal(execution: Execution, world: World) -> Refusal | None:
+def cache_refusal(execution: Execution, scenario: Scenario) -> Refusal | None:
     """Why the effect of too little memory for cached data is unknown, or None if the data fit."""
-    ratio = world.ratio("workers") * world.ratio("memory")
+    ratio = scenario.ratio("workers") * scenario.ratio("memory")
     if ratio >= 1 or not (kept := kept_bytes(execution)):
         return None
     if anew(execution).any():
         return CacheFull()
     workers = execution.recorded.get("workers")
-    before, after = usable_bytes(execution, world)
+    before, after = usable_bytes(execution, scenario)
     if not before or not workers:
         return None
-    capacity = after * workers * world.ratio("workers")
+    capacity = after * workers * scenario.ratio("workers")
     if kept <= ROOM_SAFE * capacity or kept > before * workers:
         return None
     return CacheTooSmall(float(kept), float(capacity))

@@ -13,7 +13,7 @@ import numpy as np
 
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.simulate.device_sharing import Concurrency
 from crystalperf.query.simulate.effects.device_speed import throttled_wait_ms
@@ -83,7 +83,7 @@ class Cpus:
         self,
         recorded: Execution,
         execution: Execution,
-        world: World,
+        scenario: Scenario,
         parts: Floats,
         parts_before: Floats,
         concurrency_recorded: Concurrency,
@@ -92,21 +92,21 @@ class Cpus:
         """`parts` and `parts_before` are those of the scenario's units, in the scenario and on the recorded devices;
         `concurrency_recorded` is that of the recorded units, `concurrency_before` that of the scenario's units, both
         on the recorded slots."""
-        self._execution, self._world, self._parts = execution, world, parts
+        self._execution, self._scenario, self._parts = execution, scenario, parts
         self._column = execution.names.index(CPU)
-        self._allowed = np.maximum(_pressure(execution, concurrency_before, World(recorded=world.recorded)), 1.0)
+        self._allowed = np.maximum(_pressure(execution, concurrency_before, Scenario(recorded=scenario.recorded)), 1.0)
         self._slowdown = np.ones(len(execution.units))
-        least_ms = execution.volumes.on_cpu_ms / world.ratio("cpu_speed")
+        least_ms = execution.volumes.on_cpu_ms / scenario.ratio("cpu_speed")
         self._on_cpu = np.minimum(least_ms, parts[:, self._column])
         self._waits, self._left = parts[:, self._column] - self._on_cpu, np.ones(len(execution.units))
         brings = execution.planner.lanes_bring_cpu
-        self._has_more = brings and world.ratio("cores") > 1
+        self._has_more = brings and scenario.ratio("cores") > 1
         # If lanes add no CPU, repartitioned units share the recorded CPU, so each waits for more or fewer others.
         self._shares_cpu = execution.units is not recorded.units and not brings
         self._load_before = np.zeros(0)
         if self._shares_cpu:
             recorded_parts = recorded.units.parts_ms.copy()
-            if world.ratio("cpu_speed") != 1:  # as effects.device_speed has moved it in the scenario's units
+            if scenario.ratio("cpu_speed") != 1:  # as effects.device_speed has moved it in the scenario's units
                 recorded_parts[:, self._column] += throttled_wait_ms(recorded, recorded_parts)
             load = _cpu_load_per_core(concurrency_recorded, recorded_parts, self._column)
             limited = np.where(load > 0, recorded_parts[:, self._column], 0.0)
@@ -121,7 +121,7 @@ class Cpus:
     def update(self, concurrency: Concurrency, current: Floats) -> None:
         """Update from a schedule and the parts that led to it."""
         # A CPU that was not the limit, because of a slower device, becomes the limit once it is full.
-        excess = _pressure(self._execution, concurrency, self._world) / self._allowed
+        excess = _pressure(self._execution, concurrency, self._scenario) / self._allowed
         self._slowdown = np.maximum(self._slowdown * np.sqrt(excess), 1.0)
         if self._has_more or self._shares_cpu:
             load_now = _cpu_load_per_core(concurrency, current, self._column)
@@ -133,7 +133,7 @@ class Cpus:
 
 
 def recorded_transfers(
-    recorded: Execution, base: Concurrency, execution: Execution, parts_ms: Floats, world: World, physics: Physics
+    recorded: Execution, base: Concurrency, execution: Execution, parts_ms: Floats, scenario: Scenario, physics: Physics
 ) -> list[RecordedTransfer]:
     """The transfers of the scenario's units as they would have been in the recorded run.
 
@@ -143,7 +143,7 @@ def recorded_transfers(
     def concurrency_of(each: Transfer, share: Floats) -> Floats:
         return base.mean_concurrency(each.shared_by, share)
 
-    found = transfers(recorded, world, physics)
+    found = transfers(recorded, scenario, physics)
     alone = np.ones(len(recorded.units))
     known = as_recorded(
         found, recorded.units.parts_ms, _unknown(recorded, physics), [alone] * len(found), concurrency_of
@@ -154,7 +154,7 @@ def recorded_transfers(
         else _of_group(recorded, each.concurrency, each.took_ms, execution)
         for each in known
     ]
-    moved = transfers(execution, world, physics)
+    moved = transfers(execution, scenario, physics)
     if execution.units is not recorded.units:
         moved = tuple(_as_crossed(recorded, one, each, execution) for one, each in zip(known, moved, strict=True))
     return as_recorded(moved, parts_ms, _unknown(execution, physics), among)
@@ -189,13 +189,13 @@ def _together(each: RecordedTransfer, took_ms: Floats, length_ms: Floats, concur
     return concurrency.mean_concurrency(each.transfer.shared_by, share_of(took_ms, length_ms))
 
 
-def _pressure(execution: Execution, concurrency: Concurrency, world: World) -> Floats:
+def _pressure(execution: Execution, concurrency: Concurrency, scenario: Scenario) -> Floats:
     """The demand for a worker's CPU while a unit runs, over the CPU limit in a scenario; 0 if no limit is known.
 
     The demand is only that of units, because units do not wait for compilers and servers to finish: with less CPU, less
     of that work is done in the meantime.
     """
-    replayed, cores = concurrency.replayed, _cores(concurrency.slots) * world.ratio("cpu_speed")
+    replayed, cores = concurrency.replayed, _cores(concurrency.slots) * scenario.ratio("cpu_speed")
     if not np.isfinite(cores).any():
         return np.zeros(len(replayed.slot))
     wants = over(execution.volumes.on_cpu_ms, replayed.finish_ms - replayed.launch_ms)

@@ -13,7 +13,7 @@ import numpy as np
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.execution.dag import ANYWHERE, AT_HOME, ELSEWHERE, Units
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.execution.scheduling import Policy
 from crystalperf.query.simulate.contention import (
     Cpus,
@@ -71,19 +71,19 @@ class FixedPoint:
 
 
 def solve_fixed_point(
-    state: State, recorded: Execution, base: Baseline, world: World, policy: Policy, physics: Physics = MODEL
+    state: State, recorded: Execution, base: Baseline, scenario: Scenario, policy: Policy, physics: Physics = MODEL
 ) -> FixedPoint:
     """The replay of a scenario's state by a policy; `recorded` is the recorded run, `base` its replay."""
     execution, slots = state.execution, state.slots
-    units, least_ms = execution.units, execution.volumes.on_cpu_ms / world.ratio("cpu_speed")
+    units, least_ms = execution.units, execution.volumes.on_cpu_ms / scenario.ratio("cpu_speed")
     before = base.replayed
     if execution is not recorded:  # the contention and the warm-up of the new units on the recorded slots
         before = replay(execution.dag, units, units.duration_ms, recorded.slots, policy, base.limits)
-    contention = _Contention(state, recorded, base, world, before, physics)
-    first = _first_units(state, recorded, base, world, physics, contention.in_turns)
+    contention = _Contention(state, recorded, base, scenario, before, physics)
+    first = _first_units(state, recorded, base, scenario, physics, contention.in_turns)
     were_first = None if first is None else placed_before(first, recorded, base.replayed, units, before)
     placed = units
-    if world.ratio("workers") != 1 and not execution.in_order:
+    if scenario.ratio("workers") != 1 and not execution.in_order:
         placed = _without_places(units, len(execution.dag.groups))
     replay_with = prepared(state.dag, placed, slots, policy, base.limits)
     now, work_ms, aitken = before, 0.0, _Aitken()
@@ -109,22 +109,22 @@ class _Contention:
     """Applies contention for shared devices to the parts of units, (units, resources + 1) in ms."""
 
     def __init__(
-        self, state: State, recorded: Execution, base: Baseline, world: World, before: Replayed, physics: Physics
+        self, state: State, recorded: Execution, base: Baseline, scenario: Scenario, before: Replayed, physics: Physics
     ) -> None:
         """`before` is the replay of the state's units on the recorded slots."""
         execution = state.execution
         cpu = execution.names.index(CPU)
         concurrency_before = base.concurrency if before is base.replayed else Concurrency(recorded.slots, before)
         parts_before = state.parts_ms if state.before_ms is None else state.before_ms
-        known = recorded_transfers(recorded, base.concurrency, execution, parts_before, world, physics)
+        known = recorded_transfers(recorded, base.concurrency, execution, parts_before, scenario, physics)
         # Column-major order, because the effects run over columns.
         parts, parts_before = (np.asfortranarray(explained(each, known)) for each in (state.parts_ms, parts_before))
         by_bytes = [each.transfer.column for each in known]
-        more_cpu = world.ratio("cores") if execution.planner.lanes_bring_cpu else 1.0
+        more_cpu = scenario.ratio("cores") if execution.planner.lanes_bring_cpu else 1.0
         self.in_turns = more_cpu != 1 and physics.turns and bool(np.isfinite(recorded.slots.cpu_limit()))
         """Whether units took turns on a full CPU, and the scenario's slots bring more CPU."""
         if self.in_turns:
-            least_ms = execution.volumes.on_cpu_ms / world.ratio("cpu_speed")
+            least_ms = execution.volumes.on_cpu_ms / scenario.ratio("cpu_speed")
             parts[:, cpu] = in_turns(execution.units.group, np.minimum(least_ms, parts[:, cpu]), parts[:, cpu])
         shared = {
             column: each.shared_by
@@ -137,7 +137,7 @@ class _Contention:
         self._devices = Devices(recorded, base.concurrency, execution, shared)
         is_recut = execution.units is not recorded.units
         self._transfers = TransferContention(known, None if is_recut else concurrency_before, parts_before.sum(axis=1))
-        self._cpus = Cpus(recorded, execution, world, parts, parts_before, base.concurrency, concurrency_before)
+        self._cpus = Cpus(recorded, execution, scenario, parts, parts_before, base.concurrency, concurrency_before)
 
     def apply(self) -> Floats:
         """The parts of units under the current contention."""
@@ -157,7 +157,7 @@ class _Contention:
 
 
 def _first_units(
-    state: State, recorded: Execution, base: Baseline, world: World, physics: Physics, in_turns: bool
+    state: State, recorded: Execution, base: Baseline, scenario: Scenario, physics: Physics, in_turns: bool
 ) -> WarmupCost | None:
     """The warm-up cost of the first units on a worker; None if the same units are the first."""
     same = state.execution.units is recorded.units and state.slots is recorded.slots
@@ -165,7 +165,7 @@ def _first_units(
     if first is not None and in_turns:
         first = cold(recorded, base.replayed, recorded.volumes.on_cpu_ms)
     # Loading and compiling code uses the CPU.
-    return first and replace(first, more_ms=first.more_ms / world.ratio("cpu_speed"))
+    return first and replace(first, more_ms=first.more_ms / scenario.ratio("cpu_speed"))
 
 
 @dataclass

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from crystalperf.indexes.resources import DISK, NET, Resource
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.execution.wire_bytes import FRAME_DATA, MOST_READ
 from crystalperf.query.trace.arrays import over
 from crystalperf.query.trace.records import Floats
@@ -132,7 +132,7 @@ def total_ms(seen_ms: Floats, rest_ms: Floats, overlap: Floats) -> Floats:
     return took
 
 
-def transfers(execution: Execution, world: World, physics: Physics) -> tuple[Transfer, ...]:
+def transfers(execution: Execution, scenario: Scenario, physics: Physics) -> tuple[Transfer, ...]:
     """The transfers of a run whose log has bytes; empty for other runs, which have only recorded times."""
     if not physics.bytes or not execution.volumes.tell_bytes:
         return ()
@@ -141,10 +141,10 @@ def transfers(execution: Execution, world: World, physics: Physics) -> tuple[Tra
         rate_bps = execution.recorded.get(each.setting) or each.rate_bps
         if each.unit != "bytes per second" or rate_bps is None:
             continue
-        ratio, its = world.ratio(each.setting), physics
+        ratio, its = scenario.ratio(each.setting), physics
         faster = np.full(len(execution.units), ratio)
         if each.name == NET:
-            faster = over(faster, _spread(execution, world), np.inf)
+            faster = over(faster, _spread(execution, scenario), np.inf)
         scales = (ratio > 1) == (physics.end == "best")  # for a bound, whether the largest possible share changes
         has_link = each.name == NET and physics.link_bps is not None
         is_end, is_known = physics.end and ratio != 1 and not has_link, bool(execution.recorded.get(each.setting))
@@ -169,11 +169,11 @@ def transfers(execution: Execution, world: World, physics: Physics) -> tuple[Tra
     return tuple(found)
 
 
-def _spread(execution: Execution, world: World) -> Floats:
+def _spread(execution: Execution, scenario: Scenario) -> Floats:
     """The factor on each unit's network bytes for another number of workers: of an even exchange between n workers,
     (n − 1) / n crosses the network."""
     volumes, many = execution.volumes, execution.recorded.get("workers") or 1
-    now = many * world.ratio("workers")
+    now = many * scenario.ratio("workers")
     if now == many or many <= 1 or execution.in_order:
         return np.ones(len(execution.units))
     more = (1 - 1 / max(now, 1)) / (1 - 1 / many)

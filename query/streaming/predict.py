@@ -25,7 +25,7 @@ import numpy as np
 
 from crystalperf.indexes.resources import CPU, NET
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import World, units_of
+from crystalperf.query.execution.scenario import Scenario, units_of
 from crystalperf.query.execution.stream import FULL, FULLEST, Flow, Hop, Leg, Place, Station, legs
 from crystalperf.query.predict.interval import MOST_APART
 from crystalperf.query.results.answers import FlowChange, GroupPrediction, Prediction
@@ -166,12 +166,12 @@ def main_resource(station: Station, names: tuple[str, ...]) -> str:
 # Scenarios ----------------------------------------------------------------------------------------------------------
 
 
-def changed(flow: Flow, execution: Execution, world: World) -> tuple[Flow, list[Assumption]]:
+def changed(flow: Flow, execution: Execution, scenario: Scenario) -> tuple[Flow, list[Assumption]]:
     """The stream in a scenario, with the figures that measurements would show there, and the assumptions behind it."""
     names, assumed = execution.names, list[Assumption]()
-    rate = world.ratio("rate")
-    lanes = {each.id: units_of(world, each.id, each.name) for each in flow.stations}
-    faster = {each.name: world.ratio(each.setting) for each in execution.resources}
+    rate = scenario.ratio("rate")
+    lanes = {each.id: units_of(scenario, each.id, each.name) for each in flow.stations}
+    faster = {each.name: scenario.ratio(each.setting) for each in execution.resources}
     stations = [_changed(each, rate, lanes[each.id], faster, names) for each in flow.stations]
     recorded = {each.id: each.lanes for each in flow.stations}
     if any(ratio != 1 for ratio in lanes.values()):
@@ -184,7 +184,7 @@ def changed(flow: Flow, execution: Execution, world: World) -> tuple[Flow, list[
         were, are = ((ends[each.source], ends[each.target]) for ends in (recorded, count))
         pairs = [gives * takes if each.all_to_all else max(gives, takes) for gives, takes in (were, are)]
         hops.append(_spread(each, rate, max(round(each.channels * pairs[1] / pairs[0]), 1)))
-    workers, cpu = world.ratio("workers"), faster[CPU]
+    workers, cpu = scenario.ratio("workers"), faster[CPU]
     places = flow.places
     # If there are fewer lanes than workers, only that many workers are used.
     used = min(max(round(len(places) * workers), 1), max(count.values()))
@@ -205,19 +205,19 @@ def changed(flow: Flow, execution: Execution, world: World) -> tuple[Flow, list[
         )
         for each in places
     )
-    assumed += _kept(flow, world)
+    assumed += _kept(flow, scenario)
     return replace(flow, stations=tuple(stations), hops=tuple(hops), places=places, markers_ms=None), assumed
 
 
-def _kept(flow: Flow, world: World) -> Iterator[Assumption]:
+def _kept(flow: Flow, scenario: Scenario) -> Iterator[Assumption]:
     """The assumptions about what does not change in a scenario."""
-    if world.ratio("cores") != 1:
+    if scenario.ratio("cores") != 1:
         yield SlotsUnused()
-    if world.ratio("workers") != 1:
+    if scenario.ratio("workers") != 1:
         yield TasksEvenOverWorkers()
-    if world.ratio("rate") != 1:
+    if scenario.ratio("rate") != 1:
         yield RecordsAlike()
-    if world.ratio("cpu_speed") != 1:
+    if scenario.ratio("cpu_speed") != 1:
         yield SampledCpuScales()
     if held := [each.name for each in flow.stations if each.held_ms > 0]:
         yield OutsideLatencyKept(tuple(held))
@@ -340,7 +340,7 @@ class _Limits:
 
 
 def _limits(
-    flow: Flow, after_flow: Flow, world: World, net: float | None, net_after: float | None
+    flow: Flow, after_flow: Flow, scenario: Scenario, net: float | None, net_after: float | None
 ) -> _Limits | LimitNotMeasured:
     """The limits of a stream before and after a change; a run at its limit shows its highest rate."""
     before, after = highest(flow, net), highest(after_flow, net_after)
@@ -348,7 +348,7 @@ def _limits(
     most = after.rate_per_s
     if now is not None and 0 < before.rate_per_s < math.inf:  # the recorded rate is its highest rate
         if now.kind == "hop":
-            if most > flow.rate_per_s and world.ratio("rate") >= 1 and set(world.changes) != {"rate"}:
+            if most > flow.rate_per_s and scenario.ratio("rate") >= 1 and set(scenario.changes) != {"rate"}:
                 return _limit_not_measured(flow, now, net)
             if most > flow.rate_per_s:
                 most, after = flow.rate_per_s, now
@@ -377,44 +377,44 @@ def _flow_change(flow: Flow, after_flow: Flow, limits: _Limits, names: tuple[str
     )
 
 
-def predict_flow(execution: Execution, flow: Flow, world: World) -> Prediction:
+def predict_flow(execution: Execution, flow: Flow, scenario: Scenario) -> Prediction:
     """The latency of a record and the highest rate in a scenario; refused if the rate is above the highest."""
-    names, net = execution.names, world.recorded.get("network")
+    names, net = execution.names, scenario.recorded.get("network")
     runtime_ms = sum(each.time_ms for each in legs(flow, measured=True, names=names, net_bytes_per_s=net))
     base = legs(flow, measured=False, names=names, net_bytes_per_s=net)
     base_ms = sum(each.time_ms for each in base)
     known = Prediction(
         scope=execution.scope.text,
         measure="throughput" if flow.at_limit else "latency",
-        setting=world.describe(),
+        setting=scenario.describe(),
         runtime_ms=runtime_ms,
         replayed_ms=base_ms,
         predicted_ms=None,
         groups=_groups(base, None),
         words=execution.words,
     )
-    if refusal := _beyond(flow, execution, world):
+    if refusal := _beyond(flow, execution, scenario):
         return known.with_refusal(refusal)
-    after_flow, assumed = changed(flow, execution, world)
-    net_after = None if net is None else net * world.ratio("network")
-    limits = _limits(flow, after_flow, world, net, net_after)
+    after_flow, assumed = changed(flow, execution, scenario)
+    net_after = None if net is None else net * scenario.ratio("network")
+    limits = _limits(flow, after_flow, scenario, net, net_after)
     if isinstance(limits, LimitNotMeasured):
         return known.with_refusal(limits)
     change = _flow_change(flow, after_flow, limits, names)
     most, far, rate, after = limits.most_per_s, change.at_least, after_flow.rate_per_s, limits.after
     known = replace(known, flow=change, assumptions=tuple(assumed))
-    if flow.at_limit and world.ratio("rate") == 1:
+    if flow.at_limit and scenario.ratio("rate") == 1:
         return known.with_refusal(AtLimit())
     if rate >= FULLEST * most:
         if far:
             return known.with_refusal(RateBeyondMeasured(rate, most, FARTHEST))
         return known.with_refusal(RateNotSustained(rate, most, after.id, after.kind))
-    if world.ratio("network") != 1 and net is None:
+    if scenario.ratio("network") != 1 and net is None:
         assumed.append(NetworkFree())
     path = legs(after_flow, measured=False, names=names, net_bytes_per_s=net_after)
     off = runtime_ms / base_ms if base_ms > 0 and not flow.at_limit else 1.0  # at the limit, queues are full
     predicted = sum(each.time_ms for each in path) * off
-    changes_nothing = not world.changes
+    changes_nothing = not scenario.changes
     sd = _deviation(after_flow, path, runtime_ms, base_ms)
     likely = _interval(predicted, *sd.values())
     if not changes_nothing and likely[1] > MOST_APART * likely[0]:
@@ -445,20 +445,20 @@ def _resource_of(flow: Flow, limit: Limit, names: tuple[str, ...]) -> str:
     return main_resource(flow.station(limit.id), names) if limit.kind == "station" else ""
 
 
-def _beyond(flow: Flow, execution: Execution, world: World) -> Refusal | None:
+def _beyond(flow: Flow, execution: Execution, scenario: Scenario) -> Refusal | None:
     """Why a scenario cannot be predicted for a stream, or None."""
-    for key in world.changes:
+    for key in scenario.changes:
         if key in ("memory", "input", "skew", "scheduler") or key.startswith("operator."):
-            return NotModelledForStreams(world.changes[key].word)
+            return NotModelledForStreams(scenario.changes[key].word)
     if flow.rate_per_s <= 0:
         return RateUnknown()
     for each in flow.stations:
-        ratio = units_of(world, each.id, each.name)
+        ratio = units_of(scenario, each.id, each.name)
         if max(ratio, 1 / ratio) > MOST_LANES_RATIO:
             return SpreadOutOfRange(each.name, ratio, MOST_LANES_RATIO)
     whole = sum(each.busy * each.lanes for each in flow.stations)
     unseen = sum(each.busy * each.lanes * each.unseen for each in flow.stations)
-    devices = [each.device for each in execution.resources if world.ratio(each.setting) != 1]
+    devices = [each.device for each in execution.resources if scenario.ratio(each.setting) != 1]
     if devices and unseen > UNSEEN_SHARE * whole:
         return BusyTimeUnknown(float(unseen / whole), devices[0])
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from crystalperf.query.diagnose.advisor import Advisor
-from crystalperf.query.diagnose.group_statistics import Detail
+from crystalperf.query.diagnose.group_statistics import GroupStats
 from crystalperf.query.results.advice import InspectDevice
 from crystalperf.query.results.findings import OddUseStage
 
@@ -13,7 +13,7 @@ SLOW_BPS = 1e6
 """A device with less throughput than this while in use does something other than moving data."""
 
 
-def odd_use(advisor: Advisor, details: Sequence[Detail], limits: Collection[str]) -> list[OddUseStage]:
+def odd_use(advisor: Advisor, details: Sequence[GroupStats], limits: Collection[str]) -> list[OddUseStage]:
     """Time on a device that hardly moved data, usually a misconfiguration (paper §4.2, §7.5).
 
     `limits` are the limiting resources, which are excluded: a device that is slow because it is saturated does not

@@ -9,7 +9,7 @@ import numpy as np
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.findings.parts import LITTLE_BYTES, MORE, SKEW, usual_unit_ms
-from crystalperf.query.diagnose.group_statistics import Detail, Neighbours
+from crystalperf.query.diagnose.group_statistics import GroupStats, Neighbours
 from crystalperf.query.execution.cpu_limits import STARVED
 from crystalperf.query.results.advice import (
     Advice,
@@ -33,7 +33,7 @@ STARTING = 0.2
 """Starting units is reported from this share of their time."""
 
 
-def _waited_ms(detail: Detail) -> float:
+def _waited_ms(detail: GroupStats) -> float:
     """How much longer than usual the longest unit of a group took, without more data or CPU time; ms."""
     longest, usual_ms = detail.longest, usual_unit_ms(detail)
     if longest.cpu_ms is None or longest.duration_ms <= SKEW * usual_ms:
@@ -43,7 +43,7 @@ def _waited_ms(detail: Detail) -> float:
     return max(longest.duration_ms - usual_ms - longest.cpu_ms, 0.0)
 
 
-def idle_slots(advisor: Advisor, detail: Detail) -> list[IdleStage]:
+def idle_slots(advisor: Advisor, detail: GroupStats) -> list[IdleStage]:
     """Idle slots while a group was on the critical path: too few units, or a last wave that is half empty.
 
     Evidence: slots were free while it ran, whatever else ran then; units that read next to nothing and ended at once
@@ -71,7 +71,7 @@ def idle_slots(advisor: Advisor, detail: Detail) -> list[IdleStage]:
     return [idle_stage(detail, cause, cost_ms, idle, advice)]
 
 
-def idle_stage(detail: Detail, cause: IdleCause, cost_ms: float, idle_share: float, advice: Advice) -> IdleStage:
+def idle_stage(detail: GroupStats, cause: IdleCause, cost_ms: float, idle_share: float, advice: Advice) -> IdleStage:
     """The finding of one group that left slots idle."""
     facts = detail.facts
     return IdleStage(
@@ -91,7 +91,7 @@ def idle_stage(detail: Detail, cause: IdleCause, cost_ms: float, idle_share: flo
     )
 
 
-def _idle_cause(detail: Detail, idle_share: float) -> IdleCause | None:
+def _idle_cause(detail: GroupStats, idle_share: float) -> IdleCause | None:
     """The cause of a group's idle slots; None if few were idle."""
     facts, busy = detail.facts, detail.with_data
     if busy < facts.slots:
@@ -103,7 +103,7 @@ def _idle_cause(detail: Detail, idle_share: float) -> IdleCause | None:
     return "free-slots" if were_free(detail) else "last-wave"
 
 
-def idle_advice(detail: Detail) -> Advice:
+def idle_advice(detail: GroupStats) -> Advice:
     """The advice for a group's idle slots, for any framework."""
     if detail.with_data < detail.facts.slots:
         return MoreTasks()
@@ -114,25 +114,25 @@ def idle_advice(detail: Detail) -> Advice:
     return SpreadInput() if is_uneven(detail) else SmallerTasks()
 
 
-def were_free(detail: Detail) -> bool:
+def were_free(detail: GroupStats) -> bool:
     """Whether lanes were idle while units of a group waited: a last wave leaves lanes idle for at most the duration of
     its longest unit."""
     facts = detail.facts
     return facts.idle_ms > facts.slots * facts.longest_ms
 
 
-def were_bound(detail: Detail) -> bool:
+def were_bound(detail: GroupStats) -> bool:
     """Whether lanes were idle while units of a group waited for the workers that have their data."""
     return were_free(detail) and detail.at_home > detail.facts.units / 2
 
 
-def is_uneven(detail: Detail) -> bool:
+def is_uneven(detail: GroupStats) -> bool:
     """Whether a group has data skew: one unit reads clearly more than the median unit."""
     skew = detail.facts.skew_bytes
     return skew is not None and skew > MORE
 
 
-def starting_units(detail: Detail) -> list[StartingStage]:
+def starting_units(detail: GroupStats) -> list[StartingStage]:
     """Units so short that starting them takes a good part of their time.
 
     Evidence: the measured share of their time.  Contradicted if there are no more units than slots, or if only a few
@@ -152,7 +152,7 @@ def starting_units(detail: Detail) -> list[StartingStage]:
 
 
 def short_of_cpus(
-    details: Sequence[Detail],
+    details: Sequence[GroupStats],
     neighbours: Sequence[Neighbours],
     cores_per_slot: float,
     throttled: Mapping[str, float] | None = None,
@@ -181,7 +181,7 @@ def short_of_cpus(
 
 
 def _contention(
-    details: Sequence[Detail], ready_ms: float, neighbours: Sequence[Neighbours]
+    details: Sequence[GroupStats], ready_ms: float, neighbours: Sequence[Neighbours]
 ) -> tuple[float, float] | None:
     """Cores that other programs used while units waited for a CPU, and those of the machine; None if these had few.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crystalperf.indexes.resources import DISK, OTHER
-from crystalperf.query.diagnose.group_statistics import Detail
+from crystalperf.query.diagnose.group_statistics import GroupStats
 from crystalperf.query.execution.volumes import most_spilling_ms
 from crystalperf.query.results.advice import AvoidSpilling, FitCache, MoreMemory
 from crystalperf.query.results.findings import Garbage, Kept, Spilling, StageRef
@@ -14,7 +14,7 @@ GC = 0.1
 """Garbage collection is reported from this share of a group's unit time."""
 
 
-def spilling(details: Sequence[Detail], spilled_by: Sequence[str]) -> list[Spilling]:
+def spilling(details: Sequence[GroupStats], spilled_by: Sequence[str]) -> list[Spilling]:
     """Spills: too little memory, so that rows went to disk; `spilled_by` are names of operators, worst first.
 
     Evidence: spilled bytes.  The cost is at most the time on disk plus `other`, the latter limited to the time that
@@ -36,7 +36,7 @@ def spilling(details: Sequence[Detail], spilled_by: Sequence[str]) -> list[Spill
     return [Spilling(cost, "modelled", advice, spilled, StageRef(worst.id, worst.name), operator)]
 
 
-def collecting_garbage(details: Sequence[Detail]) -> list[Garbage]:
+def collecting_garbage(details: Sequence[GroupStats]) -> list[Garbage]:
     """Garbage collection that takes a good part of the units' time, because heaps are nearly full."""
     found = [each.facts for each in details if each.facts.gc_ms > GC * each.facts.unit_ms > 0]
     if not found:
@@ -47,7 +47,7 @@ def collecting_garbage(details: Sequence[Detail]) -> list[Garbage]:
     return [Garbage(cost, "measured", advice, StageRef(worst.id, worst.name), share, len(found) - 1)]
 
 
-def reading_anew(details: Sequence[Detail]) -> list[Kept]:
+def reading_anew(details: Sequence[GroupStats]) -> list[Kept]:
     """Cache misses: too little memory for cached data, so that units read and computed it again.
 
     Evidence: units that read files while others of their group read the same data from memory.  The cost is at most

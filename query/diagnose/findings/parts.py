@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from crystalperf.query.diagnose.group_statistics import Detail
+from crystalperf.query.diagnose.group_statistics import GroupStats
 from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.findings import (
     IdleSlots,
@@ -68,6 +68,6 @@ def on_a_device(found: Sequence[StageFinding], unmodelled: str | None) -> list[S
     return [replace(each, unmodelled=unmodelled) if isinstance(each, IdleSlots) else each for each in found]
 
 
-def usual_unit_ms(detail: Detail) -> float:
+def usual_unit_ms(detail: GroupStats) -> float:
     """The usual duration of a unit, ms: the median, or that of units with work if most units have nothing to read."""
     return detail.siblings.loaded_ms if detail.with_data < detail.facts.units else detail.facts.median_ms

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.findings.parts import LITTLE_BYTES, MORE, SKEW, usual_unit_ms
-from crystalperf.query.diagnose.group_statistics import Detail
+from crystalperf.query.diagnose.group_statistics import GroupStats
 from crystalperf.query.diagnose.hosts import HostTime
 from crystalperf.query.results.advice import (
     Advice,
@@ -47,7 +47,7 @@ class Why:
     basis: Basis
 
 
-def straggler(advisor: Advisor, detail: Detail, hosts: Sequence[HostTime]) -> list[StragglerStage]:
+def straggler(advisor: Advisor, detail: GroupStats, hosts: Sequence[HostTime]) -> list[StragglerStage]:
     """The straggler of a group: a unit that takes much longer than usual, with the cause.
 
     Evidence: it takes more than SKEW times the median, or that of units with work if most units have nothing to read.
@@ -69,7 +69,7 @@ def straggler(advisor: Advisor, detail: Detail, hosts: Sequence[HostTime]) -> li
     ]  # fmt: skip
 
 
-def _reasons(advisor: Advisor, detail: Detail, hosts: Sequence[HostTime], excess_ms: float) -> Iterator[Why | None]:
+def _reasons(advisor: Advisor, detail: GroupStats, hosts: Sequence[HostTime], excess_ms: float) -> Iterator[Why | None]:
     """Explanations of a straggler, the strongest evidence first; the last always applies."""
     yield _more_data(advisor, detail, excess_ms)
     yield _collections(detail, excess_ms)
@@ -79,7 +79,7 @@ def _reasons(advisor: Advisor, detail: Detail, hosts: Sequence[HostTime], excess
     yield _unexplained(detail, excess_ms)
 
 
-def _more_data(advisor: Advisor, detail: Detail, excess_ms: float) -> Why | None:
+def _more_data(advisor: Advisor, detail: GroupStats, excess_ms: float) -> Why | None:
     """Data skew.  Evidence: it read at least half as many times the median as it took.
 
     Contradicted by units that read as much in less time.
@@ -95,7 +95,7 @@ def _more_data(advisor: Advisor, detail: Detail, excess_ms: float) -> Why | None
     return Why(MoreData(longest.read_bytes, usual), advice, "measured")
 
 
-def _collections(detail: Detail, excess_ms: float) -> Why | None:
+def _collections(detail: GroupStats, excess_ms: float) -> Why | None:
     """Evidence: garbage collection took more than half of the excess, beyond the median unit's."""
     gc_ms = detail.longest.gc_ms
     if gc_ms - detail.median_gc_ms <= excess_ms / 2:
@@ -103,7 +103,7 @@ def _collections(detail: Detail, excess_ms: float) -> Why | None:
     return Why(CollectedGarbage(gc_ms), MoreMemory(fewer_slots=False), "measured")
 
 
-def _slow_node(detail: Detail, hosts: Sequence[HostTime], excess_ms: float) -> Why | None:
+def _slow_node(detail: GroupStats, hosts: Sequence[HostTime], excess_ms: float) -> Why | None:
     """Evidence: units on its host take longer on a resource than elsewhere, and half of its excess is on that resource.
 
     Contradicted if its excess is on another resource than its host's.
@@ -119,7 +119,7 @@ def _slow_node(detail: Detail, hosts: Sequence[HostTime], excess_ms: float) -> W
     return None
 
 
-def _first_of_its_worker(detail: Detail, excess_ms: float) -> Why | None:
+def _first_of_its_worker(detail: GroupStats, excess_ms: float) -> Why | None:
     """Warm-up.  Evidence: no unit had ended on its worker when it began; a new process loads and compiles code.
 
     Warm-up takes CPU time, in every first unit of a worker.  So it is contradicted if CPU time is less than half of the
@@ -139,7 +139,7 @@ def _first_of_its_worker(detail: Detail, excess_ms: float) -> Why | None:
     return Why(FirstOnWorker(longest.worker_id, confirmed=False), RecordSamples(), "guessed")
 
 
-def _more_of_a_resource(detail: Detail, excess_ms: float) -> Why | None:
+def _more_of_a_resource(detail: GroupStats, excess_ms: float) -> Why | None:
     """Evidence: more than half of the excess was on one resource.  The basis is measured for CPU time of the log."""
     longest, usual = detail.longest, detail.median_resource_ms
     extra = {name: ms - usual[name] for name, ms in longest.resource_ms.items() if name != OTHER}
@@ -153,7 +153,7 @@ def _more_of_a_resource(detail: Detail, excess_ms: float) -> Why | None:
     )
 
 
-def _unexplained(detail: Detail, excess_ms: float) -> Why:
+def _unexplained(detail: GroupStats, excess_ms: float) -> Why:
     """The fallback: it waited, if its CPU time shows that it did not compute, else unexplained."""
     longest = detail.longest
     if longest.cpu_ms is None or longest.cpu_ms > longest.duration_ms - excess_ms / 2:
@@ -180,7 +180,7 @@ def _slow_ones(hosts: Sequence[HostTime]) -> list[HostTime]:
     return [each for each in slow if (each.group, each.resource) not in most]
 
 
-def slow_hosts(hosts: Sequence[HostTime], details: Sequence[Detail]) -> list[SlowHosts]:
+def slow_hosts(hosts: Sequence[HostTime], details: Sequence[GroupStats]) -> list[SlowHosts]:
     """Hosts with a slower resource than their peers, in most groups that use it: a malfunction (paper §4.2)."""
     by_id = {detail.facts.id: detail.facts for detail in details}
     used: dict[tuple[str, str], list[HostTime]] = {}

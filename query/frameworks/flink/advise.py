@@ -18,7 +18,7 @@ from crystalperf.query.frameworks.flink.remarks import Lacking
 from crystalperf.query.results.recommendations import MEASURED, MODELLED, Candidate, Recommendation, SettingChange
 
 if TYPE_CHECKING:
-    from crystalperf.query.diagnose.group_statistics import Detail
+    from crystalperf.query.diagnose.group_statistics import GroupStats
     from crystalperf.query.execution.stream import Flow
     from crystalperf.query.results.advice import Advice
 
@@ -40,7 +40,7 @@ def buffering_candidate(flow: Flow, filling_ms: float) -> Candidate:
     return Candidate(value, at_most_ms=filling_ms * (1 - after / now) if now > after else filling_ms)
 
 
-def idle_advice(detail: Detail) -> Advice | None:
+def idle_advice(detail: GroupStats) -> Advice | None:
     """What to do about slots that a vertex left idle; None if it left none.
 
     A slot takes a subtask of each vertex of a pipeline, so a vertex with as many subtasks as there are slots leaves

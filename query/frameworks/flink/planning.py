@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import UNITS, World, units_of
+from crystalperf.query.execution.scenario import UNITS, Scenario, units_of
 from crystalperf.query.frameworks import Planned
 from crystalperf.query.frameworks.flink.assumptions import (
     HotSubtask,
@@ -67,18 +67,18 @@ def unbounded_reason(properties: Mapping[str, str]) -> Refusal | None:
     return EndlessStream() if STOPPED in properties else None
 
 
-def replan(execution: Execution, world: World, wanted: bool) -> Planned | Refusal:
+def replan(execution: Execution, scenario: Scenario, wanted: bool) -> Planned | Refusal:
     """The run with the subtasks of another parallelism; a refusal beyond the model's range."""
-    if world.ratio("input") != 1:
+    if scenario.ratio("input") != 1:
         return SubtasksForInputUnknown()
     assumed: list[Assumption] = []
-    counts = _counts(execution, world) if wanted else {}
+    counts = _counts(execution, scenario) if wanted else {}
     full = {number for number in counts if counts[number] == _most(execution, number)}
     for number, count in counts.items():
         had = int((execution.units.group == number).sum())
         if max(count / had, had / count) > MOST_RATIO:
             return ParallelismOutOfRange(execution.dag.groups[number].name, had, count, MOST_RATIO)
-    if world.ratio("cores") != 1 or world.ratio("workers") != 1:
+    if scenario.ratio("cores") != 1 or scenario.ratio("workers") != 1:
         assumed.append(ParallelismKept())
     if not counts:
         return Planned(execution, tuple(assumed))
@@ -90,7 +90,7 @@ def replan(execution: Execution, world: World, wanted: bool) -> Planned | Refusa
         assumed.append(HotSubtask(skewed[0]))
     assumed += [ParallelismLimited(execution.dag.groups[number].name, counts[number]) for number in sorted(full)]
     kept = [each.name for number, each in enumerate(execution.dag.groups) if number not in counts]
-    if kept and world.ratio("units") != 1:
+    if kept and scenario.ratio("units") != 1:
         assumed.append(SingleSubtasksKept(tuple(kept)))
     lanes = _lanes(execution, counts)
     if lanes > 1:
@@ -111,14 +111,14 @@ def _most(execution: Execution, number: int) -> int | None:
     return int(stated) if stated.isdigit() else None
 
 
-def _counts(execution: Execution, world: World) -> dict[int, int]:
+def _counts(execution: Execution, scenario: Scenario) -> dict[int, int]:
     """Subtasks by the vertex's number, for vertices whose parallelism changes."""
     recorded = np.bincount(execution.units.group, minlength=len(execution.dag.groups))
     widest = int(recorded.max(initial=1))
-    named = any(key.startswith(UNITS) for key in world.ratios)
+    named = any(key.startswith(UNITS) for key in scenario.ratios)
     found = {}
     for number, group in enumerate(execution.dag.groups):
-        ratio = units_of(world, group.group_id, group.name)
+        ratio = units_of(scenario, group.group_id, group.name)
         if not named and recorded[number] == 1 and widest > 1:
             continue  # a global sort or aggregate, or a source of one file
         count = max(round(float(recorded[number]) * ratio), 1)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.frameworks import Planned
 from crystalperf.query.frameworks.spark.assumptions import (
     FilesPerPartition,
@@ -89,9 +89,9 @@ def configured(properties: Mapping[str, str]) -> dict[str, float]:
     return {"units": float(whole(properties.get("spark.sql.shuffle.partitions")) or DEFAULT_PARTITIONS)}
 
 
-def replan(execution: Execution, world: World, wanted: bool) -> Planned | Refusal:
+def replan(execution: Execution, scenario: Scenario, wanted: bool) -> Planned | Refusal:
     """The run with the tasks that Spark would plan in a scenario; unchanged if not wanted."""
-    ratios = {key: world.ratio(key) for key in ("cores", "workers", "input", "units")}
+    ratios = {key: scenario.ratio(key) for key in ("cores", "workers", "input", "units")}
     changed_by = [key for key, ratio in ratios.items() if ratio != 1]
     if not changed_by:
         return Planned(execution)
@@ -100,7 +100,7 @@ def replan(execution: Execution, world: World, wanted: bool) -> Planned | Refusa
     slots_only = set(changed_by) <= {"cores", "workers"}
     if not wanted:
         return Planned(execution, (StagesNotReplanned(slots_only),))
-    planned, changed, kept = recut(execution, world)
+    planned, changed, kept = recut(execution, scenario)
     skewed = (LargeKeyKept(tuple(kept)),) if kept else ()
     files = () if ratios["units"] == 1 or planned is execution else (FilesPerPartition(),)
     if not changed:
@@ -109,13 +109,13 @@ def replan(execution: Execution, world: World, wanted: bool) -> Planned | Refusa
     return Planned(planned, (*files, cut, *skewed))
 
 
-def recut(execution: Execution, world: World) -> tuple[Execution, int, list[str]]:
+def recut(execution: Execution, scenario: Scenario) -> tuple[Execution, int, list[str]]:
     """The execution replanned for other slots, the number of replanned stages, and the stages whose large key prevented
     it.
     """
     executors, cores = execution.recorded.get("workers"), execution.recorded.get("cores")
     before = round((executors or 0) * (cores or 0))
-    after = max(round(before * world.ratio("cores") * world.ratio("workers")), 1)
+    after = max(round(before * scenario.ratio("cores") * scenario.ratio("workers")), 1)
     if not before or "spark.default.parallelism" in execution.properties:
         after = before  # Spark plans for a number other than the slots, or for an unknown one
     partitions = execution.recorded.get("units") or DEFAULT_PARTITIONS
@@ -124,8 +124,8 @@ def recut(execution: Execution, world: World) -> tuple[Execution, int, list[str]
         max(after, 2),
         execution.properties,
         round(partitions),
-        max(round(partitions * world.ratio("units")), 1),
-        world.ratio("input"),
+        max(round(partitions * scenario.ratio("units")), 1),
+        scenario.ratio("input"),
         _packs_files(execution),
     )
     if plan.before == plan.after and plan.partitions == plan.partitions_after and plan.input == 1:

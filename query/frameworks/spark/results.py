@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import duckdb
 
 from crystalperf.query import sql
-from crystalperf.query.diagnose.group_statistics import Detail
+from crystalperf.query.diagnose.group_statistics import GroupStats
 from crystalperf.query.frameworks.spark.recommendations import AvoidBroadcast, SendFewerRows
 from crystalperf.query.results.answers import Debug
 from crystalperf.query.results.recommendations import MODELLED, Candidate, SettingChange
@@ -35,7 +35,9 @@ def occupied(connection: duckdb.DuckDBPyConnection) -> list[tuple[float, float]]
     return [(each.last_ms, each.last_ms + 1000 * each.sent_bytes / READ_BPS) for each in _sent(connection)]
 
 
-def candidates(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail], debug: Debug) -> Iterator[Candidate]:
+def candidates(
+    connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats], debug: Debug
+) -> Iterator[Candidate]:
     """Fewer rows for the driver; the saving is at most their fetching and the driver-only time after it."""
     by_id = {each.facts.id: each for each in details}
     sent = [each for each in _sent(connection) if each.group in by_id]

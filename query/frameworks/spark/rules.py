@@ -12,7 +12,7 @@ from crystalperf.indexes.resources import with_other
 from crystalperf.query import sql
 from crystalperf.query.diagnose.findings.lanes import idle_stage, is_uneven, were_bound, were_free
 from crystalperf.query.diagnose.findings.parts import LITTLE_BYTES
-from crystalperf.query.diagnose.group_statistics import Detail
+from crystalperf.query.diagnose.group_statistics import GroupStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.intervals import covered, merged
 from crystalperf.query.execution.load import most_at_a_time
@@ -64,7 +64,7 @@ UNASKED_MS = 60_000.0
 _GPUS = ("spark.executor.resource.gpu.amount", "spark.task.resource.gpu.amount")
 
 
-def idle_advice(detail: Detail) -> Advice | None:
+def idle_advice(detail: GroupStats) -> Advice | None:
     """What to do about a stage that left slots idle; None if nothing can or need be done."""
     if infers_schema(detail):
         return GiveSchema(inferred=True)
@@ -77,7 +77,7 @@ def idle_advice(detail: Detail) -> Advice | None:
     return uneven_advice(detail) if is_uneven(detail) else SmallerTasks()
 
 
-def few_tasks_advice(detail: Detail) -> Advice | None:
+def few_tasks_advice(detail: GroupStats) -> Advice | None:
     """What to do about a stage with fewer tasks than slots; None if nothing can or need be done."""
     facts = detail.facts
     if facts.units == 1 and reads_schema(detail):
@@ -101,13 +101,13 @@ def few_tasks_advice(detail: Detail) -> Advice | None:
     return MoreTasks()
 
 
-def one_window(detail: Detail) -> bool:
+def one_window(detail: GroupStats) -> bool:
     """Whether a stage computes a window over all rows at once."""
     windows = {"Window", "WindowInPandas", "ArrowWindowPython"} & set(detail.operators)
     return detail.facts.units == 1 and bool(windows) and any("SinglePartition" in text for text in detail.details)
 
 
-def uneven_advice(detail: Detail) -> Advice:
+def uneven_advice(detail: GroupStats) -> Advice:
     """What to do about a stage in which a few tasks read much more than most.
 
     A file counts as not splittable if a task read clearly more than Spark's largest file partition.  Row groups count
@@ -127,17 +127,17 @@ def uneven_advice(detail: Detail) -> Advice:
     return EvenFiles()
 
 
-def reads_files(detail: Detail) -> bool:
+def reads_files(detail: GroupStats) -> bool:
     """Whether a stage reads storage, and no output of other stages."""
     return "scan" in detail.uses and "shuffle read" not in detail.uses
 
 
-def reads_schema(detail: Detail) -> bool:
+def reads_schema(detail: GroupStats) -> bool:
     """Whether a stage reads the schema of files, from their ends, for the next query."""
     return detail.facts.scope is None and bool(_SCHEMA.match(detail.place)) and not detail.read_bytes
 
 
-def infers_schema(detail: Detail) -> bool:
+def infers_schema(detail: GroupStats) -> bool:
     """Whether a stage reads whole files to infer their schema, for the next query: it belongs to no query itself."""
     return (
         detail.facts.scope is None
@@ -159,7 +159,7 @@ def python_shares(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
     return {group_id: float(share) for group_id, share in rows}
 
 
-def spilling_operators(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[str]:
+def spilling_operators(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats]) -> list[str]:
     """Names of the operators that spilled in these stages, the one that spilled most first."""
     rows = connection.execute(
         """
@@ -174,7 +174,7 @@ def spilling_operators(connection: duckdb.DuckDBPyConnection, details: Sequence[
     return [name for name, _ in rows]
 
 
-def own_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
+def own_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats]) -> list[Finding]:
     """Findings of Spark alone: compiling generated code, committing a query's output, and small or repeatedly read
     files.
     """
@@ -192,7 +192,7 @@ def own_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail
     ]
 
 
-def _unasked(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
+def _unasked(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats]) -> list[Finding]:
     """One finding for all of unasked_slots, which names the largest."""
     most = most_slots(connection, details[0].settings) if details else 0
     parts = sorted(unasked_slots(details, most), key=lambda each: -each.cost_ms)
@@ -201,7 +201,7 @@ def _unasked(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -
     return [UnaskedSlots(sum(each.cost_ms for each in parts), "modelled", parts[0].advice, tuple(parts))]
 
 
-def unasked_slots(details: Sequence[Detail], most: int) -> list[UnaskedStage]:
+def unasked_slots(details: Sequence[GroupStats], most: int) -> list[UnaskedStage]:
     """Stages with fewer slots than the `most` of the run, because dynamic allocation requests slots by the number of
     tasks.
 
@@ -232,7 +232,7 @@ def most_slots(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, s
     return int(min(executors, allowed) * max((lanes for _, _, lanes in rows), default=0))
 
 
-def committing(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Committing]:
+def committing(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats]) -> list[Committing]:
     """Queries that continued after their last stage, which wrote output, while no task of any query ran."""
     writing = [each.facts.id for each in details if "output" in each.uses]
     rows = connection.execute(
@@ -255,7 +255,7 @@ def committing(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail])
     return [Committing(cost_ms, "measured", CommitFewerFiles(), first, alone_ms[first], len(rows) - 1)]
 
 
-def compiling(details: Sequence[Detail], compiling_ms: dict[str, float]) -> list[Compiling]:
+def compiling(details: Sequence[GroupStats], compiling_ms: dict[str, float]) -> list[Compiling]:
     """Compilation of generated code within tasks, at the first run of a plan on an executor.
 
     `compiling_ms` is the task time of each stage spent on it.

@@ -10,7 +10,7 @@ import duckdb
 
 from crystalperf.indexes.resources import CPU
 from crystalperf.query import sql
-from crystalperf.query.diagnose.group_statistics import Detail
+from crystalperf.query.diagnose.group_statistics import GroupStats
 from crystalperf.query.frameworks.spark.findings import (
     CacheRows,
     MergeFiles,
@@ -54,7 +54,7 @@ class _Files:
     parts: float | None
 
 
-def file_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
+def file_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats]) -> list[Finding]:
     """At most one finding of each kind: small files that were read, small files that were written, and files that were
     read again."""
     on_path = [each for each in details if each.facts.path_ms > 0]
@@ -67,7 +67,7 @@ def file_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detai
     return [each for each in found if each is not None and each.cost_ms > 0]
 
 
-def off_cpu_ms(detail: Detail) -> float:
+def off_cpu_ms(detail: GroupStats) -> float:
     """The part of a stage's time on the critical path in which its tasks neither computed nor waited for others'
     data."""
     facts = detail.facts
@@ -82,7 +82,7 @@ def _small(count: float | None, amount: float | None) -> bool:
 
 
 def _small_read(
-    connection: duckdb.DuckDBPyConnection, details: Sequence[Detail], counted: Iterable[_Files]
+    connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats], counted: Iterable[_Files]
 ) -> SmallFiles | None:
     small = {(each.scope, each.node): each for each in counted if _small(each.read, each.read_bytes)}
     if not small:
@@ -101,7 +101,7 @@ def _small_read(
     return SmallFiles(cost_ms, "modelled", MergeFiles(), stage, others, int(files), (most.read_bytes or 0.0) / files)
 
 
-def _small_written(details: Sequence[Detail], counted: Iterable[_Files]) -> SmallOutput | None:
+def _small_written(details: Sequence[GroupStats], counted: Iterable[_Files]) -> SmallOutput | None:
     small = {each.scope: each for each in counted if _small(each.written, each.written_bytes)}
     stages = [each for each in details if each.facts.scope in small and "output" in each.uses]
     if not stages:
@@ -114,7 +114,7 @@ def _small_written(details: Sequence[Detail], counted: Iterable[_Files]) -> Smal
     return SmallOutput(cost_ms, "modelled", advice, stage, others, int(files), file_bytes)
 
 
-def _longest(details: Sequence[Detail]) -> tuple[str, int]:
+def _longest(details: Sequence[GroupStats]) -> tuple[str, int]:
     """The stage with the most time on the critical path, and the number of the others."""
     return max(details, key=lambda each: each.facts.path_ms).facts.id, len(details) - 1
 
@@ -123,7 +123,7 @@ def _longest(details: Sequence[Detail]) -> tuple[str, int]:
 
 
 def _read_again(
-    connection: duckdb.DuckDBPyConnection, details: Sequence[Detail], counted: Iterable[_Files]
+    connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats], counted: Iterable[_Files]
 ) -> ReadAgain | None:
     """Rows of storage that several queries read, and that fit into memory.
 
@@ -138,7 +138,7 @@ def _read_again(
         if key is not None and group in by_id:
             readers.setdefault(key, {}).setdefault(scope, set()).add(group)
     room = _room(connection, details[0].settings) if details else 0.0
-    best: tuple[float, int, list[Detail]] | None = None
+    best: tuple[float, int, list[GroupStats]] | None = None
     for by_scope in readers.values():
         stages = [by_id[each] for groups in by_scope.values() for each in groups]
         if len(by_scope) < FEWEST_READS or any(each.anew or not _only_reads(each) for each in stages):
@@ -179,7 +179,7 @@ def _rows_read(name: str | None, detail: str | None, location: str | None) -> tu
     return where, _NUMBER.sub("", columns[1]) if columns else ""
 
 
-def _only_reads(detail: Detail) -> bool:
+def _only_reads(detail: GroupStats) -> bool:
     return "scan" in detail.uses and "shuffle read" not in detail.uses and "cached" not in detail.uses
 
 

@@ -7,21 +7,21 @@ from dataclasses import replace
 import numpy as np
 
 from crystalperf.indexes.resources import Resource
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.simulate.effects import State
 from crystalperf.query.simulate.transfers import MODEL, Physics, transfers
 from crystalperf.query.trace.records import Floats
 
 
-def apply(state: State, world: World, physics: Physics = MODEL) -> State:
+def apply(state: State, scenario: Scenario, physics: Physics = MODEL) -> State:
     """The state with time on every resource of bytes scaled to the scenario's bandwidth.
 
     If bytes are known, their time follows from the schedule (query.simulate.fixed_point), and nothing changes here.
     """
-    known = {each.column for each in transfers(state.execution, world, physics)}
+    known = {each.column for each in transfers(state.execution, scenario, physics)}
     parts, nodes = state.parts_ms.copy(), dict(state.dag.nodes)
     for column, each in enumerate(state.execution.resources):
-        ratio = world.ratio(each.setting)
+        ratio = scenario.ratio(each.setting)
         if each.unit != "bytes per second" or ratio == 1:
             continue
         if column not in known:

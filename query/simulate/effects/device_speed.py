@@ -8,7 +8,7 @@ import numpy as np
 
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.simulate.effects import State
 from crystalperf.query.trace.records import Floats
 
@@ -16,13 +16,13 @@ LEAST_LEFT = 0.25
 """Minimum share that units keep of a reduced CPU: background work may itself be short of CPU."""
 
 
-def apply(state: State, world: World) -> State:
+def apply(state: State, scenario: Scenario) -> State:
     """The state with time on every resource with a speed divided by its ratio, including the coordinator's time."""
     execution = state.execution
     speeds = {
-        column: (each.name, world.ratio(each.setting))
+        column: (each.name, scenario.ratio(each.setting))
         for column, each in enumerate(execution.resources)
-        if each.unit == "speed" and world.ratio(each.setting) != 1
+        if each.unit == "speed" and scenario.ratio(each.setting) != 1
     }
     if not speeds:
         return state

@@ -10,15 +10,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.execution.volumes import Volumes
 from crystalperf.query.results.assumptions import Assumption, MemorySuffices, TasksFit, TasksShortOfMemory, WorkGrows
 from crystalperf.query.simulate.effects import State, overhead_share, pipeline_wait, with_scaled_cpu_time
 
 
-def apply(state: State, world: World) -> State:
+def apply(state: State, scenario: Scenario) -> State:
     """The state with so many times the data; the framework has partitioned it before (effects.slot_counts)."""
-    ratio = world.ratio("input")
+    ratio = scenario.ratio("input")
     if ratio == 1:
         return state
     execution = state.execution
@@ -37,18 +37,18 @@ def apply(state: State, world: World) -> State:
         if name != "overhead_ms"
         for values in [getattr(volumes, name)]
     }
-    memory = _memory(state, world, larger["peak_memory"])
+    memory = _memory(state, scenario, larger["peak_memory"])
     execution = replace(execution, volumes=replace(volumes, **larger))
     return replace(state, execution=execution, parts_ms=parts).assuming(WorkGrows(), memory)
 
 
-def _memory(state: State, world: World, peak_bytes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Assumption:
+def _memory(state: State, scenario: Scenario, peak_bytes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Assumption:
     """The assumption about memory: whether units would exceed their share of it; spills of that cost nothing here."""
     execution = state.execution
     memory, rule = execution.recorded.get("memory"), execution.planner.memory
     if memory is None or rule is None or not len(peak_bytes):
         return MemorySuffices()
-    slots = max(execution.recorded.get("cores") or 1, 1) * world.ratio("cores")
-    slot = rule.usable(memory * world.ratio("memory"), execution.properties) / slots
+    slots = max(execution.recorded.get("cores") or 1, 1) * scenario.ratio("cores")
+    slot = rule.usable(memory * scenario.ratio("memory"), execution.properties) / slots
     short = int((peak_bytes > slot).sum())
     return TasksShortOfMemory(short, len(peak_bytes)) if short else TasksFit()

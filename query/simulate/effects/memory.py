@@ -8,7 +8,7 @@ import numpy as np
 
 from crystalperf.indexes.resources import CPU, DISK
 from crystalperf.query.execution.execution import MemoryRule
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.results.assumptions import (
     Assumption,
     GarbageScales,
@@ -49,7 +49,7 @@ class _Request:
     spilled: bool
 
 
-def apply(state: State, world: World) -> State:
+def apply(state: State, scenario: Scenario) -> State:
     """The state with the transfers that less memory adds or more memory saves.
 
     The roofline is flat above the turning point: the peak memory of a worker's slots.  Below it every missing byte is
@@ -60,22 +60,22 @@ def apply(state: State, world: World) -> State:
     if the run has too little data about its memory.
     """
     execution = state.execution
-    if world.ratio("memory") == 1:
+    if scenario.ratio("memory") == 1:
         return state
     volumes = execution.worker_volumes
     busy = float(execution.units.duration_ms.sum()) or 1.0
     request = _Request(
-        ratio=world.ratio("memory"),
-        slots=world.ratio("cores"),
+        ratio=scenario.ratio("memory"),
+        slots=scenario.ratio("cores"),
         memory=execution.recorded.get("memory"),
         gc=float(volumes.gc_ms.sum()) / busy,
         spilled=bool(volumes.spill_memory.any()),
     )
-    _refuse_unknown_spills(state, world, request)
+    _refuse_unknown_spills(state, scenario, request)
     if request.ratio > 1 and not request.spilled and (request.slots <= request.ratio or request.memory is None):
         return state.assuming(MemorySufficed(request.gc, bool(execution.volumes.spill_memory.any())))
     missing = _missing(state, request)
-    rate_bps, parts = _on_disk(state, world, missing, request)
+    rate_bps, parts = _on_disk(state, scenario, missing, request)
     cpu = execution.names.index(CPU)
     if request.spilled:
         share = np.divide(missing, volumes.spill_memory, out=np.ones(len(missing)), where=volumes.spill_memory > 0)
@@ -91,10 +91,10 @@ def apply(state: State, world: World) -> State:
     return replace(state, parts_ms=parts).assuming(*assumed)
 
 
-def _refuse_unknown_spills(state: State, world: World, request: _Request) -> None:
+def _refuse_unknown_spills(state: State, scenario: Scenario, request: _Request) -> None:
     """Raise RefusedError if cached data, spills or garbage collection change by an unknown amount."""
     volumes = state.execution.worker_volumes
-    if refusal := cache_refusal(state.execution, world):
+    if refusal := cache_refusal(state.execution, scenario):
         raise RefusedError(refusal, low=1.0)
     if volumes.spill_disk.any() and not request.spilled:  # Photon logs no more
         low, high = (1.0 if request.ratio < 1 else None), (1.0 if request.ratio > 1 else None)
@@ -131,7 +131,7 @@ def _missing(state: State, request: _Request) -> Floats:
     return found
 
 
-def _on_disk(state: State, world: World, missing: Floats, request: _Request) -> tuple[float, Floats]:
+def _on_disk(state: State, scenario: Scenario, missing: Floats, request: _Request) -> tuple[float, Floats]:
     """The disk bandwidth, bytes per second, and the parts of each unit with the disk time of missing memory."""
     execution, volumes = state.execution, state.execution.worker_volumes
     disk = execution.names.index(DISK)
@@ -141,7 +141,7 @@ def _on_disk(state: State, world: World, missing: Floats, request: _Request) -> 
     rate_bps = execution.recorded.get(storage.setting) or storage.rate_bps
     assert rate_bps is not None  # every run's disk has one
     if moves_known(execution, storage):  # else effects.bandwidth scales all time on the disk later
-        rate_bps *= world.ratio(storage.setting)
+        rate_bps *= scenario.ratio(storage.setting)
     change_ms = (missing - volumes.spill_memory) * squeeze * 2 / rate_bps * 1e3
     parts = state.parts_ms.copy()
     saved = np.minimum(np.maximum(-change_ms, 0.0), parts[:, disk])

@@ -6,25 +6,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from crystalperf.query.execution.scenario import World, is_meant
+from crystalperf.query.execution.scenario import Scenario, is_meant
 from crystalperf.query.results.assumptions import OperatorTime
 from crystalperf.query.simulate.effects import State, with_scaled_cpu_time
 from crystalperf.query.trace.records import Floats
 
 
-def apply(state: State, world: World) -> State:
+def apply(state: State, scenario: Scenario) -> State:
     """The state with less time for the scenario's operators: in each unit, their share of its group's time.
 
     The CPU time of a unit, the minimum that it computes, shrinks with its time on the CPU.
     """
-    if not world.operators:
+    if not scenario.operators:
         return state
     execution, parts = state.execution, state.parts_ms.copy()
     group, groups = execution.units.group, len(execution.dag.groups)
     whole = _sums(execution.units.parts_ms, group, groups)
     assumed, saved = list[OperatorTime](), np.zeros_like(whole)
-    for wanted, ratio in world.operators.items():
-        matches = [times for name, times in execution.operators.items() if _matches_best(wanted, name, world)]
+    for wanted, ratio in scenario.operators.items():
+        matches = [times for name, times in execution.operators.items() if _matches_best(wanted, name, scenario)]
         operator_ms = np.sum(matches, axis=0) if matches else np.zeros_like(whole)
         saved += operator_ms * (1 - 1 / ratio)
         assumed.append(OperatorTime(wanted, float(operator_ms.sum()), float(whole.sum())))
@@ -32,9 +32,11 @@ def apply(state: State, world: World) -> State:
     return replace(state, execution=with_scaled_cpu_time(state, parts), parts_ms=parts).assuming(*assumed)
 
 
-def _matches_best(wanted: str, name: str, world: World) -> bool:
+def _matches_best(wanted: str, name: str, scenario: Scenario) -> bool:
     """Whether `wanted` is the longest of the settings that match an operator: of Sort and `Sort a` only one applies."""
-    return is_meant(wanted, name) and max((each for each in world.operators if is_meant(each, name)), key=len) == wanted
+    return (
+        is_meant(wanted, name) and max((each for each in scenario.operators if is_meant(each, name)), key=len) == wanted
+    )
 
 
 def _sums(parts_ms: Floats, group: np.ndarray[tuple[int], np.dtype[np.int64]], groups: int) -> Floats:

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.execution.volumes import Volumes
 from crystalperf.query.results.assumptions import WorkEven
 from crystalperf.query.simulate.effects import State, pipeline_wait
 from crystalperf.query.trace.records import Floats
 
 
-def apply(state: State, world: World) -> State:
+def apply(state: State, scenario: Scenario) -> State:
     """The state in which every unit of a group has the group's mean time on each resource, and its mean volumes."""
-    if world.choice("skew") is None:
+    if scenario.choice("skew") is None:
         return state
     execution = state.execution
     group, count = execution.units.group, np.maximum(np.bincount(execution.units.group), 1)

@@ -7,47 +7,47 @@ from dataclasses import replace
 import numpy as np
 
 from crystalperf.query.execution.execution import Execution, Planned
-from crystalperf.query.execution.scenario import UNITS, World
+from crystalperf.query.execution.scenario import UNITS, Scenario
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.results.assumptions import TasksKept
 from crystalperf.query.results.refusals import PlanUnknown, Refusal, RefusedError, WorkersUnknown
 from crystalperf.query.simulate.effects import State
 
 
-def apply(state: State, world: World, *, replans: bool) -> State:
+def apply(state: State, scenario: Scenario, *, replans: bool) -> State:
     """The state with the scenario's slots.  Raises RefusedError if the run has no workers."""
-    planned = _planned(state.execution, world, replans)
-    slots = changed_slots(state.execution, world, planned.lanes)
+    planned = _planned(state.execution, scenario, replans)
+    slots = changed_slots(state.execution, scenario, planned.lanes)
     parts = state.parts_ms
     if planned.execution is not state.execution:
         parts = planned.execution.units.parts_ms.copy()
     return replace(state, execution=planned.execution, parts_ms=parts, slots=slots).assuming(*planned.assumptions)
 
 
-def _planned(execution: Execution, world: World, wanted: bool) -> Planned:
+def _planned(execution: Execution, scenario: Scenario, wanted: bool) -> Planned:
     """The run as its framework would plan it for the scenario's slots.  Raises RefusedError if it cannot plan."""
-    same = all(world.ratio(key) == 1 for key in ("cores", "workers", "input", "units"))
-    if same and not any(key.startswith(UNITS) for key in world.ratios):
+    same = all(scenario.ratio(key) == 1 for key in ("cores", "workers", "input", "units"))
+    if same and not any(key.startswith(UNITS) for key in scenario.ratios):
         return Planned(execution)
     if execution.planner.replan is not None:
-        planned = execution.planner.replan(execution, world, wanted)
+        planned = execution.planner.replan(execution, scenario, wanted)
         if isinstance(planned, Refusal):
             raise RefusedError(planned)
         return planned
-    if world.ratio("units") != 1:
+    if scenario.ratio("units") != 1:
         raise RefusedError(PlanUnknown(execution.title))
     return Planned(execution, (TasksKept(),))
 
 
-def changed_slots(execution: Execution, world: World, times: float = 1.0) -> Slots:
+def changed_slots(execution: Execution, scenario: Scenario, times: float = 1.0) -> Slots:
     """The scenario's slots, with `times` as many for each worker.
 
     Workers come and go as the recorded ones did.  Added workers are copies of recorded ones on hosts of their own;
     removed workers are spread evenly over the recorded ones.  Raises RefusedError if the run has no workers.
     """
     # If each worker has its own operators, added workers do not run them: replan decides what they change.
-    more_workers = 1.0 if execution.in_order else world.ratio("workers")
-    cores = world.ratio("cores") * times
+    more_workers = 1.0 if execution.in_order else scenario.ratio("workers")
+    cores = scenario.ratio("cores") * times
     if cores == 1 and more_workers == 1:
         return execution.slots
     old = execution.slots

@@ -26,13 +26,13 @@ from crystalperf.query.frameworks.ml.training.devices import GPU
 from crystalperf.query.frameworks.ml.training.framework import of_training
 
 if TYPE_CHECKING:
-    from crystalperf.query.diagnose.group_statistics import Detail
+    from crystalperf.query.diagnose.group_statistics import GroupStats
     from crystalperf.query.execution.execution import Execution
     from crystalperf.query.results.findings import Finding
     from crystalperf.query.results.remarks import Remark
 
 
-def _findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
+def _findings(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats]) -> list[Finding]:
     """See rules.findings; rules imports modules of the reader, so it is imported only for a trace."""
     from crystalperf.query.frameworks.ml.pytorch import rules
 

@@ -1,6 +1,6 @@
 """Recognition of traces of PyTorch's profiler, and of those that make one run.
 
-Traces of one folder are one run if each is of another rank of the same world size.
+Traces of one folder are one run if each is of another rank of the same scenario size.
 """
 
 from __future__ import annotations

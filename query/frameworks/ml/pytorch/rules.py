@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import duckdb
 
 from crystalperf.query import sql
-from crystalperf.query.diagnose.group_statistics import Detail
+from crystalperf.query.diagnose.group_statistics import GroupStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.ml.pytorch.findings import (
     AllReduce,
@@ -54,7 +54,7 @@ _FINDINGS: Mapping[str, tuple[type[Lost], Advice]] = {
 _NAMED = 2
 
 
-def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Finding]:
+def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats]) -> list[Finding]:
     """Losses of the critical path to each; `cost_ms` is at most the path's own time there."""
     lost = []
     question = sql.text("lost", __package__)
@@ -71,7 +71,7 @@ def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -
     return [*waits, *through_one(connection, details), *lost]
 
 
-def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[OneLink]:
+def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats]) -> list[OneLink]:
     """Processes that exchange gradients through one of them, as with a parameter server.
 
     Evidence: they gather on one process and its result is sent back, on the critical path.  The link of that process

@@ -13,7 +13,7 @@ import duckdb
 
 from crystalperf.indexes.resources import NET
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.frameworks.ml.training.operator_times import kind_times
 from crystalperf.query.frameworks.ml.training.recommendations import CollectTraces
 from crystalperf.query.frameworks.ml.training.refusals import RanksWithoutTrace
@@ -48,16 +48,16 @@ def required_recording(connection: duckdb.DuckDBPyConnection) -> CollectTraces |
     return CollectTraces(price="record", because="measure", saving=Saving("measured"), ranks=count, missing=absent)
 
 
-def other_bound(execution: Execution, world: World) -> tuple[Refusal, World] | None:
+def other_bound(execution: Execution, scenario: Scenario) -> tuple[Refusal, Scenario] | None:
     """Why a prediction for another network, or for more ranks, is a range, and the scenario of its other bound.
 
     At that bound collectives waited for ranks all the time.  None if all ranks have a trace.
     """
     absent, count = _absent(execution.properties)
-    settings = {"network", "workers"} & {key for key in world.ratios if world.ratio(key) != 1}
+    settings = {"network", "workers"} & {key for key in scenario.ratios if scenario.ratio(key) != 1}
     if absent <= 0 or not settings:
         return None
-    other = replace(world, ratios={key: each for key, each in world.ratios.items() if key not in settings})
+    other = replace(scenario, ratios={key: each for key, each in scenario.ratios.items() if key not in settings})
     return RanksWithoutTrace(absent, count), other
 
 

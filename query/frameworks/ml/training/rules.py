@@ -8,7 +8,7 @@ import duckdb
 
 from crystalperf.indexes.resources import DISK
 from crystalperf.query import sql
-from crystalperf.query.diagnose.group_statistics import Detail
+from crystalperf.query.diagnose.group_statistics import GroupStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks import Advisor
 from crystalperf.query.frameworks.ml.training import absent
@@ -48,7 +48,7 @@ def taken(_connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[
     return [StepsByAccelerator(float(queued))] if queued else []
 
 
-def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[Detail]) -> list[Input]:
+def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats]) -> list[Input]:
     """Steps that wait for their next batch.
 
     Evidence: operators that return a batch ran on the critical path, or the loop requested a batch from its loader,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import SPEED, World
+from crystalperf.query.execution.scenario import SPEED, Scenario
 from crystalperf.query.frameworks import Steady
 from crystalperf.query.frameworks.ml.training.assumptions import SendingCost, StepsSettle
 from crystalperf.query.simulate.transfers import PAYLOAD
@@ -119,17 +119,17 @@ def steady_step(
     return Step(apart + IN_STEP * (together - apart), apart, together)
 
 
-def steady(execution: Execution, world: World) -> Steady | None:
+def steady(execution: Execution, scenario: Scenario) -> Steady | None:
     """The step time in steady state, as recorded and in the scenario.
 
     None without parameter servers, or if the scenario changes something that these flows do not model.
     """
     demand = demand_of(execution.properties)
     if demand is None or any(
-        ratio != 1 and key not in ("network", SPEED, "workers") for key, ratio in world.ratios.items()
+        ratio != 1 and key not in ("network", SPEED, "workers") for key, ratio in scenario.ratios.items()
     ):
         return None
-    workers, times = int(execution.properties.get("processes", "1")), world.ratio("workers")
+    workers, times = int(execution.properties.get("processes", "1")), scenario.ratio("workers")
     if workers * max(times, 1.0) < 2:
         return None
     if stated := execution.recorded.get("network"):
@@ -137,7 +137,7 @@ def steady(execution: Execution, world: World) -> Steady | None:
         demand = replace(demand, out_bytes_per_ms=rate, in_bytes_per_ms=rate)
     share = execution.recorded.get(SPEED) or 1.0
     before = steady_step(demand, workers, share=share).mean_ms
-    link, speed = world.ratio("network"), world.ratio(SPEED)
+    link, speed = scenario.ratio("network"), scenario.ratio(SPEED)
     after, quick, slow = (
         steady_step(
             demand, round(workers * times), link=link, speed=speed, share=share, sending=SENDING_MS_PER_MB * each

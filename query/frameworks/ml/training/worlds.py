@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from crystalperf.indexes.resources import NET
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import World
+from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.frameworks import Planned
 from crystalperf.query.frameworks.ml.training.assumptions import MoreProcesses
 from crystalperf.query.frameworks.ml.training.refusals import FewerProcesses, LanesFixed, OperatorsFixed, SingleProcess
@@ -24,13 +24,13 @@ def configured(properties: Mapping[str, str]) -> dict[str, float]:
     return {"workers": float(properties.get("processes", "1"))}
 
 
-def replan(execution: Execution, world: World, _wanted: bool) -> Planned | Refusal:
+def replan(execution: Execution, scenario: Scenario, _wanted: bool) -> Planned | Refusal:
     """The run with the communication of another number of processes."""
-    if world.ratio("units") != 1:
+    if scenario.ratio("units") != 1:
         return OperatorsFixed()
-    if world.ratio("cores") != 1:
+    if scenario.ratio("cores") != 1:
         return LanesFixed()
-    ratio = world.ratio("workers")
+    ratio = scenario.ratio("workers")
     if ratio == 1:
         return Planned(execution)
     count = int(execution.properties.get("processes", "1"))

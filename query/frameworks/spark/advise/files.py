@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from crystalperf.query.diagnose.group_statistics import Detail
+from crystalperf.query.diagnose.group_statistics import GroupStats
 from crystalperf.query.frameworks.spark.advise.changes import changed_size
 from crystalperf.query.frameworks.spark.advise.partitions import Cut, together
 from crystalperf.query.frameworks.spark.partitions import MIB, size_set
@@ -65,7 +65,7 @@ def scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Candid
         yield Candidate(spread, at_most_ms=all_of.most_ms)
 
 
-def _part_bytes(properties: Mapping[str, str], detail: Detail) -> float:
+def _part_bytes(properties: Mapping[str, str], detail: GroupStats) -> float:
     """The largest file partition that Spark makes of a stage's input."""
     largest, cost = (size_set(properties, key) for key in (_LARGEST_PART, _LEAST_PART))
     return min(largest, max(cost, detail.read_bytes / max(detail.facts.slots, 1)))
@@ -82,7 +82,7 @@ def _cut_smaller(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Candidat
     return Candidate(value, at_most_ms=all_of.most_ms)
 
 
-def schemas(details: Sequence[Detail]) -> Iterator[Candidate]:
+def schemas(details: Sequence[GroupStats]) -> Iterator[Candidate]:
     """Jobs that only read the schema of files, which are unnecessary with a given schema: from the files' ends, in a
     stage of one task each, or from all of their rows."""
     inferring = [each for each in details if infers_schema(each)]
@@ -93,7 +93,7 @@ def schemas(details: Sequence[Detail]) -> Iterator[Candidate]:
         yield _give_schema(reading, reading[0], inferred=False)
 
 
-def _give_schema(details: Sequence[Detail], first: Detail, *, inferred: bool) -> Candidate:
+def _give_schema(details: Sequence[GroupStats], first: GroupStats, *, inferred: bool) -> Candidate:
     value = GiveSchema(
         price="code", because="idle-slots", saving=MEASURED,
         jobs=len(details), stage=first.facts.id, name=first.facts.name, inferred=inferred,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from crystalperf.query.diagnose.group_statistics import Detail
+from crystalperf.query.diagnose.group_statistics import GroupStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
 from crystalperf.query.frameworks.spark.advise.executors import DEFAULT_MEMORY, MEMORY, resized
@@ -57,7 +57,7 @@ def exhausted(execution: Execution, debug: Debug) -> Iterator[Candidate]:
     yield Candidate(extended, comes_first=sure or failed)
 
 
-def short(execution: Execution, details: Sequence[Detail], debug: Debug) -> Iterator[Candidate]:
+def short(execution: Execution, details: Sequence[GroupStats], debug: Debug) -> Iterator[Candidate]:
     """More memory against garbage collection, spills and cache misses; more partitions against spills of stages that
     read a shuffle."""
     costs = {each.kind: each.cost_ms for each in debug.findings if isinstance(each, Garbage | Spilling | Kept)}
@@ -79,7 +79,9 @@ def short(execution: Execution, details: Sequence[Detail], debug: Debug) -> Iter
     yield from _smaller_partitions(execution, details, costs.get("spilling"))
 
 
-def _smaller_partitions(execution: Execution, details: Sequence[Detail], most_ms: float | None) -> Iterator[Candidate]:
+def _smaller_partitions(
+    execution: Execution, details: Sequence[GroupStats], most_ms: float | None
+) -> Iterator[Candidate]:
     """More partitions, enough for the rows of a task to fit into its memory."""
     properties = execution.properties
     count = whole(properties.get(PARTITIONS)) or DEFAULT_PARTITIONS

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import duckdb
 
-from crystalperf.query.diagnose.group_statistics import Detail
+from crystalperf.query.diagnose.group_statistics import GroupStats
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
 from crystalperf.query.frameworks.spark.advise.stages import Stages, affected, reads_shuffle, reads_storage
 from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set
@@ -50,7 +50,7 @@ MOST_WAVES = 4
 class Cut:
     """A stage that another number of tasks would speed up: the recommended number, and the saving."""
 
-    detail: Detail
+    detail: GroupStats
     wanted: int
     cost: IdleStage | StartingStage
 
@@ -184,7 +184,7 @@ def _shuffles_of_rdds(properties: Mapping[str, str], stage_cuts: Sequence[Cut]) 
         yield Candidate(value, at_most_ms=all_of.most_ms)
 
 
-def _may_be_merged(properties: Mapping[str, str], detail: Detail) -> bool:
+def _may_be_merged(properties: Mapping[str, str], detail: GroupStats) -> bool:
     """Whether adaptive execution may have merged a stage's partitions: it makes none far larger than its target."""
     adapts = flag(properties.get("spark.sql.adaptive.enabled")) is not False
     return adapts and detail.read_bytes <= 1.5 * size_set(properties, ADVISED) * detail.facts.units
