@@ -62,7 +62,7 @@ class Advisor:
     delegated_shares: Callable[[duckdb.DuckDBPyConnection], Mapping[str, float]] = lambda _run: {}
     """The run file → by group, the share of its units' time on no resource in which the delegated processes computed or
     waited, as far as the log has it; for other groups that delegate, all time without another cause counts."""
-    spilling_operators: Callable[[duckdb.DuckDBPyConnection, Sequence[GroupStats]], list[str]] = lambda _run, _groups: []
+    spilling_operators: Callable[[duckdb.DuckDBPyConnection, Sequence[GroupStats]], list[str]] = lambda *_: []
     """The run file, the groups of a scope → names of the operators that spilled, most bytes first."""
     findings: Callable[[duckdb.DuckDBPyConnection, Sequence[GroupStats]], Sequence[Finding]] = lambda _run, _details: ()
     """The run file, the groups of a scope → the framework's own findings."""
