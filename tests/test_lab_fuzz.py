@@ -112,6 +112,7 @@ def die(folder: Path, whole: bool) -> tuple[str, str]:
     os._exit(9)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("reader", "expected"),
     [(crash, "KeyError"), (hang, "no answer after"), (swell, "MiB of memory"), (die, "the process died (9)")],

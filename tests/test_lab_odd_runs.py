@@ -25,11 +25,23 @@ NAMES = sorted(each.name for each in FOLDER.iterdir())
 REPLAYS_WITHIN = {"rolled": 0.12, "several-queries": 0.04}
 
 
+class Runs(dict[str, Profiled]):
+    """Profiles by the name of a run, made when they are asked for."""
+
+    def __init__(self, folders: pytest.TempPathFactory) -> None:
+        super().__init__()
+        self.folders = folders
+
+    def __missing__(self, name: str) -> Profiled:
+        self[name] = profiled([FOLDER / name], None, self.folders.mktemp(name))
+        return self[name]
+
+
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Profiled]]:
+def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CRYSTALPERF_HOME", str(tmp_path_factory.getbasetemp() / "home"))
-        yield {name: profiled([FOLDER / name], None, tmp_path_factory.mktemp(name)) for name in NAMES}
+        yield Runs(tmp_path_factory)
 
 
 def rows(one: Profiled, query: str) -> list[tuple[object, ...]]:
@@ -47,6 +59,7 @@ def lost(one: Profiled) -> list[object]:
     return [name for (name,) in rows(one, "SELECT name FROM import_stats WHERE severity <> 'info' ORDER BY name")]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_parts_sum_and_the_replay_gives_the_run_back(name: str, found: dict[str, Profiled]) -> None:
     one = found[name]

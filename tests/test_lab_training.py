@@ -62,6 +62,7 @@ def test_a_folder_without_a_sweep_is_one_sentence(tmp_path: Path, capsys: pytest
     is_one_line(capsys.readouterr().err, "lab.runs.training sweep")
 
 
+@pytest.mark.later  # 3 s
 def test_kept_runs_are_scored_again(capsys: pytest.CaptureFixture[str]) -> None:
     assert training.main([str(KEPT), "--only", "even"]) == 0
     lines = capsys.readouterr().out.splitlines()

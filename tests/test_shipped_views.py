@@ -175,6 +175,7 @@ def test_a_label_is_the_largest_share(own_cache: None) -> None:
     assert {*found.values()} == {count["n"]}
 
 
+@pytest.mark.later  # 4 s
 def test_bodies_modules_and_generated_files_are_told(own_cache: None) -> None:
     asked_for = (
         "SELECT any_value(has_body) AS body, any_value(generated) AS made, any_value(module) AS module FROM labelled"

@@ -165,6 +165,7 @@ def check(folder: Path, seen: dict[Path, tuple[int, int]]) -> None:
             seen[exported] = signature
 
 
+@pytest.mark.later  # kills processes at random for 5 s
 def test_killed_processes_leave_whole_files(place: Path) -> None:
     moments = random.Random(16)
     seen: dict[Path, tuple[int, int]] = {}

@@ -87,7 +87,7 @@ def test_the_members_of_a_zip_take_work_as_they_are_many(tmp_path: Path) -> None
 
 
 def test_members_that_unpack_to_too_much_are_not_all_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(containers, "_MOST_BYTES_LOOKED_AT", 1 << 20)
+    monkeypatch.setattr(containers, "_MOST_UNPACKED_BYTES", 1 << 20)
     with zipfile.ZipFile(tmp_path / "logs", "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(40):
             archive.writestr(f"other/{number}", b"some text\n" * 10_000)
