@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from crystalperf import indexes
 from crystalperf.query.inputs.discover import discover
 from lab.checks import plainlog
 from lab.checks.corpus import Profiled, check, profiled
 from lab.checks.plainlog import Figures, length
+from tests.reading import rows
 
 FOLDER = Path(__file__).parent / "data" / "runs"
 NAMES = sorted(each.name for each in FOLDER.iterdir())
@@ -44,19 +44,12 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
         yield Runs(tmp_path_factory)
 
 
-def rows(one: Profiled, query: str) -> list[tuple[object, ...]]:
-    connection = indexes.open_read_only(one.run.path, "run")
-    answer = connection.execute(query).fetchall()
-    connection.close()
-    return answer
-
-
 def counted(one: Profiled, column: str, table: str) -> dict[object, int]:
-    return dict(rows(one, f"SELECT {column}, count(*) FROM {table} GROUP BY ALL"))  # type: ignore[arg-type]
+    return dict(rows(one.run, f"SELECT {column}, count(*) FROM {table} GROUP BY ALL"))  # type: ignore[arg-type]
 
 
 def lost(one: Profiled) -> list[object]:
-    return [name for (name,) in rows(one, "SELECT name FROM import_stats WHERE severity <> 'info' ORDER BY name")]
+    return [name for (name,) in rows(one.run, "SELECT name FROM import_stats WHERE severity <> 'info' ORDER BY name")]
 
 
 @pytest.mark.few(3)
@@ -94,41 +87,41 @@ def test_every_codec_gives_all_events(name: str, found: dict[str, Profiled]) -> 
 def test_a_speculative_copy_that_won(found: dict[str, Profiled]) -> None:
     one = found["speculation"]
     tasks = "FROM units JOIN spark_tasks USING (unit_id)"
-    assert rows(one, f"SELECT part, status {tasks} WHERE speculative") == [(3, "succeeded")]
-    assert rows(one, f"SELECT status {tasks} WHERE part = 3 AND NOT speculative") == [("unfinished",)]
+    assert rows(one.run, f"SELECT part, status {tasks} WHERE speculative") == [(3, "succeeded")]
+    assert rows(one.run, f"SELECT status {tasks} WHERE part = 3 AND NOT speculative") == [("unfinished",)]
 
 
 def test_a_failed_fetch_makes_a_stage_run_again(found: dict[str, Profiled]) -> None:
     one = found["fetch-failure"]
     stages = rows(
-        one,
+        one.run,
         "SELECT stage_id, attempt, status FROM spark_stages JOIN groups USING (group_id)"
         " WHERE attempt > 0 OR status = 'failed' ORDER BY ALL",
     )
     assert stages == [(2, 1, "succeeded"), (3, 0, "failed"), (3, 1, "succeeded")]
-    reasons = rows(one, "SELECT DISTINCT starts_with(reason, 'FetchFailed') FROM units WHERE status = 'failed'")
+    reasons = rows(one.run, "SELECT DISTINCT starts_with(reason, 'FetchFailed') FROM units WHERE status = 'failed'")
     assert reasons == [(True,)]
 
 
 def test_a_killed_executor_costs_its_tasks_and_is_replaced(found: dict[str, Profiled]) -> None:
     one = found["killed-executor"]
-    (killed,) = rows(one, "SELECT worker_id, removed_reason FROM workers WHERE removed_ms IS NOT NULL")
+    (killed,) = rows(one.run, "SELECT worker_id, removed_reason FROM workers WHERE removed_ms IS NOT NULL")
     assert killed == ("0", "Command exited with code 137")
     failed = rows(
-        one, "SELECT DISTINCT worker_id, reason LIKE 'ExecutorLostFailure%' FROM units WHERE status = 'failed'"
+        one.run, "SELECT DISTINCT worker_id, reason LIKE 'ExecutorLostFailure%' FROM units WHERE status = 'failed'"
     )
     assert failed == [("0", True)]
-    assert rows(one, "SELECT count(*) FROM workers WHERE lanes > 0") == [(3,)]
+    assert rows(one.run, "SELECT count(*) FROM workers WHERE lanes > 0") == [(3,)]
     partitions = (
         "SELECT count(DISTINCT (stage_id, part)) FROM units JOIN spark_stages USING (group_id)"
         " WHERE status = 'succeeded'"
     )
-    assert rows(one, partitions) == [(44,)]
+    assert rows(one.run, partitions) == [(44,)]
 
 
 def test_executors_come_and_go_with_the_work(found: dict[str, Profiled]) -> None:
     one = found["dynamic-allocation"]
-    assert rows(one, "SELECT count(*), count(removed_ms) FROM workers WHERE lanes > 0") == [(7, 5)]
+    assert rows(one.run, "SELECT count(*), count(removed_ms) FROM workers WHERE lanes > 0") == [(7, 5)]
     assert one.execution.recorded["workers"] == 4
 
 
@@ -136,15 +129,15 @@ def test_a_cancelled_job_failed_and_its_running_tasks_were_killed(found: dict[st
     one = found["cancelled-job"]
     assert counted(one, "status", "spark_jobs") == {"failed": 1, "succeeded": 4}
     assert counted(one, "status", "units") == {"succeeded": 15, "killed": 2}
-    assert rows(one, "SELECT job_group FROM spark_jobs WHERE status = 'failed'") == [("to-cancel",)]
+    assert rows(one.run, "SELECT job_group FROM spark_jobs WHERE status = 'failed'") == [("to-cancel",)]
 
 
 def test_queries_at_once_keep_their_pools(found: dict[str, Profiled]) -> None:
     one = found["several-queries"]
-    assert rows(one, "SELECT scheduler FROM runs") == [("FAIR",)]
+    assert rows(one.run, "SELECT scheduler FROM runs") == [("FAIR",)]
     assert set(counted(one, "pool", "groups")) == {"user-0", "user-1", "user-2", None}
     at_once = rows(
-        one,
+        one.run,
         "SELECT count(*) FROM scopes AS a JOIN scopes AS b ON a.kind = 'sql' AND b.kind = 'sql'"
         " AND a.scope_id < b.scope_id AND a.start_ms < b.end_ms AND b.start_ms < a.end_ms",
     )
@@ -154,12 +147,12 @@ def test_queries_at_once_keep_their_pools(found: dict[str, Profiled]) -> None:
 def test_micro_batches_are_queries_of_one_run(found: dict[str, Profiled]) -> None:
     one = found["streaming"]
     assert counted(one, "status", "spark_jobs") == {"succeeded": 4, "failed": 1}
-    assert rows(one, "SELECT count(*) FROM scopes WHERE kind = 'sql'")[0][0] >= 5  # type: ignore[operator]
+    assert rows(one.run, "SELECT count(*) FROM scopes WHERE kind = 'sql'")[0][0] >= 5  # type: ignore[operator]
 
 
 def test_a_clock_that_is_ahead_is_found_out(found: dict[str, Profiled]) -> None:
     query = "SELECT clock_offset_ms FROM workers WHERE lanes > 0 ORDER BY worker_id"
-    (same,), (ahead,) = rows(found["clock-off"], query)
+    (same,), (ahead,) = rows(found["clock-off"].run, query)
     assert same == 0
     assert ahead == pytest.approx(-3000, abs=50)
 
