@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 _TEXT = """\
-crystalperf says where the time of a dataflow job went, and what would make it
-faster. It reads what the job left (its log; recordings of stacks), runs
-nothing, sends nothing. --json on each command prints JSON alone on stdout.
+crystalperf reports where a dataflow job's time went and what would make it
+faster. It reads the job's log and recordings of stacks; it does not run the job
+or send data. With --json, each command prints only JSON on stdout.
 
-crystalperf analyze LOG [RECORDINGS…]     start here: what holds it up, what to do;
-                                          the last lines name the RUN for the rest
+crystalperf analyze LOG [RECORDINGS…]     start here: bottleneck, what to do;
+                                          the last lines name RUN for other commands
 crystalperf debug RUN [--scope sql:3]     critical path, seconds by resource, findings
 crystalperf predict RUN --set cores=2x    runtime if: workers cores cpu_speed memory
   --set network=2x,4x --set disk=500MB/s  disk network input skew=none partitions=400
 crystalperf sql "SELECT …" --run RUN      --index NAME; --json --csv; SHOW TABLES
 crystalperf index list                    indexes of code: function → cpu, disk, net
-crystalperf index show FUNCTION --why     label of a function, and what it rests on
-crystalperf setup {framework} --on PLACE        what to add to a job so that it leaves samples
+crystalperf index show FUNCTION --why     label of a function, with its evidence
+crystalperf setup {framework} --on PLACE        job settings that record a log and samples
 
 SQL, of a run:   critical_path findings group_resources scope_resources
   worker_resources operator_resources unit_skew hot_functions waits stacks_of(…)
@@ -24,12 +24,13 @@ SQL, of a run:   critical_path findings group_resources scope_resources
     ORDER BY ms DESC LIMIT 10
   SELECT column_name, comment FROM duckdb_columns() WHERE table_name = 'waits'
 
-Exit: 0 answer, 1 one sentence on stderr says what to do, 2 wrong command line,
-4 an answer, but what the log lacks could change its first sentence.
-measured = in the log; modelled = follows by an assumption; guessed = fits too.
-Ranges hold 9 of 10 reruns. No samples: labels and functions are not known.
+Exit: 0 answer, 1 error (stderr has one sentence with the fix), 2 wrong command
+line. If missing data could change an answer, `conclusive` in its JSON is false.
+measured = in the log; modelled = measured plus a named assumption; guessed =
+fits the data, but other causes may fit too. 90 % ranges cover 9 of 10 reruns.
+If a run has no samples, its functions and labels are unknown.
 Tools (crystalperf mcp): analyze debug predict sql functions why; answers have
-rows, limit, offset, next_offset, and some 4 000 tokens at most.
+rows, limit, offset, next_offset, and at most about 4 000 tokens.
 """
 
 

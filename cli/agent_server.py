@@ -41,16 +41,18 @@ def make_server() -> MCPServer:
             description=(tool.__doc__ or "").strip(),
             annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
         )
-    server.resource("crystalperf://usage", mime_type="text/plain", description="how to use this, on one screen")(
-        prime_text
-    )
+    server.resource(
+        "crystalperf://usage", mime_type="text/plain", description="the usage of CrystalPerf, on one screen"
+    )(prime_text)
     server.resource(
         "crystalperf://schema",
         mime_type="text/plain",
         description="tables of run files and indexes, with comments",
     )(schema_text)
     server.resource(
-        "crystalperf://views", mime_type="text/plain", description="the views over them, with what their columns mean"
+        "crystalperf://views",
+        mime_type="text/plain",
+        description="the SQL views over these tables, with comments on their columns",
     )(views_text)
     return server
 

@@ -46,14 +46,14 @@ class Answer:
 
 
 def analyze(paths: Sequence[str], limit: int = 10, offset: int = 0) -> Answer:
-    """What holds a run up, where its time went, what to do; the rows are what to do, the most worthwhile first."""
+    """Analyze a run: bottleneck, where the time went, predictions; the rows are recommendations, the best first."""
     from crystalperf.cli.runs import analyzed_run, run_word
     from crystalperf.query.text.as_json import as_json
     from crystalperf.query.text.notebook import sentence_of
     from crystalperf.query.text.sentences import texts_of
 
     if not paths:
-        raise SettingError("paths: name logs and recordings, files or folders, or one run profiled before")
+        raise SettingError("paths: name logs and recordings (files or folders), or one run that was profiled before")
     run = analyzed_run([_local(each) for each in paths], "", "", (), lambda _: None, replace=False)
     found = run.verdict()
     facts = {
@@ -88,7 +88,7 @@ def _recommended(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def debug(run: str, scope: str = "all", part: Part = "path", limit: int = 40, offset: int = 0) -> Answer:
-    """Where the time of a scope went; the rows are one part of the answer, in ms."""
+    """Show where the time of a scope went; the rows are one part of the answer, in ms."""
     from crystalperf.cli.runs import find_run
     from crystalperf.query.text.as_json import as_json
     from crystalperf.query.text.notebook import sentence_of
@@ -97,7 +97,7 @@ def debug(run: str, scope: str = "all", part: Part = "path", limit: int = 40, of
     plain = as_json(answer)
     key = {"path": "critical_path"}.get(part, part)
     if key not in plain or not isinstance(plain[key], list):
-        raise SettingError(f"part: no '{part}'; there are path, groups, functions, findings, operators")
+        raise SettingError(f"part: unknown value '{part}'; use path, groups, functions, findings or operators")
     facts = {
         "says": sentence_of(answer),
         "scope": answer.scope,
@@ -112,7 +112,7 @@ def debug(run: str, scope: str = "all", part: Part = "path", limit: int = 40, of
 
 
 def predict(run: str, settings: Sequence[str], scope: str = "all", limit: int = 20, offset: int = 0) -> Answer:
-    """The runtime with other resources; the rows are one prediction for each combination of listed values."""
+    """Predict the runtime with other resources; the rows are one prediction for each combination of listed values."""
     from crystalperf.cli.runs import find_run
     from crystalperf.query.text.notebook import sentence_of
     from crystalperf.query.text.sentences import texts_of
@@ -137,14 +137,14 @@ def predict(run: str, settings: Sequence[str], scope: str = "all", limit: int = 
 
 
 def sql(statement: str, run: str = "", indexes: Sequence[str] = (), limit: int = 50, offset: int = 0) -> Answer:
-    """One SELECT over a run, indexes or both, in a process of its own."""
+    """Run one SELECT over a run, indexes or both, in a separate process."""
     from crystalperf.cli.runs import find_run_file
     from crystalperf.query.statements.asking import answering, check_text, index_files, request_for
     from crystalperf.query.statements.rows import distinct
 
     check_text(statement)
     if not run and not indexes:
-        raise SettingError("nothing to ask: name a run, indexes or both")
+        raise SettingError("nothing to query: name a run, indexes or both")
     file = find_run_file(_local(run)) if run else None
     _check_part(limit, offset)
     request = request_for(statement, file, index_files(statement, file, indexes))
@@ -172,7 +172,7 @@ def functions(
     limit: int = 30,
     offset: int = 0,
 ) -> Answer:
-    """Functions of an index by name, class, text or resource, each with its label and where it is."""
+    """List functions of an index by name, class, text or resource, each with its label and source location."""
     from crystalperf import Index
 
     _check_part(limit, offset)
@@ -190,7 +190,7 @@ def functions(
 
 
 def why(function: str, index: str = "", limit: int = 5, offset: int = 0) -> Answer:
-    """What the label of a function rests on: its vectors, what it calls, who calls it."""
+    """Show the evidence for a function's label: its resource vectors, callees and callers."""
     from crystalperf.query.lookup.functions import explain, of_name
 
     def explained(connection: duckdb.DuckDBPyConnection, _name: str, found: list[Function]) -> None:
@@ -235,7 +235,7 @@ def fitting(facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], limit: 
 
 def _check_part(limit: int, offset: int) -> None:
     if not 1 <= limit <= MOST_ROWS or offset < 0:
-        raise SettingError(f"limit is 1 to {MOST_ROWS}, and offset 0 or more")
+        raise SettingError(f"limit must be 1 to {MOST_ROWS}, and offset at least 0")
 
 
 def _local(text: str) -> str:
@@ -246,8 +246,8 @@ def _local(text: str) -> str:
     """
     if text == STDIN or "://" in text:
         raise SettingError(
-            f"{text[:200]}: an agent may name runs and files of this machine; a user fetches a log from elsewhere with"
-            " `crystalperf profile`, whose run has a name then"
+            f"{text[:200]}: an agent may name only runs and files of this machine; to read a log from a URL, profile it"
+            " in a terminal with `crystalperf profile`, then name the run"
         )
     return text
 

@@ -15,7 +15,7 @@ def collect(framework: str, address: str, job: str, output: str) -> int:
     known = get(framework.lower())
     if known.reader.collect is None:
         able = ", ".join(each.name for each in frameworks().values() if each.reader.collect is not None)
-        raise NoAnswerError(f"{known.title}: writes its log by itself; collecting is for {able}")
+        raise NoAnswerError(f"{known.title}: its jobs write a log themselves; `collect` supports {able}")
     with progress() as step:
         path = known.reader.collect(address, job or None, Path(output), step)
     write(f"{path}\n")

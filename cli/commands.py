@@ -35,7 +35,7 @@ from crystalperf.cli.options import (
 from crystalperf.cli.serving import serve
 
 app = typer.Typer(name="crystalperf", rich_markup_mode=None, context_settings=SETTINGS, pretty_exceptions_enable=False)
-app.add_typer(fleet_app, name="fleet", short_help="many runs at once: what wastes, what would save, what got slower")
+app.add_typer(fleet_app, name="fleet", short_help="summarize many runs: waste, possible savings, slower jobs")
 app.add_typer(index_app, name="index", short_help="build, list, inspect and compare resource indexes")
 
 
@@ -45,7 +45,7 @@ def crystalperf(
     version: Annotated[bool, typer.Option("--version", help="print the versions of the tool and its schema")] = False,
     traceback: Traceback = False,
 ) -> None:
-    """say where the time of a dataflow job went, and what if its resources were different
+    """analyze where a dataflow job's time went, and predict its runtime with other resources
 
     \b
     Example:
@@ -72,7 +72,7 @@ def analyze(
     html: Html = "",
     as_json: AsJson = False,
 ) -> int:
-    """say what holds a job up, where its time went and what would help
+    """find a job's bottleneck, where its time went and what would help
 
     \b
     Example:
@@ -85,7 +85,7 @@ def analyze(
 
 @app.command()
 def demo(as_json: AsJson = False) -> int:
-    """analyze the recorded run that comes with CrystalPerf
+    """analyze the recorded run that ships with CrystalPerf
 
     \b
     Example:
@@ -105,7 +105,7 @@ def profile(
     index: Indexes = [],  # noqa: B006
     as_json: AsJson = False,
 ) -> int:
-    """read logs and recordings and keep them as one run file
+    """read logs and recordings and save them as one run file
 
     \b
     Example:
@@ -118,7 +118,7 @@ def profile(
 
 @app.command()
 def debug(run: RunName, scope: Scope = "all", as_json: AsJson = False) -> int:
-    """show the critical path, the resources along it, the bottleneck
+    """show the critical path, its resources and the bottleneck
 
     \b
     Example:
@@ -136,24 +136,26 @@ def predict(
         list[str],
         setting(
             "--set",
-            "what would be different: workers, cores, cpu_speed, memory, disk or network, or the framework's own"
-            " word for it; absolute (8, 8GiB, 500MB/s, 10Gbps) or relative to the run (2x); or the work itself:"
+            "what to change: workers, cores, cpu_speed, memory, disk or network, or the framework's own word for it;"
+            " the value is absolute (8, 8GiB, 500MB/s, 10Gbps) or relative to the run (2x); or change the work:"
             " input=2x, operator.NAME=2x (twice as fast), skew=none, scheduler=fifo, fair or longest;"
-            " a list (cores=2,4,8) makes a table",
+            " a list (cores=2,4,8) prints a table",
         ),
     ] = [],  # noqa: B006
-    recorded: Annotated[list[str], setting("--recorded", "what the run had, where its log does not tell")] = [],  # noqa: B006
+    recorded: Annotated[list[str], setting("--recorded", "what the run had, if its log does not record it")] = [],  # noqa: B006
     scope: Scope = "all",
     replan: Annotated[
         bool,
         typer.Option(
             "--replan/--no-replan",
-            help="whether work is cut anew as the framework would for other slots, or stays as recorded (the paper)",
+            help="repartition the work for the new number of slots, as the framework would, or keep the recorded tasks",
         ),
     ] = True,
     predictor: Annotated[
         str,
-        typer.Option("--predictor", metavar="NAME", help="the model of another package, instead of the built-in one"),
+        typer.Option(
+            "--predictor", metavar="NAME", help="use the model of another package instead of the built-in one"
+        ),
     ] = "",
     reruns: OtherRuns = [],  # noqa: B006
     machines: Annotated[
@@ -161,15 +163,19 @@ def predict(
         typer.Option(
             "--prices",
             metavar="FILE",
-            help="a CSV table of machines (name, price_per_hour, cores, memory, network, disk, cpu_speed): what the run"
-            " would take and cost on each; --set workers=2,4,8 says how many",
+            help="a CSV table of machines (name, price_per_hour, cores, memory, network, disk, cpu_speed): predict the"
+            " runtime and the cost on each; --set workers=2,4,8 sets how many machines",
         ),
     ] = "",
     ran_on: Annotated[
-        str, typer.Option("--on", metavar="NAME", help="with --prices: the machine of that table that the run had")
+        str,
+        typer.Option(
+            "--on", metavar="NAME", help="with --prices: the machine type of the recorded run, by its name in the table"
+        ),
     ] = "",
     deadline: Annotated[
-        str, typer.Option("--deadline", metavar="TIME", help="with --prices: what the run may take, such as 10m")
+        str,
+        typer.Option("--deadline", metavar="TIME", help="with --prices: the longest acceptable runtime, such as 10m"),
     ] = "",
     as_json: AsJson = False,
 ) -> int:
@@ -184,14 +190,14 @@ def predict(
     if machines or ran_on or deadline:
         if (scope, replan, predictor) != ("all", True, ""):
             message = (
-                "leave out --scope, --no-replan and --predictor: prices are of the whole run, by the built-in model"
+                "leave out --scope, --no-replan and --predictor: prices cover the whole run and use the built-in model"
             )
             raise typer.BadParameter(message, param_hint="'--prices'")
         from crystalperf.cli.advice import priced
 
         return priced(run, machines, ran_on, deadline, settings, recorded, reruns, as_json=as_json)
     if not settings:
-        raise typer.BadParameter("say what would be different, for example cores=2x", param_hint="'--set'")
+        raise typer.BadParameter("name what to change, for example cores=2x", param_hint="'--set'")
     from crystalperf.cli.run_commands import predict as answer
 
     return answer(run, settings, recorded, scope, replan=replan, predictor=predictor, reruns=reruns, as_json=as_json)
@@ -202,12 +208,12 @@ def advise(
     run: RunName,
     settings: Annotated[
         list[str],
-        setting("--set", "a question that matters, such as cores=2x; without one, the usual questions"),
+        setting("--set", "a scenario that matters to you, such as cores=2x; by default the usual scenarios"),
     ] = [],  # noqa: B006
     reruns: OtherRuns = [],  # noqa: B006
     as_json: AsJson = False,
 ) -> int:
-    """say which one more run of the job would make predictions surer
+    """recommend the next run to record for more precise predictions
 
     \b
     Example:
@@ -222,20 +228,21 @@ def advise(
 def report(
     run: RunName,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="where the page is put; RUN.html by default")
+        str, typer.Option("--output", "-o", metavar="FILE", help="the file to write; RUN.html by default")
     ] = "",
-    force: Annotated[bool, typer.Option("--force", help="replace the page of another run, or a redacted one")] = False,
+    force: Annotated[bool, typer.Option("--force", help="replace the page of another run, or a redacted page")] = False,
     redact: Annotated[
         bool,
         typer.Option(
-            "--redact", help="replace names of application, hosts, users, paths and tables, and values in statements"
+            "--redact", help="hide names of the application, hosts, users, paths and tables, and values in statements"
         ),
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="ask all what-ifs of the page, also where a large run takes minutes for them")
+        bool,
+        typer.Option("--full", help="predict all scenarios of the page, even if that takes minutes for a large run"),
     ] = False,
 ) -> int:
-    """write a page about a run: one file that opens in a browser, offline
+    """write an HTML page about a run: one file that opens offline
 
     \b
     Example:
@@ -251,7 +258,7 @@ def sql(
     statement: Annotated[str, typer.Argument(metavar="STATEMENT", help="one SELECT", show_default=False)],
     run: Annotated[
         str,
-        typer.Option("--run", metavar="RUN", help="run to ask", show_default=False, autocompletion=complete_run),
+        typer.Option("--run", metavar="RUN", help="the run to query", show_default=False, autocompletion=complete_run),
     ] = "",
     index: Indexes = [],  # noqa: B006
     as_json: Annotated[bool, typer.Option("--json", help="print a JSON list of objects, all rows")] = False,
@@ -263,16 +270,16 @@ def sql(
             help="with --csv, for spreadsheets: put ' before texts that begin with = + - @ tab or carriage return",
         ),
     ] = False,
-    limit: Annotated[int, typer.Option("--limit", min=0, metavar="ROWS", help="rows of the table, 0 for all")] = 40,
+    limit: Annotated[int, typer.Option("--limit", min=0, metavar="ROWS", help="most rows to print, 0 for all")] = 40,
     timeout: Annotated[
-        float, typer.Option("--timeout", min=0, metavar="SECONDS", help="give up after that time, 0 for never")
+        float, typer.Option("--timeout", min=0, metavar="SECONDS", help="stop after that time, 0 for no limit")
     ] = 600.0,
 ) -> int:
-    """ask a run file and indexes in SQL, read-only
+    """query a run file and indexes in SQL, read-only
 
     \b
     Tables of a run: SHOW TABLES. Tables of indexes, with index_name: functions
-    classes runtime_names calls build_warnings. DESCRIBE tells more.
+    classes runtime_names calls build_warnings. DESCRIBE TABLE shows columns.
 
     \b
     Example:
@@ -298,7 +305,7 @@ def setup(
         str,
         typer.Argument(
             metavar="[FRAMEWORK]",
-            help="what runs the job; without it the first that is known",
+            help="the framework that runs the job; by default the first that supports --on",
             show_default=False,
             autocompletion=complete_framework,
         ),
@@ -308,7 +315,7 @@ def setup(
         typer.Option(
             "--on",
             metavar="PLACE",
-            help="where it runs, such as yarn, kubernetes or a vendor's service; the answer lists all",
+            help="where the job runs, such as yarn, kubernetes or a vendor's service; the output lists all",
             show_default=False,
             autocompletion=complete_place,
         ),
@@ -316,15 +323,15 @@ def setup(
     version: Annotated[
         str,
         typer.Option(
-            "--version", metavar="VERSION", help="the framework's; all of them by default", show_default=False
+            "--version", metavar="VERSION", help="the framework's version; all by default", show_default=False
         ),
     ] = "",
     folder: Annotated[
-        str, typer.Option("--folder", metavar="DIR", help="where recordings are written; must exist on every node")
+        str, typer.Option("--folder", metavar="DIR", help="the folder for recordings; must exist on every node")
     ] = "/tmp",
     as_json: AsJson = False,
 ) -> int:
-    """print what a job needs to leave a log and samples, ready to paste
+    """print the settings that make a job write a log and samples
 
     \b
     Example:
@@ -340,20 +347,23 @@ def collect(
     framework: Annotated[
         str,
         typer.Argument(
-            metavar="FRAMEWORK", help="what runs the job", show_default=False, autocompletion=complete_framework
+            metavar="FRAMEWORK",
+            help="the framework that runs the job",
+            show_default=False,
+            autocompletion=complete_framework,
         ),
     ],
     address: Annotated[
-        str, typer.Argument(metavar="URL", help="where its cluster answers, http://HOST:8081", show_default=False)
+        str, typer.Argument(metavar="URL", help="the address of the cluster, http://HOST:8081", show_default=False)
     ],
     job: Annotated[str, typer.Option("--job", metavar="ID", help="the job, if several run")] = "",
-    output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="where the log is put")] = ".",
+    output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="the folder for the log")] = ".",
 ) -> int:
-    """wait for a job to end and keep what its cluster tells of it, as a log
+    """wait for a job to end and save its cluster's data as a log
 
     \b
-    An interrupt (Ctrl-C) keeps what there is by then. It asks this address
-    alone.
+    If you interrupt it (Ctrl-C), it saves the data it has so far. It contacts
+    this address only.
 
     \b
     Example:
@@ -379,10 +389,10 @@ def review(
             show_default=False,
         ),
     ],
-    source: Annotated[str, typer.Option("--source", metavar="DIR", help="the checkout with the change in it")] = ".",
+    source: Annotated[str, typer.Option("--source", metavar="DIR", help="the checkout that contains the change")] = ".",
     as_json: AsJson = False,
 ) -> int:
-    """name the device calls that a change brings into what was hot in a run
+    """list disk and network calls that a change adds to hot code
 
     It parses source code, which needs the extra [indexer].
 
@@ -397,11 +407,12 @@ def review(
 
 @app.command()
 def mcp() -> int:
-    """answer an agent over standard input and output (Model Context Protocol)
+    """serve an agent over standard input and output (MCP)
 
     \b
-    Its tools: analyze, debug, predict, sql, functions, why. They read what you
-    may read, and write nothing but run files in the cache. Started by an agent:
+    MCP is the Model Context Protocol. The tools: analyze, debug, predict, sql,
+    functions, why. They read files with your permissions, and write only run
+    files to the cache. In the configuration of your agent:
     {"command": "crystalperf", "args": ["mcp"]}
 
     \b
@@ -415,7 +426,7 @@ def mcp() -> int:
 
 @app.command()
 def prime() -> int:
-    """print the whole usage for an agent, on one screen
+    """print the usage for an agent, on one screen
 
     \b
     Example:

@@ -19,7 +19,7 @@ app = typer.Typer(rich_markup_mode=None, context_settings=SETTINGS)
 
 @app.callback(invoke_without_command=True)
 def fleet(context: typer.Context) -> None:
-    """many runs at once: which jobs waste most, what would save most, what got slower
+    """summarize many runs: the most wasteful jobs, possible savings, slower jobs
 
     \b
     Example:
@@ -34,41 +34,41 @@ def fleet_build(
     paths: Annotated[
         list[str],
         typer.Argument(
-            metavar="PATH", help="logs: folders, files, globs, URLs, or @FILE with one a line", show_default=False
+            metavar="PATH", help="logs: folders, files, globs, URLs, or @FILE with one per line", show_default=False
         ),
     ],
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DIR", help="the fleet's folder, new or one to add to")
     ] = "fleet",
     engine: Annotated[
-        str, typer.Option("--engine", metavar="ENGINE", help=f"who reads the logs: {' or '.join(ENGINES)}")
+        str, typer.Option("--engine", metavar="ENGINE", help=f"the engine that reads the logs: {' or '.join(ENGINES)}")
     ] = "local",
     processes: Annotated[
-        int, typer.Option("--processes", min=0, metavar="N", help="of the engine local; 0 for as many as CPUs")
+        int, typer.Option("--processes", min=0, metavar="N", help="processes of the engine local; 0 for one per CPU")
     ] = 0,
     memory: Annotated[
         int,
         typer.Option(
-            "--memory", min=0, metavar="MIB", help="what each process may take; 0 for its share of the machine"
+            "--memory", min=0, metavar="MIB", help="memory limit of each process; 0 for an equal share of the machine"
         ),
     ] = 0,
     master: Annotated[
-        str, typer.Option("--master", metavar="URL", help=f"of the engine {ENGINES[1]}", show_default=False)
+        str, typer.Option("--master", metavar="URL", help=f"the master of the engine {ENGINES[1]}", show_default=False)
     ] = "",
     conf: Annotated[
         list[str],
         typer.Option(
-            "--conf", metavar="KEY=VALUE", help=f"of the engine {ENGINES[1]}; may be repeated", show_default=False
+            "--conf", metavar="KEY=VALUE", help=f"a setting of {ENGINES[1]}; may be repeated", show_default=False
         ),
     ] = [],  # noqa: B006
-    again: Annotated[bool, typer.Option("--again", help="try known logs again that could not be read")] = False,
+    again: Annotated[bool, typer.Option("--again", help="retry logs that could not be read in earlier builds")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """read logs into tables of Parquet, each log once
+    """read logs into Parquet tables, each log once
 
     \b
-    Killed at any time, the same command goes on. A log that cannot be read is
-    a row of the table `problems`.
+    If the command is killed, run it again to continue. A log that cannot be
+    read becomes a row in the table `problems`.
 
     \b
     Example:
@@ -87,22 +87,20 @@ def fleet_build(
     if as_json:
         write_json({"schema": "crystalperf.fleet-build/1", **asdict(built)})
         return 0
-    lines = [f"{counted(built.read, 'log')} read in {built.seconds:.1f} s, {built.known} known before."]
+    lines = [f"{counted(built.read, 'log')} read in {built.seconds:.1f} s, {built.known} already read before."]
     if built.unread + built.known_unread:
         lines.append(_unread(built.unread + built.known_unread, built.folder))
         lines += [f"  {each}" for each in built.reasons]
     if built.known_unread:
-        lines.append(
-            f"{built.known_unread} of these failed in an earlier build and stayed as they are; --again tries again."
-        )
+        lines.append(f"{built.known_unread} of these could not be read in an earlier build; --again retries them.")
     if built.unplaced:
         first, more = built.unplaced[0], len(built.unplaced) - 1
         which = f"{first} and {more} more" if more else first
         lines.append(
-            f"{counted(len(built.unplaced), 'recording')} of stacks went to no log, for a fleet goes by the"
-            f" application's id in their paths: {which}. Put that id into their names, or the name of their folder."
+            f"{counted(len(built.unplaced), 'recording')} of stacks matched no log: {which}. A fleet matches"
+            " recordings by the application id in their paths. Put that id into the name of the file or its folder."
         )
-    lines.append(f"Ask with: crystalperf fleet ask {shell_word(built.folder)}")
+    lines.append(f"Next: crystalperf fleet ask {shell_word(built.folder)}")
     write("".join(f"{printable(each)}\n" for each in lines))
     return 0
 
@@ -110,10 +108,10 @@ def fleet_build(
 @app.command("ask")
 def fleet_summary(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="the fleet's folder")] = "fleet",
-    top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="rows of each table, 0 for all")] = 10,
+    top: Annotated[int, typer.Option("--top", min=0, metavar="N", help="most rows of each table, 0 for all")] = 10,
     as_json: AsJson = False,
 ) -> int:
-    """say which jobs waste most, what would save most, what got slower
+    """show the most wasteful jobs, possible savings and slower jobs
 
     \b
     Example:
@@ -125,7 +123,7 @@ def fleet_summary(
     from crystalperf.fleet.summary import summarize
 
     with progress() as step:
-        step("asking the tables")
+        step("querying the tables")
         answer = summarize(Path(folder), top)
     if as_json:
         write_json({"schema": "crystalperf.fleet/1", **asdict(answer)})
@@ -137,24 +135,24 @@ def fleet_summary(
 def _text(fleet: Fleet) -> str:
     from crystalperf.cli.text import counted, cut_right, printable
 
-    days = f"{fleet.first_day} to {fleet.last_day}" if fleet.first_day else "no day"
+    days = f"{fleet.first_day} to {fleet.last_day}" if fleet.first_day else "dates unknown"
     share = 100 / fleet.core_hours if fleet.core_hours else 0.0
     lines = [
         f"{counted(fleet.runs, 'run')} of {counted(fleet.logs, 'log')}, {days}: {fleet.core_hours:.1f} core-hours.",
-        f"Slots were idle for {fleet.idle_core_hours:.1f} of them ({share * fleet.idle_core_hours:.0f} %);"
-        f" {fleet.lost_core_hours:.1f} ({share * fleet.lost_core_hours:.0f} %) went to work that did not succeed.",
+        f"Slots were idle for {fleet.idle_core_hours:.1f} core-hours ({share * fleet.idle_core_hours:.0f} %);"
+        f" failed work took {fleet.lost_core_hours:.1f} ({share * fleet.lost_core_hours:.0f} %).",
     ]
     if fleet.unread_logs:
         lines.append(_unread(fleet.unread_logs, fleet.folder))
     for title, jobs in (("Most core-hours", fleet.by_core_hours), ("Most wasted (idle or lost)", fleet.by_waste)):
-        lines += ["", f"{title:34s} runs  core-h  idle  lost  median [s]  held up by"]
+        lines += ["", f"{title:34s} runs  core-h  idle  lost  median [s]  bottleneck"]
         lines += [
             f"{cut_right(each.name, 34):34s} {each.runs:4d} {each.core_hours:7.2f} {each.idle_core_hours:5.2f}"
             f" {each.lost_core_hours:5.2f} {_seconds(each.median_runtime_ms):>11s}  {_held_up_by(each)}"
             for each in jobs
         ]
     if fleet.savings:
-        lines += ["", "What would save most, over all runs     runs   hours    saved     90 % range"]
+        lines += ["", "Largest savings over all runs           runs   hours    saved     90 % range"]
         lines += [
             f"{cut_right(each.question, 38):38s} {each.runs:5d} {each.hours_now:7.2f} {_hours(each.saved_hours):>8s}"
             f"   {_hours(each.saved_hours_range[0])} to {_hours(each.saved_hours_range[1])}"
@@ -163,11 +161,11 @@ def _text(fleet: Fleet) -> str:
         ]
         widest = max(fleet.savings, key=lambda each: each.common_share)
         lines.append(
-            "The model errs alike in all runs, so more runs make a range narrower only in part: up to"
-            f" {100 * widest.common_share:.0f} % of its variance stays."
+            "The model has the same error in all runs, so more runs narrow a range only in part: up to"
+            f" {100 * widest.common_share:.0f} % of its variance remains."
         )
     if fleet.recurring:
-        lines += ["", "What recurs                          runs  jobs  cost [h]  of their runtime"]
+        lines += ["", "Recurring findings                   runs  jobs  cost [h]  of their runtime"]
         lines += [
             f"{cut_right(_RECURS.get(each.rule, each.rule), 36):36s} {each.runs:4d} {each.jobs:5d}"
             f" {each.cost_hours:9.3f} {100 * each.share:15.0f} %"
@@ -190,23 +188,23 @@ def _text(fleet: Fleet) -> str:
 
 
 _RECURS = {
-    "no-scope": "the program itself: nothing running",
+    "no-scope": "no job running (the program itself)",
     "no-worker": "waiting for workers",
-    "coordinator": "the coordinator alone",
-    "no-unit": "gaps in which no unit runs",
-    "starting-units": "starting and ending short units",
-    "straggler": "one unit far longer than others",
+    "coordinator": "only the driver busy",
+    "no-unit": "gaps without a running task",
+    "starting-units": "overhead of short tasks",
+    "straggler": "stragglers",
     "garbage": "garbage collection",
-    "wasted": "work that did not succeed",
-    "kept": "what was to be kept had no room",
-    "odd-use": "a device used for few data",
+    "wasted": "failed work",
+    "kept": "cached data that did not fit",
+    "odd-use": "device time for little data",
     "input": "waiting for the next batch",
     "read-again": "the same files read again",
     "small-output": "many small files written",
     "spilling": "spilling to disk",
     "compiling": "compiling code",
 }
-"""Findings by kind, in words of no framework, because a fleet may have several; `--json` has the kind."""
+"""Findings by kind, in generic words because a fleet may have several frameworks; `--json` has the kind."""
 
 
 def _hours(hours: float) -> str:
@@ -230,7 +228,7 @@ def _held_up_by(job: Job) -> str:
 
     name = job.bottleneck
     if name == "unknown":
-        return "not known"
+        return "unknown"
     if name not in get_args(Cause):
         return device_name(name, known()) if name != "nothing" else name
     framework = frameworks().get(job.framework)  # its package may not be installed
@@ -243,7 +241,7 @@ def _unread(count: int, folder: str) -> str:
 
     rows = files_of(Path(folder), "problems").replace("'", "''")
     return (
-        f"{counted(count, 'log')} could not be read. DuckDB says why:"
+        f"{counted(count, 'log')} could not be read. To see why, run this in DuckDB:"
         f" SELECT path, what FROM '{rows}' WHERE severity = 'unread'"
     )
 
@@ -253,11 +251,11 @@ def _slower(fleet: Fleet) -> list[str]:
     from crystalperf.query.text.answers import measure_word
 
     if not fleet.watched_jobs:
-        return ["No job has the six runs of one name and plan that it takes to tell whether it got slower."]
-    scatter = f"; their runs scatter by {100 * (fleet.median_noise or 0):.0f} % (median)"
+        return ["Slower jobs: unknown. A comparison needs six runs with the same name and plan, and no job has them."]
+    scatter = f"; their runs vary by {100 * (fleet.median_noise or 0):.0f} % (median)"
     if not fleet.regressions:
-        return [f"None of {counted(fleet.watched_jobs, 'job')} with runs enough got slower{scatter}."]
-    lines = [f"Slower than before, of {counted(fleet.watched_jobs, 'job')} with runs enough{scatter}"]
+        return [f"None of {counted(fleet.watched_jobs, 'job')} with enough runs got slower{scatter}."]
+    lines = [f"Slower than before, of {counted(fleet.watched_jobs, 'job')} with enough runs{scatter}"]
     for each in fleet.regressions:
         word = measure_word(each.measure)
         times = f"{each.before_ms / 1e3:.1f} to {each.after_ms / 1e3:.1f} s"
@@ -266,8 +264,8 @@ def _slower(fleet: Fleet) -> list[str]:
         read = "" if each.input_ratio is None else f", reading {each.input_ratio:.2f} times as much"
         lines.append(
             f"  {each.name}: {times}"
-            f" ({100 * (each.ratio - 1):+.0f} %) since {each.since}{read}; a run scatters by"
+            f" ({100 * (each.ratio - 1):+.0f} %) since {each.since}{read}; runs vary by"
             f" {100 * each.noise:.0f} %, {each.runs_before} runs before, {each.runs_after} after;"
-            f" the first of these: {each.path}"
+            f" first slower run: {each.path}"
         )
     return lines

@@ -25,10 +25,10 @@ def resolve_frames(frames: Sequence[str], names: Sequence[str], *, as_json: bool
     """Print the function of each frame, in order, or why there is none; frames come from stdin if none is given."""
     texts = list(frames) or _stdin_lines()
     if not texts:
-        raise InputError("no frames: give them as arguments, or one a line on stdin")
+        raise InputError("no frames: give them as arguments, or one per line on stdin")
     chosen = list(names) or known_names()
     if not chosen:
-        raise IndexFileError("no index yet; make one with `crystalperf index build jdk-17`")
+        raise IndexFileError("there is no index; build one with `crystalperf index build jdk-17`")
     distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     with progress() as step:
         step("finding functions")
@@ -45,14 +45,14 @@ def resolve_frames(frames: Sequence[str], names: Sequence[str], *, as_json: bool
 
 
 def _which(chosen: Sequence[str], found: Sequence[Found]) -> str:
-    """The sentence on which indexes resolved the frames if the user named none."""
+    """If the user named no index: a sentence on which indexes resolved the frames."""
     counts = Counter(each["index_name"] for each in found if each["function"])
     answered = ", ".join(f"{name} ({counted(count, 'frame')})" for name, count in counts.most_common())
     verb = "was" if len(chosen) == 1 else "were"
     return (
-        f"No --index was given, so {counted(len(chosen), 'index')} at hand {verb} asked"
-        f" in the order of `crystalperf index list`, and the first that knows a frame answered: {answered or 'none'};"
-        " --index names the versions that ran"
+        f"No --index was given: {counted(len(chosen), 'available index')} {verb} searched in the order of"
+        f" `crystalperf index list`, and the first match counts: {answered or 'none'}."
+        " Use --index to name the versions that ran"
     )
 
 
@@ -65,7 +65,7 @@ def _stdin_lines() -> list[str]:
         if text:
             found.append(text)
         if len(found) > MOST_FRAMES:
-            raise InputError(f"stdin: more than {MOST_FRAMES} frames; give them in parts")
+            raise InputError(f"stdin: more than {MOST_FRAMES} frames; split them into several calls")
     return found
 
 

@@ -27,22 +27,27 @@ def index(context: typer.Context) -> None:
 def index_build(
     name: IndexName,
     source: Annotated[
-        str, typer.Option("--source", metavar="PATH", help="a directory or an archive of sources, instead of Maven's")
+        str,
+        typer.Option(
+            "--source", metavar="PATH", help="a directory or an archive of sources; by default those on Maven"
+        ),
     ] = "",
     classes: Annotated[
         str,
-        typer.Option("--classes", metavar="PATH", help="its jars, or a folder of them: they say whom calls mean"),
+        typer.Option("--classes", metavar="PATH", help="the library's jars, or a folder of them, to resolve calls"),
     ] = "",
     model: Annotated[
         str,
-        typer.Option("--model", metavar="MODEL", help="embedding model, a hub name or a path, not the built-in one"),
+        typer.Option(
+            "--model", metavar="MODEL", help="an embedding model (hub name or path) instead of the built-in one"
+        ),
     ] = "",
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="keep the index there instead of in the cache")
+        str, typer.Option("--output", "-o", metavar="FILE", help="write the index there instead of to the cache")
     ] = "",
     as_json: AsJson = False,
 ) -> int:
-    """index a framework's source: every function and the resource it needs
+    """index a library's source: every function and the resource it uses
 
     It needs the extra [indexer].
 
@@ -57,7 +62,7 @@ def index_build(
 
 @app.command("list")
 def index_list(as_json: AsJson = False) -> int:
-    """list the indexes that are there, shipped and built
+    """list available indexes, shipped and built
 
     \b
     Example:
@@ -74,13 +79,13 @@ def index_show(
         str, typer.Argument(metavar="FUNCTION", help="a function's name, or the end of it", show_default=False)
     ],
     index: Indexes = [],  # noqa: B006
-    why: Annotated[bool, typer.Option("--why", help="also show what its vector rests on")] = False,
+    why: Annotated[bool, typer.Option("--why", help="also show the evidence for its resource vector")] = False,
     source: Annotated[
-        str, typer.Option("--source", metavar="PATH", help="with --why: the indexed source, for the words in it")
+        str, typer.Option("--source", metavar="PATH", help="with --why: the indexed source, to look up words")
     ] = "",
     as_json: AsJson = False,
 ) -> int:
-    """show what an index knows of a function
+    """show the index entry of a function
 
     \b
     Example:
@@ -95,12 +100,12 @@ def index_show(
 def index_resolve(
     frames: Annotated[
         list[str] | None,
-        typer.Argument(metavar="FRAME", help="frames of a stack; from stdin, one a line, if none", show_default=False),
+        typer.Argument(metavar="FRAME", help="stack frames; by default from stdin, one per line", show_default=False),
     ] = None,
     index: Indexes = [],  # noqa: B006
     as_json: AsJson = False,
 ) -> int:
-    """say which function each frame of a stack falls in
+    """resolve stack frames to functions
 
     \b
     Example:
@@ -121,7 +126,7 @@ def index_verify(
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """check that an index holds what its content hash says
+    """check an index against its content hash
 
     \b
     Example:
@@ -136,10 +141,10 @@ def index_verify(
 def index_export(
     name: IndexName,
     folder: Annotated[
-        str, typer.Argument(metavar="FOLDER", help="where the export's folder is put", show_default=False)
+        str, typer.Argument(metavar="FOLDER", help="the parent folder of the export", show_default=False)
     ],
 ) -> int:
-    """write an index as compact files, for others or for git
+    """export an index as compact files, to share or to commit
 
     \b
     Example:
@@ -153,9 +158,11 @@ def index_export(
 @app.command("import")
 def index_import(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="an exported index", show_default=False)],
-    trust: Annotated[bool, typer.Option("--trust", help="take it although CrystalPerf does not know it")] = False,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="import it although CrystalPerf does not know its hash")
+    ] = False,
 ) -> int:
-    """take over an exported index, after checking its content
+    """import an exported index after checking its content
 
     \b
     Example:
@@ -175,14 +182,14 @@ def index_diff(
         typer.Option(
             "--run",
             metavar="RUN",
-            help="only what this run's samples on its critical path were in",
+            help="list only functions that this run sampled on its critical path",
             show_default=False,
             autocompletion=complete_run,
         ),
     ] = "",
     as_json: AsJson = False,
 ) -> int:
-    """list the functions that are new, gone or need other resources, and why
+    """list functions that are new, removed or use other resources, and why
 
     \b
     Example:

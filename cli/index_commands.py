@@ -54,7 +54,7 @@ def build(name: str, source: str, classes: str, model: str, output: str, *, as_j
         write_json({"name": name, "path": str(path), "warnings": warnings, "metadata": facts})
     else:
         write(f"{name}: {grouped(_count(path, 'functions'))} functions in {facts.get('build_seconds', '?')} s\n"
-              f"Kept as {path}\n")  # fmt: skip
+              f"Saved as {path}\n")  # fmt: skip
     if warnings:
         print_message(f"{counted(warnings, 'file')} could not be indexed in full (table build_warnings)")
     return 0
@@ -65,7 +65,7 @@ def _jars(place: str) -> list[Path]:
     path = Path(place).expanduser()
     found = sorted(path.rglob("*.jar")) if path.is_dir() else [path]
     if not found:
-        raise BuildError(f"{place}: no jar in it; --classes takes a jar or a folder of them")
+        raise BuildError(f"{place}: contains no jar; name a jar or a folder of jars with --classes")
     return found
 
 
@@ -80,7 +80,7 @@ def list_indexes(*, as_json: bool) -> int:
     from crystalperf.cli.render import listing_text
 
     cells = [[each["name"], each["origin"], grouped(each["functions"]), each["built_at"][:10]] for each in rows]
-    empty = "no index yet: `crystalperf index build jdk-17` makes one"
+    empty = "there is no index; build one with `crystalperf index build jdk-17`"
     write(listing_text(["name", "origin", "functions", "built"], cells, empty))
     return 0
 
@@ -89,14 +89,14 @@ def show(function: str, names: Sequence[str], source: str = "", *, why: bool = F
     """Show the entries of functions of that name; with `why`, the evidence of their resource vectors."""
 
     if source and not why:
-        raise SettingError("--source goes with --why: words of the source are looked up there")
+        raise SettingError("--source needs --why, which looks up words in the source; add --why or leave out --source")
 
     def explained(connection: duckdb.DuckDBPyConnection, name: str, found: list[Function]) -> None:
         if why:
             _explain(connection, name, found, source)
 
     def passed_over(error: CrystalPerfError) -> None:
-        print_message(f"crystalperf: {error_sentence(error)}; passed over")
+        print_message(f"crystalperf: {error_sentence(error)}; skipped")
 
     with progress() as step:
         found, more = of_name(function, names, why=explained, progress=step, passed_over=passed_over)
@@ -107,7 +107,7 @@ def show(function: str, names: Sequence[str], source: str = "", *, why: bool = F
 
         write("\n".join(_function_text(each) + (why_text(each) if why else "") for each in found))
     if more:
-        print_message(f"Not shown: {counted(more, 'more function')} of that name; give more of the name")
+        print_message(f"Not shown: {counted(more, 'more function')} with that name; give a longer name")
     return 0
 
 
@@ -131,7 +131,7 @@ def verify(names: Sequence[str], *, as_json: bool) -> int:
     if as_json:
         write_json(results)
     elif not failed:
-        write("".join(f"{each['name']}: content {each['content_hash']}\n" for each in results) or "no index yet\n")
+        write("".join(f"{each['name']}: content {each['content_hash']}\n" for each in results) or "there is no index\n")
     return 1 if failed else 0
 
 
@@ -140,14 +140,14 @@ def export(name: str, folder: str) -> int:
     split_name(name)  # refuse an invalid name before using it as a folder
     target = Path(folder) / name
     check_replaceable(target, name)
-    write(f"Kept as {export_index(locate(name), target)}\n")
+    write(f"Saved as {export_index(locate(name), target)}\n")
     return 0
 
 
 def import_(folder: str, *, trust: bool) -> int:
     """Import an export as a built index; `trust` accepts an unknown content hash."""
     name = name_of_export(Path(folder))
-    write(f"{name}: kept as {import_index(Path(folder), built_path(name), trust=trust)}\n")
+    write(f"{name}: saved as {import_index(Path(folder), built_path(name), trust=trust)}\n")
     return 0
 
 
@@ -182,7 +182,7 @@ def _explain(
                 step("reading the source")
                 facts["words"], facts["words_from"] = words(index_name, facts, metadata, source)
         else:
-            facts["words"], facts["words_from"] = None, "only looked up for the first functions; give more of the name"
+            facts["words"], facts["words_from"] = None, "only looked up for the first functions; give a longer name"
 
 
 def _function_text(facts: dict[str, Any]) -> str:

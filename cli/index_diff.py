@@ -15,9 +15,9 @@ SHOWN = 20
 """Maximum functions of each kind in the text; --json has all."""
 
 _TITLES = {
-    "label": "Another label than before",
-    "share": "Another share of resources",
-    "moved": "The same text under another name",
+    "label": "Label changed",
+    "share": "Resource shares changed",
+    "moved": "Same text, new name",
     "new": "New",
     "gone": "Gone",
 }
@@ -69,7 +69,7 @@ def _text(before: str, after: str, found: Mapping[str, list[Changed]], path: Hot
 
     parts = []
     if path is not None:
-        parts.append(f"Of functions on the run's hot path; {path.sampled_ms / 1000:.1f} s of samples on it.\n\n")
+        parts.append(f"Only functions on the run's hot path, which has {path.sampled_ms / 1000:.1f} s of samples.\n\n")
     for kind, functions in found.items():
         parts.append(f"{_TITLES[kind]}: {counted(len(functions), 'function')}\n")
         for each in functions[:SHOWN]:

@@ -25,7 +25,7 @@ import typer
 from crystalperf.cli.commands import app
 
 FEWER_COLLECTIONS = 100_000
-"""New objects between two garbage collections.  Importing a command's modules makes as many, and no garbage."""
+"""New objects between two garbage collections.  Importing a command's modules creates about that many, none garbage."""
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open to the end of the process
     if sys.stdout is None:
         _print_message(
-            "standard output is closed, so there is no place for an answer; send it to a file, or to /dev/null"
+            "standard output is closed, so the answer cannot be written; redirect it to a file or to /dev/null"
         )
         sys.exit(1)
     for stream in (sys.stdout, sys.stderr):
@@ -124,7 +124,7 @@ def _explain(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _sentence(error: Exception, arguments: Sequence[str]) -> str:
-    """The sentence on an error: what happened, where, and how to fix it."""
+    """The error as one sentence: the problem, the place and the fix."""
     from crystalperf.indexes.errors import CrystalPerfError
 
     if isinstance(error, CrystalPerfError):
@@ -132,9 +132,9 @@ def _sentence(error: Exception, arguments: Sequence[str]) -> str:
 
         return error_sentence(error)
     if isinstance(error, MemoryError):
-        return "memory ran out; take a smaller part of the input, or a machine with more of it"
+        return "not enough memory; use a smaller part of the input, or a machine with more memory"
     if os.strerror(errno.ENOSPC) in str(error):  # DuckDB has no error class for it
-        return "the disk is full; make room where run files and indexes are kept, or choose another place with -o"
+        return "the disk is full; free space in the folder of run files and indexes, or choose another path with -o"
     import shlex
 
     what = " ".join(str(error).split()) or "no message"

@@ -73,13 +73,13 @@ def setting(flag: str, help_text: str) -> Any:
 # Options and arguments ------------------------------------------------------------------------------------------------
 
 Full = Annotated[bool, typer.Option("--full", help="show all, beyond the 45 lines of the first screen")]
-AsJson = Annotated[bool, typer.Option("--json", help="print JSON alone on stdout")]
+AsJson = Annotated[bool, typer.Option("--json", help="print only JSON on stdout")]
 Paths = Annotated[
     list[str],
     typer.Argument(
         metavar="PATH",
-        help="logs and recordings, files, folders or addresses (http://HOST:18080, s3://…), in any order; - for a log"
-        " on stdin",
+        help="logs and recordings: files, folders or URLs (http://HOST:18080, s3://…), in any order; - for a log on"
+        " stdin",
         show_default=False,
     ),
 ]
@@ -87,8 +87,8 @@ PathsOrRun = Annotated[
     list[str],
     typer.Argument(
         metavar="PATH",
-        help="logs and recordings, files, folders or addresses (http://HOST:18080, s3://…), in any order; - for a log"
-        " on stdin; or one run profiled before",
+        help="logs and recordings: files, folders or URLs (http://HOST:18080, s3://…), in any order; - for a log on"
+        " stdin; or one run that was profiled before",
         show_default=False,
         autocompletion=complete_run,
     ),
@@ -97,7 +97,7 @@ RunName = Annotated[
     str,
     typer.Argument(
         metavar="RUN",
-        help="a run file, the name of a run kept in the cache, or a log",
+        help="a run file, the name of a run in the cache, or a log",
         show_default=False,
         autocompletion=complete_run,
     ),
@@ -107,8 +107,8 @@ OtherRuns = Annotated[
     typer.Option(
         "--with",
         metavar="RUN[,KEY=VALUE]",
-        help="another run of the same job, with what its log does not tell (network=1Gbps): it shows how far off"
-        " predictions of this job are, and corrects them; may be repeated",
+        help="another run of the same job, with settings that its log does not record (network=1Gbps): it shows the"
+        " error of predictions for this job, and corrects them; may be repeated",
         show_default=False,
     ),
 ]
@@ -117,24 +117,24 @@ Scope = Annotated[
     typer.Option(
         "--scope",
         metavar="SCOPE",
-        help="all (the run without the pauses in which nothing was submitted, where they are most of it), whole (with"
-        " them), the id of a scope such as job:3, or START..END in ms since the start",
+        help="all (the run, without pauses between jobs if they are most of it), whole (with pauses), the id of a scope"
+        " such as job:3, or START..END in ms since the start",
     ),
 ]
-App = Annotated[str, typer.Option("--app", metavar="ID", help="the application to take, where the logs hold several")]
+App = Annotated[str, typer.Option("--app", metavar="ID", help="the application to read, if the logs contain several")]
 Output = Annotated[
-    str, typer.Option("--output", "-o", metavar="RUN", help="keep the run file there instead of in the cache")
+    str, typer.Option("--output", "-o", metavar="RUN", help="write the run file there instead of to the cache")
 ]
 Force = Annotated[bool, typer.Option("--force", help="with -o: replace the run of another application")]
 Html = Annotated[
-    str, typer.Option("--html", metavar="FILE", help="write the page of the run there too, as `report` does")
+    str, typer.Option("--html", metavar="FILE", help="also write an HTML page of the run, as `report` does")
 ]
 Indexes = Annotated[
     list[str],
     typer.Option(
         "--index",
         metavar="NAME",
-        help="resource index to use, as NAME-VERSION; may be repeated",
+        help="the resource index to use, as NAME-VERSION; may be repeated",
         show_default=False,
         autocompletion=complete_index,
     ),

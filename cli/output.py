@@ -128,5 +128,5 @@ def _cannot_write(error: OSError) -> NoReturn:
     from crystalperf.indexes.errors import CrystalPerfError
 
     raise CrystalPerfError(
-        f"standard output: cannot be written ({error.strerror or error}); make room, or send it elsewhere"
+        f"standard output: cannot be written ({error.strerror or error}); free disk space, or redirect it elsewhere"
     ) from error

@@ -15,16 +15,23 @@ from crystalperf.cli.commands import app
 _HEAD = """\
 # The command line
 
-Written by `python -m crystalperf.cli.reference > docs/cli.md` from the commands' own `--help`; a test compares the two.
+`python -m crystalperf.cli.reference > docs/cli.md` generates this page from each command's `--help`; a test compares
+the two.
 
-JSON or an answer alone goes to stdout, progress and messages go to stderr. The exit code is 0 with an answer; 1 where
-the content of an argument is wrong or no answer is possible (one sentence on stderr; stdout is empty, or has the
-error as JSON where `--json` was given); 2 where the command line cannot be parsed; 130 when interrupted. If data are
-missing that could change the first sentence of an answer, that sentence says so, and `conclusive` in its JSON
+The answer goes to stdout; progress and messages go to stderr.
+
+| exit code | meaning |
+|---|---|
+| 0 | stdout has an answer |
+| 1 | an argument is invalid, or no answer is possible: stderr has one sentence; with `--json`, stdout has the error |
+| 2 | the command line cannot be parsed |
+| 130 | interrupted |
+
+If missing data could change the first sentence of an answer, that sentence says so, and `conclusive` in its JSON
 (`debug.conclusive` of `analyze`) is false. `crystalperf --traceback COMMAND` shows the traceback of an error.
 
-Run files and indexes are kept in `$CRYSTALPERF_HOME`, else in `$XDG_CACHE_HOME/crystalperf`, else in
-`~/.cache/crystalperf`. `NO_COLOR` and `TERM=dumb` are respected.
+CrystalPerf stores run files and indexes in `$CRYSTALPERF_HOME`, else in `$XDG_CACHE_HOME/crystalperf`, else in
+`~/.cache/crystalperf`. It respects `NO_COLOR` and `TERM=dumb`.
 """
 
 _WIDTH = 80

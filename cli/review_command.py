@@ -65,15 +65,16 @@ def review(change: str, run_text: str, source: str, *, as_json: bool) -> int:
             texts[file.path] = text
             parsed.append(parse_file(text.encode(), language, file.path))
             calls += _new_calls(parsed[-1], file, text)
-        step("asking the indexes")
+        step("searching the indexes")
         found = entering(calls, Known(_functions(run, calls)), _heat(path, parsed, texts))
-    where = "name a checkout with the change in it with --source"
+    where = "use --source to name a checkout that contains the change"
     if missing and not parsed:
-        raise InputError(f"{change}: none of its files is below {source} as the change leaves it; {where}")
+        raise InputError(f"{change}: no file below {source} matches the change; {where}")
     if missing:
         others = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         print_message(
-            f"{', '.join(missing[:3])}{others}: not as the change leaves it below {source}, so left out; {where}"
+            f"{', '.join(missing[:3])}{others}: skipped, because the content below {source} does not match the change;"
+            f" {where}"
         )
     if as_json:
         entries = [_plain(each) for each in found]
@@ -95,7 +96,7 @@ def _text(change: str) -> str:
     except OSError as error:
         raise InputError(f"{change}: cannot be read ({error.strerror or error})") from error
     if len(content) > MOST_BYTES:
-        raise InputError(f"{change}: larger than {MOST_BYTES >> 20} MiB, which is no change that somebody reads")
+        raise InputError(f"{change}: larger than {MOST_BYTES >> 20} MiB, the limit for a diff; split the change")
     return content.decode("utf-8", "replace")
 
 
@@ -104,9 +105,9 @@ def _source(root: Path, file: ChangedFile) -> str | None:
     try:
         place = (root / file.path).resolve()
     except ValueError as error:  # the name has a NUL
-        raise InputError(f"{file.path}: is no name of a file") from error
+        raise InputError(f"{file.path}: not a valid file name") from error
     if not place.is_relative_to(root.resolve()):
-        raise InputError(f"{file.path}: the change names a file outside of {root}")
+        raise InputError(f"{file.path}: the diff names a file outside of {root}; use --source to name its checkout")
     try:
         text = place.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -120,7 +121,7 @@ def _source(root: Path, file: ChangedFile) -> str | None:
 
 
 def _new_calls(parsed: ParsedFile, file: ChangedFile, text: str) -> Iterator[NewCall]:
-    """The calls that occur on more added than removed lines, once per function and name."""
+    """Calls that occur on more added lines than removed lines, once per function and name."""
     gone = "\n".join(file.removed)
     seen: set[tuple[str, str]] = set()
     declared = {(each.first_line, each.name) for each in parsed.functions}
@@ -168,7 +169,7 @@ def _functions(run: Run, calls: Sequence[NewCall]) -> Iterator[Labelled]:
 
 
 def _heat(path: HotPath, parsed: Sequence[ParsedFile], texts: Mapping[str, str]) -> dict[str, tuple[Heat, str | None]]:
-    """How hot each function of the changed files is; a function without samples gets the heat of its hottest caller.
+    """The sampled time of each function of the changed files; a function without samples gets its hottest caller's.
 
     Only unambiguous calls count: within the class of the function, or on its class.
     """
@@ -228,7 +229,7 @@ def _shown(found: Sequence[Entering], files: int, calls: int, path: HotPath, uni
     hot = [each for each in found if each.heat is not None]
     cold = len(found) - len(hot)
     lines = [
-        f"{counted(len(hot), 'device call')} {'enters' if len(hot) == 1 else 'enter'} the run's hot path"
+        f"The change adds {counted(len(hot), 'device call')} to the run's hot path"
         f" ({counted(calls, 'new call')} in {counted(files, 'file')};"
         f" {path.sampled_ms / 1000:.1f} s of samples on the critical path)."
     ]
@@ -237,15 +238,15 @@ def _shown(found: Sequence[Entering], files: int, calls: int, path: HotPath, uni
         lines += [
             "",
             f"{each.call.file}:{each.call.line}  {each.resource}",
-            f"  what     {each.call.text}",
+            f"  call     {each.call.text}",
             f"           {each.call.name} is {each.functions[0]}"
             f"{f' or {each.total - 1} more' if each.total > 1 else ''}"
-            f" ({each.resource} {100 * each.share:.0f} %, sure to {100 * each.confidence:.0f} %; {each.how})",
-            f"  how hot  {_heat_words(each, each.heat, unit)}",
+            f" ({each.resource} {100 * each.share:.0f} %, confidence {100 * each.confidence:.0f} %; {each.how})",
+            f"  samples  {_heat_words(each, each.heat, unit)}",
         ]
     if cold:
-        lines += ["", f"{counted(cold, 'device call')} elsewhere, in functions that no sample had; --json has all."]
-    lines += ["", "Modelled: labels say what a function takes, samples of this run how hot it was; nothing was run."]
+        lines += ["", f"{counted(cold, 'device call')} in functions without samples; --json has all."]
+    lines += ["", "Modelled, from the functions' labels and this run's samples. The changed code did not run."]
     return "\n".join(printable(each) for each in lines) + "\n"
 
 
@@ -255,4 +256,4 @@ def _heat_words(found: Entering, heat: Heat, unit: str) -> str:
     )
     if found.through is None:
         return f"{found.call.function}: {took}"
-    return f"{found.call.function} was in no sample; {found.through}, which calls it: {took}"
+    return f"{found.call.function} has no samples; its caller {found.through}: {took}"

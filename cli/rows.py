@@ -53,7 +53,7 @@ def rows_text(columns: Sequence[str], rows: Sequence[Sequence[object]], *, more:
     if not rows:
         lines.append("no rows")
     if more:
-        lines.append(f"{grouped(len(rows))} rows shown, there are more: --limit 0, --csv and --json show all")
+        lines.append(f"{grouped(len(rows))} rows shown of more; --limit 0, --csv or --json print all")
     return "\n".join(lines) + "\n"
 
 

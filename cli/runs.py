@@ -55,15 +55,15 @@ def find_run_file(text: str) -> Path:
         return made
     if text != STDIN and "://" not in text and not text.startswith("file:/") and not _exists(Path(text)):
         names = kept_runs()
-        have = f"the cache holds {', '.join(names[:_NAMES_SHOWN])}" if names else "the cache holds no run yet"
+        have = f"the cache has {', '.join(names[:_NAMES_SHOWN])}" if names else "the cache is empty"
         more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
         raise InputError(
-            f"{cut_right(text, 200)}: neither a file nor the name of a run ({have}{more});"
-            " make one with `crystalperf analyze LOG`"
+            f"{cut_right(text, 200)}: not a file, and not a run in the cache ({have}{more});"
+            " create a run with `crystalperf analyze LOG`"
         )
     with progress() as step:
         run = profile_run([text], step=step)
-    print_message(f"profiled {text}, without recordings that may lie elsewhere; kept as {run_word(run.path)}")
+    print_message(f"profiled {text} without recordings from other folders; saved as {run_word(run.path)}")
     return run.path
 
 
@@ -104,7 +104,7 @@ def analyzed_run(
         return profile_run(paths, output, app, indexes, step, replace=replace)
     if output or app or indexes:
         raise SettingError(
-            f"{paths[0]}: is a run that was profiled before; --output, --app and --index go with its log"
+            f"{paths[0]}: this run was profiled before; leave out --output, --app and --index, or give its log"
         )
     return query.open_run(made)
 

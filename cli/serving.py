@@ -18,16 +18,19 @@ TOKEN = "CRYSTALPERF_TOKEN"
 
 def serve(
     home: Annotated[
-        str, typer.Option("--home", metavar="DIR", help="where runs are kept, instead of the cache", show_default=False)
+        str, typer.Option("--home", metavar="DIR", help="the folder of runs, instead of the cache", show_default=False)
     ] = "",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="the port")] = 8090,
     host: Annotated[
-        str, typer.Option("--host", help="the address; any but this machine's own needs a token")
+        str, typer.Option("--host", help="the address to bind; one that other machines can reach needs a token")
     ] = "127.0.0.1",
     folder: Annotated[
         list[str],
         typer.Option(
-            "--folder", metavar="DIR", help="a path below it may be profiled; may be repeated", show_default=False
+            "--folder",
+            metavar="DIR",
+            help="a folder whose logs the service may profile; may be repeated",
+            show_default=False,
         ),
     ] = [],  # noqa: B006
     history: Annotated[
@@ -35,7 +38,7 @@ def serve(
         typer.Option(
             "--history",
             metavar="URL",
-            help="a server that hands out logs, http://HOST:18080; what is below it may be profiled; may be repeated",
+            help="a log server, http://HOST:18080, whose logs the service may profile; may be repeated",
             show_default=False,
         ),
     ] = [],  # noqa: B006
@@ -44,7 +47,7 @@ def serve(
         typer.Option(
             "--allow-host",
             metavar="NAME",
-            help="a name by which the service is asked, beside localhost and addresses; may be repeated",
+            help="a host name to accept in requests, besides localhost and IP addresses; may be repeated",
             show_default=False,
         ),
     ] = [],  # noqa: B006
@@ -53,7 +56,7 @@ def serve(
         typer.Option(
             "--token-file",
             metavar="FILE",
-            help="the file with the token that every request must bring; without it $CRYSTALPERF_TOKEN",
+            help="the file with the token that every request must have; by default $CRYSTALPERF_TOKEN",
             show_default=False,
         ),
     ] = "",
@@ -62,12 +65,12 @@ def serve(
         typer.Option(
             "--limit",
             metavar="NAME=NUMBER",
-            help="another limit, such as upload_bytes=1000000000 or sql_s=10; may be repeated",
+            help="change a limit, such as upload_bytes=1000000000 or sql_s=10; may be repeated",
             show_default=False,
         ),
     ] = [],  # noqa: B006
 ) -> int:
-    """answer questions of all runs and indexes over HTTP, with pages
+    """serve all runs and indexes over HTTP, with web pages
 
     \b
     Example:
@@ -91,7 +94,7 @@ def serve(
     os.environ["CRYSTALPERF_HOME"] = str(place)  # for the processes that it starts
     for each in folder:
         if not Path(each).is_dir():
-            raise InputError(f"{each}: is no folder, so nothing below it can be read")
+            raise InputError(f"{each}: not a folder; name an existing folder with --folder")
     settings = Settings(
         home=place,
         host=host,
@@ -105,7 +108,7 @@ def serve(
     name = f"[{host.strip('[]')}]" if ":" in host else host
 
     def ready(at: int) -> None:
-        print_message(f"CrystalPerf answers at http://{name}:{at}/ with the runs of {place}; Ctrl-C ends it")
+        print_message(f"CrystalPerf serves the runs of {place} at http://{name}:{at}/; press Ctrl-C to stop")
 
     run(settings, ready)
     return 0
@@ -123,7 +126,7 @@ def _token(file: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: the token cannot be read ({getattr(error, 'strerror', None) or error})") from error
     if not found:
-        raise InputError(f"{file}: is empty, and a token is expected in it")
+        raise InputError(f"{file}: is empty; write the token into it")
     return found
 
 
@@ -136,13 +139,13 @@ def _limits(texts: list[str]) -> Limits:
     for text in texts:
         name, _, value = text.partition("=")
         if name not in known:
-            raise SettingError(f"no limit '{name}'; there are {', '.join(known)}")
+            raise SettingError(f"unknown limit '{name}'; known limits: {', '.join(known)}")
         try:
             number = float(value)
         except ValueError:
             number = -1.0
         if not 0 < number < 1 << 50 or (known[name] == "int" and number % 1):
             kind = "whole number" if known[name] == "int" else "number"
-            raise SettingError(f"{text}: a {kind} above 0 is expected")
+            raise SettingError(f"{text}: expected a {kind} above 0")
         found[name] = number if known[name] == "float" else int(number)
     return Limits(**found)

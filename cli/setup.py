@@ -24,17 +24,17 @@ def setup(framework: str, folder: str, place: str, version: str, *, as_json: boo
     ]
     known = get(framework.lower()) if framework else [*at_place, *able][0]
     if not framework and len(able) > 1:
-        print_message(f"For {known.title}; `crystalperf setup` takes one of {', '.join(each.name for each in able)}")
+        print_message(f"For {known.title}; for another framework, name it: {', '.join(each.name for each in able)}")
     if known.advisor.setup is None:
         names = ", ".join(each.name for each in able)
-        raise NoAnswerError(f"{known.title}: what its jobs need is not known; it is of {names}")
+        raise NoAnswerError(f"{known.title}: CrystalPerf has no setup instructions for it; it has them for {names}")
     if place and place.lower() not in known.advisor.setup.places:
         places = ", ".join(f"{word} ({title})" for word, title in known.advisor.setup.places.items()) or "none"
-        raise SettingError(f"--on {place}: no place that is known for {known.title}; known are {places}")
+        raise SettingError(f"--on {place}: unknown place for {known.title}; known places: {places}")
     if not _SAFE_FOLDER.fullmatch(folder):
         raise SettingError(
-            f"--folder {folder}: give an absolute path of letters, digits and ._+-/ alone, for it becomes part of the"
-            " job's settings, for example --folder /tmp"
+            f"--folder {folder}: not a path that job settings can contain; give an absolute path with only letters,"
+            " digits and ._+-/, for example --folder /tmp"
         )
     job = Job(folder.rstrip("/"), place.lower(), version)
     if as_json:

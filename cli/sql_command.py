@@ -35,10 +35,10 @@ def run_statement(
     if as_json and as_csv:
         raise SettingError("--json and --csv: choose one of them")
     if escape_formulas and not as_csv:
-        raise SettingError("--escape-formulas goes with --csv")
+        raise SettingError("--escape-formulas needs --csv; add --csv or leave it out")
     check_text(statement)
     if not run and not indexes:
-        raise SettingError("nothing to ask: add --run RUN, --index NAME or both")
+        raise SettingError("nothing to query: add --run RUN, --index NAME or both")
     run_file = find_run_file(run) if run else None
     with progress() as step:
         files = index_files(statement, run_file, indexes, step)

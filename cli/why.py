@@ -36,10 +36,10 @@ def words(
         )
     source = open_source(index_name, [location]) if location else source_at_hand(index_name)
     if source is None:
-        return None, "the words that moved the classifiers need the source, which is not at hand: name it with --source"
+        return None, "the words that moved the classifiers need the source, which is missing; name it with --source"
     file = next((each for each in source.files([]) if each.file == facts["file"]), None)
     if file is None:
-        return None, f"the source has no file {facts['file']}, so the words that moved the classifiers are not known"
+        return None, f"the source has no file {facts['file']}, so the words that moved the classifiers are unknown"
     parsed = parse_file(file.text, file.language, file.file)
     matching = [
         (number, each)
@@ -52,7 +52,7 @@ def words(
     if function is None:
         return (
             None,
-            "the function reads otherwise in the source at hand than in the indexed one; name that with --source",
+            "the function differs between this source and the indexed source; name the indexed source with --source",
         )
     text = FunctionText(
         code=function.code,
@@ -68,8 +68,8 @@ def words(
     except CrystalPerfError as error:
         return None, error_sentence(error)
     same = metadata.get("model_hash") == classifier.identity.get("hash")
-    whose = "the model of the index" if same else "today's model, which is another than the index's"
-    rest = "what the embedding and the sequence head add is not among them"
+    whose = "the model of the index" if same else "the current model, not the model of the index"
+    rest = "without the parts of the embedding and the sequence head"
     return classifier.explain(text, MOST_WORDS), f"by {whose}; {rest}"
 
 
@@ -77,7 +77,7 @@ def why_text(facts: Mapping[str, Any]) -> str:
     """The part of `index show` that explains the resource vector of one function."""
     from crystalperf.cli.text import printable
 
-    lines = [f"  read        {facts['code_chars']} characters of code, {facts['doc_chars']} of documentation"]
+    lines = [f"  input       {facts['code_chars']} characters of code, {facts['doc_chars']} of documentation"]
     for name, resource in facts["evidence"]["callees"].items():
         lines.append(f"  calls       {name}: {resource}")
     for resource, found in (facts["words"] or {}).items():

@@ -144,7 +144,7 @@ def test_functions_and_why(own_cache: None) -> None:
         ("analyze", {"paths": []}, "logs"),
         ("sql", {"statement": "DROP TABLE x", "indexes": ["python-3.11"]}, "read-only"),
         ("sql", {"statement": "SELECT lable FROM labelled", "indexes": ["python-3.11"]}, '"label"'),
-        ("sql", {"statement": "SELECT 1"}, "ask"),
+        ("sql", {"statement": "SELECT 1"}, "nothing to query"),
         ("functions", {"index": "python-3.11", "resource": "gpu"}, "'gpu'"),
         ("functions", {"index": "python-3.11", "limit": 0}, "limit"),
         ("functions", {"index": "python-3.11", "offset": -1}, "offset"),

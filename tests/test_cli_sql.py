@@ -357,7 +357,7 @@ def test_index_export_and_import(crystalperf: Answer, tmp_path: Path) -> None:
         found = content_hash(connection, "built")
         connection.execute("INSERT INTO metadata VALUES ('content_hash', ?)", [found])
     code, out, _ = crystalperf("index", "export", "odd-1", tmp_path)
-    assert (code, out) == (0, f"Kept as {tmp_path / 'odd-1'}\n")
+    assert (code, out) == (0, f"Saved as {tmp_path / 'odd-1'}\n")
     built_path("odd-1").unlink()
     code, _, err = crystalperf("index", "import", tmp_path / "odd-1")
     assert code == 1

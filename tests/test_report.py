@@ -347,7 +347,7 @@ def test_report_writes_the_page_that_analyze_writes(
 ) -> None:
     one, other = tmp_path / "one.html", tmp_path / "other.html"
     code, out, err = crystalperf("report", demo_log_run.path, "-o", one)
-    assert (code, out, err) == (0, f"Kept as {one}\n", "")
+    assert (code, out, err) == (0, f"Saved as {one}\n", "")
     code, out, err = crystalperf("analyze", demo_log_run.path, "--html", other)
     assert (code, err) == (0, "")
     assert one.read_bytes() == other.read_bytes()
@@ -365,8 +365,8 @@ def test_a_page_has_the_name_of_its_run_with_all_dots(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "home" / "runs").mkdir(parents=True)
     shutil.copy(demo_log_run.path, tmp_path / "home" / "runs" / "my.run-1.duckdb")
-    assert crystalperf("report", "my.run-1")[:2] == (0, "Kept as my.run-1.html\n")
-    assert crystalperf("report", "home/runs/my.run-1.duckdb", "--force")[:2] == (0, "Kept as my.run-1.html\n")
+    assert crystalperf("report", "my.run-1")[:2] == (0, "Saved as my.run-1.html\n")
+    assert crystalperf("report", "home/runs/my.run-1.duckdb", "--force")[:2] == (0, "Saved as my.run-1.html\n")
 
 
 def test_nothing_else_is_replaced_by_a_page(crystalperf: Answer, demo_log_run: Run, data: Any, tmp_path: Path) -> None:
