@@ -1,4 +1,4 @@
-# The query service.  Runs as a user of its own on a read-only file system; runs are kept in /data.
+# The query service.  It runs as a separate user on a read-only file system, and stores runs in /data.
 #
 #   docker build -t crystalperf .
 #   docker run --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges \
@@ -7,7 +7,7 @@
 FROM python:3.11-slim AS built
 WORKDIR /source
 COPY . .
-# A compiler, for replays as machine code; the image that is kept has none.
+# A compiler, for the compiled loop; the final image does not contain it.
 RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev
 RUN python -m venv /opt/crystalperf \
     && /opt/crystalperf/bin/pip install --no-cache-dir '.[service]'

@@ -1,13 +1,13 @@
-# demo   everything from nothing: sets itself up, then explains a recorded Spark run
-# demo-flink  the same for a recorded stream of Flink
-# test   sets itself up, then runs the tests that need only Python packages and no long time
-# test-all   also installs the indexer (torch) and runs the rest
-# dist       sdist and wheel into dist/, checked; `make wheels` also those of a release (RELEASING.md)
-# lint       format, style, imports and types
-# texts      the labelled functions' texts, from the libraries' sources (about 1 GB to fetch); the tables need them
-# page       the page's script and style, from web/ (Node 20 and npm); what comes out is committed
-# pictures   the page's pictures in docs/pictures (Debian's chromium)
-# table-NAME a table of docs/classifiers.md: development folds measured languages words noise lengths mistakes front baselines encoder
+# demo       create .venv, then analyze a recorded Spark run
+# demo-flink the same for a recorded Flink stream
+# test       create .venv, then run the quick tests that need only Python packages
+# test-all   also install the indexer (torch), and run all tests
+# dist       build and check sdist and wheel in dist/; `make wheels` builds those of a release (RELEASING.md)
+# lint       check format, style, imports and types
+# texts      extract the labelled functions' texts from the libraries' sources (downloads about 1 GB), for the tables
+# page       build the page's script and style from web/ (Node 20 and npm); commit the result
+# pictures   take the pictures of the page in docs/pictures (Debian's chromium)
+# table-NAME print a table of docs/classifiers.md: development folds measured languages words noise lengths mistakes front baselines encoder
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .ONESHELL:

@@ -1,8 +1,8 @@
-"""What pyproject.toml cannot state: the compiled loop is optional, and no build reuses an earlier one.
+"""Build settings that pyproject.toml cannot express: the optional compiled loop, and clean builds.
 
-The compiled loop (query/simulate/list_schedule.c) replays a run faster; without it Python gives the same answers.  It
-uses the stable ABI of Python 3.11, so that one wheel serves all later versions.  Where there is no compiler, the build
-goes on without it.  CRYSTALPERF_PURE=1 leaves it out: the wheel is py3-none-any.
+The compiled loop (query/simulate/list_schedule.c) replays a run faster; without it, Python gives the same answers.  It
+uses the stable ABI of Python 3.11, so one wheel serves all later versions.  If there is no compiler, the build
+continues without it.  With CRYSTALPERF_PURE=1 the build leaves it out: the wheel is py3-none-any.
 """
 
 import os
@@ -23,7 +23,7 @@ LOOP = Extension(
 
 
 class FreshBuild(build):
-    """Builds into an empty folder: setuptools packs whatever an earlier version left in build/."""
+    """Builds into an empty folder, because setuptools would also pack files that an earlier version left in build/."""
 
     def run(self) -> None:
         shutil.rmtree(self.build_lib, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""`python -m crystalperf`: the command where its script is not on the PATH."""
+"""`python -m crystalperf`: the command, if its script is not on the PATH."""
 
 from crystalperf.cli.entry import main
 

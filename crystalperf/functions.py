@@ -27,7 +27,8 @@ class Function:
     resources       share of its time by resource, 0 to 1; they sum to 1
     where           FILE:LINE, relative to the root of the source
     symbol          unique, stable name
-    facts           all else that the index has of it: the columns of `functions` (indexes/schema.sql)
+    facts           its other columns in the index's table `functions` (indexes/schema.sql)
+
     """
 
     index_name: str

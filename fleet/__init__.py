@@ -1,1 +1,1 @@
-"""Fleets: tables of Parquet about many runs, one row a run, and queries over them."""
+"""Fleets: Parquet tables about many runs, with one row per run, and queries over them."""

@@ -56,7 +56,7 @@ def build(
     full, the logs read so far are stored.  Raises InputError, which says how many logs were not read.
     """
     began = time.monotonic()
-    progress("looking for logs")
+    progress("searching for logs")
     items, left = find_logs_and_unmatched(paths)
     store = Store(folder)
     with store.building():
@@ -65,7 +65,7 @@ def build(
         count = unread = disk_full = 0
         reasons: list[str] = []
         for each in engine.read_all(new, store.scratch()) if new else ():
-            if not each.rows:  # the disk was full, not the log wrong: the next build reads it
+            if not each.rows:  # the disk was full, and the log may be valid: the next build reads it
                 disk_full += 1
                 continue
             count += 1
@@ -81,8 +81,8 @@ def build(
         store.write()
     if disk_full:
         raise InputError(
-            f"{folder}: the disk was full, there or where temporary files are, so {disk_full} of {len(new)} logs"
-            " were not read; make room, and the same command reads them"
+            f"{folder}: this disk or the disk of temporary files is full, so {disk_full} of {len(new)} logs were not"
+            " read; free space, then run the same command again"
         )
     known_unread = 0 if again else len(unread_before)
     seconds = time.monotonic() - began

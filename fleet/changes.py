@@ -25,7 +25,7 @@ Some 1 % of jobs without a change then are false positives; `python -m crystalpe
 how many real changes are found."""
 
 LEAST_NOISE = 0.02
-"""Minimum noise: no cluster is steadier than that for long."""
+"""Minimum noise: runtimes on a real cluster vary at least that much."""
 
 _MEDIAN = 1.2533
 """Standard error of a median, over that of a mean, of a normal distribution."""
@@ -97,7 +97,9 @@ def main() -> None:
     Runtimes scatter by 10 %, as a normal distribution or as one with heavy tails (Student's t with 3 degrees).
     """
     random, jobs = np.random.default_rng(0), 500
-    print(f"{'runs':>5s} {'false, normal':>14s} {'false, tails':>14s} {'1.3x found':>12s}   of {jobs} made jobs each")
+    print(
+        f"{'runs':>5s} {'false, normal':>14s} {'false, tails':>14s} {'1.3x found':>12s}   of {jobs} simulated jobs each"
+    )
     for runs in (6, 8, 10, 20, 50, 200):
         half = np.arange(runs) >= runs // 2
         shares = [

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ENGINES = ("local", "spark")
 
 TASKS_PER_SLOT = 8
-"""Enough tasks that a slot with small logs takes over work from one with large logs."""
+"""Tasks per slot: enough that slots with small logs take over work from slots with large logs."""
 
 LOGS_PER_TASK = 64
 """Maximum logs of a task, so that a lost task is cheap to repeat."""
@@ -45,10 +45,10 @@ class Engine:
         if self.name not in ENGINES:
             raise SettingError(f"engine {self.name}: expected {' or '.join(ENGINES)}")
         if self.name == "local" and (self.master or self.settings):
-            raise SettingError("a master and settings are the engine spark's, and the engine is local; choose spark")
+            raise SettingError("a master and settings need the engine spark, and the engine is local; choose spark")
         if self.name == "spark" and (self.processes is not None or self.memory_bytes is not None):
             raise SettingError(
-                "numbers of processes and their memory are the engine local's; Spark has settings for its executors,"
+                "the number of processes and their memory apply to the engine local only; for Spark, set its executors,"
                 " such as spark.executor.instances and spark.executor.pyspark.memory"
             )
         for each in self.settings:
@@ -73,7 +73,7 @@ def _on_spark(items: Sequence[Item], master: str, settings: Sequence[str]) -> It
     try:
         sql: Any = import_module("pyspark.sql")
     except ImportError:
-        raise InputError("the Spark engine needs pyspark; install it, or take the engine local") from None
+        raise InputError("the engine spark needs the package pyspark; install it, or choose the engine local") from None
     builder = sql.SparkSession.builder.appName("crystalperf fleet build")
     if master:
         builder = builder.master(master)
@@ -98,7 +98,7 @@ def _on_spark(items: Sequence[Item], master: str, settings: Sequence[str]) -> It
     except CrystalPerfError:
         raise
     except Exception as error:
-        raise InputError(f"Spark does not go on ({shortened(str(error))})") from error
+        raise InputError(f"Spark stopped ({shortened(str(error))})") from error
     finally:
         if session is not None:
             session.stop()
@@ -127,7 +127,7 @@ def _started(builder: Any) -> Any:
     try:
         return builder.getOrCreate()
     except Exception as error:
-        raise InputError(f"Spark does not start ({' '.join(str(error).split())[:300]})") from error
+        raise InputError(f"Spark did not start ({' '.join(str(error).split())[:300]})") from error
 
 
 def _read_piece(items: Sequence[Item]) -> Iterator[Read]:
@@ -137,4 +137,4 @@ def _read_piece(items: Sequence[Item]) -> Iterator[Read]:
         try:
             yield read(item)
         except MemoryError as error:
-            yield failed(item, f"{item.name}: to read it takes more memory than its executor has ({sentence(error)})")
+            yield failed(item, f"{item.name}: reading it takes more memory than its executor has ({sentence(error)})")

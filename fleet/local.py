@@ -87,8 +87,8 @@ def memory_of(processes: int) -> int:
 def _death(item: Item, code: int, memory_bytes: int) -> str:
     ended = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with {code}"
     return (
-        f"{item.name}: the process that read it ended {ended}, probably for want of memory;"
-        f" each process may take {_mib(memory_bytes)}"
+        f"{item.name}: the process that read it ended {ended}, probably because memory ran out;"
+        f" the limit is {_mib(memory_bytes)} for each process"
     )
 
 
@@ -130,7 +130,7 @@ def _serve(pipe: Connection) -> None:
             try:
                 answer = read(item, Path(place))
             except MemoryError:
-                why = f"to read it takes more memory than the {_mib(memory_bytes)} that each process may take"
+                why = f"reading it takes more memory than the limit of {_mib(memory_bytes)} for each process"
                 answer = failed(item, f"{item.name}: {why}")
             pipe.send_bytes(answer.log.encode() + b"\n" + answer.rows)
     except (EOFError, ConnectionError):

@@ -79,7 +79,7 @@ def find_logs_and_unmatched(paths: Sequence[str]) -> tuple[list[Item], list[str]
         else:
             items.setdefault(each.path, each)
     if not items:
-        raise InputError(f"{', '.join(paths)}: no file is there that could be a log")
+        raise InputError(f"{', '.join(paths)}: contains no file that could be a log")
     logs = ordered(_with_companions(items, recordings))
     return logs, sorted(left.difference(*(each.companions for each in logs)))
 
@@ -156,7 +156,7 @@ def _items(path: str) -> Iterator[Item]:
     elif has_magic(path) and not os.path.exists(path):
         there = sorted(glob(path, recursive=True))
         if not there:
-            raise InputError(f"{path}: no file or folder is called so")
+            raise InputError(f"{path}: no such file or folder")
         for each in there:
             yield from _local_items(each)
     else:
@@ -175,10 +175,10 @@ def _lines(path: str) -> list[str]:
     except OSError as error:
         raise InputError(f"{path}: the list of logs cannot be read ({error.strerror or error})") from error
     if len(content) > _LONGEST_LIST:
-        raise InputError(f"{path}: a list of more than {_LONGEST_LIST >> 20} MiB; name folders or globs in it")
+        raise InputError(f"{path}: the list is larger than {_LONGEST_LIST >> 20} MiB; use folders or globs in it")
     lines = [line.strip() for line in content.decode(errors="surrogateescape").splitlines()]
     if any(line.startswith("@") for line in lines):
-        raise InputError(f"{path}: a list of logs names another list; give both")
+        raise InputError(f"{path}: this list of logs names another list; give both on the command line")
     return [line for line in lines if line and not line.startswith("#")]
 
 

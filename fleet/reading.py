@@ -74,7 +74,7 @@ def read(item: Item, scratch: Path | None = None) -> Read:
         log = content_hash(item)
         inputs = discover([item.path, *item.companions])
         if not inputs.applications:
-            raise CrystalPerfError(f"{item.name}: holds recordings of stacks, and no log")
+            raise CrystalPerfError(f"{item.name}: contains recordings of stacks, but no log")
         with tempfile.TemporaryDirectory(dir=scratch) as folder:
             for number, application in enumerate(inputs.applications):
                 run_id = log[:16] if len(inputs.applications) == 1 else f"{log[:16]}-{number}"
@@ -195,7 +195,7 @@ def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Ap
 def _gains(run: Run, header: Header, debug: Debug) -> tuple[list[Row], float | None]:
     """The saving of each usual setting, and the replayed runtime of the baseline, ms.
 
-    A run whose makespan does not count has no savings: it has no hours to save.
+    A run whose measure is not the makespan has no savings, because savings are in hours of runtime.
     """
     gains, replayed_ms = [], None
     for each in usual_questions(header) if debug.measure == "makespan" and debug.runtime_ms > 0 else ():
@@ -327,7 +327,9 @@ def _refused(text: str, setting: str, why: str) -> Row:
 def _gain(text: str, setting: str, prediction: Prediction) -> Row:
     """A prediction with its 90 % range, and the variance of its logarithm by source."""
     if prediction.predicted_ms is None or prediction.interval_ms is None or prediction.predicted_ms <= 0:
-        return _refused(text, setting, " ".join(texts_of(prediction.refused, prediction.words)) or "there is no range")
+        return _refused(
+            text, setting, " ".join(texts_of(prediction.refused, prediction.words)) or "the prediction has no range"
+        )
     low, high = prediction.interval_ms
     variance = (math.log(max(high, 1e-9) / max(low, 1e-9)) / 2 / HALF_WIDTH) ** 2
     shares = prediction.interval_shares

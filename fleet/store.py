@@ -51,8 +51,8 @@ class Store:
         self._batches = self._state / "batches"
         if not self._batches.is_dir() and (foreign := _foreign(folder)) is not None:
             raise InputError(
-                f"{folder}: a fleet's tables would lie among files of something else ({foreign}), for no `_fleet` is"
-                " beside them; choose another folder"
+                f"{folder}: contains other files ({foreign}) and is not the folder of a fleet, because it has no"
+                " `_fleet`; choose another folder"
             )
         try:
             for each in (self._read, self._batches):
@@ -140,7 +140,7 @@ class Store:
                 CREATE VIEW fresh AS
                 SELECT
                     *,
-                    -- What could not be read stands for itself alone: its one row says why.
+                    -- An unreadable log is always kept: its one row has the reason.
                     logs[1].runs = 0 OR (logs[1].log, logs[1].path) IN (SELECT (log, path) FROM firsts) AS is_first
                 FROM whole
                 """

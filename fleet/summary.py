@@ -29,7 +29,7 @@ NOTICEABLE = 0.05
 
 @dataclass(frozen=True)
 class Job:
-    """The runs of one name.  Idle core-hours are slots without a unit, lost ones are of units that failed.
+    """The runs of one name.  Idle core-hours are slots without a task, lost core-hours are failed tasks.
 
     `bottleneck` is a resource, a cause or `nothing`; streams have no runtime.
     """
@@ -101,7 +101,7 @@ class Saving:
     """The saving of a setting over all runs with a prediction, in hours of runtime, with its 90 % range.
 
     `common_share` is the share of the variance that is common to all runs; more runs do not reduce it.  `core_hours`
-    are saved if the number of slots stays the same.
+    is the saving if the number of slots stays the same.
     """
 
     question: str
@@ -149,7 +149,9 @@ def opened(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     Raises InputError if the folder has no fleet.
     """
     if not any((folder / "logs").glob("day=*/*.parquet")):
-        raise InputError(f"{folder}: holds no fleet; make one with `crystalperf fleet build LOGS -o {folder}`")
+        raise InputError(
+            f"{folder}: not the folder of a fleet; build it with `crystalperf fleet build LOGS -o {folder}`"
+        )
     connection = guard.fresh()
     try:
         for table in tables():
@@ -163,11 +165,11 @@ def opened(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         connection.execute(question("newest"))
         yield connection
     except duckdb.OutOfMemoryException as error:
-        raise NoAnswerError(f"{folder}: more memory is needed than there is to ask it") from error
+        raise NoAnswerError(f"{folder}: not enough memory to query this fleet") from error
     except duckdb.Error as error:
         raise InputError(
-            f"{folder}: not a fleet of this version, or damaged ({str(error).splitlines()[0]}); build it anew in"
-            " another folder"
+            f"{folder}: a fleet of another version, or damaged ({str(error).splitlines()[0]}); build the fleet again"
+            " in another folder"
         ) from error
     finally:
         connection.close()

@@ -52,13 +52,13 @@ def device_api(class_name: str, method: str) -> Api | None:
 
 
 def _holds_classes(api: Api, place: str) -> bool:
-    """Whether the entry includes classes below a place: Python's module `io` is no prefix of io.netty.channel."""
+    """Whether the entry includes classes below a place: Python's module `io` does not include io.netty.channel."""
     return place in api.packages or place.rpartition(".")[2][:1].isupper()
 
 
 @cache
 def _by_place() -> Mapping[str, tuple[Api, ...]]:
-    """Entries by the classes and packages they name."""
+    """Entries by the classes and packages that they name."""
     found: dict[str, tuple[Api, ...]] = {}
     for api in device_apis():
         for place in (*api.classes, *api.packages):

@@ -35,7 +35,7 @@ def content_hash(connection: duckdb.DuckDBPyConnection, alias: str) -> str:
     facts = connection.execute(f"SELECT key, value FROM {alias}.metadata ORDER BY key").fetchall()
     for key, value in facts:
         if "\0" in key + value:
-            raise IndexFileError(f"its metadata '{key[:40]!r}' has a NUL in it, which separates texts in the hash")
+            raise IndexFileError(f"its metadata '{key[:40]!r}' contains a NUL; the index is damaged or forged")
         if key not in _NOT_CONTENT:
             digest.update(f"{key}\0{value}\0".encode())
     for table in tables("index"):
@@ -55,13 +55,13 @@ def _add_column(digest: hashlib._Hash, values: np.ndarray | np.ma.MaskedArray) -
     data = np.ma.getdata(values)
     if data.dtype == object:
         if any("\0" in text for text in data if isinstance(text, str)):
-            raise IndexFileError("a text in it has a NUL, which separates texts in the hash; damaged, or made up")
+            raise IndexFileError("a text in it contains a NUL; the index is damaged or forged")
         texts = ["" if absent or text is None else text for text, absent in zip(data, missing, strict=True)]
         missing = missing | np.fromiter((text is None for text in data), dtype=bool, count=len(data))
         digest.update(np.packbits(missing).tobytes())
         digest.update("\0".join(texts).encode("utf-8", "surrogatepass"))
     else:
         digest.update(np.packbits(missing).tobytes())
-        # Adding zero makes -0.0 a plain zero: the two are equal, and an export does not keep them apart.
+        # Adding zero makes -0.0 a plain zero: the two are equal, and an export does not distinguish them.
         plain = np.where(missing, np.zeros(1, data.dtype), data) + np.zeros(1, data.dtype)
         digest.update(plain.astype(data.dtype.newbyteorder("<")).tobytes())

@@ -1,11 +1,11 @@
 """The errors that a user can cause, as one class hierarchy.
 
-    CrystalPerfError          one sentence: what, where, what to do; the terminal prints it and exits with 1
+    CrystalPerfError          one sentence: problem, place, fix; the terminal prints it and exits with 1
     ├── InputError            a file or folder that cannot be read as what it should be
     ├── SettingError          a KEY=VALUE or an option whose content makes no sense
     ├── IndexFileError        an index that is missing, foreign, damaged or of another schema version
     ├── BuildError            sources that cannot be fetched or indexed
-    └── NoAnswerError         a question the run cannot answer, with the reason
+    └── NoAnswerError         a request that the run cannot answer, with the reason
 
 Any other exception that reaches the user is a bug in CrystalPerf.
 """
@@ -23,7 +23,7 @@ _P = ParamSpec("_P")
 
 @dataclass(frozen=True)
 class Remedy:
-    """What a user can do about an error, for a door to word in its own terms; `facts` are what it needs for that."""
+    """A fix for an error; each interface words it in its own terms, with the values in `facts`."""
 
     kind: Literal[
         "state what the run had",  # setting: its name
@@ -79,7 +79,7 @@ class BuildError(CrystalPerfError):
 
 
 class NoAnswerError(CrystalPerfError):
-    """The run cannot answer the question; the text says why."""
+    """The run cannot answer the request; the text says why."""
 
 
 def report_errors(main: Callable[_P, None]) -> Callable[_P, int]:

@@ -63,7 +63,7 @@ def cache_folder() -> Path:
             base = os.environ.get("XDG_CACHE_HOME")
             folder = (Path(base) if base else Path.home() / ".cache") / "crystalperf"
         folder.exists()
-    except (RuntimeError, PermissionError):  # a user without a home, as containers have them, or with one that is shut
+    except (RuntimeError, PermissionError):  # a user without a home (as in containers), or with an unreadable home
         return spare_folder()
     return folder
 
@@ -152,7 +152,7 @@ def available() -> list[Available]:
 
 
 def _changed_ns(folder: Path) -> int:
-    """When a folder's entries last changed, ns; 0 if the folder does not exist."""
+    """The time of the last change of a folder's entries, ns; 0 if the folder does not exist."""
     try:
         return folder.stat().st_mtime_ns
     except OSError:
@@ -217,8 +217,8 @@ def at_hand(index_name: str) -> Available:
     if found is None:
         name, _ = split_name(index_name)
         near = nearest(index_name)
-        others = ", ".join(each.name for each in available()) or "none yet"
-        hint = f"the nearest is {near}" if near else f"there is none of '{name}'"
+        others = ", ".join(each.name for each in available()) or "none"
+        hint = f"the nearest is {near}" if near else f"there is no version of '{name}'"
         raise IndexFileError(
             f"no index '{index_name}': {hint}; available: {others}", Remedy("build the index", {"index": index_name})
         )
@@ -335,17 +335,17 @@ def import_index(folder: Path, path: Path, trust: bool = False) -> Path:
             try:
                 row = connection.execute("SELECT sum(num_rows) FROM parquet_file_metadata(?)", [str(source)]).fetchone()
                 if row is None or (row[0] or 0) > _MAX_ROWS:
-                    raise IndexFileError(f"{source}: more than {_MAX_ROWS} rows, which no index has")
+                    raise IndexFileError(f"{source}: more than {_MAX_ROWS} rows, the limit for an index")
                 rows = unpacking(table.name, folder, "functions")
                 connection.execute(f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM ({rows})")
             except duckdb.Error as error:
                 if is_full(error):
                     raise IndexFileError(
-                        f"{path}: the disk is full; make room there, or name another folder in CRYSTALPERF_HOME"
+                        f"{path}: the disk is full; free space there, or set CRYSTALPERF_HOME to another folder"
                     ) from error
                 raise IndexFileError(f"{source}: not a table of an exported index ({first_line(error)})") from error
         if content_hash(connection, "built") != claimed:
-            raise IndexFileError(f"{folder}: the content is not what its hash says; it was damaged or changed")
+            raise IndexFileError(f"{folder}: the content does not match its hash; it was damaged or changed")
     return path
 
 
@@ -358,7 +358,7 @@ def _refuse_oversized(connection: duckdb.DuckDBPyConnection, folder: Path) -> No
     for name in PACKED:
         source = folder / f"{name}.parquet"
         if not source.is_file():
-            raise IndexFileError(f"{source}: no such file; the export is not complete")
+            raise IndexFileError(f"{source}: no such file; the export is incomplete")
         try:
             held = connection.execute("SELECT * FROM read_parquet(?) LIMIT 0", [str(source)]).description or ()
             texts = [f"coalesce(sum(strlen({_identifier(each[0])}::VARCHAR)), 0)" for each in held]
@@ -367,7 +367,7 @@ def _refuse_oversized(connection: duckdb.DuckDBPyConnection, folder: Path) -> No
             raise IndexFileError(f"{source}: not a table of an exported index ({first_line(error)})") from error
         size += int(row[0]) if row is not None else 0
         if size > _MAX_TEXT_BYTES:
-            raise IndexFileError(f"{folder}: more than {_MAX_TEXT_BYTES >> 20} MiB of text, which no index has")
+            raise IndexFileError(f"{folder}: more than {_MAX_TEXT_BYTES >> 20} MiB of text, the limit for an index")
 
 
 def _identifier(name: str) -> str:
@@ -378,8 +378,8 @@ def refuse_unpinned(folder: Path, claimed: str) -> None:
     """Raise IndexFileError for an export whose content hash is not one of those that ship with CrystalPerf."""
     if claimed not in pinned_hashes().values():
         raise IndexFileError(
-            f"{folder}: an index from elsewhere (content {claimed[:16]}…) that CrystalPerf does not know; it decides"
-            " what your answers say, so use it only if you trust whoever made it",
+            f"{folder}: an unknown index (content {claimed[:16]}…) that does not ship with CrystalPerf; your answers"
+            " depend on its labels, so use it only if you trust its author",
             Remedy("vouch for the index"),
         )
 
@@ -408,7 +408,7 @@ def check_replaceable(folder: Path, index_name: str) -> None:
         mine = False
     if not mine:
         raise IndexFileError(
-            f"{folder}: is there already and is no export of {index_name} alone, so it stays",
+            f"{folder}: exists already and contains more than an export of {index_name}",
             Remedy("choose another folder"),
         )
 
@@ -425,7 +425,7 @@ def verify(path: Path) -> str:
         except duckdb.Error as error:
             raise IndexFileError(f"{path}: damaged ({first_line(error)}); build it again") from error
         if found != facts.get("content_hash"):
-            raise IndexFileError(f"{path}: its content does not have the hash it states; it was damaged or changed")
+            raise IndexFileError(f"{path}: the content does not match its hash; it was damaged or changed")
         return found
     finally:
         connection.close()

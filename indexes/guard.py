@@ -32,8 +32,8 @@ _NO_EXTENSIONS = (
     "SET allow_community_extensions = false",
 )
 
-# DuckDB exempts the paths of attached files from enable_external_access, so that COPY … TO would overwrite them:
-# the file system goes too.  What is attached is open by then, for reading only, and stays readable.
+# DuckDB exempts the paths of attached files from enable_external_access, so that COPY … TO would overwrite them.
+# So the file system is disabled too.  Attached files are open by then, read-only, and stay readable.
 _LOCKS = (
     "SET temp_directory = ''",  # a large sort would write next to the user's files
     "SET enable_external_access = false",
@@ -102,7 +102,7 @@ def check_nothing_runs(connection: duckdb.DuckDBPyConnection, path: Path, alias:
     other = connection.execute(_OTHER_THINGS, [alias]).fetchone()
     if other is not None:
         raise IndexFileError(
-            f"{path}: holds {other[0]}, '{_shown(other[1])}', where only tables are expected; not read"
+            f"{path}: contains {other[0]}, '{_shown(other[1])}', but CrystalPerf opens files with plain tables only"
         )
     return _columns(connection, path, alias)
 
@@ -127,21 +127,21 @@ def _columns(connection: duckdb.DuckDBPyConnection, path: Path, alias: str) -> d
     found: dict[str, dict[str, str]] = {}
     for table, column, type_, default in connection.execute(_COLUMNS, [alias]).fetchall():
         if not PLAIN_NAME.fullmatch(table):
-            raise IndexFileError(f"{path}: holds a table with an odd name, '{_shown(table)}'; not read")
+            raise IndexFileError(f"{path}: contains a table with an invalid name, '{_shown(table)}'; not read")
         if default is not None:
-            raise IndexFileError(f"{path}: its column {table}.{_shown(column)} computes a value; not read")
+            raise IndexFileError(f"{path}: the column {table}.{_shown(column)} has a computed default; not read")
         found.setdefault(table, {})[column] = type_
     return found
 
 
 def _check_table(path: Path, table: Table, found: Mapping[str, str] | None) -> None:
     if found is None:
-        raise IndexFileError(f"{path}: has no table '{table.name}'; it is damaged or from elsewhere")
+        raise IndexFileError(f"{path}: has no table '{table.name}'; it is damaged, or not written by CrystalPerf")
     declared = {each.name: _plain(each.type) for each in table.columns}
     if dict(found) != declared:
         odd = sorted({name for name, _ in declared.items() ^ found.items()})
         raise IndexFileError(
-            f"{path}: its table '{table.name}' differs in {_shown(odd[0])}; damaged, or from elsewhere"
+            f"{path}: its table '{table.name}' differs in {_shown(odd[0])}; it is damaged, or not written by CrystalPerf"
         )
 
 
@@ -162,11 +162,11 @@ def damage_as_error(path: Path, kind: Kind) -> Iterator[None]:
     except (duckdb.Error, UnicodeDecodeError) as error:
         reason = str(error).split("\n")[0]
         if _is_memory(error):
-            raise NoAnswerError(f"{path}: more memory is needed than there is; ask of a part of the run") from error
+            raise NoAnswerError(f"{path}: not enough memory; use a smaller scope of the run") from error
         if "Query interrupted" in reason:
             raise
         remedy = Remedy("profile again") if kind == "run" else None
-        raise IndexFileError(f"{path}: damaged, or from elsewhere ({reason[:300]})", remedy) from error
+        raise IndexFileError(f"{path}: damaged, or not written by CrystalPerf ({reason[:300]})", remedy) from error
 
 
 @contextmanager
@@ -176,9 +176,7 @@ def shortage_as_error(path: Path) -> Iterator[None]:
         yield
     except duckdb.Error as error:
         if _is_memory(error):
-            raise NoAnswerError(
-                f"{path}: to make it takes more memory than there is; give less of the input"
-            ) from error
+            raise NoAnswerError(f"{path}: not enough memory to write it; use a smaller part of the input") from error
         if is_full(error):
             raise IndexFileError(f"{path}: the disk is full", Remedy("choose another place")) from error
         raise

@@ -17,7 +17,7 @@ from crystalperf.indexes.resources import resources
 Kind = Literal["index", "run"]
 
 SCHEMA_VERSIONS: Mapping[Kind, int] = {"index": 2, "run": 7}
-"""Increased when an older reader would misread a file.  There are no migrations: files are rebuilt."""
+"""Increased if an older reader would misread a file.  There are no migrations: files are rebuilt."""
 
 EACH = "<resource>"
 """Placeholder in the name and comment of a column that is repeated for each resource."""

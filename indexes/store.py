@@ -71,7 +71,7 @@ def create(
         )  # otherwise DuckDB writes next to the user's files
         if kind == "index":
             connection.execute("SET zstd_min_string_length = 1")
-        else:  # to try it takes half of the time that writing does, and other compressions serve a run's texts as well
+        else:  # trying it takes half of the time of writing, and other compressions are equally good for a run's texts
             connection.execute("SET disabled_compression_methods = 'fsst'")
         empty = _empty(kind, content).content()
         if empty is not None:
@@ -238,7 +238,7 @@ def _state(status: os.stat_result) -> tuple[int, ...]:
 def _checked(path: Path, kind: Kind, _version: tuple[int, ...]) -> Mapping[str, str]:
     what = "a resource index" if kind == "index" else "a run file"
     if path.with_name(path.name + ".wal").exists():
-        raise IndexFileError(f"{path}: another program changed it and did not finish (its .wal lies beside it)")
+        raise IndexFileError(f"{path}: another program changed it and did not finish (its .wal file still exists)")
     connection = guard.connect()
     try:
         try:
@@ -284,7 +284,9 @@ def _check_resources(connection: duckdb.DuckDBPyConnection, path: Path, found: M
         words = [name, *(moves or ())]
         known = name in found["stacks"] and found["units"].keys() >= set(moves or ())
         if not known or not all(guard.PLAIN_NAME.fullmatch(each) for each in words):
-            raise IndexFileError(f"{path}: its resources are not those of its tables; damaged, or from elsewhere")
+            raise IndexFileError(
+                f"{path}: its resources do not match its tables; damaged, or not written by CrystalPerf"
+            )
 
 
 def _check_run(connection: duckdb.DuckDBPyConnection, path: Path, facts: Mapping[str, str]) -> None:
@@ -295,7 +297,7 @@ def _check_run(connection: duckdb.DuckDBPyConnection, path: Path, facts: Mapping
     except (ValueError, RecursionError):
         names = None
     if count != 1 or not isinstance(names, list) or not all(isinstance(each, str) for each in names):
-        raise IndexFileError(f"{path}: damaged, or from elsewhere", Remedy("profile again"))
+        raise IndexFileError(f"{path}: damaged, or not written by CrystalPerf", Remedy("profile again"))
 
 
 def _write_or_raise(path: Path, action: Callable[[], object]) -> None:

@@ -47,7 +47,7 @@ ROUTES: tuple[Route, ...] = (
         described,
         {
             200: Answer("OpenAPI 3.1", {responses.JSON: {"type": "object"}}, {"ETag": "changes when it does"}),
-            304: Answer("nothing has changed since (If-None-Match)"),
+            304: Answer("not modified (If-None-Match)"),
         },
     ),
     *runs.ROUTES,
@@ -105,7 +105,7 @@ def _endpoint(service: Service, route: Route) -> Callable[[Request], Awaitable[R
 
 def _unforeseen(request: Request, error: Exception) -> ProblemError:
     if isinstance(error, OSError) and error.errno in _DISK_FULL:
-        return busy(f"nothing can be kept on the service's disk ({error.strerror})", retry_after_s=60)
+        return busy(f"the service cannot write to its disk ({error.strerror})", retry_after_s=60)
     log.error("%s %s", request.method, request.url.path, exc_info=error)
     return ProblemError(500, f"a bug of CrystalPerf ({type(error).__name__}); please report it")
 
@@ -115,10 +115,10 @@ def _unrouted(request: Request, error: Exception, routed: Sequence[Routed]) -> P
     assert isinstance(error, HTTPException)
     failure = ProblemError(error.status_code, HTTPStatus(error.status_code).description or error.detail)
     if error.status_code == 404:
-        failure.what = "there is nothing here; /openapi.json lists what there is"
+        failure.what = "unknown path; /openapi.json lists the routes of this service"
     failure.headers = dict(error.headers or {})
     if error.status_code == 405:
-        failure.what = f"{request.method[:20]} is not possible here"
+        failure.what = f"this path does not support the method {request.method[:20]}"
         here = [each.methods or () for each in routed if each.matches(request.scope)[0] is not Match.NONE]
         failure.headers = {
             "Allow": ", ".join(sorted(set[str]().union(*here)))

@@ -1,4 +1,4 @@
-"""Request bodies, bounded in size and time so that no client can hold a connection for ever."""
+"""Request bodies, with limits on size and time so that no client can keep a connection open for ever."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ async def pieces(request: Request, limits: Limits) -> AsyncIterator[bytes]:
         except StopAsyncIteration:
             return
         except TimeoutError:
-            raise ProblemError(408, f"nothing came for {limits.silent_s:g} s; send it again") from None
+            raise ProblemError(408, f"no data arrived for {limits.silent_s:g} s; send the request again") from None
         taken += len(piece)
         passed_s = time.monotonic() - began
         if passed_s > limits.slow_after_s and taken < limits.slowest_bps * passed_s:
-            raise ProblemError(408, f"less than {limits.slowest_bps} bytes a second came; send it again")
+            raise ProblemError(408, f"less than {limits.slowest_bps} bytes/s arrived; send the request again")
         yield piece
 
 
@@ -48,15 +48,15 @@ async def whole(request: Request, limits: Limits, most_bytes: int) -> bytes:
                 break
         else:
             return bytes(content)
-    raise ProblemError(413, f"the body has more than {most_bytes >> 10} KiB, the most that is taken here")
+    raise ProblemError(413, f"the body is larger than {most_bytes >> 10} KiB, the limit of this route")
 
 
 async def decoded(request: Request, kind: type[Any], limits: Limits, most_bytes: int | None = None) -> Any:
     """The JSON body of a request as a value of `kind`, at most `body_bytes` by default.  Raises as whole() does."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise ProblemError(415, "the body is JSON: say so by Content-Type: application/json")
+        raise ProblemError(415, "the body must be JSON; send it with Content-Type: application/json")
     content = await whole(request, limits, most_bytes or limits.body_bytes)
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProblemError(400, f"the body is not what is expected: {str(error)[:200]}") from error
+        raise ProblemError(400, f"invalid body: {str(error)[:200]}") from error

@@ -46,11 +46,11 @@ class Entry:
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A run in a list.  Times are ms; `state` is ready, pending (its answer is not worked out yet) or unreadable.
+    """A run in a list.  Times are ms; `state` is ready, pending (its answer is not computed yet) or unreadable.
 
-    `bottleneck` is what holds it up, by name, `sentence` says it; `advice` is the first thing to do, `advice_gain` and
-    `advice_gain_ms` what it brings; `measure` is what `runtime_ms` is: runtime or latency.  `problem`
-    says why a run is unreadable.  What is not known is null.
+    `bottleneck` is the name of the bottleneck, `sentence` describes it.  `advice` is the first recommendation,
+    `advice_gain` and `advice_gain_ms` its saving.  `measure` is the quantity of `runtime_ms`: runtime or latency.
+    `problem` says why a run is unreadable.  Unknown values are null.
     """
 
     run: str
@@ -147,9 +147,9 @@ class Catalog:
         if NAME.fullmatch(name):
             with suppress(OSError):
                 status = path.lstat()
-                if stat.S_ISREG(status.st_mode):  # as the list has it
+                if stat.S_ISREG(status.st_mode):  # as in the list
                     return Entry(name, path, (status.st_ino, status.st_size, status.st_mtime_ns))
-        raise ProblemError(404, f"there is no run '{name[:200]}'; the list of runs says which there are")
+        raise ProblemError(404, f"there is no run '{name[:200]}'; /api/runs lists the runs")
 
     def fill(self, entry: Entry, facts: dict[str, object]) -> None:
         """Fill the row of a run with these facts."""

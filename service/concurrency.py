@@ -1,4 +1,4 @@
-"""A limit on concurrent work: up to a number runs, up to another waits, and the rest is refused."""
+"""A limit on concurrent work: up to a number of requests run, up to another number wait, and the rest are refused."""
 
 from __future__ import annotations
 

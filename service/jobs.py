@@ -55,7 +55,7 @@ OVER: frozenset[State] = frozenset(("done", "failed", "cancelled"))
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What a job does, since when (Unix time in ms)."""
+    """A step of a job, and its start (Unix time in ms)."""
 
     at_ms: int
     said: str
@@ -64,8 +64,8 @@ class Step(msgspec.Struct, frozen=True):
 class Job(msgspec.Struct):
     """A profile in the background.  Times are Unix times in ms.
 
-    `inputs` are the names that were given, `run` is the run that was made, `problem` says why there is none.  `starts`
-    counts: above 1, a restart of the service interrupted it before.
+    `inputs` are the names that the client gave, `run` is the new run, `problem` says why there is none.  If `starts` is
+    above 1, a restart of the service interrupted the job before.
     """
 
     id: str
@@ -137,7 +137,7 @@ class Jobs:
             if kept.job.state == "running":
                 kept.job.state = "waiting"
                 if kept.job.starts >= MOST_STARTS:
-                    self._over(kept, "failed", problem=f"the service ended {MOST_STARTS} times while it worked on this")
+                    self._over(kept, "failed", problem=f"the service stopped {MOST_STARTS} times during this job")
         self._clear_inputs()
         for _ in range(self._limits.jobs):
             running = asyncio.ensure_future(self._work())
@@ -162,7 +162,7 @@ class Jobs:
         """The job of that id.  Raises ProblemError if there is none."""
         kept = self._kept.get(job_id)
         if kept is None:
-            raise ProblemError(404, f"there is no job '{job_id[:100]}'; the list of jobs says which there are")
+            raise ProblemError(404, f"there is no job '{job_id[:100]}'; /api/jobs lists the jobs")
         return kept.job
 
     @property
@@ -192,7 +192,7 @@ class Jobs:
     def check_queue(self) -> None:
         """Raise ProblemError if too many jobs wait."""
         if self.waiting >= self._limits.waiting_jobs:
-            raise busy(f"{self.waiting} profiles wait already; send it again later", status=429, retry_after_s=30)
+            raise busy(f"{self.waiting} jobs are waiting already; send it again later", status=429, retry_after_s=30)
 
     def add(
         self,
@@ -352,7 +352,7 @@ class Jobs:
             sent = last["error"]
             self._over(kept, "failed", problem=self._named(kept, sentence(sent["what"], reported_remedy(sent))))
         else:
-            self._over(kept, "failed", problem=why or "the process that made the profile ended; give less of the input")
+            self._over(kept, "failed", problem=why or "the profiling process crashed; use a smaller part of the input")
 
     def _named(self, kept: _Kept, text: str) -> str:
         """A sentence with the client's names of the inputs instead of paths on this machine."""
@@ -385,9 +385,9 @@ class Jobs:
         while not why:
             await asyncio.sleep(_LOOKED_AT_S)
             if time.monotonic() > until:
-                why = f"it was ended after {limits.job_s:g} s; give less of the input"
+                why = f"the job exceeded its limit of {limits.job_s:g} s; use a smaller part of the input"
             elif resident_bytes(process.pid) > limits.job_memory_bytes:
-                why = f"it was ended because it took more than {limits.job_memory_bytes >> 20} MiB of memory"
+                why = f"the job exceeded its limit of {limits.job_memory_bytes >> 20} MiB of memory"
         with suppress(ProcessLookupError):
             process.kill()
         return why
@@ -396,6 +396,6 @@ class Jobs:
 def _why(error: Exception) -> str:
     """The reason why a job failed outside of its process."""
     if isinstance(error, OSError):  # a full disk
-        return f"the job could not be done ({error.strerror or error})"
+        return f"the job failed ({error.strerror or error})"
     log.error("a job", exc_info=error)
     return f"a bug of CrystalPerf ({type(error).__name__}); please report it"

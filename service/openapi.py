@@ -29,8 +29,8 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
         "info": {
             "title": "CrystalPerf",
             "version": crystalperf.__version__,
-            "description": "Where a dataflow job's time went, and what if its resources were different.  Answers are"
-            " those of the command line's --json.",
+            "description": "Analyze where a dataflow job's time went, and predict its runtime with other resources."
+            "  The answers are those of the command line with --json.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],

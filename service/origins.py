@@ -21,14 +21,14 @@ def origin(text: str) -> str:
     """The URL of a configured server, without a trailing slash.  Raises SettingError."""
     found = _parts(text)
     if found is None or found.query or found.fragment:
-        raise SettingError(f"{text}: the address of a server is expected, such as http://HOST:18080")
+        raise SettingError(f"{text}: expected the address of a server, such as http://HOST:18080")
     return text.rstrip("/")
 
 
 def below(origins: Sequence[str], text: str) -> str:
     """The URL of a path below one of the servers.  Raises ProblemError."""
     if not origins:
-        raise ProblemError(403, "this service asks no other server: start it with --history URL, or upload the log")
+        raise ProblemError(403, "this service may not contact a server; start it with --history URL, or upload the log")
     found = _parts(text)
     for each in origins:
         given = _parts(each)
@@ -37,7 +37,7 @@ def below(origins: Sequence[str], text: str) -> str:
         path = found.path.removeprefix(given.path.rstrip("/"))
         if found.path.startswith(given.path.rstrip("/")) and path[:1] in ("", "/"):
             return each + path  # without query string and fragment
-    raise ProblemError(403, f"{text[:200]}: is not below a server that this service may ask: {', '.join(origins)}")
+    raise ProblemError(403, f"{text[:200]}: not below a server that this service may contact: {', '.join(origins)}")
 
 
 def _parts(text: str) -> SplitResult | None:

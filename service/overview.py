@@ -35,7 +35,7 @@ def overview(verdict: Verdict) -> dict[str, Any]:
         shown, rest = fold_path(debug.critical_path, debug.runtime_ms, MOST_SEGMENTS)
         rows = [_row(each.id, each.name, [each]) for each in shown]
         if rest:
-            rows.append(_row("", counted(len(rest), "shorter stretch"), rest))
+            rows.append(_row("", counted(len(rest), "shorter segment"), rest))
     return {
         "said": asdict(said(verdict, Door(tell=sentence))),
         "measure": measure_word(header.measure),

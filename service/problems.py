@@ -78,7 +78,7 @@ def headers_of(problem: ProblemError) -> dict[str, str]:
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
-    "description": "A problem (RFC 9457); `error` is what the terminal's --json prints of it.",
+    "description": "A problem (RFC 9457); `error` is what the command line prints with --json.",
     "properties": {
         "type": {"type": "string"},
         "title": {"type": "string"},
@@ -92,7 +92,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def sentence(what: str, remedy: Remedy | None) -> str:
-    """What happened, and how to fix it over HTTP."""
+    """The error as a sentence: the problem, and its fix over HTTP."""
     if remedy is None:
         return what
     template = _REMEDY_TEXTS.get(remedy.kind, "")
@@ -100,20 +100,20 @@ def sentence(what: str, remedy: Remedy | None) -> str:
 
 
 _REMEDY_TEXTS: Mapping[str, str] = {
-    "state what the run had": "; add recorded={setting}=…, or ask for a ratio such as {setting}=2x",
+    "state what the run had": "; add recorded={setting}=…, or use a ratio such as {setting}=2x",
     "state a setting": "; add recorded={setting}=…",
-    "choose an application": ", choose one by `app`: {applications}",
+    "choose an application": ", choose one with `app`: {applications}",
     "profile again": "; upload its log again",
-    "build the index": "; `crystalperf index build {index}` makes one",
-    "build the index again": "; make it again with `crystalperf index build`",
-    "verify the index": "; `crystalperf index verify {index}` tells more",
+    "build the index": "; build it with `crystalperf index build {index}`",
+    "build the index again": "; rebuild it with `crystalperf index build`",
+    "verify the index": "; `crystalperf index verify {index}` shows details",
     "change the scope": "; choose another scope",
-    "set up the job": "; `crystalperf setup {framework}` shows what to add to the job",
-    "index the code": "; `crystalperf index build` makes an index of your own code",
-    "index the library": "; `crystalperf index build {library}-VERSION` makes an index of it",
-    "give it more time": "; ask for less",
-    "ask a run": "; it comes with a run",
-    "ask an index": "; it comes with an index: name one in `indexes`",
+    "set up the job": "; `crystalperf setup {framework}` prints the settings to add to the job",
+    "index the code": "; index your own code with `crystalperf index build`",
+    "index the library": "; index it with `crystalperf index build {library}-VERSION`",
+    "give it more time": "; request less",
+    "ask a run": "; it needs a run: name one",
+    "ask an index": "; it needs an index: name one in `indexes`",
     "set a token": "; set one",
 }
 

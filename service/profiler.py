@@ -60,9 +60,7 @@ def work() -> None:
             check_within(request.paths, Path(request.within))
         send(run=_profiled(request, lambda step: send(step=step)))
     except MemoryError:
-        send(
-            error=error_report(NoAnswerError("the profile needs more memory than it may take; give less of the input"))
-        )
+        send(error=error_report(NoAnswerError("the job exceeded its memory limit; use a smaller part of the input")))
     except Exception as error:
         send(error=error_report(error))
 
@@ -87,7 +85,7 @@ def check_within(paths: list[str], folder: Path) -> None:
             links += [each for each in entries if each.is_symlink()]
         for each in links:
             if not each.resolve().is_relative_to(root):
-                raise InputError(f"{each.name}: leads out of the folder that the service may read")
+                raise InputError(f"{each.name}: outside of the folders that the service may read")
 
 
 if __name__ == "__main__":

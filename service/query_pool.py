@@ -42,13 +42,13 @@ class QueryPool:
         self._limit = ConcurrencyLimit(
             limits.askers,
             limits.waiting_questions,
-            lambda waiting: busy(f"{waiting} questions wait already; ask again in a moment"),
+            lambda waiting: busy(f"{waiting} queries are waiting already; try again in a moment"),
         )
         self._under_way: dict[str, asyncio.Future[bytes]] = {}
         self._all: set[_QueryProcess] = set()
 
     async def start(self) -> None:
-        """Start the processes, so that the first question need not wait for one."""
+        """Start the processes, so that the first query need not wait for one."""
         self._free = [await self._started() for _ in range(self._limits.askers)]
 
     def stop(self) -> None:
@@ -116,15 +116,16 @@ class QueryPool:
                 if done:
                     return waits.result()
                 if resident_bytes(process.pid) > self._limits.question_memory_bytes:
-                    raise ProblemError(422, "the question needs more memory than it may take; ask of a part of the run")
+                    raise ProblemError(422, "the query exceeded its memory limit; use a smaller scope of the run")
         except (asyncio.IncompleteReadError, ConnectionError):
-            raise busy("the process that worked on the answer ended; ask again, or of a part of the run") from None
+            raise busy("the query process crashed; try again, or use a smaller scope of the run") from None
         finally:
             waits.cancel()
             with suppress(asyncio.CancelledError, asyncio.IncompleteReadError, ConnectionError):
                 await waits
         raise busy(
-            f"the answer takes longer than {self._limits.question_s:g} s; ask of a part of the run", retry_after_s=60
+            f"the query exceeded its limit of {self._limits.question_s:g} s; use a smaller scope of the run",
+            retry_after_s=60,
         )
 
     async def _started(self) -> _QueryProcess:

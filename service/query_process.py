@@ -154,7 +154,7 @@ def table(columns: list[str], rows: list[list[Any]], form: str) -> bytes:
         import pyarrow as arrow
         from pyarrow import ipc, parquet
     except ImportError as error:
-        raise NoAnswerError(f"{form} needs the package pyarrow, which is not installed; ask for CSV or JSON") from error
+        raise NoAnswerError(f"{form} needs the package pyarrow, which is not installed; use CSV or JSON") from error
     lists = [[row[position] for row in rows] for position in range(len(columns))]
     made = arrow.table(dict(zip(columns, lists, strict=True)))
     sink = io.BytesIO()
@@ -190,9 +190,9 @@ def answer(question: str, facts: Mapping[str, Any]) -> tuple[str, bytes]:
     try:
         found = QUESTIONS[question](**facts)
     except FileNotFoundError:
-        problem = error_report(InputError("the run is gone"))
+        problem = error_report(InputError("the run was deleted"))
     except MemoryError:
-        problem = error_report(NoAnswerError("the question needs more memory than it may take"))
+        problem = error_report(NoAnswerError("the query exceeded its memory limit"))
     except Exception as error:  # bugs too: other queries need the process
         problem = error_report(error)
     else:

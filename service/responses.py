@@ -40,7 +40,7 @@ def form_of(request: Request) -> Form:
             return "json"
         if kind == "text/*":
             return "csv"
-    raise ProblemError(406, f"a table comes as one of {', '.join(FORMS)}")
+    raise ProblemError(406, f"a table is available as {', '.join(FORMS)}; change the Accept header")
 
 
 def encoding_of(request: Request) -> str:

@@ -67,25 +67,25 @@ class Parameter:
             return [] if self.several else self.default
         if self.several:
             if len(texts) > 100:
-                raise ProblemError(400, f"{self.name}: at most 100 times")
+                raise ProblemError(400, f"{self.name}: given more than 100 times")
             return [self._one(each) for each in texts]
         if len(texts) > 1:
-            raise ProblemError(400, f"{self.name}: once is enough")
+            raise ProblemError(400, f"{self.name}: given more than once")
         return self._one(texts[0])
 
     def _one(self, text: str) -> Any:
         if self.choices and text not in self.choices:
-            raise ProblemError(400, f"{self.name}: '{text[:60]}' is none of {', '.join(self.choices)}")
+            raise ProblemError(400, f"{self.name}: '{text[:60]}' is not one of {', '.join(self.choices)}")
         if self.kind == "integer":
             if not re.fullmatch(r"\d{1,10}", text, re.ASCII) or not self.least <= int(text) <= self.most:
-                raise ProblemError(400, f"{self.name}: '{text[:60]}' is no number from {self.least} to {self.most}")
+                raise ProblemError(400, f"{self.name}: '{text[:60]}' is not a number from {self.least} to {self.most}")
             return int(text)
         if self.kind == "boolean":
             if text not in ("true", "false"):
-                raise ProblemError(400, f"{self.name}: '{text[:60]}' is neither true nor false")
+                raise ProblemError(400, f"{self.name}: '{text[:60]}' is not true or false")
             return text == "true"
         if len(text) > self.longest:
-            raise ProblemError(400, f"{self.name}: at most {self.longest} characters")
+            raise ProblemError(400, f"{self.name}: longer than {self.longest} characters")
         return text
 
 
@@ -100,7 +100,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Route:
-    """One operation.  `body` is the type of its JSON body; `form` the schema of a form that it also or instead accepts.
+    """One operation.  `body` is the type of its JSON body; `form` is the schema of a form that it accepts.
 
     `problems` are the statuses in addition to ALWAYS.  A `page` is HTML and not in the OpenAPI document.
     """
@@ -121,8 +121,8 @@ class Route:
         """The parsed parameters of a request.  Raises ProblemError for an unknown or invalid one."""
         known = {each.name for each in self.parameters if each.where == "query"}
         if unknown := sorted(set(request.query_params) - known):
-            there = f"; there are {', '.join(sorted(known))}" if known else ""
-            raise ProblemError(400, f"no parameter '{unknown[0][:60]}' here{there}")
+            there = f"; known parameters: {', '.join(sorted(known))}" if known else ""
+            raise ProblemError(400, f"unknown parameter '{unknown[0][:60]}'{there}")
         return {
             each.name: each.value(
                 [request.path_params[each.name]] if each.where == "path" else request.query_params.getlist(each.name)

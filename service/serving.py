@@ -46,7 +46,7 @@ def serve(settings: Settings, ready: Callable[[int], None] = lambda _port: None)
         try:
             _Server(config, ready).run(sockets=[listening])
         except SystemExit as error:  # uvicorn's exit code has another meaning here
-            raise CrystalPerfError("the service could not begin; the lines above say why") from error
+            raise CrystalPerfError("the service could not start; the lines above say why") from error
 
 
 class _Server(uvicorn.Server):
@@ -74,15 +74,13 @@ def _held(home: Path) -> Iterator[None]:
         lock = (folder / "lock").open("ab")
     except OSError as error:
         raise InputError(
-            f"{home}: runs cannot be kept there ({error.strerror or error})", Remedy("choose another folder")
+            f"{home}: the service cannot write there ({error.strerror or error})", Remedy("choose another folder")
         ) from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError(
-                f"{home}: another service has this folder; end that one, or choose another folder"
-            ) from None
+            raise InputError(f"{home}: another service uses this folder; stop it, or choose another folder") from None
         except OSError:
             pass  # no locks on this file system
         yield
@@ -101,6 +99,6 @@ def _socket(settings: Settings) -> socket.socket:
         reason = getattr(error, "strerror", None) or error
         other = "port" if getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES) else "host"
         raise InputError(
-            f"{settings.host}:{settings.port}: cannot be served ({reason}); choose another {other}"
+            f"{settings.host}:{settings.port}: cannot listen there ({reason}); choose another {other}"
         ) from error
     return listening

@@ -81,10 +81,11 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.token and len(self.token) < SHORTEST_TOKEN:
-            raise SettingError(f"the token has {len(self.token)} characters, at least {SHORTEST_TOKEN} are expected")
+            raise SettingError(f"the token has {len(self.token)} characters; use at least {SHORTEST_TOKEN}")
         if not self.token and not is_loopback(self.host):
             raise SettingError(
-                f"{self.host}: others can reach this address, so a token is needed", Remedy("set a token")
+                f"{self.host}: other machines can reach this address, so the service needs a token",
+                Remedy("set a token"),
             )
 
 

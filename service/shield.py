@@ -76,10 +76,10 @@ class Shield:
         """Raise ProblemError for a request with a wrong host, token or origin."""
         headers = Headers(scope=scope)
         if len(scope.get("raw_path", b"")) + len(scope["query_string"]) > MOST_URL:
-            raise ProblemError(413, f"the address has more than {MOST_URL} bytes; send a body, or ask for less")
+            raise ProblemError(413, f"the URL is longer than {MOST_URL} bytes; send a body, or fewer parameters")
         host = headers.get("host", "")
         if not host or not self._is_ours(host) or len(headers.getlist("host")) > 1:
-            raise ProblemError(421, "the name in Host is none of this service's; start it with --allow-host NAME")
+            raise ProblemError(421, "unknown host name in Host; start the service with --allow-host NAME")
         if scope["path"] not in OPEN:
             self._check_token(headers)
         if scope["method"] not in SAFE:
@@ -111,7 +111,9 @@ class Shield:
         elif scheme.lower() != "bearer":
             given = ""
         if not hmac.compare_digest(given.strip().encode(), token.encode()):
-            problem = ProblemError(401, "a token is needed: Authorization: Bearer TOKEN, or the password of a browser")
+            problem = ProblemError(
+                401, "a token is needed: send Authorization: Bearer TOKEN, or type it as the password in a browser"
+            )
             problem.headers = {"WWW-Authenticate": 'Bearer, Basic realm="CrystalPerf", charset="UTF-8"'}
             raise problem
 
@@ -120,4 +122,4 @@ class Shield:
         origin = headers.get("origin")
         foreign = origin is not None and origin.partition("://")[2].lower() != host.lower()
         if foreign or headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            raise ProblemError(403, "a page of another site asks for a change; only pages of this service may")
+            raise ProblemError(403, "a page of another site requested a change; only pages of this service may do that")

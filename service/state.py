@@ -106,7 +106,7 @@ class Service:
             try:
                 await self.scan()
             except Exception as error:  # the loop must go on
-                log.error("looking for runs", exc_info=error)
+                log.error("cannot scan for runs", exc_info=error)
 
     async def _fill_rows(self) -> None:
         """Compute the rows of pending runs, one at a time, while no query is in progress."""
@@ -131,7 +131,7 @@ class Service:
                 self._pending.append(entry)
                 await asyncio.sleep(1.0)
             except Exception as error:  # must not stop the rows of other runs
-                log.error("the row of %s", entry.name, exc_info=error)
+                log.error("cannot compute the summary of run %s", entry.name, exc_info=error)
                 self.catalog.fail(entry, ProblemError(500, f"a bug of CrystalPerf ({type(error).__name__})"))
 
     def _keep(self, entry: Entry, found: dict[str, Any]) -> None:
@@ -144,12 +144,12 @@ class Service:
 def below(folders: tuple[Path, ...], text: str) -> tuple[Path, Path]:
     """The resolved path below one of the folders, and that folder.  Raises ProblemError if there is none."""
     if not folders:
-        raise ProblemError(403, "this service reads no folder: start it with --folder DIR, or upload files")
+        raise ProblemError(403, "this service may not read a folder; start it with --folder DIR, or upload files")
     if "\0" in text:
-        raise ProblemError(400, "path: a path of the service's own machine is expected")
+        raise ProblemError(400, "path: expected an absolute path on the service's machine")
     for folder in folders:
         root = folder.resolve()
         place = (root / text).resolve()
         if place.is_relative_to(root) and os.path.exists(place):  # Path.exists() raises for a long name
             return place, root
-    raise ProblemError(404, f"{text[:200]}: is not below a folder that the service may read")
+    raise ProblemError(404, f"{text[:200]}: not found below a folder that the service may read")

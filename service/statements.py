@@ -27,7 +27,7 @@ class Statements:
             limits.sql,
             limits.waiting_sql,
             lambda waiting: busy(
-                f"{waiting} statements wait already; ask again in a moment", status=429, retry_after_s=5
+                f"{waiting} statements are waiting already; try again in a moment", status=429, retry_after_s=5
             ),
         )
         self._spare: subprocess.Popen[bytes] | None = None
@@ -128,6 +128,6 @@ class Statements:
             size += len(part)
             if size > self._limits.sql_answer_bytes:
                 most = self._limits.sql_answer_bytes >> 20
-                raise ProblemError(413, f"the answer has more than {most} MiB; ask for less, or for LIMIT")
+                raise ProblemError(413, f"the answer is larger than {most} MiB; select less, or add LIMIT")
             found.append(part)
         return found

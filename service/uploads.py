@@ -61,13 +61,13 @@ class Uploads:
         boundary = options.get(b"boundary", b"")
         if kind != b"multipart/form-data" or not boundary:
             raise ProblemError(
-                415, "an upload is multipart/form-data with a boundary; its files are parts named 'files'"
+                415, "an upload must be multipart/form-data with a boundary, its files in parts named 'files'"
             )
         length = request.headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self._limits.upload_bytes:
             raise self._too_large()
         if self._running >= self._limits.uploads:
-            raise busy(f"{self._running} uploads are under way; send it again later", status=429, retry_after_s=10)
+            raise busy(f"{self._running} uploads are running; send it again later", status=429, retry_after_s=10)
         self._running += 1
         try:
             with TemporaryDirectory(dir=self._staging, ignore_cleanup_errors=True) as staged:
@@ -78,7 +78,7 @@ class Uploads:
                     reader.close()
                 return await asyncio.to_thread(self._kept, Path(staged), reader)
         except OSError as error:
-            raise busy(f"the upload cannot be kept ({error.strerror or error})", retry_after_s=60) from error
+            raise busy(f"the service cannot store the upload ({error.strerror or error})", retry_after_s=60) from error
         finally:
             self._running -= 1
 
@@ -92,7 +92,7 @@ class Uploads:
         if not reader.complete:
             raise ProblemError(400, "the upload ended before it was complete; send it again")
         if not reader.upload.names:
-            raise ProblemError(400, "the upload has no files: they are parts named 'files', each with a file name")
+            raise ProblemError(400, "the upload has no files; send them as parts named 'files', each with a file name")
 
     def _kept(self, staged: Path, reader: _Reader) -> Upload:
         """Rename the upload by its content hash, so that the same files are the same input."""
@@ -113,7 +113,7 @@ class Uploads:
 
     def _too_large(self) -> ProblemError:
         most = self._limits.upload_bytes >> 20
-        return ProblemError(413, f"the upload has more than {most} MiB, the most that is taken; send it compressed")
+        return ProblemError(413, f"the upload is larger than {most} MiB, the limit; send it compressed")
 
 
 class _Reader:
@@ -173,7 +173,9 @@ class _Reader:
         name = options.get(b"name", b"").decode("utf-8", "replace")
         if name == FILES and b"filename" in options:
             if len(self.upload.names) >= self._limits.upload_files:
-                raise ProblemError(413, f"more than {self._limits.upload_files} files; send a zip of them")
+                raise ProblemError(
+                    413, f"the upload has more than {self._limits.upload_files} files; send a zip of them"
+                )
             given = options[b"filename"].decode("utf-8", "replace")
             self.upload.names.append(given[-_LONGEST_NAME:])
             place = self.upload.folder / plain_name(given)
@@ -187,10 +189,10 @@ class _Reader:
         elif name in FIELDS:
             self._fields += 1
             if self._fields > _MOST_FIELDS:  # they are kept in memory
-                raise ProblemError(413, f"more than {_MOST_FIELDS} parts beside the files; {', '.join(FIELDS)} are few")
+                raise ProblemError(413, f"the upload has more than {_MOST_FIELDS} parts besides the files; send fewer")
             self._field = (name, bytearray())
         else:
-            raise ProblemError(400, f"a part named '{name[:60]}' is not expected; there are files, {', '.join(FIELDS)}")
+            raise ProblemError(400, f"unexpected part '{name[:60]}'; known parts: files, {', '.join(FIELDS)}")
 
     def _in_part(self, data: bytes) -> None:
         if self._file is not None:
@@ -199,7 +201,7 @@ class _Reader:
         elif self._field is not None:
             self._field[1].extend(data)
             if len(self._field[1]) > _LONGEST_FIELD:
-                raise ProblemError(413, f"'{self._field[0]}' has more than {_LONGEST_FIELD} characters")
+                raise ProblemError(413, f"'{self._field[0]}' is longer than {_LONGEST_FIELD} characters")
 
     def _part_ends(self) -> None:
         if self._file is not None:
@@ -211,7 +213,7 @@ class _Reader:
         elif self._field is not None:
             name, content = self._field
             if name == "app" and name in self.upload.fields:
-                raise ProblemError(400, "app: once is enough")
+                raise ProblemError(400, "app: given more than once")
             self.upload.fields.setdefault(name, []).append(content.decode("utf-8", "replace"))
             self._field = None
 
@@ -224,7 +226,7 @@ def _invalid_form_as_problem() -> Iterator[None]:
     try:
         yield
     except FormParserError as error:
-        raise ProblemError(400, f"the upload is no valid multipart/form-data ({error})") from error
+        raise ProblemError(400, f"the upload is not valid multipart/form-data ({error})") from error
 
 
 def plain_name(given: str) -> str:

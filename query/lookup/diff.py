@@ -97,7 +97,7 @@ def _why(connection: duckdb.DuckDBPyConnection, row: Mapping[str, Any], *, same_
     """The reasons for a function's changed label, the text first."""
     found = ["its text is the same" if row["same_text"] else "its text changed"]
     if not same_model:
-        found.append("another model made the second index")
+        found.append("the second index was built with another model")
     for what, one, other in (
         ("code", "code_before", "code_after"),
         ("documentation", "doc_shares_before", "doc_shares_after"),
@@ -106,11 +106,11 @@ def _why(connection: duckdb.DuckDBPyConnection, row: Mapping[str, Any], *, same_
             continue
         first, then = _largest(row[one]), _largest(row[other])
         if first != then:
-            found.append(f"its {what} alone said {first}, now {then}")
+            found.append(f"by its {what} alone, the label changed from {first} to {then}")
     if row["doc_before"] and not row["doc_after"]:
-        found.append("its documentation is gone")
+        found.append("its documentation was removed")
     elif row["doc_after"] and not row["doc_before"]:
-        found.append("it has documentation now")
+        found.append("documentation was added")
     calls = [dict(connection.execute(_calls(alias), [row[f"{alias}_id"]]).fetchall()) for alias in ("a", "b")]
     for words, these, those in (("now calls", calls[1], calls[0]), ("no longer calls", calls[0], calls[1])):
         names = sorted(these.keys() - those.keys(), key=lambda name: (these[name] in (None, "cpu"), name))
@@ -119,7 +119,7 @@ def _why(connection: duckdb.DuckDBPyConnection, row: Mapping[str, Any], *, same_
             more = f" and {len(names) - MOST_CALLS} more" if len(names) > MOST_CALLS else ""
             found.append(f"{words} {', '.join(shown)}{more}")
     if row["same_text"] and same_model and len(found) == 1:
-        found.append("what surrounds it changed: its class, its callers' names or what its file imports")
+        found.append("its context changed: its class, its callers' names or its file's imports")
     return tuple(found)
 
 

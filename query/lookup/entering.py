@@ -2,8 +2,8 @@
 
 A call is typed if the surrounding text shows the class of its receiver: a class's own name, a constructor, the declared
 type of a variable, a field or a parameter.  Otherwise it may mean all functions of that name, and counts only if most
-of them use one device.  The change was not run, so the result is modelled: by the labels, and by how hot the calling
-function was in the given run.
+of them use one device.  The changed code did not run, so the result is modelled, from the labels and the sampled time
+of the calling function in the given run.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Entering:
     share       share of the callee's time on `resource`; the mean of the functions that it may mean
     confidence  confidence of the label; the mean of these functions
     functions   the functions that it may mean, `total` in all, the first few by name
-    heat        how hot the enclosing function is; None if no sample on the critical path has it
+    heat        sampled time of the enclosing function; None if no sample on the critical path has it
     through     for a new enclosing function: the hot function that calls it
     """
 

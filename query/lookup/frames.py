@@ -13,10 +13,10 @@ from crystalperf.query.attribution.code.names import Frame, parse_frame
 from crystalperf.query.attribution.code.resolve import load_indexes, resolve
 
 _WHY = {
-    "class": "the class is indexed, but no function of it is there",
-    "hidden": "a class the JVM makes for lambdas and proxies, not in any source",
-    "generated": "generated while running, not in any source",
-    "unknown": "in none of the indexes",
+    "class": "an index has the class, but not this function",
+    "hidden": "a class that the JVM generates for lambdas and proxies, without source",
+    "generated": "code generated at run time, without source",
+    "unknown": "not in any of the indexes",
     "unreadable": "not a frame; write package.Class.method:line, 'at a.B.m(F.scala:12)' or 'path.py:12 (f)'",
 }
 

@@ -80,7 +80,7 @@ def find(index_name: str, wanted: Wanted, *, limit: int, offset: int = 0) -> tup
     Raises IndexFileError if there is no such index, SettingError if there is no such resource.
     """
     if wanted.resource and wanted.resource not in resources():
-        raise SettingError(f"no resource '{wanted.resource}'; there are {', '.join(resources())}")
+        raise SettingError(f"unknown resource '{wanted.resource}'; known resources: {', '.join(resources())}")
     conditions, values = _conditions(wanted)
     with opened(index_name) as connection:
         count = connection.execute(f"SELECT count(*) FROM functions WHERE {conditions}", values).fetchall()[0][0]
@@ -129,10 +129,10 @@ def of_name(
     `why` may add evidence from an index's open file to its functions.  Raises InputError if no function has the name.
     """
     if not function.strip():
-        raise SettingError("FUNCTION: give a function's name, or the end of it")
+        raise SettingError("FUNCTION: empty; give a function's name, or the end of it")
     chosen = list(names) or known_names()
     if not chosen:
-        raise IndexFileError("no index yet", Remedy("build the index", {"index": "jdk-17"}))
+        raise IndexFileError("there is no index", Remedy("build the index", {"index": "jdk-17"}))
     simple_name = function.removesuffix("().").rpartition(".")[2]
     at_hand = {each.name: each for each in available()}
     found: list[Function] = []
@@ -157,7 +157,7 @@ def of_name(
         found += rows
         more += left
     if not found:
-        raise InputError(f"{function}: no function of that name in {', '.join(chosen)}")
+        raise InputError(f"{function}: no function with that name in {', '.join(chosen)}")
     return found, more
 
 
@@ -246,7 +246,7 @@ def _first_few(names: Sequence[str]) -> str:
 
 @contextmanager
 def opened(index_name: str) -> Iterator[duckdb.DuckDBPyConnection]:
-    """An index, opened read-only.  Raises IndexFileError if there is none of that name."""
+    """An index, opened read-only.  Raises IndexFileError if there is no index of that name."""
     connection = open_read_only(locate(index_name), "index")
     try:
         yield connection

@@ -58,9 +58,7 @@ def hot_path(run: Run) -> HotPath:
     with run.reading() as connection:  # a long run has more stacks than sql() returns
         found = connection.execute(_STACKS, [on_path]).fetchall()
     if not found:
-        raise NoAnswerError(
-            f"{run.path.stem}: has no samples of units on its critical path, so nothing tells which functions were hot"
-        )
+        raise NoAnswerError(f"{run.path.stem}: has no samples on its critical path, so its hot functions are unknown")
     times: dict[str, float] = defaultdict(float)
     groups: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     whole_ms = 0.0

@@ -54,7 +54,7 @@ def changed_files(text: str) -> tuple[ChangedFile, ...]:
             number = int(match[3])
     finish()
     if not hunks:
-        raise InputError("the change is no unified diff; make one with `git diff` or `git show`")
+        raise InputError("the change is not a unified diff; create one with `git diff` or `git show`")
     return tuple(found)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 TIMEOUT_S = 600.0
-"""Default timeout of a SELECT, also at the terminal; 0 is no limit."""
+"""Default timeout of a SELECT, also at the terminal; 0 means no limit."""
 
 MOST_IN_HTML = 60
 """Maximum rows that a notebook shows."""
@@ -47,9 +47,9 @@ class Rows:
         return dict(zip(self.columns, self.rows[position], strict=True))
 
     def column(self, name: str) -> tuple[Any, ...]:
-        """The values of one column.  Raises KeyError if there is none of that name."""
+        """The values of one column.  Raises KeyError if there is no such column."""
         if name not in self.columns:
-            raise KeyError(f"no column '{name}'; there are {', '.join(self.columns)}")
+            raise KeyError(f"unknown column '{name}'; known columns: {', '.join(self.columns)}")
         number = self.columns.index(name)
         return tuple(row[number] for row in self.rows)
 

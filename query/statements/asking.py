@@ -44,7 +44,7 @@ OTHER_ADDRESSES = 6 << 30
 
 MOST_MESSAGE_BYTES = 1 << 30
 
-WANTS_MEMORY = "the statement needs more memory than it may take; ask for less, or for LIMIT"
+WANTS_MEMORY = "the statement exceeded its memory limit; select less, or add LIMIT"
 
 Form = Literal["rows", "values", "arrow", "parquet"]
 """The format of an answer: JSON values, DuckDB's own values (query.statements.values), or the bytes of an Arrow stream
@@ -100,7 +100,7 @@ def request_for(
 def check_text(statement: str) -> None:
     """Raise SettingError for a text that would crash DuckDB's parser."""
     if len(statement) > LONGEST_STATEMENT:
-        raise SettingError(f"the statement has {len(statement)} characters, at most {LONGEST_STATEMENT} are taken")
+        raise SettingError(f"the statement has {len(statement)} characters; the limit is {LONGEST_STATEMENT}")
     try:
         statement.encode()
     except UnicodeEncodeError as error:
@@ -168,8 +168,8 @@ def answering_typed(
         assert process.stdin is not None
         assert process.stdout is not None
         late = NoAnswerError(f"the statement was stopped after {timeout_s:g} s", Remedy("give it more time"))
-        nested = SettingError("the statement is too deeply nested to be parsed; write it flatter")
-        ended = NoAnswerError(f"{WANTS_MEMORY} (the process that answered it ended)")
+        nested = SettingError("the statement is too deeply nested to parse; use fewer levels of nesting")
+        ended = NoAnswerError(f"{WANTS_MEMORY} (its process ended)")
         with suppress(BrokenPipeError):  # it has ended: _expected() raises the error
             process.stdin.write(msgspec.json.encode(request))
             process.stdin.close()
@@ -198,7 +198,7 @@ def _expected(stream: IO[bytes] | None, deadline: float | None, late: Exception,
         head = _read(stream, 9, deadline)
         size = int.from_bytes(head[1:], "little")
         if size > MOST_MESSAGE_BYTES:
-            raise NoAnswerError("SQL: a value is too large to be shown; ask for a part of it")
+            raise NoAnswerError("SQL: a value is too large; select a part of it")
         content = _read(stream, size, deadline)
     except TimeoutError:
         raise late from None

@@ -74,7 +74,7 @@ def serve() -> None:
         text = bytes(content) if isinstance(content, bytes) else json.dumps(content, allow_nan=False).encode()
         sent_bytes += len(text)
         if kind in ("R", "B") and 0 < request.most_bytes < sent_bytes:
-            raise NoAnswerError(f"the answer has more than {request.most_bytes >> 20} MiB; ask for less, or for LIMIT")
+            raise NoAnswerError(f"the answer is larger than {request.most_bytes >> 20} MiB; select less, or add LIMIT")
         answers.write(kind.encode() + len(text).to_bytes(8, "little") + text)
         answers.flush()
 
@@ -161,7 +161,7 @@ def _send_arrow(connection: duckdb.DuckDBPyConnection, names: Sequence[str], for
         import pyarrow as arrow
         from pyarrow import ipc, parquet
     except ImportError as error:
-        raise NoAnswerError(f"{form} needs the package pyarrow, which is not installed; ask for CSV or JSON") from error
+        raise NoAnswerError(f"{form} needs the package pyarrow, which is not installed; use CSV or JSON") from error
     read = getattr(connection, "to_arrow_reader", None) or getattr(connection, "fetch_record_batch")  # noqa: B009
     batches = read(BATCH_ROWS)  # fetch_record_batch is its name before DuckDB 1.4
     schema = arrow.schema([field.with_name(name) for field, name in zip(batches.schema, names, strict=True)])
@@ -314,9 +314,9 @@ def explained(message: str, connection: duckdb.DuckDBPyConnection | None = None)
     if near is not None:
         return SettingError(f'{first}; the nearest is "{near}"')
     if missing:
-        return SettingError(f"{first}; SHOW TABLES lists what is there")
+        return SettingError(f"{first}; SHOW TABLES lists all tables and views")
     if "disabled by configuration" in first or "external access" in first.lower():
-        return SettingError(f"{first}; statements here read the attached run and indexes alone")
+        return SettingError(f"{first}; a statement may read only the given run and indexes")
     return SettingError(first)
 
 

@@ -3,7 +3,7 @@
 They are made on the connection, never read from a run file or index: a file with a view is refused (indexes.guard).
 The file of a view begins as below, and its comments become COMMENT ON in the connection:
 
-    -- What the view shows, in one line.
+    -- The content of the view, in one line.
     --
     -- one row per function:
     --   label        the resource with the largest share
@@ -99,7 +99,7 @@ def view(name: str, text: str) -> View:
     lines = text.split("\n")
     head = [line for line in lines if line.startswith("--")]
     if not head or not head[0].startswith("-- "):
-        raise ValueError(f"{name}.sql: does not begin with what it tells")
+        raise ValueError(f"{name}.sql: does not begin with its description")
     columns: dict[str, str] = {}
     last = ""
     for line in head:

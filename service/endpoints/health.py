@@ -12,7 +12,7 @@ from crystalperf.service.state import Service
 
 
 async def health(service: Service, request: Request, values: ParameterValues) -> Response:
-    """That it is there."""
+    """Report that the service runs."""
     return responses.value(request, {"status": "ok", "version": crystalperf.__version__})
 
 
@@ -21,7 +21,7 @@ ROUTES = (
         "GET",
         "/health",
         "health",
-        "whether the service is there; asked without a token",
+        "check that the service runs; needs no token",
         health,
         {
             200: Answer(

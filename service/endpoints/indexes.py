@@ -1,4 +1,4 @@
-"""Routes of indexes: the list, functions, resolved stack frames, and the evidence of a resource vector."""
+"""Routes of indexes: the list, functions, resolved stack frames, and the evidence for a resource vector."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Frame = Annotated[str, msgspec.Meta(max_length=10_000)]
 
 
 class Frames(msgspec.Struct, forbid_unknown_fields=True):
-    """Frames of stacks, such as `at java.util.HashMap.get(HashMap.java:564)`; without indexes all at hand are asked."""
+    """Stack frames, such as `at java.util.HashMap.get(HashMap.java:564)`; by default all indexes are searched."""
 
     frames: Annotated[list[_Frame], msgspec.Meta(min_length=1, max_length=10_000)]
     indexes: _Names = []
@@ -53,13 +53,13 @@ async def functions(service: Service, request: Request, values: ParameterValues)
 async def function(service: Service, request: Request, values: ParameterValues) -> Response:
     """Functions of a name, in all indexes or in some."""
     if not values["name"]:
-        raise ProblemError(400, "name: give a function's name, or the end of it")
+        raise ProblemError(400, "name: missing; give a function's name, or the end of it")
     found = await service.query("function", name=values["name"], indexes=values["index"], why=values["why"])
     return responses.value(request, found, tagged=True)
 
 
 async def resolve(service: Service, request: Request, values: ParameterValues) -> Response:
-    """The functions that frames fall in."""
+    """The functions of stack frames."""
     form = responses.form_of(request)
     limits = service.settings.limits
     body = await decoded(request, Frames, limits, 4 * limits.body_bytes)
@@ -126,7 +126,7 @@ _RESOLVED = {
     "required": ["frame", "function", "index_name", "how", "why_none"],
 }
 _ETAG = {"ETag": "changes when the answer does"}
-_UNCHANGED = Answer("nothing has changed since (If-None-Match)")
+_UNCHANGED = Answer("not modified (If-None-Match)")
 
 
 def _listing(description: str, schema: dict[str, Any]) -> dict[int, Answer]:
@@ -138,7 +138,7 @@ ROUTES = (
         "GET",
         "/api/indexes",
         "listIndexes",
-        "the indexes at hand: as `crystalperf index list --json`",
+        "list the available indexes, like `crystalperf index list --json`",
         listed,
         _listing("the indexes", {"type": "array", "items": _INDEX}),
         problems=(406, 422),
@@ -147,17 +147,22 @@ ROUTES = (
         "GET",
         "/api/indexes/{index}/functions",
         "findFunctions",
-        "functions of an index, by name, file and line",
+        "list the functions of an index, by name, file and line",
         functions,
-        _listing("a page of them", _PAGE),
+        _listing("a page of functions", _PAGE),
         (
             Parameter("index", "the index, as NAME-VERSION", where="path", longest=200),
             Parameter("name", "the function's name, or the end of it", default=""),
             Parameter("class", "the enclosing type, or the end of it", default=""),
-            Parameter("text", "a part of the name, whatever the case", default=""),
-            Parameter("resource", "what it takes most of its time on", default="", choices=("", *resources())),
+            Parameter("text", "a part of the name, in any case", default=""),
+            Parameter(
+                "resource",
+                "the resource that takes most of the function's time",
+                default="",
+                choices=("", *resources()),
+            ),
             OFFSET,
-            Parameter("limit", "how many at most", "integer", default=50, least=1, most=1_000),
+            Parameter("limit", "maximum number of rows", "integer", default=50, least=1, most=1_000),
         ),
         problems=(404, 406, 422),
     ),
@@ -165,14 +170,14 @@ ROUTES = (
         "GET",
         "/api/functions",
         "showFunction",
-        "functions of a name with callers and callees: as `crystalperf index show --json`; with `why` also what their"
-        " vectors rest on, but for the words, which only the command line looks up",
+        "show functions of a name with callers and callees, like `crystalperf index show --json`; `why` adds the"
+        " evidence for their resource vectors, except for the words, which only the command line looks up",
         function,
         {200: Answer("the functions", {responses.JSON: {"type": "array", "items": _FUNCTION}}, _ETAG), 304: _UNCHANGED},
         (
             Parameter("name", "the function's name, or the end of it", default=""),
-            Parameter("index", "an index to look in, all by default", several=True),
-            Parameter("why", "also what its vector rests on", "boolean", default=False),
+            Parameter("index", "an index to search, all by default", several=True),
+            Parameter("why", "also show the evidence for its resource vector", "boolean", default=False),
         ),
         problems=(404, 422),
     ),
@@ -180,9 +185,9 @@ ROUTES = (
         "POST",
         "/api/resolve",
         "resolveFrames",
-        "the function that each frame falls in: as `crystalperf index resolve --json`",
+        "resolve stack frames to functions, like `crystalperf index resolve --json`",
         resolve,
-        {200: table_answer("a row per frame, in their order", {"type": "array", "items": _RESOLVED})},
+        {200: table_answer("a row per frame, in the order of the request", {"type": "array", "items": _RESOLVED})},
         body=Frames,
         problems=(404, 406, 408, 415, 422),
     ),

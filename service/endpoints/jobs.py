@@ -1,4 +1,4 @@
-"""Routes of jobs: an upload, a path or an address becomes a job, which reports its progress until it ends."""
+"""Routes of jobs: the service profiles an upload, a path or a URL as a job, which reports its progress."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _Text = Annotated[str, msgspec.Meta(max_length=500)]
 
 
 class Place(msgspec.Struct, forbid_unknown_fields=True):
-    """What the service may read: a file or folder of its own machine, or the address of a log that a server hands out.
+    """An input that the service may read: a file or folder on its machine, or the URL of a log on a log server.
 
-    As `profile PATH --app --index`.
+    Like `profile PATH --app --index`.
     """
 
     path: Annotated[str, msgspec.Meta(min_length=1, max_length=4000)]
@@ -35,13 +35,13 @@ class Place(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _TWO_WAYS = (
-    "a run comes as files in multipart/form-data, parts named 'files' (curl -F files=@LOG …), or as a path or an"
-    " address in application/json"
+    "send files as multipart/form-data in parts named 'files' (curl -F files=@LOG …), or a path or a URL as"
+    " application/json"
 )
 
 
 async def create(service: Service, request: Request, values: ParameterValues) -> Response:
-    """Take files, a path, or an address."""
+    """Create a job from files, a path or a URL."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
         job = await uploaded(service, request)
@@ -68,7 +68,7 @@ async def uploaded(service: Service, request: Request) -> Job:
     indexes = [each for each in upload.fields.get("index", []) if each]
     try:
         given = sorted(upload.folder.iterdir())
-        place = given[0] if len(given) == 1 else upload.folder  # one file is named itself, not its folder
+        place = given[0] if len(given) == 1 else upload.folder  # a single file goes by its own path, not its folder
         return service.jobs.add([str(place)], upload.names, apps[0] if apps else None, indexes)
     finally:
         service.jobs.held.discard(str(upload.folder))
@@ -89,16 +89,16 @@ async def one(service: Service, request: Request, values: ParameterValues) -> Re
 
 
 async def cancel(service: Service, request: Request, values: ParameterValues) -> Response:
-    """End a job, or forget one that is over."""
+    """Cancel a job, or remove one that has ended."""
     service.jobs.cancel(values["job"])
     return Response(None, 204)
 
 
 async def events(service: Service, request: Request, values: ParameterValues) -> Response:
-    """The job after each change, as server-sent events, until it is over."""
+    """The job after each change, as server-sent events, until it ends."""
     service.jobs.get(values["job"])
     if service.followers >= service.settings.limits.events:
-        raise busy(f"{service.followers} clients follow jobs already; ask for the job itself", retry_after_s=5)
+        raise busy(f"{service.followers} clients follow jobs already; poll the job instead", retry_after_s=5)
     headers = {"X-Accel-Buffering": "no"}
     return StreamingResponse(_stream(service, values["job"]), 200, headers, "text/event-stream")
 
@@ -112,7 +112,7 @@ async def _stream(service: Service, job_id: str) -> AsyncIterator[bytes]:
             else:
                 yield b"event: job\ndata: " + msgspec.json.encode(job) + b"\n\n"
     except ProblemError:
-        return  # the job was forgotten
+        return  # the job was removed
     finally:
         service.followers -= 1
 
@@ -131,9 +131,9 @@ _FORM = {
         FILES: {
             "type": "array",
             "items": {"type": "string", "contentMediaType": "application/octet-stream"},
-            "description": "logs and recordings, in any order; a log of several files is several parts, or a zip",
+            "description": "logs and recordings, in any order; send a log of several files as several parts or a zip",
         },
-        "app": {"type": "string", "description": "the application to take, where the logs hold several"},
+        "app": {"type": "string", "description": "the application to read, if the logs contain several"},
         "index": {"type": "array", "items": {"type": "string"}, "description": "resource indexes to use"},
     },
     "required": [FILES],
@@ -144,10 +144,10 @@ ROUTES = (
         "POST",
         "/api/runs",
         "createRun",
-        "profile logs and recordings: files that are sent along, a path below a folder of the service, or an address"
-        " below a server that it may ask",
+        "profile logs and recordings: uploaded files, a path below a folder of the service, or a URL below a server"
+        " that the service may contact",
         create,
-        {202: Answer("the job that does it", {responses.JSON: reference("Job")}, {"Location": "the job"})},
+        {202: Answer("the new job", {responses.JSON: reference("Job")}, {"Location": "the job"})},
         body=Place,
         form={"multipart/form-data": _FORM},
         problems=(404, 408, 415, 429),
@@ -156,19 +156,19 @@ ROUTES = (
         "GET",
         "/api/jobs",
         "listJobs",
-        "all jobs, the newest first",
+        "list all jobs, the newest first",
         listed,
         {200: Answer("a page of the list", {responses.JSON: _LIST})},
         (
-            Parameter("offset", "how many to leave out", "integer", default=0, most=10_000_000),
-            Parameter("limit", "how many at most", "integer", default=50, least=1, most=500),
+            Parameter("offset", "number of rows to skip", "integer", default=0, most=10_000_000),
+            Parameter("limit", "maximum number of rows", "integer", default=50, least=1, most=500),
         ),
     ),
     Route(
         "GET",
         "/api/jobs/{job}",
         "getJob",
-        "how far a job is",
+        "show a job and its progress",
         one,
         {200: Answer("the job", {responses.JSON: reference("Job")})},
         (JOB,),
@@ -178,7 +178,7 @@ ROUTES = (
         "DELETE",
         "/api/jobs/{job}",
         "cancelJob",
-        "end a job, or forget one that is over",
+        "cancel a job, or remove one that has ended",
         cancel,
         {204: Answer("done")},
         (JOB,),
@@ -188,7 +188,7 @@ ROUTES = (
         "GET",
         "/api/jobs/{job}/events",
         "followJob",
-        "the job after each change, until it is over, as server-sent events",
+        "follow a job: its state after each change, as server-sent events, until it ends",
         events,
         {200: Answer("events named job, whose data are the job", {"text/event-stream": {"type": "string"}})},
         (JOB,),

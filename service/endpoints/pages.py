@@ -46,7 +46,7 @@ FUNCTIONS_SHOWN = 50
 SORTS_SHOWN = {
     "-kept_at_ms": "newest first",
     "-runtime_ms": "longest first",
-    "-advice_gain_ms": "most to save first",
+    "-advice_gain_ms": "largest saving first",
     "run": "by name",
 }
 
@@ -218,7 +218,7 @@ async def remove(service: Service, request: Request, values: ParameterValues) ->
 def check_sent_by_own_page(request: Request) -> None:
     """Raise ProblemError for a form without an Origin header: browsers send one, and Shield has checked it."""
     if request.headers.get("origin") is None:
-        raise ProblemError(403, "a form is sent from a page of this service; programs use /api")
+        raise ProblemError(403, "forms are only for pages of this service; programs use /api")
 
 
 # Jobs ---------------------------------------------------------------------------------------------------------------
@@ -298,14 +298,14 @@ async def submitted_statement(service: Service, request: Request, values: Parame
     try:
         form = dict(parse_qsl(content.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=10))
     except ValueError as error:
-        raise ProblemError(400, f"the form is not that of the console ({error})") from error
+        raise ProblemError(400, f"invalid form ({error})") from error
     facts = {name: form.get(name, "") for name in ("run", "indexes", "statement")}
     names = facts["indexes"].replace(",", " ").split()
     begin = time.monotonic()
     try:
         files = _files(service, facts["run"])
         if not files and not names:
-            raise ProblemError(400, "nothing to ask: choose a run, all runs, or name indexes")
+            raise ProblemError(400, "nothing to query: choose a run, all runs, or name indexes")
         if form.get("form") == "csv":
             content = await service.statements.execute(facts["statement"], "csv", indexes=names, **files)
             headers = {"Content-Disposition": 'attachment; filename="rows.csv"'}
@@ -402,7 +402,7 @@ def _cell(value: Any) -> str:
 async def static(service: Service, request: Request, values: ParameterValues) -> Response:
     """A static file of the pages."""
     if values["file"] not in _STATIC:
-        raise ProblemError(404, "there is no such file")
+        raise ProblemError(404, "unknown file")
     content = files("crystalperf.service").joinpath("static", values["file"]).read_bytes()
     return responses.plain(request, content, _STATIC[values["file"]], tagged=True)
 

@@ -17,27 +17,27 @@ from crystalperf.service.responses import FORMS, MEDIA_TYPES
 from crystalperf.service.routes import Answer, Parameter, ParameterValues, Route
 from crystalperf.service.state import Service
 
-RUN = Parameter("run", "the run's name, as the list of runs has it", where="path", longest=200)
+RUN = Parameter("run", "the run's name, as in the list of runs", where="path", longest=200)
 SCOPE = Parameter(
     "scope",
-    "all (the run without pauses in which nothing was submitted), whole (with them), the id of a scope, or START..END"
-    " in ms since the start",
+    "all (the run without pauses between jobs), whole (with pauses), the id of a scope, or START..END in ms since the"
+    " start",
     default="all",
 )
-OFFSET = Parameter("offset", "how many to leave out", "integer", default=0, most=10_000_000)
+OFFSET = Parameter("offset", "number of rows to skip", "integer", default=0, most=10_000_000)
 ENDS = ("succeeded", "recovered", "failed", "unfinished")
 """The outcomes of a run (query.results.answers.Outcome)."""
 
 ETAG = {"ETag": "changes when the answer does"}
-UNCHANGED = Answer("nothing has changed since (If-None-Match)")
+UNCHANGED = Answer("not modified (If-None-Match)")
 
 _Text = Annotated[str, msgspec.Meta(max_length=500)]
 _Few = Annotated[list[_Text], msgspec.Meta(max_length=50)]
 
 
 class Question(msgspec.Struct, forbid_unknown_fields=True):
-    """What would be different: `settings` as `--set` takes them, such as cores=2x or network=10Gbps; a list of values
-    (cores=2,4,8) makes a sweep.  `recorded` is what the run had, where its log does not tell."""
+    """A scenario: `settings` like `--set`, such as cores=2x or network=10Gbps; a list of values (cores=2,4,8) returns
+    one prediction for each.  `recorded` is what the run had, if its log does not record it."""
 
     settings: Annotated[list[_Text], msgspec.Meta(min_length=1, max_length=50)]
     recorded: _Few = []
@@ -157,11 +157,15 @@ _LIST = {
 }
 _PREDICTION = {"oneOf": [reference("prediction"), reference("sweep")]}
 _QUERY = (
-    Parameter("set", "what would be different, such as cores=2x; a list of values makes a sweep", several=True),
-    Parameter("recorded", "what the run had, where its log does not tell, such as network=1Gbps", several=True),
+    Parameter(
+        "set", "what to change, such as cores=2x; a list of values returns one prediction for each", several=True
+    ),
+    Parameter("recorded", "what the run had, if its log does not record it, such as network=1Gbps", several=True),
     SCOPE,
-    Parameter("replan", "whether work is cut anew for other slots, as the framework would", "boolean", default=True),
-    Parameter("predictor", "the model of another package, instead of the built-in one", default=""),
+    Parameter(
+        "replan", "repartition the work for the new number of slots, as the framework would", "boolean", default=True
+    ),
+    Parameter("predictor", "the model of another package instead of the built-in one", default=""),
 )
 
 ROUTES = (
@@ -169,22 +173,22 @@ ROUTES = (
         "GET",
         "/api/runs",
         "listRuns",
-        "the runs that are there, with what holds each up and what would help",
+        "list the runs, each with its bottleneck and first recommendation",
         listed,
         {200: Answer("a page of the list", table_answer("", _LIST).content, ETAG), 304: UNCHANGED},
         (
             Parameter("q", "a part of the run's name or of its application's", default=""),
-            Parameter("framework", "what ran it, by name", default=""),
-            Parameter("bottleneck", "what holds it up, by name", default=""),
-            Parameter("status", "how it ended", default="", choices=("", *ENDS)),
+            Parameter("framework", "the name of the framework", default=""),
+            Parameter("bottleneck", "the name of the bottleneck", default=""),
+            Parameter("status", "the outcome of the run", default="", choices=("", *ENDS)),
             Parameter(
                 "sort",
-                "what to sort by; with - before it the largest first",
+                "the sort key; a leading - sorts the largest first",
                 default="-kept_at_ms",
                 choices=tuple(f"{sign}{each}" for each in SORTS for sign in ("", "-")),
             ),
             OFFSET,
-            Parameter("limit", "how many at most", "integer", default=50, least=1, most=500),
+            Parameter("limit", "maximum number of rows", "integer", default=50, least=1, most=500),
         ),
         problems=(406, 422),
     ),
@@ -192,7 +196,7 @@ ROUTES = (
         "GET",
         "/api/runs/{run}",
         "getRun",
-        "what a run is",
+        "show the header of a run: application, framework, machines, settings",
         header,
         {200: Answer("the run", {responses.JSON: reference("header")}, ETAG), 304: UNCHANGED},
         (RUN,),
@@ -204,7 +208,7 @@ ROUTES = (
         "deleteRun",
         "delete a run",
         remove,
-        {204: Answer("it is gone")},
+        {204: Answer("the run is deleted")},
         (RUN,),
         problems=(404,),
     ),
@@ -212,7 +216,7 @@ ROUTES = (
         "GET",
         "/api/runs/{run}/verdict",
         "getVerdict",
-        "what holds the run up, where its time went, what would help: as `crystalperf analyze --json`",
+        "show the bottleneck, where the time went and what would help, like `crystalperf analyze --json`",
         verdict,
         {200: Answer("the verdict", {responses.JSON: reference("verdict")}, ETAG), 304: UNCHANGED},
         (RUN,),
@@ -222,7 +226,7 @@ ROUTES = (
         "GET",
         "/api/runs/{run}/debug",
         "debugRun",
-        "the critical path and the resources along it: as `crystalperf debug --json`",
+        "show the critical path and its resources, like `crystalperf debug --json`",
         debug,
         {200: Answer("the answer", {responses.JSON: reference("debug")}, ETAG), 304: UNCHANGED},
         (RUN, SCOPE),
@@ -232,7 +236,7 @@ ROUTES = (
         "GET",
         "/api/runs/{run}/predict",
         "predictRun",
-        "the runtime with other resources: as `crystalperf predict --json`",
+        "predict the runtime with other resources, like `crystalperf predict --json`",
         predict,
         {200: Answer("one prediction, or one per listed value", {responses.JSON: _PREDICTION}, ETAG), 304: UNCHANGED},
         (RUN, *_QUERY),
@@ -242,7 +246,7 @@ ROUTES = (
         "POST",
         "/api/runs/{run}/predict",
         "predictRunPosted",
-        "the same, the question in the body",
+        "predict the runtime with other resources, with the scenario in the body",
         predict_posted,
         {200: Answer("one prediction, or one per listed value", {responses.JSON: _PREDICTION}, ETAG), 304: UNCHANGED},
         (RUN,),

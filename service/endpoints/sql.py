@@ -23,7 +23,7 @@ _Names = Annotated[list[Annotated[str, msgspec.Meta(max_length=200)]], msgspec.M
 
 
 class Statement(msgspec.Struct, forbid_unknown_fields=True):
-    """One SELECT over a run, and over indexes where it names their tables."""
+    """One SELECT over a run, and over indexes if it names their tables."""
 
     statement: _Statement
     indexes: _Names = []
@@ -32,7 +32,7 @@ class Statement(msgspec.Struct, forbid_unknown_fields=True):
 class WideStatement(msgspec.Struct, forbid_unknown_fields=True):
     """One SELECT over runs, whose tables are `runs.units` and so on with a column `run`, and over indexes.
 
-    `runs` are their names; null is all of them, where they are not too many."""
+    `runs` are their names; null means all runs, up to the limit `sql_runs`."""
 
     statement: _Statement
     runs: _Names | None = []
@@ -54,7 +54,7 @@ async def wide(service: Service, request: Request, values: ParameterValues) -> R
     body = await decoded(request, WideStatement, service.settings.limits)
     runs = chosen(service, body.runs)
     if not runs and not body.indexes:
-        raise ProblemError(400, "nothing to ask: name runs (null for all), or indexes")
+        raise ProblemError(400, "nothing to query: name runs (null for all), or indexes")
     content = await service.statements.execute(body.statement, form, runs=runs, indexes=body.indexes)
     return await _sent(request, content, form)
 
@@ -70,7 +70,7 @@ def chosen(service: Service, names: list[str] | None) -> list[tuple[str, Path]]:
     if names is None:
         names = sorted(name for name, row in catalog.rows.items() if row.state != "unreadable")
     if len(names) > most:
-        raise ProblemError(413, f"{len(names)} runs at once, at most {most} are taken: name those to ask in `runs`")
+        raise ProblemError(413, f"{len(names)} runs at once; the limit is {most}: name the runs to query in `runs`")
     return [(each, catalog.get(each).path) for each in dict.fromkeys(names)]
 
 
@@ -81,7 +81,7 @@ ROUTES = (
         "POST",
         "/api/runs/{run}/sql",
         "askRun",
-        "one SELECT over a run, read-only: as `crystalperf sql --run RUN --json`",
+        "query a run with one SELECT, read-only, like `crystalperf sql --run RUN --json`",
         of_run,
         {200: table_answer("the rows", _ROWS)},
         (RUN,),
@@ -92,7 +92,7 @@ ROUTES = (
         "POST",
         "/api/sql",
         "askAll",
-        "one SELECT over many runs at once, and over indexes",
+        "query many runs and indexes with one SELECT",
         wide,
         {200: table_answer("the rows", _ROWS)},
         body=WideStatement,

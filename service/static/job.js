@@ -1,11 +1,12 @@
-// Follows a job: shows each step as it comes, and goes on to the run when it is there.
+// Follow a job: show each step, and open the run when the job is done.
 "use strict";
 (() => {
   const job = document.getElementById("job");
   const state = document.getElementById("state");
   const steps = document.getElementById("steps");
   const events = new EventSource(job.dataset.events);
-  // A connection that broke is made again by the browser; one that was refused (too many follow jobs) is not.
+  // The browser reconnects after a lost connection, but not after a refused one (too many clients follow jobs).
+
   events.onerror = () => {
     if (events.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 5000);
   };
