@@ -192,7 +192,7 @@ def _classify(
     order = resources()
     if sorted(classifier.resources) != sorted(order):
         raise BuildError(
-            f"the model knows the resources {_listed(classifier.resources)}, the schema {_listed(order)}; train a model"
+            f"the model has the resources {_listed(classifier.resources)}, the schema {_listed(order)}; train a model"
             " for the schema's resources"
         )
     columns = [classifier.resources.index(each) for each in order]
@@ -345,7 +345,9 @@ def _calls(
         warnings += graph.problems
         meant = list(typed_calls(graph, sources))
         if not meant:
-            warnings.append((classes[0].name, "its class files have no call of this source; names alone tell them"))
+            warnings.append(
+                (classes[0].name, "its class files have no call of this source; calls are resolved by name only")
+            )
         typed.append(meant)
     resolved, counts = resolve_typed_calls([call[:2] for call in found], chain.from_iterable(typed), sources.functions)
     found = [

@@ -104,7 +104,8 @@ def together(index_name: str, package: Package, problems: list[tuple[str, str]])
     _, version = split_name(index_name)
     if version != package.version:
         raise BuildError(
-            f"{index_name}: {package.name} is a list of packages, and of that there is version {package.version}"
+            f"{index_name}: unknown version; {package.name} is a list of packages, and its only version is"
+            f" {package.version}"
         )
     parts = {}
     for each in package.packages:
@@ -113,7 +114,7 @@ def together(index_name: str, package: Package, problems: list[tuple[str, str]])
         except BuildError as error:
             problems.append((each, f"left out: {error}"))
     if not parts:
-        raise BuildError(f"{index_name}: the sources of none of its packages could be had; {problems[-1][1]}")
+        raise BuildError(f"{index_name}: the sources of its packages could not be fetched; {problems[-1][1]}")
     return _joined(index_name, parts)
 
 

@@ -80,7 +80,7 @@ class ClassFile:
 def read(data: bytes, handling: bool = False) -> ClassFile:
     """Read a class file; `handling` also finds the calls in exception handlers.  Raises ClassFileError."""
     if len(data) > MAX_BYTES:
-        raise ClassFileError(f"a class file of more than {MAX_BYTES >> 20} MiB")
+        raise ClassFileError(f"a class file larger than {MAX_BYTES >> 20} MiB")
     try:
         return _Reader(data, handling).read()
     except (struct.error, IndexError) as error:
@@ -135,7 +135,7 @@ class _Reader:
 
     def read(self) -> ClassFile:
         if self.take(">I") != MAGIC:
-            raise ClassFileError("not a class file: it does not begin like one")
+            raise ClassFileError("not a class file: its magic number is missing")
         self.take(">I")  # version
         self._read_constants()
         self.u2()  # flags
@@ -185,7 +185,7 @@ class _Reader:
         size = struct.unpack_from(">I", self.data, start + 4)[0]
         code = start + 8
         if code + size > end:
-            raise ClassFileError(f"the code of {name} is longer than what holds it")
+            raise ClassFileError(f"the code of {name} is longer than its attribute")
         lines = self._lines(code + size, end)
         calls: list[tuple[int, Call]] = []
         asides = set()
@@ -279,14 +279,14 @@ class _Reader:
         """The member of a method handle."""
         tag, place = self.constants[constant]
         if tag != 15:
-            raise ClassFileError("a method handle that is none")
+            raise ClassFileError("an invalid method handle")
         return self.member(self.u2_at(place + 1))
 
     def member(self, constant: int) -> tuple[str, str, str]:
         """Owner, name and descriptor of a method or field."""
         tag, place = self.constants[constant]
         if tag not in (9, 10, 11):
-            raise ClassFileError("a call of what is no method")
+            raise ClassFileError("a call whose target is not a method")
         tag, named = self.constants[self.u2_at(place + 2)]
         if tag != 12:
             raise ClassFileError("a method without name and type")
@@ -296,7 +296,7 @@ class _Reader:
         """The binary name of a class constant, with '.' between packages."""
         tag, place = self.constants[constant]
         if tag != 7:
-            raise ClassFileError("a class that is none")
+            raise ClassFileError("an invalid class constant")
         named = self.u2_at(place)
         if named not in self.names:
             self.names[named] = self.text(named).replace("/", ".")
@@ -307,7 +307,7 @@ class _Reader:
         if constant not in self.texts:
             tag, place = self.constants[constant]
             if tag != 1:
-                raise ClassFileError("a text that is none")
+                raise ClassFileError("an invalid text constant")
             data = self.data[place + 2 : place + 2 + self.u2_at(place)]
             self.texts[constant] = _shared(data) if len(data) <= LONGEST_SHARED else data.decode("utf-8", "replace")
         return self.texts[constant]

@@ -119,7 +119,7 @@ DOC_ARM = "documentation head, where there is any"
 AVERAGE = "average of both (paper)"
 LINEAR = "linear heads, pooled"
 SHIPPED = "all heads, pooled (shipped)"
-READERS = "one reader, against the other"
+READERS = "one annotator, against the other"
 
 
 def arms(data: Prepared, train: Ids, test: Ids, labels: Labels, has_sequence: bool = False) -> dict[str, Floats]:
@@ -473,7 +473,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     data = prepare([*examples, *measured], model.words, model.embedding, (CODE, DOC))
     data = with_sequence(data, model.sequence, model.embedding)
     if not data.development:
-        raise InputError(f"{chosen.texts}: no development set, by which all tables judge")
+        raise InputError(f"{chosen.texts}: has no development set, which every table needs")
     for name, table in TABLES.items():
         if chosen.table in (name, "all"):
             table(data, print)

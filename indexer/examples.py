@@ -60,7 +60,9 @@ def read_examples(path: Path, has_training: bool = True) -> list[Example]:
                         f"{path}, line {number}: {error}; write it with crystalperf.indexer.labels.rebuild"
                     ) from error
                 if record.set == TRAIN and record.library in FRAMEWORKS:
-                    raise InputError(f"{path}, line {number}: nothing of {record.library} may be trained on")
+                    raise InputError(
+                        f"{path}, line {number}: functions of {record.library} must not be used for training"
+                    )
                 if record.library in FRAMEWORKS and is_reserved(record.file):
                     raise InputError(f"{path}, line {number}: {record.file} is reserved for verification")
                 if record.label in order:
@@ -127,7 +129,7 @@ class Prepared:
     dense: dict[tuple[tuple[str, ...], ...], Floats]
     """(n, D) vectors by the texts embedded."""
     sequence: Floats
-    """(n, k) logits of a sequence head, zeros without one.  They are no valid test on its training examples."""
+    """(n, k) logits of a sequence head, zeros without one.  On its own training examples they are not a valid test."""
     undocumented: Floats
     """(n, k) the same without the examples' documentation."""
 

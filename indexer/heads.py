@@ -119,7 +119,7 @@ def train_heads(data: Prepared, rows: Ids, labels: Labels, code: Recipe = CODE, 
 
 
 def judge(heads: tuple[Head, Head], data: Prepared, rows: Ids, has_sequence: bool = False) -> Judged:
-    """The heads' logits for some examples; with `has_sequence` the sequence head's too, for those it has not seen."""
+    """The heads' logits for some examples, and with `has_sequence` the sequence head's, for unseen examples."""
     code, doc = heads
     result = np.full((len(rows), len(resources())), np.nan, np.float32)
     having = data.documented[rows]

@@ -50,7 +50,7 @@ def load(model: str | None = None) -> PooledClassifier:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         if config.get("format") != FORMAT:
             found = config.get("format")
-            raise BuildError(f"{folder}: a model of format {found}, and this version reads {FORMAT}; train it again")
+            raise BuildError(f"{folder}: a model of format {found}, but this version reads {FORMAT}; train it again")
         return _read(folder, config)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BuildError(f"{folder}: damaged model ({error}); train it again") from error
@@ -113,7 +113,7 @@ def _weights(tensors: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, .
     if values.shape != shape:
         raise ValueError(f"{name} has shape {values.shape}, not {shape}")
     if not np.isfinite(values).all():
-        raise ValueError(f"{name} holds what is no number")
+        raise ValueError(f"{name} contains a value that is not a number")
     return values
 
 

@@ -561,7 +561,7 @@ class _Sweep:
             lines = sum(each.end_point.row - each.start_point.row + 1 for each in errors)
             first = min(each.start_point.row for each in errors) + 1
             places = "1 place is" if len(errors) == 1 else f"{len(errors)} places are"
-            yield f"{places} not understood, the first at line {first}; functions in {lines} lines may be missing"
+            yield f"{places} not parsed, the first at line {first}; functions in {lines} lines may be missing"
         if self.too_deep:
             yield f"{self.too_deep} functions nested deeper than {MAX_DEPTH} levels count for the one around them"
 

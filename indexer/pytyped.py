@@ -130,7 +130,7 @@ class Linked:
         if path not in self._found:
             if depth > _DEPTH:
                 return _unknown("a name that leads too far")
-            self._found[path] = _unknown("a name that leads to itself")
+            self._found[path] = _unknown("a name that refers to itself")
             if len(path) == 1:
                 known = path[0] in self._packages
                 self._found[path] = Value("module" if known else "outside", path[0])
@@ -234,7 +234,7 @@ class Linked:
         if before.name in _RESULTS and before.kind in ("function", "outside"):
             return Value("outside instance", _RESULTS[before.name])
         if before.kind == "function":
-            return _unknown("a result whose type is not told")
+            return _unknown("a result without a type annotation")
         if before.kind == "outside":
             last = before.name.rpartition(".")[2]
             builtin = before.name.startswith("builtins.") and before.name.count(".") == 1 and last in _TYPES

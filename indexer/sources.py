@@ -6,7 +6,7 @@
     open_source("numpy", ["numpy"])                            an installed Python distribution
 
 Archives are read member by member and never unpacked, so that a member named `../x` or a link cannot write anywhere.
-The inflated size of a member is bounded.  Links are not followed, in directories neither.
+The inflated size of a member is bounded.  Links are not followed, also not in directories.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _open(location: str) -> tuple[_Reader, str | None]:
         repository = Path(folder).expanduser()
         commit = _git_revision(repository, revision)
         if commit is None:
-            raise BuildError(f"{location}: git knows no revision '{revision}' in {folder}")
+            raise BuildError(f"{location}: {folder} has no git revision '{revision}'")
         return (lambda problems: _read_git(repository, commit, problems)), commit
     if "/" not in location:
         try:
@@ -178,7 +178,7 @@ def _accept(file: str, size: int, problems: list[tuple[str, str]]) -> Language |
         return None
     parts = PurePosixPath(file).parts
     if file.startswith("/") or ".." in parts or "\\" in file or "\0" in file:
-        problems.append((file, "a path that leads out of the source; left out"))
+        problems.append((file, "a path outside of the source; left out"))
         return None
     if size > MAX_FILE_BYTES:
         problems.append(

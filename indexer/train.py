@@ -70,9 +70,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--sift",
         choices=SIFTINGS,
         default="auto",
-        help="leave out labels that heads trained on other files contradict; auto: where they are many",
+        help="leave out labels that heads trained on other files contradict; auto: if they are many",
     )
-    parser.add_argument("--flipped", type=float, default=0.0, metavar="SHARE", help="of labels made wrong (Fig 9)")
+    parser.add_argument(
+        "--flipped", type=float, default=0.0, metavar="SHARE", help="share of labels to falsify (Fig 9)"
+    )
     parser.add_argument(
         "--sequence",
         choices=SEQUENCE_HEADS,
@@ -119,14 +121,14 @@ def train(
     data = prepare(examples, words, encoder, (CODE, DOC))
     development = data.rows(*data.development)
     if not len(development):
-        raise InputError(f"{texts}: no development set, which the calibration needs")
+        raise InputError(f"{texts}: has no development set, which the calibration needs")
     rows = data.rows(TRAIN)
     labels = flip(data.labels, rows, flipped, seed)
     kept = rows if sift == "never" else uncontradicted(data, rows, labels, seed)
     contradicted = 1 - len(kept) / len(rows)
     is_sifted = sift == "always" or contradicted > SIFTED_FROM
     if sift != "never":
-        fate = "left out" if is_sifted else "kept, for so few may be hard cases"
+        fate = "left out" if is_sifted else "kept, because so few may be hard cases"
         report(f"{100 * contradicted:.1f} % of the labels are contradicted by heads trained on other files: {fate}")
     rows = kept if is_sifted else rows
     heads = train_heads(data, rows, labels)
@@ -157,7 +159,9 @@ def kept_sequence(origin: Origin) -> SequenceHead:
     """The sequence head of an earlier training.  Raises InputError if it has none."""
     found = load(origin.embedding).sequence if origin.embedding is not None else None
     if found is None:
-        raise InputError("--sequence keep: --embedding names no folder of an earlier training with a sequence head")
+        raise InputError(
+            "--sequence keep: --embedding must name the folder of an earlier training with a sequence head"
+        )
     return found
 
 

@@ -262,7 +262,7 @@ def read_jars(jars: Iterable[Path], handling: bool = False) -> Graph:
             with zipfile.ZipFile(jar) as archive:
                 _read_jar(archive, graph, handling)
         except (OSError, zipfile.BadZipFile) as error:
-            raise BuildError(f"{jar}: not a jar that can be read ({type(error).__name__})") from error
+            raise BuildError(f"{jar}: not a readable jar ({type(error).__name__})") from error
     return graph
 
 
@@ -276,7 +276,7 @@ def _read_jar(archive: zipfile.ZipFile, graph: Graph, handling: bool) -> None:
             with archive.open(entry) as stream:
                 file = read(stream.read(MAX_BYTES + 1), handling)
         except (ClassFileError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError) as error:
-            graph.problems.append((entry.filename, f"a class file that cannot be read ({error}); left out"))
+            graph.problems.append((entry.filename, f"an unreadable class file ({error}); left out"))
         else:
             graph.classes.setdefault(file.name, file)
 

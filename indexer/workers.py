@@ -159,7 +159,7 @@ def _serve() -> None:
         try:
             parsed = parse_file(text, request.language, request.file)
         except (MemoryError, RecursionError, ValueError) as error:
-            problem = f"the parser gave up ({type(error).__name__}); left out"
+            problem = f"the parser failed ({type(error).__name__}); left out"
             parsed = ParsedFile(request.file, request.language, len(text), errors=(problem,))
         signal.setitimer(signal.ITIMER_REAL, 0)
         message = msgspec.msgpack.encode(parsed)

@@ -141,7 +141,7 @@ def _check_table(path: Path, table: Table, found: Mapping[str, str] | None) -> N
     if dict(found) != declared:
         odd = sorted({name for name, _ in declared.items() ^ found.items()})
         raise IndexFileError(
-            f"{path}: its table '{table.name}' differs in {_shown(odd[0])}; it is damaged, or not written by CrystalPerf"
+            f"{path}: its table '{table.name}' differs in {_shown(odd[0])}; damaged, or not written by CrystalPerf"
         )
 
 

@@ -79,7 +79,8 @@ def encode(
     Raises InputError if a function belongs to a framework that models are tested on.
     """
     if wrong := {library for library, _ in functions} & FRAMEWORKS:
-        raise InputError(f"nothing of {', '.join(sorted(wrong))} may be trained on; leave these functions out")
+        raise InputError(f"functions of {', '.join(sorted(wrong))} must not be used for training; leave them out")
+
     clock = _Clock(report)
     rng = np.random.default_rng(seed)
     words = vocabulary(functions, sizes.rarest)

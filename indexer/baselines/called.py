@@ -377,7 +377,7 @@ DRAWS = 2000
 
 
 def _tests(data: Prepared, is_hard: NDArray[np.bool_]) -> dict[str, tuple[Ids, Floats | None]]:
-    """What is tested on, and weights where functions do not count alike."""
+    """The test sets, and the weights of their functions if these are not equal."""
     train, development = data.rows(TRAIN), data.rows(*data.development)
     found: dict[str, tuple[Ids, Floats | None]] = {
         "libraries left out": (train[~is_hard[train]], None),
@@ -479,7 +479,7 @@ def main() -> None:
     other.add_argument("--called", type=Path, required=True, help="what `collect` wrote of them")
     other.add_argument("--hard", default="v", metavar="PREFIX", help="of the ids of hard functions")
     other.add_argument("--seeds", type=int, default=2)
-    other.add_argument("--model", help="over the words, and beside the sequence head, of another model")
+    other.add_argument("--model", help="take the words and the sequence head of another model")
     arguments = parser.parse_args()
     if arguments.command == "table":
         torch.set_num_threads(1)  # on tasks this small, threads only wait for each other

@@ -3,7 +3,7 @@
 WORK holds the output of sample.py and out/ANNOTATOR/*.tsv (lines `id, label, sure`, tab-separated):
 
     out/A/train-007.tsv          an independent reading of a batch
-    out/H/disagreement-000.tsv   third readings, which settle disagreements
+    out/H/disagreement-000.tsv   third readings, which decide disagreements
     out/I/audit-000.tsv          the final audit of finished labels
 
 Readings of measured functions (out/J/measured-000.tsv) are not among them: `measured_readings` has these.
@@ -76,7 +76,7 @@ def read_candidates(work: Path) -> dict[str, Place]:
     try:
         lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
         if lines[0].split("\t") != list(COLUMNS):
-            raise InputError(f"{path} is not what python -m crystalperf.indexer.labels.sample writes")
+            raise InputError(f"{path}: not a file that python -m crystalperf.indexer.labels.sample wrote")
         places = {}
         for line in lines[1:]:
             cell = dict(zip(COLUMNS, line.split("\t"), strict=True))
@@ -106,7 +106,7 @@ def read_outputs(work: Path, places: Mapping[str, Place]) -> tuple[list[Reading]
     for path in sorted((work / "out").glob("*/*.tsv")):
         annotator = path.parent.name
         if not re.fullmatch("[A-Z]", annotator):
-            raise InputError(f"{path.parent}: an annotator's folder is called by one letter, A to Z")
+            raise InputError(f"{path.parent}: the name of an annotator's folder must be one letter, A to Z")
         if path.name.startswith("measured-"):
             continue
         kind = _KINDS.get(path.name.split("-")[0], path.name.split("-")[0])
@@ -119,7 +119,7 @@ def read_outputs(work: Path, places: Mapping[str, Place]) -> tuple[list[Reading]
                 raise InputError(f"{where}: {line!r} is not id, label ({', '.join(CLASSES)}) and sure (1 to 3)")
             identifier, label, sure = cells
             if identifier not in places:
-                raise InputError(f"{where}: no function was drawn as {identifier}")
+                raise InputError(f"{where}: unknown function {identifier}")
             if kind not in _ROLES and places[identifier].batch != path.stem:
                 raise InputError(f"{where}: {identifier} belongs to {places[identifier].batch}, not to {path.stem}")
             role = kind if kind in _ROLES else "independent"
@@ -189,7 +189,7 @@ def collect(folder: Path, work: Path) -> Collected:
         )
     for name, its_labels in labels.items():
         if broken := violations(name, its_labels):
-            raise InputError(f"the reserve is broken: {broken[0]}")
+            raise InputError(f"a reserved function is labelled: {broken[0]}")
     final = {each.id: each for each in (label for its_labels in labels.values() for label in its_labels)}
     checked = [
         Audit(identifier, final[identifier].label, annotator, label)
@@ -267,7 +267,9 @@ def main() -> int:
     )
     parser.add_argument("folder", type=Path, help="the sources that crystalperf.indexer.labels.fetch fetched")
     parser.add_argument("work", type=Path, help="the folder of candidates.tsv, batches/ and out/")
-    parser.add_argument("--into", type=Path, default=Path(__file__).parent, help="where the tables go (indexer/labels)")
+    parser.add_argument(
+        "--into", type=Path, default=Path(__file__).parent, help="the folder for the tables (indexer/labels)"
+    )
     arguments = parser.parse_args()
     try:
         collected = collect(arguments.folder, arguments.work)
@@ -298,7 +300,7 @@ def main() -> int:
     print(f"{len(collected.unsettled)} disagreements need a third reading: {arguments.work / 'disagreements'}")
     print(f"{len(to_audit)} labels await the audit: {arguments.work / 'audit'}")
     if collected.missing:
-        print(f"{len(collected.missing)} functions are no longer where they were drawn: {collected.missing[:9]} …")
+        print(f"{len(collected.missing)} functions are no longer in the sources: {collected.missing[:9]} …")
     return 0
 
 

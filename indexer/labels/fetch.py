@@ -36,7 +36,9 @@ def fetch(folder: Path, names: frozenset[str] = frozenset()) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     known = {library.name for library in libraries()}
     if unknown := names - known:
-        raise SettingError(f"no library is called {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
+        raise SettingError(
+            f"unknown library: {', '.join(sorted(unknown))}; known libraries: {', '.join(sorted(known))}"
+        )
     chosen = [
         library for library in libraries() if (not names or library.name in names) and not _is_there(library, folder)
     ]
@@ -134,7 +136,7 @@ def _system_mirror() -> str:
         listed = []
     archives = [each for each in listed if each.rstrip("/").endswith("/debian")]
     if not archives:
-        raise BuildError("apt-get knows no Debian archive to take sources from; name one in DEBIAN_MIRROR")
+        raise BuildError("apt-get has no Debian archive for sources; name one in DEBIAN_MIRROR")
     return archives[0].rstrip("/")
 
 
@@ -187,14 +189,16 @@ def _untar(archive: Path, target: Path, library: Library) -> None:
 def _write(target: Path, name: str, content: bytes) -> None:
     path = target / name
     if ".." in PurePosixPath(name).parts or PurePosixPath(name).is_absolute():
-        raise BuildError(f"an archive of {target.name} holds the unsafe path {name}; fetch it again")
+        raise BuildError(f"an archive of {target.name} contains the unsafe path {name}; fetch it again")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
 
 
 def _finish(library: Library, target: Path, folder: Path) -> None:
     if not target.is_dir():
-        raise BuildError(f"{library.name} {library.version} holds no source file; its entry in libraries.toml is wrong")
+        raise BuildError(
+            f"{library.name} {library.version} contains no source file; correct its entry in libraries.toml"
+        )
     (target / _MARK).write_text(library.version, encoding="utf-8")
     final = folder / library.name
     if final.exists():
@@ -214,7 +218,7 @@ def _call(command: list[str], tool: str, folder: Path) -> None:
     if done.returncode:
         lines = [line for line in (done.stderr + done.stdout).split("\n") if line.strip()]
         errors = [line for line in lines if "error" in line.lower() or line.startswith("E:")]
-        raise BuildError(f"{tool} failed: {(errors or lines or ['it said nothing'])[0].strip()}")
+        raise BuildError(f"{tool} failed: {(errors or lines or ['no output'])[0].strip()}")
 
 
 @report_errors

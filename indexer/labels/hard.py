@@ -142,7 +142,7 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path, help="the sources that crystalperf.indexer.labels.fetch fetched")
     parser.add_argument("jars", type=Path, help="a folder of archives for each JVM library")
-    parser.add_argument("out", type=Path, help="where candidates.tsv and batches/ go")
+    parser.add_argument("out", type=Path, help="the folder for candidates.tsv and batches/")
     parser.add_argument("--seed", type=int, default=20261126)
     arguments = parser.parse_args()
     candidates = sample(arguments.folder, arguments.jars, arguments.seed)

@@ -44,7 +44,7 @@ def rebuild(
         if name != "train" or (DRAWS[each.id[0]] in draws and held_out.isdisjoint(_keys(each)))
     ]
     if not found:
-        raise InputError(f"{tables} holds no labels: there is none of {', '.join(f'{name}.tsv' for name in SETS)}")
+        raise InputError(f"{tables}: contains no labels; expected one of {', '.join(f'{name}.tsv' for name in SETS)}")
     yield from _join(found, folder)
 
 
@@ -52,7 +52,7 @@ def rebuild_measured(folder: Path, tables: Path = _HERE) -> Iterator[tuple[str, 
     """The same for every measured function, as set `measured`; its sureness follows from the share of its device."""
     found = [("measured", as_label(each)) for each in read_measured(tables)]
     if not found:
-        raise InputError(f"{tables} holds no measured functions: there is no measured.tsv")
+        raise InputError(f"{tables}: contains no measured functions; expected measured.tsv")
     yield from _join(found, folder)
 
 
@@ -151,11 +151,13 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, default=Path("texts.jsonl"))
     parser.add_argument("--tables", type=Path, default=_HERE, help="the folder of train.tsv and the others")
     parser.add_argument("--measured", action="store_true", help="the measured functions instead of the labelled ones")
-    parser.add_argument("--draws", default="123", help="of the training set: 12 is what the shipped model learned from")
+    parser.add_argument(
+        "--draws", default="123", help="draws of the training set to use; the shipped model learned from 12"
+    )
     arguments = parser.parse_args()
     if not arguments.draws or set(arguments.draws) - set(DRAWS.values()):
         parser.error(
-            f"--draws {arguments.draws}: there are draws {', '.join(DRAWS.values())}; write 12 for the first two"
+            f"--draws {arguments.draws}: the draws are {', '.join(DRAWS.values())}; write 12 for the first two"
         )
     found = (
         rebuild_measured(arguments.folder, arguments.tables)

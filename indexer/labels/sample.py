@@ -407,7 +407,7 @@ def main(report: Callable[[str], None] = print) -> int:
         prog="python -m crystalperf.indexer.labels.sample", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("folder", type=Path, help="the sources that crystalperf.indexer.labels.fetch fetched")
-    parser.add_argument("out", type=Path, help="where candidates.tsv and batches/ go")
+    parser.add_argument("out", type=Path, help="the folder for candidates.tsv and batches/")
     parser.add_argument("--draw", type=int, choices=(1, 2), default=1)
     parser.add_argument("--part", action="append", choices=tuple(SECOND_SIZES), help="of draw 2: only this part")
     parser.add_argument("--seed", type=int, default=20210714)

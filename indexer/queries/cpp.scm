@@ -1,4 +1,4 @@
-; C++.  A capture's name says what the node is to CrystalPerf; parse.py nests captures by their ranges.
+; C++.  A capture's name says how CrystalPerf treats the node; parse.py nests captures by their ranges.
 ;   @package  @type.<kind>  @function.<kind>  @decorated  @call  @comment  @error
 
 (namespace_definition body: (declaration_list)) @package

@@ -1,4 +1,4 @@
-; Java.  A capture's name says what the node is to CrystalPerf; parse.py nests captures by their ranges.
+; Java.  A capture's name says how CrystalPerf treats the node; parse.py nests captures by their ranges.
 ;   @package  @type.<kind>  @function.<kind>  @call  @comment  @error
 
 (package_declaration) @package

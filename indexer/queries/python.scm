@@ -1,4 +1,4 @@
-; Python.  A capture's name says what the node is to CrystalPerf; parse.py nests captures by their ranges.
+; Python.  A capture's name says how CrystalPerf treats the node; parse.py nests captures by their ranges.
 ;   @type.<kind>  @function.<kind>  @decorated  @call  @error
 
 ; A decorated definition starts at its first decorator, as co_firstlineno does.

@@ -1,4 +1,4 @@
-; Scala 2 and 3.  A capture's name says what the node is to CrystalPerf; parse.py nests captures by their ranges.
+; Scala 2 and 3.  A capture's name says how CrystalPerf treats the node; parse.py nests captures by their ranges.
 ;   @package  @package_object  @type.<kind>  @function.<kind>  @call  @comment  @error
 
 (package_clause) @package
