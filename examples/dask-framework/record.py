@@ -1,7 +1,7 @@
 """Record real runs of Dask: `python record.py FOLDER WORKLOAD WORKERS THREADS [NAME]`.
 
-Leaves dask-report.html (task stream and profile) and state.msgpack.gz (what depends on what) in FOLDER/NAME, and
-truth.json with the wall-clock of the same work, timed around it.
+Writes dask-report.html (task stream and profile) and state.msgpack.gz (dependencies) to FOLDER/NAME, and truth.json
+with the wall-clock time of the work.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PARTS = 16
 
 
 def shuffled(folder: Path):
-    """A dataframe made up, shuffled by a key, and summed up by it."""
+    """A generated dataframe, shuffled by a key and aggregated by it."""
     frame = dask.datasets.timeseries(
         start="2000-01-01", end="2000-02-10", freq="500ms", partition_freq="2d", dtypes={"key": int, "x": float}, seed=7
     )
@@ -29,7 +29,7 @@ def shuffled(folder: Path):
 
 @dask.delayed
 def spin(number: int, seconds: float) -> int:
-    """So much work for one CPU, in Python: a fixed number of steps, whatever the clock says."""
+    """A fixed number of steps in Python, about `seconds` of CPU time."""
     total = number
     for step in range(int(seconds * 2.2e7)):
         total = (total * 31 + step) & 0xFFFF
@@ -45,7 +45,7 @@ def pair(one: int, other: int) -> int:
 
 
 def tree(folder: Path):
-    """32 tasks that only compute, summed up two by two."""
+    """32 tasks that only compute, combined two by two."""
     level = [spin(each, 0.5) for each in range(32)]
     while len(level) > 1:
         level = [pair(*level[place : place + 2]) for place in range(0, len(level), 2)]
@@ -54,7 +54,7 @@ def tree(folder: Path):
 
 @dask.delayed
 def fetch(number: int) -> bytes:
-    """A server's answer: waits for it, 0.4 s."""
+    """The response of a server, which takes 0.4 s."""
     from http.client import HTTPConnection
 
     connection = HTTPConnection("127.0.0.1", PORT, timeout=60)
@@ -74,7 +74,7 @@ PORT = 8971
 
 
 def fetching(folder: Path):
-    """24 answers of a slow server, each parsed, then added up."""
+    """24 responses of a slow server, each parsed, then summed."""
     return dask.delayed(sum)([parse(fetch(each)) for each in range(24)])
 
 
@@ -125,7 +125,7 @@ def main(folder: str, workload: str, workers: str, threads: str, name: str = "")
             wait(future)
             seconds = time.time() - start
             client.dump_cluster_state(str(place / "state"))
-        time.sleep(1.2)  # until each worker has reported once more
+        time.sleep(1.2)  # until each worker has sent another heartbeat
         rows = client.run_on_scheduler(
             lambda dask_scheduler: [
                 [*map(str, key), value]

@@ -1,4 +1,4 @@
-"""Predictions against reruns: `python score.py FOLDER` of what sweep.sh recorded."""
+"""Compare predictions with reruns: `python score.py FOLDER`, the folder that sweep.sh recorded."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ STEPS = {
     "fetching": [("2x1", "4x1"), ("2x1", "2x2"), ("4x1", "2x1")],
     "shuffled": [("1x1", "2x1"), ("1x1", "1x2"), ("2x1", "1x1"), ("2x1", "2x2")],
 }
-"""Workers x threads that a workload was recorded with, and those that are asked about."""
+"""Pairs of workers x threads: the recorded configuration and the predicted one."""
 
 
 def main(folder: Path) -> None:
-    """Print a row for each question: the mean of two predictions beside that of two reruns."""
+    """Print a row for each pair: the mean error of two predictions, against the mean of two reruns."""
     print("| workload | change | measured [s] | report and dump | report alone |")
     print("|---|---|---|---|---|")
     for name, steps in STEPS.items():
@@ -43,7 +43,7 @@ def runs(folder: Path, name: str, size: str) -> list[Path]:
 
 
 def ask(path: Path, change: dict[str, str]) -> float:
-    """The predicted runtime over the recorded one; the client's own clock says what the recorded one took."""
+    """The ratio of predicted to recorded runtime; the client's clock has the absolute time."""
     told = cp.profile([path], output=Path(mkdtemp()) / "run.duckdb").predict(**change)
     assert told.predicted_ms is not None
     return told.predicted_ms / told.runtime_ms

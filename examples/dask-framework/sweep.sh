@@ -1,5 +1,5 @@
 #!/bin/sh
-# Record every configuration twice: sh sweep.sh FOLDER, beside record.py.  About five minutes on two cores.
+# Record every configuration twice: sh sweep.sh FOLDER, in the folder of record.py.  About five minutes on two cores.
 for n in 1 2; do
   for each in "tree 1 1" "tree 2 1" "tree 1 2" "fetching 2 1" "fetching 4 1" "fetching 2 2" \
               "shuffled 1 1" "shuffled 2 1" "shuffled 1 2" "shuffled 2 2"; do

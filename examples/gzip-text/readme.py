@@ -1,8 +1,8 @@
-"""Put the tool's answers about the recorded runs into README.md: ``python examples/gzip-text/readme.py``.
+"""Update the output of CrystalPerf in README.md: ``python examples/gzip-text/readme.py``.
 
-Each block of README.md that begins with ``$ crystalperf`` is run as it stands, in an empty folder in which ``recorded``
-is the folder of committed recordings and ``functions.sql`` this example's, and gets what that prints; the table of
-reruns is made from their seconds and from what is predicted. A test compares the two.
+It runs the command of each block that begins with ``$ crystalperf``, in an empty folder with ``recorded`` (the
+committed recordings) and this example's ``functions.sql``, and replaces the block's output. It also updates the table
+of reruns, from their times and the predictions. A test compares README.md with the result.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ROWS = {"1-core": ("this machine", "1 core", "2 cores"), "cluster": ("cluster",
 
 
 def answered(text: str) -> str:
-    """The text with the answers of today's tool in its blocks.  Raises CalledProcessError where a command fails."""
+    """The text with current output in its blocks.  Raises CalledProcessError if a command fails."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "recorded").symlink_to(RECORDINGS)

@@ -1,7 +1,7 @@
 """Record the job on one core and on two: ``python examples/gzip-text/run.py OUT`` (needs Java 17 and pyspark, no root).
 
-Leaves OUT/1-core and OUT/2-cores, each with an event log and a JFR recording, and prints how long each job took. With
-``--repetitions``, the two take turns: OUT/1-core-2, OUT/2-cores-2 and so on.
+Writes OUT/1-core and OUT/2-cores, each with an event log and a JFR recording, and prints the time of each job. With
+``--repetitions`` it alternates between the two: OUT/1-core-2, OUT/2-cores-2 and so on.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CORES = {"1-core": 1, "2-cores": 2}
 def record(cores: int, text: Path, out: Path) -> float:
     """Run the job on some cores of this machine and return the seconds of its only Spark job.
 
-    Raises LabError where Spark fails; what it printed is in OUT/spark.log.
+    Raises LabError if Spark fails; its output is in OUT/spark.log.
     """
     (out / "eventlog").mkdir(parents=True)
     settings = {
@@ -61,7 +61,7 @@ def record(cores: int, text: Path, out: Path) -> float:
 
 
 def job_seconds(log: Path) -> float:
-    """How long the only Spark job of a plain event log took."""
+    """The duration of the only Spark job in an uncompressed event log."""
     at_ms = {}
     for line in log.read_text(encoding="utf-8").split("\n"):
         if '"Event":"SparkListenerJob' in line:
@@ -71,9 +71,9 @@ def job_seconds(log: Path) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Make the text (once, in the lab's cache), and run the job on one core and on two; the exit code."""
+    """Generate the text (once, in the lab's cache), and run the job on one core and on two; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("out", type=Path, metavar="OUT", help="where the recordings are kept; not there yet")
+    parser.add_argument("out", type=Path, metavar="OUT", help="the folder for the recordings; must not exist")
     parser.add_argument("--repetitions", type=int, default=1, metavar="N", help="runs of each (default 1)")
     parser.add_argument("--scale", type=float, default=1.0, metavar="SF", help="size of the text (default 1: 1 GB)")
     given = parser.parse_args(arguments)
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     seconds: dict[str, list[float]] = {name: [] for name in CORES}
     try:
         if out.exists():
-            raise LabError(f"{given.out} is there already; name another folder.")
+            raise LabError(f"{given.out} exists already; name another folder.")
         text = make_data("gzip-text", given.scale) / "text"
         for repetition in range(1, given.repetitions + 1):
             for name, cores in CORES.items():

@@ -1,10 +1,10 @@
-"""A training that more ranks hardly help: found in a trace, mended, run again.
+"""A training that gains little from more ranks: find the cause in a trace, fix it, run again.
 
     python examples/poor-scaling/run.py [--python PYTHON] [-o DIR]
 
-PYTHON has PyTorch; CrystalPerf is asked with the Python that runs this.  Each rank is a node of the lab: a network
-namespace with a cable of 1 Gbit/s and 0.4 of a core (root, Linux).  At first all ranks send their gradients to one of
-them, which sends back the mean; then they exchange them in a ring, as DistributedDataParallel does.
+PYTHON has PyTorch; CrystalPerf runs in the Python of this script.  Each rank is a node of the lab: a network namespace
+with a link of 1 Gbit/s and 0.4 of a core (root, Linux).  At first all ranks send their gradients to one rank, which
+sends back the mean; then they exchange them in a ring, as DistributedDataParallel does.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def trained(python: str, out: Path) -> None:
     names = [f"scaling-{exchange}-r{ranks}" for exchange in EXCHANGES for ranks in RANKS]
     command = [sys.executable, "-m", "lab.runs.training", "pytorch", "-o", str(out), "--python", python, "--only"]
     if subprocess.run([*command, *names], cwd=ROOT, check=False).returncode:
-        raise SystemExit("a training failed; what is above says why")
+        raise SystemExit("a training failed; the output above says why")
 
 
 def step_ms(out: Path, exchange: str, ranks: int) -> float:
@@ -49,7 +49,7 @@ def table(out: Path) -> str:
 
 
 def answer(folder: Path) -> str:
-    """What CrystalPerf says of the traces, up to the critical path."""
+    """The output of CrystalPerf for the traces, up to the critical path."""
     command = [sys.executable, "-m", "crystalperf.cli.main", "analyze", str(folder)]
     said = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
     return said.partition("\nCritical")[0].rstrip()
@@ -57,7 +57,7 @@ def answer(folder: Path) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--python", default=sys.executable, metavar="PYTHON", help="that has PyTorch")
+    parser.add_argument("--python", default=sys.executable, metavar="PYTHON", help="a Python with PyTorch")
     parser.add_argument("-o", "--out", type=Path, default=Path("lab-runs/poor-scaling"), metavar="DIR")
     given = parser.parse_args()
     out = given.out.absolute()

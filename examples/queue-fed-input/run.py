@@ -1,9 +1,9 @@
-"""A training whose queue feeds it too slowly: found in a trace, mended, run again.
+"""A training whose input queue is too slow: find the cause in a trace, fix it, run again.
 
     python examples/queue-fed-input/run.py --python PYTHON [-o DIR]
 
-PYTHON has TensorFlow (`pip install tensorflow-cpu` into an environment of its own); CrystalPerf is asked with the
-Python that runs this.  One thread fills the queue at first, four after the mend; reading an example takes 20 ms.
+PYTHON has TensorFlow (`pip install tensorflow-cpu` into a separate environment); CrystalPerf runs in the Python of this
+script.  One thread fills the queue at first, four after the fix; reading an example takes 20 ms.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ASKED = {"queue": True, "read_ms": 20.0, "inter": 8}
-"""Readers wait on threads of the pool that operators run on, so it has enough for both."""
+"""Threads of the pool that operators run on; readers also wait on these, so there are enough for both."""
 
 
 def trained(python: str, folder: Path, feeders: int) -> float:
-    """Train with that many threads that fill the queue; traces lie in `folder`.  The median step untraced, ms."""
+    """Train with this many threads that fill the queue, with traces in `folder`; the median of untraced steps, ms."""
     asked = {**ASKED, "feeders": feeders, "out": str(folder)}
     command = [python, str(ROOT / "lab/runs/tf_job.py"), json.dumps(asked)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # TensorFlow says much on stderr
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # TensorFlow writes a lot to stderr
     if done.returncode:
         raise SystemExit(f"the training ended with code {done.returncode}: {done.stderr.strip()[-300:]}")
     told: dict[str, list[float]] = next(json.loads(each) for each in done.stdout.splitlines() if each.startswith("{"))
@@ -32,7 +32,7 @@ def trained(python: str, folder: Path, feeders: int) -> float:
 
 
 def answer(folder: Path) -> str:
-    """What CrystalPerf says of the traces, up to the critical path."""
+    """The output of CrystalPerf for the traces, up to the critical path."""
     command = [sys.executable, "-m", "crystalperf.cli.main", "analyze", str(folder)]
     said = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
     return said.partition("\nCritical")[0].rstrip()
@@ -40,7 +40,7 @@ def answer(folder: Path) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--python", required=True, metavar="PYTHON", help="that has TensorFlow")
+    parser.add_argument("--python", required=True, metavar="PYTHON", help="a Python with TensorFlow")
     parser.add_argument("-o", "--out", type=Path, default=Path("lab-runs/queue-fed-input"), metavar="DIR")
     given = parser.parse_args()
     out = given.out.absolute()

@@ -1,12 +1,12 @@
-"""Everything CrystalPerf knows of Dask.
+"""Support for Dask in CrystalPerf.
 
-files.py    which files are Dask's, and which of them are of one run
-page.py     a page that Bokeh wrote to the columns of its plots
-reading.py  reports, task streams and dumps to what ran and what it waited for
-stacks.py   what the profiler saw, by resource
-rules.py    what is taken for granted, and what a user can do
-trace.py    that to the trace that every framework hands over
-setup.py    what a job needs so that it leaves all of it
+files.py    recognises Dask's files, and groups those of one run
+page.py     reads the columns behind the plots of a Bokeh page
+reading.py  reads tasks and dependencies from reports, task streams and dumps
+stacks.py   attributes the profiler's samples to resources
+rules.py    assumptions and recommendations
+trace.py    converts tasks to the trace that CrystalPerf analyzes
+setup.py    lines that make a job write all these files
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ DASK = Framework(
         group="step",
         unit="task",
         coordinator="scheduler",
-        coordinating="the graph came in, tasks were sent out and results fetched",
+        coordinating="receiving the graph, sending tasks and fetching results",
         scope="graph",
         scopes=("graph",),
         settings={"workers": "workers", "threads": "cores"},
         exchanged="results of other tasks",
         log="a performance report of Dask",
-        log_hint="give what performance_report wrote, and client.dump_cluster_state beside it",
+        log_hint="give the file of performance_report, and that of client.dump_cluster_state if you have it",
     ),
     advisor=replace(rules.RULES, setup=setup.SETUP, sentences=sentences.SENTENCES),
 )

@@ -1,4 +1,4 @@
-"""What an answer about a run of Dask takes for granted."""
+"""Assumptions of answers about a run of Dask."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crystalperf.plugin import Assumption
 
 @dataclass(frozen=True)
 class ThreadsByProfile(Assumption):
-    """Dask's own profile says what the threads of tasks did."""
+    """The resources of tasks come from Dask's own profiler."""
 
     kind: ClassVar[str] = "threads-by-profile"
 

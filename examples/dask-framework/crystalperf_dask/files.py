@@ -1,8 +1,8 @@
-"""Which files Dask left, and which of them are of one run.
+"""Recognises Dask's files, and groups the files of one run.
 
-A performance report, or a page of the task stream, says when tasks ran; so does `client.get_task_stream()` as JSON.  A
-dump of the cluster's state says what they waited for.  What a dump and a report have in common is the scheduler's
-address: those of one folder that name the same are one run.
+A performance report, a page of the task stream, and `client.get_task_stream()` as JSON have the times of tasks.  A dump
+of the cluster's state has their dependencies.  A dump and a report belong to one run if they are in one folder and have
+the same scheduler address.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ADDRESS = re.compile(r"Address: (\S+?) ?<|address\W{1,4}(\w+://[\w.:\[\]-]+)")
 
 
 def recognise(head: Head) -> LogPart | None:
-    """A file of Dask's, by its beginning."""
+    """Recognises a file of Dask by its first bytes."""
     if _TITLE.search(head.text):
         kind = PAGE
     elif head.text.startswith((b"\x83\xa9scheduler", b"\x82\xa9scheduler")):
@@ -38,15 +38,15 @@ def recognise(head: Head) -> LogPart | None:
 
 
 def gather(parts: Sequence[LogPart], problems: Problems) -> list[Application]:
-    """A run for each page or stream; dumps are of those in their folder that name their scheduler, or none."""
+    """One run for each page or stream, with the dumps in its folder that have its scheduler or no scheduler."""
     said = [each for each in parts if each.facts["kind"] in (PAGE, STREAM)]
-    alone = len({each.folder for each in said}) == len(said)  # one a folder: whoever names no scheduler fits
+    alone = len({each.folder for each in said}) == len(said)  # one per folder: a file without a scheduler belongs to it
     of_folder = {each.folder: each for each in said} if alone else {}
     found: dict[str, list[LogPart]] = {each.part.name: [each] for each in said}
     for dump in sorted((each for each in parts if each not in said), key=lambda each: each.facts["kind"] or 0):
         fitting = [each for each in said if each.folder == dump.folder and each.app_id in (dump.app_id, None)]
         if not fitting and dump.folder in of_folder:
-            meaning = "a file of another scheduler than its report's was left out"
+            meaning = "a file was left out because its scheduler is not that of the report"
             problems.add("other scheduler", "info", dump.part.name, None, meaning)
         elif not fitting and dump.facts["kind"] == DUMP:
             found[dump.part.name] = [dump]

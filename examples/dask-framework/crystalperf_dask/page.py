@@ -1,7 +1,7 @@
-"""The columns behind the plots of a page that Bokeh wrote, and the stacks behind Dask's icicles.
+"""Reads the columns behind the plots of a Bokeh page, and the stacks behind Dask's icicle plots.
 
-Bokeh 3 nests its models, before that they were a list of references; both are walked alike.  A column is a list, or
-base64 of an array's bytes, since Bokeh 3 packed.
+Bokeh 3 nests its models; earlier versions have a list of references.  The code handles both in the same way.  A column
+is a list, or the base64 text of an array's bytes, which Bokeh 3 compresses.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DTYPES = re.compile(r"[<>]?(?:u?int\d+|float\d+|[iuf]\d)")
 
 @dataclass
 class Page:
-    """What a page of Dask says: rectangles of the task stream, icicles by the title of their tab, its summary."""
+    """The content of a Dask page: rectangles of the task stream, icicle plots by title of the tab, the summary."""
 
     stream: Source | None = None
     icicles: dict[str, Source] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Page:
 
 
 def read(text: bytes) -> Page | None:
-    """The page; None where it has no document of Bokeh, or one that cannot be read."""
+    """The page; None if it has no readable Bokeh document."""
     found = _DOCUMENT.search(text)
     if found is None:
         return None
@@ -65,16 +65,16 @@ def read(text: bytes) -> Page | None:
 
 
 def stacks(icicle: Mapping[str, list[Any]]) -> list[tuple[tuple[Frame, ...], float]]:
-    """Stacks, the root first, with the share of all samples that ended there.
+    """Stacks, the root first, each with its share of all samples.
 
-    Dask draws no function in which nothing else was called, so the innermost one of every sample is missing; what ended
-    at the root was in Dask's own call of a native function.
+    Dask does not draw functions without callees, so the innermost function of every sample is missing.  A sample that
+    ends at the root was in Dask's own call of a native function.
     """
     count = len(icicle["left"])
     width = [float(icicle["right"][row]) - float(icicle["left"][row]) for row in range(count)]
     below, own = list(width), [-1] * count
     above: list[int] = []
-    for row in range(count):  # in the order of a walk from the root, each before what it called
+    for row in range(count):  # depth-first from the root: callers before callees
         del above[int(icicle["bottom"][row]) :]
         own[row] = above[-1] if above else -1
         if above:
@@ -114,7 +114,7 @@ def _attributes(model: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _sources(document: Any, by_id: Mapping[str, Any]) -> Iterator[tuple[str, Source]]:
-    """The sources of data, with the title of the tab that they are in; the tabs' first."""
+    """The data sources, each with the title of its tab; those in tabs first."""
     tabs = [each for each in _models(document) if {"title", "child"} <= _attributes(each).keys()]
     seen: set[str] = set()
     for title, start in [*((_attributes(each)["title"], _attributes(each)["child"]) for each in tabs), ("", document)]:

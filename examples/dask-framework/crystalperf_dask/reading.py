@@ -1,7 +1,7 @@
-"""Dask's files to what ran, on which thread, for what it waited.
+"""Reads tasks, their threads and their dependencies from Dask's files.
 
-A rectangle of the task stream is an action of a task: computing holds its thread; fetching what other workers have,
-reading back what was spilled and unpacking go on beside the threads, before; writing what does not fit goes on after.
+A rectangle of the task stream is an action of a task.  Computing occupies a thread.  Before it, other threads fetch
+remote data, read back spilled data and deserialize; after it, they spill data that does not fit into memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SIZES = {"B": 1, "kiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "kB": 
 
 @dataclass
 class Task:
-    """A task that ran: when it computed, Unix ms, and its other actions, (action, start, end)."""
+    """A task that ran: the interval of its computation, Unix ms, and its other actions, (action, start, end)."""
 
     key: str
     worker: str
@@ -38,39 +38,39 @@ class Task:
 
 @dataclass
 class Known:
-    """All that the files of a run say."""
+    """The content of all files of a run."""
 
     tasks: list[Task] = field(default_factory=list)
     workers: dict[str, dict[str, Any]] = field(default_factory=dict)
     version: str | None = None
     depends: dict[str, list[str]] | None = None
-    """By key what it read; None where no dump says."""
+    """Dependencies by key; None without a dump."""
     released: dict[str, float] = field(default_factory=dict)
-    """By key when the scheduler found it ready, Unix ms."""
+    """By key, the time at which the scheduler found the task ready, Unix ms."""
     priority: dict[str, tuple[float, ...]] = field(default_factory=dict)
     nbytes: dict[str, int] = field(default_factory=dict)
-    """By key the size of its result."""
+    """Size of the result, by key."""
     asked: float | None = None
-    """When the graph came in, Unix ms."""
+    """The time at which the scheduler received the graph, Unix ms."""
     done: float | None = None
     icicle: page.Source | None = None
     metrics: list[tuple[str, str, float]] = field(default_factory=list)
-    """(prefix, activity, seconds), of the cluster's life."""
+    """(prefix, activity, seconds), over the lifetime of the cluster."""
 
 
 def name_of(key: Any) -> str:
-    """A key as text, the same for the tuple, the list that JSON makes of it, and its text."""
+    """A key as text: the same for a tuple, for its list in JSON, and for its text."""
     return repr(tuple(key)) if isinstance(key, list | tuple) else str(key)
 
 
 def layer_of(key: str) -> str:
-    """The layer of a task: the name before a tuple's numbers; another key is one by itself."""
+    """The layer of a task: the name before a tuple's numbers; for other keys, the key itself."""
     found = re.match(r"\(['\"](.+?)['\"],", key)
     return found[1] if found else key
 
 
 def prefix_of(key: str) -> str:
-    """What Dask calls the prefix: words up to the first that is a token or a number."""
+    """Dask's prefix of a key: its words before the first token or number."""
     found = re.match(r"\(['\"](.+?)['\"],", key)
     words = (found[1] if found else key).split("-")
     kept = words[:1]
@@ -82,7 +82,7 @@ def prefix_of(key: str) -> str:
 
 
 def read(log: LogFile, problems: Problems) -> Known:
-    """What the parts of a run say.  Raises InputError, one sentence, where none of them has a task that ran."""
+    """The content of a run's files.  Raises InputError if none of them has a task that ran."""
     known = Known()
     for part in log.parts:
         stored = b"".join(pieces(part, problems))
@@ -93,7 +93,7 @@ def read(log: LogFile, problems: Problems) -> Known:
         else:
             _page(stored, part, known, problems)
     if not known.tasks:
-        raise InputError(f"{log.origin}: holds no task that ran; give the report of a block in which Dask computed")
+        raise InputError(f"{log.origin}: contains no task that ran; give the report of a block in which Dask computed")
     return known
 
 
@@ -103,12 +103,12 @@ def read(log: LogFile, problems: Problems) -> Known:
 def _page(text: bytes, part: Part, known: Known, problems: Problems) -> None:
     try:
         found = page.read(text)
-    except (ValueError, TypeError, zlib.error):  # packed columns that are none
+    except (ValueError, TypeError, zlib.error):  # invalid packed columns
         found = None
     if found is None:
-        raise InputError(f"{part.name}: its plots cannot be read, for it is cut or damaged; save the report again")
+        raise InputError(f"{part.name}: truncated or damaged, its plots cannot be read; save the report again")
     if found.stream is None:
-        raise InputError(f"{part.name}: has no task stream; give what performance_report wrote")
+        raise InputError(f"{part.name}: has no task stream; give the file that performance_report wrote")
     known.version = found.summary.get("Dask.Distributed Version") or found.summary.get("Dask Version")
     icicle = found.icicles.get("Worker Profile (compute)") or found.icicles.get("Worker Profile")
     known.icicle = icicle if icicle and len(icicle["left"]) > 1 else None
@@ -131,7 +131,7 @@ def _page(text: bytes, part: Part, known: Known, problems: Problems) -> None:
 
 
 def _rectangles(stream: page.Source, part: Part, known: Known, problems: Problems) -> None:
-    """The tasks of a stream: rectangles of one task follow one another, each with its middle and its length."""
+    """The tasks of a stream: the rectangles of a task are adjacent, each with its middle and its length."""
     task: Task | None = None
     before: list[tuple[str, float, float]] = []
     last = ""
@@ -160,11 +160,11 @@ def _rectangles(stream: page.Source, part: Part, known: Known, problems: Problem
 
 
 def _json(text: bytes, part: Part, known: Known, problems: Problems) -> None:
-    """What get_task_stream returned, and what the workers measured of their threads, as `setup` has it written."""
+    """The JSON of get_task_stream, and the CPU time of threads, which the lines of `setup` write."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        raise InputError(f"{part.name}: is no whole JSON; save the task stream again") from None
+        raise InputError(f"{part.name}: not valid JSON, perhaps truncated; save the task stream again") from None
     said = found if isinstance(found, dict) else {"startstops": found}
     for each in said.get("startstops") or []:
         try:
@@ -192,13 +192,15 @@ def _message(message: Mapping[str, Any], known: Known) -> None:
 
 
 def _dump(stored: bytes, part: Part, known: Known, problems: Problems) -> None:
-    """What a dump says.  A damaged one leaves what the other files say."""
+    """Adds the content of a dump.  If the dump is damaged, the content of the other files stays."""
     try:
         state = msgspec.msgpack.decode(stored, strict=False)
         found = _executed(state.get("workers") or {})
         _scheduler(state["scheduler"], known)
         for _, each in found:
-            if each.get("cls") == "ComputeTaskEvent" and known.depends is not None:  # also of tasks that are forgotten
+            if (
+                each.get("cls") == "ComputeTaskEvent" and known.depends is not None
+            ):  # also of tasks that the scheduler has forgotten
                 known.depends.setdefault(name_of(each["key"]), [name_of(one) for one in each.get("who_has") or {}])
         if not known.tasks:
             known.tasks += [
@@ -206,16 +208,16 @@ def _dump(stored: bytes, part: Part, known: Known, problems: Problems) -> None:
                 for address, each in found
                 if each.get("cls") == "ExecuteSuccessEvent"
             ]
-            meaning = "a dump alone has the last 1 000 events of each worker; a report beside it has those of its block"
+            meaning = "a dump has only the last 1 000 events of each worker; add a report, which has all of its block"
             problems.add("dump alone", "info", part.name, None, meaning)
     except (msgspec.DecodeError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
         known.depends = None
-        meaning = "the dump is cut or damaged, so what tasks waited for is not known"
+        meaning = "the dump is truncated or damaged, so the dependencies of tasks are unknown"
         problems.add("damaged dump", "data loss", part.name, None, meaning)
 
 
 def _executed(workers: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """What workers noted of what they did, with their addresses."""
+    """The workers' events, with the addresses of the workers."""
     return [
         (address, each)
         for address, worker in workers.items()
@@ -249,7 +251,7 @@ def _scheduler(state: Mapping[str, Any], known: Known) -> None:
 
 
 def _key(said: Any) -> str:
-    """The key in what a dump shows of a task: <TaskState 'x-1' memory>."""
+    """The key in a dump's text of a task: <TaskState 'x-1' memory>."""
     found = _TASK.fullmatch(str(said))
     text = found[1] if found else str(said)
     return text[1:-1] if text[:1] in "'\"" and text[:1] == text[-1:] else text

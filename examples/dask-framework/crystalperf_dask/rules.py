@@ -1,4 +1,4 @@
-"""What is taken for granted of a run of Dask, and what its user can do."""
+"""Assumptions about a run of Dask, and recommendations."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from crystalperf_dask.trace import PROFILED
 
 
 def assumptions(connection: Any, execution: Any) -> list[Assumption]:
-    """Where the time of tasks is from."""
+    """The sources of the tasks' resource times."""
     return [ThreadsByProfile(), ComputingTogether()] if PROFILED in execution.properties else []
 
 
 @dataclass(frozen=True)
 class MorePartitions(Advice):
-    """More, smaller partitions, for threads had no work while a step ran."""
+    """More, smaller partitions, because threads were idle while a step ran."""
 
     kind: ClassVar[str] = "more-partitions"
 
 
 @dataclass(frozen=True, kw_only=True)
 class DumpState(Recommendation):
-    """Dump the state of the cluster besides a report, which does not say what tasks waited for."""
+    """Dump the cluster's state in addition to a report, which lacks the tasks' dependencies."""
 
     kind: ClassVar[str] = "dump-state"
 
 
 def idle_advice(detail: Any) -> MorePartitions | None:
-    """What to do about threads without work while a step ran: nothing about a single task, for others ran then."""
+    """The recommendation for idle threads during a step; none for a single task, because other tasks ran then."""
     return None if detail.facts.units == 1 else MorePartitions()
 
 
 def required_recording(connection: Any) -> DumpState | None:
-    """What to record besides a report alone."""
+    """The recommendation to record more than a report."""
     found = connection.execute("SELECT 1 FROM import_stats WHERE name = 'no dependencies'").fetchone()
     return None if found is None else DumpState(price="record", because="measure", saving=Saving("measured"))
 

@@ -1,4 +1,4 @@
-"""The sentences of the kinds that only Dask has."""
+"""Sentences for the kinds of findings and assumptions that only Dask has."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ SENTENCES = Sentences()
 @SENTENCES.of(assumptions.ThreadsByProfile)
 def threads_by_profile(_assumed: assumptions.ThreadsByProfile, _words: Words) -> str:
     return (
-        "what tasks' threads did is taken from Dask's own profile: tasks of one name are alike, and a thread that does"
-        " not wait in Python's own modules computes"
+        "Dask's own profiler shows what the tasks' threads did: tasks with the same name behave alike, and a thread"
+        " computes unless it waits in Python's own modules"
     )
 
 
 @SENTENCES.of(assumptions.ComputingTogether)
 def computing_together(_assumed: assumptions.ComputingTogether, _words: Words) -> str:
     return (
-        "numpy, pandas and the like compute on several threads of a worker at a time; of other Python code only one"
-        " thread of a worker runs at a time"
+        "numpy, pandas and similar libraries compute on several threads of a worker at a time; other Python code runs"
+        " on one thread of a worker at a time"
     )
 
 
@@ -31,4 +31,4 @@ def more_partitions(_advice: rules.MorePartitions, _words: Words) -> str:
 
 @SENTENCES.of(rules.DumpState)
 def dump_state(_found: rules.DumpState, _words: Words) -> str:
-    return "Dump the cluster's state too: a report does not say what tasks waited for"
+    return "Dump the cluster's state too: a report lacks the dependencies of tasks"

@@ -1,4 +1,4 @@
-"""What a Dask job needs so that it leaves all that is read."""
+"""The lines that make a Dask job write all files that CrystalPerf reads."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from crystalperf.plugin import Setup
 def text(job: Any) -> str:
     """Lines around a computation."""
     folder = job.folder or "/"
-    return f'''# Dask: when tasks ran, what they waited for, and what their threads did.
+    return f'''# Dask: record the tasks' times, dependencies and stacks.
 import json
 from dask.distributed import performance_report, wait
 
 with performance_report(filename="{folder}/dask-report.html"):
-    future = client.compute(work)    # or work = work.persist(); a result that is held keeps its graph
+    future = client.compute(work)    # or work = work.persist(); keep the result, which keeps its graph
     wait(future)
-    client.dump_cluster_state("{folder}/state")          # makes state.msgpack.gz: what each task waited for
+    client.dump_cluster_state("{folder}/state")          # writes state.msgpack.gz: the tasks' dependencies
 
-# How long tasks' threads were on a CPU, as the workers measured it (distributed 2023.6 or later):
+# CPU time of the tasks' threads, measured by the workers (distributed 2023.6 or later):
 rows = client.run_on_scheduler(
     lambda dask_scheduler: [[*map(str, key), value] for key, value in
                             dask_scheduler.cumulative_worker_metrics.items() if isinstance(key, tuple)])

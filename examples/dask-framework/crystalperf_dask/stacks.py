@@ -1,9 +1,9 @@
-"""What Dask's profiler saw of the tasks' threads, as shares of their time by resource.
+"""Attributes samples of Dask's profiler to resources, as shares of the tasks' time.
 
-It looks at threads that compute every 10 ms, whether they run or wait, and keeps Python's frames only; the innermost of
-each sample is missing in a report.  So the last frame is that of the function whose callee waits or computes: in native
-code or in Python itself, which goes by the library.  Which task it was the report does not say; where a frame of the
-user's own code has the name of a prefix, as functions of delayed have, it is taken to be of those.
+The profiler samples threads of tasks every 10 ms, running or waiting, and keeps only Python frames.  A report lacks the
+innermost frame of each sample.  So the last frame is a function whose callee waits or computes, in native code or in
+Python; its library decides which.  The report does not have the task of a sample.  If a frame of the user's own code
+has the name of a prefix, as delayed functions have, the sample counts for that prefix.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from crystalperf.plugin import Resource
 from crystalperf_dask.page import Frame, Source, stacks
 
 SERVICE = Resource("service", "remote service", "service", "speed", shared_by="nobody")
-"""Servers that tasks' own code asks.  A report has neither bytes nor what the server took, so waiting for one is not
-the network's time: a faster network need not shorten it."""
+"""Servers that the tasks' own code calls.  A report has neither the bytes nor the server's time, so waiting for a
+server does not count as network time: a faster network may not shorten it."""
 
 PYTHON = Resource("python", "Python interpreter", "cpu_speed", "speed", shared_by="worker")
-"""Computing in Python itself, of which only one thread of a process does any at a time."""
+"""Computing in Python itself, which only one thread of a process can do at a time."""
 
 _NATIVE = re.compile(
     r"/(numpy|pandas|pyarrow|scipy|sklearn|numba|polars|xgboost|lightgbm|torch|cudf|cupy|zarr|numcodecs|h5py|rasterio"
     r"|PIL|cv2)/"
 )
-"""Libraries whose functions compute in native code, as a rule beside other threads.  Dask itself is none: what its
-last frame called was a function of the user's."""
+"""Libraries whose functions compute in native code, usually in parallel with other threads.  Dask is not one of them:
+if its frame is the last, it called a function of the user."""
 
 _HTTP = "urllib3|requests|httpx|httpcore|aiohttp|s3fs|gcsfs|adlfs|botocore|google/cloud"
 _DASK_WAITS = "lock|event|semaphore|queues|variable|utils|worker_client|client"
@@ -42,13 +42,13 @@ _SLEEPS = re.compile(r"\bsleep\(|\.(wait|acquire|join|result)\(")
 
 
 def shares(icicle: Source, prefixes: Iterable[str]) -> dict[str, dict[str, float]]:
-    """By prefix, the share of its samples on each resource, `other` for waiting; '' has those of no prefix."""
+    """By prefix, the share of its samples on each resource, `other` for waiting; '' has samples without a prefix."""
     named = set(prefixes)
     found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     waits = _waiting_lines(icicle)
     for frames, share in stacks(icicle):
         kind = "cpu" if not frames else "other" if frames[-1] in waits else _kind(frames[-1])
-        # What no prefix has the name of is of tasks whose prefix no stack has.
+        # Samples without a known prefix belong to the prefixes that occur in no stack.
         claimed = {function for file, function, _ in frames if not _LIBRARY.search(file)} & named
         for prefix in claimed or {""}:
             found[prefix][kind] += share
@@ -61,7 +61,7 @@ def _kind(leaf: Frame) -> str:
 
 
 def _waiting_lines(icicle: Source) -> set[Frame]:
-    """Frames at a line whose text sleeps or waits."""
+    """Whether the frame's line sleeps or waits, by its text."""
     columns = (icicle[each] for each in ("filename", "name", "line_number", "line"))
     return {
         (str(file), html.unescape(str(name)), int(number or 0))

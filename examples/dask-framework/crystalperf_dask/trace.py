@@ -1,11 +1,11 @@
-"""What ran to the trace that every framework hands over.
+"""Converts tasks to the trace that CrystalPerf analyzes.
 
-With a dump every task is a group: Dask has no barriers between layers, a task starts as soon as what it reads is there.
-Without one it is not known what a task waited for.  Layers that ran side by side are one group then, and what began
-after all of them had ended waited for them.
+With a dump, every task is a stage: Dask has no barriers between layers, and a task starts as soon as its dependencies
+are ready.  Without a dump, dependencies are unknown.  Then layers that ran concurrently are one stage, and a layer that
+began after all of them had ended depends on them.
 
-A unit holds its thread while it computes, and before that as long as the thread stood idle though the scheduler had
-found the task ready: it was sent to the worker, unpacked, or waited for its data.
+A task occupies its thread while it computes.  It also occupies the thread before, if the thread was idle although the
+scheduler had found the task ready: the task was sent to the worker, deserialized, or waited for its data.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from crystalperf_dask.stacks import PYTHON, SERVICE, shares
 Floats = npt.NDArray[np.float64]
 
 PROFILED = "dask.profile"
-"""Property of a run whose report has the profiler's samples."""
+"""Property of a run whose report has profiler samples."""
 
 AT_ONCE_MS = 100.0
-"""What begins sooner after an end did not wait for the user's program."""
+"""Maximum pause between two layers for which the second did not wait for the user's program."""
 
 MOST_GROUPS = 50_000
-"""Tasks up to which each is a group of its own."""
+"""Maximum number of tasks for which each task is a stage."""
 
 _RESOURCE = {"transfer": "net", "disk-read": "disk", "disk-write": "disk", "deserialize": "cpu"}
 
 
 def of_log(log: LogFile) -> Trace:
-    """The trace of a run.  Raises InputError, one sentence."""
+    """The trace of a run.  Raises InputError."""
     problems = Problems(log.problems)
     known = read(log, problems)
     known.tasks.sort(key=lambda each: (each.start, each.end))
@@ -47,7 +47,7 @@ def of_log(log: LogFile) -> Trace:
     by_task = known.depends is not None and len(known.tasks) <= MOST_GROUPS and _stated(known) > 0.9
     groups, edges = _of_tasks(known, start) if by_task else _of_layers(known, start, log.origin, problems)
     of_task = {number: each.group_id for each, numbers in groups for number in numbers}
-    # Of a layer it is not known when its tasks were ready, so neither is why a thread was idle before one.
+    # The ready times of a layer's tasks are unknown, so the reason for idle time before a task is unknown too.
     ready = {each.group_id: (each.submit_ms or 0.0) if by_task else float("inf") for each, _ in groups}
     units, sent = _units(known, of_task, ready, start)
     trace = of_rows(
@@ -82,7 +82,7 @@ def _stated(known: Known) -> float:
 
 
 def _of_tasks(known: Known, start: float) -> tuple[list[tuple[Group, list[int]]], list[Edge]]:
-    """A group for each task, by the order in which the scheduler wants them; again for one that ran again."""
+    """A stage for each task, in the order of the scheduler's priorities; a rerun task has another stage."""
     depends = known.depends or {}
     ends: dict[str, float] = {}
     ids: list[str] = []
@@ -103,7 +103,7 @@ def _of_tasks(known: Known, start: float) -> tuple[list[tuple[Group, list[int]]]
         read = [last[one] for one in depends.get(each.key, ()) if one in last]
         edges += [Edge(one, ids[number], "barrier", "reads it") for one in read]
         ready = max((ends[one] for one in read), default=start)
-        if number not in seen:  # of one that ran again the log has the first time only
+        if number not in seen:  # for a rerun task, the log has the first ready time only
             ready = max(ready, known.released.get(each.key, ready))
         groups.append((
             Group(
@@ -122,7 +122,7 @@ def _of_tasks(known: Known, start: float) -> tuple[list[tuple[Group, list[int]]]
 def _of_layers(
     known: Known, start: float, origin: str, problems: Problems
 ) -> tuple[list[tuple[Group, list[int]]], list[Edge]]:
-    """Layers that ran side by side as one group each; what began after their end waited for them."""
+    """Layers that ran concurrently, as one stage; a layer that began after their end depends on them."""
     layers: dict[str, list[int]] = defaultdict(list)
     for number, each in enumerate(known.tasks):
         layers[layer_of(each.key)].append(number)
@@ -154,17 +154,17 @@ def _of_layers(
         before, ended = group_id, last
     if known.depends is None:
         meaning = (
-            "a report does not say what a task waited for: layers that ran side by side count as one, and one after"
-            " the other as waiting; client.dump_cluster_state() while the result is held says it"
+            "a report lacks the dependencies of tasks: layers that ran concurrently count as one, and later layers as"
+            " waiting for them; record dependencies with client.dump_cluster_state() while you keep the result"
         )
     else:
-        meaning = "the dump lacks too many of the report's tasks, or there are too many to follow each: layers are told"
+        meaning = "the dump lacks too many of the report's tasks, or there are too many tasks: only layers are shown"
     problems.add("no dependencies", "info", origin, None, meaning)
     return groups, edges
 
 
 def _without_levels(together: list[tuple[float, float, list[str]]]) -> list[tuple[float, float, list[str]]]:
-    """The same where what follows at once and has the same prefix is one: tasks that one thread ran in turn."""
+    """Merges layers with the same prefix that follow at once: tasks that one thread ran in turn."""
     found: list[tuple[float, float, list[str]]] = []
     for first, last, names in together:
         if (
@@ -185,7 +185,7 @@ def _without_levels(together: list[tuple[float, float, list[str]]]) -> list[tupl
 def _units(
     known: Known, of_task: Mapping[int, str], ready: Mapping[str, float], start: float
 ) -> tuple[list[Unit], Floats]:
-    """The units, and ms of each in which its thread stood idle until the task had come to it."""
+    """The tasks, and the ms for which the thread of each was idle until it received the task."""
     cpu = _measured_cpu(known)
     free: dict[str, float] = {}
     following: dict[int, float] = {}
@@ -212,7 +212,7 @@ def _units(
             if (ms := _covered(inside)) > 0:
                 measured[resource] += ms
         left = finish - held - sum(measured.values())
-        if left < 0:  # fetching and reading back went on side by side
+        if left < 0:  # fetching and reading back overlapped
             measured = {name: ms * (finish - held) / sum(measured.values()) for name, ms in measured.items()}
         elif (share := cpu.get(prefix_of(each.key))) is not None:
             measured["cpu"] = measured.get("cpu", 0.0) + share * (each.end - each.start)
@@ -230,7 +230,7 @@ def _units(
 
 
 def _measured_cpu(known: Known) -> dict[str, float]:
-    """By prefix the share of computing in which its threads were on a CPU, by the workers' own clocks."""
+    """By prefix, the share of computing time that its threads were on a CPU, measured by the workers."""
     on, off = defaultdict[str, float](float), defaultdict[str, float](float)
     for prefix, activity, seconds in known.metrics:
         if activity == "thread-cpu":
@@ -260,7 +260,7 @@ def _host(address: str) -> str:
 
 
 def _with_profile(trace: Trace, known: Known) -> Trace:
-    """The same with what the profiler's samples make likely of the time that nothing measured."""
+    """The trace with unmeasured time attributed to resources by the profiler's samples."""
     if known.icicle is None:
         return trace
     prefixes = [prefix_of(each.key) for each in known.tasks]
@@ -273,7 +273,7 @@ def _with_profile(trace: Trace, known: Known) -> Trace:
         of = dict(mixture.get(prefix) or mixture.get("") or {})
         if not of:
             continue
-        # Computing beyond what was measured on a CPU was waiting for one, or for Python's lock.
+        # Computing time without measured CPU time was waiting for a CPU, or for Python's lock.
         computing = {name: of[name] for name in ("cpu", PYTHON.name) if of.get(name)}
         for name, share in computing.items():
             part = share / sum(computing.values())

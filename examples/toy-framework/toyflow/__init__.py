@@ -1,7 +1,7 @@
-"""Jam: a made-up dataflow framework, to show what one needs to be read by CrystalPerf.
+"""Jam: an invented dataflow framework, as an example of a package that adds a framework to CrystalPerf.
 
-A jam factory cooks fruit in kettles.  Stations (groups) fill jars (units); one station passes to the next while
-both run.  Its log is JSON, a line each, times in seconds since the start:
+A jam factory cooks fruit in kettles.  Stations (stages) fill jars (tasks); a station passes jars to the next while
+both run.  Its log has one JSON object per line, with times in seconds since the start:
 
     {"jam": 1, "id": "plum-7", "name": "plum", "started": 1700000000, "seconds": 13}
     {"kettle": "k1", "lanes": 2}
@@ -36,11 +36,11 @@ from crystalperf.plugin import (
 )
 
 HEAT = Resource("heat", "stove", "heat", "speed", shared_by="nobody")
-"""What the factory has beside CPUs, disks and networks; twice the heat cooks in half the time."""
+"""A resource in addition to CPU, disk and network; twice the heat cooks in half the time."""
 
 
 def recognise(head: Head) -> LogPart | None:
-    """A log of the factory begins with its version."""
+    """Recognises a log of the factory: it begins with its version."""
     if not head.text.startswith(b'{"jam"'):
         return None
     first = json.loads(head.text.partition(b"\n")[0])
@@ -85,7 +85,7 @@ def _events(log: LogFile) -> Iterator[dict[str, Any]]:
         try:
             yield json.loads(line)
         except ValueError as error:
-            raise InputError(f"{log.origin}: line {number} is no JSON; give the log as the factory wrote it") from error
+            raise InputError(f"{log.origin}: line {number} is not JSON; give the factory's own log") from error
 
 
 def _with(key: str, events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

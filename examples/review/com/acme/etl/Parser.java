@@ -19,7 +19,7 @@ public final class Parser {
         return sum;
     }
 
-    /** What the operators add to every digit; they may change it while a job runs. */
+    /** An offset that is added to every digit; operators may change it while a job runs. */
     private static int offset() {
         try {
             String host = InetAddress.getLocalHost().getHostName();
