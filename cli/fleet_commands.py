@@ -190,7 +190,7 @@ def _text(fleet: Fleet) -> str:
 _RECURS = {
     "no-scope": "no job running (the program itself)",
     "no-worker": "waiting for workers",
-    "coordinator": "only the driver busy",
+    "coordinator": "only the coordinator busy",
     "no-unit": "gaps without a running task",
     "starting-units": "overhead of short tasks",
     "straggler": "stragglers",

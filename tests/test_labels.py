@@ -350,7 +350,7 @@ class TestCollect:
             ("t0\tgpu\t3", "not id, label"),
             ("t0\tcpu\t4", "sure"),
             ("t0 cpu 3", "not id, label"),
-            ("t9\tcpu\t3", "no function was drawn as t9"),
+            ("t9\tcpu\t3", "unknown function t9"),
             ("t0\tcpu\t3\nt0\tcpu\t3", "read t0 twice"),
         ],
     )

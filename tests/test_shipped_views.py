@@ -83,7 +83,7 @@ def test_sums_are_the_same_to_the_last_digit_in_whatever_order_threads_come(tmp_
 
 
 def test_a_view_without_words_is_refused() -> None:
-    with pytest.raises(ValueError, match="what it tells"):
+    with pytest.raises(ValueError, match="its description"):
         view("bare", "SELECT 1")
 
 

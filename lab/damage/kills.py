@@ -89,7 +89,7 @@ def check(served: Served, seen: Seen) -> list[str]:
             continue
         jobs[job_id] = served.job_over(job_id, 1200)
     for job_id, job in jobs.items():
-        if job["state"] != "done" and "times while it worked" not in (job["problem"] or ""):
+        if job["state"] != "done" and "times during this job" not in (job["problem"] or ""):
             lost.append(f"job {job_id} ended as {job['state']}: {job['problem']}")
         elif job["state"] == "done":
             seen.done.add(job["run"])
