@@ -1,1 +1,1 @@
-"""Real frameworks under controlled resources: what a user would have recorded, and what really happened."""
+"""Experiments with real frameworks under controlled resources: recordings as a user has them, and the ground truth."""

@@ -1,4 +1,4 @@
-"""``python -m lab run SUITE``: real runs under controlled resources; ``python -m lab score``: how we predict them."""
+"""``python -m lab run SUITE``: real runs under controlled resources; ``python -m lab score``: scores of predictions."""
 
 from __future__ import annotations
 
@@ -19,49 +19,61 @@ if TYPE_CHECKING:
 
 
 def _end_in_order(number: int, _frame: object) -> None:
-    print(f"ended by {signal.Signals(number).name}; the same command goes on from here.", file=sys.stderr, flush=True)
+    print(f"stopped by {signal.Signals(number).name}; run the same command to continue.", file=sys.stderr, flush=True)
     raise SystemExit(128 + number)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run", help="make the runs of a suite, or go on with them")
-    scored = commands.add_parser("score", help="predict every configuration from the recorded base runs")
+    run = commands.add_parser("run", help="make the runs of a suite, or continue with the missing ones")
+    scored = commands.add_parser("score", help="predict every configuration from the recorded baseline runs")
     fitted = commands.add_parser(
-        "calibrate", help="the constants of crystalperf.query.predict.interval, from even configurations"
+        "calibrate", help="fit the constants of crystalperf.query.predict.interval to the tuning set"
     )
-    kept = commands.add_parser("keep", help="copy a suite's rows and base runs of each recorder")
+    kept = commands.add_parser("keep", help="copy a suite's rows and the baseline runs of each recorder")
     for each in (run, kept):
         each.add_argument("suite", metavar="SUITE", help=", ".join(SUITES))
     for each in (scored, fitted):
-        each.add_argument("suite", metavar="SUITE", nargs="*", help="default all that have runs")
+        each.add_argument("suite", metavar="SUITE", nargs="*", help="suites; by default all that have runs")
         each.add_argument(
-            "--profiles", type=Path, metavar="DIR", help="where run files of the bases are kept (default OUT/profiles)"
+            "--profiles",
+            type=Path,
+            metavar="DIR",
+            help="the folder for run files of baseline runs (default OUT/profiles)",
         )
     for each in (run, scored, fitted, kept):
         each.add_argument("--out", type=Path, default=Path("lab-runs"), metavar="DIR", help="default lab-runs")
     for each in (run, kept):
         each.add_argument(
-            "--recorder", action="append", metavar="NAME", help="of base runs, only these: jfr20, jfr100, async20, none"
+            "--recorder",
+            action="append",
+            metavar="NAME",
+            help="only baseline runs of these recorders: jfr20, jfr100, async20, none",
         )
-    run.add_argument("--repetitions", type=int, default=3, metavar="N", help="of each configuration (default 3, to 7)")
+    run.add_argument(
+        "--repetitions", type=int, default=3, metavar="N", help="runs of each configuration (default 3, at most 7)"
+    )
     run.add_argument("--only", choices=("even", "odd", "base"), help="configurations to run (default all)")
     run.add_argument("--limit", type=float, metavar="MINUTES", help="start no run that would end later")
-    scored.add_argument("--vectors", action="store_true", help="also the bases' vectors against the machine's truth")
-    scored.add_argument("--write", type=Path, metavar="PAGE", help="put tables into this page, those it has marks of")
+    scored.add_argument(
+        "--vectors",
+        action="store_true",
+        help="also compare the baseline runs' resource breakdowns with the ground truth",
+    )
+    scored.add_argument("--write", type=Path, metavar="PAGE", help="put tables into this page, between its marks")
     scored.add_argument("--under", metavar="NAME", help="with --write: between marks that begin with NAME")
     scored.add_argument("--only", choices=ROLES, help="configurations to show (default both)")
-    fitted.add_argument("--only-width", action="store_true", help="fit the width alone, the others stay as they are")
+    fitted.add_argument("--only-width", action="store_true", help="fit the width only, keep the other constants")
     kept.add_argument("--to", type=Path, required=True, metavar="DIR", help="where to")
-    kept.add_argument("--bases", type=int, default=1, metavar="N", help="base runs of each recorder (default 1)")
+    kept.add_argument("--bases", type=int, default=1, metavar="N", help="baseline runs of each recorder (default 1)")
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; 0, or 1 with one sentence on stderr."""
     given = _parser().parse_args(arguments)
-    # Ending by exception lets every block clean up after itself.
+    # A signal raises an exception, so that every block cleans up.
     signal.signal(signal.SIGTERM, _end_in_order)
     signal.signal(signal.SIGHUP, _end_in_order)
     try:
@@ -77,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(given: argparse.Namespace) -> None:
     suite = find_suite(given.suite)
     if missing := run_suite(suite, given.out, given.repetitions, given.only, given.limit, given.recorder):
-        print(f"{missing} runs are still missing; the same command goes on with them.", file=sys.stderr)
+        print(f"{missing} runs are still missing; run the same command to continue.", file=sys.stderr)
 
 
 def _keep(given: argparse.Namespace) -> None:
@@ -105,11 +117,11 @@ def _calibrate(given: argparse.Namespace) -> None:
     from lab.score.calibrate import calibrate
 
     calibration, count = calibrate(_measured(given)[1], only_width=given.only_width)
-    print(f"from {count} predictions of even configurations: {calibration}")
+    print(f"from {count} predictions of the tuning set: {calibration}")
 
 
 def _measured(given: argparse.Namespace) -> tuple[Path, list[Measured]]:
-    """The folder of the bases' run files, and the suites that have runs to score."""
+    """The folder of the baseline runs' run files, and the suites that have runs to score."""
     from lab.score.pairs import measured
 
     kept, names = given.profiles or given.out / "profiles", given.suite or list(SUITES)

@@ -1,4 +1,4 @@
-"""Debian's Chromium, driven by playwright, for what only a browser can show."""
+"""Debian's Chromium, driven by playwright, for tests and measurements that need a browser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 def missing() -> str:
-    """What is not there to open a page in a browser; empty where all is."""
+    """The missing package for opening pages in a browser; empty if nothing is missing."""
     if not any(map(shutil.which, NAMES)):
         return "chromium is not installed (Debian: apt-get install chromium)"
     try:
@@ -28,7 +28,7 @@ def missing() -> str:
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """The browser, closed at the end.  It is the system's own: playwright brings none that it would have to fetch."""
+    """The system's browser, closed at the end; playwright downloads none."""
     lacking = missing()
     if lacking:
         raise LabError(lacking)

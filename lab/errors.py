@@ -1,4 +1,4 @@
-"""What the lab says where it cannot go on."""
+"""Errors of the lab."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from crystalperf.indexes.errors import CrystalPerfError
 
 
 class LabError(CrystalPerfError):
-    """The lab cannot run here, or a run went wrong; the text says what to do."""
+    """The lab cannot run here, or a run failed; the text has the fix."""
 
 
 class MachineBusyError(LabError):
-    """Another run has the machine."""
+    """Another run uses the machine."""

@@ -1,4 +1,4 @@
-"""Figures in pages: what a command measured goes between two marks, `<!-- NAME -->` and `<!-- end of NAME -->`."""
+"""Tables in pages: a command puts its output between two marks, `<!-- NAME -->` and `<!-- end of NAME -->`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def cell(text: str) -> str:
 
 
 def head(titles: str) -> list[str]:
-    """The first two lines of a Markdown table of "one | two | >three": cells of a column with > stand to the right."""
+    """The first two lines of a Markdown table of "one | two | >three": a column with > is right-aligned."""
     columns = [each.strip() for each in titles.split("|")]
     rule = "".join("---:|" if each.startswith(">") else "---|" for each in columns)
     return [row(*(each.removeprefix(">") for each in columns)), f"|{rule}"]
@@ -32,7 +32,7 @@ def has(page: Path, mark: str) -> bool:
 
 
 def put(page: Path, mark: str, lines: Sequence[str]) -> None:
-    """Replace what stands between a page's marks.  Raises LabError without them."""
+    """Replace the text between a page's marks.  Raises LabError if they are missing."""
     text = page.read_text(encoding="utf-8")
     pattern = _between(mark)
     if not pattern.search(text):

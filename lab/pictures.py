@@ -23,11 +23,11 @@ PICTURES = ROOT / "docs/pictures"
 MOST_BYTES = 300_000
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 WIDTH, PHONE, HEIGHT = 1_280, 400, 800
-ABOVE, BELOW = 18, 18  # what a part's picture begins below its top, and has below its end
+ABOVE, BELOW = 18, 18  # offsets of a picture from the top and the end of its section
 
 
 def main() -> int:
-    """Take the pictures anew."""
+    """Take all pictures again."""
     with TemporaryDirectory() as folder, browser() as opened:
         place = Path(folder) / "page.html"
         place.write_text(render(cp.profile([RECORDING], output=Path(folder) / "demo.duckdb")), encoding="utf-8")
@@ -56,7 +56,7 @@ def _take(page: Page, part: str, place: Path) -> None:
         clip: FloatRect = {"x": 0, "y": down + ABOVE, "width": WIDTH, "height": box["height"] - ABOVE + BELOW}
         page.screenshot(path=place, full_page=True, clip=clip)
     if place.stat().st_size > MOST_BYTES:
-        raise LabError(f"{place} has {place.stat().st_size} bytes and may have {MOST_BYTES}")
+        raise LabError(f"{place} has {place.stat().st_size} bytes; the limit is {MOST_BYTES}")
     print(f"{place.relative_to(ROOT)}: {place.stat().st_size / 1000:.0f} KB")
 
 

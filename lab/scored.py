@@ -1,4 +1,4 @@
-"""How far off predictions of sweeps are, by who predicted."""
+"""Errors of predictions of sweeps, by predictor."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ _DRAWS, _SEED = 100_000, 20210714
 
 @dataclass
 class Scored:
-    """Predictions held against the truth: relative deviations by who predicted; of ours whether each range held, and
-    half its width over the prediction."""
+    """Predictions compared with ground truth: relative errors by predictor; for ours also whether each range covers the
+    truth, and its half width over the prediction."""
 
     off: dict[str, list[float]] = field(default_factory=dict)
     held: list[bool] = field(default_factory=list)
     half_widths: list[float] = field(default_factory=list)
 
     def take(self, who: str, predicted: float | None, truth: float) -> None:
-        """A prediction, where there is one."""
+        """Add a prediction, if there is one."""
         if predicted is not None and truth > 0:
             self.off.setdefault(who, []).append(predicted / truth - 1)
 
     def take_range(self, predicted: float, interval: tuple[float, float], truth: float) -> bool:
-        """The range around a prediction of ours; whether it holds."""
+        """Add the range of one of our predictions; returns whether it covers the truth."""
         low, high = interval
         self.held.append(low <= truth <= high)
         self.half_widths.append((high - low) / 2 / predicted)
         return self.held[-1]
 
     def cells(self, who: str) -> str:
-        """Of a row of a table: how many predictions, mean ± standard deviation of how far off, and worst, in %; of ours
-        how many ranges hold, and the median of half their widths."""
+        """Cells of a table row: number of predictions, mean ± standard deviation of errors, and the worst, in %; for
+        ours also the share of ranges that cover the truth, and the median of their half widths."""
         away = [abs(each) for each in self.off[who]]
         held, half = "", ""
         if who == OURS and self.held:
@@ -52,7 +52,7 @@ def spread(shares: Sequence[float]) -> str:
 
 
 def from_median(reruns_ms: Iterable[Sequence[float]]) -> list[float]:
-    """|run / median − 1| of runs of one configuration each, where there are several, as far as from the true median."""
+    """|run / median − 1| of repeated runs of each configuration, corrected to deviations from the true median."""
     return [
         abs(time / statistics.median(times) - 1) * nearer(len(times))
         for times in reruns_ms
@@ -63,8 +63,8 @@ def from_median(reruns_ms: Iterable[Sequence[float]]) -> list[float]:
 
 @cache
 def nearer(count: int) -> float:
-    """How many times as far a run is from the true median as from that of `count` runs it is one of, on average: drawn
-    from a normal distribution."""
+    """The mean ratio of a run's deviation from the true median to its deviation from the median of `count` runs that
+    include it, for a normal distribution."""
     drawn = np.random.default_rng(_SEED).standard_normal((_DRAWS, count))
     to_own = np.abs(drawn - np.median(drawn, axis=1, keepdims=True)).mean()
     return math.sqrt(2 / math.pi) / float(to_own)

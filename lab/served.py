@@ -1,4 +1,4 @@
-"""A service in a process of its own, as users start it, with a home of its own; for tests and measurements."""
+"""A service in a separate process, as users start it, with a separate home; for tests and measurements."""
 
 from __future__ import annotations
 
@@ -33,32 +33,32 @@ class Served:
         self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=120)
 
     def get(self, path: str, **settings: Any) -> httpx.Response:
-        """What GET answers."""
+        """The response to GET."""
         return self.client.get(path, **settings)
 
     def post(self, path: str, json: Any = None, **settings: Any) -> httpx.Response:
-        """What POST answers."""
+        """The response to POST."""
         return self.client.post(path, json=json, **settings)
 
     def job_over(self, job_id: str, within_s: float = 180.0) -> dict[str, Any]:
-        """The job, once it is over."""
+        """The job, after it has ended."""
         until = time.monotonic() + within_s
         while time.monotonic() < until:
             job: dict[str, Any] = self.get(f"/api/jobs/{job_id}").json()
             if job["state"] not in ("waiting", "running"):
                 return job
             time.sleep(0.1)
-        raise AssertionError(f"job {job_id} is not over after {within_s} s")
+        raise AssertionError(f"job {job_id} has not ended after {within_s} s")
 
     def kill(self) -> None:
-        """End it as a crash would, with no chance to say good-bye."""
+        """Kill it like a crash, without a clean shutdown."""
         self.process.kill()
         self.process.wait()
         self.client.close()
 
 
 def free_port() -> int:
-    """A port of this machine that nobody has."""
+    """A free port of this machine."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port: int = found.getsockname()[1]
@@ -66,7 +66,7 @@ def free_port() -> int:
 
 
 def start(home: Path, *arguments: str, port: int = 0, environment: dict[str, str] | None = None) -> Served:
-    """A service over a home; returns when it answers."""
+    """Start a service over a home; returns when it responds."""
     port = port or free_port()
     command = [
         sys.executable,
@@ -107,7 +107,8 @@ def start(home: Path, *arguments: str, port: int = 0, environment: dict[str, str
 
 @contextmanager
 def serving(home: Path, runs: Sequence[Path] = (), *arguments: str, token: str = "") -> Iterator[Served]:
-    """A service over a home with copies of these run files; it is told to end afterwards, and must."""
+    """A service over a home with copies of these run files; it is stopped afterwards, and must end."""
+
     (home / "runs").mkdir(parents=True, exist_ok=True)
     for each in runs:
         shutil.copy(each, home / "runs" / each.name)

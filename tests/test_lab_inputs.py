@@ -31,5 +31,5 @@ def test_each_file_is_read_or_refused_by_name(tmp_path: Path, capsys: pytest.Cap
 
 def test_a_file_that_breaks_the_product_is_not_refused() -> None:
     found = [Row("a/b", "KeyError: 'ts'", broke=True), Row("a/c", "c: is a tar archive; unpack it")]
-    assert summary(found)[-1] == "2 files: 0 read, 1 refused in a sentence, 0 of them unnamed, 1 broke the product."
+    assert summary(found)[-1] == "2 files: 0 read, 1 refused in a sentence, 0 of them unnamed, 1 crashed CrystalPerf."
     assert table(found)[2] == "| a/b | broke |  |  | KeyError: 'ts' | 0.0 |"

@@ -39,7 +39,7 @@ def test_what_is_intended_what_the_log_shows_and_what_is_told_are_three_things(c
     assert outcomes["skewed", "SKEW"] == outcomes["skewed", "STRAG"] == "found"
     assert outcomes["skewed", "SPILL"] == outcomes["skewed", "CACHE"] == "not in the log"
     assert {outcome for (log, _), outcome in outcomes.items() if log == "even"} == {"not in the log"}
-    assert table(found)[-1] == "2 of the 2 problems that the logs show are told; 8 were intended."
+    assert table(found)[-1] == "2 of the 2 problems that the logs show are reported; 8 were intended."
 
 
 def test_the_command_finds_the_logs_beside_the_checkout_and_writes_its_table(

@@ -78,18 +78,18 @@ LOST = {"status": "succeeded", "tallies": [], "lost": [{"worker": "7"}]}
 @pytest.mark.parametrize(
     ("path", "value", "expected"),
     [
-        (("debug", "coordinator_ms"), 100_000.0, "are said to pass while no task runs"),
-        (("bottleneck", "alone_ms"), 100_000.0, "are said to pass while no task runs"),
+        (("debug", "coordinator_ms"), 100_000.0, "while no task runs"),
+        (("bottleneck", "alone_ms"), 100_000.0, "while no task runs"),
         (("debug", "resource_ms", "net"), 1e6, "resources and other"),
         (("debug", "resource_ms", "cpu"), 1e6, "cpu takes 1000.0 s"),
-        (("debug", "other_ms", "no worker"), 60_000.0, "waited for"),
-        (("debug", "other_ms", "no scope"), 60_000.0, "no query is said to run"),
-        (("header", "workers"), 3, "3 executors are shown; at most 2"),
-        (("header", "duration_ms"), 5.0, "the run is told to take 0.0 s"),
-        (("debug", "outcome"), OUTCOME, "jobs, failed: 1 told, 0 in the log"),
+        (("debug", "other_ms", "no worker"), 60_000.0, "waits for executors"),
+        (("debug", "other_ms", "no scope"), 60_000.0, "has no query for"),
+        (("header", "workers"), 3, "the answer has 3 executors, the log at most 2"),
+        (("header", "duration_ms"), 5.0, "duration of the run is 0.0 s"),
+        (("debug", "outcome"), OUTCOME, "jobs, failed: 1 in the answer, 0 in the log"),
         (("debug", "outcome"), OUTCOME, "nothing failed"),
-        (("debug", "outcome"), LOST, "executor 7 is told as lost"),
-        (("debug", "unsubmitted"), {"left_out_ms": 99_000.0, "whole_ms": 1.0, "stretches": 1}, "are left out"),
+        (("debug", "outcome"), LOST, "executor 7 is lost in the answer"),
+        (("debug", "unsubmitted"), {"left_out_ms": 99_000.0, "whole_ms": 1.0, "stretches": 1}, "are excluded"),
     ],
 )
 def test_a_false_answer_is_contradicted(
@@ -117,15 +117,15 @@ def test_cpu_time_that_no_task_spent_is_contradicted(demo_answer: dict[str, Any]
 def test_missing_ends_of_tasks_are_no_certainty(demo_answer: dict[str, Any], demo: Path) -> None:
     figures = plainlog.figures(next(demo.glob("eventlog*")))
     figures.tasks = figures.tasks[:3]
-    assert any("ends of tasks lack" in each for each in contradictions(demo_answer, figures))
+    assert any("task ends are missing" in each for each in contradictions(demo_answer, figures))
     answer = falsified(demo_answer, "debug", "doubts", value=[{"missing": {"kind": "unread-parts"}}])
-    assert not any("ends of tasks lack" in each for each in contradictions(answer, figures))
+    assert not any("task ends are missing" in each for each in contradictions(answer, figures))
 
 
 def test_a_gpu_must_be_spoken_of(demo_answer: dict[str, Any], demo: Path) -> None:
     figures = plainlog.figures(next(demo.glob("eventlog*")))
     figures.gpu = True
-    assert "queries run on a GPU, and nothing is said of it" in contradictions(demo_answer, figures)
+    assert "queries run on a GPU, and the answer does not say so" in contradictions(demo_answer, figures)
 
 
 def test_the_page_is_written_between_its_marks(tmp_path: Path) -> None:

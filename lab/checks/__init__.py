@@ -1,1 +1,1 @@
-"""Real logs, recordings and frameworks through CrystalPerf: what it gives, and what it misses."""
+"""Checks of CrystalPerf with real logs, recordings and frameworks: its answers, and what it misses."""

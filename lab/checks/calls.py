@@ -1,10 +1,10 @@
-"""Calls the service as its OpenAPI document allows and forbids, and holds each answer against the document.
+"""Call the service with valid and invalid requests, and compare each response with its OpenAPI document.
 
     python -m lab.checks.calls --count 10000 RUN
 
-Schemathesis makes the calls.  What it finds wrong: a status of 500 or one that is not in the document, a media type, a
-header or a body that is not as the document has it.  Half of the calls that name a run name one that is there, so that
-questions are answered too; runs that are there are not deleted.
+Schemathesis makes the calls.  It reports a status of 500, a status that is not in the document, and a media type,
+header or body that differs from the document.  Half of the calls that name a run name an existing one, so that there
+are also answers; existing runs are not deleted.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CHECKS: list[CheckFunction] = [
 
 
 def call(run: Path, count: int, number: int = 23) -> tuple[Counter[int], list[str]]:
-    """Call a service over a copy of a run about `count` times; the statuses, and what was wrong."""
+    """Call a service over a copy of a run about `count` times; the statuses, and the errors."""
     statuses: Counter[int] = Counter()
     wrong: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -100,9 +100,9 @@ def _call(
 
 
 def main() -> None:
-    """Call, and say what was wrong."""
+    """Call, and print the errors."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
-    parser.add_argument("run", type=Path, metavar="RUN", help="a run file to ask")
+    parser.add_argument("run", type=Path, metavar="RUN", help="a run file to serve")
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=23)
     told = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What real logs and recorded runs give, as the tables of docs/profile.md.
+"""Profiles of real logs and recorded runs, as the tables of docs/profile.md.
 
     python -m lab.checks.corpus logs ../shared/real-inputs [--write docs/profile.md]
     python -m lab.checks.corpus runs RUN… [--write docs/profile.md]
@@ -35,7 +35,7 @@ from crystalperf.query.simulate.replay import Replayed
 from lab.pages import cell, head, put
 
 CONSERVED = 1e-3
-"""The share of a task's, stage's or run's time that its parts may be off by."""
+"""Tolerance for the sum of a task's, stage's or run's parts, as a share of its time."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Profiled:
 
 
 def profiled(paths: Sequence[Path], app: str | None, folder: Path) -> Profiled:
-    """Profile, explain and replay.  Raises CrystalPerfError, one sentence."""
+    """Profile, analyze and replay.  Raises CrystalPerfError."""
     begin = time.perf_counter()
     kept = folder / "run.duckdb"
     kept.unlink(missing_ok=True)  # a run of another application is never replaced
@@ -70,7 +70,7 @@ def profiled(paths: Sequence[Path], app: str | None, folder: Path) -> Profiled:
 
 
 def check(found: Profiled) -> str:
-    """`ok`, or what does not add up: parts of tasks, stages and the run, the graph, tasks before their time."""
+    """`ok`, or the inconsistency: parts of tasks, stages and the run, the graph, tasks that start too early."""
     wrong = []
     connection = contract.open_read_only(found.run.path, "run")
     sums = " + ".join(f"{name}_ms" for name in (*resources(), "other"))
@@ -92,7 +92,7 @@ def check(found: Profiled) -> str:
 
 
 def stage_errors(found: Profiled) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """(stages, 2) in ms: how far a replayed stage's first launch and last end are from the recorded ones."""
+    """(stages, 2) in ms: errors of a replayed stage's first launch and last end."""
     rows = []
     units = found.execution.units
     offset = found.execution.scope.start_ms - found.replayed.start_ms
@@ -136,7 +136,7 @@ def logs_table(folder: Path, scratch: Path) -> list[str]:
 
 
 def _summary(lines: Sequence[str]) -> str:
-    """A row for the whole table of logs."""
+    """The total row of the table of logs."""
     rows = [[each.strip() for each in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
     good = [row for row in rows if row[2]]
     near = sum(abs(float(row[4].removesuffix(" %"))) <= 2 for row in good)
@@ -167,7 +167,7 @@ def _sentence(error: CrystalPerfError, path: Path) -> str:
 
 
 def runs_table(folders: Iterable[Path], scratch: Path) -> list[str]:
-    """A row for every recorded run: how well the replay and the samples do."""
+    """A row for every recorded run: errors of the replay, and coverage of the samples."""
     lines = head(
         "run | >runtime s | >tasks | >replay error | >stage start off by, median / p95 ms"
         " | >stage end off by, median / p95 ms | >samples on tasks | >decided | >run time accounted for | check"
@@ -198,7 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("what", choices=("logs", "runs"))
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into this page")
-    parser.add_argument("--mark", help="the marks it goes between (default: the name of the table)")
+    parser.add_argument("--mark", help="the name of the marks in the page (default: the name of the table)")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         os.environ.setdefault("CRYSTALPERF_HOME", f"{folder}/home")

@@ -1,9 +1,9 @@
-"""Critical paths of steps against those of HTA: `python -m lab.checks.critical TRACE… [--step N]`.
+"""Compare critical paths of steps with those of HTA: `python -m lab.checks.critical TRACE… [--step N]`.
 
 HTA (Holistic Trace Analysis, `pip install HolisticTraceAnalysis 'pandas<3'`) finds the heaviest path through the work
-that a step launched, however long after the step that work ran.  Ours is what the step's own time went to.  So the two
-are laid beside each other moment by moment: at each of the step, is the path on the host or on an accelerator?  HTA
-does not say where it is between two operators of a thread, which weigh nothing, and within what it calls a delay.
+that a step launched, even if that work ran after the step.  Our path covers the step's own time.  So the comparison is
+by moments of the step: is the path on the host or on an accelerator?  HTA has no place for the time between two
+operators of a thread, which has no weight, and for its delays.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HOST, DEVICE, UNTOLD = "host", "device", ""
 
 @dataclass(frozen=True)
 class Part:
-    """A stretch of a path, ms after the step's begin, and what runs there: HOST, DEVICE or UNTOLD."""
+    """A segment of a path, ms after the step's start, and where it is: HOST, DEVICE or UNTOLD (unknown)."""
 
     start_ms: float
     end_ms: float
@@ -49,31 +49,31 @@ class Found:
 
 
 def theirs(trace: Path, step: str) -> Found:
-    """What HTA says of the step of that number.  Raises LabError where it is not there or cannot."""
+    """HTA's path for a step.  Raises LabError if HTA is missing or fails."""
     try:
         analysis: Any = importlib.import_module("hta.trace_analysis")
     except ImportError:
-        raise LabError("HTA is not here; pip install HolisticTraceAnalysis into this environment") from None
+        raise LabError("HTA is not installed; pip install HolisticTraceAnalysis into this environment") from None
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         try:
             found = analysis.TraceAnalysis(trace_files={0: str(trace.absolute())}, trace_dir="")
             instance, begin_us = _instance(found.t, f"ProfilerStep#{step}")
             graph, worked = found.critical_path_analysis(rank=0, annotation="ProfilerStep", instance_id=instance)
         except Exception as error:  # it raises whatever pandas and networkx do
-            raise LabError(f"HTA cannot ({type(error).__name__}: {str(error)[:80]})") from error
+            raise LabError(f"HTA fails ({type(error).__name__}: {str(error)[:80]})") from error
     if not worked:
         raise LabError("HTA finds no path")
     return _path(graph, begin_us)
 
 
 def _instance(trace: Any, name: str) -> tuple[int, float]:
-    """Which of the marks of steps, in the order that HTA has them in, is the host's of that name; and its begin, µs."""
+    """The position of the host's step mark of that name in HTA's order, and its start, µs."""
     frame, numbers = trace.get_trace(0), trace.symbol_table.get_sym_id_map()
     marks = frame[frame.name.isin([number for mark, number in numbers.items() if "ProfilerStep" in mark])]
     for place, (mark, stream, begin_us) in enumerate(zip(marks.name, marks.stream, marks.ts, strict=True)):
         if mark == numbers[name] and stream == -1:
             return place, float(begin_us)
-    raise LabError(f"HTA does not know {name}")
+    raise LabError(f"HTA has no step {name}")
 
 
 def _path(graph: Any, begin_us: float) -> Found:
@@ -91,7 +91,7 @@ def _path(graph: Any, begin_us: float) -> Found:
 
 
 def ours(run: cp.Run, scope: str) -> list[Part]:
-    """The same of ours; its parts tile the step."""
+    """Our path of the same step; its parts cover the step without gaps."""
     statement = "SELECT DISTINCT group_id, accelerator FROM units JOIN training_devices USING (worker_id)"
     on_device: dict[str, bool] = {str(group): bool(accelerator) for group, accelerator in run.sql(statement).rows}
     path = run.debug(scope).critical_path
@@ -107,7 +107,7 @@ def ours(run: cp.Run, scope: str) -> list[Part]:
 
 
 def together(one: Iterable[Part], other: Iterable[Part]) -> Mapping[tuple[str, str], float]:
-    """How long both paths were where, ms; each of them in order of time."""
+    """The time of each pair of places on the two paths, ms; both paths are in order of time."""
     found: dict[tuple[str, str], float] = defaultdict(float)
     rest = [each for each in other if each.end_ms > each.start_ms]
     for each in one:
@@ -122,7 +122,7 @@ def together(one: Iterable[Part], other: Iterable[Part]) -> Mapping[tuple[str, s
 
 
 def row(trace: Path, number: int, scratch: Path) -> str:
-    """A row of the table; why there is none where one of the two has no answer."""
+    """A row of the table; the reason, if one of the two has no path."""
     kept = scratch / "run.duckdb"
     kept.unlink(missing_ok=True)
     run = cp.profile([trace], output=kept)
@@ -156,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError:
         which = "HTA"
     path = f"path of {which} [ms after the step's begin] | its sum [ms] | of that delays [ms]"
-    print("\n".join(head(f"trace | step [ms] | {path} | same % | other % | not told %")))
+    print("\n".join(head(f"trace | step [ms] | {path} | same % | other % | unknown %")))
     with tempfile.TemporaryDirectory() as folder:
         os.environ.setdefault("CRYSTALPERF_HOME", folder)
         for trace in given.traces:

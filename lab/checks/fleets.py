@@ -1,4 +1,4 @@
-"""The same logs by both engines, and by one that is killed again and again: are the tables equal, row by row?
+"""Build the same fleet with both engines, and with one that is killed repeatedly, and compare the tables by row.
 
     python -m lab.checks.fleets ../shared/real-inputs/spark-eventlog
     python -m lab.checks.fleets LOGS --kills 10 --master 'local-cluster[2,1,2048]'
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def build(logs: list[str], folder: Path, *more: str) -> subprocess.Popen[bytes]:
-    """`crystalperf fleet build` as a process of its own."""
+    """`crystalperf fleet build` in a separate process."""
     command = [sys.executable, "-m", "crystalperf.cli.main", "fleet", "build", *logs, "-o", str(folder), *more]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, start_new_session=True)
 
@@ -44,14 +44,14 @@ def killed_often(logs: list[str], folder: Path, kills: int, most_s: float, seed:
             continue
         if code:
             raise SystemExit(f"the build after {done} kills failed")
-        return done  # it was quicker
+        return done  # it ended before the kill
     if build(logs, folder).wait():
         raise SystemExit("the build after the last kill failed")
     return kills
 
 
 def differences(one: Path, other: Path) -> list[tuple[str, int, int, int]]:
-    """By table: its rows in the one fleet, and the rows that only the one or only the other has, whenever read."""
+    """By table: the number of rows in the first fleet, and of rows that only one fleet has, ignoring the read time."""
     found = []
     with opened(one) as first, opened(other) as second:
         for table in tables():
@@ -65,11 +65,13 @@ def differences(one: Path, other: Path) -> list[tuple[str, int, int, int]]:
 
 
 def main() -> int:
-    """Build, compare, print; 1 where something differs."""
+    """Build, compare, print; 1 if a table differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("logs", nargs="+")
-    parser.add_argument("--master", default="local-cluster[2,1,2048]", help="of Spark; '' to leave that engine out")
-    parser.add_argument("--kills", type=int, default=0, help="how often another build is killed")
+    parser.add_argument(
+        "--master", default="local-cluster[2,1,2048]", help="the master of Spark; '' to skip that engine"
+    )
+    parser.add_argument("--kills", type=int, default=0, help="the number of kills of another build")
     given = parser.parse_args()
     logs = [str(Path(each).absolute()) for each in given.logs]
     failed = False

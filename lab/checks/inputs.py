@@ -1,8 +1,8 @@
-"""Public files, each by itself: `python -m lab.checks.inputs FOLDER… [--write PAGE --mark NAME]`.
+"""Read public files one by one: `python -m lab.checks.inputs FOLDER… [--write PAGE --mark NAME]`.
 
-Every file below the folders becomes a profile or one sentence that says what it is; the table has what each became.
-A page gets the summary, and the rows of files that were read where it has marks for these, NAME, read.
-The command ends with 1 where a file broke the product, or was refused in a sentence that does not name it.
+Every file below the folders becomes a profile, or one sentence that says what it is; the table has the results.  A page
+gets the summary, and the rows of files that were read if it has the marks `NAME, read`.
+The command exits with 1 if a file crashed CrystalPerf, or if a refusal does not say what the file is.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from lab.checks.verdicts import first_sentence
 from lab.pages import cell, head, put
 
 UNNAMED = re.compile(r": is (?:(?:JSON|text|a binary file) of a kind not known|blank|empty)")
-"""Sentences that do not say what a file is."""
+"""Matches refusals that do not say what a file is."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A file and what became of it.
+    """A file and its result.
 
-    `framework` and `sentence` are what it was read as and what holds it up; of a refused file `framework` is empty and
-    `sentence` says why.  `units` is a count with its noun, `step_ms` the mean step, or all of it where nothing marks
-    steps.  `broke` tells that `sentence` is an exception that no reader may raise; `cpu_s` is what all of that took.
+    `framework` is the framework it was read as, `sentence` its bottleneck; if it was refused, `framework` is empty and
+    `sentence` is the reason.  `units` is a count with its noun, `step_ms` the mean step, or the whole run if it has no
+    steps.  If `broke`, `sentence` is an exception that no reader may raise.  `cpu_s` is the CPU time of reading.
     """
 
     name: str
@@ -48,12 +48,12 @@ class Row:
 
     @property
     def is_unnamed(self) -> bool:
-        """Whether the file was refused in a sentence that does not say what it is."""
+        """Whether the refusal does not say what the file is."""
         return not self.framework and not self.broke and UNNAMED.search(self.sentence) is not None
 
 
 def checked(path: Path, name: str, scratch: Path) -> Row:
-    """What becomes of one file."""
+    """The result of one file."""
     begin = time.process_time()
     kept = scratch / "run.duckdb"
     kept.unlink(missing_ok=True)
@@ -83,7 +83,7 @@ def _read(run: Run, name: str) -> Row:
 
 
 def rows(folders: Sequence[Path], told: Callable[[Row], None] = lambda _: None) -> list[Row]:
-    """A row for every file below the folders; `told` gets each as soon as it is there."""
+    """A row for every file below the folders; `told` is called with each row."""
     found = []
     with tempfile.TemporaryDirectory() as scratch:
         for folder in folders:
@@ -96,7 +96,7 @@ def rows(folders: Sequence[Path], told: Callable[[Row], None] = lambda _: None) 
 
 
 def summary(found: Sequence[Row]) -> list[str]:
-    """How many files there are of each folder, how many were read, and what the others are."""
+    """For each folder: the number of files, the number of files read, and the kinds of the others."""
     lines = head("folder | files | read | refused: what they are")
     by_folder: dict[str, list[Row]] = {}
     for each in found:
@@ -114,11 +114,11 @@ def summary(found: Sequence[Row]) -> list[str]:
     broke, unnamed = sum(each.broke for each in found), sum(each.is_unnamed for each in found)
     refused = len(found) - read - broke
     whole = f"{len(found)} files: {read} read, {refused} refused in a sentence, {unnamed} of them unnamed"
-    return [*lines, "", f"{whole}, {broke} broke the product." if broke else f"{whole}."]
+    return [*lines, "", f"{whole}, {broke} crashed CrystalPerf." if broke else f"{whole}."]
 
 
 def _what(sentence: str) -> str:
-    """What a file is said to be, without its name and what to do."""
+    """The kind of a file according to a refusal, without the file's name and the fix."""
     found = re.search(r"^[^:]+: (?:is )?(?P<what>.+?)(?:; |$)", sentence)
     return found["what"] if found else sentence
 
@@ -134,11 +134,11 @@ def table(found: Sequence[Row]) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; 1 where a file broke the product or is not named."""
+    """The command line; 1 if a file crashed CrystalPerf, or a refusal does not say what it is."""
     parser = argparse.ArgumentParser(prog="python -m lab.checks.inputs", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="folders of files, or files")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the summary into this page")
-    parser.add_argument("--mark", default="public files", metavar="NAME", help="between its marks of this name")
+    parser.add_argument("--mark", default="public files", metavar="NAME", help="the name of the marks in the page")
     given = parser.parse_args(arguments)
 
     def tell(row: Row) -> None:

@@ -1,13 +1,14 @@
-"""Predictions of runs that nobody tuned for, against physics: `python -m lab.checks.laws PATH… [--write PAGE]`.
+"""Check predictions of untuned runs against physics: `python -m lab.checks.laws PATH… [--write PAGE]`.
 
-Each log (or folder of them) becomes a run; each setting is asked at ratios far and near.  A table has what broke a law:
+Each log (or folder of logs) becomes a run; each setting is predicted at large and small ratios.  A table has
+violations:
 
     more of a device costs time     a faster disk, network or CPU gives a longer runtime
     more slots cost time            more cores or workers do, by more than 2 % (list scheduling may have anomalies)
     a small change is a large one   1 % more or less of anything moves the runtime by more than 5 %
     faster than its work            less than the measured CPU time over all slots and their speed
 
-The command ends with 1 where there is one.  A refused question breaks no law; how many were is told.
+The command exits with 1 if there is a violation.  Refused predictions are not violations; their number is printed.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ SELECT (SELECT coalesce(sum(own_cpu_ms), 0) FROM units), (SELECT coalesce(sum(la
 
 @dataclass(frozen=True)
 class Broken:
-    """A law that a run's answers break: of which setting, at which ratios, and by what share of the runtime."""
+    """A violated law of a run: the setting, the ratios, and the error as a share of the runtime."""
 
     run: str
     law: str
@@ -54,7 +55,7 @@ class Broken:
 
 @dataclass(frozen=True)
 class Checked:
-    """What became of a log: how many questions were answered and refused, and what they broke."""
+    """The result of a log: numbers of predictions and refusals, and the violations."""
 
     answered: int
     refused: int
@@ -62,7 +63,7 @@ class Checked:
 
 
 def check(name: str, run: Run) -> Checked:
-    """Ask everything of one run."""
+    """Predict all settings for one run."""
     recorded_ms = run.header().duration_ms
     unchanged = _told_ms(run, "cpu_speed=1x")
     with duckdb.connect(str(run.path), read_only=True) as connection:
@@ -82,7 +83,7 @@ def check(name: str, run: Run) -> Checked:
 
 
 def _told_ms(run: Run, setting: str) -> float | None:
-    """The runtime that is told; None where the question is refused: half a core, a device not known of the run."""
+    """The predicted runtime; None if refused, as for half a core or a device that the run does not have."""
     try:
         return run.predict([setting]).predicted_ms
     except CrystalPerfError:
@@ -90,7 +91,7 @@ def _told_ms(run: Run, setting: str) -> float | None:
 
 
 def against(name: str, setting: str, told: Mapping[float, float], runtime_ms: float | None) -> list[Broken]:
-    """The laws about one setting, of its answers by ratio."""
+    """Check the laws about one setting, from its predictions by ratio."""
     found = []
     whole = runtime_ms or max(told.values(), default=1.0)
     allowed, law = (
@@ -121,7 +122,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             try:
                 run = cp.profile([log], output=Path(folder) / f"{number}.duckdb")
             except CrystalPerfError:
-                continue  # no run in it: lab.checks.inputs says of each such file why
+                continue  # not a run; lab.checks.inputs prints the reason for each such file
             checked = check(log.name, run)
             runs += 1
             answered, refused = answered + checked.answered, refused + checked.refused

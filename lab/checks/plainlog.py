@@ -1,8 +1,7 @@
-"""An event log of Spark, read anew: figures that a verdict can be held against.
+"""An independent reader of Spark event logs: figures to check a verdict against.
 
-This reader shares no code with the product and takes nothing from it.  It reads the lines of a log with `json`, knows
-no plan, no path and no model, and counts and adds up what single events say.  Times are ms since the epoch, lengths
-are ms.
+This reader shares no code with CrystalPerf.  It reads the lines of a log with `json`, uses no plan, critical path or
+model, and only counts and adds up values of single events.  Times are ms since the epoch, lengths are ms.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Interval = tuple[float, float]
 Event = Mapping[str, Any]
 
 NAME = re.compile(rb'"Event"\s*:\s*"([A-Za-z0-9_.$]+)"')
-"""How a line says what event it is."""
+"""Matches the name of a line's event."""
 
 _PARTS = re.compile(r"events_(\d+)_")
 _HOME = re.compile(r"killed by driver|idle|decommission|with code 0\b|termination request|dynamic allocation", re.I)
@@ -38,7 +37,7 @@ _GPU = re.compile(r"com\.nvidia\.spark|rapids", re.I)
 
 
 class UnreadableError(Exception):
-    """A file that this reader cannot read, or that is no event log."""
+    """A file that this reader cannot read, or that is not an event log."""
 
 
 # Figures -----------------------------------------------------------------------------------------------------------
@@ -46,9 +45,9 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True)
 class Task:
-    """One attempt of a task; `finish` is None where no end was logged.
+    """One attempt of a task; `finish` is None if no end was logged.
 
-    `ended` is its end reason: Success, TaskKilled, or what it failed with.
+    `ended` is its end reason: Success, TaskKilled, or the error.
     """
 
     stage: tuple[int, int]
@@ -70,7 +69,7 @@ class Task:
 
 @dataclass
 class Stage:
-    """An attempt of a stage, as its last event tells it."""
+    """An attempt of a stage, as in its last event."""
 
     submitted: float | None = None
     completed: float | None = None
@@ -81,7 +80,7 @@ class Stage:
 
 @dataclass
 class Job:
-    """A job, with the ids of its stages; `failed` is None where no end was logged."""
+    """A job, with the ids of its stages; `failed` is None if no end was logged."""
 
     submitted: float | None
     stages: tuple[int, ...]
@@ -93,7 +92,7 @@ class Job:
 
 @dataclass
 class Query:
-    """An SQL execution; `error` is what its end says, None where that is not logged."""
+    """An SQL execution; `error` is the error in its end event, None if that is not logged."""
 
     started: float | None
     ended: float | None = None
@@ -111,7 +110,7 @@ class Executor:
 
 @dataclass
 class Figures:
-    """What the events of one application say, each by itself."""
+    """The figures of one application's events."""
 
     started: float | None = None
     ended: float | None = None
@@ -151,10 +150,10 @@ class Figures:
         return self.end - self.zero
 
     def running(self, *, useful: bool = False) -> list[Interval]:
-        """When tasks ran: the union of their intervals.  A task without an end counts up to the end of its stage.
+        """Intervals in which tasks ran: their union.  A task without an end counts up to the end of its stage.
 
-        With `useful`, without what nothing later can depend on: attempts that were killed or have no end, and what
-        ran on after its stage was over.
+        With `useful`, without work that nothing later can depend on: attempts that were killed or have no end, and the
+        time of tasks after the end of their stage.
         """
         found = []
         for each in self.tasks:
@@ -169,9 +168,9 @@ class Figures:
         return union(found, (self.zero, self.end))
 
     def submitted(self) -> list[Interval]:
-        """When anything was asked for: a job, a stage or an SQL execution was under way, or a task ran.
+        """Intervals in which work was submitted: a job, a stage or an SQL execution was active, or a task ran.
 
-        Old versions log no times of jobs; their stages tell.
+        Old versions log no times of jobs; then the times of stages count.
         """
         spans = [(each.submitted, each.completed) for each in self.jobs.values()]
         spans += [(each.started, each.ended) for each in self.queries.values()]
@@ -180,7 +179,7 @@ class Figures:
         return union([*found, *self.running()], (self.zero, self.end))
 
     def unaccounted(self) -> list[Interval]:
-        """When stages ran of which ends of tasks are missing, and no task is known to have run."""
+        """Intervals in which stages with missing task ends ran, without a task that is known to run."""
         found = []
         for key in self.missing():
             stage = self.stages[key]
@@ -191,7 +190,7 @@ class Figures:
     # Counts ---------------------------------------------------------------------------------------------------
 
     def missing(self) -> dict[tuple[int, int], int]:
-        """How many ends of tasks lack, by stage that completed without failure."""
+        """The number of missing task ends, by stage that completed without failure."""
         seen: dict[tuple[int, int], set[int]] = {}
         for each in self.tasks:
             if each.finish is not None and each.ended == "Success":
@@ -202,7 +201,7 @@ class Figures:
             mine = seen.get((stage_id, attempt), set())
             known = earlier.setdefault(stage_id, set())
             known |= mine
-            # A later attempt computes again what was lost: an unknown number of tasks, of which each may have run once.
+            # A later attempt repeats lost tasks: an unknown number, each of which may have run once.
             lacking = stage.tasks - len(known)
             if stage.completed is not None and stage.failure is None and lacking > 0:
                 found[stage_id, attempt] = lacking
@@ -210,7 +209,7 @@ class Figures:
 
     @property
     def failed_jobs(self) -> int:
-        """Jobs that failed by themselves; those that somebody cancelled are counted apart."""
+        """Jobs that failed; cancelled ones are counted separately."""
         return sum(each.failed is True and not each.cancelled for each in self.jobs.values())
 
     @property
@@ -228,14 +227,14 @@ class Figures:
 
     @property
     def failed_stages(self) -> int:
-        """Attempts of stages that failed, not for their job was cancelled."""
+        """Attempts of stages that failed, except those whose job was cancelled."""
         return sum(each.failure is not None and not _CANCELLED.search(each.failure) for each in self.stages.values())
 
     @property
     def failed_queries(self) -> int:
-        """SQL executions that ended with an error, or of which a job failed where errors are not logged.
+        """SQL executions that ended with an error; if errors are not logged, those with a failed job.
 
-        Not those that somebody cancelled.
+        Cancelled ones do not count.
         """
         jobs = {each.query for each in self.jobs.values() if each.failed and not each.cancelled}
         return sum(
@@ -249,9 +248,9 @@ class Figures:
         return Counter("unfinished" if each.finish is None else names.get(each.ended, "failed") for each in self.tasks)
 
     def lost(self) -> dict[str, str]:
-        """Executors that were lost for certain, with the reason that is logged: it says so, and then work went on.
+        """Executors that were certainly lost, with the logged reason; it says so, and work continued afterwards.
 
-        One that goes when all work is done may have been lost or not: the application was about to end.
+        An executor that is removed after all work may have been released, because the application was about to end.
         """
         works = [at for job in self.jobs.values() for at in (job.submitted, job.completed) if at is not None]
         works += [each.finish or each.launch for each in self.tasks]
@@ -268,12 +267,12 @@ class Figures:
         return {key for key, each in self.executors.items() if each.removed and _HOME.search(each.reason)}
 
     def most_alive(self) -> int:
-        """How many executors were there at a time, at most; with those that only tasks tell of."""
+        """The maximum number of executors at a time, including those that only occur in task events."""
         changes = []
         ran: dict[str, list[float]] = {}
         for each in self.tasks:
             ran.setdefault(each.executor, []).extend((each.launch, each.finish or each.launch))
-        # In logs edited by hand, executors come years after the last task.
+        # In logs edited by hand, executors register years after the last task.
         over = max([self.end, *(each.added for each in self.executors.values() if each.added is not None)])
         for key in {*self.executors, *ran}:
             one = self.executors.get(key, Executor())
@@ -283,14 +282,14 @@ class Figures:
                 continue
             changes += [(begin, 1), (max(end, begin), -1)]
         alive = most = 0
-        # Where one goes and another comes in the same ms, both were there.
+        # If one is removed and another registers in the same ms, both count.
         for _, step in sorted(changes, key=lambda each: (each[0], -each[1])):
             alive += step
             most = max(most, alive)
         return most
 
     def without_executors(self) -> list[Interval]:
-        """When no executor was there that could run a task."""
+        """Intervals without an executor that could run a task."""
         ran: dict[str, list[float]] = {}
         for each in self.tasks:
             ran.setdefault(each.executor, []).extend((each.launch, each.finish or self.end))
@@ -320,7 +319,7 @@ def union(spans: Iterable[Interval], within: Interval) -> list[Interval]:
 
 
 def both(one: Sequence[Interval], two: Sequence[Interval]) -> list[Interval]:
-    """What is in both; each is in order and without overlaps."""
+    """The intersection; both are in order and without overlaps."""
     found, first, second = [], 0, 0
     while first < len(one) and second < len(two):
         begin = max(one[first][0], two[second][0])
@@ -335,7 +334,7 @@ def both(one: Sequence[Interval], two: Sequence[Interval]) -> list[Interval]:
 
 
 def minus(one: Sequence[Interval], two: Sequence[Interval]) -> list[Interval]:
-    """What is in one and not in two; each is in order and without overlaps."""
+    """The difference, one without two; both are in order and without overlaps."""
     if not one:
         return []
     low, high = one[0][0], one[-1][1]
@@ -352,7 +351,7 @@ def length(spans: Iterable[Interval]) -> float:
 
 
 def logs_below(folder: Path) -> list[Path]:
-    """Everything below a folder that may be one log: files, and folders of rolled parts.  Of a file, that alone."""
+    """All possible logs below a folder: files, and folders of rolled parts; for a file, the file itself."""
     if not folder.is_dir():
         return [folder]
     found = []
@@ -367,7 +366,7 @@ def logs_below(folder: Path) -> list[Path]:
 
 
 def figures(path: Path) -> Figures:
-    """The figures of the log at the path.  Raises UnreadableError, also where no line of it is an event."""
+    """The figures of the log at the path.  Raises UnreadableError, also if no line is an event."""
     found = Figures()
     starts: dict[tuple[int, int, int], Task] = {}
     ends: dict[tuple[int, int, int], Task] = {}
@@ -421,7 +420,7 @@ def _take(
     starts: dict[tuple[int, int, int], Task],
     ends: dict[tuple[int, int, int], Task],
 ) -> None:
-    """Add what one event says."""
+    """Add the content of one event."""
     kind = kind.removeprefix("SparkListener")
     at = next((event[key] for key in ("Timestamp", "Submission Time", "Completion Time", "time") if key in event), None)
     at = _time(at)
@@ -433,7 +432,7 @@ def _take(
     elif kind == "EnvironmentUpdate":
         found.gpu |= _has_gpu(event)
         found.scheduled |= _settings(event).get("spark.databricks.clusterSource") == "JOB"
-        system = event.get("System Properties") or {}  # a list of pairs, where a log was redacted
+        system = event.get("System Properties") or {}  # a list of pairs in a redacted log
         found.shell |= _SHELL.search(str(dict(system).get("sun.java.command"))) is not None
     elif kind == "JobStart":
         properties = event.get("Properties") or {}
@@ -456,13 +455,13 @@ def _take(
         at = task.launch
     elif kind == "TaskEnd":
         task = _take_end(found, event)
-        # A task whose output was lost with its executor is told to have ended a second time, as Resubmitted.
+        # A task whose output was lost with its executor has a second end event, with the reason Resubmitted.
         if task.ended != "Resubmitted" or (*task.stage, task.task) not in ends:
             ends[*task.stage, task.task] = task
         at = task.finish
     elif kind == "ExecutorAdded":
         found.executors.setdefault(str(event["Executor ID"]), Executor()).added = at
-        at = None  # public logs were edited by hand: an executor that comes years after all tasks is none of the run's
+        at = None  # in public logs edited by hand, an executor that registers years after all tasks does not count
     elif kind == "ExecutorRemoved":
         one = found.executors.setdefault(str(event["Executor ID"]), Executor())
         one.removed, one.reason = at, str(event.get("Removed Reason") or "")
@@ -526,7 +525,7 @@ def _settings(event: Event) -> dict[str, str]:
 
 
 def _time(value: object) -> float | None:
-    """A time of an event; 0 and less stand for none."""
+    """A time of an event; None for 0 and less."""
     return float(value) if isinstance(value, int | float) and value > 0 else None
 
 
@@ -567,5 +566,5 @@ def _opened(stream: IO[bytes], path: Path) -> IO[bytes]:
     if magic[:2] == b"\x1f\x8b":
         return io.BufferedReader(gzip.GzipFile(fileobj=stream))
     if magic in (b"LZ4Block", b"\x82SNAPPY\x00") or magic[:2] == b"ZV":
-        raise UnreadableError(f"{path.name} is compressed in a way that only the product reads")
+        raise UnreadableError(f"{path.name} has a compression that only CrystalPerf reads")
     return stream

@@ -1,11 +1,12 @@
-"""Problems that runs were made to have, and which of them are told.
+"""Recall: which of the problems that runs were made to have does CrystalPerf report?
+
 
     python -m lab.checks.recall CHECKOUT [--logs FOLDER] [--write docs/verdicts.md]
 
-CHECKOUT has an index.json that lists logs, each with the detectors that it was made to set off (targets_detectors), as
-the public shuffle-works/spark-event-corpus has; its logs lie there, in a folder beside it whose name ends in -data, or
-in FOLDER.  KINDS is ours: what a detector's name stands for, how a log shows it, read from its events without the
-product, and what of ours tells it.  An intent is no truth: a problem that the log does not show is none to find.
+CHECKOUT has an index.json that lists logs, each with its intended problems (targets_detectors), such as the public
+shuffle-works/spark-event-corpus.  Its logs are in CHECKOUT, in a sibling folder whose name ends in -data, or in FOLDER.
+KINDS maps a detector's name to the problem, to a check of the log's events without CrystalPerf, and to the part of our
+answer that reports it.  An intent is not ground truth: if the log does not show a problem, there is nothing to find.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from lab.pages import put
 MARK = "recall"
 
 LEAST_TASKS = 4
-"""Stages with fewer tasks show no outlier."""
+"""Minimum tasks of a stage for outliers."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Task:
 
 @dataclass
 class Facts:
-    """What a log's own events say, in ms since its application's start."""
+    """Figures from a log's events, in ms since the start of its application."""
 
     stages: dict[tuple[int, int], list[Task]] = field(default_factory=lambda: defaultdict(list))
     begin_ms: float = 0.0
@@ -83,7 +84,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Kind:
-    """A problem: its name in words, how the log shows it, what the answer says of it; empty where it does not."""
+    """A problem: its name in words, how the log shows it, how the answer reports it; both texts are empty if not."""
 
     problem: str
     shown: Callable[[Facts], str]
@@ -92,7 +93,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Pair:
-    """A log, a problem that it was made to have, whether the log has it, and what is told of it."""
+    """A log, an intended problem, whether the log shows it, and whether the answer reports it."""
 
     log: str
     tag: str
@@ -102,11 +103,11 @@ class Pair:
     @property
     def outcome(self) -> str:
         if self.told:
-            return "found" if self.shown else "told, not shown by the log"
+            return "found" if self.shown else "reported, not shown by the log"
         return "missed" if self.shown else "not in the log"
 
 
-# What a log shows -----------------------------------------------------------------------------------------------------
+# Problems in logs -----------------------------------------------------------------------------------------------------
 
 
 def read(path: Path) -> Facts:
@@ -116,7 +117,7 @@ def read(path: Path) -> Facts:
     try:
         with path.open(encoding="utf-8") as lines:
             for line in lines:
-                if line.endswith("\n"):  # the last one of a run that was killed may be cut off
+                if line.endswith("\n"):  # the last line of a killed run may be truncated
                     _take(facts, cores, json.loads(line))
     except (OSError, ValueError, KeyError) as error:
         raise LabError(f"{path}: {error}") from error
@@ -164,7 +165,7 @@ def _take(facts: Facts, cores: dict[str, int], event: Mapping[str, Any]) -> None
 
 
 def _spread(facts: Facts, of: Callable[[Task], float], least: float) -> tuple[float, float]:
-    """The largest ratio of a stage's largest to its median, where the largest is `least` at least, and that one."""
+    """The largest ratio of a stage's maximum to its median, for maxima of at least `least`; and that maximum."""
     found = (0.0, 0.0)
     for tasks in facts.stages.values():
         values = [of(each) for each in tasks if not each.failed]
@@ -232,7 +233,7 @@ def _retried(facts: Facts) -> str:
     return f"{failed} attempts failed" if failed else ""
 
 
-# What is told ---------------------------------------------------------------------------------------------------------
+# Problems in answers --------------------------------------------------------------------------------------------------
 
 
 def _findings(*kinds: type[Finding]) -> Callable[[Verdict], str]:
@@ -279,7 +280,7 @@ def _failed(kind: str) -> Callable[[Verdict], str]:
 
 
 def _network(verdict: Verdict) -> str:
-    return "the network holds it up" if "net" in (verdict.bottleneck.name, verdict.bottleneck.second) else ""
+    return "the network is the bottleneck" if "net" in (verdict.bottleneck.name, verdict.bottleneck.second) else ""
 
 
 def _never(_verdict: Verdict) -> str:
@@ -294,7 +295,7 @@ KINDS: Mapping[str, Kind] = {
     "SPEC": Kind(
         "speculative copies",
         _many(lambda facts: sum(each.copied for each in facts.tasks), "speculative copies"),
-        _any(_findings(Wasted), _outcome(lambda each: each.retried_units and f"{each.retried_units} tried again")),
+        _any(_findings(Wasted), _outcome(lambda each: each.retried_units and f"{each.retried_units} retried")),
     ),
     "HOST": Kind("a slow host", _slow_host, _those(_is_on_slow_host)),
     "STRAG": Kind("a straggler", _straggler, _findings(Straggler)),
@@ -303,7 +304,7 @@ KINDS: Mapping[str, Kind] = {
         _skew,
         _those(_is_skew),
     ),
-    "CACHE": Kind("a cache that is read once", lambda each: "rows are kept in memory" if each.cached else "", _never),
+    "CACHE": Kind("a cache that is read once", lambda each: "rows are cached in memory" if each.cached else "", _never),
     "CSTOR": Kind("a cache too small", lambda each: "cached blocks were dropped" if each.dropped else "", _never),
     "PART": Kind("too many partitions", _tiny, _findings(StartingUnits)),
     "TINY": Kind("tasks too short", _tiny, _findings(StartingUnits)),
@@ -312,9 +313,9 @@ KINDS: Mapping[str, Kind] = {
     "SHFL": Kind("a heavy shuffle", _shuffle, _network),
     "SPILL": Kind("spilling", _spilled, _findings(Spilling)),
     "RETRY": Kind(
-        "attempts tried again",
+        "retried attempts",
         _retried,
-        _any(_findings(Wasted), _outcome(lambda each: each.retried_units and f"{each.retried_units} tried again")),
+        _any(_findings(Wasted), _outcome(lambda each: each.retried_units and f"{each.retried_units} retried")),
     ),
     "FAIL": Kind(
         "tasks that fail",
@@ -332,14 +333,14 @@ KINDS: Mapping[str, Kind] = {
 """By the corpus's name of a detector."""
 
 WHY_NOT = {
-    "CACHE": "no rule is about caches: keeping rows that are read once costs no time that a log shows",
-    "CSTOR": "no rule is about caches; what they lack is recomputed, and told where that time goes",
+    "CACHE": "there is no rule for caches: a log does not show the cost of caching rows that are read once",
+    "CSTOR": "there is no rule for caches; the time to recompute uncached data is part of its stages",
 }
-"""Why a kind is never told."""
+"""Reasons why a kind is never reported."""
 
 
 def pairs(checkout: Path, logs: Path) -> list[Pair]:
-    """Every log of an index with every problem it was made to have.  Raises LabError."""
+    """Every log of an index with its intended problems.  Raises LabError."""
     try:
         index = json.loads((checkout / "index.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -359,13 +360,13 @@ def pairs(checkout: Path, logs: Path) -> list[Pair]:
             if tag in KINDS:
                 found.append(Pair(entry["id"], tag, KINDS[tag].shown(facts), KINDS[tag].told(verdict)))
     if not found:
-        raise LabError(f"{checkout}: no log of index.json that has targets lies in {logs}.")
+        raise LabError(f"{checkout}: {logs} contains no log of index.json with targets; name its folder with --logs.")
     return found
 
 
 def table(found: Sequence[Pair]) -> list[str]:
-    """The pairs as a page's table, and their sums."""
-    rows = ["| log | made to have | the log shows | told as | |", "|---|---|---|---|---|"]
+    """The pairs as a Markdown table, and their totals."""
+    rows = ["| log | intended problem | the log shows | reported as | |", "|---|---|---|---|---|"]
     for each in found:
         told = each.told or (WHY_NOT.get(each.tag, "") if each.shown else "")
         rows.append(
@@ -373,7 +374,7 @@ def table(found: Sequence[Pair]) -> list[str]:
         )
     shown = [each for each in found if each.shown]
     told_of = sum(1 for each in shown if each.told)
-    rows += ["", f"{told_of} of the {len(shown)} problems that the logs show are told; {len(found)} were intended."]
+    rows += ["", f"{told_of} of the {len(shown)} problems that the logs show are reported; {len(found)} were intended."]
     return rows
 
 

@@ -1,8 +1,8 @@
-"""First sentences against what the logs say: `python -m lab.checks.verdicts FOLDER… [--write docs/verdicts.md]`.
+"""Check verdicts against the logs' own events: `python -m lab.checks.verdicts FOLDER… [--write docs/verdicts.md]`.
 
-What `analyze` says of every log below the folders is held against lab.checks.plainlog, which reads the events anew and
-shares no code with the product.  A contradiction is a figure of the answer that the log's own
-events rule out; CHECKS lists the kinds.  The command ends with 1 where there is one.
+The command compares the answer of `analyze` for every log below the folders with lab.checks.plainlog, an independent
+reader that shares no code with CrystalPerf.  A contradiction is a figure of the answer that the log's own events rule
+out; CHECKS lists the kinds.  The command exits with 1 if there is one.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from lab.checks.plainlog import Figures, Interval, both, length, minus
 from lab.pages import cell, head, put
 
 Answer = Mapping[str, Any]
-"""What `analyze --json` prints."""
+"""The JSON of `analyze --json`."""
 
 SLACK = 0.01
-"""The share of the runtime that a time of the answer may be off by: stages end some ms after their last task."""
+"""Tolerance for a time of the answer, as a share of the runtime: stages end some ms after their last task."""
 
 SLACK_MS = 25.0
-"""… and at least that: the driver learns of a task's end a few ms late."""
+"""Minimum tolerance, ms: the driver logs a task's end a few ms late."""
 
 CPU_SLACK = 1.03
-"""How much more CPU time than the log's a stage may be told to have taken: times are rounded to ms, task by task."""
+"""Tolerance for a stage's CPU time above the log's, because times are rounded to ms in each task."""
 
 CPU_SLACK_MS = 10.0
-"""… and for each task, for what Spark does outside of what it times."""
+"""Tolerance for each task, because Spark does not time all of its work."""
 
 HOUR_MS = 3_600_000.0
 
@@ -52,7 +52,7 @@ ALONE = ("no worker", "no scope", "coordinator", "no unit")
 
 @dataclass(frozen=True)
 class Row:
-    """A log and what was found; `answer` is None where the product refuses it, `figures` where this reader does."""
+    """A log and its result; `answer` is None if CrystalPerf refuses it, `figures` is None if this reader does."""
 
     name: str
     sentence: str
@@ -64,7 +64,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Held:
-    """An answer, the figures it is held against, and times of both on one clock: ms since the application's start."""
+    """An answer, the figures to compare it with, and times of both on one clock: ms since the application's start."""
 
     answer: Answer
     figures: Figures
@@ -87,7 +87,7 @@ class Held:
 
 
 def held(answer: Answer, figures: Figures) -> Held:
-    """Both on one clock.  Where the log has no usable start, the answer's length says where it lies before the end."""
+    """Both on one clock.  If the log has no usable start, it follows from the end and the answer's length."""
     started = figures.started
     if started is None or (figures.first is not None and abs(figures.first - started) > HOUR_MS):
         figures = replace(figures, started=figures.end - answer["header"]["duration_ms"])
@@ -97,18 +97,18 @@ def held(answer: Answer, figures: Figures) -> Held:
     return Held(answer, figures, max(SLACK * debug["runtime_ms"], SLACK_MS), path, tuple(inside))
 
 
-# Checks: each gives a sentence for every contradiction ----------------------------------------------------------------
+# Checks: each yields a sentence for every contradiction ---------------------------------------------------------------
 
 
 def check_sums(it: Held) -> Iterator[str]:
-    """The path's seconds are the scope's, and so are those of its resources and causes."""
+    """The sums of the path, of its resources and of its causes equal the scope's time."""
     debug = it.debug
     runtime_ms = debug["runtime_ms"]
     if not it.path and not runtime_ms:
         return
     close = max(1e-3 * runtime_ms, 1.0)
     sums = {
-        "the path's stretches": sum(end - begin for _, (begin, end) in it.path),
+        "the path's segments": sum(end - begin for _, (begin, end) in it.path),
         "the time the path covers": length(it.inside),
         "resources and other": sum(debug["resource_ms"].values()),
         "causes and resources": sum(it.other_ms.values())
@@ -116,22 +116,22 @@ def check_sums(it: Held) -> Iterator[str]:
     }
     for what, ms in sums.items():
         if abs(ms - runtime_ms) > close:
-            yield f"{what}: {_s(ms)} in sum, the scope takes {_s(runtime_ms)}"
+            yield f"{what}: the sum is {_s(ms)}, the scope takes {_s(runtime_ms)}"
 
 
 def check_length(it: Held) -> Iterator[str]:
-    """The run is as long as from its start to its end, and the scope is that without what is left out."""
+    """The run's duration is from its start to its end, and the scope is the run without the excluded time."""
     said = it.answer["header"]["duration_ms"]
     if it.figures.ended is not None and abs(said - it.figures.whole_ms) > it.slack_ms:
-        yield f"the run is told to take {_s(said)}, from its start to its end it is {_s(it.figures.whole_ms)}"
+        yield f"the answer's duration of the run is {_s(said)}, the log's {_s(it.figures.whole_ms)}"
     left = it.debug.get("unsubmitted")
     whole = it.debug["runtime_ms"] + (left["left_out_ms"] if left else 0.0)
     if it.debug["scope"] == "all" and abs(whole - said) > it.slack_ms:
-        yield f"the scope and what is left out take {_s(whole)}, the run {_s(said)}"
+        yield f"the scope and the excluded time take {_s(whole)}, the run {_s(said)}"
 
 
 def check_alone(it: Held) -> Iterator[str]:
-    """Time said to pass while no task runs is time in which none ran."""
+    """Time reported as without tasks is at most the log's time without tasks."""
     idle_ms = it.debug["runtime_ms"] - length(it.on_clock(it.figures.running(useful=True)))
     found = it.answer["bottleneck"]
     said = {
@@ -141,11 +141,11 @@ def check_alone(it: Held) -> Iterator[str]:
     }
     for what, ms in said.items():
         if ms > idle_ms + it.slack_ms:
-            yield f"{_s(ms)} are said to pass {what}; no task runs for {_s(idle_ms)}"
+            yield f"the answer has {_s(ms)} {what}; in the log, no task runs for {_s(idle_ms)}"
 
 
 def check_driver(it: Held) -> Iterator[str]:
-    """The driver's stretches of the path overlap no task that anything later can depend on."""
+    """The driver's segments of the path do not overlap tasks that later work can depend on."""
     mine = [(name, span) for name, span in it.path if name.startswith("driver")]
     running = it.on_clock(it.figures.running(useful=True))
     over = [(length(both([span], running)), name, span) for name, span in mine if span[1] > span[0]]
@@ -153,72 +153,72 @@ def check_driver(it: Held) -> Iterator[str]:
     if total > it.slack_ms:
         ms, name, (begin, end) = max(over)
         yield (
-            f"tasks run for {_s(total)} of the driver's stretches of the path: for {_s(ms)} of {name}"
+            f"tasks run for {_s(total)} of the driver's segments of the path: for {_s(ms)} of {name}"
             f" ({_s(begin)} to {_s(end)})"
         )
 
 
 def check_scopes(it: Held) -> Iterator[str]:
-    """No query is said to run for no longer than no job and no SQL execution was under way."""
+    """The answer's time without a query is at most the log's time without an active job or SQL execution."""
     said = it.other_ms.get("no scope", 0.0)
     none_ms = it.debug["runtime_ms"] - length(it.on_clock(it.figures.submitted()))
     if said > none_ms + it.slack_ms:
-        yield f"no query is said to run for {_s(said)}; none was under way for {_s(none_ms)}"
+        yield f"the answer has no query for {_s(said)}, the log for {_s(none_ms)}"
 
 
 def check_waiting(it: Held) -> Iterator[str]:
-    """Waiting for executors takes no longer than none was there."""
+    """The answer's wait for executors is at most the log's time without an executor."""
     said = it.other_ms.get("no worker", 0.0)
     none_ms = length(it.on_clock(it.figures.without_executors()))
     if said > none_ms + it.slack_ms:
-        yield f"executors are said to be waited for for {_s(said)}; none was there for {_s(none_ms)}"
+        yield f"the answer waits for executors for {_s(said)}; the log has no executor for {_s(none_ms)}"
 
 
 def check_executors(it: Held) -> Iterator[str]:
-    """No more executors are shown than lived at a time."""
+    """The answer's number of executors is at most the log's maximum at a time."""
     said, most = it.answer["header"]["workers"], it.figures.most_alive()
     if said > most:
-        yield f"{said} executors are shown; at most {most} lived at a time"
+        yield f"the answer has {said} executors, the log at most {most} at a time"
 
 
 def check_left_out(it: Held) -> Iterator[str]:
-    """What is left out is time in which nothing was submitted, and a first sentence is of the work."""
+    """The excluded time is time in which nothing was submitted, and the first sentence is about work."""
     figures = it.figures
     none_ms = figures.whole_ms - length(figures.submitted())
     left = it.debug.get("unsubmitted")
     if left is not None and left["left_out_ms"] > none_ms + it.slack_ms:
-        yield f"{_s(left['left_out_ms'])} are left out as nothing was submitted; that held for {_s(none_ms)}"
+        yield f"{_s(left['left_out_ms'])} are excluded as time without work; the log has {_s(none_ms)} of that"
     if left is not None and figures.unread_jobs and not it.debug.get("doubts"):
-        words = f"{_s(left['left_out_ms'])} are left out, as nothing was submitted"
-        yield f"{words}; {figures.unread_jobs} jobs are missing"
+        words = f"{_s(left['left_out_ms'])} are excluded as time without work"
+        yield f"{words}; {figures.unread_jobs} jobs are missing in the log"
     if left is None and figures.shell and not figures.scheduled and it.answer["bottleneck"]["name"] == "no scope":
         yield (
-            f"the first sentence is of time in which nobody asked anything of a shell: {_s(none_ms)} of"
-            f" {_s(figures.whole_ms)}, not left out"
+            f"the first sentence is about time without work in a shell: {_s(none_ms)} of"
+            f" {_s(figures.whole_ms)}, not excluded"
         )
 
 
 def check_coordinator(it: Held) -> Iterator[str]:
-    """The driver plans, submits and collects no longer than something was under way and no task ran."""
+    """The driver's work takes at most the time in which work was active and no task ran."""
     figures = it.figures
     said = it.other_ms.get("coordinator", 0.0) + it.other_ms.get("no unit", 0.0)
     asked = it.on_clock(minus(figures.submitted(), figures.running(useful=True)))
     if said > length(asked) + it.slack_ms:
         yield (
-            f"the driver plans, submits and collects for {_s(said)}, it says; work is under way without"
+            f"the answer has {_s(said)} of the driver's work; in the log, work is active without"
             f" tasks for {_s(length(asked))}"
         )
 
 
 def check_failures(it: Held) -> Iterator[str]:
-    """Failed and unfinished jobs, queries and stages are told if there are any, and only then."""
+    """The answer reports failed and unfinished jobs, queries and stages if, and only if, the log has them."""
     figures, outcome = it.figures, it.debug.get("outcome")
     failed = {"job": figures.failed_jobs, "sql": figures.failed_queries}
     ended = figures.tasks_ended()
     if outcome is None:
         told = [f"{number} failed {name}s" for name, number in failed.items() if number]
         if told:
-            yield f"no outcome is told; {' and '.join(told)}"
+            yield f"the answer has no outcome; the log has {' and '.join(told)}"
         return
     tallies = {_kind(each["kind"]): each for each in outcome["tallies"]}
     wanted = {
@@ -231,49 +231,49 @@ def check_failures(it: Held) -> Iterator[str]:
         tally = tallies.get(kind)
         if tally is None:
             if counts[1]:
-                yield f"{counts[1]} failed {kind}s are not counted"
+                yield f"the answer does not count {counts[1]} failed {kind}s"
             continue
         said = (tally["total"], tally["failed"], tally.get("unfinished"))
         for name, ours, theirs in zip(("all", "failed", "unfinished"), counts, said, strict=True):
             if ours is not None and theirs is not None and ours != theirs:
-                yield f"{kind}s, {name}: {theirs} told, {ours} in the log"
+                yield f"{kind}s, {name}: {theirs} in the answer, {ours} in the log"
     status = outcome["status"]
     troubles = figures.failed_jobs + figures.failed_queries + figures.failed_stages + ended["failed"]
     cancelled = tallies["job"].get("cancelled", 0) if "job" in tallies else 0
     if cancelled != figures.cancelled_jobs:
-        yield f"jobs, cancelled: {cancelled} told, {figures.cancelled_jobs} in the log"
+        yield f"jobs, cancelled: {cancelled} in the answer, {figures.cancelled_jobs} in the log"
     if status == "succeeded" and figures.failed_jobs + figures.failed_queries:
-        yield f"succeeded, it says, with {figures.failed_jobs} failed jobs, {figures.failed_queries} failed queries"
+        yield f"the answer is 'succeeded'; {figures.failed_jobs} jobs and {figures.failed_queries} queries failed"
     if status in ("failed", "recovered") and not troubles and not figures.lost():
-        yield f"{status}, it says; nothing failed"
+        yield f"the answer is '{status}'; nothing failed"
     if status == "unfinished" and figures.ended is not None and not figures.unfinished_jobs:
-        yield "unfinished, it says; its end is logged"
+        yield "the answer is 'unfinished'; the log has an end"
     if status == "succeeded" and figures.ended is None:
-        yield "succeeded, it says; its end is not logged"
+        yield "the answer is 'succeeded'; the log has no end"
     if figures.out_of_heap and outcome.get("memory") != "heap":
-        yield f"{figures.out_of_heap} tasks ran out of heap; memory is told as {outcome.get('memory')}"
+        yield f"{figures.out_of_heap} tasks ran out of heap; memory in the answer is {outcome.get('memory')}"
 
 
 def check_lost(it: Held) -> Iterator[str]:
-    """Executors that were lost are told, and none that was released."""
+    """The answer reports lost executors, and no released ones."""
     outcome = it.debug.get("outcome")
     lost = it.figures.lost()
     if outcome is None:
         if lost:
             key, why = next(iter(lost.items()))
-            yield f"no outcome is told; executors were lost: {len(lost)}, such as {key}: {why}"
+            yield f"the answer has no outcome; executors were lost: {len(lost)}, such as {key}: {why}"
         return
     told = {str(each["worker"]) for each in outcome["lost"]}
     for key in sorted(set(lost) - told):
-        yield f"executor {key} was lost and is not told: {lost[key]}"
+        yield f"executor {key} was lost, and the answer lacks it: {lost[key]}"
     for key in sorted(told & it.figures.sent_home()):
-        yield f"executor {key} is told as lost; it was released: {it.figures.executors[key].reason}"
+        yield f"executor {key} is lost in the answer; it was released: {it.figures.executors[key].reason}"
     for key in sorted(told - set(it.figures.executors)):
-        yield f"executor {key} is told as lost; the log knows none of that name"
+        yield f"executor {key} is lost in the answer; the log has no such executor"
 
 
 def check_missing(it: Held) -> Iterator[str]:
-    """Where what is missing could be the largest part of the work, the verdict is in doubt; where all is there, not."""
+    """The verdict is inconclusive if missing data could be the largest part of the work, and conclusive if none is."""
     missing = it.figures.missing()
     unknown_ms = length(it.on_clock(it.figures.unaccounted()))
     debug = it.debug
@@ -283,19 +283,19 @@ def check_missing(it: Held) -> Iterator[str]:
     doubts = debug.get("doubts") or ()
     if missing and unknown_ms > it.slack_ms and unknown_ms >= largest and not doubts:
         yield (
-            f"{sum(missing.values())} ends of tasks lack in {len(missing)} stages, which ran for {_s(unknown_ms)} in"
-            f" which no task is known; the largest part of the work told is {_s(largest)}, and nothing is in doubt"
+            f"{sum(missing.values())} task ends are missing in {len(missing)} stages, which ran for {_s(unknown_ms)}"
+            f" without a known task; the answer's largest part is {_s(largest)}, and it is conclusive"
         )
 
 
 def check_cpu(it: Held) -> Iterator[str]:
-    """No stage is told to take more CPU time than its tasks' CPU and GC times; GC alone holds no run up as CPU."""
+    """A stage's CPU time is at most its tasks' CPU and GC time; GC time alone does not make CPU the bottleneck."""
     figures = it.figures
     if it.answer["header"]["has_samples"]:
         return
     if not figures.logs_cpu and it.answer["bottleneck"]["name"] == "cpu":
         said = it.debug["resource_ms"]["cpu"]
-        yield f"CPU holds it up with {_s(said)}, it says; of CPU time, the log has that of garbage collection alone"
+        yield f"the answer's bottleneck is CPU, {_s(said)}; the log has no CPU time except for garbage collection"
     spent: dict[str, float] = {}
     counts: dict[str, int] = {}
     for each in figures.tasks:
@@ -308,11 +308,11 @@ def check_cpu(it: Held) -> Iterator[str]:
         name, said = group["id"], group["resource_ms"].get("cpu", 0.0)
         most = CPU_SLACK * spent.get(name, 0.0) + CPU_SLACK_MS * counts.get(name, 0)
         if name not in python and said > most:
-            yield f"{name}: {_s(said)} of CPU told, {_s(spent.get(name, 0.0))} of CPU and GC time logged"
+            yield f"{name}: {_s(said)} of CPU in the answer, {_s(spent.get(name, 0.0))} of CPU and GC time in the log"
 
 
 def check_largest(it: Held) -> Iterator[str]:
-    """A resource that holds the run up takes more than any other, and more than what is unknown."""
+    """The bottleneck takes more time than any other resource, and more than the unknown time."""
     found, resources = it.answer["bottleneck"], it.debug["resource_ms"]
     if found["kind"] == "resource":
         mine = resources.get(found["name"], 0.0)
@@ -320,23 +320,23 @@ def check_largest(it: Held) -> Iterator[str]:
         if it.other_ms.get("unknown", 0.0) > mine + it.slack_ms:
             larger["unknown"] = it.other_ms["unknown"]
         for name, ms in larger.items():
-            yield f"{found['name']} holds it up with {_s(mine)}, it says; {name} takes {_s(ms)}"
+            yield f"the answer's bottleneck is {found['name']}, {_s(mine)}; {name} takes {_s(ms)}"
     if found["kind"] == "cause":
         mine = it.other_ms.get(found["name"], 0.0)
-        # Of what is unknown no more may be than there is of all time in which no task ran, whatever its cause.
+        # The unknown time is at most the time in which no task ran, for any cause.
         known = {name: ms for name, ms in it.other_ms.items() if name != "unknown"}
         alone = sum(ms for name, ms in known.items() if name in ALONE)
         if any(ms > mine + 1 for ms in known.values()) or it.other_ms.get("unknown", 0.0) > max(mine, alone) + 1:
-            yield f"{found['name']} holds it up with {_s(mine)}, it says; other causes take more"
+            yield f"the answer's bottleneck is {found['name']}, {_s(mine)}; other causes take more"
     if found["time_ms"] > it.debug["runtime_ms"] + 1:
-        yield f"the first sentence tells {_s(found['time_ms'])} of {_s(it.debug['runtime_ms'])}"
+        yield f"the first sentence has {_s(found['time_ms'])} of {_s(it.debug['runtime_ms'])}"
 
 
 def check_gpu(it: Held) -> Iterator[str]:
-    """Where a plugin runs queries on a GPU, it is said that the GPU is not modelled."""
+    """If a plugin runs queries on a GPU, the answer says that the GPU is not modelled."""
     said = [it.debug.get(each) for each in ("unseen", "assumptions", "doubts")] + [it.answer.get("recommendations")]
     if it.figures.gpu and not re.search(r"\bGPU", str(said)):
-        yield "queries run on a GPU, and nothing is said of it"
+        yield "queries run on a GPU, and the answer does not say so"
 
 
 CHECKS: tuple[Callable[[Held], Iterator[str]], ...] = (
@@ -359,7 +359,7 @@ CHECKS: tuple[Callable[[Held], Iterator[str]], ...] = (
 
 
 def contradictions(answer: Answer, figures: Figures) -> tuple[str, ...]:
-    """Everything in an answer that the log's own events rule out."""
+    """All contradictions between an answer and the log's own events."""
     it = held(answer, figures)
     return tuple(each for check in CHECKS for each in check(it))
 
@@ -377,7 +377,7 @@ def _s(ms: float) -> str:
 
 
 def checked(path: Path, name: str, scratch: Path) -> Row:
-    """Ask the product and this reader of one log."""
+    """Read one log with CrystalPerf and with this reader."""
     begin, kept = time.perf_counter(), scratch / "run.duckdb"
     figures, why = None, ""
     wrong: tuple[str, ...] = ()
@@ -391,25 +391,25 @@ def checked(path: Path, name: str, scratch: Path) -> Row:
     except CrystalPerfError as error:
         sentence = str(error).replace(str(path), path.name)
         if figures is not None and any(each.finish is not None for each in figures.tasks):
-            wrong = ("the product refuses it; it has ends of tasks",)
+            wrong = ("CrystalPerf refuses it; it has task ends",)
         return Row(name, sentence, None, figures, wrong, time.perf_counter() - begin)
     sentence = first_sentence(verdict)
     answer = as_json(verdict)
     if figures is None:
-        wrong = (f"the product reads it; {why}",) if "no line" in why else ()
+        wrong = (f"CrystalPerf reads it; {why}",) if "no line" in why else ()
     else:
         wrong = contradictions(answer, figures)
     return Row(name, sentence, answer, figures, wrong, time.perf_counter() - begin)
 
 
 def first_sentence(verdict: Verdict) -> str:
-    """What holds the run up, as the terminal says it."""
+    """The bottleneck sentence, as the terminal prints it."""
     debug = verdict.debug
     return bottleneck_sentence(verdict.bottleneck, debug, verdict.header.resources, time_unit(debug.runtime_ms))
 
 
 def rows(folders: Sequence[Path], told: Callable[[Row], None] = lambda _: None) -> list[Row]:
-    """A row for every log below the folders; `told` gets each as soon as it is there."""
+    """A row for every log below the folders; `told` is called with each row."""
     found = []
     with tempfile.TemporaryDirectory() as scratch:
         for folder in folders:
@@ -423,15 +423,15 @@ def rows(folders: Sequence[Path], told: Callable[[Row], None] = lambda _: None) 
 
 
 def _recording(path: Path) -> bool:
-    """Stack samples and the lab's own files lie beside some logs."""
+    """Whether a file is a log, and not stack samples or a file of the lab."""
     return (
         re.search(r"\.(jfr|collapsed)(\.gz)?$|^run\.json$|^reruns\.json$|\.(md|parquet|jsonl)$", path.name) is not None
     )
 
 
 def table(found: Sequence[Row]) -> list[str]:
-    """The rows as a table, with what the log's events say beside what the product says."""
-    lines = head("log | outcome | first sentence | largest stretch of the path | by the events alone | contradictions")
+    """The rows as a table: answers of CrystalPerf, and figures from the log's events."""
+    lines = head("log | outcome | first sentence | largest segment of the path | by the events alone | contradictions")
     for each in found:
         cells = (each.name, _outcome(each), each.sentence, _largest(each), _plain(each), "; ".join(each.contradictions))
         lines.append(f"| {' | '.join(cell(text) for text in cells)} |")
@@ -439,15 +439,15 @@ def table(found: Sequence[Row]) -> list[str]:
 
 
 def summary(found: Sequence[Row]) -> list[str]:
-    """How many logs there are, and how many of the answers are contradicted."""
+    """The numbers of logs, answers and contradictions."""
     answered = [each for each in found if each.answer is not None]
     both_read = [each for each in answered if each.figures is not None]
     wrong = [each for each in found if each.contradictions]
     doubted = sum(bool(each.answer and each.answer["debug"].get("doubts")) for each in answered)
     return [
-        f"{len(found)} files: {len(answered)} answered ({doubted} of them in doubt), {len(found) - len(answered)}"
-        f" refused in one sentence. {len(both_read)} answers were held against the log's own events. {len(wrong)} files"
-        f" have contradictions, {sum(len(each.contradictions) for each in wrong)} in all."
+        f"{len(found)} files: {len(answered)} answered ({doubted} of them inconclusive), {len(found) - len(answered)}"
+        f" refused in one sentence. {len(both_read)} answers were compared with the log's own events."
+        f" {len(wrong)} files have contradictions, {sum(len(each.contradictions) for each in wrong)} in all."
     ]
 
 
@@ -483,9 +483,7 @@ def _plain(row: Row) -> str:
     it = row.figures
     if row.answer is not None:
         it = held(row.answer, it).figures
-    words = [
-        f"tasks run {_s(length(it.running()))} of {_s(it.whole_ms)}, work is under way {_s(length(it.submitted()))}"
-    ]
+    words = [f"tasks run {_s(length(it.running()))} of {_s(it.whole_ms)}, work is active {_s(length(it.submitted()))}"]
     ended = it.tasks_ended()
     counts = {
         "failed jobs": it.failed_jobs,
@@ -502,7 +500,7 @@ def _plain(row: Row) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; 1 where an answer is contradicted."""
+    """The command line; 1 if there is a contradiction."""
     parser = argparse.ArgumentParser(prog="python -m lab.checks.verdicts", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="folders of logs, or logs")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put summary and table into this page")

@@ -1,1 +1,1 @@
-"""What CrystalPerf's commands and its recorders cost."""
+"""Measurements of the cost of CrystalPerf's commands and recorders."""

@@ -1,10 +1,10 @@
-"""`make bench`: what the commands cost, as whole processes, median of five.
+"""`make bench`: the cost of commands, as whole processes, median of five.
 
     command                                   seconds   MiB
     crystalperf --help                           0.12    28
 
-Times are of this machine, under whatever else it does; compare rows of one run with each other.  Builds of indexes are
-measured where their sources are in the user's cache.  `python -m lab.costs.bench WORD…` measures what has these words.
+Times depend on the machine and its load; compare only rows of one run.  Index builds are measured if their sources are
+in the user's cache.  `python -m lab.costs.bench WORD…` measures only commands with these words.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ PATCH, NEXT_PATCH = "spark-4.0.0", "spark-4.0.1"
 
 @dataclass(frozen=True)
 class Case:
-    """A command of crystalperf; `fresh` empties the cache before every run, `frames` come on stdin.
+    """A command of crystalperf; `fresh` empties the cache before every run, `frames` is the number of frames on stdin.
 
-    `tasks` is the size of the made log (lab/costs/made_log.py) that it finds as made.log.  `sources` are indexes whose
-    sources are at hand, `before` is run once, and `forget` is removed from the cache before every run.
+    `tasks` is the size of the generated log made.log (lab/costs/made_log.py).  `sources` are indexes whose sources must
+    be in the cache, `before` runs once, and `forget` is removed from the cache before every run.
     """
 
     name: str
@@ -49,10 +49,10 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """What is measured; public logs only where they lie beside the checkout."""
+    """The measured commands; those on public logs only if the logs are next to the checkout."""
     found = [
         Case("--help", ("--help",)),
-        Case("analyze the demo, nothing kept", ("analyze", str(DEMO)), fresh=True),
+        Case("analyze the demo, empty cache", ("analyze", str(DEMO)), fresh=True),
         Case("analyze the demo again", ("analyze", str(DEMO))),
         Case("the same with Spark's index alone", ("analyze", str(DEMO), "--index", "spark-4.0.1"), fresh=True),
         Case("sql over the Spark index, first use", SELECT, fresh=True),
@@ -73,7 +73,7 @@ def cases() -> list[Case]:
             Case(f"the same after {PATCH}", build, sources=both, before=before, forget=f"builds/{NEXT_PATCH}.kept")
         )
     made = ("profile", "made.log", "-o", "run.duckdb")
-    found.append(Case(f"profile a made log, {TASKS:,} tasks", made, fresh=True, tasks=TASKS))
+    found.append(Case(f"profile a generated log, {TASKS:,} tasks", made, fresh=True, tasks=TASKS))
     return found
 
 
@@ -102,7 +102,7 @@ def write_frames(count: int, path: Path) -> None:
 
 
 def run(arguments: tuple[str, ...], home: Path, stdin: Path | None = None) -> Cost:
-    """The cost of a command of crystalperf.  Raises LabError where it fails."""
+    """The cost of a command of crystalperf.  Raises LabError if it fails."""
     return cost([str(Path(sys.executable).with_name("crystalperf")), *arguments], home, stdin=stdin)
 
 

@@ -1,7 +1,7 @@
-"""How quickly a fleet is built: `python -m lab.costs.fleets ../shared/real-inputs/spark-eventlog --logs 200 500 1000`.
+"""The speed of fleet builds: `python -m lab.costs.fleets ../shared/real-inputs/spark-eventlog --logs 200 500 1000`.
 
-The logs are those of the folder, over and over under other names, so that sizes are distributed as they are there; each
-is read whole, and their tables hold each content once.  Each fleet is built by a process of its own.
+The logs are those of the folder, repeated under other names, so the distribution of sizes is the same.  Each is read
+completely, and the tables have each content once.  A separate process builds each fleet.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HEAD = "logs     [MB]  median, 95 %, largest [kB]      [s]  logs/s  CPU s each  
 
 
 def measured(folder: Path, logs: int, engine: Engine) -> str:
-    """A row of the table: a fleet of so many logs."""
+    """A row of the table: a fleet of this number of logs."""
     items = find_logs([str(folder.absolute())])
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch) / "logs"
@@ -44,7 +44,7 @@ def measured(folder: Path, logs: int, engine: Engine) -> str:
 
 
 def peak_mib() -> float:
-    """The largest memory of this process; what the system counts of one that ended has its parent's in it, too."""
+    """Peak memory of this process; the system's figure for an ended child also contains its parent's."""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     assert found is not None
     return int(found[1]) / 1024

@@ -1,10 +1,10 @@
-"""What ten times as much costs: `python -m lab.costs.growth` makes logs and measures whole processes.
+"""Growth of cost with ten times the size: `python -m lab.costs.growth` generates logs and measures whole processes.
 
     axis       tasks  executors  profile [CPU s]    MiB  what-if [CPU s]    MiB
     stages      2000         50             2.65    150             2.19    133
 
-CPU seconds rather than seconds, for other programs on the machine change these least.  A row for each size, then how
-many times the cost of the first the second has.  `--small` begins at a tenth.
+The table has CPU seconds, because the load of the machine changes these least.  It has a row for each size, then the
+ratio of the two costs.  `--small` starts at a tenth of the size.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Size:
-    """A made log: its tasks and executors, and the most tasks of a stage."""
+    """A generated log: its tasks and executors, and the maximum tasks of a stage."""
 
     tasks: int
     executors: int = 50
@@ -36,22 +36,22 @@ AXES = {
     "executors": (Size(50_000, executors=500), Size(50_000, executors=5_000)),
     "stages": (Size(20_000, largest_stage=4), Size(200_000, largest_stage=4)),
 }
-"""By what grows; of the last, stages have four tasks."""
+"""Sizes by the quantity that grows; in the last, stages have four tasks."""
 
 
 def smaller(size: Size, axis: str) -> Size:
-    """A tenth, along the axis and in tasks."""
+    """A tenth of the size, along the axis and in tasks."""
     executors = max(size.executors // 10, 1) if axis == "executors" else size.executors
     return Size(size.tasks // 10, executors, size.largest_stage)
 
 
 def measured(arguments: list[str], home: Path) -> Cost:
-    """The cost of a process of Python with these arguments.  Raises LabError where it fails."""
+    """The cost of a Python process with these arguments.  Raises LabError if it fails."""
     return cost([sys.executable, *arguments], home, more={"PYTHONPATH": str(ROOT)})
 
 
 def costs(size: Size, scratch: Path) -> Iterator[Cost]:
-    """Of a log of a size: what profiling it costs, and one what-if."""
+    """The cost of profiling a log of this size, and of one prediction."""
     log, run = scratch / "made.log", scratch / "run.duckdb"
     with log.open("w", encoding="utf-8", buffering=1 << 20) as stream:
         for line in made_log.lines(size.tasks, executors=size.executors, largest_stage=size.largest_stage):
@@ -64,11 +64,13 @@ def costs(size: Size, scratch: Path) -> Iterator[Cost]:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("axes", nargs="*", metavar="AXIS", help=f"of {', '.join(AXES)}; all by default")
-    parser.add_argument("--small", action="store_true", help="begin at a tenth")
+    parser.add_argument(
+        "axes", nargs="*", metavar="AXIS", help=f"quantities that grow: {', '.join(AXES)}; by default all"
+    )
+    parser.add_argument("--small", action="store_true", help="start at a tenth of the size")
     given = parser.parse_args()
     if unknown := set(given.axes) - set(AXES):
-        parser.error(f"no axis is called {unknown.pop()}; there are {', '.join(AXES)}")
+        parser.error(f"unknown axis {unknown.pop()}; known axes: {', '.join(AXES)}")
     print("axis       tasks  executors  profile [CPU s]    MiB  what-if [CPU s]    MiB")
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
@@ -81,7 +83,7 @@ def main() -> None:
                 cells = " ".join(f"{each.cpu_s:16.2f} {each.peak_mib:6.0f}" for each in found[-1])
                 print(f"{axis:9s} {this.tasks:6d} {this.executors:10d} {cells}", flush=True)
             profiled, asked = (after.cpu_s / before.cpu_s for before, after in zip(*found, strict=True))
-            print(f"{axis:9s} ten times as much: {profiled:.1f} and {asked:.1f} times the cost")
+            print(f"{axis:9s} ten times the size: {profiled:.1f} and {asked:.1f} times the cost")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""A made event log of any size: `python -m lab.costs.made_log --tasks 1000000 -o big.log` writes about 1.5 GB.
+"""Generate an event log of any size: `python -m lab.costs.made_log --tasks 1000000 -o big.log` writes about 1.5 GB.
 
-What Spark 3.5 would write of one application whose queries run one after the other on a cluster of fixed size: jobs of
-two or three stages with barriers between them, tasks in waves with lengths as skewed as real ones, one task in a
-hundred failing and running again, stragglers with a speculative copy, now and then an output lost with its executor
-and the stage that has to run again.  The same seed writes the same bytes; no run stands behind them.
+It has the format of Spark 3.5, of one application whose queries run one after the other on a cluster of fixed size.
+Jobs have two or three stages with barriers between them, and tasks run in waves with realistic skew.  One task in a
+hundred fails and is retried, stragglers have a speculative copy, and sometimes an output is lost with its executor, so
+that its stage runs again.  The same seed gives the same bytes; the log is not of a real run.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Attempt(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A stage to write: its id and attempt, what it reads, and the slots' free times it shares with all others."""
+    """A stage to write: its id and attempt, its input, and the slots' free times, which all stages share."""
 
     stage_id: int
     attempt: int
@@ -190,9 +190,9 @@ def _end(random: Random, plan: Plan, each: Attempt) -> str:
 def lines(
     tasks: int, seed: int = 0, executors: int = 200, cores: int = 4, largest_stage: int = _LARGEST_STAGE
 ) -> Iterator[str]:
-    """The log's lines; it has at least that many task attempts, and stops at the end of a job.
+    """The log's lines, with at least this many task attempts; it stops at the end of a job.
 
-    No stage is planned with more than `largest_stage` tasks.
+    No stage has more than `largest_stage` tasks.
     """
     random = Random(seed)
     properties = {
@@ -229,7 +229,7 @@ _SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
 
 @dataclass
 class _Jobs:
-    """Queries of one job each, one after the other; `now` is in ms since the application's start, `slots` a heap of
+    """Sequential queries of one job each; `now` is in ms since the application's start, `slots` is a heap of
     (free, executor)."""
 
     random: Random
@@ -240,7 +240,7 @@ class _Jobs:
     job_id: int = 0
 
     def one(self, largest: int) -> Iterator[str]:
-        """Lines of a query whose stages have at most so many tasks."""
+        """Lines of a query whose stages have at most this many tasks."""
         random = self.random
         sizes = [max(1, min(int(random.lognormvariate(7.5, 1.2)), largest)) for _ in range(random.choice((2, 3)))]
         first, last = self.stage_id, len(sizes) - 1

@@ -1,7 +1,7 @@
-"""Samples for a run that has none, as many as one likes: stacks of methods that nobody wrote.
+"""Generate any number of samples for a run without samples, with invented methods.
 
-There are 20 000 stacks of 20 to 59 frames, which share their first frames and go apart further up, so that the tree of
-them has half a million branches.  Every function that decides has the same label.  The same run gets the same samples.
+There are 20 000 stacks of 20 to 59 frames, which share their first frames and diverge further up, so that their tree
+has half a million branches.  All attributed functions have the same label.  The same run gets the same samples.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ TICK_MS = 20
 
 
 def add(run: Path, ticks: int = 70) -> int:
-    """Give each unit of a run file so many samples, one every TICK_MS; how many the run has then."""
+    """Give each task of a run file this many samples, one every TICK_MS; returns the run's number of samples."""
     with duckdb.connect(str(run)) as connection:
         connection.execute(
             f"""

@@ -1,16 +1,16 @@
-"""What a page costs: `python -m lab.costs.pages` makes pages, and opens them in a browser.
+"""The cost of a report page: `python -m lab.costs.pages` writes pages, and opens them in a browser.
 
     the demo
-      made in 1.2 s beyond the analysis, whose questions took 0.4 s
+      written in 1.2 s in addition to the analysis, whose predictions took 0.4 s
       size 0.76 MB
       first picture after 290 ms, ready after 330 ms
       a slider's move 5.0 ms in the middle, 9.1 ms at most
-    a made run, 13,500 tasks, 1,012,830 samples
+    a generated run, 13,500 tasks, 1,012,830 samples
       …
 
-Times are CPU time, of this process and of the browser's main thread: other programs on the machine change these least.
-The first picture is what the page's own tasks took up to the browser's first paint, `ready` until nothing was left to
-do; a slider's move is that of the middle one of 50, with the layout and the paint that it causes, and of the longest.
+Times are CPU time, of this process and of the browser's main thread, because the machine's load changes these least.
+The first picture is the time of the page's own tasks up to the browser's first paint, `ready` up to the last task.  A
+slider's move includes its layout and paint; the output has the median and the maximum of 50 moves.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TRACED = ["toplevel", "loading", "blink.user_timing", "disabled-by-default-devto
 
 @dataclass(frozen=True)
 class Made:
-    """A page, and the CPU time that it took: that of the verdict, which a page shares with `analyze`, and the rest."""
+    """A page and its CPU time: that of the verdict, which a page shares with `analyze`, and the rest."""
 
     html: str
     verdict_s: float
@@ -52,7 +52,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Opened:
-    """What a page took in a browser, CPU time of its main thread in ms."""
+    """CPU time of a page in a browser's main thread, ms."""
 
     first_picture_ms: float
     ready_ms: float
@@ -60,18 +60,18 @@ class Opened:
 
 
 def runs(scratch: Path) -> Iterator[tuple[str, Run]]:
-    """Runs by what they are, made in the scratch folder."""
+    """Runs with their descriptions, in the scratch folder."""
     yield "the demo", query.profile(DEMO, output=scratch / "demo.duckdb")
     log = scratch / "made.log"
     with log.open("w", encoding="utf-8") as stream:
         made_log.write(stream, TASKS)
     made = query.profile(log, output=scratch / "made.duckdb")
     samples = made_samples.add(made.path)
-    yield f"a made run, {TASKS:,} tasks, {samples:,} samples", query.open_run(made.path)
+    yield f"a generated run, {TASKS:,} tasks, {samples:,} samples", query.open_run(made.path)
 
 
 def made(run: Run) -> Made:
-    """The page of a run whose verdict nobody has asked for yet."""
+    """The page of a run whose verdict is not computed yet."""
     began = time.process_time()
     verdict = run.verdict()
     answered = time.process_time()
@@ -82,7 +82,7 @@ def made(run: Run) -> Made:
 def opened(chromium: Browser, place: Path) -> Opened:
     """Open a page and move its first slider."""
     page = chromium.new_page(viewport={"width": 1280, "height": 900})
-    page.goto("about:blank")  # so that starting the browser's process counts for nothing
+    page.goto("about:blank")  # so that the start of the browser's process does not count
     chromium.start_tracing(page=page, categories=TRACED)
     page.goto(place.as_uri())
     page.wait_for_selector("#headline")
@@ -137,7 +137,7 @@ def main_thread_ms(events: list[dict[str, Any]]) -> tuple[float, float]:
 
 
 def main() -> int:
-    """Print what pages cost."""
+    """Print the cost of pages."""
     with TemporaryDirectory() as folder, browser() as chromium:
         for name, run in runs(Path(folder)):
             cost = made(run)
@@ -145,11 +145,14 @@ def main() -> int:
             place.write_text(cost.html, encoding="utf-8")
             seen = opened(chromium, place)
             print(f"{name}")
-            print(f"  made in {cost.page_s:.1f} s beyond the analysis, whose questions took {cost.verdict_s:.1f} s")
+            print(
+                f"  written in {cost.page_s:.1f} s in addition to the analysis, whose predictions took"
+                f" {cost.verdict_s:.1f} s"
+            )
             print(f"  size {len(cost.html.encode()) / 1e6:.2f} MB")
             print(f"  first picture after {seen.first_picture_ms:.0f} ms, ready after {seen.ready_ms:.0f} ms")
             print(
-                f"  a slider's move {statistics.median(seen.moves_ms):.1f} ms in the middle,"
+                f"  a slider's move {statistics.median(seen.moves_ms):.1f} ms (median),"
                 f" {seen.moves_ms[-1]:.1f} ms at most",
                 flush=True,
             )

@@ -1,12 +1,12 @@
-"""Two checkouts in turn: `python -m lab.costs.pairs BEFORE AFTER -- analyze LOG` compares what a command costs in each.
+"""Compare a command's cost in two checkouts: `python -m lab.costs.pairs BEFORE AFTER -- analyze LOG`.
 
     pairs  load                CPU [s]  clock [s]  MiB
         9   5.1  before           1.78       1.55  173
                  after            1.48       1.25  171
                  after / before   0.82       0.82
 
-Medians over whole processes of the same Python with nothing kept; of ratios the median over pairs.  Other programs
-make both slower, and so they change a ratio less than a figure.  A pair in which a process was stopped is left out.
+Figures are medians over whole processes of the same Python with an empty cache; ratios are medians over pairs.  Other
+programs slow both, so they change a ratio less than a figure.  A pair in which a process was stopped is left out.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from pathlib import Path
 from lab.costs.processes import Cost, cost
 
 ANSWERED = (0, 4)
-"""Exit codes of an answer; 4 is that of an inconclusive one before 0.1.0, for checkouts may be of any age."""
+"""Exit codes of an answer; 4 is an inconclusive answer before 0.1.0, because checkouts may be of any age."""
 
 _PROGRAM = "import sys; sys.argv[0] = 'crystalperf'; from crystalperf.cli.main import main; main()"
 _STOPPED = 5.0
-"""Times as long by the clock as by the CPU; no load that is shared fairly does that to one of two."""
+"""Maximum ratio of wall-clock to CPU time; fair sharing of the CPU does not cause more for one of two."""
 
 
 def measured(checkout: Path, arguments: Sequence[str]) -> Cost:
     """The cost of a command of crystalperf in a checkout.  Raises LabError where it fails."""
     with tempfile.TemporaryDirectory() as home:
-        # -P: else the folder that this runs in would go before the checkout.
+        # -P: otherwise the working directory would precede the checkout.
         command = [sys.executable, "-P", "-c", _PROGRAM, *arguments]
         return cost(command, Path(home), answered=ANSWERED, more={"PYTHONPATH": str(checkout)})
 
 
 def pairs(checkouts: Sequence[Path], arguments: Sequence[str], count: int) -> list[tuple[Cost, Cost]]:
-    """The costs of before and after, pair by pair; who comes first changes from one pair to the next."""
+    """The costs in both checkouts, by pair; the order alternates between pairs."""
     for each in checkouts:
-        measured(each, arguments)  # compiles it, and has its files in memory
+        measured(each, arguments)  # compiles it, and loads its files into the page cache
     found: list[tuple[Cost, Cost]] = []
     first = 0
     while len(found) < count:
@@ -56,7 +56,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path)
-    parser.add_argument("arguments", nargs="+", metavar="ARGUMENT", help="of crystalperf, behind --; full paths")
+    parser.add_argument(
+        "arguments", nargs="+", metavar="ARGUMENT", help="arguments of crystalperf after --, with full paths"
+    )
     parser.add_argument("--pairs", type=int, default=9)
     given = parser.parse_args()
     found = pairs([given.before.absolute(), given.after.absolute()], given.arguments, given.pairs)

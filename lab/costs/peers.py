@@ -1,10 +1,10 @@
-"""What others take for the same log: `python -m lab.costs.peers LOG --spark-jars DIR --sparklens JAR --profiler JAR`.
+"""The cost of other tools: `python -m lab.costs.peers LOG --spark-jars DIR --sparklens JAR --profiler JAR`.
 
-Whole processes, one after the other and in rounds, so that what else the machine does meets all alike; medians of the
-rounds, after one that does not count.  Nothing of an earlier run is kept.  A peer without its jar is left out.
+It measures whole processes, in rounds, so that the machine's load affects all tools alike.  Figures are medians of the
+rounds after a warm-up round, with an empty cache.  A tool without its jar is left out.
 
 DIR: the jars of Spark 3.5, `deps/jars` of PyPI's pyspark; both peers need them.
-Sparklens (github.com/qubole/sparklens, Apache-2.0): from its sources, for no registry has it for this Scala.  Three
+Sparklens (github.com/qubole/sparklens, Apache-2.0): from its sources, because no registry has it for this Scala.  Three
 places change to compile with Spark 3.5: HDFSConfigHelper answers `new Configuration()`, `si.attemptId` is
 `si.attemptNumber()`, and HttpRequestHandler goes, with its call.  Then `java -cp "DIR/*" scala.tools.nsc.Main
 -usejavacp -nowarn -d OUT FILES`, and `jar cf sparklens.jar -C OUT .`
@@ -32,7 +32,7 @@ Line = Callable[[Path, Path], list[str]]
 
 
 def lines(spark_jars: Path | None, sparklens: Path | None, profiler: Path | None) -> dict[str, Line]:
-    """The commands by what they are called."""
+    """The commands by name."""
     crystalperf = str(Path(sys.executable).with_name("crystalperf"))
     found: dict[str, Line] = {
         "crystalperf profile": lambda log, out: [crystalperf, "profile", str(log), "-o", str(out / "run.duckdb")],
@@ -54,14 +54,14 @@ def measured(log: Path, commands: dict[str, Line], rounds: int) -> dict[str, Cos
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch)
-        plain = place / "eventlog"  # no peer reads all containers, and a name with an ending is one to some
+        plain = place / "eventlog"  # the tools do not read all containers, and some take a name with a suffix for one
         with plain.open("wb") as target:
             target.writelines(pieces(Part(str(log)), Problems()))
         for number in range(rounds + 1):
             for name, command in commands.items():
                 out = place / "out"
                 out.mkdir()
-                shutil.rmtree(place / "home" / "runs", ignore_errors=True)  # or the run would be known
+                shutil.rmtree(place / "home" / "runs", ignore_errors=True)  # otherwise the run would be in the cache
                 one = cost(command(plain, out), place / "home", said=place / "said")
                 if name.startswith("spark-rapids") and not list(out.rglob("*application_information.csv")):
                     raise LabError(f"{name} wrote no tables: {(place / 'said').read_text(errors='replace')[-500:]}")
@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
     if given.spark_jars is None and (given.sparklens or given.profiler):
-        parser.error("a peer needs --spark-jars")
+        parser.error("--sparklens and --profiler need --spark-jars")
     costs = measured(given.log, lines(given.spark_jars, given.sparklens, given.profiler), given.rounds)
     us = costs["crystalperf analyze"]
     what = f"{given.log.name}, medians of {given.rounds}"

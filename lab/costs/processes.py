@@ -1,4 +1,4 @@
-"""What a whole process costs: time by the clock and of the CPU, and the most memory that it had."""
+"""The cost of a whole process: wall-clock time, CPU time, and peak memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lab.errors import LabError
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a process and the children that it waited for: seconds by the clock, CPU seconds, and peak memory, MiB."""
+    """Wall-clock seconds, CPU seconds and peak memory (MiB) of a process and the children that it waited for."""
 
     wall_s: float
     cpu_s: float
@@ -29,10 +29,10 @@ def cost(
     answered: Collection[int] = (0,),
     more: Mapping[str, str] | None = None,
 ) -> Cost:
-    """Run a command with CrystalPerf's cache in `home`, and `more` variables.
+    """Run a command with CrystalPerf's cache in `home`, and `more` environment variables.
 
     Standard output is dropped, or goes to the file `said` together with standard error.  Raises LabError for an exit
-    code that is none of `answered`.
+    code that is not in `answered`.
     """
     environment = {**os.environ, "CRYSTALPERF_HOME": str(home), "NO_COLOR": "1", **(more or {})}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program is compiled

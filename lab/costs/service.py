@@ -1,13 +1,12 @@
-"""What the service costs: answers under load, predictions, and memory over many requests.
+"""The cost of the service: latency under load, predictions, and memory over many requests.
 
     python -m lab.costs.service --runs 1000 --seconds 60 --requests 100000
 
-The home has one run, the demo's log unless another run file is named, under many names, as hard links.  What the
-service would work out of each in the background, one after the other, is the same for all: it is worked out once, and
-put beside the others as the service itself keeps it.  Requests come in an open loop: one every so many ms whether or
-not the one before was answered, and a latency counts from the moment at which its request was due.  Every answer is
-compared with the right one.  Latencies are those of a machine under whatever else it does, which its load tells; CPU
-time is the service's own.
+The home has one run, the demo's log unless you name another run file, under many names, as hard links.  The service
+would compute the same answers for each in the background; so they are computed once, and stored for the others in the
+service's own format.  Requests come in an open loop: at a fixed rate, even if earlier ones have no response yet, and a
+latency counts from the time at which its request was due.  Every response is compared with the correct one.  Latencies
+depend on the machine's load, which is printed; CPU time is the service's own.
 """
 
 from __future__ import annotations
@@ -31,18 +30,18 @@ from crystalperf.service.catalog import Catalog
 from lab.served import ROOT, Served, serving
 
 QUESTIONS = (("summary", "null"), ("verdict", "null"), ("header", "null"), ("debug", '{"scope": "all"}'))
-"""What the service works out of each run, with the facts of the question, in JSON."""
+"""The answers that the service computes for each run, with the facts of the query, in JSON."""
 
 POINTS = 10
-"""How often memory is looked at."""
+"""Number of memory measurements."""
 
 IDLE_S = 10.0
-"""A connection that nobody used for longer is not used again: the service closes it after 15 s."""
+"""Maximum idle time of a connection before it is replaced: the service closes it after 15 s."""
 
 
 @dataclass
 class Told:
-    """What requests brought: latencies in ms, and what was lost or wrong."""
+    """The results of requests: latencies in ms, and lost or wrong responses."""
 
     ms: list[float] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
@@ -65,7 +64,7 @@ class Client:
         self._free: list[tuple[float, asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def get(self, path: str) -> tuple[int, bytes]:
-        """Status and body of an answer that says its length."""
+        """Status and body of a response with a Content-Length."""
         while self._free and time.monotonic() - self._free[0][0] > IDLE_S:
             self._free.pop(0)[2].close()
         if self._free:
@@ -95,7 +94,7 @@ def fill(home: Path, run: Path, count: int) -> None:
 
 
 def spread(served: Served, first: str) -> None:
-    """Put what was worked out of one run beside all others."""
+    """Store the computed answers of one run for all others."""
     answers, catalog = Answers(served.home / "service" / "answers", 1 << 20), Catalog(served.home / "runs")
     catalog.scan()
     known = catalog.entries[first]
@@ -108,11 +107,11 @@ def spread(served: Served, first: str) -> None:
 
 
 Right = Callable[[str, int, bytes], bool]
-"""Whether an answer is right: the path that was asked, the status and the body."""
+"""Whether a response is correct, from the requested path, the status and the body."""
 
 
 async def _ask(client: Client, path: str, right: Right, due: float, told: Told) -> None:
-    """Ask, and tell how long after it was due the answer came."""
+    """Send a request, and record the time from when it was due to its response."""
     try:
         status, body = await client.get(path)
         if not right(path, status, body):
@@ -123,7 +122,7 @@ async def _ask(client: Client, path: str, right: Right, due: float, told: Told) 
 
 
 async def open_loop(port: int, paths: Callable[[int], str], right: Right, per_s: float, count: int) -> Told:
-    """Ask at a steady rate."""
+    """Send requests at a fixed rate."""
     client, told, begin = Client(port), Told(), time.perf_counter()
     async with asyncio.TaskGroup() as under_way:
         for number in range(count):
@@ -135,7 +134,7 @@ async def open_loop(port: int, paths: Callable[[int], str], right: Right, per_s:
 
 
 async def closed_loop(port: int, paths: Callable[[int], str], right: Right, count: int, at_a_time: int) -> Told:
-    """Ask as fast as answers come, some at a time."""
+    """Send requests as fast as responses arrive, several at a time."""
     client, told, numbers = Client(port), Told(), iter(range(count))
 
     async def some() -> None:
@@ -154,7 +153,7 @@ def cpu_ms(pid: int) -> float:
 
 
 def memory_mib(pid: int) -> float:
-    """Proportional memory of a process and its children, in MiB: what is shared counts once."""
+    """Proportional memory of a process and its children, in MiB: shared pages count once."""
     found = 0
     children = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout.split()
     for each in (str(pid), *children):
@@ -167,7 +166,7 @@ def memory_mib(pid: int) -> float:
 
 
 def measure(run: Path | None, runs: int, seconds: float, requests: int) -> None:
-    """All of it, a line each."""
+    """All measurements, a line each."""
     with tempfile.TemporaryDirectory(dir=None if run is None else run.parent) as folder:
         home = Path(folder) / "home"
         fill(home, run or _demo(Path(folder)), runs)
@@ -207,7 +206,7 @@ async def _asked(served: Served, runs: int, seconds: float, requests: int, right
             return False
         if "/debug" not in path:
             return len(json.loads(gzip.decompress(body))["runs"]) == min(50, runs)
-        if body not in known:  # the same bytes are looked at once
+        if body not in known:  # check the same bytes once
             if json.loads(gzip.decompress(body)) != right_debug:
                 return False
             known.add(body)
@@ -222,7 +221,7 @@ async def _asked(served: Served, runs: int, seconds: float, requests: int, right
         print(f"  {each}")
     print(
         f"  took {time.monotonic() - begin:.1f} s; {used_ms:.2f} ms of CPU time a request; {os.cpu_count()} cores,"
-        f" {os.getloadavg()[0]:.1f} processes wanted one",
+        f" load {os.getloadavg()[0]:.1f}",
         flush=True,
     )
 
@@ -230,12 +229,12 @@ async def _asked(served: Served, runs: int, seconds: float, requests: int, right
         return status == 200
 
     for name, settings in (
-        ("not asked before", [f"cores={n}" for n in range(3, 33)]),
+        ("not cached", [f"cores={n}" for n in range(3, 33)]),
         ("asked before", ["cores=3"] * 200),
     ):
         addresses = [f"/api/runs/run-0000/predict?set={setting}" for setting in settings]
         found = await closed_loop(served.port, addresses.__getitem__, answers, len(addresses), 1)
-        if name == "not asked before":
+        if name == "not cached":
             found.ms = found.ms[1:]  # the first reads the run
         print(found.line(f"predictions {name}, one at a time"), flush=True)
     most = 0.0
@@ -246,7 +245,7 @@ async def _asked(served: Served, runs: int, seconds: float, requests: int, right
         print(
             f"{(part + 1) * requests // POINTS} requests: {used:.0f} MiB, lost or wrong {len(told.wrong)}", flush=True
         )
-    print(f"most memory, the service with all its processes: {most:.0f} MiB")
+    print(f"peak memory of the service with all its processes: {most:.0f} MiB")
 
 
 def main() -> None:

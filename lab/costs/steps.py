@@ -1,9 +1,9 @@
-"""Where the CPU seconds of a profile go: `python -m lab.costs.steps INPUT…` prints each step of it as it is done.
+"""The CPU time of the steps of a profile: `python -m lab.costs.steps INPUT…` prints each step when it ends.
 
     CPU [s]  peak [MiB]  step
        0.02          61  looking at the inputs
 
-Seconds are of the whole process, DuckDB's threads among them.
+Seconds are of the whole process, including DuckDB's threads.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from crystalperf.query.runfile.pipeline import profile_inputs
 
 
 class Steps:
-    """Prints what a step took when the next one begins."""
+    """Prints the cost of a step when the next one begins."""
 
     def __init__(self) -> None:
         self.said, self.begun_s, self.total_s = "", time.process_time(), 0.0
@@ -42,7 +42,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         profile_inputs(given.inputs, Path(scratch) / "run.duckdb", None, (), steps)
         steps("")
-    print(f"{steps.total_s:7.2f}              in all")
+    print(f"{steps.total_s:7.2f}              total")
 
 
 if __name__ == "__main__":

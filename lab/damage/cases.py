@@ -1,4 +1,4 @@
-"""One case of `make fuzz`: a damaged input is made, read or asked about, and judged."""
+"""One case of `make fuzz`: create a damaged input, read it or analyze it, and judge the result."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ DOORS = {
     "fleet": doors.through_fleet,
     "upload": doors.through_upload,
 }
-"""Kinds whose inputs come in by a server, end in a page or a fleet, or are uploaded to the service."""
+"""Kinds of inputs from a server, for a page or a fleet, or uploaded to the service."""
 
 FRAMEWORKS = ("tensorflow", "pytorch", "stream")
-"""Kinds whose inputs are runs of several files, and go through the command line."""
+"""Kinds of inputs that are runs of several files, tested through the command line."""
 
 KINDS = ("log", "document", "jfr", "collapsed", "command", *FRAMEWORKS, *DOORS)
 _WHOLE_EVERY = 20
 _COMMAND_LINES = 150
-"""Of a log that is taken through the commands: its beginning and its end.  All of it is read where the kind is log."""
+"""Bytes of a log for the commands: its beginning and its end.  For the kind log, all of it is read."""
 _OF_DOCUMENTS = 0.25
 _OF_FOLDERS = 0.2
 _WITH_RECORDING = 0.05
 _WITH_STACKS = 0.15
 _RECORDING_BYTES = 150_000
-"""Of recordings that are taken through the commands; a larger one takes longer to read than all else."""
+"""Maximum size of recordings for the commands; larger ones take longer to read than everything else."""
 _INDEX = "spark-3.5.9"
 
 
@@ -59,7 +59,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """`what` is read, refused or failed; `text` the sentence or the traceback."""
+    """`what` is read, refused or failed; `text` is the sentence or the traceback."""
 
     case: Case
     source: str
@@ -70,7 +70,7 @@ class Outcome:
 
 
 def run_case(case: Case, seed: int, sources: Sources, folder: Path) -> Outcome:
-    """Make one damaged input below `folder`, read it, and tell how that went.  Never raises."""
+    """Create one damaged input below `folder`, read it, and return the result.  Never raises."""
     random = Random(f"{case.kind} {seed} {case.number}")
     source = damage = ""
     try:
@@ -111,7 +111,7 @@ def _shortened(lines: list[bytes], kind: str) -> list[bytes]:
 
 
 def _drawn(random: Random, kind: str, sources: Sources) -> tuple[dict[str, bytes], str, str]:
-    """The files of a damaged run, where it is from, and what was done to it."""
+    """The files of a damaged run, its source, and a description of the damage."""
     drawn = random.random()
     chosen = kind
     if kind == "command" or kind in DOORS:
@@ -119,7 +119,7 @@ def _drawn(random: Random, kind: str, sources: Sources) -> tuple[dict[str, bytes
         if drawn > 1 - _OF_FOLDERS and sources.folders:
             chosen = "folder"
         if kind == "server":
-            chosen = "log"  # such a server knows Spark alone
+            chosen = "log"  # such a server has only Spark logs
     if chosen in FRAMEWORKS or chosen == "folder":
         source = random.choice(list(sources.folders) if chosen == "folder" else sources.of_framework(chosen))
         files, damage = damaged_folder(random, sources.folders[source])
@@ -133,7 +133,7 @@ def _drawn(random: Random, kind: str, sources: Sources) -> tuple[dict[str, bytes
 
 
 def _add_samples(random: Random, sources: Sources, folder: Path) -> str:
-    """Lay damaged samples beside some logs; what was done to them."""
+    """Add damaged samples to some logs; returns a description of the damage."""
     drawn = random.random()
     if drawn < _WITH_RECORDING:
         small = [each for each in sources.recordings.values() if len(each) <= _RECORDING_BYTES]
@@ -149,7 +149,7 @@ def _add_samples(random: Random, sources: Sources, folder: Path) -> str:
 
 
 def _read_log(folder: Path, whole: bool) -> tuple[str, str]:
-    """Read what lies in a folder as a user would; contradictions are raised."""
+    """Read a folder as a user does; raises ContradictionError."""
     try:
         inputs = discover([folder])
         for each in inputs.applications:
@@ -167,15 +167,15 @@ def _read_log(folder: Path, whole: bool) -> tuple[str, str]:
 
 
 def _name(application: Application) -> str:
-    """As --app takes it."""
+    """The value for --app."""
     return application.app_id if application.attempt is None else f"{application.app_id}/{application.attempt}"
 
 
 def _type_commands(folder: Path, home: Path, random: Random) -> tuple[str, str]:
-    """What a user types, as the command line takes it; an answer that breaks its contract is raised."""
+    """Run a user's command line; raises ContradictionError for an answer that breaks its contract."""
     run = folder.with_name("run.duckdb")
     sampled = any(each.name.startswith("executor-0.") for each in folder.iterdir())
-    # Looking for the indexes that fit samples takes longer than all else.
+    # The search for indexes that fit the samples takes longer than everything else.
     index = ["--index", _INDEX] if sampled and random.random() < 0.8 else []
     commands: Sequence[tuple[Any, ...]] = random.choice(
         (
@@ -211,9 +211,9 @@ def _read_recording(data: bytes) -> tuple[str, str]:
     if len(time_on_threads.stack):
         numbers[time_on_threads.stack]
     if (time_on_threads.weight_ms < 0).any():
-        raise ContradictionError("a sample stands for a negative time")
+        raise ContradictionError("a sample has a negative weight")
     if len(recording.samples) and recording.samples.thread.max() >= len(recording.threads):
-        raise ContradictionError("a sample is of a thread that there is not")
+        raise ContradictionError("a sample has an unknown thread")
     return "read", ""
 
 
@@ -225,23 +225,23 @@ def _read_stacks(path: Path) -> tuple[str, str]:
         return "refused", one_sentence(str(error))
     numbers = NumberedStacks(get("spark")).add(found.recording)
     if len(found.weight) != len(numbers) or not (np.isfinite(found.weight) & (found.weight >= 0)).all():
-        raise ContradictionError("stacks and how often they were seen do not go together")
+        raise ContradictionError("stacks and their counts do not match")
     return "read", ""
 
 
 def check_trace(trace: Trace) -> None:
-    """What must hold of every log's tables, however damaged it was."""
+    """Check invariants of the tables of any log, however damaged."""
     duration, units = trace.run["duration_ms"], trace.units
     launch, finish = np.asarray(units["launch_ms"]), np.asarray(units["finish_ms"])
     if not 0 <= duration < np.inf:
         raise ContradictionError(f"a run of {duration} ms")
     if not ((launch >= 0) & (finish >= launch) & (finish <= duration + 1e-6)).all():
-        raise ContradictionError("a unit lies outside its run or ends before it starts")
+        raise ContradictionError("a task is outside of its run, or ends before it starts")
     if len(np.unique(units["unit_id"])) != len(launch):
-        raise ContradictionError("two units have one id")
+        raise ContradictionError("two tasks have the same id")
     for name, column in (*units.items(), *trace.raw.get("spark_tasks", {}).items()):
         if not name.endswith(("_ms", "_bytes")):
             continue
         known = [each for each in np.ma.filled(np.ma.asarray(column), 0).tolist() if each is not None]
         if min(known, default=0) < 0:
-            raise ContradictionError(f"a unit's {name} is negative")
+            raise ContradictionError(f"a task's {name} is negative")

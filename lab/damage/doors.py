@@ -1,7 +1,7 @@
-"""Damaged inputs that a History Server hands out, that become a page or a fleet, or are uploaded to the service.
+"""Damaged inputs at other interfaces: from a History Server, as a page, as a fleet, uploaded to the service.
 
-Each takes the files of a damaged run, {name: content}, does what a user does there, and gives what became of it:
-read or refused, and the sentence.  What must not be is raised.
+Each function takes the files of a damaged run, {name: content}, uses one interface as a user does, and returns the
+result: read or refused, and the sentence.  Violations raise ContradictionError.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _NAMES: tuple[bytes, ...] = (
 
 
 def through_server(random: Random, files: Files, folder: Path, home: Path) -> Told:
-    """A History Server hands out the log: its version, its list and its zip are damaged too."""
+    """Serve the log from a History Server, whose version, list and zip are damaged too."""
     with _served(_pages(random, files)) as address:
         place = random.choice(("", "/history/app-1", "/history/app-1/1/jobs/", "/api/v1/applications/app-1/1/logs"))
         message = typed(home, random.choice(("analyze", "profile")), address + place)
@@ -120,7 +120,7 @@ def _served(pages: dict[str, tuple[int, dict[str, str], bytes]]) -> Iterator[str
 
 
 class _Elements(HTMLParser):
-    """How often each element occurs, and attributes that could run something."""
+    """Counts of elements, and attributes that could run code."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -137,11 +137,11 @@ class _Elements(HTMLParser):
 
 
 _SCRIPTS = (Path(report.__file__).parent / "templates" / "page.html.j2").read_text(encoding="utf-8").count("<script")
-"""Elements called script of every page: its data and its own script."""
+"""Script elements of every page: its data and its own script."""
 
 
 def through_page(random: Random, files: Files, folder: Path, home: Path) -> Told:
-    """The page of the run, which holds no script more than any other page, and nothing else that could run."""
+    """Write the page of the run, and check that it has no additional scripts or other code."""
     write(folder, files)
     run, page = folder.with_name("run.duckdb"), folder.with_name("page.html")
     try:
@@ -164,7 +164,7 @@ def through_page(random: Random, files: Files, folder: Path, home: Path) -> Told
 
 
 def through_fleet(random: Random, files: Files, folder: Path, home: Path) -> Told:
-    """A fleet of the run's files under hostile names, with a link and a pipe: each log is a run or says why not."""
+    """A fleet of the run's files under hostile names, with a link and a pipe: each log becomes a run or a problem."""
     place = folder / "logs"
     place.mkdir()
     write(place, files)
@@ -186,14 +186,14 @@ def through_fleet(random: Random, files: Files, folder: Path, home: Path) -> Tol
         return _told(message)
     for form in ((), ("--json",)):
         if (message := typed(home, "fleet", "ask", fleet, *form)) is not None:
-            raise ContradictionError(f"a fleet that was built does not answer: {message}")
+            raise ContradictionError(f"the summary of a built fleet failed: {message}")
     with opened(fleet) as tables:
         untold = tables.execute(
             "SELECT path FROM logs WHERE runs = 0 AND path NOT IN (SELECT path FROM problems)"
         ).fetchall()
         bugs = tables.execute("SELECT what FROM problems WHERE what LIKE '%bug of CrystalPerf%'").fetchall()
     if untold or bugs:
-        raise ContradictionError(f"logs of a fleet that are lost: {untold}; bugs: {bugs}")
+        raise ContradictionError(f"logs missing in a fleet: {untold}; bugs: {bugs}")
     return "read", ""
 
 
@@ -201,7 +201,7 @@ def through_fleet(random: Random, files: Files, folder: Path, home: Path) -> Tol
 
 
 def through_upload(random: Random, files: Files, folder: Path, home: Path) -> Told:
-    """An upload as the service takes it, then its profile; nothing lies anywhere but below its own folder."""
+    """Upload the files and profile them; no file may be outside of the upload's own folder."""
     inputs, staging = folder / "inputs", folder / "staging"
     for each in (inputs, staging):
         each.mkdir()
@@ -222,10 +222,10 @@ def through_upload(random: Random, files: Files, folder: Path, home: Path) -> To
         upload = asyncio.run(uploads.take(Request(scope, receive)))
     except ProblemError as problem:
         if list(staging.iterdir()) or list(inputs.iterdir()):
-            raise ContradictionError("an upload that was refused left something behind") from problem
+            raise ContradictionError("a refused upload left files behind") from problem
         return "refused", one_sentence(problem.what)
     if upload.folder.parent != inputs or {each.name for each in folder.iterdir()} != {"inputs", "staging"}:
-        raise ContradictionError(f"an upload lies in {upload.folder}")
+        raise ContradictionError(f"an upload is in {upload.folder}, outside of its folder")
     given = sorted(upload.folder.iterdir())
     path = str(given[0] if len(given) == 1 else upload.folder)
     try:
@@ -238,7 +238,7 @@ def through_upload(random: Random, files: Files, folder: Path, home: Path) -> To
 
 
 def _form(random: Random, files: Files) -> tuple[bytes, bytes]:
-    """A boundary and a body with these files, in which a line of the form, a name or a field is another."""
+    """A boundary and a body with these files, with a changed line of the form, name or field."""
     boundary = random.choice((b"x", b"----1", b"a" * 200))
     parts = [
         [b'Content-Disposition: form-data; name="files"; filename="%s"' % name.encode(), b"", content]
@@ -264,7 +264,7 @@ def _form(random: Random, files: Files) -> tuple[bytes, bytes]:
     return boundary, body
 
 
-# What they share ------------------------------------------------------------------------------------------------------
+# Shared ------------------------------------------------------------------------------------------------------
 
 
 def write(folder: Path, files: Files) -> None:

@@ -1,14 +1,14 @@
-"""`make fuzz`: damaged logs, recordings and stacks through the readers and the command line, thousands of them.
+"""`make fuzz`: read thousands of damaged logs, recordings and stacks with the readers and the command line.
 
     python -m lab.damage.fuzz                          10 000 of each kind
-    python -m lab.damage.fuzz --count 500 --seed 7     fewer, and others
+    python -m lab.damage.fuzz --count 500 --seed 7     fewer, with another seed
     python -m lab.damage.fuzz --from 500 --count 500   the next ones of the same seed
-    python -m lab.damage.fuzz --only log --case 4711   one of them again, with its traceback
+    python -m lab.damage.fuzz --only log --case 4711   repeat one case, with its traceback
 
-Each case is a real input (sources.py) with damage that its number and the seed decide (mutations.py), taken through a
-reader or a whole command line and judged (cases.py).  It must end as tables or an answer, or as one sentence.  A
-traceback, contradicting tables, an answer that breaks its contract, a process that dies, more than 20 s of CPU time or
-1.5 GB of memory is a failure, printed with what repeats it.
+Each case is a real input (sources.py) with damage that follows from its number and the seed (mutations.py).  A reader
+or a whole command line processes it, and the result is judged (cases.py): it must be tables, an answer or one sentence.
+Failures are a traceback, contradicting tables, an answer that breaks its contract, a crash, more than 20 s of CPU time
+and more than 1.5 GB of memory.  The command that repeats a failure is printed.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from lab.damage.sources import Sources, load_sources
 COUNT = 10_000
 LONGEST_CPU_S = 20.0
 LONGEST_S = 300.0
-"""Wall-clock for a case on a machine that does other things too; CPU time is what is judged."""
+"""Wall-clock limit of a case, for a busy machine; the CPU time is judged."""
 MOST_MEMORY_BYTES = 1500 << 20
-_HARD_LIMIT_BYTES = 8 << 30  # of addresses: what keeps a runaway from taking the machine along
-_CASES_PER_WORKER = 400  # a fresh process once in a while, so that its peak memory is of few cases
+_HARD_LIMIT_BYTES = 8 << 30  # address space: a limit for a case that uses too much memory
+_CASES_PER_WORKER = 400  # then a new process, so that its peak memory is of few cases
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Worker:
 
 
 def _work(pipe: Connection, seed: int, sources: Sources) -> None:
-    """A worker: cases come in, outcomes go out, until the parent hangs up."""
+    """A worker: receives cases and sends outcomes until the parent closes the pipe."""
     resource.setrlimit(resource.RLIMIT_AS, (_HARD_LIMIT_BYTES, _HARD_LIMIT_BYTES))
     gc.freeze()
     gc.set_threshold(FEWER_COLLECTIONS)  # as the command line does
@@ -76,7 +76,7 @@ def _work(pipe: Connection, seed: int, sources: Sources) -> None:
 
 
 def fuzz(cases: Sequence[Case], seed: int, jobs: int, sources: Sources) -> Iterator[Outcome]:
-    """The outcomes of all cases as they come in; a worker that hangs or dies is one too, and is replaced."""
+    """The outcomes of all cases as they arrive; a worker that hangs or dies is an outcome too, and is replaced."""
     waiting = list(reversed(cases))
     workers: list[Worker] = []
     try:
@@ -116,7 +116,7 @@ def _started(seed: int, sources: Sources) -> Worker:
 
 
 def _outcome(worker: Worker) -> Outcome | None:
-    """What a busy worker says, or what its silence means; None where there is nothing yet."""
+    """The outcome of a busy worker, or of its crash or timeout; None if there is none yet."""
     assert worker.case is not None
     if worker.pipe.poll():
         try:
@@ -153,21 +153,21 @@ def _cpu_s(pid: int | None) -> float:
 
 
 def _until_interrupted(outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
-    """The outcomes until the user has had enough: what was done by then is counted."""
+    """The outcomes until the user interrupts; those so far are counted."""
     try:
         yield from outcomes
     except KeyboardInterrupt:
-        print("interrupted; until then:", flush=True)
+        print("interrupted; results so far:", flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; 1 where a case failed."""
+    """The command line; 1 if a case failed."""
     parser = argparse.ArgumentParser(prog="python -m lab.damage.fuzz", description=__doc__.split("\n")[0])
-    parser.add_argument("--count", type=int, default=COUNT, metavar="N", help=f"of each kind (default {COUNT})")
+    parser.add_argument("--count", type=int, default=COUNT, metavar="N", help=f"cases of each kind (default {COUNT})")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="default 0")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: CPUs)")
     parser.add_argument("--only", choices=KINDS, help="one kind of input")
-    parser.add_argument("--case", type=int, metavar="N", help="only this case, here, with its traceback")
+    parser.add_argument("--case", type=int, metavar="N", help="only this case, in this process, with its traceback")
     parser.add_argument("--from", type=int, default=0, dest="first", metavar="N", help="number of the first case")
     given = parser.parse_args(arguments)
     sources = load_sources()

@@ -1,4 +1,4 @@
-"""Typing a command of the command line, and judging how it ended."""
+"""Running a command of the command line, and judging its result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unittest.mock import patch
 from crystalperf.cli.main import run as type_command
 
 CODES = {"analyze": (0, 1, 4), "debug": (0, 1, 4)}
-"""What commands may end with; (0, 1) for those that are not here."""
+"""Allowed exit codes of commands; (0, 1) for all others."""
 
 
 class ContradictionError(Exception):
@@ -23,9 +23,9 @@ class ContradictionError(Exception):
 
 
 def typed(home: Path, *command: Any) -> str | None:
-    """Type a command with a cache in `home`; the sentence with which it refused, None where it answered.
+    """Run a command with a cache in `home`; returns the sentence of a refusal, None for an answer.
 
-    Raises ContradictionError for an end that breaks its contract, and what the command let through.
+    Raises ContradictionError for a result that breaks the contract, and exceptions that the command did not catch.
     """
     arguments = [str(each) for each in command]
     out, err = StringIO(), StringIO()
@@ -35,13 +35,13 @@ def typed(home: Path, *command: Any) -> str | None:
         patch.dict(os.environ, CRYSTALPERF_HOME=str(home)),
         warnings.catch_warnings(),
     ):
-        warnings.simplefilter("error", RuntimeWarning)  # of arithmetic: a user would see its lines of code
+        warnings.simplefilter("error", RuntimeWarning)  # numpy's warnings: a user would see lines of code
         code = type_command(arguments)
     return judged(arguments, code, out.getvalue(), err.getvalue())
 
 
 def judged(arguments: Sequence[str], code: int, answer: str, message: str) -> str | None:
-    """The sentence of a command that refused, None of one that answered; anything else is raised."""
+    """The sentence of a refusal, None for an answer; raises ContradictionError for anything else."""
     whole = " ".join(arguments)
     if code not in CODES.get(arguments[0], (0, 1)) or "bug of CrystalPerf" in message or "Traceback" in message:
         raise ContradictionError(f"{whole} ended with {code}: {message}")
@@ -52,18 +52,18 @@ def judged(arguments: Sequence[str], code: int, answer: str, message: str) -> st
             raise ContradictionError(f"{whole} ended with {code}, and answered with {schema}")
     if code == 1:
         if answer and not as_json:
-            raise ContradictionError(f"{whole} failed, and yet answered: {answer[:200]}")
+            raise ContradictionError(f"{whole} failed, but printed an answer: {answer[:200]}")
         told = message.strip().rpartition("\n")[2] if arguments[0] in ("debug", "predict") else message
         return one_sentence(told)
     if not answer.strip():
-        raise ContradictionError(f"{whole} ended with {code} and said nothing")
+        raise ContradictionError(f"{whole} ended with {code} without a message")
     if any(ord(each) < 32 and each != "\n" for each in answer):
         raise ContradictionError(f"{whole} printed a control character")
     return None
 
 
 def one_sentence(text: str) -> str:
-    """The text of an error, which is one sentence; anything else is raised."""
+    """The text of an error; raises ContradictionError unless it is one sentence."""
     if not text.strip() or "\n" in text.strip():
         raise ContradictionError(f"an error is not one sentence: {text!r}")
     return text

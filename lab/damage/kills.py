@@ -1,10 +1,10 @@
-"""Kills the service at random moments, and looks whether anything is lost that it had answered as kept.
+"""Kill the service at random moments, and check that it loses nothing that it had confirmed.
 
     python -m lab.damage.kills --count 200 --seed 23
 
-Small logs are uploaded all the time, and some of the runs they become are deleted.  In the end every job that was
-answered with 202 must be there and over, every run that was told as done and not deleted must answer, every run whose
-deletion was answered must be gone, and nothing half done may lie about.
+The command uploads small logs continuously, and deletes some of their runs.  At the end, every job that was accepted
+with 202 must exist and have ended, every run that was reported as done and not deleted must answer, every run whose
+deletion was confirmed must be gone, and there must be no incomplete files.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from lab.served import Served, free_port, start
 
 @dataclass
 class Seen:
-    """What the service answered, over all its lives."""
+    """Responses of the service, over all restarts."""
 
     jobs: dict[str, str] = field(default_factory=dict)
-    """The application of each job that was taken."""
+    """The application of each accepted job."""
     done: set[str] = field(default_factory=set)
-    """Runs that were told as done."""
+    """Runs that were reported as done."""
     deleted: set[str] = field(default_factory=set)
     unsure: set[str] = field(default_factory=set)
-    """Runs whose deletion was asked for and not answered."""
+    """Runs whose deletion was requested, but not confirmed."""
 
 
 def small_log(number: int) -> bytes:
-    """A log of an application of its own, with one job of nothing."""
+    """A log of a separate application, with one empty job."""
     lines = [
         {"Event": "SparkListenerLogStart", "Spark Version": "4.0.1"},
         {
@@ -53,7 +53,7 @@ def small_log(number: int) -> bytes:
 
 
 def ask(address: str, seen: Seen, ended: threading.Event, chance: random.Random) -> None:
-    """Upload, look, delete, until it is ended; a service that is not there is asked again."""
+    """Upload, poll and delete until cancelled; retries while the service is down."""
     number = 0
     with httpx.Client(base_url=address, timeout=30) as client:
         while not ended.is_set():
@@ -79,13 +79,13 @@ def ask(address: str, seen: Seen, ended: threading.Event, chance: random.Random)
 
 
 def check(served: Served, seen: Seen) -> list[str]:
-    """What was lost, a sentence each."""
+    """All losses, a sentence each."""
     lost = []
     jobs = {}
     for job_id in seen.jobs:
         found = served.get(f"/api/jobs/{job_id}")
         if found.status_code != 200:
-            lost.append(f"job {job_id} was taken and is gone")
+            lost.append(f"job {job_id} was accepted and is missing")
             continue
         jobs[job_id] = served.job_over(job_id, 1200)
     for job_id, job in jobs.items():
@@ -95,21 +95,21 @@ def check(served: Served, seen: Seen) -> list[str]:
             seen.done.add(job["run"])
     for run in sorted(seen.done - seen.deleted - seen.unsure):
         if served.get(f"/api/runs/{run}/debug").status_code != 200:
-            lost.append(f"run {run} was told as done and does not answer")
+            lost.append(f"run {run} was reported as done and does not answer")
     lost += [
-        f"run {run} was deleted and is there"
+        f"run {run} was deleted and still exists"
         for run in sorted(seen.deleted)
         if served.get(f"/api/runs/{run}").is_success
     ]
     own = served.home / "service"
     for folder in (own / "uploads", own / "inputs"):
-        lost += [f"{each.name} lies in {folder.name}" for each in folder.iterdir()]
+        lost += [f"{each.name} is left in {folder.name}" for each in folder.iterdir()]
     lost += [f"{each.name} is half written" for each in (own / "jobs").iterdir() if each.suffix != ".json"]
     return lost
 
 
 def kill_again_and_again(home: Path, count: int, seed: int, longest_s: float = 4.0) -> tuple[Seen, list[str]]:
-    """Kill a service `count` times, each at a random moment up to some seconds after it answers; what was lost."""
+    """Kill a service `count` times, each at a random moment within seconds after its start; returns the losses."""
     chance, seen, ended, port = random.Random(seed), Seen(), threading.Event(), free_port()
     asking = threading.Thread(target=ask, args=(f"http://127.0.0.1:{port}", seen, ended, random.Random(seed + 1)))
     asking.start()
@@ -119,7 +119,7 @@ def kill_again_and_again(home: Path, count: int, seed: int, longest_s: float = 4
             time.sleep(chance.random() * longest_s)
             served.kill()
             if number % 10 == 9:
-                print(f"{number + 1} kills, {len(seen.jobs)} jobs taken, {len(seen.deleted)} deleted", flush=True)
+                print(f"{number + 1} kills, {len(seen.jobs)} jobs accepted, {len(seen.deleted)} deleted", flush=True)
     finally:
         ended.set()
         asking.join()
@@ -131,14 +131,14 @@ def kill_again_and_again(home: Path, count: int, seed: int, longest_s: float = 4
 
 
 def main() -> None:
-    """Kill, and say what was lost."""
+    """Kill, and print the losses."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=23)
     told = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         seen, lost = kill_again_and_again(Path(folder) / "home", told.count, told.seed)
-    print(f"{told.count} kills, {len(seen.jobs)} jobs taken, {len(seen.done)} runs told as done,"
+    print(f"{told.count} kills, {len(seen.jobs)} jobs accepted, {len(seen.done)} runs done,"
           f" {len(seen.deleted)} deleted, lost: {len(lost)}")  # fmt: skip
     for each in lost:
         print(f"  {each}")

@@ -1,7 +1,7 @@
-"""Damage to Protocol Buffers that keeps them messages: a field somewhere within is gone, doubled or of another value.
+"""Damage to Protocol Buffers that keeps them valid messages: a nested field is removed, repeated or changed.
 
-What bytes alone can do to them is mutations.damaged(); here lengths are right again afterwards, so that readers get
-past the first field that does not fit.
+mutations.damaged() changes single bytes; here all lengths stay consistent, so that readers get past the first invalid
+field.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HEADER, _FOOTER = 12, 4
 
 
 def damaged_message(random: Random, data: bytes) -> tuple[bytes, str]:
-    """A message with one field of it, or of one within it, changed; as it was where it is none."""
+    """A message with one field changed, possibly of a nested message; other bytes stay unchanged."""
     if (parts := records(data)) is not None and len(parts) > 1:
         place = random.randrange(len(parts))
         parts[place], how = damaged_message(random, parts[place])
@@ -33,7 +33,7 @@ def damaged_message(random: Random, data: bytes) -> tuple[bytes, str]:
 
 
 def records(data: bytes) -> list[bytes] | None:
-    """The contents of a file of events (TFRecord); None where it is none."""
+    """The records of a file of events (TFRecord); None for another file."""
     found, place = [], 0
     while place < len(data):
         if place + _HEADER > len(data):
@@ -48,7 +48,7 @@ def records(data: bytes) -> list[bytes] | None:
 
 
 def _record(content: bytes) -> bytes:
-    # The sums are left out: no reader here looks at them, and damage would break them anyway.
+    # The checksums are left out: no reader checks them, and damage would break them anyway.
     return len(content).to_bytes(8, "little") + bytes(4) + content + bytes(4)
 
 
@@ -99,7 +99,7 @@ def _other(random: Random, number: int, wire: int) -> Field:
 
 
 def parsed(data: bytes) -> list[Field] | None:
-    """The fields of a message in order; None where it is none."""
+    """The fields of a message in order; None if it is not a message."""
     try:
         return [
             (number, wire, value if isinstance(value, int) else bytes(value)) for number, wire, value in fields(data)

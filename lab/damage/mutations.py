@@ -1,7 +1,7 @@
-"""Damage to inputs, chosen by a random generator: what disks, networks, writers and people do to logs and recordings.
+"""Random damage to inputs, as disks, networks, writers and people cause it in logs and recordings.
 
-Every function takes the generator first, so that a seed repeats the damage to the byte, and gives what became of the
-input with a few words on what was done.
+Every function takes the random generator first, so that a seed repeats the damage exactly.  It returns the damaged
+input and a short description of the damage.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Bytes = Callable[[Random, bytes], bytes]
 
 _NUMBERS = (0, -1, 1.5, 1e30, -1e300, 2**31, 2**53 + 1, 2**63, 10**30, float("nan"), float("inf"))
 _TEXTS = ("", "x", "NaN", "-1", "1e999", "\u2028", "\ud800", "a" * 5000, "\x00\x1b[31m", "null", "../../x", "=1+1")
-_WINDOW = 600  # lines kept of a long log, beside its first and last ones
+_WINDOW = 600  # lines kept of a long log, in addition to its first and last ones
 
 
 # Bytes ------------------------------------------------------------------------------------------------------------
@@ -34,7 +34,7 @@ def cut(random: Random, data: bytes) -> bytes:
 
 
 def flip(random: Random, data: bytes) -> bytes:
-    """One to fifty bits are the other way round."""
+    """One to fifty bits are flipped."""
     changed = bytearray(data)
     for _ in range(random.choice((1, 1, 2, 5, 50))):
         changed[random.randrange(len(data))] ^= 1 << random.randrange(8)
@@ -42,7 +42,7 @@ def flip(random: Random, data: bytes) -> bytes:
 
 
 def overwrite(random: Random, data: bytes) -> bytes:
-    """A stretch is all zeros, all ones, the longest integers that there are, or noise."""
+    """A range of bytes is all zeros, all ones, very long integers, or noise."""
     length = random.choice((1, 2, 4, 8, 9, 16, 512, 4096))
     place = random.randrange(len(data))
     filling = random.choice((b"\0", b"\xff", b"\x80", b"\x7f", b"\x01", None))
@@ -51,20 +51,20 @@ def overwrite(random: Random, data: bytes) -> bytes:
 
 
 def delete(random: Random, data: bytes) -> bytes:
-    """A stretch is missing."""
+    """A range of bytes is missing."""
     place = random.randrange(len(data))
     return data[:place] + data[place + random.choice((1, 3, 64, 4096, len(data) // 3 + 1)) :]
 
 
 def duplicate(random: Random, data: bytes) -> bytes:
-    """A stretch is there twice."""
+    """A range of bytes is repeated."""
     place = random.randrange(len(data))
     length = random.choice((1, 8, 512, 4096, 65536))
     return data[: place + length] + data[place:]
 
 
 def swap(random: Random, data: bytes) -> bytes:
-    """Two neighbouring blocks changed places."""
+    """Two adjacent blocks are swapped."""
     length = random.choice((8, 512, 4096))
     place = random.randrange(len(data))
     one, two = data[place : place + length], data[place + length : place + 2 * length]
@@ -90,7 +90,7 @@ def damaged(random: Random, data: bytes) -> tuple[bytes, str]:
 
 
 def excerpt(random: Random, lines: list[bytes]) -> list[bytes]:
-    """A log short enough to be read in a moment: its first lines, a stretch from the middle, its last ones."""
+    """A log short enough to read quickly: its first lines, some from the middle, its last ones."""
     if len(lines) <= _WINDOW:
         return lines
     place = random.randrange(20, len(lines) - 10)
@@ -98,7 +98,7 @@ def excerpt(random: Random, lines: list[bytes]) -> list[bytes]:
 
 
 def change_fields(random: Random, lines: list[bytes]) -> list[bytes]:
-    """A field of some events is gone, null, of another type, or of a value that makes no sense."""
+    """A field of some events is missing, null, of another type, or has an invalid value."""
     changed = list(lines)
     kinds: dict[bytes, list[int]] = {}
     for number, line in enumerate(lines):
@@ -121,13 +121,13 @@ def change_fields(random: Random, lines: list[bytes]) -> list[bytes]:
 
 
 def _place(random: Random, value: Any) -> tuple[Any, Any]:
-    """A field anywhere within a value: what holds it, and its key there."""
+    """A nested field of a value: its container, and its key there."""
     found = _places(value)
     return random.choice(found) if found else (None, None)
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
-    """The first 2 000 fields within a value, by what holds each and its key there."""
+    """The first 2 000 nested fields of a value, each as its container and its key."""
     found: list[tuple[Any, Any]] = []
     waiting = [value]
     while waiting and len(found) < 2000:
@@ -171,7 +171,7 @@ def drop_events(random: Random, lines: list[bytes]) -> list[bytes]:
 
 
 def repeat_events(random: Random, lines: list[bytes]) -> list[bytes]:
-    """Events stand there twice: some of them, or a whole stretch."""
+    """Events are repeated: some of them, or a whole range."""
     if random.random() < 0.5:
         place = random.randrange(len(lines))
         return lines[: place + 50] + lines[place:]
@@ -179,7 +179,7 @@ def repeat_events(random: Random, lines: list[bytes]) -> list[bytes]:
 
 
 def reorder_events(random: Random, lines: list[bytes]) -> list[bytes]:
-    """Events in another order: a stretch of them, or all."""
+    """Events in another order: a range of them, or all."""
     if random.random() < 0.2:
         return random.sample(lines, len(lines))
     place = random.randrange(len(lines))
@@ -188,7 +188,7 @@ def reorder_events(random: Random, lines: list[bytes]) -> list[bytes]:
 
 
 def shift_times(random: Random, lines: list[bytes]) -> list[bytes]:
-    """One executor's clock is off, or was set while it ran."""
+    """One executor's clock is wrong, or was changed while it ran."""
     by = random.choice((-3_600_000, 3_600_000, -1000, 10**13))
     executor = b'"Executor ID":"%d"' % random.randrange(4)
     changed = []
@@ -229,7 +229,7 @@ EVENTS: tuple[Callable[[Random, list[bytes]], list[bytes]], ...] = (
 
 
 def damaged_log(random: Random, lines: list[bytes]) -> tuple[dict[str, bytes], str]:
-    """An event log with damage: names of its files and what they hold, and what was done."""
+    """A damaged event log: its files by name, and a description of the damage."""
     done = []
     lines = excerpt(random, lines)
     if random.random() < 0.75:
@@ -283,7 +283,7 @@ def _zstd(text: bytes) -> bytes:
 
 
 def _zstd_open(text: bytes) -> bytes:
-    """As a writer that was killed leaves it: the last frame has no end."""
+    """The file of a killed writer: the last frame has no end."""
     packer = zstandard.ZstdCompressor(level=1).compressobj()
     return packer.compress(text) + packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
 
@@ -307,7 +307,7 @@ def _snappy(text: bytes) -> bytes:
 
 
 def _lzf(text: bytes) -> bytes:
-    """Chunks that the packer left as they were, as it does where packing gains nothing."""
+    """Uncompressed chunks, which the compressor writes if compression gains nothing."""
     pieces = (text[place : place + 0xFFFF] for place in range(0, len(text), 0xFFFF))
     return b"".join(b"ZV\x00" + len(piece).to_bytes(2, "big") + piece for piece in pieces)
 
@@ -316,14 +316,14 @@ def _lzf(text: bytes) -> bytes:
 
 
 def damaged_document(random: Random, data: bytes) -> tuple[dict[str, bytes], str]:
-    """A log that is one JSON value, with damage: the file's name and what it holds, and what was done."""
+    """A damaged log that is one JSON value: the file's name and content, and a description of the damage."""
     data, how = changed_document(random, data)
     name = random.choice(("archive.json", "5671dc0f78ac6176e6d9383afcac1aca", "job.log", "trace.pt.trace.json"))
     return {name: data}, how
 
 
 def changed_document(random: Random, data: bytes) -> tuple[bytes, str]:
-    """A JSON value with damage, and what was done."""
+    """A damaged JSON value, and a description of the damage."""
     done = []
     document = _parsed(data)  # None where other damage came before
     if random.random() < 0.85 and document is not None:
@@ -334,7 +334,7 @@ def changed_document(random: Random, data: bytes) -> tuple[bytes, str]:
 
 
 def _packed_or_damaged(random: Random, data: bytes, done: list[str]) -> tuple[bytes, str]:
-    """Packed now and then, damaged in any byte now and then and where nothing else was done; and what was done."""
+    """Sometimes compressed; sometimes, and if there is no other damage, with damaged bytes; and a description."""
     if random.random() < 0.15:
         data = random.choice((_gzip, _zstd))(data)
         done.append("packed")
@@ -348,7 +348,7 @@ def _packed_or_damaged(random: Random, data: bytes, done: list[str]) -> tuple[by
 
 
 def damaged_folder(random: Random, files: dict[str, bytes]) -> tuple[dict[str, bytes], str]:
-    """The files of one run, one of them damaged as its form suggests, or missing, or there twice."""
+    """The files of one run, one of which is damaged according to its format, missing or repeated."""
     changed, done = dict(files), []
     for _ in range(random.choice((1, 1, 2))):
         name = random.choice(list(changed))
@@ -395,7 +395,7 @@ def _damaged_series(random: Random, data: bytes) -> tuple[bytes, str]:
 
 
 def _change_document(random: Random, document: Any) -> str:
-    """Change one place of a value; of a text that is JSON itself, as pages of an archive are, a place within."""
+    """Change one field of a value; in a text that is JSON itself, as in pages of an archive, a nested field."""
     places = _places(document)
     pages = [(holder, key) for holder, key in places if isinstance(holder[key], str) and holder[key][:1] in ("{", "[")]
     if not places:
@@ -441,7 +441,7 @@ def _reorder(random: Random, values: list[Any]) -> list[Any]:
 
 _COUNTS = (b"", b"0", b"-1", b"1.5", b"1e9", b"9" * 18, b"9" * 19, b"nan", b"1 2", b"\xd9\xa1")
 _LONGEST_STACK = 1 << 20
-"""Of bytes; what is longer is a matter of size, not of damage."""
+"""Maximum bytes of a text; longer ones test size, not damage."""
 _FRAMES = (
     b"",
     b"[tid=1]",
@@ -454,7 +454,7 @@ _FRAMES = (
 
 
 def damaged_stacks(random: Random, data: bytes) -> tuple[bytes, str]:
-    """Collapsed stacks with damage: frames and counts that make no sense, stacks too deep, or bytes anywhere."""
+    """Damaged collapsed stacks: invalid frames and counts, too deep stacks, or changed bytes."""
     done = []
     if random.random() < 0.7:
         lines = data.split(b"\n")
@@ -482,7 +482,7 @@ def damaged_stacks(random: Random, data: bytes) -> tuple[bytes, str]:
 
 
 def damaged_recording(random: Random, data: bytes, other: bytes) -> tuple[bytes, str]:
-    """A recording with damage: anywhere, in its header, where its types are described, or joined with another."""
+    """A recording with damage anywhere, in its header or in its type descriptions, or joined with another."""
     kind = random.choice(("anywhere", "anywhere", "anywhere", "header", "types", "types", "joined", "gzip"))
     if kind == "header":
         changed = bytearray(data)
@@ -491,7 +491,7 @@ def damaged_recording(random: Random, data: bytes, other: bytes) -> tuple[bytes,
             changed[place] = random.choice((0, 1, 0x7F, 0x80, 0xFF, random.randrange(256)))
         return bytes(changed), "header"
     if kind == "types":
-        # The header says where the descriptions of types begin; pools of constants lie before them.
+        # The header has the offset of the type descriptions; constant pools precede them.
         begin = min(max(int.from_bytes(data[24:32], "big"), 68), max(len(data) - 1, 68))
         stretch = slice(max(begin - random.choice((0, 0, 20_000)), 68), begin + 20_000)
         part = data[stretch]

@@ -25,11 +25,11 @@ _EVENTS = 3000
 
 @dataclass(frozen=True)
 class Sources:
-    """The real inputs, by the names they are printed with.
+    """The real inputs, by their printed names.
 
-    `logs` are the lines of event logs, `documents` logs that are one JSON value, whatever framework wrote them,
-    `recordings` are of JFR, `stacks` are collapsed.  `folders` are runs of training and of streams as they lie there:
-    the names of their files and what these hold, one or several each.
+    `logs` are the lines of event logs, `documents` are logs that are one JSON value, of any framework, `recordings` are
+    of JFR, `stacks` are collapsed.  `folders` are runs of training and of streams: the names and contents of their
+    files, one or several each.
     """
 
     logs: dict[str, list[bytes]] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Sources:
 
 
 def load_sources() -> Sources:
-    """All that can be read of the public inputs and this repository's; of this repository alone without the others."""
+    """All readable inputs of the public collection, if it is available, and of this repository."""
     found = Sources()
     data = ROOT / "tests" / "data"
     for path in _files(PUBLIC / "spark-eventlog", data / "runs", data / "eventlog"):
@@ -53,7 +53,7 @@ def load_sources() -> Sources:
             if len(lines) > 2:
                 found.logs[name] = lines
     for path in _files(PUBLIC / "flink", PUBLIC / "pytorch", PUBLIC / "tensorflow", data / "flink"):
-        for name, text in _logs(path):  # of whatever framework can be read by now
+        for name, text in _logs(path):  # of any supported framework
             if len(text) < _DOCUMENT_BYTES and text.lstrip()[:1] in (b"{", b"["):
                 found.documents[name] = text
     for path in _files(PUBLIC / "jfr" / "recordings", ROOT / "lab" / "recordings", data / "acme"):
@@ -61,7 +61,7 @@ def load_sources() -> Sources:
             try:
                 jfr.read(text)
             except jfr.JfrError:
-                continue  # of an older format, or cut as it lies there: damage would change nothing
+                continue  # of an older format, or already truncated: damage would change nothing
             found.recordings[f"{path.parent.name}/{path.name}"] = text
     for path in _files(PUBLIC / "jfr" / "collapsed", data / "collapsed"):
         try:
@@ -75,7 +75,7 @@ def load_sources() -> Sources:
 
 
 def _folders(place: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
-    """The runs of training and of streams in a folder, by framework and the place of their first file."""
+    """The runs of training and of streams in a folder, by framework and the path of their first file."""
     if not place.is_dir():
         return
     try:
@@ -91,7 +91,7 @@ def _folders(place: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
 
 
 def _short_trace(text: bytes) -> bytes:
-    """A trace of Chrome's format with its first events, which are enough to have a step or two; others as they are."""
+    """A Chrome trace with only its first events, enough for a step or two; other files unchanged."""
     if len(text) <= _DOCUMENT_BYTES or text.lstrip()[:1] not in (b"{", b"["):
         return text
     trace = json.loads(text)

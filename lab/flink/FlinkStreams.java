@@ -85,7 +85,7 @@ public class FlinkStreams {
                         new DataGeneratorSource<>(generator, count, limit, Types.TUPLE(Types.STRING, Types.LONG)),
                         WatermarkStrategy.noWatermarks(),
                         "Events");
-        // Unlike an operator that only forwards, one behind a rebalance has threads of its own.
+        // An operator behind a rebalance has separate threads, unlike an operator that only forwards.
         SingleOutputStreamOperator<Tuple3<String, Long, Long>> parsed =
                 source.rebalance()
                         .flatMap(workload.equals("words") ? new Split() : new Parse(number("work", 1)))
@@ -106,7 +106,7 @@ public class FlinkStreams {
         env.execute(workload);
     }
 
-    /** What arrives by a clock: as many permits as time has passed for, waited for five milliseconds at a time. */
+    /** A rate limit: the number of permits grows with time; waits five milliseconds at a time. */
     private static class Ticks implements RateLimiter {
         private static final CompletionStage<Void> NOW = CompletableFuture.completedFuture(null);
         private static final ScheduledExecutorService CLOCK = Executors.newSingleThreadScheduledExecutor(
@@ -123,7 +123,7 @@ public class FlinkStreams {
             perNano = perSecond / 1e9;
         }
 
-        // Flink 1 asks for one permit at a time, Flink 2.3 for several: neither knows the other's method.
+        // Flink 1 requests one permit at a time, Flink 2.3 several: each has only its own method.
         public CompletionStage<Void> acquire() {
             return acquire(1);
         }
@@ -183,7 +183,7 @@ public class FlinkStreams {
         }
     }
 
-    /** Reads an event, keeps views, and finds the campaign of its ad in memory. */
+    /** Parses an event, filters views, and looks up the campaign of its ad in memory. */
     private static class Parse extends RichFlatMapFunction<Tuple2<String, Long>, Tuple3<String, Long, Long>> {
         private final int work;
         private transient ObjectMapper mapper;
@@ -214,7 +214,7 @@ public class FlinkStreams {
         }
     }
 
-    /** A service that answers in 5 ms, whatever else it has to do. */
+    /** A service that answers in 5 ms under any load. */
     private static class Lookup extends RichAsyncFunction<Tuple3<String, Long, Long>, Tuple3<String, Long, Long>> {
         private transient ScheduledExecutorService service;
 
@@ -236,7 +236,7 @@ public class FlinkStreams {
         }
     }
 
-    /** Counts by key, and hands each new count on. */
+    /** Counts by key, and emits each new count. */
     private static class Count
             extends KeyedProcessFunction<String, Tuple3<String, Long, Long>, Tuple3<String, Long, Long>> {
         private final int work;

@@ -1,6 +1,6 @@
 """`python -m lab.flink run HOME`: one run of a job on a real Flink, with what CrystalPerf collects and the truth.
 
-`sweep` makes many, `score` predicts them; `operators` holds CPU shares and busy times by operator against the truth.
+`sweep` makes many, `score` predicts them; `operators` compares CPU shares and busy times by operator with ground truth.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("home", type=Path, metavar="HOME", help="a distribution of Flink, 1.20 or 2.x")
     one.add_argument("-o", "--out", type=Path, default=Path("lab-runs/flink"), metavar="DIR")
     one.add_argument("--workload", choices=NAMES, default="join")
-    one.add_argument("--rate", type=int, metavar="N", help="records per second of a stream (default: all it can do)")
+    one.add_argument("--rate", type=int, metavar="N", help="records per second of a stream (default: unlimited)")
     one.add_argument("--records", type=int, default=600_000, metavar="N", help="rows, or records without a rate")
     one.add_argument("--seconds", type=int, default=45, metavar="S", help="how long a stream runs at its rate")
     one.add_argument("--parallelism", type=int, default=4, metavar="N")
-    one.add_argument("--work", type=int, default=1, metavar="N", help="how often each record is worked on")
-    one.add_argument("--no-chaining", action="store_true", help="each operator in threads of its own")
+    one.add_argument("--work", type=int, default=1, metavar="N", help="how many times each record is processed")
+    one.add_argument("--no-chaining", action="store_true", help="run each operator in separate threads")
     one.add_argument("--task-managers", type=int, default=2, metavar="N")
-    one.add_argument("--slots", type=int, default=2, metavar="N", help="of each TaskManager")
-    one.add_argument("--cpu", type=float, metavar="CORES", help="of each TaskManager (root)")
-    one.add_argument("--network", metavar="RATE", help="of each TaskManager, such as 100Mbps (root)")
-    many = commands.add_parser("sweep", help="make the runs of the suite, or go on with them (root)")
+    one.add_argument("--slots", type=int, default=2, metavar="N", help="slots of each TaskManager")
+    one.add_argument("--cpu", type=float, metavar="CORES", help="CPU limit of each TaskManager (root)")
+    one.add_argument("--network", metavar="RATE", help="network rate of each TaskManager, such as 100Mbps (root)")
+    many = commands.add_parser("sweep", help="make the runs of the suite, or continue with the missing ones (root)")
     many.add_argument("home", type=Path, metavar="HOME", help="a distribution of Flink, 1.20 or 2.x")
     many.add_argument("-o", "--out", type=Path, default=Path("lab-runs/flink-sweep"), metavar="DIR")
     many.add_argument("--repetitions", type=int, default=3, metavar="N")
     many.add_argument("--only", choices=("even", "odd"))
     many.add_argument("--workload", action="append", choices=sorted({each.workload for each in configurations()}))
     many.add_argument("--limit", type=float, metavar="MINUTES", help="start no run that would end later")
-    scored = commands.add_parser("score", help="predict every configuration that was run from its workload's base")
+    scored = commands.add_parser("score", help="predict every measured configuration from its workload's baseline run")
     scored.add_argument("-o", "--out", type=Path, default=Path("lab-runs/flink-sweep"), metavar="DIR")
     scored.add_argument("--only", choices=("even", "odd"))
-    two = commands.add_parser("operators", help="CPU shares and busy times by operator, told and true (§7.3)")
+    two = commands.add_parser("operators", help="CPU shares and busy times by operator, reported and true (§7.3)")
     two.add_argument("base", type=Path, metavar="DIR", help="a run of a stream, best with --no-chaining")
     two.add_argument("other", type=Path, nargs="?", metavar="OTHER", help="one with another --cpu")
     return parser
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             jobs = compile_jobs(given.home, given.out.absolute() / "jobs")
             workloads = given.workload or sorted({each.workload for each in configurations()})
             left = run_suite(given.home, jobs, given.out, given.repetitions, given.only, workloads, given.limit)
-            print(f"{left} runs are missing; the same command goes on with them", file=sys.stderr)
+            print(f"{left} runs are missing; run the same command to continue", file=sys.stderr)
         else:
             print(json.dumps(_run(given), indent=1))
     except (LabError, subprocess.TimeoutExpired) as error:

@@ -1,7 +1,7 @@
-"""What people do without CrystalPerf, on the same runs: other ways from one recorded base to another configuration.
+"""Simple predictors to compare CrystalPerf with, from one recorded baseline run to another configuration.
 
-Each takes what the base's recording shows and what is changed, and says a measure, or None where it has no answer:
-latency_ms and makespan_ms (ms), throughput_per_s (records per second that the sources get rid of).
+Each takes the figures of the baseline run's recording and the changes, and predicts a measure, or None: latency_ms and
+makespan_ms (ms), throughput_per_s (records per second that the sources emit).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from crystalperf.query.trace.records import Floats
 
 @dataclass(frozen=True)
 class Changed:
-    """How many times as much of something a configuration has as its base; `lanes` are subtasks of all vertices."""
+    """Ratios of a configuration's resources to its baseline run's; `lanes` are subtasks of all vertices."""
 
     rate: float = 1.0
     lanes: float = 1.0
@@ -40,10 +40,10 @@ class Changed:
 
 @dataclass(frozen=True)
 class Seen:
-    """A base: its measures, and what its recording shows of it.
+    """A baseline run: its measures, and figures from its recording.
 
-    `busy_ms` is the wall-clock in which any subtask ran, of a job with an end.  `asked` and `recorded` are what
-    `crystalperf predict` is asked and told.
+    `busy_ms` is the wall-clock time in which any subtask ran, for a job with an end.  `asked` and `recorded` are the
+    arguments of `crystalperf predict`: --set and --recorded.
     """
 
     measures: Mapping[str, float]
@@ -58,7 +58,7 @@ Baseline = Callable[[Seen, Changed, str], float | None]
 
 
 def no_change(seen: Seen, _changed: Changed, measure: str) -> float | None:
-    """What the base did."""
+    """The measure of the baseline run."""
     return seen.measures.get(measure)
 
 
@@ -72,9 +72,9 @@ def linear(seen: Seen, changed: Changed, measure: str) -> float | None:
 
 
 def amdahl(seen: Seen, changed: Changed, measure: str) -> float | None:
-    """Time in which subtasks work scales with them and their CPU, what is left does not; nothing else matters.
+    """Amdahl: the busy time of subtasks scales with their number and CPU, the rest does not; nothing else matters.
 
-    Of a record that is its time at operators, which more subtasks do not change.
+    For the latency of a record, it is the time at operators, which more subtasks do not change.
     """
     known = seen.measures.get(measure)
     if known is None or measure == "throughput_per_s":
@@ -86,7 +86,7 @@ def amdahl(seen: Seen, changed: Changed, measure: str) -> float | None:
 
 
 def _working_ms(flow: Flow | None) -> float | None:
-    """Of a record's longest way, what it is worked on and waits for those of its buffer."""
+    """On a record's longest path, its processing time and its wait for the other records of its buffer."""
     if flow is None:
         return None
     count = len(flow.stations[0].shares) - 1
@@ -96,7 +96,7 @@ def _working_ms(flow: Flow | None) -> float | None:
 def ds2(seen: Seen, changed: Changed, measure: str) -> float | None:
     """DS2 (Kalavri et al., OSDI '18): a subtask's true rate is its records per second of useful time.
 
-    With as many subtasks as asked for, the sources may make what the slowest vertex takes, in its share of records.
+    With the requested subtasks, the sources emit the rate that the slowest vertex sustains, for its share of records.
     """
     return _highest(seen, changed, measure, lambda each: each.busy)
 
@@ -119,9 +119,9 @@ def _highest(seen: Seen, changed: Changed, measure: str, busy: Callable[[Station
 
 
 def plain(seen: Seen, changed: Changed, measure: str) -> float | None:
-    """The paper's model alone (§4): each vertex' time by its vector, on the latency DAG or in the replay.
+    """The paper's plain model (§4): each vertex' time by its resource vector, on the latency DAG or in the replay.
 
-    It knows no queues, so another rate or other subtasks change no latency.
+    It has no queues, so another rate or other subtasks do not change the latency.
     """
     known = seen.measures.get(measure)
     if known is None:
@@ -151,7 +151,7 @@ def _replayed(seen: Seen, execution: Execution) -> float | None:
 
 
 def asked_world(execution: Execution, asked: Sequence[str], recorded: Sequence[str] = ()) -> Scenario:
-    """The scenario of one question, as `crystalperf predict` is asked and told.  Raises CrystalPerfError."""
+    """The scenario of the arguments of `crystalperf predict`.  Raises CrystalPerfError."""
     known, words = settings_of(execution.resources), execution.words.vocabulary.settings
     (changes,) = combinations(parse_settings(asked, known, words, lists=False))
     told = parse_settings(recorded, known, words, lists=False)
@@ -169,7 +169,7 @@ BASELINES: Mapping[str, Baseline] = {
 
 
 def covered_ms(launch_ms: Floats, finish_ms: Floats) -> float:
-    """Wall-clock during which anything ran."""
+    """Wall-clock time in which any subtask ran."""
     if not len(launch_ms):
         return 0.0
     order = np.argsort(launch_ms)

@@ -1,7 +1,6 @@
-"""A session cluster of Flink on one machine: a JobManager and TaskManagers, each a JVM and a node of its own.
+"""A Flink session cluster on one machine: a JobManager and TaskManagers, each a separate JVM and node.
 
-HOME, here and elsewhere, is a distribution of Flink with its `lib` folder, such as the folder `deps` of the package
-apache-flink-libraries.
+HOME is a distribution of Flink with its `lib` folder, such as the folder `deps` of the package apache-flink-libraries.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ PORT = 8081
 START_TIMEOUT_S = 180.0
 _MIB = 2**20
 
-# What bin/flink-daemon.sh gives a JVM from Java 17 on.
+# JVM options of bin/flink-daemon.sh for Java 17 and later.
 _EXPORTS = ("java.base/sun.net.util", "java.rmi/sun.rmi.registry")
 _OPENS = tuple(
     f"java.base/{package}"
@@ -54,20 +53,22 @@ appender.out.layout.pattern = %d %p %c{1} %m%n
 """
 
 
-_SINKS = "org.apache.flink.streaming.api.functions.sink."  # where Flink 1 has what Flink 2 calls legacy
+_SINKS = (
+    "org.apache.flink.streaming.api.functions.sink."  # the package in Flink 1 of classes that Flink 2 has in `legacy`
+)
 
 
 @dataclass(frozen=True)
 class FlinkConfig:
-    """The knobs of a cluster.
+    """The parameters of a cluster.
 
     Attributes:
-        task_managers: number of TaskManagers, each a node of its own.
+        task_managers: number of TaskManagers, each a separate node.
         slots: slots of each.
-        cpu_cores: CPU time per second of each TaskManager; None leaves it all of the machine's cores.
-        network_bps: rate of each TaskManager's cable in bits per second, in each direction; None leaves it unshaped.
-        namespaces: whether each node has a network namespace of its own.
-        recorded: whether TaskManagers leave flight recordings.
+        cpu_cores: CPU time per second of each TaskManager; None for no limit.
+        network_bps: rate of each TaskManager's link in bits per second, in each direction; None for no limit.
+        namespaces: whether each node has a separate network namespace.
+        recorded: whether TaskManagers write flight recordings.
     """
 
     task_managers: int = 2
@@ -86,9 +87,9 @@ class FlinkConfig:
 
 @dataclass(frozen=True)
 class FlinkCluster:
-    """A cluster that runs.
+    """A running cluster.
 
-    `jobs` is the class path of the lab's own jobs; `processes` are those of the TaskManagers by name.
+    `jobs` is the class path of the lab's own jobs; `processes` are the TaskManagers' processes by name.
     """
 
     config: FlinkConfig
@@ -108,15 +109,15 @@ class FlinkCluster:
         return f"http://{self.host}:{PORT}"
 
     def beside(self, command: Sequence[str]) -> list[str]:
-        """The command that runs something on the JobManager's node, which is never shaped."""
+        """The command line for a program on the JobManager's node, which has no limits."""
         return command_on(self.node, command, in_namespace=self.config.namespaces, cgroups=[])
 
     def client(self, main: Sequence[str]) -> list[str]:
-        """The command of a client that submits a job of the lab's."""
+        """The command of a client that submits a job of the lab."""
         return self.beside(_java(self.home, self.jobs, self.out, ["-Xmx256m", "-XX:TieredStopAtLevel=1"], main))
 
     def asked(self, page: str) -> dict[str, object]:
-        """A page of the JobManager; empty where it does not answer."""
+        """A response of the JobManager; empty if it does not respond."""
         program = "import sys,urllib.request as u;sys.stdout.write(u.urlopen(sys.argv[1],timeout=30).read().decode())"
         done = subprocess.run(
             self.beside([sys.executable, "-c", program, self.address + page]), capture_output=True, check=False
@@ -128,7 +129,7 @@ class FlinkCluster:
         return found
 
     def begin(self) -> None:
-        """Put all rates in force: what is measured begins now."""
+        """Apply all limits: the measurement begins now."""
         shape_network(self.workers if self.config.namespaces else [])
         for node in self.workers:
             limit_rates(node)
@@ -158,7 +159,7 @@ def compile_jobs(home: Path, folder: Path) -> Path:
 
 
 def cluster_nodes(config: FlinkConfig) -> tuple[Node, tuple[Node, ...]]:
-    """The JobManager's node and those of the TaskManagers, which have addresses of their own in any case."""
+    """The nodes of the JobManager and the TaskManagers, each with a separate address."""
     base = SUBNET if config.namespaces else "127.0.77"
     limited = config.cpu_cores is not None
     workers = tuple(
@@ -169,7 +170,7 @@ def cluster_nodes(config: FlinkConfig) -> tuple[Node, tuple[Node, ...]]:
 
 
 def configuration(config: FlinkConfig, out: Path, host: str) -> str:
-    """config.yaml of the cluster; timeouts that a crowded machine needs."""
+    """config.yaml of the cluster, with timeouts for a busy machine."""
     return "\n".join(
         [
             f"jobmanager.rpc.address: {host}",
@@ -194,7 +195,7 @@ def configuration(config: FlinkConfig, out: Path, host: str) -> str:
 
 
 def task_manager_memory() -> list[str]:
-    """The memory of a TaskManager as bin/taskmanager.sh works it out, 1.2 GiB in all."""
+    """The memory of a TaskManager as bin/taskmanager.sh computes it, 1.2 GiB in total."""
     sizes = {
         "task.heap.size": 384, "task.off-heap.size": 0, "network.min": 64, "network.max": 64, "managed.size": 256,
         "framework.heap.size": 128, "framework.off-heap.size": 128, "jvm-metaspace.size": 192,
@@ -213,9 +214,9 @@ def _java(home: Path, jobs: Path, out: Path, flags: Sequence[str], main: Sequenc
 
 @contextlib.contextmanager
 def start_cluster(config: FlinkConfig, home: Path, jobs: Path, out: Path) -> Iterator[FlinkCluster]:
-    """A session cluster with all its slots, its logs and recordings in `out`; gone again when the block is left.
+    """A session cluster with all its slots, its logs and recordings in `out`; it stops at the end of the block.
 
-    Raises LabError where the machine cannot do it, or the cluster does not come up in time.
+    Raises LabError if the machine cannot run it, or if the cluster does not start in time.
     """
     out = out.absolute()
     check_host(namespaces=config.namespaces, limits=config.cpu_cores is not None)
@@ -258,7 +259,7 @@ def start_cluster(config: FlinkConfig, home: Path, jobs: Path, out: Path) -> Ite
 
 
 def wait_for(done: Callable[[], bool], what: str, timeout_s: float = START_TIMEOUT_S) -> None:
-    """Wait until it is done.  Raises LabError where that takes too long."""
+    """Wait until it is done.  Raises LabError after the timeout."""
     until = time.monotonic() + timeout_s
     while not done():
         if time.monotonic() > until:

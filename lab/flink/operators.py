@@ -1,8 +1,8 @@
-"""Each operator of a stream, told and true: its share of the CPU, and the busy time of a record at another CPU quota.
+"""Operators of a stream against ground truth: CPU shares, and the busy time of a record at another CPU quota.
 
-The experiment of the paper's §7.3, on any two runs of one job: the CPU's shares are held against the kernel's own sums
-by thread (lab.flink.truth), busy times of the second run against what the first one's predict.  With a job without
-chaining (`--no-chaining`) each operator has threads of its own.
+This is the experiment of the paper's §7.3, on any two runs of one job.  CPU shares are compared with the kernel's CPU
+time by thread (lab.flink.truth), and busy times of the second run with predictions from the first.  In a job without
+chaining (`--no-chaining`), each operator has separate threads.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from lab.pages import head
 NETWORK = "network (Netty)"
 _NETTY = "Flink Netty"
 _COMM = 15
-"""Characters of a thread's name that the kernel keeps."""
+"""Length of a thread's name in the kernel."""
 
-_EVENT_LOOP = "EventLoop.run"  # Netty's over NIO or, where it is there, over epoll
+_EVENT_LOOP = "EventLoop.run"  # Netty's over NIO, or over epoll if available
 
 _RAN = f"{computes()} AND kind <> '{WAKING}'"  # a thread that waits for the CPU is not on it
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Of the CPU time of a stream's operators and its network threads, the share of each: told, by samples, and true.
+    """Shares of CPU time by operator, and of the network threads: reported, by samples, and true.
 
-    `event_loop` is the share of these samples that are in an event loop of Netty's.
+    `event_loop` is the share of these samples in an event loop of Netty.
     """
 
     told: Mapping[str, float]
@@ -51,26 +51,26 @@ class Shares:
 
 
 def report(base: Path, other: Path | None) -> str:
-    """The tables of one run's folder, or of two where the second had another CPU quota.  Raises LabError."""
+    """The tables of one run, or of two runs with different CPU quotas.  Raises LabError."""
     lines = []
     for folder in (base, other) if other else (base,):
         row = _row(folder)
         lines += [f"{folder.name}: {row['cluster']['cpu_cores']} of a core each TaskManager", ""]
-        lines += head("operator | CPU, told % | kernel % | points | samples %")
+        lines += head("operator | CPU, reported % | kernel % | points | samples %")
         found = shares(_run(folder), row)
         lines += [
             f"| {name} | {100 * told:.1f} | {100 * found.true[name]:.1f} | {100 * (told - found.true[name]):+.1f} |"
             f" {100 * found.sampled[name]:.1f} |"
             for name, told in found.told.items()
         ]
-        lines += ["", f"Samples on the CPU in an event loop of Netty's: {100 * found.event_loop:.1f} %", ""]
+        lines += ["", f"Samples on the CPU in an event loop of Netty: {100 * found.event_loop:.1f} %", ""]
     if other:
         lines += _busy_times(base, other)
     return "\n".join(lines).rstrip()
 
 
 def shares(run: Run, row: Mapping[str, object]) -> Shares:
-    """Of the time after warm-up, as the truth is (lab.flink.truth)."""
+    """CPU shares of the time after warm-up, like the ground truth (lab.flink.truth)."""
     with run.reading() as connection:
         flow = _flow(connection, load(connection, "all"))
         names = tuple(each.name for each in flow.stations)
@@ -124,14 +124,14 @@ _LOOP = """
 
 
 def _marked_ms(connection: duckdb.DuckDBPyConnection) -> float:
-    """When the truth began to count: warm-up after the first subtask."""
+    """The start of the ground truth: the first subtask plus the warm-up."""
     first = connection.execute("SELECT min(launch_ms) FROM units").fetchone()
     assert first is not None
     return float(first[0]) + 1e3 * WARM_UP_S
 
 
 def _owner(thread: str, names: tuple[str, ...]) -> str | None:
-    """The operator whose thread has a name that the kernel cut."""
+    """The operator of a thread name, which the kernel has truncated."""
     if thread.startswith(_NETTY):
         return NETWORK
     return next((name for name in names if thread.strip() == name[:_COMM].strip()), None)
@@ -143,7 +143,7 @@ def _normed(sums: Mapping[str, float]) -> dict[str, float]:
 
 
 def _busy_times(base: Path, other: Path) -> Iterator[str]:
-    """Busy time of a record at each operator: the first run's, what that predicts of the second, and its own."""
+    """Busy time of a record at each operator: the first run's, the prediction for the second run, and the second's."""
     cores = [_row(folder)["cluster"]["cpu_cores"] for folder in (base, other)]
     before, predicted = _predicted(_run(base), cores[1] / cores[0])
     with _run(other).reading() as connection:
@@ -160,7 +160,7 @@ def _busy_times(base: Path, other: Path) -> Iterator[str]:
 
 
 def _predicted(run: Run, ratio: float) -> tuple[Flow, Flow]:
-    """A run's flow, and what another speed of its CPU would make of it."""
+    """A run's flow, and its prediction for another CPU speed."""
     with run.reading() as connection:
         execution = load(connection, "all")
         flow = _flow(connection, execution)
@@ -170,7 +170,7 @@ def _predicted(run: Run, ratio: float) -> tuple[Flow, Flow]:
 def _flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow:
     flow = None if execution.planner.flow is None else execution.planner.flow(connection, execution)
     if flow is None:
-        raise LabError("the run is no stream with a steady stretch; operators are told apart in streams")
+        raise LabError("the run is not a stream with a steady period; only streams have figures by operator")
     return flow
 
 

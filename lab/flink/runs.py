@@ -1,4 +1,4 @@
-"""One run: a cluster, a job, what CrystalPerf collects of it, and the truth beside."""
+"""One run: a cluster, a job, the data that CrystalPerf collects, and the ground truth."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COLLECT_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True)
 class FlinkRun:
-    """What is run, and on what."""
+    """A workload and its cluster."""
 
     workload: Workload
     cluster: FlinkConfig
@@ -34,8 +34,8 @@ class FlinkRun:
 def run_once(run: FlinkRun, home: Path, jobs: Path, out: Path) -> dict[str, Any]:
     """Run a job once; returns its row, which is also written to `out`/run.json.  Raises LabError.
 
-    `out` then has `collected/` with what `crystalperf collect` made, `archive/` with what the JobManager did,
-    `recordings/` with a flight recording of each TaskManager, `ages/` of a stream's records, and `logs/`.
+    `out` then has `collected/` from `crystalperf collect`, `archive/` from the JobManager, `recordings/` with a flight
+    recording of each TaskManager, `ages/` with the ages of a stream's records, and `logs/`.
     """
     out = out.absolute()
     workload = run.workload
@@ -92,19 +92,19 @@ def run_once(run: FlinkRun, home: Path, jobs: Path, out: Path) -> dict[str, Any]
 
 
 def _archives(out: Path, job: str) -> list[Path]:
-    """The archive of a job, which Flink 2.3 keeps below its application's; its own name may be the same."""
+    """The archive of a job, which Flink 2.3 stores below its application's; both may have the same name."""
     return [each for each in (out / "archive").rglob(job) if each.is_file()]
 
 
 def _archived(file: Path, job: str) -> dict[str, Any]:
-    """The JobManager's last word on a job; what it answers is cached, and may still run there."""
+    """The JobManager's final state of a job; its responses are cached, and may still say that the job runs."""
     pages = json.loads(file.read_text(encoding="utf-8"))["archive"]
     found: dict[str, Any] = next(json.loads(each["json"]) for each in pages if each["path"] == f"/jobs/{job}")
     return found
 
 
 def _submitted(cluster: FlinkCluster, client_process: subprocess.Popen[bytes]) -> str:
-    """The id of the job once it runs.  Raises LabError where its client ended before that."""
+    """The id of the job once it runs.  Raises LabError if its client ended before."""
     found: list[str] = []
 
     def runs() -> bool:
@@ -119,7 +119,7 @@ def _submitted(cluster: FlinkCluster, client_process: subprocess.Popen[bytes]) -
 
 
 def _collector(cluster: FlinkCluster, out: Path) -> subprocess.Popen[bytes]:
-    """`crystalperf collect` on the JobManager's node, as a user would run it."""
+    """`crystalperf collect` on the JobManager's node, as a user runs it."""
     command = [
         sys.executable,
         "-m",

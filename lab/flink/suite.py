@@ -1,7 +1,7 @@
-"""Configurations of Flink to run and to predict: each workload's base, and what is changed about it.
+"""Configurations of Flink to run and to predict: each workload's baseline, and changes of it.
 
-They are counted from 0 through all workloads; what is fitted may look at even ones, odd ones are for scoring.  The base
-of a workload is never scored; predictions start from its recorded runs.
+They are numbered from 0 over all workloads.  Even ones are the tuning set, odd ones the test set, which is only scored.
+The baseline of a workload is never scored; predictions start from its recorded runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MBIT = 1_000_000
 
 @dataclass(frozen=True)
 class Configuration:
-    """One point of the suite; `changed` are knobs with their values, by the names that `crystalperf predict` has."""
+    """One point of the suite; `changed` are settings of `crystalperf predict` with their values."""
 
     number: int
     workload: str
@@ -97,7 +97,7 @@ def _run(base: Workload, knobs: Mapping[str, Any]) -> FlinkRun:
 
 
 def _asks(changed: Mapping[str, Any]) -> tuple[str, ...]:
-    """What `crystalperf predict` is asked, from the base."""
+    """The arguments of `crystalperf predict`, from the baseline run."""
     asks = []
     for key, value in changed.items():
         if key == "cpu":

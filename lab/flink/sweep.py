@@ -1,4 +1,4 @@
-"""Running the suite: bases in between, what is there is left as it is; and predictions of every configuration."""
+"""Run the suite, with baseline runs in between, keep existing runs, and predict every configuration."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from lab.scored import OURS, Scored
 RECORDED = "network=100Mbps"
 MEASURES = ("latency_ms", "throughput_per_s", "makespan_ms")
 KEPT_UP = 0.97
-"""A run at a rate kept up with it if its sources made this share of it, warm-up left out."""
+"""Minimum share of its rate that the sources of a run emit if it keeps up, without warm-up."""
 
 _SEED = 20210714
 _PER_BASE = 3
@@ -38,7 +38,7 @@ _A_RUN_S = 100.0
 
 
 def plan(repetitions: int, only: str | None, workloads: Iterable[str]) -> list[tuple[Configuration, int]]:
-    """Runs in one shuffled order, the same on every call, a base of the same workload before each three."""
+    """Runs in a fixed random order, with a baseline run of the same workload before every three."""
     every = [each for each in configurations() if each.workload in workloads]
     bases = {each.workload: each for each in every if each.is_base}
     chance, planned, made = random.Random(_SEED), list[tuple[Configuration, int]](), dict[str, int]()
@@ -69,13 +69,14 @@ def run_suite(
     workloads: Iterable[str],
     minutes: float | None,
 ) -> int:
-    """Make the runs that neither have a folder nor a kept row yet; returns how many are still missing
+    """Make the runs that have neither a folder nor a stored row; returns the number still missing
     (lab.runs.series)."""
     kept = read_lines(out, _key)
 
     def made(planned: tuple[Configuration, int]) -> str:
         folder = folder_of(out, *planned)
-        shutil.rmtree(folder, ignore_errors=True)  # what a run that failed left would be taken for this one's
+        shutil.rmtree(folder, ignore_errors=True)  # files of a failed run would be mistaken for this run's
+
         truth = measured(run_once(planned[0].run, home, jobs, folder), ages(folder / "ages"))
         return str({key: round(value, 1) for key, value in truth.items() if value is not None})
 
@@ -92,10 +93,10 @@ def run_suite(
 
 
 def measured(row: Mapping[str, Any], seen: Ages | None) -> dict[str, Any]:
-    """The truth of a run by measure: latency at a rate that it kept up with, of sources without one the records per
-    second that they made, makespan of a job with an end; `kept_up` is None of a run without a rate.
+    """The ground truth of a run by measure: the latency at a rate that it sustains, the records per second of sources
+    without a rate, the makespan of a job with an end; `kept_up` is None for a run without a rate.
 
-    Sinks may see fewer records than sources make, and do so in the same proportion all the time.
+    Sinks may get fewer records than sources emit, always in the same proportion.
     """
     workload = row["workload"]
     rate, found = workload["rate"], dict[str, Any](zip(MEASURES, (None, None, None), strict=True), kept_up=None)
@@ -113,7 +114,7 @@ def measured(row: Mapping[str, Any], seen: Ages | None) -> dict[str, Any]:
 
 
 def write_rows(out: Path) -> None:
-    """OUT/rows.jsonl: a line for each run that is there, without its threads, and those kept of runs that are not."""
+    """Write OUT/rows.jsonl: a line for each existing run, without its threads, and the stored rows of other runs."""
     lines = list[str]()
     kept = read_lines(out, _key)
     for one, repetition in plan(9, None, {each.workload for each in configurations()}):
@@ -133,19 +134,19 @@ def _key(row: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def score(out: Path, only: str | None) -> str:
-    """Two tables: every configuration with its truth and what the first base's recording predicts; and how far off
-    that is, beside what people do without, by measure.
+    """Two tables: every configuration with its ground truth and the prediction from the first baseline run; and the
+    errors by measure, also of other predictors.
 
-    `out` is a sweep's folder, or a kept one: its rows, and what was collected of bases.  Raises LabError.
+    `out` is the folder of a sweep, or one with stored rows and data of baseline runs.  Raises LabError.
     """
     rows = out / "rows.jsonl"
     if not rows.exists():
-        raise LabError(f"{rows}: no such file; `python -m lab.flink sweep HOME -o {out}` makes it")
+        raise LabError(f"{rows}: no such file; create it with `python -m lab.flink sweep HOME -o {out}`")
     by_number: dict[int, list[dict[str, Any]]] = {}
     for line in rows.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         by_number.setdefault(row["number"], []).append(row)
-    lines = head("configuration | measure | measured | predicted | off | 90 % range")
+    lines = head("configuration | measure | measured | predicted | error | 90 % range")
     found: dict[str, Scored] = {}
     bases: dict[str, tuple[Run, Seen]] = {}
     sustained: list[Sustained] = []
@@ -170,7 +171,10 @@ def score(out: Path, only: str | None) -> str:
                 what = f"{one.workload} {dict(one.changed)} | latency_ms | does not keep up"
                 lines.append(f"| {what} | {sustained[-1].said} | | |")
     if only != "odd":
-        lines += ["", *head("base | measure | measured | told of the run itself | off | mean of its runs | off")]
+        lines += [
+            "",
+            *head("baseline | measure | measured | modelled for the run itself | error | mean of its runs | error"),
+        ]
         lines += [row for workload, (_, seen) in bases.items() for row in _replayed(workload, seen, by_number)]
     repeated = [*wanted, *(one for one in configurations() if one.is_base)]
     floors = {
@@ -185,15 +189,15 @@ def score(out: Path, only: str | None) -> str:
 
 
 def _values(by_number: Mapping[int, list[dict[str, Any]]], one: Configuration, name: str) -> list[float]:
-    """A column of a configuration's rows, where it is known."""
+    """The known values of a column of a configuration's rows."""
     return [row[name] for row in by_number.get(one.number, []) if row.get(name) is not None]
 
 
 @dataclass(frozen=True)
 class Sustained:
-    """Whether a configuration keeps up with its rate, in truth and as told; `said` is what was told of its latency.
+    """Whether a configuration sustains its rate, measured and predicted; `said` is the answer about its latency.
 
-    No answer tells of no rate that it is kept up with.
+    If there is no answer, the rate does not count as sustained.
     """
 
     truth: bool
@@ -204,8 +208,8 @@ class Sustained:
 def _summary(
     found: Mapping[str, Scored], floors: Mapping[str, Sequence[float]], sustained: Sequence[Sustained]
 ) -> list[str]:
-    """How far off everybody is by measure, and how many rates are rightly told to be kept up with."""
-    lines = ["", *head("measure | predicted by | predictions | mean ± sd % | worst % | held % | half-width %")]
+    """Errors of all predictors by measure, and the number of correct predictions of sustained rates."""
+    lines = ["", *head("measure | predicted by | predictions | mean ± sd % | worst % | covered % | half-width %")]
     for measure, scored in found.items():
         lines += [f"| {measure} | {who} | {scored.cells(who)} |" for who in scored.off]
         if floors[measure]:
@@ -223,7 +227,7 @@ def _summary(
 
 
 def _replayed(workload: str, seen: Seen, rows: Mapping[int, list[dict[str, Any]]]) -> list[str]:
-    """What is told of a base's recorded run as it was, beside what was measured in it and in all runs of the base."""
+    """The model's result for a baseline's recorded run, and the measured figures of this run and of all its reruns."""
     runs = rows.get(_base_of(workload).number, [])
     mine = next((row for row in runs if row["repetition"] == 0), {})
     told: dict[str, float] = {}
@@ -273,18 +277,18 @@ def _scored(one: Configuration, measure: str, truths: list[float], run: Run, see
         predicted = None if told.flow is None else told.flow.most_per_s
         interval = None if told.flow is None else told.flow.most_per_s_interval
     if predicted is None:
-        return f"{head} | {'; '.join(texts_of(told.refused[:1], told.words)) or 'not told'} | | |"
+        return f"{head} | {'; '.join(texts_of(told.refused[:1], told.words)) or 'no prediction'} | | |"
     into.take(OURS, predicted, truth)
     off = f"{100 * (predicted / truth - 1):+.0f} %"
     if interval is None:
         return f"{head} | {predicted:.0f} | {off} | |"
     low, high = interval
     holds = into.take_range(predicted, interval, truth)
-    return f"{head} | {predicted:.0f} | {off} | {low:.0f} to {high:.0f}, {'holds' if holds else 'misses'} |"
+    return f"{head} | {predicted:.0f} | {off} | {low:.0f} to {high:.0f}, {'covered' if holds else 'missed'} |"
 
 
 def changed_of(one: Configuration) -> Changed:
-    """What is changed, over the base."""
+    """The ratios of the changes to the baseline."""
     before, after = _base_of(one.workload).run, one.run
     rates = (after.workload.rate, before.workload.rate)
     return Changed(
@@ -300,7 +304,7 @@ def _base_of(workload: str) -> Configuration:
 
 
 def _base(folder: Path, rows: list[dict[str, Any]]) -> tuple[Run, Seen]:
-    """A base's recorded run, and what baselines start from: the means of all its runs."""
+    """A baseline's recorded run, and the means of all its runs, from which other predictors start."""
     run = cp.profile([each for each in (folder / "collected", folder / "recordings") if each.exists()])
     with run.reading() as connection:
         execution = load(connection, "all")

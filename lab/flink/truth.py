@@ -1,4 +1,4 @@
-"""What really happened: ages of records at the sinks, and the CPU time of TaskManagers' threads from /proc."""
+"""Ground truth: ages of records at the sinks, and the CPU time of TaskManagers' threads from /proc."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 WARM_UP_S = 15
-"""Seconds at the beginning of a stream that no figure is of: JVMs compile, and buffers hold what came meanwhile."""
+"""Seconds at the start of a stream that do not count: JVMs compile, and buffers are full of waiting records."""
 
 LAST_S = 2
-"""Seconds at its end, likewise: sources stop one after the other."""
+"""Seconds at its end that do not count: sources stop one after the other."""
 
 _PER_OCTAVE = 10
 
 
 @dataclass(frozen=True)
 class Ages:
-    """Ages of records at the sinks in a stretch of time, ms; `per_s` is how many records came a second.
+    """Ages of records at the sinks in a period, ms; `per_s` is the number of records per second.
 
-    `records` is how many came in all, before and after it too.
+    `records` is the total number, including those before and after the period.
     """
 
     mean_ms: float
@@ -34,7 +34,7 @@ class Ages:
 
 
 def ages(folder: Path) -> Ages | None:
-    """The ages that sinks wrote, warm-up and end left out; None where none are left."""
+    """The ages that sinks wrote, without warm-up and end; None if there are none."""
     by_second: dict[int, list[tuple[int, float, dict[int, int]]]] = {}
     for file in sorted(folder.glob("ages-*.csv")):
         for line in file.read_text(encoding="ascii").split("\n"):
@@ -64,7 +64,7 @@ def ages(folder: Path) -> Ages | None:
 
 
 def _quantile(buckets: Mapping[int, int], share: float) -> float:
-    """In ms, within a bucket's 7 %."""
+    """A quantile in ms, with the 7 % precision of a bucket."""
     wanted = share * sum(buckets.values())
     for key in sorted(buckets):
         wanted -= buckets[key]
@@ -75,15 +75,15 @@ def _quantile(buckets: Mapping[int, int], share: float) -> float:
 
 @dataclass
 class ThreadTimes:
-    """CPU time of the threads of processes, looked at every half second while the block is entered.
+    """CPU time of the threads of processes, sampled every half second during the block.
 
-    `first_ms` and `last_ms` are by process' name and thread's (15 characters, as the kernel keeps them), summed over
-    threads of one name.
+    `first_ms` and `last_ms` are by the names of process and thread (15 characters in the kernel), summed over threads
+    with the same name.
     """
 
     pids: Mapping[str, int]
     seen_ms: dict[tuple[str, str, int], tuple[float, float]] = field(default_factory=dict)
-    """By process, thread's name and number: on the CPU when first seen after the mark, and when last."""
+    """By process, thread name and number: CPU time at the first and the last sample after the mark."""
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
@@ -112,7 +112,7 @@ class ThreadTimes:
                         self.seen_ms[key] = (self.seen_ms.get(key, (on_cpu, on_cpu))[0], on_cpu)
 
     def by_name(self) -> dict[str, dict[str, float]]:
-        """ms on the CPU since the mark, by process and by thread's name without its numbers; none where it is 0."""
+        """CPU time since the mark, ms, by process and by thread name without numbers; without zeros."""
         found: dict[str, dict[str, float]] = {}
         for (process, comm, _), (first, last) in self.seen_ms.items():
             if last > first:

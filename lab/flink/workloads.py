@@ -1,4 +1,4 @@
-"""What the lab asks of Flink: a batch join, and streams (FlinkStreams.java) at a rate or as fast as they go."""
+"""Flink workloads of the lab: a batch join, and streams (FlinkStreams.java) with a rate or without limit."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Workload:
         name: ``join``, or one of STREAMS.
         parallelism: of all vertices.
         parse: parallelism of the second vertex of a stream; None for that of the others.
-        rate: records per second of a stream; None for as many as it can do.
-        seconds: how long a stream runs at its rate.
-        records: how many records a stream without a rate has; rows of the larger table of the join.
-        work: how often each record is parsed and counted, so that small rates load the CPU.
+        rate: records per second of a stream; None for no limit.
+        seconds: duration of a stream with a rate.
+        records: number of records of a stream without a rate; rows of the larger table of the join.
+        work: number of times that each record is parsed and counted, so that small rates load the CPU.
         chaining: whether operators are chained.
     """
 
@@ -62,7 +62,7 @@ class Workload:
 
 
 def write_data(folder: Path, rows: int) -> None:
-    """Two tables of the same numbers each time: lines of orders, and a quarter as many orders."""
+    """Two tables, always with the same content: lines of orders, and a quarter as many orders."""
     mark = folder / f"{rows}.rows"
     if mark.exists():
         return
@@ -81,7 +81,7 @@ def write_data(folder: Path, rows: int) -> None:
 
 
 def client(workload: Workload, cluster: FlinkCluster, data: Path) -> list[str]:
-    """The command that submits a job and waits for its end; `data` is where tables of the join lie."""
+    """The command that submits a job and waits for its end; `data` is the folder of the join's tables."""
     if not workload.is_stream:
         statements = cluster.out / "job.sql"
         statements.write_text(SQL.format(data=data, out=cluster.out / "revenues"), encoding="ascii")
@@ -98,7 +98,7 @@ def client(workload: Workload, cluster: FlinkCluster, data: Path) -> list[str]:
         "count": workload.records if workload.rate is None else workload.rate * workload.seconds,
         "work": workload.work,
         "chaining": int(workload.chaining),
-        "markers": 730 if workload.markers else 0,  # no multiple of the time after which buffers are due
+        "markers": 730 if workload.markers else 0,  # not a multiple of the buffer timeout
     }
     if workload.name == "restart":
         facts |= {"fail": workload.seconds // 2, "checkpoint": 5000}

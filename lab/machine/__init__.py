@@ -1,1 +1,1 @@
-"""What the lab borrows from one Linux machine, and what the machine itself says of a run."""
+"""Resource limits on one Linux machine, and the ground truth of a run from /proc."""

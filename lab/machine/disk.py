@@ -1,8 +1,8 @@
-"""The data's pages: kept in the page cache, or dropped from it; and a copy of the data for each node.
+"""Page cache control for the data, and a copy of the data for each node.
 
-What a disk rate slows here is reading input: the reads of a cgroup's own processes that miss the page cache. Shuffle
-and spill files are written to the page cache (the kernel writes them back later, on nobody's account under cgroup v1)
-and are read from it again while memory lasts, so no disk rate slows those.
+A disk rate limits only input: reads of a cgroup's own processes that miss the page cache. Shuffle and spill files are
+written to the page cache (the kernel writes them back later, unaccounted under cgroup v1) and read from it while memory
+suffices, so a disk rate does not limit them.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ def drop_pages(files: Iterable[Path]) -> None:
 def warm_pages(files: Iterable[Path]) -> None:
     """Read files once, so that they are in the page cache."""
     for file in files:
-        # HDFS removes the blocks of deleted files when it likes.
+        # HDFS removes the blocks of deleted files asynchronously.
         with contextlib.suppress(FileNotFoundError), file.open("rb", buffering=0) as stream:
             while stream.read(_CHUNK_BYTES):
                 pass
 
 
 def node_copy(data: Path, names: Iterable[str], node: str) -> Path:
-    """A node's own copy of parts of a data set, made once in the cache.
+    """A node's own copy of parts of a data set, created once in the cache.
 
-    With one copy for all, a page that one node has read would be in the cache for the others.
+    With one shared copy, pages that one node has read would be in the page cache for the others.
     """
     target = cache_dir() / "copies" / f"{data.parent.name}-{data.name}" / node
     target.mkdir(parents=True, exist_ok=True)

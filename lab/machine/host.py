@@ -1,8 +1,8 @@
-"""What the lab borrows from one Linux machine: network namespaces joined by shaped links, and cgroups.
+"""Resource limits on one Linux machine: network namespaces with rate-limited links, and cgroups.
 
-Every borrowed thing carries the prefix ``cplab``, so that whatever an earlier, killed run left behind is found and
-removed by name. The root network namespace is never touched: the switch is a bridge in a namespace of its own, and
-each node is a namespace with one cable to it.
+All names have the prefix ``cplab``, so that the next run finds and removes leftovers of a killed run. The root network
+namespace is never changed: the switch is a bridge in a separate namespace, and each node is a namespace with one link
+to it.
 
     cplab-driver ──┐
     cplab-w1 ══════╪═ cplab-switch (bridge)      ═ shaped at both ends by a token bucket (tc tbf)
@@ -36,14 +36,14 @@ KILL_TIMEOUT_S = 10.0
 BUSY_TIMEOUT_S = 1200.0
 _NO_CGROUPS = "No cgroup with the cpu and memory controllers is mounted here; run without CPU and memory limits."
 
-# A quota is refilled once a period: a short one makes a slow core rather than a fast core with long pauses, and
-# 25 ms keeps the refill apart from a sampler that looks every 20 ms.
+# A quota is refilled once per period: a short period makes a slow core instead of a fast core with long pauses, and
+# 25 ms does not align with a sampler's period of 20 ms.
 CPU_PERIOD_US = 25_000
-# A reader that skips part of a stream (HDFS under Parquet) throws away what its socket already holds. On cables this
-# slow, the kernel's usual limit of 6 MB a socket would be seconds of them.
+# A reader that skips part of a stream (HDFS under Parquet) discards the content of its socket's buffer. On slow links,
+# the kernel's usual limit of 6 MB per socket is seconds of transfer.
 _SMALL_BUFFERS = ("net.ipv4.tcp_rmem=4096 65536 262144", "net.ipv4.tcp_wmem=4096 65536 262144")
-# They have a price where flows come and go over one cable at once: acknowledgements wait behind what goes their way,
-# and a small window is used up meanwhile. What does not skip has the sockets of a Linux as it comes, not this one's.
+# Small buffers cost throughput if a link has traffic in both directions: acknowledgements wait behind data, and a small
+# window is exhausted meanwhile. So workloads that do not skip use the Linux defaults below.
 _CONGESTION = "cubic"
 _USUAL_TCP = (
     "net.ipv4.tcp_rmem=4096 131072 6291456",
@@ -51,24 +51,24 @@ _USUAL_TCP = (
     f"net.ipv4.tcp_congestion_control={_CONGESTION}",
 )
 _ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
-# The largest weights that the kernel takes (default 1024 and 100): a quota promises CPU time only where no other
-# work on the machine gets it first.
+# The largest weights of the kernel (default 1024 and 100), because a quota does not protect from other work on the
+# machine.
 _LARGEST_SHARES, _LARGEST_WEIGHT = 262_144, 10_000
 
 
 @dataclass(frozen=True)
 class Node:
-    """One machine of the cluster: its own network namespace where ``shaped`` links are asked for.
+    """One machine of the cluster, with a separate network namespace if links are limited.
 
     Attributes:
         name: short name, unique in the cluster (``driver``, ``w1`` …).
         address: IPv4 address that the processes of the node listen on.
-        rate_bps: rate of its cable, bits per second, in each direction; None leaves it unshaped.
+        rate_bps: rate of its link, bits per second, in each direction; None for no limit.
         cpu_cores: CPU time per second that all of the node's processes share; None for no limit.
         memory_bytes: memory (page cache included) of all of the node's processes; None for no limit.
-        protected: whether the node's share of a busy CPU is raised above whatever else runs on the machine.
+        protected: whether the node has priority over other work on a busy CPU.
         disk_bytes_per_s: rate at which the node's processes read from the disk, page cache left out; None for no limit.
-        small_buffers: whether its sockets hold 256 KiB at most, rather than what a Linux as it comes lets them.
+        small_buffers: whether socket buffers are at most 256 KiB, instead of the Linux default.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Node:
 
 @dataclass(frozen=True)
 class CgroupMount:
-    """Where cgroups are mounted: version 1 has one tree a controller, version 2 a single one."""
+    """Mount points of cgroups: version 1 has one tree per controller, version 2 has a single tree."""
 
     version: int
     cpu: Path
@@ -100,7 +100,7 @@ class CgroupMount:
 
 
 def cache_dir() -> Path:
-    """Where the lab keeps data sets and libraries: ``$CRYSTALPERF_HOME/lab``, else the user's cache."""
+    """The folder of data sets and libraries: ``$CRYSTALPERF_HOME/lab``, else the user's cache."""
     home = os.environ.get("CRYSTALPERF_HOME")
     if home:
         return Path(home) / "lab"
@@ -108,7 +108,7 @@ def cache_dir() -> Path:
 
 
 def shaping_command(namespace: str, device: str, rate_bps: int) -> list[str]:
-    """The token bucket on one end of a cable.
+    """The token bucket on one end of a link.
 
     The bucket holds 10 ms of the rate (at least 32 KiB, so that a whole burst of a segmented packet passes) and
     the queue another 50 ms, which is what a switch port of that speed would buffer.
@@ -120,7 +120,7 @@ def shaping_command(namespace: str, device: str, rate_bps: int) -> list[str]:
 
 
 def network_commands(nodes: Sequence[Node]) -> list[list[str]]:
-    """Commands, in order, that build the switch and one cable to each node."""
+    """Commands, in order, that create the switch and one link to each node."""
     commands = [
         ["ip", "netns", "add", SWITCH],
         ["ip", "-n", SWITCH, "link", "set", "lo", "up"],
@@ -145,7 +145,7 @@ def network_commands(nodes: Sequence[Node]) -> list[list[str]]:
 
 
 def shaping_commands(nodes: Sequence[Node]) -> list[list[str]]:
-    """Commands that shape both ends of the nodes' cables."""
+    """Commands that limit both ends of the nodes' links."""
     return [
         shaping_command(namespace, device, node.rate_bps)
         for node in nodes
@@ -155,7 +155,7 @@ def shaping_commands(nodes: Sequence[Node]) -> list[list[str]]:
 
 
 def find_cgroups(mounts: str | None = None) -> CgroupMount | None:
-    """Where the cpu and memory controllers are, from the text of /proc/self/mounts; None where they are not."""
+    """Mount points of the cpu and memory controllers, from /proc/self/mounts; None if they are not mounted."""
     trees: dict[str, Path] = {}
     unified: Path | None = None
     for line in (Path("/proc/self/mounts").read_text() if mounts is None else mounts).split("\n"):
@@ -217,19 +217,19 @@ def cgroup_writes(mount: CgroupMount, node: Node, disk: str | None = None) -> li
 
 
 def whole_disk(path: Path) -> str:
-    """``major:minor`` of the disk that holds a path; a partition's disk, since only whole disks can be slowed."""
+    """``major:minor`` of the disk of a path; for a partition its disk, because only whole disks can be limited."""
     device = path.stat().st_dev
     name = f"{os.major(device)}:{os.minor(device)}"
     entry = Path("/sys/dev/block") / name
     if not entry.exists():
-        raise LabError(f"{path} is on no disk that can be slowed; put the lab's cache on a local file system.")
+        raise LabError(f"{path} is not on a disk that can be slowed; put the lab's cache on a local file system.")
     if (entry / "partition").exists():
         name = (entry.resolve().parent / "dev").read_text().strip()
     return name
 
 
-# A fresh sysfs shows the devices of the namespace that mounts it.  Only its network folders are kept, for a JVM also
-# looks for its cgroups below /sys.
+# A new sysfs shows the devices of the namespace that mounts it.  Only its network folders are used, because a JVM also
+# reads its cgroups below /sys.
 _OWN_DEVICES = (
     'own=$(mktemp -d) && mount -t sysfs sysfs "$own" && mount --bind "$own/class/net" /sys/class/net && '
     'mount --bind "$own/devices/virtual/net" /sys/devices/virtual/net && umount -l "$own" && rmdir "$own"'
@@ -267,7 +267,7 @@ def command_on(
 
 
 def run_command(command: Sequence[str]) -> str:
-    """Output of a short system command; LabError with its own words where it fails."""
+    """Output of a short system command; raises LabError with its message if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False)
     except FileNotFoundError:
@@ -281,7 +281,7 @@ def run_command(command: Sequence[str]) -> str:
 
 
 def check_host(*, namespaces: bool, limits: bool) -> None:
-    """Raise LabError, with what to install or allow, where this machine cannot do what is asked."""
+    """Raise LabError, with the fix, if this machine does not support the requested limits."""
     if os.uname().sysname != "Linux":
         raise LabError("The lab needs Linux: namespaces, cgroups and tc exist only there.")
     needed = {"setpriv": "util-linux"}
@@ -301,9 +301,9 @@ def check_host(*, namespaces: bool, limits: bool) -> None:
 
 @contextlib.contextmanager
 def machine_lock() -> Iterator[None]:
-    """Hold the machine for one run: two at a time would spoil each other's times, and share names.
+    """Lock the machine for one run, because concurrent runs would affect each other's times and share names.
 
-    Whatever cache a run uses, and whoever starts it, root's lock is one for the whole machine.
+    Root has one lock for the whole machine, for all caches and users.
     """
     folder = Path("/run/lock") if os.geteuid() == 0 and Path("/run/lock").is_dir() else cache_dir()
     folder.mkdir(parents=True, exist_ok=True)
@@ -313,7 +313,7 @@ def machine_lock() -> Iterator[None]:
         except BlockingIOError:
             lock.seek(0)
             owner = lock.read().strip()
-            raise MachineBusyError(f"Another lab run (process {owner}) has the machine; wait for its end.") from None
+            raise MachineBusyError(f"Another lab run (process {owner}) uses the machine; wait for its end.") from None
         lock.truncate(0)
         lock.write(f"{os.getpid()}\n")
         lock.flush()
@@ -321,7 +321,7 @@ def machine_lock() -> Iterator[None]:
 
 
 def when_free(run: Callable[[], T]) -> T:
-    """What a run gives, after whoever has the machine now.  Raises MachineBusyError after ``BUSY_TIMEOUT_S``."""
+    """The result of a run, after waiting for other runs.  Raises MachineBusyError after ``BUSY_TIMEOUT_S``."""
     deadline = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
@@ -334,13 +334,13 @@ def when_free(run: Callable[[], T]) -> T:
 
 @contextlib.contextmanager
 def borrowed_machine(nodes: Sequence[Node]) -> Iterator[None]:
-    """The machine for one run, with a network of those nodes where there are any; both are given back at its end.
+    """The machine for one run, with a network of these nodes if there are any; both are released at its end.
 
-    What an earlier, killed run left behind is removed first.  Raises LabError.
+    Leftovers of an earlier, killed run are removed first.  Raises LabError.
     """
     with machine_lock():
         if left := remove_borrowed():
-            print(f"removed what an earlier run left: {', '.join(left)}", file=sys.stderr)
+            print(f"removed leftovers of an earlier run: {', '.join(left)}", file=sys.stderr)
         try:
             if nodes:
                 build_network(nodes)
@@ -350,7 +350,7 @@ def borrowed_machine(nodes: Sequence[Node]) -> Iterator[None]:
 
 
 def build_network(nodes: Sequence[Node]) -> None:
-    """Build the namespaces and cables of the nodes, not shaped yet."""
+    """Create the namespaces and links of the nodes, still without limits."""
     if not all(each.small_buffers for each in nodes) and _CONGESTION not in (allowed := _ALLOWED.read_text().split()):
         _ALLOWED.write_text(" ".join([*allowed, _CONGESTION]))  # a namespace may choose among these only
     for command in network_commands(nodes):
@@ -358,7 +358,7 @@ def build_network(nodes: Sequence[Node]) -> None:
 
 
 def shape_network(nodes: Sequence[Node]) -> None:
-    """Put the rates of the nodes' cables in force."""
+    """Apply the rates of the nodes' links."""
     for command in shaping_commands(nodes):
         run_command(command)
 
@@ -391,7 +391,7 @@ def make_cgroups(node: Node) -> list[Path]:
 
 
 def limit_rates(node: Node, disk: str | None = None) -> None:
-    """Put one node's CPU quota and disk rate (of the disk ``major:minor``) in force."""
+    """Apply one node's CPU quota and disk rate (of the disk ``major:minor``)."""
     mount = find_cgroups()
     if mount is None or (node.cpu_cores is None and node.disk_bytes_per_s is None):
         return
@@ -418,7 +418,7 @@ def _named_cgroups() -> list[Path]:
 
 
 def _borrowed_processes() -> set[int]:
-    """Processes inside our namespaces or cgroups, our own never among them."""
+    """Processes inside our namespaces or cgroups, except this one."""
     pids: set[int] = set()
     for namespace in _named_namespaces():
         with contextlib.suppress(LabError):
@@ -430,10 +430,10 @@ def _borrowed_processes() -> set[int]:
 
 
 def remove_borrowed() -> list[str]:
-    """Kill what still runs in our namespaces and cgroups, remove them, and return the names of what was there.
+    """Kill the processes in our namespaces and cgroups, remove these, and return the names of what was removed.
 
-    Called at the end of a run and, with the machine locked, at the start of the next, where it finds what a killed
-    run left. Without root nothing of ours can exist, so nothing is done.
+    Called at the end of a run and, with the machine locked, at the start of the next, for leftovers of a killed run.
+    Without root there can be no leftovers, so it does nothing.
     """
     if os.geteuid() != 0:
         return []
@@ -446,7 +446,7 @@ def remove_borrowed() -> list[str]:
             raise LabError(f"Processes {sorted(pids)} of an earlier lab run do not end; end them by hand.")
         time.sleep(0.05)
     removed = []
-    # Removing a node's namespace removes its cable with it, on the switch's side too.
+    # Removing a node's namespace also removes its link, on the switch's side too.
     for namespace in _named_namespaces():
         run_command(["ip", "netns", "delete", namespace])
         removed.append(namespace)

@@ -1,8 +1,8 @@
-"""From the machine's truth to shares: what the tasks of each stage really did.
+"""Ground truth of stages: shares of time from the samples of task threads.
 
-A thread's ticks become running sums, one a kind of time, and a task takes what its thread's sums grew by between its
-launch and its finish. The kernel knows no task ids (a thread's name is cut to 15 characters), so tasks are given to
-the threads of their executor by the CPU time that Spark logged for them.
+A thread's samples become running sums, one for each kind of time.  A task's time is the growth of its thread's sums
+from its launch to its finish.  The kernel has no task ids (it truncates thread names to 15 characters), so tasks are
+matched to the threads of their executor by the CPU time that Spark logged for them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KIND_OF_CLASS = {
     truth.OTHER: "other",
 }
 _LONGEST_TICK_MS = 1000.0
-# The driver learns of a task's end when its thread may have begun the next one.
+# The driver logs a task's end when the thread may already run the next task.
 _AT_ONCE_MS = 50.0
 
 
@@ -52,15 +52,15 @@ class Task:
 
 @dataclass(frozen=True)
 class StageTruth:
-    """What the tasks of one stage did, in ms of task time; the four shares sum to 1.
+    """The ground truth of one stage, in ms of task time; the four shares sum to 1.
 
     Attributes:
         task_ms: sum of the tasks' durations.
-        on_cpu_ms … other_ms: what /proc showed of them. ``held_back`` wanted the CPU and was neither on it nor in the
-            run queue (a quota); ``peer`` waited for a Python worker that was running.
+        on_cpu_ms … other_ms: times from /proc. ``held_back`` was runnable, but neither on the CPU nor in the run queue
+            (a quota); ``peer`` waited for a Python worker that was running.
         gc_ms, fetch_wait_ms: the part of the futex waits that Spark's own metrics explain.
-        residual_ms: futex waits and time out of sight that nothing explains; counted as other.
-        cpu, disk, net, other: shares. cpu holds what wanted the CPU, and garbage collection.
+        residual_ms: unexplained futex waits and unobserved time; counted as other.
+        cpu, disk, net, other: shares. cpu includes waits for the CPU, and garbage collection.
     """
 
     stage_id: int
@@ -101,16 +101,16 @@ class _Series:
 
 
 def running_sums(time_ns: Floats, on_cpu_ns: Floats, run_queue_ns: Floats, state: npt.NDArray[np.int64]) -> _Series:
-    """A thread's ticks as running sums; what it was doing between two ticks is half the first's, half the second's."""
+    """A thread's samples as running sums; between two samples, half the time is of the first's kind, half of the second's."""
     time_ms = time_ns / 1e6
     step_ms = np.diff(time_ms)
     parts = np.zeros((len(step_ms), len(KINDS)))
     parts[:, 0] = np.clip(np.diff(on_cpu_ns) / 1e6, 0, step_ms)
     parts[:, 1] = np.clip(np.diff(run_queue_ns) / 1e6, 0, step_ms - parts[:, 0])
     rest = step_ms - parts[:, 0] - parts[:, 1]
-    rest[step_ms > _LONGEST_TICK_MS] = 0.0  # the sampler was not looking
+    rest[step_ms > _LONGEST_TICK_MS] = 0.0  # a gap of the sampler
     column = np.array([KINDS.index(_KIND_OF_CLASS[value]) for value in range(len(truth.CLASSES))])[state]
-    # A thread that slept must have woken: where one end shows a wait and the other the CPU, the wait took the rest.
+    # If one sample shows a wait and the other the CPU, the wait took the rest of the time.
     held = KINDS.index("held_back")
     first, second = column[:-1].copy(), column[1:].copy()
     first[(first == held) & (second != held)] = second[(first == held) & (second != held)]
@@ -122,10 +122,11 @@ def running_sums(time_ns: Floats, on_cpu_ns: Floats, run_queue_ns: Floats, state
 
 
 def assign_threads(tasks: list[Task], series: dict[int, _Series]) -> dict[int, int]:
-    """Thread of each task of one executor: in the order of launches, to the free one whose CPU time fits Spark's best.
+    """The thread of each task of one executor: in the order of launches, the free thread with the best match in CPU
+    time.
 
-    Of tasks launched at once, the longest chooses first.  Where all slots are taken a single thread is free, and a task
-    that chose before its turn would leave others without theirs.
+    Of tasks launched at the same time, the longest is matched first.  If all slots are busy, a single thread is free,
+    and a task matched out of order would take the thread of another.
     """
     taken: dict[int, list[Task]] = {thread: [] for thread in series}
     found = {}
@@ -151,7 +152,7 @@ def assign_threads(tasks: list[Task], series: dict[int, _Series]) -> dict[int, i
 
 
 def stage_truth(tasks: list[Task], parts: dict[int, Floats]) -> list[StageTruth]:
-    """One row a stage, from the kinds of time of each of its tasks."""
+    """One row per stage, from the kinds of time of its tasks."""
     stages = sorted({(task.stage_id, task.stage_attempt) for task in tasks})
     rows = []
     for stage in stages:
@@ -258,7 +259,7 @@ def read_series(ticks: Path) -> dict[str, dict[int, _Series]]:
 
 
 def executors_between(processes: Path, start_ms: float, end_ms: float) -> dict[str, float]:
-    """What all executors used between two moments: cpu_ms, read_bytes, write_bytes, received_bytes, sent_bytes,
+    """Resource use of all executors between two moments: cpu_ms, read_bytes, write_bytes, received_bytes, sent_bytes,
     throttled_ms (of their cgroups)."""
     names = ("cpu_ms", "read_bytes", "write_bytes", "received_bytes", "sent_bytes", "throttled_ms")
     sums = dict.fromkeys(names, 0.0)
@@ -276,9 +277,9 @@ def executors_between(processes: Path, start_ms: float, end_ms: float) -> dict[s
 
 
 def summarize(folder: Path, event_log: Path, start_ms: float, end_ms: float) -> dict[str, Any]:
-    """The truth of one run as a record: ``executors`` (see ``executors_between``), ``stages`` (see ``StageTruth``),
-    ``residual`` (share of task time that nothing explains) and ``cpu_error`` (median relative difference between a
-    task's CPU time in Spark's log and its thread's in /proc, which shows whether threads were told apart)."""
+    """The ground truth of one run: ``executors`` (see ``executors_between``), ``stages`` (see ``StageTruth``),
+    ``residual`` (unexplained share of task time) and ``cpu_error`` (median relative difference between a task's CPU
+    time in Spark's log and its thread's in /proc, which shows whether tasks were matched to the right threads)."""
     tasks = read_tasks(event_log, start_ms, end_ms)
     parts: dict[int, Floats] = {}
     errors = []

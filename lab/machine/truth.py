@@ -1,11 +1,11 @@
-"""What the machine itself says about a run: task threads and executors, sampled from /proc.
+"""Ground truth of a run: task threads and executors, sampled from /proc.
 
-``python -m lab.machine.truth --driver ADDRESS --out DIR`` finds the executors of the driver at that address, looks at
+``python -m lab.machine.truth --driver ADDRESS --out DIR`` finds the executors of the driver at that address, samples
 their task threads every 50 ms until SIGTERM, and writes DIR/ticks.parquet and DIR/processes.parquet.
 
-A thread's ``schedstat`` gives its time on the CPU and in the run queue to the nanosecond. ``syscall`` says where it is
-otherwise: ``running`` (the CPU is wanted; under a quota, withheld), or the system call that it sleeps in, and the
-kind of file that call is about. A page fault that waits has no call: disk.
+A thread's ``schedstat`` has its time on the CPU and in the run queue, in ns. ``syscall`` has its state otherwise:
+``running`` (it waits for the CPU, or the quota is exhausted), or the system call that it sleeps in, and the kind of
+file of that call. A waiting page fault has no call; it counts as disk.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from lab.errors import LabError
 
 PERIOD_MS = 50
 PROCESS_PERIOD_MS = 500
-# HotSpot gives the kernel the first 15 characters of "Executor task launch worker for task …".
+# The kernel has the first 15 characters of the thread name "Executor task launch worker for task …".
 TASK_THREAD = "Executor task l"
-# Java's asynchronous file channels read on threads without a name of their own; a task then waits on a futex.
+# Java's asynchronous file channels read on unnamed threads; the task then waits on a futex.
 HELPER_THREAD = "Thread-"
 
 RUNNING, DISK, NETWORK, FUTEX, HELPED_DISK, PEER, OTHER = range(7)
@@ -89,7 +89,7 @@ class _Executor:
     looked_at: dict[int, int] = field(default_factory=dict)
     children: list[int] = field(default_factory=list)
     cpu_ms: dict[int, float] = field(default_factory=dict)
-    """CPU time of each of its processes when it was last seen: what one used is not lost when it ends."""
+    """CPU time of each of its processes at the last sample, so that the time of ended processes counts."""
 
 
 @dataclass
@@ -140,7 +140,7 @@ def _children(parents: set[int]) -> dict[int, list[int]]:
 
 
 class Sampler:
-    """The state of one recording: open files of the threads that are looked at."""
+    """The state of one recording: open files of the sampled threads."""
 
     def __init__(self, driver: str) -> None:
         self.driver = driver
@@ -148,7 +148,7 @@ class Sampler:
         self.recording = Recording()
         self.machine = platform.machine()
         if self.machine not in _ON_FILE:
-            raise LabError(f"System calls of {self.machine} are not known here; the truth needs x86_64 or aarch64.")
+            raise LabError(f"System calls of {self.machine} are unknown; the ground truth needs x86_64 or aarch64.")
 
     def look_for_executors(self) -> None:
         """Find executors that are new, and the processes that they started (Python workers)."""
@@ -189,7 +189,7 @@ class Sampler:
         return classify(call, target, self.machine)
 
     def tick(self) -> None:
-        """One look at every task thread."""
+        """One sample of every task thread."""
         for executor in self.executors.values():
             helper_on_disk = 0
             seen = []
@@ -271,7 +271,7 @@ def _is_running(pid: int) -> bool:
 
 
 def _cpu_ms(pid: int) -> float | None:
-    """CPU time that a process has used, of all its threads; None of one that has ended."""
+    """CPU time of a process, over all its threads; None if it has ended."""
     fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
     if len(fields) <= 12 or fields[0] in "ZX":
         return None
@@ -279,13 +279,13 @@ def _cpu_ms(pid: int) -> float | None:
 
 
 def _network_bytes(text: str) -> tuple[int, int]:
-    """Received and sent bytes of a namespace's cable, which is called eth0; without namespaces it is not told apart."""
+    """Received and sent bytes of a namespace's link (eth0); without namespaces, those of the machine."""
     match = re.search(r"^\s*eth0:\s*(\d+)(?:\s+\d+){7}\s+(\d+)", text, re.MULTILINE)
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def _throttled_ms(pid: int) -> float:
-    """Time for which a process's CPU cgroup was held back by its quota."""
+    """Time for which the quota throttled a process's CPU cgroup."""
     for line in _read(f"/proc/{pid}/cgroup").split("\n"):
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
@@ -303,7 +303,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Sample until SIGTERM, then write."""
     parser = argparse.ArgumentParser(prog="python -m lab.machine.truth", description="Sample task threads from /proc.")
     parser.add_argument("--driver", required=True, metavar="ADDRESS", help="address of the driver")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the tables are written")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder for the tables")
     parser.add_argument("--period-ms", type=int, default=PERIOD_MS, metavar="MS", help=f"default {PERIOD_MS}")
     given = parser.parse_args(arguments)
     ended: list[int] = []
