@@ -101,7 +101,7 @@ class _Series:
 
 
 def running_sums(time_ns: Floats, on_cpu_ns: Floats, run_queue_ns: Floats, state: npt.NDArray[np.int64]) -> _Series:
-    """A thread's samples as running sums; between two samples, half the time is of the first's kind, half of the second's."""
+    """A thread's samples as running sums; half of the time between two samples counts for each of their kinds."""
     time_ms = time_ns / 1e6
     step_ms = np.diff(time_ms)
     parts = np.zeros((len(step_ms), len(KINDS)))

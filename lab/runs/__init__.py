@@ -1,1 +1,1 @@
-"""Starting real Spark under shaped resources: clusters, workloads with their data, suites of runs, and odd ones."""
+"""Runs of real frameworks under limited resources: clusters, workloads with their data, and suites of runs."""

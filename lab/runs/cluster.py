@@ -1,4 +1,4 @@
-"""A Spark standalone cluster on one machine: a master and workers as processes, each worker a node of its own."""
+"""A Spark standalone cluster on one machine: a master and workers as processes, each worker a separate node."""
 
 from __future__ import annotations
 
@@ -38,20 +38,19 @@ _PACKAGE = "org.apache.spark.deploy"
 
 @dataclass(frozen=True)
 class ClusterConfig:
-    """The knobs of a cluster.
+    """The parameters of a cluster.
 
     Attributes:
         workers: number of workers, one executor on each.
         slots: tasks that an executor runs at a time (``spark.executor.cores``).
         executor_memory_bytes: heap of an executor.
-        slot_cpu_cores: CPU time per second that one slot stands for; a worker gets ``slots`` times as much.
-            None leaves the workers all of the machine's cores.
+        slot_cpu_cores: CPU time per second of one slot; a worker gets ``slots`` times as much. None for no limit.
         node_memory_bytes: memory of a worker's node, page cache included; None for no limit.
-        namespaces: whether each node has a network namespace of its own.
-        network_bps: rate of each worker's cable in bits per second, in each direction; None leaves it unshaped.
+        namespaces: whether each node has a separate network namespace.
+        network_bps: rate of each worker's link in bits per second, in each direction; None for no limit.
         disk_bytes_per_s: rate at which each worker reads its own copy of the data, dropped from the page cache first;
             None leaves the data in the page cache.
-        storage: ``local``, or ``hdfs`` for a storage node whose cable is as wide as all workers' together.
+        storage: ``local``, or ``hdfs`` for a storage node whose link has the rate of all workers' links together.
     """
 
     workers: int = 2
@@ -66,28 +65,28 @@ class ClusterConfig:
 
     def __post_init__(self) -> None:
         if not 1 <= self.workers <= 100:
-            raise LabError(f"A cluster of {self.workers} workers cannot be started; ask for 1 to 100.")
+            raise LabError(f"A cluster of {self.workers} workers cannot be started; use 1 to 100.")
         if not 1 <= self.slots <= 256:
-            raise LabError(f"{self.slots} task slots per executor make no sense; ask for 1 to 256.")
+            raise LabError(f"{self.slots} task slots per executor are out of range; use 1 to 256.")
         if self.slot_cpu_cores is not None and not 0.05 <= self.slot_cpu_cores <= 64:
-            raise LabError(f"A quota of {self.slot_cpu_cores} CPU cores per slot makes no sense; ask for 0.05 to 64.")
+            raise LabError(f"A quota of {self.slot_cpu_cores} CPU cores per slot is out of range; use 0.05 to 64.")
         if self.executor_memory_bytes < 450 * 2**20:
             raise LabError("Spark refuses executors of less than 450 MiB; ask for more memory.")
         if self.network_bps is not None and not self.namespaces:
-            raise LabError("A shaped network needs network namespaces.")
+            raise LabError("A network rate needs network namespaces.")
         if self.storage not in STORAGES:
             raise LabError(f"There is no storage '{self.storage}'; choose one of {', '.join(STORAGES)}.")
         if self.storage == "hdfs" and not self.namespaces:
             raise LabError("A storage node needs network namespaces; give a --network rate, or 'unlimited'.")
         if self.disk_bytes_per_s is not None and self.storage != "local":
-            raise LabError("A disk rate is that of workers that read their own disk; use it with --storage local.")
+            raise LabError("A disk rate applies only to workers with local data; use it with --storage local.")
         if self.disk_bytes_per_s is not None and self.disk_bytes_per_s < 10**5:
-            raise LabError("A disk of less than 0.1 MB/s makes no sense; ask for more.")
+            raise LabError("A disk rate must be at least 0.1 MB/s.")
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster that runs: where its master listens, and how to start a driver beside it."""
+    """A running cluster: the address of its master, and the command to start a driver."""
 
     config: ClusterConfig
     master_url: str
@@ -101,13 +100,13 @@ class Cluster:
     work: Path
 
     def driver_command(self, command: Sequence[str]) -> list[str]:
-        """The command that runs a driver on the driver's (never shaped) node."""
+        """The command that runs a driver on the driver's node, which has no limits."""
         return command_on(self.driver_node, command, in_namespace=self.config.namespaces, cgroups=self.driver_cgroups)
 
     def begin(self) -> None:
-        """Put all rates in force, and the input in or out of the page cache: what is measured begins now.
+        """Apply all limits, and load the input into the page cache or drop it: the measurement begins now.
 
-        JVMs start and warm up at full speed, since that is no part of what is measured.
+        JVMs start and warm up without limits, because that is not part of the measurement.
         """
         disk = None
         if self.config.disk_bytes_per_s is None:
@@ -123,8 +122,8 @@ class Cluster:
 def cluster_nodes(config: ClusterConfig) -> tuple[Node, list[Node]]:
     """The driver's node (with the master on it) and the workers' nodes.
 
-    Without namespaces every node still has an address of its own in 127.0.0.0/8, since executors that share an
-    address read each other's shuffle files from disk and leave the network out.
+    Without namespaces every node still has a separate address in 127.0.0.0/8, because executors with the same address
+    read each other's shuffle files from disk instead of over the network.
     """
     base, first = (SUBNET, 2) if config.namespaces else ("127.0.77", 2)
     protected = config.slot_cpu_cores is not None
@@ -146,7 +145,7 @@ def cluster_nodes(config: ClusterConfig) -> tuple[Node, list[Node]]:
 
 
 def storage_node(config: ClusterConfig) -> Node:
-    """The storage node: its cable is no bottleneck before the workers' cables are, its CPU is not limited."""
+    """The storage node: its link is not slower than the workers' links together, and its CPU has no limit."""
     rate_bps = None if config.network_bps is None else config.network_bps * config.workers
     return Node("storage", f"{SUBNET}.{_STORAGE_HOST}", rate_bps, protected=config.slot_cpu_cores is not None)
 
@@ -165,7 +164,7 @@ def find_java() -> Path:
 
 
 def find_spark() -> Path:
-    """The folder of the installed pyspark, which carries all of Spark (``jars/``, ``bin/``)."""
+    """The folder of the installed pyspark, which contains all of Spark (``jars/``, ``bin/``)."""
     try:
         import pyspark
     except ImportError:
@@ -180,7 +179,7 @@ def daemon_command(java: Path, spark: Path, class_name: str, arguments: Sequence
 
 
 def _wait_for_line(log: Path, pattern: str, count: int, process: subprocess.Popen[bytes]) -> str:
-    """The last of ``count`` lines of a log that match, once they are there."""
+    """Wait for ``count`` matching lines of a log; returns the last one."""
     deadline = time.monotonic() + START_TIMEOUT_S
     while True:
         found = re.findall(pattern, log.read_text(errors="replace"))
@@ -201,7 +200,7 @@ def spawn(
     *,
     appends: bool = False,
 ) -> subprocess.Popen[bytes]:
-    """Start a process in a session of its own; what it prints goes to `log`, behind what is there if it `appends`."""
+    """Start a process in a separate session; its output goes to `log`, at its end if it `appends`."""
     with log.open("ab" if appends else "wb") as stream:
         return subprocess.Popen(
             command,
@@ -215,7 +214,7 @@ def spawn(
 
 
 def stop_processes(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Ask processes to end, then make them; bounded by ``STOP_TIMEOUT_S``."""
+    """Terminate processes, and kill them after ``STOP_TIMEOUT_S``."""
     deadline = time.monotonic() + STOP_TIMEOUT_S
     for process in processes:
         if process.poll() is None:
@@ -231,7 +230,7 @@ def stop_processes(processes: Sequence[subprocess.Popen[bytes]]) -> None:
 
 @dataclass
 class _Starter:
-    """Starts the processes of one cluster; `processes` are those that run so far."""
+    """Starts the processes of one cluster; `processes` are those started so far."""
 
     config: ClusterConfig
     java: Path
@@ -254,7 +253,7 @@ class _Starter:
         environment = os.environ | {
             "SPARK_HOME": str(self.spark),
             "JAVA_HOME": str(self.java.resolve().parent.parent),
-            "SPARK_SCALA_VERSION": "2.13",  # else the worker looks for a source build to start executors from
+            "SPARK_SCALA_VERSION": "2.13",  # otherwise the worker searches for a source build to start executors from
             "SPARK_LOCAL_IP": node.address,
             "SPARK_LOCAL_DIRS": str(self.work / node.name / "local"),
         }
@@ -269,7 +268,7 @@ class _Starter:
         return _wait_for_line(log, r"Starting Spark master at (spark://[0-9.]+:[0-9]+)", 1, process), log, process
 
     def worker(self, node: Node, url: str, copy: tuple[Path, Path] | None) -> None:
-        """A worker, which offers what its executor asks for, and no more: one executor on each, all started at once."""
+        """A worker, which offers exactly the resources of one executor; all workers start at the same time."""
         memory_mb = self.config.executor_memory_bytes // 2**20 + 64
         listen = ["--host", node.address, "--port", "0", "--webui-port", "0", "--cores", str(self.config.slots)]
         offer = ["--memory", f"{memory_mb}m", "--work-dir", str(self.work / node.name), url]
@@ -288,7 +287,7 @@ class _Starter:
         return found[0]
 
     def fill(self, node: Node, cgroups: Sequence[Path], store: Path, data: Path, names: Sequence[str]) -> None:
-        """Copy to HDFS what it does not hold yet."""
+        """Copy missing files to HDFS."""
         if missing := hdfs.missing(store, names):
             command = hdfs.fill_command(self.java, self.spark, self.work / "hdfs", data, missing)
             hdfs.fill(command_on(node, command, in_namespace=True, cgroups=cgroups), store, missing)
@@ -296,10 +295,10 @@ class _Starter:
 
 @contextlib.contextmanager
 def start_cluster(config: ClusterConfig, folder: Path, data: Path, names: Sequence[str] = ()) -> Iterator[Cluster]:
-    """A running cluster, whose logs and work folders lie in ``folder``; gone again when the block is left.
+    """A running cluster with its logs and work folders in ``folder``; it stops at the end of the block.
 
-    ``names`` are the files or folders of the data set ``data`` that the workload reads. Raises LabError where the
-    machine cannot do it or Spark does not start in time. What an earlier, killed run left behind is removed first.
+    ``names`` are the files or folders of the data set ``data`` that the workload reads. Raises LabError if the machine
+    cannot run it, or if Spark does not start in time. Leftovers of an earlier, killed run are removed first.
     """
     limited = not {config.slot_cpu_cores, config.node_memory_bytes, config.disk_bytes_per_s} <= {None}
     check_host(namespaces=config.namespaces, limits=limited)

@@ -1,6 +1,7 @@
-"""The lab's data, made once in the cache: TPC-H tables, the Big Data Benchmark's tables and pages, gzip-ed text.
+"""Generate the lab's data sets, once, in the cache: TPC-H tables, tables and pages of the Big Data Benchmark, gzip
+text.
 
-All of it is made on this machine, the same for everyone: nothing is fetched.
+All data is generated on this machine, always the same; nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -21,28 +22,28 @@ from lab.runs.orders import PART_BYTES, write_orders
 GENERATE_TIMEOUT_S = 1800
 PARTS = 8
 _SEED = 0.42
-# A reader that jumps from one row group to the next throws away what is on its way: at the default of 7 MiB a query
-# that reads a quarter of the columns gets 1.8 times its bytes over a slow cable.
+# A reader that skips from one row group to the next discards data in transit: at the default of 7 MiB, a query that
+# reads a quarter of the columns transfers 1.8 times its bytes over a slow link.
 _ROW_GROUP = "24MB"
 
 
 def data_folder(kind: str, scale_factor: float) -> Path:
-    """Where a data set lies in the lab's cache."""
+    """The folder of a data set in the lab's cache."""
     return cache_dir() / kind / f"sf{scale_factor:g}"
 
 
 def make_data(kind: str, scale_factor: float, folder: Path | None = None) -> Path:
-    """The folder of a data set, made where it is not there yet.
+    """The folder of a data set, which is generated if it is missing.
 
     Scale factor 1 is about 350 MB of Parquet (``tpch``), 430 MB of CSV and pages (``bdb``), and 16 files of 64 MB
     of text each, compressed (``gzip-text``).
     """
     if not 0.001 <= scale_factor <= 1000:
-        raise LabError(f"A scale factor of {scale_factor:g} makes no sense here; ask for 0.001 to 1000.")
+        raise LabError(f"A scale factor of {scale_factor:g} is out of range; use 0.001 to 1000.")
     target = data_folder(kind, scale_factor) if folder is None else folder
     if target.is_dir():
         return target
-    print(f"making {kind} data of scale factor {scale_factor:g}, once …", file=sys.stderr)
+    print(f"generating {kind} data of scale factor {scale_factor:g}, once …", file=sys.stderr)
     partial = target.with_name(target.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -126,7 +127,7 @@ def _vocabulary(chance: random.Random) -> list[str]:
 
 
 def _gzip_text(scale_factor: float, folder: Path) -> None:
-    """A dump of orders in ``orders.PARTS`` files, each compressed whole, so that a file is a task."""
+    """A dump of orders in ``orders.PARTS`` files, each compressed as one stream, so that each file is a task."""
     (folder / "text").mkdir()
     write_orders(folder / "text", max(1000, round(PART_BYTES * scale_factor)))
 

@@ -1,7 +1,7 @@
 """The driver program of a lab run, started by spark-submit: ``driver.py WORKLOAD DATA RESULT WARM_UPS``.
 
-It prepares the data, runs the workload WARM_UPS times to warm up, makes RESULT.ready, waits for RESULT.go (the lab
-limits the nodes in between), runs the workload, and writes when the query proper began and ended.
+It prepares the data, runs the workload WARM_UPS times to warm up, creates RESULT.ready, waits for RESULT.go (the lab
+limits the nodes in between), runs the workload, and writes the start and end times of the query itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lab.runs.workloads import find_workload
 
 GO_TIMEOUT_S = 120
 SETTLE_S = 2.0
-"""After warming up: the compiler works off what it still has queued."""
+"""Pause after the warm-up, for the JIT compiler's queue, s."""
 
 
 def _wait_for(file: Path) -> None:
@@ -35,7 +35,7 @@ def main(name: str, data: str, result: Path, warm_ups: int) -> None:
     context = spark.sparkContext
     workload.prepare(spark, data)
     for number in range(warm_ups):
-        # What the paper leaves out of its comparisons too (§7.3): loading classes, generating and compiling code.
+        # The warm-up excludes class loading and code generation, as the paper does (§7.3).
         context.setJobDescription(f"{name} (warm-up {number + 1})")
         workload.run(spark)
     if warm_ups:

@@ -52,12 +52,12 @@ def fetch_hdfs(spark: Path) -> Path:
 
 
 def store_folder(data: Path) -> Path:
-    """Where the file system that holds one data set lies in the cache."""
+    """The folder in the cache of the file system with one data set."""
     return cache_dir() / "hdfs" / f"{data.parent.name}-{data.name}"
 
 
 def missing(store: Path, names: Sequence[str]) -> list[str]:
-    """Which of these files or folders a file system does not hold yet."""
+    """The files or folders among these that a file system lacks."""
     filled = store / "filled"
     held = filled.read_text().split("\n") if filled.exists() else []
     return [name for name in names if name not in held]
@@ -78,7 +78,7 @@ def write_configuration(folder: Path, store: Path, address: str) -> Path:
         "dfs.datanode.address": f"{address}:0",
         "dfs.datanode.ipc.address": f"{address}:0",
         "dfs.datanode.http.address": f"{address}:0",
-        # There is no name service in a namespace.
+        # A namespace has no name service.
         "dfs.namenode.datanode.registration.ip-hostname-check": "false",
         "dfs.namenode.safemode.extension": "0",
     }
@@ -93,13 +93,13 @@ def write_configuration(folder: Path, store: Path, address: str) -> Path:
 
 
 def hadoop_command(java: Path, spark: Path, configuration: Path, class_name: str, *arguments: str) -> list[str]:
-    """The command of one of Hadoop's programs."""
+    """The command of a Hadoop program."""
     class_path = f"{configuration}:{fetch_hdfs(spark)}:{spark}/jars/*"
     return [str(java), *_JAVA_FLAGS, "-cp", class_path, class_name, *arguments]
 
 
 def format_store(java: Path, spark: Path, configuration: Path, store: Path) -> None:
-    """Make an empty file system where there is none, or only part of one."""
+    """Create an empty file system if there is none, or only part of one."""
     if (store / "filled").exists():
         return
     shutil.rmtree(store, ignore_errors=True)
@@ -115,9 +115,9 @@ def fill_command(java: Path, spark: Path, configuration: Path, data: Path, names
 
 
 def fill(command: Sequence[str], store: Path, names: Sequence[str]) -> None:
-    """Run ``fill_command`` and note what the file system holds from now on."""
+    """Run ``fill_command``, and record the content of the file system."""
     print("copying the data to the storage node, once …", file=sys.stderr)
-    _run(command, "take the data")
+    _run(command, "copy the data")
     held = set((store / "filled").read_text().split("\n")) | set(names)
     (store / "filled").write_text("\n".join(sorted(held - {""})))
 

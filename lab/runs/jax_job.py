@@ -1,6 +1,6 @@
-"""A small JAX training under jax.profiler: what the lab runs.
+"""A small JAX training under jax.profiler, which the lab runs.
 
-Runs by itself, in an environment that has jax and nothing of this project:
+It is self-contained, for an environment with jax and without this project:
 
     python jax_job.py '{"out": "/tmp/traces"}'
 
@@ -41,7 +41,7 @@ def train(layers: list[jax.Array], images: jax.Array, labels: jax.Array) -> list
 
 
 def examples(source: np.random.Generator, batch: int) -> tuple[np.ndarray, np.ndarray]:
-    """The next batch, made up."""
+    """The next generated batch."""
     images = source.standard_normal((batch, 256)).astype(np.float32)
     return images, np.eye(10, dtype=np.float32)[source.integers(0, 10, batch)]
 

@@ -1,4 +1,4 @@
-"""Archives that the lab takes from Maven, each fetched once into its cache."""
+"""Archives from Maven, each downloaded once into the lab's cache."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TIMEOUT_S = 600
 
 
 def fetched(group: str, name: str, version: str, without: str) -> Path:
-    """The jar of an artifact.  Raises LabError, which says how to do `without` it."""
+    """The jar of an artifact.  Raises LabError; `without` is the alternative in its text."""
     folder = cache_dir() / "maven"
     jar = folder / f"{name}-{version}.jar"
     if jar.exists():

@@ -1,7 +1,6 @@
-"""A shop's orders as text, the way a database is dumped for Hadoop: one gzip file a part, one line an order.
+"""Orders of a shop as text, like a database dump for Hadoop: one gzip file per part, one line per order.
 
-Customers live all over Europe and write in their own alphabets. That matters to what is measured: Java decodes pure
-ASCII on a short cut, and text with other letters byte by byte.
+The text uses many European alphabets, because Java has a fast path for pure ASCII and decodes other text byte by byte.
 """
 
 from __future__ import annotations
@@ -63,13 +62,13 @@ _NOTES = (
 
 
 def write_orders(folder: Path, part_bytes: int = PART_BYTES, parts: int = PARTS) -> None:
-    """Write part-m-00000.gz and so on, each of `part_bytes` of UTF-8 text, or a few more to end its last line.
+    """Write part-m-00000.gz and so on, each with `part_bytes` of UTF-8 text, and a few more to complete its last line.
 
-    Text and compressed bytes are the same whenever they are written (by the same zlib).
+    Text and compressed bytes are always the same (with the same zlib).
     """
     blocks = order_blocks()
     for part in range(parts):
-        # Neither the hour nor the file's name goes into the header.
+        # The header has no time and no file name.
         with (
             (folder / f"part-m-{part:05d}.gz").open("wb") as stream,
             gzip.GzipFile("", "wb", compresslevel=6, fileobj=stream, mtime=0) as archive,
@@ -84,7 +83,7 @@ def write_orders(folder: Path, part_bytes: int = PART_BYTES, parts: int = PARTS)
 
 
 def order_blocks() -> Iterator[bytes]:
-    """Orders without end, as UTF-8 lines, ``_BLOCK_ROWS`` at a time; always the same ones."""
+    """An endless sequence of orders, always the same, as UTF-8 lines in blocks of ``_BLOCK_ROWS``."""
     chance = random.Random(_SEED)
     first, last, towns, states = (words.split() for words in (_FIRST, _LAST, _TOWNS, _STATES))
     customers = [

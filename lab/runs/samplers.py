@@ -1,8 +1,8 @@
-"""What makes a JVM leave sampled stacks beside JFR's own sampler: async-profiler's wall clock.
+"""Sampling of JVMs: async-profiler's wall clock, as an alternative to JFR's sampler.
 
-JFR looks at threads that run Java code, and one native thread a time; waiting shows up as ThreadPark,
-JavaMonitorWait, SocketRead … events with their duration and stack. The lab takes the very flags that users are told
-(query/recordings/flags.py). async-profiler's wall clock looks at every thread alike.
+JFR samples threads that run Java code, and one native thread at a time; waits are events such as ThreadPark,
+JavaMonitorWait or SocketRead, with their duration and stack. The lab uses the same flags that CrystalPerf recommends
+(query/recordings/flags.py). async-profiler's wall clock samples all threads in the same way.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lab.runs.maven import fetched
 ASYNC_PROFILER_VERSION = "4.6"
 SAMPLERS = ("jfr", "async", "none")
 
-# Where a JFR chunk begins: magic, version, then its whole size in bytes; the JVM writes the size last.
+# The header of a JFR chunk: magic, version, then its total size in bytes; the JVM writes the size last.
 _CHUNK_HEADER = struct.Struct(">4s2H q")
 
 
@@ -27,7 +27,7 @@ def async_flag(library: Path, file: str, sample_ms: int = 20) -> str:
 
 
 def async_profiler_library() -> Path:
-    """async-profiler's library for this machine, kept in the lab's cache."""
+    """async-profiler's library for this machine, in the lab's cache."""
     library = cache_dir() / f"libasyncProfiler-{ASYNC_PROFILER_VERSION}.so"
     if library.exists():
         return library
@@ -41,7 +41,7 @@ def async_profiler_library() -> Path:
 
 
 def is_complete_recording(file: Path) -> bool:
-    """Whether a JFR file ends where its last chunk says that it ends: the JVM was given time to finish it."""
+    """Whether a JFR file is complete: it ends where its last chunk ends."""
     try:
         size = file.stat().st_size
         with file.open("rb") as stream:

@@ -1,4 +1,4 @@
-"""A series of real runs: those that are missing are made in turn, and the same call later goes on with the rest."""
+"""A series of real runs: makes the missing runs in order; the same call later continues with the rest."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def make_missing(
     minutes: float | None,
     first_guess_s: float = 0.0,
 ) -> int:
-    """Make runs and return how many are still missing; a line of progress for each goes to stderr.
+    """Make runs and return the number still missing; prints a line of progress for each to stderr.
 
-    `run` makes one and returns what came of it, `after` follows one that did not fail.  One that fails is left for the
-    next call; LabError after MOST_FAILURES in a row.  None is started that would end after so many `minutes`, by the
-    median of those before it.
+    `run` makes one run and returns its result, `after` is called after a successful run.  A failed run is left for the
+    next call; raises LabError after MOST_FAILURES in a row.  A run is not started if it would end after the limit of
+    `minutes`, by the median of earlier runs.
     """
     until = None if minutes is None else time.monotonic() + 60 * minutes
-    print(f"{len(missing)} runs to do", file=sys.stderr, flush=True)
+    print(f"{len(missing)} runs are missing", file=sys.stderr, flush=True)
     failures = done = 0
     took: list[float] = []
     for position, one in enumerate(missing, 1):
@@ -51,7 +51,7 @@ def make_missing(
         except (LabError, subprocess.TimeoutExpired) as error:
             failures += 1
             if failures == MOST_FAILURES:
-                raise LabError(f"{failures} runs failed in a row, the last ({name(one)}) so: {error}") from error
+                raise LabError(f"{failures} runs failed in a row; the last ({name(one)}): {error}") from error
             found = f"failed: {error}"
         took.append(time.monotonic() - begin)
         ends = time.strftime("%H:%M", time.localtime(time.time() + statistics.median(took) * (len(missing) - position)))
@@ -69,7 +69,7 @@ def read_lines(out: Path, key: Callable[[dict[str, Any]], K]) -> dict[K, str]:
 
 
 def write_lines(out: Path, lines: Iterable[str]) -> None:
-    """Write OUT/rows.jsonl anew."""
+    """Write OUT/rows.jsonl, replacing it."""
     building = out / "rows.partial"
     building.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     building.rename(out / "rows.jsonl")

@@ -1,7 +1,7 @@
 """One controlled run of real Spark: ``python -m lab.runs.spark --query q9 --network 100Mbps --out DIR``.
 
-Starts a cluster, runs the workload from a driver beside it, and keeps in DIR what a user would have recorded (event
-log, one recording a JVM), the logs, and ``run.json``: one row that says what ran, how, and how long the query took.
+It starts a cluster, runs the workload from a driver, and stores in DIR what a user would have recorded (event log, one
+recording per JVM), the logs, and ``run.json``: one row with the configuration and the time of the query.
 """
 
 from __future__ import annotations
@@ -45,11 +45,10 @@ from lab.units import parse_bit_rate, parse_byte_rate, parse_size
 REPOSITORY = Path(__file__).resolve().parents[2]
 RECORDING_TIMEOUT_S = 20.0
 WARM_UPS = 3
-"""Passes before the one that counts. After one, how much code is compiled is a matter of luck: the CPU time of the
-executors varied from 10.5 to 23.5 s between runs of the same query."""
+"""Warm-up passes before the measured one. After one pass, the amount of compiled code varies at random: the CPU time of
+the executors was 10.5 to 23.5 s in runs of the same query."""
 
-# Spark 4 writes rolled, zstd-compressed logs by default; the two others are what older versions and people's own
-# settings leave behind.
+# Spark 4 writes rolled, zstd-compressed logs by default; the two others are from older versions and custom settings.
 EVENT_LOGS = {
     "rolled": {},
     "single": {"spark.eventLog.rolling.enabled": "false"},
@@ -81,7 +80,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """All that decides a run."""
+    """The complete configuration of a run."""
 
     query: str
     scale_factor: float
@@ -96,10 +95,10 @@ class RunConfig:
 
 
 def spark_settings(config: RunConfig, workload: Workload, out: Path, driver_address: str) -> dict[str, str]:
-    """Spark's settings for a run, as they go into its properties file.
+    """Spark's settings for a run, for its properties file.
 
-    The JVM is told how many processors a worker has, since it would otherwise size its collector and thread pools
-    by the machine's; the first job waits for all executors, so that a run's slots are there from its beginning.
+    They set the number of processors of a worker, because the JVM would otherwise size its collector and thread pools
+    by the machine's.  The first job waits for all executors, so that a run has all slots from its start.
     """
     cluster = config.cluster
     recordings = out / config.sampling.folder
@@ -137,7 +136,7 @@ def properties_text(settings: dict[str, str]) -> str:
 
 
 def _begin_when_ready(cluster: Cluster, result: Path, driver: subprocess.Popen[bytes], deadline: float) -> None:
-    """Limit the nodes once the driver has prepared the data, and let it go on."""
+    """Limit the nodes after the driver has prepared the data, then let it continue."""
     while not result.with_suffix(".ready").exists():
         if driver.poll() is not None or time.monotonic() > deadline:
             return
@@ -193,8 +192,8 @@ def _run_driver(cluster: Cluster, config: RunConfig, out: Path, java: Path, spar
 
 @contextlib.contextmanager
 def _watched(cluster: Cluster, out: Path) -> Iterator[None]:
-    """The machine's truth, sampled while the block runs, from outside the nodes' namespaces and on the driver's share
-    of the CPU."""
+    """Sample the ground truth during the block, outside of the nodes' namespaces and on the driver's share of the
+    CPU."""
     given = ["--driver", cluster.driver_node.address, "--out", str(out / "truth")]
     command = [sys.executable, "-m", "lab.machine.truth", *given]
     whole = command_on(cluster.driver_node, command, in_namespace=False, cgroups=cluster.driver_cgroups)
@@ -206,7 +205,7 @@ def _watched(cluster: Cluster, out: Path) -> Iterator[None]:
 
 
 def _wait_for_recordings(folder: Path, workers: int) -> list[Path]:
-    """The recordings of the driver and of at least one executor a worker, once all of them are finished."""
+    """The recordings of the driver and of at least one executor per worker, after all of them are complete."""
     deadline = time.monotonic() + RECORDING_TIMEOUT_S
     while True:
         found = sorted(folder.glob("*.jfr"))
@@ -215,7 +214,7 @@ def _wait_for_recordings(folder: Path, workers: int) -> list[Path]:
             return found
         if time.monotonic() > deadline:
             what = f"{', '.join(unfinished)} unfinished" if unfinished else f"{len(found)} of {workers + 1} there"
-            raise LabError(f"The JVMs did not finish their recordings in {folder} ({what}); see the logs beside it.")
+            raise LabError(f"The JVMs did not finish their recordings in {folder} ({what}); see the logs next to it.")
         time.sleep(0.1)
 
 
@@ -232,17 +231,17 @@ def _memory_bytes() -> int:
 def run_once(config: RunConfig, out: Path, data: Path | None = None) -> dict[str, Any]:
     """Do one run and return its row, which is also written to ``out``/run.json.
 
-    Raises LabError where the machine, Spark or a recording fails; ``out`` then holds the logs so far.
+    Raises LabError if the machine, Spark or a recording fails; ``out`` then has the logs so far.
     """
     workload = find_workload(config.query)
     java, spark = find_java(), find_spark()
     out = out.resolve()
     if (out / "run.json").exists():
-        raise LabError(f"{out} already holds a run; name another folder.")
+        raise LabError(f"{out} already contains a run; name another folder.")
     folder = make_data(workload.data, config.scale_factor, data).resolve()
     missing = [name for name in workload.files if not (folder / name).exists()]
     if missing:
-        raise LabError(f"{folder} lacks {', '.join(missing)}; remove it, and the lab makes it anew.")
+        raise LabError(f"{folder} lacks {', '.join(missing)}; remove it, and the lab creates it again.")
     for name in ("eventlog", config.sampling.folder):
         (out / name).mkdir(parents=True, exist_ok=True)
 
@@ -299,8 +298,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m lab.runs.spark", description=__doc__.split("\n")[0])
     parser.add_argument("--query", required=True, metavar="NAME", help=f"workload: {', '.join(WORKLOADS)}")
     parser.add_argument("--scale", type=float, default=1.0, metavar="SF", help="scale factor of the data (default 1)")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the run is kept")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="the data (default: made once in the cache)")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder for the run")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="the data (default: generated once in the cache)")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="workers, one executor on each (default 2)")
     parser.add_argument("--slots", type=int, default=2, metavar="N", help="task slots per executor (default 2)")
     parser.add_argument("--cpu-quota", type=float, metavar="CORES", help="CPU cores per slot (needs root)")
@@ -310,27 +309,29 @@ def _parser() -> argparse.ArgumentParser:
         "--network",
         default="none",
         metavar="RATE",
-        help="rate of each worker's cable, as 100Mbps; 'unlimited': namespaces with unshaped cables; both need root; "
+        help="rate of each worker's link, as 100Mbps; 'unlimited': namespaces with unlimited links; both need root; "
         "'none': loopback (default)",
     )
     parser.add_argument("--disk", metavar="RATE", help="rate at which a worker reads its data, as 8MB/s (needs root)")
-    parser.add_argument("--storage", choices=STORAGES, default="local", help="where the data lies (default local)")
+    parser.add_argument("--storage", choices=STORAGES, default="local", help="the storage of the data (default local)")
     parser.add_argument(
         "--warm-ups",
         type=int,
         default=WARM_UPS,
         metavar="N",
-        help=f"passes at full speed before the one that counts (default {WARM_UPS}; 0: cold JVMs)",
+        help=f"warm-up passes before the measured one (default {WARM_UPS}; 0: cold JVMs)",
     )
     parser.add_argument("--no-truth", action="store_true", help="leave out the sampling of /proc")
-    parser.add_argument("--sampler", choices=SAMPLERS, default="jfr", help="who samples the JVMs (default jfr)")
+    parser.add_argument("--sampler", choices=SAMPLERS, default="jfr", help="the sampler of the JVMs (default jfr)")
     parser.add_argument("--sample-ms", type=int, default=20, metavar="MS", help="sampling period (default 20)")
-    parser.add_argument("--threshold-ms", type=int, default=1, metavar="MS", help="shortest wait JFR keeps (default 1)")
+    parser.add_argument(
+        "--threshold-ms", type=int, default=1, metavar="MS", help="shortest wait that JFR records (default 1)"
+    )
     parser.add_argument("--async-profiler", type=Path, metavar="LIB", help="libasyncProfiler.so (default: from Maven)")
     parser.add_argument("--event-log", choices=sorted(EVENT_LOGS), default="rolled", help="default rolled")
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a Spark setting; repeatable")
-    parser.add_argument("--repetition", type=int, default=0, metavar="N", help="number kept in the run's row")
-    parser.add_argument("--timeout", type=float, default=600.0, metavar="S", help="longest run (default 600)")
+    parser.add_argument("--repetition", type=int, default=0, metavar="N", help="the repetition number in the run's row")
+    parser.add_argument("--timeout", type=float, default=600.0, metavar="S", help="time limit of the run (default 600)")
     return parser
 
 
@@ -344,9 +345,9 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[RunConfig, Path, Path | N
             raise LabError(f"'{text}' is not a Spark setting; write --conf spark.some.key=value.")
         conf[key] = value
     if given.warm_ups < 0:
-        raise LabError("The number of warm-ups is at least 0.")
+        raise LabError("The number of warm-ups must be at least 0.")
     if given.sample_ms < 1 or given.threshold_ms < 0:
-        raise LabError("The sampling period is at least 1 ms, and the shortest wait at least 0 ms.")
+        raise LabError("The sampling period must be at least 1 ms, and the shortest wait at least 0 ms.")
     namespaces, network_bps = parse_network(given.network)
     cluster = ClusterConfig(
         workers=given.workers,
@@ -381,7 +382,7 @@ def _end_in_order(number: int, _frame: object) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; 0 with the row on stdout, 1 with one sentence on stderr."""
-    # Ending by exception lets every block clean up after itself.
+    # A signal raises an exception, so that every block cleans up.
     signal.signal(signal.SIGTERM, _end_in_order)
     signal.signal(signal.SIGHUP, _end_in_order)
     try:

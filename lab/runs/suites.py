@@ -1,9 +1,9 @@
-"""The suites as data: which workloads, under which resources, in which order.
+"""The suites as data: workloads, resources and their order.
 
-A suite is a list of sweeps; a sweep is one workload, what is the same in all of its configurations, and axes. Its
-configurations are the Cartesian product of the axes in the order in which they stand, the last axis fastest; they
-are counted from 0, on from one sweep of a suite to the next. The base of a sweep is where predictions start from and is
-never scored; what is fitted may look at even configurations only, and odd ones are for scoring.
+A suite is a list of sweeps; a sweep is one workload with fixed parameters and axes. Its configurations are the
+Cartesian product of the axes in their order, the last axis fastest. They are numbered from 0 through all sweeps of a
+suite. Predictions start from the baseline of a sweep, which is never scored. Even configurations are the tuning set,
+odd ones the test set, which is only scored.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from lab.units import parse_bit_rate, parse_byte_rate, parse_size
 Knobs = Mapping[str, Any]
 
 ROLES = ("even", "odd")
-"""Configurations that what is fitted may look at, and those that are for scoring only."""
+"""Tuning set and test set, which is only scored."""
 
 # Plans stay the same under other resources: joins are shuffled, whatever the size of their inputs.
 _SHUFFLED = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
-# The share of the heap (less 300 MB) that sorts may use, so that a heap which the JVM can live in can be too small.
+# The share of the heap (less 300 MB) that sorts may use; small, so that sorts spill although the JVM has enough heap.
 _SMALL_MEMORY = {"spark.memory.fraction": "0.25"}
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of a sweep: each value is a few knobs that change together (see ``cluster_config`` for their names)."""
+    """One axis of a sweep: each value is a set of parameters that change together (names: see ``cluster_config``)."""
 
     name: str
     values: tuple[Knobs, ...]
@@ -44,8 +44,8 @@ class Sweep:
     Attributes:
         workload: name in ``lab.runs.workloads``.
         scale_factor: size of its data.
-        knobs: what is the same in all configurations.
-        axes: what changes; each names its base value by position.
+        knobs: parameters that are the same in all configurations.
+        axes: parameters that change; each names its baseline value by position.
         spark_conf: Spark settings of all configurations.
     """
 
@@ -72,9 +72,9 @@ class Configuration:
     Attributes:
         number: position in the suite, from 0.
         sweep: position of its sweep in the suite.
-        knobs: all knobs, the sweep's own and the axes'.
-        is_base: whether it is its sweep's base.
-        changed: the knobs in which it differs from its base, with their values.
+        knobs: all parameters, the sweep's own and those of its axes.
+        is_base: whether it is its sweep's baseline.
+        changed: the parameters in which it differs from its baseline, with their values.
     """
 
     number: int
@@ -88,17 +88,17 @@ class Configuration:
 
     @property
     def role(self) -> str:
-        """``base``, ``even`` (may be fitted on) or ``odd`` (scored only)."""
+        """``base`` (baseline), ``even`` (tuning set) or ``odd`` (test set)."""
         return "base" if self.is_base else ROLES[self.number % 2]
 
 
 def axis(knob: str, *values: Any, base: int) -> Axis:
-    """An axis of one knob."""
+    """An axis of one parameter."""
     return Axis(knob, tuple({knob: value} for value in values), base)
 
 
 def changes(*values: Knobs) -> Axis:
-    """An axis whose first value is the base, which changes nothing, and whose others are single changes of it."""
+    """An axis whose first value is the unchanged baseline, and whose others are single changes of it."""
     return Axis("change", ({}, *values), 0)
 
 
@@ -129,11 +129,11 @@ def configurations(suite: Suite) -> list[Configuration]:
 
 
 def cluster_config(knobs: Knobs) -> ClusterConfig:
-    """The cluster of some knobs: workers, slots, slot_cpu_cores, memory (heap of an executor, "1g"), network
+    """The cluster of some parameters: workers, slots, slot_cpu_cores, memory (heap of an executor, "1g"), network
     ("30Mbps"), disk ("8MB/s"), storage."""
     known = {"workers", "slots", "slot_cpu_cores", "memory", "network", "disk", "storage"}
     if unknown := sorted(set(knobs) - known):
-        raise LabError(f"'{unknown[0]}' is no knob of the lab; choose among {', '.join(sorted(known))}.")
+        raise LabError(f"'{unknown[0]}' is not a parameter of the lab; choose among {', '.join(sorted(known))}.")
     network = knobs.get("network", "unlimited")
     return ClusterConfig(
         workers=knobs.get("workers", 2),
@@ -147,7 +147,7 @@ def cluster_config(knobs: Knobs) -> ClusterConfig:
     )
 
 
-# Two workers of four slots of 0.2 core are 1.6 cores: what a machine of two cores can really give.
+# Two workers of four slots of 0.2 core are 1.6 cores, which a machine of two cores can provide.
 SLOT_CPU_CORES = 0.2
 _REMOTE = {"storage": "hdfs"}
 
@@ -189,7 +189,7 @@ SUITES: dict[str, Suite] = {
         ),
         Suite(
             "disk",
-            "three queries whose workers read their own, slowed disks",
+            "three queries whose workers read from local disks with limited rates",
             (
                 Sweep("q6", 1, {}, (axis("disk", "1MB/s", "2MB/s", "4MB/s", "8MB/s", "32MB/s", base=2),)),
                 Sweep("q9", 0.5, {}, (axis("disk", "1MB/s", "3MB/s", "12MB/s", base=1),), _SHUFFLED),
@@ -247,7 +247,7 @@ SUITES: dict[str, Suite] = {
         ),
         Suite(
             "fresh",
-            "five jobs that no other suite has; all of its configurations are for scoring only",
+            "five jobs that no other suite has; all configurations are only for scoring",
             (
                 Sweep("q1", 1, {}, (changes({"slots": 1}, {"slots": 4, "slot_cpu_cores": 0.1}),)),
                 Sweep(
@@ -269,7 +269,7 @@ SUITES: dict[str, Suite] = {
         ),
         Suite(
             "blind",
-            "four more jobs, run after the model was last changed; all of its configurations are for scoring only",
+            "four more jobs, run after the last change of the model; all configurations are only for scoring",
             (
                 Sweep(
                     "q5",

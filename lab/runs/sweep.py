@@ -1,8 +1,8 @@
-"""Running a suite: every configuration a few times, in one shuffled order with base runs in between.
+"""Run a suite: every configuration several times, in a fixed random order, with baseline runs in between.
 
-These machines drift by 10 to 30 %, so that two runs are only comparable where they were made close together: the base
-is run again and again, under its samplers in turn, and repetitions of a configuration are far apart. A run is a folder
-with a ``run.json``; a sweep that was stopped goes on where it was.
+The speed of these machines varies by 10 to 30 %, so two runs are comparable only if they are close in time. The
+baseline runs repeatedly, with its samplers in turn, and repetitions of a configuration are far apart. A run is a folder
+with a ``run.json``; a stopped sweep continues where it was.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ MOST_REPETITIONS = 7
 RUN_TIMEOUT_S = 420.0
 _SEED = 20210714
 _FIRST_GUESS_S = 60.0
-# What samples the base, in turn. Each recorded run has an unrecorded one beside it, which shows what recording costs.
+# Samplers of the baseline, in turn. Each recorded run has an unrecorded one next to it, to measure the recording's
+# cost.
 BASE_SAMPLERS = (
     Sampling("jfr", 20),
     Sampling("none"),
@@ -38,7 +39,7 @@ BASE_SAMPLERS = (
 
 
 def _recorder(sampling: Sampling) -> str:
-    """What records a run, with its period in ms."""
+    """The recorder of a run, with its period in ms."""
     return sampling.kind if sampling.kind == "none" else f"{sampling.kind}{sampling.sample_ms}"
 
 
@@ -49,7 +50,7 @@ CONFIGURATION_PER_BASE = 2
 
 @dataclass(frozen=True)
 class Planned:
-    """One run to be made: its folder's name, its configuration, its sampler and its repetition."""
+    """One planned run: its folder's name, configuration, sampler and repetition."""
 
     name: str
     configuration: Configuration
@@ -60,15 +61,15 @@ class Planned:
 def plan(
     suite: Suite, repetitions: int, only: str | None = None, recorders: Sequence[str] | None = None
 ) -> list[Planned]:
-    """All runs of a suite in their order, the same on every call.
+    """All runs of a suite in a fixed order.
 
-    ``only`` is None, ``base``, ``even`` or ``odd``; base runs stay between those of the configurations.  Of
-    ``recorders`` (``RECORDERS``), where given, base runs are made, and no others; they are named as in the whole plan.
+    ``only`` is None, ``base``, ``even`` or ``odd``; baseline runs stay between those of the configurations.  If
+    ``recorders`` (``RECORDERS``) are given, only baseline runs of these; their names are those of the whole plan.
     """
     if unknown := sorted(set(recorders or ()) - set(RECORDERS)):
-        raise LabError(f"'{unknown[0]}' records no base run; choose among {', '.join(RECORDERS)}.")
+        raise LabError(f"'{unknown[0]}' is not a recorder; choose among {', '.join(RECORDERS)}.")
     if not 1 <= repetitions <= MOST_REPETITIONS:
-        raise LabError(f"{repetitions} repetitions make no sense; ask for 1 to {MOST_REPETITIONS}.")
+        raise LabError(f"{repetitions} repetitions are out of range; use 1 to {MOST_REPETITIONS}.")
     chance = random.Random(_SEED)
     every = configurations(suite)
     planned: list[Planned] = []
@@ -95,7 +96,7 @@ def plan(
                 since[one.sweep] = 0
             since[one.sweep] = since.get(one.sweep, 0) + 1
             planned.append(Planned(f"{one.number:03d}-{repetition}", one, Sampling("none"), repetition))
-    # Each base is recorded by both samplers, however few configurations its sweep has, or by the one asked for.
+    # Both samplers record each baseline, even in sweeps of few configurations, or only the requested one.
     least = LEAST_BASE_RUNS
     if recorders is not None:
         least = max(LEAST_BASE_RUNS, *(1 + [*map(_recorder, BASE_SAMPLERS)].index(each) for each in recorders))
@@ -106,7 +107,7 @@ def plan(
 
 
 def read_run(folder: Path) -> dict[str, Any] | None:
-    """The row of a run; None where there is none, or what lies there is damaged."""
+    """The row of a run; None if it is missing or damaged."""
     try:
         row: dict[str, Any] = json.loads((folder / "run.json").read_text())
         whole = row["wall_ms"] > 0 and all((folder / name).exists() for name in row["event_logs"] + row["recordings"])
@@ -116,7 +117,7 @@ def read_run(folder: Path) -> dict[str, Any] | None:
 
 
 def flat_row(suite: Suite, one: Planned, run: dict[str, Any], folder: str) -> dict[str, Any]:
-    """A run as one flat row: what it was, and what happened."""
+    """A run as one flat row: its configuration and its results."""
     cluster, truth = run["configuration"], run.get("truth") or {}
     return {
         "suite": suite.name,
@@ -150,7 +151,7 @@ def flat_row(suite: Suite, one: Planned, run: dict[str, Any], folder: str) -> di
 
 
 def load_rows(out: Path, suite: Suite, repetitions: int = MOST_REPETITIONS) -> list[dict[str, Any]]:
-    """One flat row (``flat_row``) for each whole run under ``out``/<suite>, in the order of the configurations.
+    """One flat row (``flat_row``) for each complete run under ``out``/<suite>, in the order of the configurations.
 
     Paths in a row are relative to ``out``.
     """
@@ -163,7 +164,7 @@ def load_rows(out: Path, suite: Suite, repetitions: int = MOST_REPETITIONS) -> l
 
 
 def read_rows(out: Path, suite: Suite) -> list[dict[str, Any]]:
-    """The flat rows that ``out``/<suite>/rows.parquet keeps, in the order of the configurations; empty without it."""
+    """The flat rows in ``out``/<suite>/rows.parquet, in the order of the configurations; empty without the file."""
     file = out / suite.name / "rows.parquet"
     if not file.exists():
         return []
@@ -174,7 +175,7 @@ def read_rows(out: Path, suite: Suite) -> list[dict[str, Any]]:
 
 
 def write_rows(rows: Sequence[dict[str, Any]], file: Path) -> None:
-    """Write flat rows as Parquet; a file that is there is replaced."""
+    """Write flat rows as Parquet, replacing an existing file."""
     if not rows:
         return
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -200,9 +201,9 @@ def run_suite(
     limit_minutes: float | None = None,
     recorders: Sequence[str] | None = None,
 ) -> int:
-    """Make all runs of a suite that are not there yet and return how many are still missing (lab.runs.series).
+    """Make all missing runs of a suite; returns the number still missing (lab.runs.series).
 
-    ``out``/<suite>/rows.parquet is written anew after each.
+    ``out``/<suite>/rows.parquet is written after each run.
     """
     folder = out / suite.name
 

@@ -1,13 +1,12 @@
-"""One process of a small TensorFlow training that leaves RunMetadata: what one process of the lab runs.
+"""One process of a small TensorFlow training that writes RunMetadata, which the lab runs.
 
-Runs by itself, in an environment that has TensorFlow and nothing of this project.  Without a cluster it trains alone;
-with one, {"cluster": {"ps": [ADDRESS], "worker": [ADDRESS, …]}, "job": "worker", "task": 0}, its variables live on the
-parameter servers, the first worker is the chief, which sets them up, and each worker trains by itself
-(asynchronously).
+It is self-contained, for an environment with TensorFlow and without this project.  Without a cluster it trains alone.
+With one, {"cluster": {"ps": [ADDRESS], "worker": [ADDRESS, …]}, "job": "worker", "task": 0}, its variables are on the
+parameter servers, the first worker is the chief, which initialises them, and workers train asynchronously.
 
-Prints one line of JSON: the seconds of each step after the profiled ones, measured without tracing, and the CPU
-seconds of all threads per such step; of a parameter server all of them since it was let go.  With `lasting_s` a worker
-goes on until so long after it began, so that all of them train beside each other to the end.
+It prints one line of JSON: the seconds of each step after the profiled ones, measured without tracing, and the CPU
+seconds of all threads per such step; for a parameter server, its total CPU time since the start signal.  With
+`lasting_s`, a worker trains at least that long, so that all workers train concurrently to the end.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ DEFAULTS = {
 
 
 def examples(asked: dict) -> tuple:
-    """Batches of made-up images; `read_ms` is what reading one takes, and `queue` has it done by queue runners."""
+    """Batches of generated images; `read_ms` is the time to read one; with `queue`, queue runners read them."""
 
     def image(number: int) -> np.ndarray:
         if asked["read_ms"]:
@@ -74,7 +73,7 @@ def network(images: tf.Tensor, labels: tf.Tensor) -> tuple:
 
 
 def session_job(asked: dict) -> tuple[list[float], float]:
-    """Train in a session; the profiled steps leave run_metadata_N.pb."""
+    """Train in a session; the profiled steps write run_metadata_N.pb."""
     v1.disable_eager_execution()
     v1.disable_resource_variables()
     v1.set_random_seed(asked["seed"])
@@ -86,7 +85,7 @@ def session_job(asked: dict) -> tuple[list[float], float]:
         if asked["job"] == "ps":
             wait_for_all(asked)
             begun = time.process_time()
-            sys.stdin.read()  # serves until its starter goes
+            sys.stdin.read()  # serves until its parent ends
             return [], time.process_time() - begun
         here = f"/job:worker/task:{asked['task']}"
         target, device = server.target, v1.train.replica_device_setter(worker_device=here, cluster=cluster)
@@ -112,7 +111,7 @@ def session_job(asked: dict) -> tuple[list[float], float]:
 
 
 def wait_for_all(asked: dict) -> None:
-    """Say that this process is ready to train, and wait until its starter, with all limits in force, lets all go."""
+    """Report that this process is ready to train, and wait until the parent has applied all limits."""
     if asked["held"]:
         Path(asked["held"], f"{asked['job']}{asked['task']}.ready").touch()
         while not Path(asked["held"], "go").exists():
@@ -120,7 +119,7 @@ def wait_for_all(asked: dict) -> None:
 
 
 def _steps(session: v1.Session, train: tf.Operation, asked: dict) -> tuple[list[float], float]:
-    """The seconds of each step that is neither traced nor the first after that, and the CPU seconds of one."""
+    """The seconds of each untraced step except the first after tracing, and the CPU seconds of one."""
     out = Path(asked["out"])
     out.mkdir(parents=True, exist_ok=True)
     began = time.perf_counter()
@@ -130,7 +129,7 @@ def _steps(session: v1.Session, train: tf.Operation, asked: dict) -> tuple[list[
     for number in range(asked["steps"] + 1):
         found = v1.RunMetadata()
         session.run(train, options=options, run_metadata=found)
-        if number:  # the first one pays for the tracing itself
+        if number:  # the first one includes the cost of tracing
             name = f"{asked['job']}{asked['task']}-step{number}"
             (out / f"{name}.run_metadata.pb").write_bytes(found.SerializeToString())
     seconds = []
@@ -150,7 +149,7 @@ def main() -> None:
     asked = {**DEFAULTS, **json.loads(sys.argv[1] if len(sys.argv) > 1 else "{}")}
     seconds, cpu = session_job(asked)
     print(json.dumps({"job": asked["job"], "task": asked["task"], "step_s": seconds, "cpu_s": cpu}), flush=True)
-    os._exit(0)  # queue runners and servers have threads that never end
+    os._exit(0)  # threads of queue runners and servers never end
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""One rank of a small PyTorch training under torch.profiler: what one rank of the lab runs.
+"""One rank of a small PyTorch training under torch.profiler, which the lab runs.
 
-Runs by itself, in an environment that has torch and nothing of this project:
+It is self-contained, for an environment with torch and without this project:
 
     RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 python torch_job.py '{"out": "/tmp/traces"}'
 
-Prints one line of JSON: the seconds of each step after the profiled ones, measured without the profiler, and the CPU
+It prints one line of JSON: the seconds of each step after the profiled ones, measured without the profiler, and the CPU
 seconds of all its threads per such step.
 """
 
@@ -31,7 +31,7 @@ DEFAULTS = {
 
 
 FILE_BYTES = 1 << 16
-"""Of a file that holds an example, and more than it needs."""
+"""Size of a file with an example, larger than the example."""
 
 
 class Files(Dataset):
@@ -48,7 +48,7 @@ class Files(Dataset):
             source = torch.Generator().manual_seed(number)
             if not path.exists():
                 made = torch.randint(0, 256, (FILE_BYTES,), generator=source, dtype=torch.uint8)
-                building = path.with_suffix(".building")  # or a job that was killed would leave half a file
+                building = path.with_suffix(".building")  # a killed job would otherwise leave an incomplete file
                 torch.save(made, building) if saved else building.write_bytes(bytes(made.tolist()))
                 building.rename(path)
 
@@ -67,7 +67,7 @@ class Files(Dataset):
 
 
 class Examples(Dataset):
-    """Made-up examples; `read_ms` is what reading one takes, as from a slow disk."""
+    """Generated examples; `read_ms` is the time to read one, as from a slow disk."""
 
     def __init__(self, shape: tuple[int, ...], classes: int, read_ms: float) -> None:
         self.shape, self.classes, self.read_ms = shape, classes, read_ms
@@ -112,7 +112,7 @@ def model_of(name: str) -> tuple[nn.Module, tuple[int, ...]]:
 
 
 def average_by_one(model: nn.Module, rank: int, ranks: int) -> None:
-    """Gradients of all ranks go to rank 0, and their mean comes back: what a parameter server does."""
+    """All ranks send their gradients to rank 0, which sends back the mean, like a parameter server."""
     own = [each.grad for each in model.parameters() if each.grad is not None]
     whole = torch.cat([each.reshape(-1) for each in own])
     found = [torch.empty_like(whole) for _ in range(ranks)] if rank == 0 else None
@@ -125,7 +125,7 @@ def average_by_one(model: nn.Module, rank: int, ranks: int) -> None:
 
 
 def batches(asked: dict, shape: tuple[int, ...]) -> DataLoader:
-    """Batches of made-up examples, or of those of files."""
+    """Batches of generated examples, or of examples from files."""
     examples_of: Dataset = Examples(shape, 10, asked["read_ms"])
     if asked["files"]:
         count = asked["batch"] * (3 + asked["steps"] + 3 + asked["timed"])
@@ -158,7 +158,7 @@ def main() -> None:
         on_trace_ready=keep, with_stack=asked["stacks"], record_shapes=True,
     )  # fmt: skip
     examples = iter(batches(asked, shape))
-    if asked["held"]:  # a folder: its starter puts the limits in force before it lets all ranks go
+    if asked["held"]:  # a folder: the parent applies the limits before all ranks start
         Path(asked["held"], f"rank{rank}.ready").touch()
         while not Path(asked["held"], "go").exists():
             time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""Real trainings of PyTorch, TensorFlow and JAX on this machine, traced, with the steps that they took untraced.
+"""Real trainings of PyTorch, TensorFlow and JAX on this machine, with traces and the times of untraced steps.
 
     python -m lab.runs.training list
     python -m lab.runs.training pytorch -o DIR [--python PYTHON] [--only NAME …]
@@ -6,13 +6,13 @@
     python -m lab.runs.training jax -o DIR --python PYTHON
     python -m lab.runs.training sweep -o DIR [--framework tensorflow --python PYTHON] [--only NAME …] [--limit MINUTES]
 
-`sweep` is PyTorch (ranks and gloo) or TensorFlow (a chief, other workers and a parameter server) under CPU quotas, on
-shaped networks and with other numbers of ranks (root), each process a node of its own; `python -m lab.score.training
-DIR` predicts each of its configurations from its model's base.  Limits hold from when all processes are ready to train.
+`sweep` runs PyTorch (ranks and gloo) or TensorFlow (a chief, other workers and a parameter server) with CPU quotas,
+network rates and other numbers of ranks (root), each process on a separate node.  `python -m lab.score.training DIR`
+predicts each configuration from its model's baseline.  Limits apply after all processes are ready to train.
 
-Each configuration has a folder with its traces, what its processes said and `steps.json`.  One that has that file, or a
-row in DIR's `rows.jsonl`, is not run again, so that a series can be stopped and taken up.  PYTHON is of an environment
-that has the framework and nothing of this project.
+Each configuration has a folder with its traces, the output of its processes and `steps.json`.  If it has that file, or
+a row in DIR's `rows.jsonl`, it does not run again, so you can stop a series and continue it.  PYTHON is the interpreter
+of an environment with the framework and without this project.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ TIMEOUT_S = 900.0
 
 @dataclass(frozen=True)
 class Configuration:
-    """One way to train; `asked` goes to the job, `ranks` are processes of PyTorch or workers of TensorFlow.
+    """One configuration; `asked` are the job's arguments, `ranks` are processes of PyTorch or workers of TensorFlow.
 
-    With `servers` TensorFlow's variables live on that many parameter servers.  `cores` is each process' CPU time per
-    second, `network_bps` the rate of its cable in each direction, bits per second, `disk_bytes_per_s` that of what it
-    reads of examples in files, none of which is in the page cache; None leaves them unlimited.
+    With `servers`, TensorFlow's variables are on that many parameter servers.  `cores` is each process' CPU time per
+    second, `network_bps` the rate of its link in each direction, bits per second, `disk_bytes_per_s` the rate of
+    reading example files, none of which is in the page cache; None for no limit.
     """
 
     name: str
@@ -156,7 +156,7 @@ SWEPT = (
         for rate in (1, 2, 4, 8)
     ),
 )  # fmt: skip
-"""What `sweep` runs; workers of a parameter server take some forty steps to settle."""
+"""The configurations of `sweep`; workers of a parameter server need about forty steps to reach a steady state."""
 
 _SEED = 20210714
 _PER_BASE = 6
@@ -166,7 +166,7 @@ _BASES = (
 
 
 def base_of(one: Configuration) -> Configuration:
-    """The configuration of the same model whose recorded run predictions start from."""
+    """The baseline of the same model; predictions start from its recorded run."""
 
     def job(each: Configuration) -> tuple[object, ...]:
         return each.framework, *(each.asked.get(name) for name in ("model", "files", "saved"))
@@ -175,9 +175,9 @@ def base_of(one: Configuration) -> Configuration:
 
 
 def role_of(one: Configuration) -> str:
-    """Whether what is fitted may look at it: even; odd ones are only scored; bases are neither.
+    """Whether it is in the tuning set (even) and not in the test set (odd); baselines are in neither.
 
-    PyTorch's go by their place (at 100 and 1 000 Mbit/s all are odd), TensorFlow's by the hash of their name.
+    For PyTorch the position decides (at 100 and 1 000 Mbit/s all are odd), for TensorFlow the hash of the name.
     """
     if one is base_of(one):
         return "base"
@@ -186,8 +186,8 @@ def role_of(one: Configuration) -> str:
 
 
 def planned(repetitions: int, framework: str = "pytorch") -> list[Configuration]:
-    """The sweep's runs of a framework in one shuffled order, the same on every call, the bases before each six; a
-    repetition's name ends in its number."""
+    """The sweep's runs of a framework in a fixed random order, the baselines before every six; a repetition's name ends
+    in its number."""
     chance, found, made = random.Random(_SEED), list[Configuration](), 0
     swept = [each for each in SWEPT if each.framework == framework]
     bases = [each for each in swept if base_of(each) is each]
@@ -203,12 +203,12 @@ def planned(repetitions: int, framework: str = "pytorch") -> list[Configuration]
 
 
 def run(one: Configuration, python: str, out: Path) -> Path:
-    """Run a configuration unless its steps are there; returns their file.  Raises LabError."""
+    """Run a configuration unless its step times exist; returns their file.  Raises LabError."""
     folder = out.absolute() / one.name
     kept = folder / "steps.json"
     if kept.exists():
         return kept
-    shutil.rmtree(folder, ignore_errors=True)  # traces of a run that failed would be taken for this one's
+    shutil.rmtree(folder, ignore_errors=True)  # traces of a failed run would be mistaken for this run's
     folder.mkdir(parents=True)
     nodes = _nodes(one)
     with contextlib.ExitStack() as stack:
@@ -229,7 +229,7 @@ def run(one: Configuration, python: str, out: Path) -> Path:
 
 
 def _nodes(one: Configuration) -> list[Node]:
-    """A node for each rank of a configuration that limits them; none where it does not."""
+    """A node for each rank of a configuration with limits; empty without limits."""
     if one.network_bps is None:
         return []
     return [
@@ -242,16 +242,16 @@ def _nodes(one: Configuration) -> list[Node]:
 
 
 def examples() -> Path:
-    """Where the files of examples are that trainings read; they make those that are missing."""
+    """The folder of example files that trainings read; they create missing ones."""
     return cache_dir() / "examples"
 
 
 def _let_go(jobs: Sequence[Job], nodes: Sequence[Node], folder: Path, name: str) -> None:
-    """Put the CPU quotas in force once all jobs are ready to train, and let them.  Raises LabError after TIMEOUT_S."""
+    """Apply the CPU quotas after all jobs are ready, and start the training.  Raises LabError after TIMEOUT_S."""
     until = time.monotonic() + TIMEOUT_S
     while len(list(folder.glob("*.ready"))) < len(jobs):
         if any(each.process.poll() is not None for each in jobs):
-            return  # told by who waits for their end
+            return  # the caller that waits for their end reports it
         if time.monotonic() > until:
             for each in jobs:
                 each.process.kill()
@@ -267,7 +267,7 @@ def _let_go(jobs: Sequence[Job], nodes: Sequence[Node], folder: Path, name: str)
 
 
 def run_all(wanted: Sequence[Configuration], python: str, out: Path, minutes: float | None) -> int:
-    """Make the runs that are not there yet; returns how many are still missing (lab.runs.series)."""
+    """Make the missing runs; returns the number still missing (lab.runs.series)."""
     kept = _rows(out)
     missing = [each for each in wanted if each.name not in kept and not (out / each.name / "steps.json").exists()]
 
@@ -278,10 +278,10 @@ def run_all(wanted: Sequence[Configuration], python: str, out: Path, minutes: fl
 
 
 def write_rows(out: Path) -> None:
-    """OUT/rows.jsonl: of each run what was asked, and of each process that trains the median untraced step, the mean of
-    the second half of them and the CPU time of one, ms.
+    """Write OUT/rows.jsonl: for each run its arguments, and for each training process the median untraced step, the
+    mean of the second half of them and the CPU time of one, ms.
 
-    What parameter servers used is of one step of one worker.  Rows of runs whose folders have gone stay.
+    The CPU time of parameter servers is per step of one worker.  Rows of runs without a folder stay.
     """
     rows = _rows(out)
     for file in sorted(out.glob("*/steps.json")):
@@ -307,7 +307,7 @@ def _rows(out: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Job:
-    """One process of a training; `said` is the file of what it says, which no pipe has to hold."""
+    """One process of a training; `said` is the file of its output."""
 
     process: subprocess.Popen[str]
     said: Path
@@ -343,7 +343,7 @@ def _pytorch(one: Configuration, python: str, folder: Path, nodes: Sequence[Node
 
 
 def _tensorflow(one: Configuration, python: str, folder: Path, nodes: Sequence[Node]) -> list[Job]:
-    """The workers first, the chief before the others; parameter servers serve until their input ends."""
+    """Start the workers first, the chief before the others; parameter servers serve until their input ends."""
     asked = {**one.asked, "out": str(folder / "traces")}
     if nodes:
         asked["held"] = str(folder)
@@ -365,7 +365,7 @@ def _jax(one: Configuration, python: str, folder: Path, _nodes: Sequence[Node]) 
 
 
 def _ports(count: int) -> list[int]:
-    """Ports that are free now."""
+    """Free ports."""
     held = [socket.socket() for _ in range(count)]
     try:
         for each in held:
@@ -377,7 +377,7 @@ def _ports(count: int) -> list[int]:
 
 
 def _finished(jobs: Sequence[Job], name: str) -> list[dict[str, Any]]:
-    """What the jobs printed, in their order.  Raises LabError where one failed."""
+    """The output of the jobs, in order.  Raises LabError if one failed."""
     found: list[dict[str, Any]] = []
     try:
         for each in jobs:
@@ -402,10 +402,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m lab.runs.training", description="run real trainings")
     parser.add_argument("what", choices=("list", "pytorch", "tensorflow", "jax", "sweep"))
     parser.add_argument("-o", "--out", type=Path, default=Path("lab-runs/training"), metavar="DIR")
-    parser.add_argument("--framework", choices=("pytorch", "tensorflow"), default="pytorch", help="that is swept")
+    parser.add_argument(
+        "--framework", choices=("pytorch", "tensorflow"), default="pytorch", help="the framework of the sweep"
+    )
     parser.add_argument("--python", default=sys.executable, metavar="PYTHON")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
-    parser.add_argument("--repetitions", type=int, default=1, metavar="N", help="of each of the sweep")
+    parser.add_argument(
+        "--repetitions", type=int, default=1, metavar="N", help="runs of each configuration of the sweep"
+    )
     parser.add_argument("--limit", type=float, metavar="MINUTES", help="start no run after that")
     given = parser.parse_args(arguments)
     if given.what == "list":
@@ -414,13 +418,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = planned(given.repetitions, given.framework) if given.what == "sweep" else CONFIGURATIONS
     wanted = [each for each in chosen if given.what in (each.framework, "sweep")]
     wanted = [each for each in wanted if not given.only or each.name in given.only]
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what ends it as Ctrl-C does takes no rows with it
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # end like Ctrl-C, without losing rows
     try:
         left = run_all(wanted, given.python, given.out, given.limit)
     except (LabError, KeyboardInterrupt) as error:
         print(f"python -m lab.runs.training: {str(error) or 'interrupted'}", file=sys.stderr)
         return 1
-    print(f"{left} runs are missing; the same command goes on with them", file=sys.stderr)
+    print(f"{left} runs are missing; run the same command to continue", file=sys.stderr)
     return 0
 
 

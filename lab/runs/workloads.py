@@ -1,4 +1,4 @@
-"""What the lab runs: each workload is a record of plain functions, found by name in ``WORKLOADS``.
+"""Workloads of the lab: each is a record of plain functions, by name in ``WORKLOADS``.
 
 The TPC-H queries are those of the specification (revision 3) with its validation parameters; the Big Data Benchmark's
 are those of AMPLab's page, with parameters that fit the size of the data. ``lab/runs/datasets.py`` makes the data.
@@ -27,12 +27,12 @@ class Workload:
     """One job of the lab.
 
     Attributes:
-        name: what the command line calls it.
+        name: its name on the command line.
         data: kind of data set that it reads (see ``lab/runs/datasets.py``).
-        files: what it reads of that.
-        prepare: makes the data at a path or URL known to a session; its time does not count.
-        run: does the work and returns the number of rows of its answer; this is what is timed.
-        spark_conf: Spark settings without which it would not be this workload.
+        files: the files of the data set that it reads.
+        prepare: registers the data at a path or URL in a session; its time does not count.
+        run: does the work and returns the number of rows of its result; its time is measured.
+        spark_conf: Spark settings that are part of the workload.
     """
 
     name: str
@@ -164,8 +164,8 @@ ORDER BY numwait DESC, s_name
 LIMIT 100
 """
 
-# Six rows in ten carry the key 0, so that one task of the join gets most of the work; the hint keeps the shuffle,
-# and the partitions stay below the size from which Spark would split a skewed one.
+# Six rows in ten have the key 0, so that one task of the join gets most of the work; the hint keeps the shuffle, and
+# the partitions are smaller than the size from which Spark splits a skewed one.
 SKEW = """
 SELECT /*+ MERGE(o) */ COUNT(*) AS n, SUM(l_extendedprice * weight) AS total, MAX(LENGTH(l_comment)) AS longest
 FROM (SELECT IF(l_orderkey % 10 < 6, 0, l_orderkey) AS k, l_extendedprice, l_comment FROM lineitem) l
@@ -174,7 +174,7 @@ JOIN (SELECT o_orderkey AS k, 1.0 AS weight FROM orders UNION ALL SELECT 0, 2.0)
 
 
 def count_vowels(text: str) -> int:
-    """What the Python workload does to each row: plain interpreter work."""
+    """The work of the Python workload on each row: plain interpreter work."""
     return sum(text.count(vowel) for vowel in "aeiou")
 
 
@@ -188,7 +188,7 @@ def _python_udf(spark: SparkSession) -> int:
 
 
 # The Big Data Benchmark (Pavlo et al., SIGMOD 2009, as AMPLab runs it): a scan, an aggregation, a join, and a script
-# over raw text. Answers of queries 1 and 2 are written there; here they are counted, and written nowhere.
+# over raw text. There, queries 1 and 2 write their results; here the results are only counted.
 BDB1 = "SELECT pageURL, pageRank FROM rankings WHERE pageRank > 100"
 BDB2 = "SELECT SUBSTR(sourceIP, 1, 8), SUM(adRevenue) FROM uservisits GROUP BY SUBSTR(sourceIP, 1, 8)"
 BDB3 = """
@@ -230,7 +230,7 @@ def _written_nowhere(text: str) -> Run:
 
 
 def links(lines: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Every link in some lines of crawled pages: what query 4's script does."""
+    """All links in some lines of crawled pages, like the script of query 4."""
     for line in lines:
         for link in LINK.findall(line):
             yield link, 1
@@ -258,7 +258,7 @@ def _count_lines(spark: SparkSession) -> int:
     return int(spark.sparkContext._jsc.textFile(spark.conf.get("crystalperf.lab.text")).count())
 
 
-# Two sorts that do not fit the heap, and no aggregation that would shrink what is sorted.
+# Two sorts that do not fit into the heap, without an aggregation that would reduce the sorted data.
 SPILL = """
 SELECT MAX(r), MAX(l_comment) FROM (
     SELECT ROW_NUMBER() OVER (PARTITION BY l_suppkey % 64 ORDER BY l_comment) AS r, l_comment FROM lineitem)
@@ -266,7 +266,7 @@ SELECT MAX(r), MAX(l_comment) FROM (
 
 
 def _many_small_jobs(spark: SparkSession) -> int:
-    """A loop on the driver: a short job, and the driver's own work on what it collected, many times over."""
+    """A loop on the driver: a short job, then the driver's own work on the collected result, repeatedly."""
     total = 0
     for step in range(12):
         rows = spark.sql(
@@ -281,7 +281,7 @@ def _many_small_jobs(spark: SparkSession) -> int:
 
 
 def _kmeans(spark: SparkSession) -> int:
-    """Cached input, then one job after another over it until the centres are found."""
+    """k-means: cached input, and one job after another until the centres converge."""
     from pyspark.ml.clustering import KMeans
     from pyspark.ml.feature import VectorAssembler
 
@@ -294,7 +294,7 @@ def _kmeans(spark: SparkSession) -> int:
 
 
 def _partitioned(spark: SparkSession) -> int:
-    """Text in, Parquet out, a folder for each language, beside the input."""
+    """Convert text to Parquet, in one folder per language, next to the input."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
 
@@ -306,7 +306,8 @@ def _partitioned(spark: SparkSession) -> int:
 
 
 def _sorted(spark: SparkSession) -> int:
-    """All of a table sorted by a text, which is cut by a sample of it, and read to the end."""
+    """Sort a whole table by a text column (range partitioning by a sample), and read the result to the end."""
+
     rows = spark.table("lineitem").select("l_comment", "l_orderkey", "l_extendedprice").orderBy("l_comment")
     rows.write.format("noop").mode("overwrite").save()
     return 1
