@@ -40,7 +40,7 @@ def test_a_sweep_goes_on_from_rows_whose_folders_have_gone(tmp_path: Path, capsy
     (tmp_path / "rows.jsonl").write_text(kept)
     names = [json.loads(line)["name"] for line in lines]
     assert run_all([each for each in planned(1) if each.name in names], "no python", tmp_path, None) == 0
-    assert capsys.readouterr().err == "0 runs to do\n"
+    assert capsys.readouterr().err == "0 runs are missing\n"
     missing = [each for each in planned(1) if each.name not in names]
     assert run_all(missing, "no python", tmp_path, 0.0) == len(missing) > 0
     assert (tmp_path / "rows.jsonl").read_text() == kept

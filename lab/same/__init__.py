@@ -1,1 +1,1 @@
-"""Whether another version of CrystalPerf gives the same answers, at every interface, over real runs."""
+"""Compare the answers of two versions of CrystalPerf, at every interface, over real runs."""

@@ -1,12 +1,12 @@
-"""Whether another version of CrystalPerf gives the same answers, at every interface, over real runs.
+"""Compare the answers of two versions of CrystalPerf, at every interface, over real runs.
 
-    python -m lab.same check [--inputs quick|default|all] [--text]     this checkout against the kept reference
-    python -m lab.same collect OUT [--checkout FOLDER]                 what a checkout answers
-    python -m lab.same compare BEFORE AFTER [--text]                   two collections
-    python -m lab.same keep COLLECTION --commit COMMIT                 make the reference of a collection
+    python -m lab.same check [--inputs quick|default|all] [--text]     compare this checkout with the stored reference
+    python -m lab.same collect OUT [--checkout FOLDER]                 collect the answers of a checkout
+    python -m lab.same compare BEFORE AFTER [--text]                   compare two collections
+    python -m lab.same keep COLLECTION --commit COMMIT                 store a collection as the reference
 
-Figures, kinds and the number and order of entries must be the same; a field that only one side has must stand in
-lab/reference/renames.toml.  Sentences may differ, and are compared with --text.
+Figures, kinds, and the number and order of entries must be equal; a field that only one side has must be listed in
+lab/reference/renames.toml.  Sentences may differ; --text compares them.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ LEVEL = 19
 
 
 def collect(checkout: Path, asked: Sequence[Input], processes: int, nice: int) -> dict[str, Any]:
-    """What the version in a checkout answers, as tables, by input and question."""
-    whole = {*QUICK} <= {each.name for each in asked}  # a fleet and a service are of these, or there is none
+    """The answers of the version in a checkout, as tables, by input and request."""
+    whole = {*QUICK} <= {each.name for each in asked}  # a fleet and a service need all of these inputs
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         paths = [*_plugins(checkout, folder / "plugins"), str(checkout)]
@@ -66,7 +66,7 @@ def collect(checkout: Path, asked: Sequence[Input], processes: int, nice: int) -
 
 
 def _plugins(checkout: Path, folder: Path) -> list[str]:
-    """The example frameworks of a checkout, as if they were installed."""
+    """The example frameworks of a checkout, as installed packages."""
     for project in sorted((checkout / "examples").glob("*/pyproject.toml")):
         stated = tomllib.loads(project.read_text(encoding="utf-8"))
         about = folder / f"{stated['project']['name'].replace('-', '_')}-{stated['project']['version']}.dist-info"
@@ -88,13 +88,13 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def write(path: Path, found: dict[str, Any]) -> None:
-    """Keep a collection."""
+    """Store a collection."""
     text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
     path.write_bytes(zstandard.ZstdCompressor(level=LEVEL).compress(text.encode()))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; 1 where anything differs."""
+    """The command line; 1 if anything differs."""
     options = _options().parse_args(arguments)
     if options.command == "keep":
         write(ANSWERS, {"commit": options.commit, "inputs": kept_of(read(options.collection)["inputs"])})
@@ -123,7 +123,7 @@ def _options() -> argparse.ArgumentParser:
         command = commands.add_parser(name)
         if name == "collect":
             command.add_argument("to", type=Path, metavar="OUT")
-        command.add_argument("--only", nargs="+", metavar="INPUT", help="a path, or a part of the names of inputs")
+        command.add_argument("--only", nargs="+", metavar="INPUT", help="a path, or a part of an input's name")
         command.add_argument("--inputs", choices=("quick", "default", "all"), default="default")
         command.add_argument("--checkout", type=Path, default=ROOT)
         command.add_argument("--processes", type=int, default=2)

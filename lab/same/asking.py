@@ -1,11 +1,11 @@
-"""Ask one version of CrystalPerf, at every interface, and write its answers.
+"""Collect the answers of one version of CrystalPerf, at every interface.
 
-A script of its own, which imports nothing of a version but its console command and `import crystalperf`:
+A self-contained script, which uses of a version only its console command and `import crystalperf`:
 
     PYTHONPATH=CHECKOUT python -P asking.py JOB.json OUT.json
 
-The job names the checkout, and of each input its name, its files and whether all interfaces are asked or the command
-line's first questions alone.
+The job has the checkout, and for each input its name, its files and whether to use all interfaces or only the main
+commands.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PREDICTIONS = (
     ("--set", "network=0.25x,4x", "--recorded", "network=1Gbps"),
     ("--set", "cores=2x", "--set", "disk=2x", "--set", "cpu_speed=1.5x"),
 )
-"""Asked of every run, besides the questions that `analyze` asks."""
+"""Predictions for every run, in addition to those of `analyze`."""
 MORE_PREDICTIONS = (
     ("--set", "cores=2x", "--no-replan"),
     ("--set", "cpu_speed=0.5x"),
@@ -54,13 +54,13 @@ VIEWS = (
     *("unit_skew", "hot_functions", "waits", "stage_resources"),
 )
 IN_ORDER = ("critical_path", "findings")
-"""Views whose order says something."""
+"""Views whose order is significant."""
 TABLES = ("runs", "groups", "operators", "functions", "findings", "problems")
-"""Of a fleet."""
+"""Tables of a fleet."""
 
 
 def main(job_file: str, to: str) -> None:
-    """Answers by input and question."""
+    """Answers by input and request."""
     job = json.loads(Path(job_file).read_text(encoding="utf-8"))
     os.nice(job["nice"])
     with tempfile.TemporaryDirectory() as folder:
@@ -81,7 +81,7 @@ def main(job_file: str, to: str) -> None:
 
 
 def of_input(job: Mapping[str, Any], given: Mapping[str, Any], folder: str) -> dict[str, Any]:
-    """What is answered of one input."""
+    """The answers for one input."""
     began = time.process_time()
     kept = f"{folder}/{_file(given['name'])}.duckdb"
     ask = Asker()
@@ -104,7 +104,7 @@ def of_input(job: Mapping[str, Any], given: Mapping[str, Any], folder: str) -> d
 
 
 def _thoroughly(ask: Asker, kept: str, folder: str) -> dict[str, Any]:
-    """The questions of the command line that take longer."""
+    """The slower requests of the command line."""
     prices = ("--set", "workers=2,4", "--prices", f"{folder}/machines.csv", "--on", "small", "--deadline", "10m")
     page = f"{kept}.html"
     answers = {
@@ -124,7 +124,7 @@ def _thoroughly(ask: Asker, kept: str, folder: str) -> dict[str, Any]:
 
 
 def _in_python(kept: str) -> dict[str, Any]:
-    """What the Python API says of a run."""
+    """The answers of the Python API for a run."""
     import crystalperf as cp
 
     run = cp.open_run(kept)
@@ -157,7 +157,7 @@ def _plain(value: Any) -> Any:
 
 
 def of_indexes() -> dict[str, Any]:
-    """What the shipped indexes say."""
+    """The answers from the shipped indexes."""
     import crystalperf as cp
 
     found = cp.index("spark-4.0.1").functions(class_name="ShuffleBlockFetcherIterator", limit=20)
@@ -167,14 +167,14 @@ def of_indexes() -> dict[str, Any]:
 
 
 def of_fleet(logs: Sequence[str], folder: str) -> dict[str, Any]:
-    """What a fleet of these logs has in its tables, and says."""
+    """The tables and the summary of a fleet of these logs."""
     import duckdb
 
     ask = Asker()
     built = ask("fleet", "build", *logs, "-o", f"{folder}/fleet", "--processes", "1", "--json")
     built.pop("seconds", None)
     asked = ask("fleet", "ask", f"{folder}/fleet", "--top", "0", "--json")
-    if asked.get("savings"):  # what saves nothing stands in the order of 1e-18 hours
+    if asked.get("savings"):  # settings without a saving are ordered by rounding errors of 1e-18 hours
         asked["savings"].sort(key=lambda each: (-round(each["saved_hours"], 9), each["setting"]))
     answers = {"build": built, "ask": asked}
     for table in TABLES:
@@ -193,7 +193,7 @@ def of_fleet(logs: Sequence[str], folder: str) -> dict[str, Any]:
 
 
 def of_service(runs: Sequence[Path], folder: str) -> dict[str, Any]:
-    """What a service over these runs answers."""
+    """The answers of a service over these runs."""
     home = Path(folder, "served")
     (home / "runs").mkdir(parents=True)
     if Path(folder, "home", "indexes").exists():
@@ -259,7 +259,7 @@ class Asker:
     """The console command of a version, in this process."""
 
     def __init__(self) -> None:
-        gc.freeze = lambda: None  # the command freezes what is left, as its process ends
+        gc.freeze = lambda: None  # the command freezes remaining objects, because its process ends
 
     def __call__(self, *arguments: str) -> Any:
         """The JSON that it printed, or the sentence; with the exit code, unless that is 0."""
@@ -283,7 +283,7 @@ def _file(name: str) -> str:
 
 
 def _masked(text: str, folder: str, roots: Sequence[str]) -> str:
-    """Without where run files and inputs lay."""
+    """The value without the paths of run files and inputs."""
     for each in (folder, *roots):
         text = text.replace(f"{each}/", "")
     return text

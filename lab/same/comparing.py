@@ -1,4 +1,4 @@
-"""What two collections of answers differ in."""
+"""Differences between two collections of answers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from lab.same.renames import Renames, longest
 from lab.same.tables import Column, is_number, kept_table, named, without_words
 
 CLOSE = 1e-9
-"""Relative difference of two numbers that counts as none."""
+"""Tolerance for the relative difference of two numbers."""
 _ROUNDED = {"share": 1.5e-4, "shares": 1.5e-4, "ratio": 1.5e-6, "ratios": 1.5e-6}
-"""By the last word of a field: the difference that its rounding in JSON can make."""
+"""By the last word of a field: the largest difference from rounding in JSON."""
 _ROUNDED_TIME = 1.5e-3
 _SHORT = 160
 _SERVED = {"verdict": "analyze", "debug": "debug", "predict": "predict", "sweep": "predict", "rows": "sql"}
@@ -26,7 +26,7 @@ _LISTS = (FIGURES, ENTRIES, FIELDS, SENTENCES)
 
 @dataclass
 class Differences:
-    """Where two versions differ: by list and field, how often, and the first place."""
+    """Differences between two versions: the count and the first place, by list and field."""
 
     counts: dict[str, Counter[str]] = field(default_factory=lambda: {name: Counter() for name in _LISTS})
     first: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -52,11 +52,11 @@ class Differences:
 def compare(
     before: Mapping[str, Any], after: Mapping[str, Any], renames: Renames, *, text: bool = False
 ) -> Differences:
-    """What two versions answered differently; inputs that only before was asked are left out."""
+    """Differences between the answers of two versions, without inputs that only `before` has."""
     found = Differences()
     for name, asked in after.items():
         if name not in before:
-            found.add(FIELDS, "(input)", name, "was not asked before")
+            found.add(FIELDS, "(input)", name, "is not in the first collection")
             continue
         pairs = before[name]["answers"], asked["answers"]
         for question in dict.fromkeys((*pairs[0], *pairs[1])):
@@ -75,7 +75,7 @@ def compare(
 
 
 def kind_of(name: str, question: str) -> str:
-    """The kind of answer to a question: analyze, debug, predict, sql, fleet …"""
+    """The kind of an answer: analyze, debug, predict, sql, fleet …"""
     first, _, second = question.partition(" ")
     if name == "service":
         return _SERVED.get(first, "service")
@@ -86,7 +86,7 @@ def kind_of(name: str, question: str) -> str:
 
 @dataclass(frozen=True)
 class _Tables:
-    """Two answers to one question, as tables."""
+    """Two answers to the same request, as tables."""
 
     where: str
     kind: str
@@ -95,7 +95,7 @@ class _Tables:
     found: Differences
 
     def compare(self, before: Mapping[str, Column], after: Mapping[str, Column]) -> None:
-        """Find what differs."""
+        """Find the differences."""
         old = {self.renames.after(self.kind, path): (path, column) for path, column in before.items()}
         for path in dict.fromkeys((*old, *after)):
             if path not in after:
@@ -125,7 +125,7 @@ class _Tables:
                     self._add(FIGURES, path, f"[{place}] {_short(one)} before, {_short(other)} after")
 
     def _sums(self, path: str, old: Column, new: Column) -> None:
-        """Columns of which sums or a digest are left."""
+        """Compare columns that are stored as sums or as a digest."""
         if self.renames.is_prose(path) and not self.text and "sum" not in old and "sum" not in new:
             return
         if isinstance(old, Mapping) and isinstance(new, Mapping) and set(old) == set(new):
@@ -136,7 +136,7 @@ class _Tables:
         self._add(which, path, f"{_short(old)} before, {_short(new)} after")
 
     def _sentences(self, path: str, old: Sequence[Any], new: Sequence[Any]) -> None:
-        """Sentences: whether there are any, the order of those that both have, and, if asked, the words."""
+        """Compare sentences: their presence, the order of common ones and, with --text, the words."""
         pairs = list(zip(old, new, strict=True))
         for place, (one, other) in enumerate(pairs):
             if not isinstance(one, str | None) or not isinstance(other, str | None):
@@ -174,7 +174,7 @@ def _is_nothing(column: Column) -> bool:
 
 
 def _rounding(path: str) -> float:
-    """The difference that the rounding of a field can make."""
+    """The largest difference that the rounding of a field can cause."""
     words = (each.replace("[]", "").rpartition("_")[2] for each in path.split("/"))
     return next((_ROUNDED[word] for word in words if word in _ROUNDED), _ROUNDED_TIME)
 

@@ -1,4 +1,4 @@
-"""What is asked: the recordings of this repository, and the public logs where they lie beside the checkout."""
+"""The inputs: the recordings of this repository, and the public logs if they are next to the checkout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUICK = (
     "tests/data/dask/dask-report.html.gz",
     "examples/toy-framework/plum.jam",
 )
-"""One of each kind of framework; a fleet and a service are asked about these."""
+"""One input of each kind of framework; a fleet and a service use these."""
 THOROUGH = (
     "lab/recordings/odd/lost-executor.zstd",
     "lab/recordings/odd/micro-batches.zstd",
@@ -26,7 +26,7 @@ THOROUGH = (
     "lab/recordings/sweeps/pytorch/transformer-r2-c0.6-n200.0",
     "tests/data/training/tensorflow-ps",
 )
-"""Asked at every interface, too; of the others analyze, debug and predict."""
+"""Further inputs for every interface; the others get analyze, debug and predict."""
 _KEPT = (
     *("lab/recordings/gzip-text/*/", "lab/recordings/odd/*.zstd", "lab/recordings/sweeps/*/base-0-*/"),
     *("lab/recordings/sweeps/flink/*/", "lab/recordings/sweeps/pytorch/*/", "lab/recordings/sweeps/tensorflow/*/"),
@@ -44,11 +44,11 @@ _MORE_PUBLIC = ("spark-eventlog/*/*", "pytorch/*/*", "tensorflow/*/*")
 
 @dataclass(frozen=True)
 class Input:
-    """What a run is read from.
+    """The input of a run.
 
-    name    where it lies in the repository or among the public logs
+    name    its path in the repository or among the public logs
     paths   its files or folders
-    public  a log of others, of which the reference keeps figures alone
+    public  whether it is a public log, for which the reference has only figures
     """
 
     name: str
@@ -57,7 +57,7 @@ class Input:
 
     @property
     def thorough(self) -> bool:
-        """Whether it is asked at every interface."""
+        """Whether it is used at every interface."""
         return self.name in (*QUICK, *THOROUGH)
 
 
@@ -72,7 +72,7 @@ def inputs(which: str) -> list[Input]:
 
 
 def given(names: Sequence[str]) -> list[Input]:
-    """Inputs named by a part of their names, or by the path of one that is in no set."""
+    """Inputs by a part of their names, or by a path that is not in any set."""
     known = inputs("all")
     found = [each for each in known if any(name in each.name for name in names)]
     others = [name for name in names if not any(name in each.name for each in known)]

@@ -1,4 +1,4 @@
-"""Fields that have another name, and words that are written otherwise, in one version than in another."""
+"""Renamed fields and changed values between two versions."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from lab.same.tables import digest
 
 @dataclass(frozen=True)
 class Renames:
-    """What a file of renames says (lab/reference/renames.toml).
+    """The content of a file of renames (lab/reference/renames.toml).
 
-    A name of a field is a part of its path, findings[]/rule; it holds wherever that part stands in a path, and for all
-    fields below it.  The longest name decides.  A name of `removed` or `added` may begin with the kind of answer,
-    analyze/exit.
+    A field's name is a part of its path, such as findings[]/rule; it applies wherever a path contains that part, and to
+    all fields below it.  The longest name wins.  A name in `removed` or `added` may begin with the kind of answer, such
+    as analyze/exit.
 
-    renamed  by kind of answer, or `all`: name before → name after
-    values   by name after: value before → value after, an empty text for none
-    removed  by name before: why it has gone
-    added    by name after: why there is more
-    prose    names after of fields that are sentences; a field of `figures` is none, although it is part of one
-    free     names after of sentences that may name other stages than before
+    renamed  by kind of answer, or `all`: old name → new name
+    values   by new name: old value → new value, an empty text for a missing value
+    removed  by old name: the reason
+    added    by new name: the reason
+    prose    new names of fields with sentences, except those in `figures`
+    free     new names of sentences that may name other stages than before
     """
 
     renamed: Mapping[str, Mapping[str, str]]
@@ -43,7 +43,7 @@ class Renames:
 
     @classmethod
     def of(cls, stated: Mapping[str, Any]) -> Renames:
-        """The renames that a file states."""
+        """The renames in a file."""
         text = {each: frozenset(stated.get("text", {}).get(each, ())) for each in ("prose", "figures", "free")}
         return cls(
             renamed=stated.get("renamed", {}),
@@ -56,36 +56,36 @@ class Renames:
         )
 
     def after(self, kind: str, path: str) -> str:
-        """What became of a path."""
+        """The new name of a path."""
         path, count = (path[:-1] + "[]", True) if path.endswith("#") else (path, False)
         names = {**self.renamed.get("all", {}), **self.renamed.get(kind, {})}
         known = longest(path, names)
-        # Texts that became objects were the end of their path; what goes on below is of a version that has the objects.
+        # A text that became an object was a leaf; a longer path is of a version that already has the object.
         nested = known is not None and names[known].startswith(f"{known}/") and not path.endswith(known)
         if known is not None and not nested:
             path = f"/{path}/".replace(f"/{known}/", f"/{names[known]}/", 1)[1:-1]
         return path[: path.rindex("[]")] + "#" if count else path
 
     def value(self, path: str, value: Any) -> Any:
-        """What became of a value at a path of after."""
+        """The new value of an old value, at a new path."""
         known = longest(path, self.values)
         return value if known is None or not isinstance(value, str) else self._worded[known].get(value, value) or None
 
     @cached_property
     def _worded(self) -> dict[str, dict[str, str]]:
-        """By name, values after by value before, and the same of their digests."""
+        """By name, new values by old values, and the same for their digests."""
         return {
             name: {**words, **{digest([one]): digest([other]) if other else "" for one, other in words.items()}}
             for name, words in self.values.items()
         }
 
     def is_prose(self, path: str) -> bool:
-        """Whether a path of after is that of sentences."""
+        """Whether a new path has sentences."""
         prose, figure = longest(path, self.prose) or "", longest(path, self.figures) or ""
         return len(prose) > len(figure)
 
 
 def longest(path: str, names: Iterable[str]) -> str | None:
-    """The longest of these names that stands in a path."""
+    """The longest of these names that a path contains."""
     within = f"/{path.removesuffix('#') + '[]' if path.endswith('#') else path}/"
     return max((each for each in names if f"/{each}/" in within), key=len, default=None)

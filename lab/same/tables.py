@@ -1,4 +1,4 @@
-"""Answers as tables: by path of a field, its values in order; and what the reference keeps of them.
+"""Answers as tables: the values of each field in order, by its path; and the form in which the reference stores them.
 
 {"groups": [{"id": "a", "ms": 1}, {"id": "b"}]}  →  {"groups#": [2], "groups[]/id": ["a", "b"],
                                                      "groups[]/ms": [1, null]}
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 Column = Sequence[Any] | Mapping[str, Any]
-"""The values of a field in all places of one path; or what the reference keeps of many."""
+"""All values of a field at one path, or what the reference stores for many values."""
 Table = dict[str, Column]
 
 VOLATILE = frozenset(("read_at", "kept_at_ms", "state", "version"))
@@ -26,9 +26,9 @@ OURS = frozenset(
 )
 """Keys of values that are CrystalPerf's own words, not the log's."""
 DIGITS = 10
-"""Significant digits that are kept of a number."""
+"""Significant digits of a stored number."""
 LONG, FEW = 40, 12
-"""Columns with more values are kept as sums, unless they have few texts."""
+"""Columns with more values are stored as sums, unless they have few texts."""
 
 
 def tables_of(answers: Mapping[str, Any]) -> dict[str, Table]:
@@ -61,12 +61,12 @@ def table_of(answer: Any) -> Table:
         height = rows[path if path.endswith("[]") else path.rpartition("[]")[0] + "[]"] if "[]" in path else 1
         column = [found.get(row) for row in range(height)]
         if any(column) or not path.endswith("#"):
-            table[path] = column  # a list of nothing says as much as none
+            table[path] = column  # a list of nulls equals an empty one
     return table
 
 
 def kept_of(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """What the reference keeps: of long columns sums, of the logs of others no texts."""
+    """The stored form: sums for long columns, no texts for public logs."""
     return {
         name: {
             "public": each["public"],
@@ -78,12 +78,12 @@ def kept_of(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def kept_table(table: Mapping[str, Column], public: bool) -> Table:
-    """What the reference keeps of a table."""
+    """The stored form of a table."""
     return {path: kept(path, column, public) for path, column in table.items()}
 
 
 def kept(path: str, column: Column, public: bool) -> Column:
-    """What the reference keeps of a column."""
+    """The stored form of a column."""
     if isinstance(column, Mapping):
         return column
     if public and path.replace("[]", "").rpartition("/")[2] not in OURS:
@@ -103,7 +103,7 @@ def named(text: str) -> list[str]:
 
 
 def without_words(text: str) -> str:
-    """What is kept of a text of others' logs."""
+    """The stored form of a text from a public log."""
     return " ".join((digest([text]), *named(text))) if text else text
 
 

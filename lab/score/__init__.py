@@ -1,1 +1,1 @@
-"""Predictions and vectors against what really happened."""
+"""Scores of predictions and resource breakdowns against ground truth."""

@@ -1,10 +1,10 @@
-"""The constants of query.predict.interval, from even configurations: ``python -m lab calibrate --out DIR``.
+"""Fit the constants of query.predict.interval to the tuning set: ``python -m lab calibrate --out DIR``.
 
-Repetition is what base runs of one sweep differ by.  What counts is how far log(actual / predicted) lies beyond what
-the replays of other physics allow on its side.  The model's error is fitted to that by maximum likelihood, beside the
-variances that a run tells of itself; the width then holds nine tenths of the even configurations of each suite (split
-conformal prediction's quantile, the largest of all suites): errors of one suite have their base runs in common, so the
-quantile of all together would promise more than it holds for a job like the worst.  A base counts whatever recorded it.
+The variance of repetitions comes from baseline runs of one sweep.  The error of a prediction is the excess of
+log(actual / predicted) over the bounds by replays of other physics.  The model's variance is fitted to these errors by
+maximum likelihood, in addition to the variances that a run estimates for itself.  The width then covers nine tenths of
+the tuning set of each suite (split conformal prediction; the largest quantile of all suites): errors of one suite share
+their baseline runs, so a common quantile would be too narrow for the worst jobs.  Baseline runs of all recorders count.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _SLOPES = np.arange(0.0, 0.8001, 0.02)
 
 @dataclass(frozen=True)
 class _Seen:
-    """One prediction of an even configuration: how far off in logs beyond what other physics allow, the variance that
-    the run tells of itself, and |log(predicted / recorded)|."""
+    """One prediction of the tuning set: its log error beyond the bounds by other physics, the run's own variance, and
+    |log(predicted / recorded)|."""
 
     left: float
     told: float
@@ -38,9 +38,10 @@ class _Seen:
 
 
 def calibrate(known: Sequence[Measured], *, only_width: bool = False) -> tuple[Calibration, int]:
-    """The constants, and the number of predictions that they rest on.
+    """The constants, and the number of predictions that they are fitted to.
 
-    With `only_width` the others stay as they are: few suites do not tell the model's error from runs that differ.
+    With `only_width` the others stay unchanged, because few suites cannot separate the model's error from the variance
+    of runs.
     """
     calibration = CALIBRATED
     if not only_width:
@@ -58,7 +59,7 @@ def calibrate(known: Sequence[Measured], *, only_width: bool = False) -> tuple[C
 
 
 def _seen(known: Measured, calibration: Calibration) -> list[_Seen]:
-    """A suite's predictions of even configurations that were not refused."""
+    """A suite's predictions of the tuning set, without refusals."""
     found, itself = [], replace(calibration, model=0.0, slope=0.0)
     for one in known.scored:
         bases = [base for (sweep, _), several in known.bases.items() if sweep == one.sweep for base in several]
@@ -80,7 +81,7 @@ def _seen(known: Measured, calibration: Calibration) -> list[_Seen]:
 
 
 def _width(found: Sequence[_Seen], calibration: Calibration) -> float:
-    """How many standard deviations hold nine tenths of a suite's predictions."""
+    """The number of standard deviations that cover nine tenths of a suite's predictions."""
     apart = sorted(
         each.left / math.sqrt(each.told + calibration.model**2 + (calibration.slope * each.distance) ** 2)
         for each in found

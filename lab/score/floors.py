@@ -1,7 +1,7 @@
-"""What a suite's figures are worth: its floor, the 95th percentile, an interval by workload, and who does as well.
+"""Context of a suite's errors: the noise floor, the 95th percentile, an interval by workload, and equal predictors.
 
-The floor is what a perfect model would be off by: one run of a configuration against the median of its reruns.  Runs
-that were made in one series are compared, and none of them is a prediction's base.
+The noise floor is the error of a perfect model: one run of a configuration against the median of its reruns.  Only runs
+of one series are compared, and none of them is the baseline of a prediction.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ _SEED = 20210714
 
 
 def floor(known: Measured, role: str) -> list[float]:
-    """|run / median − 1| of every configuration of a role, and of bases, that a series has several runs of.
+    """|run / median − 1| of every configuration of a role, and of baselines, with several runs in a series.
 
-    The run itself is among those whose median it is held against, so it lies nearer to that than to the true one; that
-    is taken out.
+    The median includes the run itself, so its deviation is too small; the result is corrected for that.
     """
     return from_median(
         times
@@ -36,10 +35,10 @@ def floor(known: Measured, role: str) -> list[float]:
 
 
 def by_workload(found: Sequence[Pair]) -> tuple[float, float] | None:
-    """The 95 % bootstrap interval of the mean deviation, workloads drawn with all of their configurations.
+    """The 95 % bootstrap interval of the mean error, with whole workloads as units.
 
-    Configurations of one workload have its base run in common, so they are no independent trials.  None of a single
-    workload, which tells nothing of another.
+    Configurations of one workload share its baseline run, so they are not independent.  None for a single workload,
+    which does not show the variance between workloads.
     """
     of: dict[str, list[float]] = {}
     for pair in found:
@@ -54,7 +53,7 @@ def by_workload(found: Sequence[Pair]) -> tuple[float, float] | None:
 
 
 def as_good(shipped: Sequence[Pair], others: Sequence[tuple[str, Sequence[Pair]]]) -> list[str]:
-    """The other models that do as well as ours or better where they answer, with their mean deviation and ours, %."""
+    """The other predictors with an equal or smaller mean error where they answer, with their mean error and ours, %."""
     ours: dict[tuple[str, int], list[float]] = {}  # of each configuration by all bases
     for pair in shipped:
         if pair.deviation is not None:
@@ -74,10 +73,10 @@ def as_good(shipped: Sequence[Pair], others: Sequence[tuple[str, Sequence[Pair]]
 
 
 def floor_table(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[str]:
-    """A row a suite and role, and one over all suites: how far off what is shipped is, beside what it could be."""
+    """A row per suite and role, and one over all suites: errors of the shipped model, and the noise floor."""
     lines = head(
         "suite | configurations | >mean % | >95 % are below % | >worst %"
-        " | mean, 95 % interval by workload % | floor % | as good or better, mean %"
+        " | mean, 95 % interval by workload % | noise floor % | equal or better, mean %"
     )
     arms = [(short_name(title), arm) for title, arm in ARMS if arm[1] in OTHERS]
     shipped = [(each, pairs(each, SHIPPED)) for each in known]
@@ -100,7 +99,7 @@ def floor_table(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list
 
 
 def short_name(title: str) -> str:
-    """A model's name at the head of a column."""
+    """A predictor's name as a column heading."""
     return re.split(r"[(,:]", title)[0].strip()
 
 
@@ -109,7 +108,7 @@ def _of(found: Sequence[Pair], role: str) -> list[Pair]:
 
 
 def _sorted_out(theirs: Sequence[tuple[str, Sequence[Pair]]], role: str) -> list[tuple[str, list[Pair]]]:
-    """The others' predictions for a role, but for what was fitted to what it is asked."""
+    """The other predictors' predictions for a role, without those fitted to the same configurations."""
     return [(title, _of(found, role)) for title, found in theirs if not (title == "Ernest" and role == "even")]
 
 

@@ -1,7 +1,7 @@
-"""Keeping a sweep in a repository: ``python -m lab keep SUITE --out DIR --to lab/recordings/sweeps``.
+"""Store a sweep in the repository: ``python -m lab keep SUITE --out DIR --to lab/recordings/sweeps``.
 
-All rows are kept, as Parquet; of the recordings the first base run of each recorder, or as many as `--bases` says,
-gzipped, so that `python -m lab score --out lab/recordings/sweeps` starts from the same runs again.
+It stores all rows as Parquet, and the recordings of the first baseline run of each recorder (or of `--bases` runs),
+gzipped, so that `python -m lab score --out lab/recordings/sweeps` starts from the same runs.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from lab.score.pairs import recorder
 
 
 def keep(suite: Suite, out: Path, to: Path, recorders: Collection[str], bases: int = 1) -> int:
-    """Copy a suite's rows, and so many base runs a sweep of each of the recorders; returns the bytes written.
+    """Copy a suite's rows, and this number of baseline runs per sweep and recorder; returns the bytes written.
 
-    Raises LabError where `out` has no rows of the suite.
+    Raises LabError if `out` has no rows of the suite.
     """
     rows = read_rows(out, suite)
     if not rows:
@@ -39,7 +39,7 @@ def keep(suite: Suite, out: Path, to: Path, recorders: Collection[str], bases: i
             kept[key] += 1
             _keep_run(row, out, to)
             ticks = out / row["run"] / "truth"
-            if (ticks / "ticks.parquet").exists():  # what they mean is today's reading of them
+            if (ticks / "ticks.parquet").exists():  # store their evaluation by the current code
                 truth = summarize(ticks, out / log, row["start_ms"], row["end_ms"])
                 row["stages"] = json.dumps(truth["stages"])
     write_rows(rows, folder / "rows.parquet")
@@ -47,10 +47,10 @@ def keep(suite: Suite, out: Path, to: Path, recorders: Collection[str], bases: i
 
 
 def _keep_run(row: dict[str, Any], out: Path, to: Path) -> None:
-    """Copy a run's log, and its recordings gzipped; the row then names these."""
+    """Copy a run's log, and its recordings gzipped; updates their names in the row."""
     log = to / row["event_log"]
     if (out / row["event_log"]).is_dir():
-        # Checksum files of Hadoop's local file system, hidden, are of no use to anybody.
+        # Hidden checksum files of Hadoop's local file system are not needed.
         shutil.copytree(out / row["event_log"], log, ignore=shutil.ignore_patterns(".*"))
     else:
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ def _keep_run(row: dict[str, Any], out: Path, to: Path) -> None:
         names.append(f"{name}.gz")
         target = to / names[-1]
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Without a name and a time in its header the same recording gives the same bytes.
+        # Without a name and a time in the header, the same recording gives the same bytes.
         with open(target, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed:
             packed.write((out / name).read_bytes())
     row["recordings"] = json.dumps(names)

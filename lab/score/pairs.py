@@ -1,9 +1,9 @@
-"""Predictions against what really happened: ``python -m lab score [SUITE…] --out DIR``.
+"""Predictions against ground truth: ``python -m lab score [SUITE…] --out DIR``.
 
-A prediction starts from one recorded run of a sweep's base, as a user has one, and asks for the resources of another
-configuration; what happened there is the median of its unrecorded runs.  Where a base was recorded several times, each
-recording predicts on its own and each prediction counts.  The base itself is never scored.  Nothing is fitted here but
-Ernest, which has to be; it learns from even configurations.
+A prediction starts from one recorded baseline run of a sweep, like a user's, and has the resources of another
+configuration; the ground truth is the median of that configuration's unrecorded runs.  If a baseline was recorded
+several times, each recording gives a separate prediction.  The baseline itself is never scored.  Nothing is fitted here
+except Ernest, which requires it; it uses the tuning set.
 """
 
 from __future__ import annotations
@@ -36,32 +36,34 @@ from lab.score.predictors import (
 from lab.score.vectors import profiled
 
 Arm = tuple[str, str]
-"""Recorder of the base, and the predictor's name."""
+"""Recorder of the baseline run, and the predictor's name."""
 
 SHIPPED: Arm = ("jfr20", "shipped")
 
 SERIES = ("sweeps", "repeated", "again")
-"""Folders beside each other in which suites were run once more (lab/recordings)."""
+"""Sibling folders with reruns of suites (lab/recordings)."""
 
 
 def suites_parser(what: str | None) -> argparse.ArgumentParser:
     """The command line of a table over suites: `suites`, `out` where their runs are, `profiles`."""
     parser = argparse.ArgumentParser(description=what, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suites", nargs="*", default=["q9", "q6", "gzip-text"], help="suites with recorded bases")
-    parser.add_argument("--out", type=Path, default=Path("lab/recordings/sweeps"), help="where their runs are")
-    parser.add_argument("--profiles", type=Path, required=True, help="folder that run files are kept in")
+    parser.add_argument(
+        "suites", nargs="*", default=["q9", "q6", "gzip-text"], help="suites with recorded baseline runs"
+    )
+    parser.add_argument("--out", type=Path, default=Path("lab/recordings/sweeps"), help="the folder of their runs")
+    parser.add_argument("--profiles", type=Path, required=True, help="the folder for run files")
     return parser
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What is known of a suite.
+    """The data of a suite.
 
     Attributes:
-        bases: its recorded bases by sweep and recorder (`jfr20`, `async20`, …; `none` is a log alone).
-        actual_ms: the median runtime of each configuration that ran.
-        base_ms: every runtime of an unrecorded base run, by sweep.
-        logs: the bases that JFR recorded, read from their logs alone, of sweeps of which no unrecorded one was kept.
+        bases: its recorded baseline runs by sweep and recorder (`jfr20`, `async20`, …; `none` is a log without
+        samples). actual_ms: the median runtime of each configuration that ran.
+        base_ms: every runtime of an unrecorded baseline run, by sweep.
+        logs: the logs of baseline runs that JFR recorded, for sweeps without a stored unrecorded one.
         reruns_ms: by configuration the runtimes of its unrecorded runs, each series' together.
     """
 
@@ -73,18 +75,18 @@ class Measured:
     reruns_ms: Mapping[int, tuple[tuple[float, ...], ...]] = field(default_factory=dict)
 
     def starts(self, sweep: int, who: str) -> tuple[Base, ...]:
-        """The base runs of a recorder that predictions start from; a recorded run's log is a log alone as well."""
+        """The baseline runs of a recorder; for `none`, also the logs of recorded runs."""
         return self.bases.get((sweep, who), self.logs.get(sweep, ()) if who == "none" else ())
 
     @property
     def scored(self) -> list[Configuration]:
-        """The configurations that ran, without bases."""
+        """The configurations that ran, without baselines."""
         return [one for one in configurations(self.suite) if not one.is_base and one.number in self.actual_ms]
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One prediction and what happened, ms; `predicted_ms` is None where the predictor refused."""
+    """One prediction and its ground truth, ms; `predicted_ms` is None if the predictor refused."""
 
     suite: str
     configuration: Configuration
@@ -99,7 +101,7 @@ class Pair:
 
 
 def measured(suite: Suite, out: Path, kept: Path) -> Measured:
-    """Read what a sweep left in `out`; profiles of its bases are kept in the folder `kept`."""
+    """Read a sweep's runs in `out`; profiles of its baseline runs are stored in the folder `kept`."""
     rows = read_rows(out, suite)
     every = {one.number: one for one in configurations(suite)}
     bases: dict[tuple[int, str], list[Base]] = {}
@@ -129,9 +131,9 @@ def measured(suite: Suite, out: Path, kept: Path) -> Measured:
 
 
 def _reruns(suite: Suite, out: Path) -> dict[int, tuple[tuple[float, ...], ...]]:
-    """Runtimes of unrecorded runs by configuration, ms, series by series: the one in `out` and those beside it.
+    """Runtimes of unrecorded runs by configuration and series, ms: the series in `out` and in its sibling folders.
 
-    Series are kept apart, for between two of them a machine changes by more than a run does from the next.
+    Series are separate, because the machine's speed changes more between series than between runs.
     """
     found: dict[int, list[tuple[float, ...]]] = {}
     for folder in (out, *(out.parent / name for name in SERIES if name != out.name)):
@@ -145,7 +147,7 @@ def _reruns(suite: Suite, out: Path) -> dict[int, tuple[tuple[float, ...], ...]]
 
 
 def recorder(row: Mapping[str, Any]) -> str:
-    """What recorded a run, with its period in ms: jfr20."""
+    """The recorder of a run, with its period in ms: jfr20."""
     return "none" if row["sampler"] == "none" else f"{row['sampler']}{row['sample_ms']}"
 
 
@@ -174,13 +176,13 @@ ARMS: tuple[tuple[str, Arm], ...] = (
 """Rows of the table, in their order."""
 
 OTHERS = frozenset({"plain", "no change", "linear", "Amdahl", "slots alone", "Ernest"})
-"""Predictors that are none of ours: what people do without CrystalPerf, and the paper's model."""
+"""Other predictors: simple methods, and the paper's model."""
 
 
 def predictors(known: Measured) -> dict[str, Predictor]:
-    """All of them by name; Ernest learns from the bases and the even configurations.
+    """All predictors by name; Ernest is fitted to baselines and the tuning set.
 
-    A sweep without an unrecorded base run teaches by its recorded ones, for without a base it would teach nothing.
+    For a sweep without an unrecorded baseline run, its recorded ones count, because the fit needs a baseline.
     """
     every = configurations(known.suite)
     lessons = [(one, known.actual_ms[one.number]) for one in known.scored if one.role == "even"]
@@ -200,7 +202,7 @@ def predictors(known: Measured) -> dict[str, Predictor]:
 
 
 def pairs(known: Measured, arm: Arm) -> list[Pair]:
-    """Every configuration as predicted from every base that the arm's recorder recorded."""
+    """Predictions of every configuration from every baseline run of the arm's recorder."""
     who, name = arm
     if name == "shipped":
         return _pairs(known, who, answer)
@@ -224,5 +226,5 @@ def _as_prediction(base: Base, predicted_ms: float | None) -> Prediction:
 
 
 def noise(known: Measured) -> list[float]:
-    """Deviations of the bases' unrecorded runs from the median of their sweep: a configuration against itself."""
+    """Deviations of unrecorded baseline runs from the median of their sweep: the noise floor."""
     return [time / statistics.median(times) - 1 for times in known.base_ms.values() if len(times) > 1 for time in times]

@@ -1,6 +1,7 @@
-"""Who answers a what-if question in the lab: CrystalPerf, the paper's plain model, and what people do without them.
+"""Predictors that the lab compares: CrystalPerf, the paper's plain model, and simple methods.
 
-A predictor takes a recorded base run and a configuration and gives the runtime there in ms, or None where it refuses.
+A predictor takes a recorded baseline run and a configuration, and returns the runtime there in ms, or None if it
+refuses.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from lab.units import parse_bit_rate, parse_byte_rate, parse_size
 
 @dataclass(frozen=True)
 class Base:
-    """One recorded run of a sweep's base: its run file, the scope of the query proper and the knobs it ran with."""
+    """One recorded baseline run of a sweep: its run file, the scope of the query itself and its parameters."""
 
     run: Path
     scope: str
@@ -43,12 +44,12 @@ Predictor = Callable[[Base, Configuration], float | None]
 
 
 def asked_of(configuration: Configuration) -> list[str]:
-    """What a user would ask for: the changed knobs as KEY=VALUE of `crystalperf predict`."""
+    """The changed parameters as KEY=VALUE for `crystalperf predict --set`."""
     return [_setting(name, value) for name, value in configuration.changed.items()]
 
 
 def recorded_of(base: Configuration) -> list[str]:
-    """What a user knows of the base and its log does not tell: its cable and its disk."""
+    """The settings for `--recorded`, which the log does not contain: network and disk rates."""
     return [_setting(name, base.knobs[name]) for name in ("network", "disk") if _is_rate(base.knobs.get(name))]
 
 
@@ -69,34 +70,34 @@ def _setting(name: str, value: Any) -> str:
         return f"disk={parse_byte_rate(value)}B/s"
     if name == "slot_cpu_cores":
         return f"cpu_speed={value / SLOT_CPU_CORES:g}x"
-    raise LabError(f"The knob '{name}' has no setting of `crystalperf predict`; it cannot be scored.")
+    raise LabError(f"The parameter '{name}' has no setting in `crystalperf predict`; it cannot be scored.")
 
 
 # Ours and the paper's -----------------------------------------------------------------------------------------------
 
 
 def answer(base: Base, configuration: Configuration) -> Prediction:
-    """What `crystalperf predict` answers, its interval and its refusals included."""
+    """The answer of `crystalperf predict`, with its interval and refusals."""
     return _answer(execution(base), base, configuration, replans=True)
 
 
 def shipped(base: Base, configuration: Configuration) -> float | None:
-    """What `crystalperf predict` answers."""
+    """The prediction of `crystalperf predict`."""
     return answer(base, configuration).predicted_ms
 
 
 def from_code(base: Base, configuration: Configuration) -> float | None:
-    """What is shipped, from vectors of recordings and labels alone: nothing that Spark measured."""
+    """The shipped model with resource vectors from samples and labels only, without Spark's measurements."""
     run = _with_vectors(execution(base), _code_shares(base.run))
     return _answer(run, base, configuration, replans=True).predicted_ms
 
 
 def plain(base: Base, configuration: Configuration) -> float | None:
-    """The paper's model alone: vectors from samples and labels, tasks as recorded, and no device but what each task's
-    own time shows."""
+    """The paper's plain model: vectors from samples and labels, tasks as recorded, and device times only from each
+    task's own time."""
     run = by_labels(base)
     slots = replace(run.slots, cpu_cores=np.full(len(run.slots), np.inf))
-    bare = replace(run, slots=slots, repeated=None)  # it learns what first waves cost of the run alone
+    bare = replace(run, slots=slots, repeated=None)  # the cost of first waves comes from the run itself only
     return _answer(bare, base, configuration, replans=False, states=False, physics=PAPER).predicted_ms
 
 
@@ -130,12 +131,12 @@ def _answer(
 
 
 def world_of(base: Base, configuration: Configuration) -> Scenario:
-    """The scenario that a configuration is for a user who knows the base's cable and disk."""
+    """The scenario of a configuration, for a user who knows the baseline's network and disk rates."""
     return asked_world(execution(base), asked_of(configuration), recorded_of(base.configuration))
 
 
 def execution(base: Base) -> Execution:
-    """The scope of a base run, read once."""
+    """The scope of a baseline run, read once."""
     return _execution(base.run, base.scope)
 
 
@@ -167,20 +168,20 @@ def _label_shares(run: Path) -> Mapping[str, tuple[float, ...]]:
 
 
 def by_labels(base: Base) -> Execution:
-    """The scope with vectors as the paper has them (§4.1): the mean of the samples' vectors, whatever state a thread
-    was in and whatever Spark measured; `other` where a stage has no sample."""
+    """The scope with vectors as in the paper (§4.1): the mean of the samples' vectors, without thread states and
+    Spark's measurements; `other` if a stage has no samples."""
     return _with_vectors(execution(base), _label_shares(base.run))
 
 
 def _with_vectors(run: Execution, shares: Mapping[str, Sequence[float]]) -> Execution:
-    """The scope whose tasks have their stage's vector, `other` where it has none."""
+    """The scope whose tasks have their stage's vector, or `other` if it has none."""
     units, unknown = run.units, (*(0.0 for _ in run.names), 1.0)
     table = np.array([shares.get(group.group_id, unknown) for group in run.dag.groups]).reshape(-1, len(unknown))
     parts = table[units.group] * units.duration_ms[:, None]
     return replace(run, units=replace(units, parts_ms=parts))
 
 
-# What people do without ---------------------------------------------------------------------------------------------
+# Simple methods ---------------------------------------------------------------------------------------------
 
 
 def no_change(base: Base, configuration: Configuration) -> float | None:
@@ -194,7 +195,7 @@ def linear(base: Base, configuration: Configuration) -> float | None:
 
 
 def amdahl(base: Base, configuration: Configuration) -> float | None:
-    """The time in which tasks run scales with the slots, the rest of the scope does not; no other resource."""
+    """Amdahl: the time in which tasks run scales with the slots, the rest of the scope does not; no other resources."""
     slots = _slots(configuration) / _slots(base.configuration)
     units = execution(base).units
     busy = covered_ms(units.launch_ms, units.finish_ms)
@@ -204,8 +205,8 @@ def amdahl(base: Base, configuration: Configuration) -> float | None:
 def ernest(measured: Iterable[tuple[Configuration, float]]) -> Predictor:
     """Ernest (NSDI '16): t = θ₀ + θ₁/m + θ₂ log m + θ₃ m with θ ≥ 0, m being the slots, by nonnegative least squares.
 
-    `measured` are the runs that it learns from, one model a sweep.  It knows no other resource than the number of
-    slots, and refuses where a sweep taught it fewer than two of those.
+    `measured` are the runs to fit, one model per sweep.  It models only the number of slots, and refuses if a sweep has
+    fewer than two of these.
     """
     of_sweep: dict[int, list[tuple[float, float]]] = {}
     for configuration, wall_ms in measured:

@@ -1,10 +1,10 @@
-"""What time that logs leave open went to: ``python -m lab.score.priors --profiles FOLDER``, query/predict/priors.csv.
+"""Learn priors for time that logs do not attribute: ``python -m lab.score.priors --profiles FOLDER``.
 
-Every kept recording is read twice, with its samples and without; by what the two differ the samples told what the log
-alone leaves open.  The unit of learning is a workload: its recordings are averaged first, so that a job which was
-recorded often counts once.  `--without WORKLOAD` leaves one out, for scoring on it what the others teach.
+It writes query/predict/priors.csv.  Every stored recording is read with and without its samples; the difference shows
+the resources of the time that the log alone does not attribute.  Recordings are averaged by workload first, so that a
+workload with many recordings counts once.  `--without WORKLOAD` excludes one, to score the others' priors on it.
 
-Recordings are of bases, which are never scored.
+Recordings are of baselines, which are never scored.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from lab.runs.sweep import read_rows
 
 RECORDINGS = Path("lab/recordings")
 LEAST_S = 2.0
-"""Open time of a recording's reader from which it counts."""
+"""Minimum unattributed time of a reader in a recording."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """What samples told of the time that one recording's log leaves open, ms by resource and other, by reader."""
+    """Attribution by samples of the time that one recording's log leaves open, ms by resource and other, by reader."""
 
     workload: str
     framework: str
@@ -46,7 +46,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Kept:
-    """A kept run that was sampled; the query proper began and ended at `times_ms` (epoch)."""
+    """A stored run with samples; the query itself began and ended at `times_ms` (epoch)."""
 
     workload: str
     name: str
@@ -56,7 +56,7 @@ class Kept:
 
 
 def kept() -> Iterator[Kept]:
-    """Every kept run that was sampled.  Its first passes, which load and compile code, are no part of the query."""
+    """Every stored run with samples.  Its warm-up passes are not part of the query."""
     for suite in SUITES.values():
         out = RECORDINGS / "sweeps"
         for row in read_rows(out, suite):
@@ -89,7 +89,7 @@ def told(run: Kept, profiles: Path) -> Told:
     more *= np.divide(left, whole, out=np.zeros(len(left)), where=whole > 0)[:, None]
     found: dict[tuple[str, str], Floats] = {}
     for unit, number in enumerate(alone.units.group.tolist()):
-        # Of near files all but 2 % was waiting for a CPU, of which the run itself tells.
+        # For local files, all but 2 % was waiting for a CPU, which the run itself shows.
         if alone.volumes.far[unit] > 0:
             key = (alone.readers.get(number, ANY), FAR)
             found[key] = found.get(key, np.zeros(more.shape[1])) + more[unit]
@@ -97,7 +97,7 @@ def told(run: Kept, profiles: Path) -> Told:
 
 
 def rows(every: list[Told]) -> list[dict[str, object]]:
-    """A row for each reader and place; for readers without one of their own, the mean of all of a place."""
+    """A row for each reader and place; for other readers, the mean over all readers of a place."""
     keys = sorted({(each.framework, *key) for each in every for key in each.by_reader})
     keys += [(framework, ANY, FAR) for framework in sorted({each.framework for each in every})]
     found: list[dict[str, object]] = []
@@ -142,11 +142,11 @@ def text_of(found: list[dict[str, object]]) -> str:
 
 
 def main() -> None:
-    """Print what is learned, or write it to a file."""
+    """Print the priors, or write them to a file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--profiles", type=Path, required=True, help="folder that run files are kept in")
-    parser.add_argument("--without", default="", help="a workload that nothing is learned from")
-    parser.add_argument("--write", type=Path, help="the file to write; without it the rows are printed")
+    parser.add_argument("--without", default="", help="a workload to exclude")
+    parser.add_argument("--write", type=Path, help="the file to write; by default the rows are printed")
     given = parser.parse_args()
     given.profiles.mkdir(parents=True, exist_ok=True)
     every = [told(each, given.profiles) for each in kept() if each.workload != given.without]

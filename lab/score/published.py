@@ -1,14 +1,14 @@
-"""Predictions against reruns that others published: ``python -m lab.score.published FOLDER``, Markdown tables.
+"""Predictions against published reruns: ``python -m lab.score.published FOLDER``, Markdown tables.
 
 FOLDER holds event logs of Spark of jobs that were run on several numbers of executors, each number several times; a
 clone of github.com/cemsbr/phd_notebook has 1 430 (k-means and sort of HiBench, an analysis of Wikipedia), commit
-1bba8fc of github.com/eubr-bigsea/lundstrom 608 (two queries of TPC-DS; ``--flat``).  Logs of one job are those in one
-folder with the name, the tasks of all stages and the records of the largest in common, of one cluster of YARN: where
-tasks differ, somebody changed more than executors.
+1bba8fc of github.com/eubr-bigsea/lundstrom 608 (two queries of TPC-DS; ``--flat``).  Logs of one job are in one folder
+and have the same name, YARN cluster, tasks of all stages and records of the largest stage: if tasks differ, more than
+the number of executors was changed.
 
-Logs are split by hash: those whose sha256(file name) ends in an odd hex digit are `odd` and only scored, others may be
-looked at.  Within a half, the first log by name of each number of executors is asked for each other number, as a user
-with this one log would; the truth is the median of the half's runs there.
+Logs are split by hash: those whose sha256(file name) ends in an odd hex digit are the test set (`odd`), which is only
+scored; the others are the tuning set.  Within a set, the first log by name of each number of executors predicts each
+other number, like a user with this one log; the ground truth is the median of the set's runs with that number.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Job = tuple[str, str, str, tuple[int, ...], int]
 """Folder, cluster, name of the application, tasks of its stages in order of size, and records of the largest."""
 
 _CLUSTER = re.compile(r"application_(\d+)_\d+")
-"""An application's id in YARN: when its resource manager was started, and a number."""
+"""An application's id in YARN: the start time of its resource manager, and a number."""
 
 OTHERS: Mapping[str, Predictor] = {
     "no change": no_change,
@@ -48,7 +48,7 @@ OTHERS: Mapping[str, Predictor] = {
 
 @dataclass(frozen=True)
 class Rerun:
-    """One log: its job, on how many executors, and how long the application took, ms."""
+    """One log: its job, number of executors, and the duration of the application, ms."""
 
     log: Path
     job: Job
@@ -57,13 +57,13 @@ class Rerun:
 
     @property
     def role(self) -> str:
-        """``even`` (may be looked at) or ``odd`` (only scored)."""
+        """``even`` (tuning set) or ``odd`` (test set)."""
         return role_of(self.log.name)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One question: of which log, how many executors, what is true, and what each predictor says."""
+    """One prediction task: the log, the number of executors, the ground truth, and each predictor's prediction."""
 
     base: Rerun
     executors: int
@@ -75,7 +75,7 @@ class Asked:
 
     @property
     def off(self) -> float | None:
-        """(predicted − actual) / actual of ours."""
+        """(predicted − actual) / actual of our prediction."""
         given = self.predicted_ms[OURS]
         return None if given is None else given / self.actual_ms - 1
 
@@ -86,20 +86,20 @@ def digit_of(name: str) -> str:
 
 
 def role_of(name: str) -> str:
-    """The half that a log is in, by its file name."""
+    """The set of a log, by its file name."""
     return ROLES[int(digit_of(name), 16) % 2]
 
 
 def reruns(folder: Path, role: str, *, flat: bool = False) -> list[Rerun]:
-    """The finished runs of a half below a folder, sorted by path; what is no event log is left out, the other half is
-    not opened.  `flat` is whether logs of one job lie in several folders."""
+    """The finished runs of a set below a folder, sorted by path, without other files; logs of the other set are not
+    opened.  `flat` is whether logs of one job are in several folders."""
     files = sorted(each for each in folder.rglob("*") if each.is_file() and ".git" not in each.parts)
     found = (_read(each, folder, flat) for each in files if role_of(each.name) == role)
     return [each for each in found if each is not None]
 
 
 def _read(log: Path, folder: Path, flat: bool) -> Rerun | None:
-    """A log by its plain lines: nothing of the product takes part in what is true."""
+    """A log, read from its plain lines: the ground truth does not use CrystalPerf."""
     name, cluster, began, ended = "", "", 0, 0
     executors: set[str] = set()
     tasks: dict[int, int] = defaultdict(int)
@@ -144,7 +144,7 @@ def _events(log: Path) -> Iterator[dict[str, Any]]:
 
 
 def ask(runs: Sequence[Rerun], profiles: Path, say: Callable[[str], None]) -> list[Asked]:
-    """Every question that the runs of one half can answer."""
+    """Every prediction task that the runs of one set allow."""
     of: dict[Job, dict[int, list[Rerun]]] = defaultdict(lambda: defaultdict(list))
     for each in runs:
         of[each.job][each.executors].append(each)
@@ -175,7 +175,7 @@ def _ask(rerun: Rerun, others: Mapping[int, Sequence[Rerun]], profiles: Path) ->
 
 
 def _called(run: Rerun) -> str:
-    """What a row of the table calls the job: its folder, or its name."""
+    """The name of the job in the table: its folder, or its own name."""
     return run.job[0] or run.job[2]
 
 
@@ -191,9 +191,9 @@ RERUN = "one run against the median of its reruns"
 
 
 def table(asked: Sequence[Asked], runs: Sequence[Rerun]) -> list[str]:
-    """By folder and by who predicts, and of runs themselves: deviations, ranges that hold, refusals."""
+    """Errors, coverage of ranges and refusals by folder and predictor, and the noise floor of runs."""
     lines = head(
-        "job | who | answered | off, mean ± deviation % | worst % | ranges that held % | half-width %"
+        "job | predictor | answered | error, mean ± deviation % | worst % | covered by range % | half-width %"
         " | median % | refused"
     )
     called = sorted({_called(each.base) for each in asked})
@@ -219,15 +219,15 @@ def _scored(asked: Sequence[Asked]) -> Scored:
 
 
 def main() -> None:
-    """Score one half; `--each` prints every question."""
+    """Score one set; `--each` prints every prediction."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--role", choices=ROLES, default="odd")
     parser.add_argument("--profiles", type=Path, required=True, help="folder that run files are kept in")
-    parser.add_argument("--flat", action="store_true", help="logs of one job lie in several folders")
-    parser.add_argument("--each", action="store_true", help="a line for every question, too")
-    parser.add_argument("--write", type=Path, help="page that gets the table")
-    parser.add_argument("--under", default=MARK, help="the mark in that page")
+    parser.add_argument("--flat", action="store_true", help="logs of one job are in several folders")
+    parser.add_argument("--each", action="store_true", help="also print every prediction")
+    parser.add_argument("--write", type=Path, help="put the table into this page")
+    parser.add_argument("--under", default=MARK, help="the mark in the page")
     given = parser.parse_args()
     runs = reruns(given.folder, given.role, flat=given.flat)
     asked = ask(runs, given.profiles, lambda text: print(text, flush=True))

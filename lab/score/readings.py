@@ -1,8 +1,8 @@
-"""Functions as annotators read them against functions as a machine measured them (paper, §3.4).
+"""Annotators' labels of functions against measurements (paper, §3.4).
 
     python -m lab.score.readings [--write docs/dataset.md]
 
-compares the committed tables `measured` and `measured_readings` of indexer/labels.
+compares the committed tables `measured` and `measured_readings` in indexer/labels.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from crystalperf.indexes.errors import report_errors
 from lab.pages import put
 
 _CLEAR = 0.6
-"""A label whose share is at least this is clear: half as much again or more than all else together."""
+"""A label with at least this share is clear: 1.5 times all other shares together."""
 
 
 def caller_label(its: Measured) -> str:
-    """The label by the caller's clock alone, without what the kernel wrote after the return."""
+    """The label by the caller's clock alone, without writes of the kernel after the return."""
     parts = {"cpu": its.cpu, "disk": its.disk - its.deferred, "net": its.net, "wait": its.wait}
     return max(parts, key=lambda name: parts[name])
 
 
 def report(measured: Sequence[Measured], readings: Sequence[Reading]) -> str:
-    """What was measured and how often reading says the same, as Markdown."""
+    """The measurements, and the agreement of labels with them, as Markdown."""
     parts = ["### Measured functions by library and class\n\n" + _by_library(measured)]
     by_id = {each.id: each for each in measured}
     pairs = [(by_id[each.id], each) for each in readings if each.id in by_id]
@@ -82,7 +82,7 @@ def _confusion(pairs: Sequence[tuple[Measured, Reading]]) -> str:
 
 
 def differences(measured: Sequence[Measured], readings: Sequence[Reading]) -> list[str]:
-    """One line for each function that was read otherwise than measured, the clearest first."""
+    """One line for each function whose label differs from its measurement, the clearest first."""
     by_id = {each.id: each for each in measured}
     differ = [(by_id[each.id], each) for each in readings if each.id in by_id and by_id[each.id].label != each.label]
     differ.sort(key=lambda pair: getattr(pair[0], pair[1].label))

@@ -1,4 +1,4 @@
-"""What the lab measured, as Markdown tables for docs/accuracy.md."""
+"""Results of the lab as Markdown tables for docs/accuracy.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lab.scored import spread
 
 
 def tables(known: Sequence[Measured], out: Path, kept: Path | None, roles: Sequence[str]) -> dict[str, list[str]]:
-    """All tables by the mark that they go under in docs/accuracy.md; vectors only with a folder for their run files."""
+    """All tables by their marks in docs/accuracy.md; vectors only with a folder for their run files."""
     titled = [(each, f"**{each.suite.name}**: {each.suite.what}") for each in known]
     found = {
         "deviations": ["", *deviations(known, roles), ""],
@@ -40,7 +40,7 @@ def _sections(parts: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
 
 def deviations(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[str]:
     """|predicted − actual| / actual of every arm, over all the suites given."""
-    lines = head("who, from one base run | configurations | mean ± deviation % | worst % | bias % | refused")
+    lines = head("predictor, from one baseline run | configurations | mean ± deviation % | worst % | bias % | refused")
     for title, arm in ARMS:
         found = [pair for each in known for pair in pairs(each, arm)]
         for role in roles:
@@ -48,8 +48,8 @@ def deviations(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[
     apart = [abs(each) for one in known for each in noise(one)]
     if apart:
         lines.append(
-            f"| noise: base runs against their median | {len(apart)} runs | {spread(apart)} | {100 * max(apart):.0f} |"
-            " | |"
+            f"| noise: baseline runs against their median | {len(apart)} runs | {spread(apart)} |"
+            f" {100 * max(apart):.0f} | | |"
         )
     return lines
 
@@ -75,9 +75,9 @@ def _key(pair: Pair) -> tuple[str, int]:
 
 
 def by_suite(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[str]:
-    """The mean of |predicted − actual| / actual of every arm in each suite, and the worst of what is shipped; %.
+    """The mean of |predicted − actual| / actual of every arm in each suite, and the worst of the shipped model; %.
 
-    A word stands where there is none: no base of that recorder was kept, or the model refused.
+    A cell without a mean has a word: there is no baseline run of that recorder, or the model refused.
     """
     names = [short_name(title) for title, _ in ARMS]
     lines = head(f"suite | configurations | >worst of shipped | >noise | >{' | >'.join(names)}")
@@ -100,7 +100,7 @@ def by_suite(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[st
 
 
 def _cell(found: Sequence[Pair], *, fitted: bool) -> str:
-    """A mean deviation, or why there is none; what was fitted to these configurations predicts none of them."""
+    """A mean error, or why there is none; predictors fitted to these configurations are left out."""
     off = [abs(each.deviation) for each in found if each.deviation is not None]
     if not found:
         return "not kept"
@@ -116,10 +116,10 @@ def _percent(of: Callable[[Sequence[float]], float], values: Sequence[float]) ->
 
 
 def coverage(known: Sequence[Measured], roles: Sequence[str] = ROLES, arm: Arm = SHIPPED) -> list[str]:
-    """How often the 90 % intervals hold what happened, and how wide they are.
+    """Coverage and width of the 90 % ranges.
 
-    The binomial interval (Wilson, 95 %) counts configurations, since predictions of one configuration from several
-    base runs are no independent trials.
+    The binomial interval (Wilson, 95 %) counts configurations, because predictions of one configuration from several
+    baseline runs are not independent.
     """
     lines = head("intervals | configurations | predictions | inside % | binomial interval % | median half width %")
     found = [pair for each in known for pair in pairs(each, arm) if pair.interval_ms is not None]
@@ -144,8 +144,8 @@ def _is_inside(pair: Pair) -> bool:
 
 
 def every_configuration(known: Measured, roles: Sequence[str] = ROLES) -> list[str]:
-    """Every configuration: measured, and predicted from each recorded base by what is shipped."""
-    lines = head("number | workload | changed | actual s | predicted s | off %")
+    """Every configuration: measured, and predicted by the shipped model from each recorded baseline run."""
+    lines = head("number | workload | changed | actual s | predicted s | error %")
     found = pairs(known, SHIPPED)
     for one in known.scored:
         mine = [pair for pair in found if pair.configuration.number == one.number]

@@ -1,7 +1,7 @@
-"""What each term of the model is worth: ``python -m lab.score.terms --out DIR``, a Markdown table.
+"""Ablation of the model's terms: ``python -m lab.score.terms --out DIR``, a Markdown table.
 
-Each term is switched off alone and the even configurations are predicted again from every recorded base.  Odd ones are
-left for scoring, so a term is never kept or dropped by them.
+Each term is switched off alone, and the tuning set is predicted again from every recorded baseline run.  The test set
+is not used, so it does not decide about a term.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from lab.score.predictors import execution, world_of
 
 TERMS: tuple[tuple[str, Physics], ...] = (
     ("the model", MODEL),
-    ("nothing is hidden behind other time (α = 0)", replace(MODEL, overlap=0.0)),
-    ("all that can is hidden (α = 1)", replace(MODEL, overlap=1.0)),
-    ("files on other machines cross once (ω = 1)", replace(MODEL, rereads=False)),
-    ("files on other machines are a disk's", replace(MODEL, far=False)),
-    ("what is written crosses the disk", replace(MODEL, written=True)),
-    ("units do not slow each other's transfers", replace(MODEL, company=False)),
+    ("no time overlaps other time (α = 0)", replace(MODEL, overlap=0.0)),
+    ("all time that can overlap does (α = 1)", replace(MODEL, overlap=1.0)),
+    ("remote files cross the network once (ω = 1)", replace(MODEL, rereads=False)),
+    ("remote files count as disk", replace(MODEL, far=False)),
+    ("written bytes cross the disk", replace(MODEL, written=True)),
+    ("no contention between transfers", replace(MODEL, company=False)),
     ("bytes explain no unknown time", replace(MODEL, unseen=False)),
-    ("what a log leaves open is not shared out", replace(MODEL, borrowed=False)),
-    ("units short of CPU keep the waits of the recorded run", replace(MODEL, turns=False)),
-    ("being first on a worker costs nothing", replace(MODEL, cold=False)),
+    ("no imputation from priors", replace(MODEL, borrowed=False)),
+    ("tasks short of CPU keep the recorded waits", replace(MODEL, turns=False)),
+    ("no JVM warm-up", replace(MODEL, cold=False)),
     ("no bytes: all time on a device scales (Algorithm 2)", PAPER),
 )
 
@@ -36,7 +36,7 @@ RECORDERS = ("jfr20", "async20", "none")
 
 
 def off(known: Measured, recorder: str, physics: Physics) -> list[float]:
-    """|predicted − actual| / actual of every even configuration from every base of a recorder; refusals left out."""
+    """|predicted − actual| / actual of the tuning set from every baseline run of a recorder, without refusals."""
     found = []
     for one in known.scored:
         if one.role != "even":

@@ -1,11 +1,11 @@
-"""Steps of PyTorch or TensorFlow predicted and rerun: ``python -m lab.score.training DIR``, Markdown tables.
+"""Predicted and measured steps of PyTorch or TensorFlow: ``python -m lab.score.training DIR``, Markdown tables.
 
-`--write PAGE --mark NAME` puts the last of them into a page.
+`--write PAGE --mark NAME` puts the last table into a page.
 
-DIR is what ``python -m lab.runs.training sweep`` made.  Each configuration is predicted from the traces of its model's
-first base; the truth is the steps that it really took, untraced: of each process the mean of the second half of them
-(of older rows, which do not have that, the median of all), and of these the mean, and of several runs the median.  A
-prediction is of the traced steps together, and taken as that many steps.
+DIR is the output of ``python -m lab.runs.training sweep``.  Each configuration is predicted from the traces of its
+model's first baseline run.  The ground truth is its untraced steps: for each process the mean of the second half (in
+older rows without it, the median of all), then the mean over processes, and the median over runs.  A prediction is of
+all traced steps together, divided by their number.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from lab.scored import OURS, Scored, from_median, spread
 
 ROLES = ("even", "odd")
 BATCH = 16
-"""Examples in a batch of the lab's trainings, where a configuration does not say (torch_job.py)."""
+"""Default batch size of the lab's trainings (torch_job.py)."""
 _SENT = "SELECT coalesce(sum(bytes) / count(DISTINCT (worker_id, step)), 0) FROM training_collectives"
 _FETCHED = """
 SELECT sum(bytes) / count(DISTINCT scope_id)
@@ -38,14 +38,14 @@ FROM training_operations JOIN units USING (unit_id) JOIN groups USING (group_id)
 WHERE kind = 'transfer' AND worker_id LIKE 'network into worker:%'
 """
 RATIO = "CrystalPerf's change, times the untraced base"
-"""The same predictions without what the profiler itself costs a step."""
+"""The same predictions without the profiler's own cost."""
 
 
 @dataclass(frozen=True)
 class Base:
-    """A recorded base: its run, the step that its traces show, and those that its repetitions took untraced, ms.
+    """A recorded baseline: its run, its traced step, and the untraced steps of its repetitions, ms.
 
-    `bytes` are what a process brings to the collectives of a step, or fetches from parameter servers.
+    `bytes` is the data of a process in the collectives of a step, or its fetches from parameter servers.
     """
 
     configuration: Configuration
@@ -60,7 +60,7 @@ class Base:
 
 
 def asks(one: Configuration, base: Configuration) -> list[str]:
-    """What `crystalperf predict` is asked of the base to come to a configuration."""
+    """The settings for `crystalperf predict` from the baseline to a configuration."""
     found = []
     if one.cores != base.cores:
         found.append(f"cpu_speed={(one.cores or 1) / (base.cores or 1):.6g}x")
@@ -76,7 +76,7 @@ def asks(one: Configuration, base: Configuration) -> list[str]:
 
 
 def _linear(one: Configuration, base: Base) -> float:
-    """As if everything were the CPU's, whatever the network."""
+    """All time scales with the CPU; the network has no effect."""
     return base.step_ms * (base.configuration.cores or 1) / (one.cores or 1)
 
 
@@ -85,11 +85,11 @@ def _no_change(_one: Configuration, base: Base) -> float:
 
 
 def _in_turn(one: Configuration, base: Base) -> float:
-    """Paleo's terms (Qi et al., ICLR '17): computing, then a ring's 2 (n - 1) / n of the bytes over the link, or what
-    all workers fetch over the parameter server's.
+    """Paleo's terms (Qi et al., ICLR '17): computing, then a ring's 2 (n - 1) / n of the bytes over the link, or all
+    workers' fetches over the parameter server's link.
 
-    Computing is what the link leaves of the base's step, rather than operations over the device's rate, which no trace
-    tells: kinder to it than its own paper.
+    Computing is the baseline's step minus the transfer, instead of operations over the device's rate, which a trace
+    does not have: this favours Paleo in comparison with its own paper.
     """
 
     def sending_ms(of: Configuration) -> float:
@@ -108,7 +108,7 @@ BASELINES: Mapping[str, Callable[[Configuration, Base], float]] = {
 
 
 def score(out: Path, roles: Sequence[str] = ROLES) -> tuple[list[str], list[str]]:
-    """A table of every configuration with its truth and its prediction, and one of how far off all are.
+    """A table of every configuration with its ground truth and its prediction, and one of all errors.
 
     Raises LabError.
     """
@@ -116,7 +116,7 @@ def score(out: Path, roles: Sequence[str] = ROLES) -> tuple[list[str], list[str]
     swept = [each for each in SWEPT if each.name in truths]
     wanted = {each.name: each for each in map(base_of, swept)}
     bases = {name: _base(out, each, truths) for name, each in wanted.items()}
-    lines = head("configuration | role | step [ms] | predicted | off | 90 % range")
+    lines = head("configuration | role | step [ms] | predicted | error | 90 % range")
     found = {role: Scored() for role in roles}
     for one in swept:
         if (role := role_of(one)) in roles:
@@ -171,7 +171,7 @@ def _truths(out: Path) -> dict[str, list[float]]:
     """Steps of each configuration's runs, ms, by its name without the repetition's number."""
     file = out / "rows.jsonl"
     if not file.exists():
-        raise LabError(f"{file}: no such file; `python -m lab.runs.training sweep -o {out}` makes it")
+        raise LabError(f"{file}: no such file; create it with `python -m lab.runs.training sweep -o {out}`")
     found: dict[str, list[float]] = {}
     for line in file.read_text(encoding="utf-8").splitlines():
         row: dict[str, Any] = json.loads(line)
@@ -183,7 +183,7 @@ def _truths(out: Path) -> dict[str, list[float]]:
 def _base(out: Path, one: Configuration, truths: Mapping[str, Sequence[float]]) -> Base:
     traces = out / f"{one.name}.0" / "traces"
     if one.name not in truths or not traces.exists():
-        raise LabError(f"{traces}: no traces of a base; the sweep makes them first")
+        raise LabError(f"{traces}: no traces of a baseline run; run the sweep first")
     run = cp.profile([traces])
     with run.reading() as connection:
         sent = connection.execute(_FETCHED if one.servers else _SENT).fetchone()
@@ -195,9 +195,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; 0, or 1 with one sentence on stderr."""
     parser = argparse.ArgumentParser(prog="python -m lab.score.training", description="predict the sweep of trainings")
     parser.add_argument("out", type=Path, metavar="DIR")
-    parser.add_argument("--only", choices=ROLES, help="even ones to learn from, odd ones to score")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put how far off all are into this page")
-    parser.add_argument("--mark", default="pytorch steps", metavar="NAME", help="where (default: pytorch steps)")
+    parser.add_argument("--only", choices=ROLES, help="even: tuning set, odd: test set")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table of errors into this page")
+    parser.add_argument(
+        "--mark", default="pytorch steps", metavar="NAME", help="the mark in the page (default: pytorch steps)"
+    )
     given = parser.parse_args(arguments)
     try:
         each, all_of = score(given.out, ROLES if given.only is None else (given.only,))

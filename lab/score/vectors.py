@@ -1,8 +1,8 @@
-"""Stage vectors against the machine's truth: how far the shares of a profile are off what the kernel saw.
+"""Resource vectors of stages against ground truth from the kernel.
 
-Each recorded run of a suite's bases gives two vectors for each of its stages: the profile's, and that of
-``lab.machine.shares`` from the ticks of its task threads.  Their differences are averaged over the stages: each weighs
-as much as its task time, or all weigh alike.
+Each recorded baseline run of a suite gives two vectors for each stage: the profile's, and that of
+``lab.machine.shares`` from samples of its task threads.  Their differences are averaged over the stages, weighted by
+task time or equally.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ ARMS = ("hybrid", "metrics only", "code only")
 
 @dataclass(frozen=True)
 class Truth:
-    """What the kernel saw of a stage's tasks: shares of cpu, disk, net and other, and what of them nothing explains.
+    """The ground truth of a stage's tasks: shares of cpu, disk, net and other, and the unexplained share.
 
     Attributes:
-        residual: share of task time asleep on a futex for no reason known; it is part of ``shares``' other.
+        residual: share of task time in unexplained futex waits; it is part of ``shares``' other.
     """
 
     task_ms: float
@@ -50,7 +50,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Off:
-    """One stage of one run: how far a vector's shares are off the truth's."""
+    """One stage of one run: errors of a vector's shares."""
 
     task_ms: float
     error: Floats
@@ -66,7 +66,7 @@ class Off:
 
 
 def truth_of(folder: Path, row: Mapping[str, Any], out: Path) -> dict[str, Truth]:
-    """The truth of a run by stage attempt, from its ticks where they were kept, else as its row has it."""
+    """The ground truth of a run by stage attempt, from its samples if they are stored, else from its row."""
     ticks = folder / "truth"
     if (ticks / "ticks.parquet").exists():
         stages = summarize(ticks, out / row["event_log"], row["start_ms"], row["end_ms"])["stages"]
@@ -90,14 +90,14 @@ def split_vectors(run: Path) -> dict[str, Floats]:
 
 
 def code_vectors(run: Path) -> dict[str, Floats]:
-    """The vectors that recordings and labels alone give: the time sampled in each stage, by resource."""
+    """The vectors from recordings and labels only: the time sampled in each stage, by resource."""
     with duckdb.connect() as connection:
         load_samples(connection, run)
         return shares(connection, f"SELECT group_id, {sampled_sums(resources())} FROM unit_samples GROUP BY ALL")
 
 
 def load_samples(connection: duckdb.DuckDBPyConnection, run: Path) -> None:
-    """Copy what a run file has of samples into memory, with the view `unit_samples`."""
+    """Copy the samples of a run file into memory, with the view `unit_samples`."""
     connection.execute(f"ATTACH '{str(run).replace(chr(39), chr(39) * 2)}' AS run (READ_ONLY)")
     for name in ("runs", "samples", "stacks", "group_inputs"):
         connection.execute(f"CREATE TABLE {name} AS FROM run.{name}")
@@ -115,7 +115,7 @@ def shares(connection: duckdb.DuckDBPyConnection, select: str) -> dict[str, Floa
 
 
 def compare(vectors: Vectors, truth: Mapping[str, Truth]) -> list[Off]:
-    """How far vectors are off, stage by stage; a stage without a vector is wholly `other`."""
+    """The errors of vectors by stage; a stage without a vector counts as `other`."""
     unknown = np.zeros(len(resources()) + 1)
     unknown[-1] = 1.0
     return [
@@ -124,14 +124,14 @@ def compare(vectors: Vectors, truth: Mapping[str, Truth]) -> list[Off]:
 
 
 def profiled(row: Mapping[str, Any], out: Path, kept: Path) -> Path:
-    """The run file of a recorded run, from its row; `kept` is the folder that it goes to."""
+    """The run file of a recorded run, from its row; `kept` is the folder for it."""
     kept.mkdir(parents=True, exist_ok=True)
     inputs = [out / row["event_log"], *(out / name for name in json.loads(row["recordings"]))]
     return query.profile(inputs, output=kept / f"{row['run'].replace('/', '-')}.duckdb").path
 
 
 def recorded(suite: Suite, out: Path, kept: Path) -> dict[tuple[str, str], list[Off]]:
-    """The differences of all base runs of a suite by recorder (`jfr 20 ms`, …, `none`) and arm."""
+    """The differences of all baseline runs of a suite by recorder (`jfr 20 ms`, …, `none`) and arm."""
     found: dict[tuple[str, str], list[Off]] = {}
     for row in read_rows(out, suite):
         if row["role"] != "base" or not (out / row["event_log"]).exists():
@@ -150,7 +150,7 @@ def recorded(suite: Suite, out: Path, kept: Path) -> dict[tuple[str, str], list[
 
 
 def average(rows: Sequence[Off], values: Iterable[Floats], *, weighted: bool = True) -> Floats:
-    """The mean over stages of one array each, by task time or all alike."""
+    """The mean over stages of one array each, weighted by task time or equally."""
     weight = np.array([each.task_ms for each in rows]) if weighted else np.ones(len(rows))
     result: Floats = np.average(np.stack(list(values)), axis=0, weights=weight)
     return result
@@ -159,7 +159,8 @@ def average(rows: Sequence[Off], values: Iterable[Floats], *, weighted: bool = T
 def vector_table(suite: Suite, out: Path, kept: Path) -> str:
     """Mean absolute error and bias of each share, in points, by recorder and arm, as a Markdown table.
 
-    `kept` is a folder for run files.  Empty where the suite has no base run.
+    `kept` is a folder for run files.  Empty if the suite has no baseline run.
+
     """
     kept.mkdir(parents=True, exist_ok=True)
     found = recorded(suite, out, kept)
