@@ -1,5 +1,5 @@
--- Totals over the tasks of a run file, in one row: attempts, failed attempts, the time of both in ms, and the bytes
--- read, written, passed on and spilled.
+-- What a run file counts of its units, in one row: attempts, of these those that did not succeed, the
+-- milliseconds of all and of those, and the bytes that were read, written, handed on and spilled.
 SELECT
     count(*) AS units,
     count(*) FILTER (status IN ('failed', 'killed')) AS failed_units,

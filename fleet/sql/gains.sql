@@ -1,6 +1,6 @@
--- The saving of each usual scenario over all runs that have a prediction for it, in hours: recorded and predicted
--- runtimes, and the standard deviation of their sum.  Errors common to all runs add up linearly; independent errors of
--- single runs average out.
+-- What each of the usual what-ifs would bring all runs together, in hours of runtime: of runs that it can be asked,
+-- their runtimes now and predicted, and the standard deviation of the sum.  What makes a prediction err alike in all runs
+-- adds up as it is; what is each run's own averages out.
 WITH asked AS (
     SELECT run_id, runtime_ms / 3600000.0 AS hours, workers, core_hours, unnest(gains, max_depth := 2) FROM runs
 )

@@ -1,5 +1,5 @@
--- The runtimes of each job in the order of its runs.  A job is the successful runs with the same name, plan and measure
--- of time.
+-- The runtimes of each job in the order of its runs: runs that succeeded, of one name and one plan, and whose time is of
+-- one measure.
 SELECT
     name,
     plan_hash,

@@ -1,5 +1,5 @@
--- Jobs (runs with the same name and framework) with their core-hours, and the wasted part: idle slots and failed tasks.
--- The median runtime is NULL for streams, because their measure is a latency.
+-- Jobs (runs of one name and framework) by core-hours and by what of them was wasted: slots without a unit, and units
+-- that did not succeed.  A latency is no runtime: of flows of records the median is NULL.
 SELECT
     name,
     framework,

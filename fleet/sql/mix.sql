@@ -1,4 +1,4 @@
--- Task time of each day by resource, in core-hours; without days that have no task time.
+-- What units of each day spent their time on, core-hours by resource; days with the time of no unit are left out.
 SELECT
     day,
     count(DISTINCT run_id) AS runs,

@@ -1,11 +1,11 @@
--- The current rows of all that builds wrote.  A build only adds rows.  So a log that grew, was touched or was retried has
--- several rows, and so has an application whose log was renamed, rolled or compacted.  The newest row of a path counts.
--- Of an application's runs, complete ones come first, then those with samples, then the one that was read last.
+-- What counts of all rows that builds wrote.  A build adds rows and changes none, so a log that grew, was touched or was
+-- tried again has a row for each time, and an application whose log was renamed, rolled or compacted has one for each of
+-- its logs.  Of a path the newest row counts; of an application the run that is complete, has samples, was read last.
 CREATE VIEW logs AS
 SELECT * FROM all_logs
 QUALIFY row_number() OVER (PARTITION BY path ORDER BY read_at DESC, log) = 1;
 
--- In a log without a date, only a file name identifies the application.  There the path distinguishes applications.
+-- A log without a time of day knows its application by the name of a file alone: there its path tells them apart.
 CREATE TABLE newest AS
 SELECT run_id FROM all_runs
 QUALIFY row_number() OVER (

@@ -1,5 +1,5 @@
--- The plan of a run as distinct texts: the edges between operators, or the names of stages if the run has no operators.
--- Numbers (ids, lines, sizes) are removed, because they change from run to run.
+-- What a run does, a text a row and without repetition: which operator reads which, else the names of its groups.
+-- Numbers go, for they change from run to run: ids, lines, sizes.
 WITH plans AS (
     SELECT concat(operators.name, ' < ', parent.name) AS step
     FROM operators

@@ -1,7 +1,6 @@
--- Findings of more than one run: the rule, the number of runs and jobs, the cost at most, in hours and as a share of the
--- runtime of those runs, and the sentence of the run with the highest cost.  Runs whose measure is a latency are left
--- out, because their findings cost no hours of runtime.
-
+-- What costs time in more than one run: the rule, how many runs and jobs have it, what it cost them at most, in hours of
+-- runtime, and as a share of the runtime of those runs; with the sentence of the run that it cost most.  A latency is no
+-- runtime: what a record waits for costs no hours.
 WITH costly AS (
     SELECT
         rule,

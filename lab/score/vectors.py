@@ -32,7 +32,7 @@ Vectors = Mapping[str, Floats]
 """Shares of cpu, disk, net and other by stage attempt, the id of its group: stage:3.0."""
 
 ARMS = ("hybrid", "metrics only", "code only")
-"""What Spark measured, recordings and labels together; Spark's log alone; recordings and labels alone."""
+"""Sources of vectors: Spark's log with recordings and labels; Spark's log alone; recordings and labels alone."""
 
 
 @dataclass(frozen=True)
