@@ -38,7 +38,7 @@ def priced(
     from crystalperf.query.advise.machine_prices import duration_ms
 
     if not machines or not ran_on:
-        raise SettingError("prices need --prices FILE and --on NAME, the machine in FILE on which the run ran")
+        raise SettingError("prices need both: --prices FILE, and --on NAME for the machine of it that the run had")
     run, others = find_run(run_text), other_runs(reruns)
     header = run.header()
     with progress() as step:
@@ -58,8 +58,8 @@ def priced(
         write(choice_text(header, answer))
     if not answered:
         reasons = dict.fromkeys(reason for each in answer.offers for reason in each.refused)
-        why = "; ".join(texts_of(reasons, answer.words)) or "the table offers none in that number"
-        print_message(f"crystalperf: no prediction for any machine of the table: {why}")
+        why = "; ".join(texts_of(reasons, answer.words)) or "none can be had in that number"
+        print_message(f"crystalperf: no machine of the table has an answer: {why}")
     return 0 if answered else 1
 
 
@@ -67,14 +67,16 @@ def advise(run_text: str, settings: Sequence[str], reruns: Sequence[str], *, as_
     """Print which next run would narrow the prediction intervals most; returns 1 if there are no intervals."""
     run, others = find_run(run_text), other_runs(reruns)
     with progress() as step:
-        step("comparing candidate runs")
+        step("asking what one more run would tell")
         answer = run.advise(settings, reruns=others)
     if as_json:
         write_answer(answer)
     elif answer.questions:
         write(advice_text(run.header(), answer))
     if not answer.questions:
-        print_message("crystalperf: no prediction of this run has a range, so one more run would narrow none")
+        print_message(
+            "crystalperf: no question about this run has an answer with a range, so one more run would narrow none"
+        )
     return 0 if answer.questions else 1
 
 
@@ -86,7 +88,7 @@ def _counts(settings: Sequence[str], header: Header) -> tuple[int, ...]:
         key, _, values = text.partition("=")
         parts = values.split(",")
         if key not in ("workers", word) or not all(each.isdecimal() and int(each) > 0 for each in parts):
-            raise SettingError(f"'{text}': with --prices, set only the number of machines, such as {word}=2,4,8")
+            raise SettingError(f"'{text}': with --prices only the number of machines is set, as in {word}=2,4,8")
         found += [int(each) for each in parts]
     return tuple(found)
 
@@ -94,19 +96,19 @@ def _counts(settings: Sequence[str], header: Header) -> tuple[int, ...]:
 def choice_text(header: Header, answer: Choice) -> str:
     """A table of machines, with the best choice first; at least one machine has a price."""
     unit, page = time_unit(answer.runtime_ms), Page()
-    deadline = f", deadline {unit.text(answer.deadline_ms)}" if answer.deadline_ms is not None else ""
-    page.line(f"{printable(header.name)}: predicted price{deadline}")
+    deadline = f", in {unit.text(answer.deadline_ms)} at most" if answer.deadline_ms is not None else ""
+    page.line(f"{printable(header.name)}: what it would cost{deadline}")
     page.line()
     best, perhaps = answer.cheapest, answer.perhaps
     least = min((each.price for each in answer.offers if each.price), default=answer.price)
     if best is not None:
-        sure = "" if answer.deadline_ms is None else " (19 of 20 reruns meet the deadline)"
+        sure = "" if answer.deadline_ms is None else " (19 of 20 reruns hold the deadline)"
         page.strong(f"{_machines(best)}: {_money(best.price, least)} and {unit.text(best.predicted_ms or 0.0)}{sure}.")
     else:
-        page.strong("No machine of the table meets the deadline in 19 of 20 reruns.")
+        page.strong("No machine of the table surely holds the deadline.")
     if perhaps is not None:
         page.paragraph(
-            f"{_machines(perhaps)} would cost {_money(perhaps.price, least)} and meet the deadline in most reruns:"
+            f"{_machines(perhaps)} would cost {_money(perhaps.price, least)} and hold the deadline more often than not:"
             f" {unit.text(perhaps.predicted_ms or 0.0)}."
         )
     page.paragraph(
@@ -125,22 +127,20 @@ def choice_text(header: Header, answer: Choice) -> str:
     left = len(known) - len(shown)
     if left > 0:
         page.paragraph(
-            f"Not shown: {counted(left, 'choice')} that another beats in both price and time; --json has all."
+            f"Left out: {counted(left, 'choice')} that another beats in both price and time; --json has all."
         )
     refused = [each for each in answer.offers if each.price is None]
     for reason in dict.fromkeys(each.refused[0] for each in refused if each.refused):
         those = [_machines(each) for each in refused if each.refused[:1] == (reason,)]
-        page.paragraph(
-            f"No prediction for {', '.join(those)}: {printable(text_of(reason, answer.words))}.", hanging="  "
-        )
+        page.paragraph(f"Not known: {', '.join(those)}; {printable(text_of(reason, answer.words))}.", hanging="  ")
     words = header.vocabulary
     listed(
         page,
         "Assumed",
         [
-            f"each {words.worker} has its own machine, which you pay for the duration of the run",
-            f"the {words.coordinator} and the storage cost the same everywhere and are not part of the price",
-            "prices are per hour, and you pay only the used part of an hour",
+            f"each {words.worker} has a machine for itself, which is paid for while the run lasts",
+            f"the {words.coordinator} and the storage cost the same everywhere, and are not in the price",
+            "a price is an hour's, and parts of an hour are paid for as such",
         ],
     )
     return page.text()
@@ -176,14 +176,14 @@ def advice_text(header: Header, answer: Advice) -> str:
     page.line()
     if answer.runs:
         best = answer.runs[0]
-        how = "once more, unchanged" if best.setting == "unchanged" else f"once with {best.setting}"
+        how = "once more as it was" if best.setting == "unchanged" else f"once with {best.setting}"
         page.strong(
-            f"Record the job {how}: ranges narrow from ± {_mean(answer.half_width_shares)} to"
+            f"Run the job {how}: ranges go from ± {_mean(answer.half_width_shares)} to"
             f" ± {_mean(best.half_width_shares)} on average."
         )
-        page.paragraph("Then run `crystalperf predict … --with RUN` with that run.")
+        page.paragraph("Then say `crystalperf predict … --with` and that run.")
         page.line()
-    heads = ["what if", "now", *(each.setting for each in answer.runs[:4])]
+    heads = ["question", "now", *(each.setting for each in answer.runs[:4])]
     rows = [
         [
             question,
@@ -193,7 +193,7 @@ def advice_text(header: Header, answer: Advice) -> str:
         for number, question in enumerate(answer.questions)
     ]
     page.table(heads, rows, "<" + ">" * (len(heads) - 1))
-    page.paragraph("Columns: half of the 90 % range now, and after one more run with that setting.")
+    page.paragraph("Columns: half of the 90 % range after one more run with that setting, beside what it is now.")
     return page.text()
 
 

@@ -10,7 +10,7 @@ from crystalperf.cli.text import shell_word
 from crystalperf.indexes.errors import InputError
 
 DESCRIPTION = (
-    "a recorded run that ships with CrystalPerf: TPC-H q9, joins of six tables, on two small machines with a slow"
+    "a recorded run that comes with CrystalPerf: TPC-H q9, joins of six tables, on two small machines with a slow"
     " network of 10 Mbit/s"
 )
 
@@ -21,7 +21,7 @@ def demo(*, as_json: bool) -> int:
 
     folder = Path(crystalperf.__file__).parent / "demo"
     if not folder.is_dir():
-        raise InputError(f"{folder}: the recorded run is not part of this installation; install CrystalPerf again")
+        raise InputError(f"{folder}: the recorded run is not part of this installation; install CrystalPerf anew")
     code = analyze([str(folder)], "", "", [], as_json=as_json)
-    print_message(f"This was {DESCRIPTION}; `crystalperf analyze {shell_word(folder)}` prints the same")
+    print_message(f"This was {DESCRIPTION}; `crystalperf analyze {shell_word(folder)}` says the same")
     return code

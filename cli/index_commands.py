@@ -54,7 +54,7 @@ def build(name: str, source: str, classes: str, model: str, output: str, *, as_j
         write_json({"name": name, "path": str(path), "warnings": warnings, "metadata": facts})
     else:
         write(f"{name}: {grouped(_count(path, 'functions'))} functions in {facts.get('build_seconds', '?')} s\n"
-              f"Saved as {path}\n")  # fmt: skip
+              f"Kept as {path}\n")  # fmt: skip
     if warnings:
         print_message(f"{counted(warnings, 'file')} could not be indexed in full (table build_warnings)")
     return 0
@@ -140,7 +140,7 @@ def export(name: str, folder: str) -> int:
     split_name(name)  # refuse an invalid name before using it as a folder
     target = Path(folder) / name
     check_replaceable(target, name)
-    write(f"Saved as {export_index(locate(name), target)}\n")
+    write(f"Kept as {export_index(locate(name), target)}\n")
     return 0
 
 

@@ -25,7 +25,7 @@ def report(run_text: str, output: str, *, force: bool, redact: bool, full: bool)
     place = output or f"{run.path.name.removesuffix('.duckdb')}{'-redacted' if redact else ''}.html"
     with progress() as step:
         write_page(run, place, step, replace=force, redact=redact, full=full)
-    write(f"Saved as {printable(place)}\n")
+    write(f"Kept as {printable(place)}\n")
     return 0
 
 

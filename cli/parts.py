@@ -293,7 +293,7 @@ def scopes(page: Page, debug: Debug, unit: TimeUnit) -> None:
         page.line(f"{len(debug.scopes) - SCOPES_SHOWN} more; --json has all")
 
 
-# What is uncertain --------------------------------------------------------------------------------------------------
+# Uncertainty --------------------------------------------------------------------------------------------------------
 
 
 def serious_problems(header: Header) -> list[str]:

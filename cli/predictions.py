@@ -104,7 +104,7 @@ def prediction_text(header: Header, prediction: Prediction) -> str:
     if prediction.flow is not None:
         page.paragraph(most_sentence(prediction.flow, header.vocabulary, header.resources))
         if prediction.predicted_ms is None:
-            page.paragraph(f"No latency: {'; '.join(texts_of(prediction.refused, prediction.words))}.")
+            page.paragraph(f"No latency is told, for {'; '.join(texts_of(prediction.refused, prediction.words))}.")
     if prediction.interval_ms:
         page.paragraph(f"9 of 10 reruns would take {_range(prediction.interval_ms, unit)} {unit.name}.")
     page.paragraph(replay_sentence(prediction.replayed_ms, prediction.runtime_ms, unit))
@@ -138,13 +138,13 @@ def _learned(page: Page, prediction: Prediction, unit: TimeUnit) -> None:
         return
     others = counted(len(learned.reruns), "other run")
     page.paragraph(
-        f"Without the {others}, the prediction for {prediction.setting} is {unit.text(learned.predicted_ms)}"
+        f"Without the {others}, {prediction.setting} would be told as {unit.text(learned.predicted_ms)}"
         f" ({RANGE}: {_range(learned.interval_ms, unit)})."
     )
     for each in learned.reruns:
         page.paragraph(
-            f"{printable(each.run)}, {each.setting}: it took {unit.text(each.actual_ms)}; the prediction from this run"
-            f" is {unit.text(each.predicted_ms)} ({change(each.predicted_ms, each.actual_ms)}).",
+            f"{printable(each.run)}, {each.setting}: it took {unit.text(each.actual_ms)}, and was predicted from this"
+            f" run as {unit.text(each.predicted_ms)} ({change(each.predicted_ms, each.actual_ms)}).",
             hanging="  ",
         )
 
@@ -273,7 +273,7 @@ def _rates(page: Page, answers: Sequence[tuple[str, FlowChange]]) -> None:
 
 def _cells(answer: Prediction | WhatIf, runtime_ms: float, unit: TimeUnit) -> list[str]:
     if answer.predicted_ms is None:
-        return ["unknown", ""]
+        return ["not known", ""]
     return [unit.number(answer.predicted_ms), change(answer.predicted_ms, runtime_ms)]
 
 

@@ -1,4 +1,4 @@
-"""Answers as text of 80 columns: the answer first, then reasons, recommendations, and missing data.
+"""Answers as text of 80 columns: the answer first, then reasons, recommendations, and what the run does not show.
 
 An answer uses one time unit, and a dot for zero.  Names come from untrusted logs and are escaped (`printable`).  The
 functions take an answer and return text.  See cli.screen for the first screen and cli.predictions for predictions.
@@ -39,12 +39,14 @@ def debug_text(header: Header, debug: Debug) -> str:
         page.line()
     parts.path_table(page, debug, unit, PATH_ROWS)
     parts.findings(page, debug, unit)
-    if not debug.path_operators:  # otherwise the units of a group differ by design, and stragglers mean nothing
+    if not debug.path_operators:  # otherwise the units of a group differ by design, and none is a straggler
         parts.groups(page, debug, unit, GROUP_ROWS)
     parts.operators(page, header, debug, unit, OPERATOR_ROWS)
     parts.functions(page, debug, unit, len(debug.functions))
     parts.disagreements(page, debug, DISAGREEMENTS_SHOWN)
-    parts.listed(page, f"Measured by {header.framework_title}", [text_of(each, debug.words) for each in debug.told])
+    parts.listed(
+        page, f"What {header.framework_title} measured of itself", [text_of(each, debug.words) for each in debug.told]
+    )
     parts.passed_over(page, debug)
     parts.scopes(page, debug, unit)
     parts.listed(page, "Assumed", texts_of(debug.assumptions, debug.words))
@@ -58,8 +60,8 @@ def profile_text(profiled: Profiled, next_command: str) -> str:
     page = Page()
     parts.heading(page, header)
     parts.problems(page, header)
-    page.line(f"Saved as {printable(profiled.run)}")
-    page.line(f"Next:    {next_command}")
+    page.line(f"Kept as {printable(profiled.run)}")
+    page.line(f"Next:   {next_command}")
     return page.text()
 
 

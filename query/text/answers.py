@@ -562,7 +562,7 @@ def knee_sentence(knee: Knee, sweep: Sweep) -> str:
     if knee.point + 1 == len(sweep.points):
         then = "this is true up to the last value"
     else:
-        then = "here it never does" if knee.point == 0 else f"beyond {setting}, it saves less"
+        then = "here it never does" if knee.point == 0 else f"beyond {setting} it saves less"
     what = " of the time for the same work" if any(each.work_ratio != 1 for each in sweep.points) else ""
     return f"More is worth it while doubling saves at least {rule}{what}: {then}."
 

@@ -99,7 +99,7 @@ def no_worker_left(_refusal: kinds.NoWorkerLeft, _words: Words) -> str:
     return "the simulation cannot finish: all recorded workers end before the work is done"
 
 
-# What the log lacks ---------------------------------------------------------------------------------------------------
+# Missing from the log -------------------------------------------------------------------------------------------------
 
 
 @CORE.of(kinds.TasksWithoutEnd)
