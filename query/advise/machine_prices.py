@@ -58,8 +58,8 @@ def read_machines(path: Path) -> tuple[Machine, ...]:
     for must in ("name", "price_per_hour"):
         if must not in heads:
             raise InputError(
-                f"{path}: no column '{must}'; a table of machines has the columns name, price_per_hour and cores, separated"
-                " by commas"
+                f"{path}: no column '{must}'; a table of machines has the columns name, price_per_hour and cores,"
+                " separated by commas"
             )
     if len(rows) > MOST_TYPES:
         raise InputError(f"{path}: {len(rows)} machines; at most {MOST_TYPES} can be compared at a time")

@@ -38,7 +38,7 @@ def differences(base: Execution, other: Execution, name: str, stated: Iterable[s
     had, has = (float(each.volumes.input.sum()) for each in (base, other))
     if abs(has - had) > SAME_INPUT * had:
         raise InputError(
-            f"{name}: it read {has / 1e6:.0f} MB and the recorded run {had / 1e6:.0f} MB, so it did other work"
+            f"{name}: it read {has / 1e6:.0f} MB, but the recorded run {had / 1e6:.0f} MB, so it is another job"
         )
     texts = list(stated)
     words = {inner: word for word, inner in base.words.vocabulary.settings.items()}

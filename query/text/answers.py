@@ -302,7 +302,7 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
         "starting": f"starting and ending {words.units}, {of}.",
         "upstream": f"waiting for {_upstream(words)}, {of}.",
         "delegated": f"waiting for {_delegates(words)}, {of}. The log does not show whether they compute or wait.",
-        "filling": f"waiting in buffers until they are full or time out, {of}.",
+        "filling": f"waiting in buffers, {of}.",
         "queueing": f"queueing behind other records, {of}.",
         "held": f"waiting for responses to asynchronous requests, {of}.",
         "resting": f"sleeping or waiting for external systems, {of}, by the sampled code.",
@@ -411,7 +411,7 @@ def flow_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, ..
     if flow.at_least:
         return (
             f"Rate limit: at least {per_second(flow.most_per_s)}, first reached by {who}{with_what}. The job keeps up"
-            f" with {rate}. The limit may be higher, because records take longer at a low rate.",
+            f" with {rate}.",
         )
     return (
         f"Rate limit: {per_second(flow.most_per_s)}, first reached by {who}{with_what}{busy}. The job keeps up with"
@@ -562,7 +562,7 @@ def knee_sentence(knee: Knee, sweep: Sweep) -> str:
     if knee.point + 1 == len(sweep.points):
         then = "this is true up to the last value"
     else:
-        then = "here it never does" if knee.point == 0 else f"beyond {setting} it saves less"
+        then = f"beyond {setting} it saves less" if knee.point or knee.worth else "here it never does"
     what = " of the time for the same work" if any(each.work_ratio != 1 for each in sweep.points) else ""
     return f"More is worth it while doubling saves at least {rule}{what}: {then}."
 

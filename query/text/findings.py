@@ -257,9 +257,9 @@ def no_scope(_found: findings.NoScope, words: Words) -> str:
 @CORE.of(findings.Coordinator)
 def coordinator(found: findings.Coordinator, words: Words) -> str:
     vocabulary = words.vocabulary
-    doing = f": {vocabulary.coordinating}" if vocabulary.coordinating else ""
+    doing = f" ({vocabulary.coordinating})" if vocabulary.coordinating else ""
     unknown = "" if found.unknown_ms is None else f"; {lasting(found.unknown_ms)} of that is waiting or unknown"
-    return f"the {vocabulary.coordinator} alone{doing}: no {vocabulary.unit} ran{unknown}"
+    return f"the {vocabulary.coordinator} alone{doing}, while no {vocabulary.unit} ran{unknown}"
 
 
 @CORE.of(findings.Committing)

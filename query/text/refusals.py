@@ -19,7 +19,7 @@ def invalid_question(refusal: kinds.InvalidQuestion, _words: Words) -> str:
 
 @CORE.of(kinds.RecordedValueUnknown)
 def recorded_value_unknown(refusal: kinds.RecordedValueUnknown, _words: Words) -> str:
-    return f"{refusal.asked}: the recorded value is unknown"
+    return f"the recorded value of {refusal.setting} is unknown"
 
 
 @CORE.of(kinds.RerunNotPredicted)
@@ -36,7 +36,7 @@ def slots_out_of_range(refusal: kinds.SlotsOutOfRange, words: Words) -> str:
     known = words.vocabulary
     return (
         f"{_times(refusal.ratio)} the {known.unit} {known.lanes} is outside the model's range (up to"
-        f" {refusal.most_ratio:g} times more or fewer): how scheduling and the {known.coordinator} scale is unknown"
+        f" {refusal.most_ratio:g} times more or fewer); how scheduling and the {known.coordinator} scale is unknown"
     )
 
 
@@ -192,7 +192,7 @@ def rate_unknown(_refusal: kinds.RateUnknown, _words: Words) -> str:
 def spread_out_of_range(refusal: kinds.SpreadOutOfRange, words: Words) -> str:
     return (
         f"{refusal.ratio:g} times the {words.vocabulary.units} of {refusal.station} is outside the model's range (up to"
-        f" {refusal.most_ratio:g} times more or fewer): how records would be distributed is unknown"
+        f" {refusal.most_ratio:g} times more or fewer); how records would be distributed is unknown"
     )
 
 
@@ -231,8 +231,8 @@ def rate_beyond_measured(refusal: kinds.RateBeyondMeasured, _words: Words) -> st
 
 @CORE.of(kinds.RateNotSustained)
 def rate_not_sustained(refusal: kinds.RateNotSustained, words: Words) -> str:
-    which = words.vocabulary.worker if refusal.limit_kind == "worker" else words.vocabulary.group
-    full = f"{which} {refusal.limit} is busy all the time"
+    which = f"{words.vocabulary.worker} " if refusal.limit_kind == "worker" else ""
+    full = f"{which}{refusal.limit} is busy all the time"
     if refusal.limit_kind == "hop":
         full = f"the connection between {refusal.limit.replace('>', ' and ')} is saturated"
     return (

@@ -38,13 +38,13 @@ def time_unmeasured(found: unseen.TimeUnmeasured, _words: Words) -> str:
 
 @CORE.of(unseen.CodeUnsampled)
 def code_unsampled(found: unseen.CodeUnsampled, _words: Words) -> str:
-    why = "none of the recordings is usable" if found.unusable else "the run has no stack samples"
-    return f"the code that ran, because {why}; {_unmeasured(found)} counts as `other`"
+    why = "no usable recording" if found.unusable else "no stack samples"
+    return f"the code that ran ({why}); {_unmeasured(found)} counts as `other`"
 
 
 def _unmeasured(found: unseen.TimeUnmeasured) -> str:
-    storage = "reading and writing storage, " if found.storage else ""
-    return f"time that {found.framework} does not measure ({storage}waiting for a CPU)"
+    storage = "storage I/O, " if found.storage else ""
+    return f"time that {found.framework} does not measure ({storage}CPU wait)"
 
 
 @CORE.of(unseen.CoordinatorUnsampled)
