@@ -78,7 +78,7 @@ def test_what_no_machine_holds_is_said(run: Run, machines: Path) -> None:
     ("text", "wrong"),
     [
         ("", "no column 'name'"),
-        ("name;price_per_hour\nsmall;1\n", "no column 'name'; .* with commas between"),
+        ("name;price_per_hour\nsmall;1\n", "no column 'name'; .* separated by commas"),
         ("name,cores\nsmall,2\n", "no column 'price_per_hour'"),
         ("name,price_per_hour\nsmall,\n", "line 2: 'small' has no price_per_hour"),
         ("name,price_per_hour\n,1\n", "line 2: the machine has no name"),

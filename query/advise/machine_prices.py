@@ -107,7 +107,7 @@ def _amount(where: str, column: str, row: dict[str, str | None]) -> float | None
     one = None if match is None else _one(column, match["unit"])
     if match is None or one is None or float(match["number"]) <= 0:
         example = {"memory": "16GiB", "network": "10Gbps", "disk": "500MB/s"}.get(column, "4")
-        raise InputError(f"{where}: {column} is '{text}'; write, for example, {example}")
+        raise InputError(f"{where}: {column} is '{text}'; write for example {example}")
     return float(match["number"]) * one
 
 
@@ -123,7 +123,7 @@ def duration_ms(text: str) -> float:
     match = _DURATION.match(text.strip())
     found = float(match["number"]) * _UNIT_MS[match["unit"] or "s"] if match else 0.0
     if found <= 0:
-        raise SettingError(f"'{text}': not a time; write, for example, 10m, 90s or 1.5h")
+        raise SettingError(f"'{text}': not a time; write for example 10m, 90s or 1.5h")
     return found
 
 

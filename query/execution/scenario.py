@@ -332,7 +332,7 @@ def _value(word: str, setting: Setting, text: str) -> Value:
         if text not in setting.choices:
             raise SettingError(f"{word}={text}: not a value for {setting.meaning}; it can be {_or(setting.choices)}")
         return Value(word, text, choice=text)
-    wrong = SettingError(f"{word}={text}: not a value for {setting.meaning}; write, for example, {_EXAMPLES[unit]}")
+    wrong = SettingError(f"{word}={text}: not a value for {setting.meaning}; write for example {_EXAMPLES[unit]}")
     match = _NUMBER.match(text.removeprefix("-"))
     if match is None:
         raise wrong

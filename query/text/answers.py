@@ -357,7 +357,9 @@ def _doubtful_sentence(
     if not figures.is_nothing(found.time_ms):
         share = figures.percent(found.time_ms, whole_ms)
         beyond = "" if all(each.time_ms > 0 for each in debug.doubts) else ", and time that the log does not record"
-        sentence += f" This may hide {figures.number(found.time_ms)} of {figures.text(whole_ms)} ({share}){beyond}."
+        sentence += (
+            f" The missing data may hide {figures.number(found.time_ms)} of {figures.text(whole_ms)} ({share}){beyond}."
+        )
     if found.second is None or figures.is_nothing(found.second_ms):
         return sentence
     devices = {each.name: each.device for each in resources}
