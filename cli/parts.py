@@ -227,8 +227,8 @@ def operators(page: Page, header: Header, debug: Debug, unit: TimeUnit, most: in
     if len(known) > most:
         page.line(f"{counted(len(known) - most, 'more row')}; --json has all")
     if any(each.basis in partly for each in known[:most]):
-        whose = "* timed" if starred else "Operators are timed"
-        page.paragraph(f"{whose} by {header.framework_title} itself, which leaves some out")
+        whose = "* measured" if starred else "Measured"
+        page.paragraph(f"{whose} by {header.framework_title}, which does not measure all operators")
 
 
 def _short_ids(groups: Sequence[str]) -> list[str]:
