@@ -396,8 +396,8 @@ def flow_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, ..
             source, target = (shown[each] for each in flow.limit.split(">"))
             return (
                 f"Rate limit: the connection between {source.name} ({source.id}) and {target.name} ({target.id}), which"
-                f" may be the network. The job is at its limit, {rate}: the first is blocked"
-                f" {100 * source.blocked_share:.0f} % of its time, but the second is busy only"
+                f" may be the network. The job is at its limit, {rate}, but nothing measured is fully busy: the first"
+                f" is blocked {100 * source.blocked_share:.0f} % of its time, and the second is busy"
                 f" {100 * target.busiest_share:.0f} %.",
             )
         busiest = shown[flow.limit].busiest_share

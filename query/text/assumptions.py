@@ -16,7 +16,7 @@ _SECONDS_MS = 10_000.0
 
 @CORE.of(kinds.OtherPredictor)
 def other_predictor(assumed: kinds.OtherPredictor, _words: Words) -> str:
-    return f"the predictor {assumed.predictor} makes the prediction and gives no interval"
+    return f"the prediction is from {assumed.predictor}, which gives no interval"
 
 
 @CORE.of(kinds.NoInterval)

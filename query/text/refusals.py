@@ -24,8 +24,8 @@ def recorded_value_unknown(refusal: kinds.RecordedValueUnknown, _words: Words) -
 
 @CORE.of(kinds.RerunNotPredicted)
 def rerun_not_predicted(refusal: kinds.RerunNotPredicted, words: Words) -> str:
-    why = "; ".join(texts_of(refusal.refusals, words)) or "CrystalPerf has no interval for such a change"
-    return f"{refusal.run} cannot improve this prediction: {refusal.setting} has no prediction itself: {why}"
+    why = "; ".join(texts_of(refusal.refusals, words)) or "there is no interval for such a change"
+    return f"{refusal.run} does not help here, because CrystalPerf cannot predict {refusal.setting}: {why}"
 
 
 # Extrapolation --------------------------------------------------------------------------------------------------------
@@ -35,8 +35,8 @@ def rerun_not_predicted(refusal: kinds.RerunNotPredicted, words: Words) -> str:
 def slots_out_of_range(refusal: kinds.SlotsOutOfRange, words: Words) -> str:
     known = words.vocabulary
     return (
-        f"{_times(refusal.ratio)} the {known.unit} {known.lanes} is outside the model's range (up to"
-        f" {refusal.most_ratio:g} times more or fewer); how scheduling and the {known.coordinator} scale is unknown"
+        f"{_times(refusal.ratio)} the {known.unit} {known.lanes} is too far from the recorded run"
+        f" (at most {refusal.most_ratio:g} times more or fewer); how scheduling and the {known.coordinator} scale is unknown"
     )
 
 
@@ -74,7 +74,7 @@ def cache_too_small(refusal: kinds.CacheTooSmall, words: Words) -> str:
     rest = "the rest" if is_short else "the data that does not fit because it is spread unevenly"
     return (
         f"{known.workers} cached {refusal.cached_bytes / _MIB:.0f} MiB in memory and would have space for"
-        f" {refusal.room_bytes / _MIB:.0f} MiB; how long {known.units} take to read {rest} again is unknown"
+        f" {refusal.room_bytes / _MIB:.0f} MiB; how long {known.units} take to read again {rest} is unknown"
     )
 
 
@@ -162,8 +162,8 @@ def spilled_memory_unknown(refusal: kinds.SpilledMemoryUnknown, words: Words) ->
 @CORE.of(kinds.GarbageSavingUnknown)
 def garbage_saving_unknown(refusal: kinds.GarbageSavingUnknown, words: Words) -> str:
     return (
-        f"garbage collection took {100 * refusal.share:.0f} % of {words.vocabulary.unit} time, and how much more memory"
-        " would shorten it is unknown"
+        f"garbage collection took {100 * refusal.share:.0f} % of {words.vocabulary.unit} time, and the saving from"
+        " more memory is unknown"
     )
 
 
@@ -191,8 +191,8 @@ def rate_unknown(_refusal: kinds.RateUnknown, _words: Words) -> str:
 @CORE.of(kinds.SpreadOutOfRange)
 def spread_out_of_range(refusal: kinds.SpreadOutOfRange, words: Words) -> str:
     return (
-        f"{refusal.ratio:g} times the {words.vocabulary.units} of {refusal.station} is outside the model's range (up to"
-        f" {refusal.most_ratio:g} times more or fewer); how records would be distributed is unknown"
+        f"{refusal.ratio:g} times the {words.vocabulary.units} of {refusal.station} is too far from the recorded run"
+        f" (at most {refusal.most_ratio:g} times more or fewer); how records would be distributed is unknown"
     )
 
 
@@ -223,7 +223,7 @@ def at_limit(_refusal: kinds.AtLimit, _words: Words) -> str:
 @CORE.of(kinds.RateBeyondMeasured)
 def rate_beyond_measured(refusal: kinds.RateBeyondMeasured, _words: Words) -> str:
     return (
-        f"{_rate(refusal.rate_per_s)} records/s is outside the model's range: the sustained rate is at least"
+        f"{_rate(refusal.rate_per_s)} records/s is too far from the recorded run: the sustained rate is at least"
         f" {_rate(refusal.sustained_per_s)}, and at more than {refusal.most_ratio:g} times the recorded rate each"
         " record may take less time than recorded"
     )
@@ -252,7 +252,7 @@ def rate_near_limit(refusal: kinds.RateNearLimit, _words: Words) -> str:
 
 @CORE.of(kinds.BufferTimeUnknown)
 def buffer_time_unknown(_refusal: kinds.BufferTimeUnknown, _words: Words) -> str:
-    return "most of the latency is the buffer timeout, which is unknown, and too few records arrived to infer it"
+    return "most of the latency is time in buffers, whose timeout is unknown: too few records arrived to infer it"
 
 
 def _rate(per_s: float) -> str:
