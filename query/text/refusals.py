@@ -36,7 +36,8 @@ def slots_out_of_range(refusal: kinds.SlotsOutOfRange, words: Words) -> str:
     known = words.vocabulary
     return (
         f"{_times(refusal.ratio)} the {known.unit} {known.lanes} is too far from the recorded run"
-        f" (at most {refusal.most_ratio:g} times more or fewer); how scheduling and the {known.coordinator} scale is unknown"
+        f" (at most {refusal.most_ratio:g} times more or fewer); how scheduling and the {known.coordinator} scale is"
+        " unknown"
     )
 
 
