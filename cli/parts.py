@@ -87,9 +87,9 @@ def path_table(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
     if rest:
         sums = [sum(item.resource_ms.get(each, 0.0) for item in rest) for each in resources]
         length = sum(item.end_ms - item.start_ms for item in rest)
-        rows.append([f"{len(rest)} more", "shorter ones", unit.number(length), *map(unit.number, sums)])
-    rows.append(["whole", "", unit.number(debug.runtime_ms), *_whole(debug, resources, unit)])
-    heads = ["Critical path", "what the end waited for", f"time [{unit.name}]", *resources]
+        rows.append([f"{len(rest)} more", "shorter", unit.number(length), *map(unit.number, sums)])
+    rows.append(["total", "", unit.number(debug.runtime_ms), *_whole(debug, resources, unit)])
+    heads = ["Critical path", "segment", f"time [{unit.name}]", *resources]
     page.table(heads, rows, "<<>" + ">" * len(resources), cut=1, strong_last=True)
     other(page, debug, unit)
 
@@ -107,7 +107,7 @@ def path_operators(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
     rows = [row(each.name, grouped(each.groups), [each]) for each in shown]
     if rest:
         rows.append(row(counted(len(rest), "shorter one"), "", rest))
-    rows.append(["whole", "", unit.number(whole_ms), *_whole(debug, resources, unit)])
+    rows.append(["total", "", unit.number(whole_ms), *_whole(debug, resources, unit)])
     heads = ["Critical path by operator", debug.vocabulary.groups, f"time [{unit.name}]", *resources]
     page.table(heads, rows, "<>>" + ">" * len(resources), cut=0, strong_last=True)
 
@@ -147,7 +147,7 @@ def findings(page: Page, debug: Debug, unit: TimeUnit) -> None:
     if not (shown := noticeable_findings(debug.findings, unit)):
         return
     page.line()
-    page.line("Findings, by what they cost at most")
+    page.line("Findings, by maximum cost")
     for number, finding in enumerate(shown, 1):
         cost = unit.text(finding.cost_ms)
         text, advice = text_of(finding, debug.words), advice_text(finding, debug.words)
@@ -182,7 +182,7 @@ def groups(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
     ]
     heads = [capitalised(words.group), words.units, "waves", f"median [{unit.name}]"]
     heads += ["longest", "bytes", "idle", "start", "GC", *(["spilled"] if spilled else [])]
-    waves = f"waves: {words.units} for each {words.lane}; "
+    waves = f"waves: {words.units} per {words.lane}; "
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     if sum(widths) + 2 * (len(widths) - 1) > page.width:  # names are not to be broken; waves follow from the others
         heads, rows, waves = [*heads[:2], *heads[3:]], [[*row[:2], *row[3:]] for row in rows], ""
@@ -190,9 +190,8 @@ def groups(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
     if len(debug.groups) > len(rows):
         page.line(f"{counted(len(debug.groups) - len(rows), f'shorter {words.group}')} not shown; --json has all")
     page.paragraph(
-        f"{waves}longest: the longest {words.unit}'s time, and bytes: what the"
-        f" {words.unit} that read most read, both in medians; idle: of the {words.lanes}' time; start, GC: of the"
-        f" {words.units}' time"
+        f"{waves}longest: the longest {words.unit}'s time over the median; bytes: the largest {words.unit}'s input over"
+        f" the median; idle: share of {words.lane} time; start, GC: shares of {words.unit} time"
     )
 
 
@@ -228,8 +227,8 @@ def operators(page: Page, header: Header, debug: Debug, unit: TimeUnit, most: in
     if len(known) > most:
         page.line(f"{counted(len(known) - most, 'more row')}; --json has all")
     if any(each.basis in partly for each in known[:most]):
-        whose = "* timed" if starred else "Operators are timed"
-        page.paragraph(f"{whose} by {header.framework_title} itself, which leaves some out")
+        whose = "* measured" if starred else "Measured"
+        page.paragraph(f"{whose} by {header.framework_title}, which does not measure all operators")
 
 
 def _short_ids(groups: Sequence[str]) -> list[str]:
@@ -248,7 +247,7 @@ def disagreements(page: Page, debug: Debug, most: int) -> None:
     if not debug.disagreements:
         return
     page.line()
-    page.line("Labels that the log contradicts; the log's figures were kept")
+    page.line("Index labels that the log contradicts; CrystalPerf uses the log")
     for each in debug.disagreements[:most]:
         page.paragraph(f"  - {disagreement_words(each)}", hanging="    ")
     if len(debug.disagreements) > most:
@@ -277,7 +276,7 @@ def passed_over(page: Page, debug: Debug) -> None:
     page.line()
     counts = ", ".join(f"{printable(reason)} {grouped(count)}" for reason, count in debug.samples.skipped.items())
     units = debug.vocabulary.units
-    page.paragraph(f"Frames passed over before one decided, in samples of {units}: {counts}")
+    page.paragraph(f"Skipped frames by reason, in samples of {units}: {counts}")
 
 
 def scopes(page: Page, debug: Debug, unit: TimeUnit) -> None:
@@ -294,7 +293,7 @@ def scopes(page: Page, debug: Debug, unit: TimeUnit) -> None:
         page.line(f"{len(debug.scopes) - SCOPES_SHOWN} more; --json has all")
 
 
-# What is uncertain --------------------------------------------------------------------------------------------------
+# Uncertainty --------------------------------------------------------------------------------------------------------
 
 
 def serious_problems(header: Header) -> list[str]:
@@ -307,14 +306,14 @@ def problems(page: Page, header: Header) -> None:
     lost = serious_problems(header)
     notes = len(header.problems) - len(lost)
     if notes and lost:
-        lost.append(f"{counted(notes, 'note')} besides (SELECT * FROM import_stats)")
+        lost.append(f"{counted(notes, 'note')} more (SELECT * FROM import_stats)")
     listed(page, "Missing from the input", lost)
 
 
 def not_seen(page: Page, header: Header, debug: Debug) -> None:
     """Write the problems of reading the input, and what the run does not show."""
     problems(page, header)
-    listed(page, "Not seen", [unseen_sentence(each, debug.words) for each in debug.unseen])
+    listed(page, "Not recorded", [unseen_sentence(each, debug.words) for each in debug.unseen])
 
 
 def listed(page: Page, title: str, items: Sequence[str]) -> None:

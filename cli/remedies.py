@@ -23,7 +23,7 @@ def unseen_sentence(unseen: Unseen, words: Words) -> str:
     """One sentence: what the run does not show, and what to type to change that."""
     sentence = with_remedy(text_of(unseen, words), unseen.remedy)
     again = unseen.remedy is not None and unseen.remedy.kind == "build the index"
-    return f"{sentence}, then analyze again" if again else sentence
+    return f"{sentence}, and analyze again" if again else sentence
 
 
 def with_remedy(sentence: str, remedy: Remedy | None) -> str:
@@ -32,29 +32,28 @@ def with_remedy(sentence: str, remedy: Remedy | None) -> str:
         return sentence
     facts = {name: fact if name == "applications" else shell_word(fact) for name, fact in remedy.facts.items()}
     template = {
-        "state what the run had": "; add --recorded {setting}=…, or ask for a ratio such as {setting}=2x",
+        "state what the run had": "; add --recorded {setting}=…, or use a ratio such as {setting}=2x",
         "state a setting": "; add --recorded {setting}=VALUE",
-        "choose an application": ", choose one with --app: {applications}",
+        "choose an application": "; choose one with --app: {applications}",
         "choose a job": "; choose one with --job",
         "give it as standard input": "; pipe it in instead: … | crystalperf analyze -",
         "choose another place": "; choose another place with -o",
         "choose another folder": "; choose another folder",
         "replace it": "; choose another place with -o, or replace it with --force",
-        "profile again": "; make it again with `crystalperf profile`",
-        "build the index": "; `crystalperf index build {index}` makes one",
-        "build the index again": "; make it again with `crystalperf index build`",
-        "verify the index": "; `crystalperf index verify {index}` tells more",
-        "vouch for the index": ": --trust takes it",
+        "profile again": "; create it again with `crystalperf profile`",
+        "build the index": "; build one with `crystalperf index build {index}`",
+        "build the index again": "; build it again with `crystalperf index build`",
+        "verify the index": "; check it with `crystalperf index verify {index}`",
+        "vouch for the index": "; if you trust it, add --trust",
         "change the scope": "; choose another with --scope",
         "set up the job": "; `crystalperf setup {framework}` shows what to add to the job",
-        "give it more time": " (--timeout)",
-        "set a token": "; put one into a file and name it with --token-file, or into CRYSTALPERF_TOKEN",
-        "ask a run": "; it comes with --run RUN",
-        "ask an index": "; it comes with --index NAME",
-        "index the code": f": `crystalperf index build {_last(facts)}-1 --source PATH` makes one, and the next analysis"
-        " uses it",
-        "index the library": ": `crystalperf index build {library}-VERSION`, with the version that ran, makes one, and"
-        " the next analysis uses it",
+        "give it more time": "; raise --timeout",
+        "set a token": "; put one into a file for --token-file, or into CRYSTALPERF_TOKEN",
+        "ask a run": "; add --run RUN",
+        "ask an index": "; add --index NAME",
+        "index the code": f"; run `crystalperf index build {_last(facts)}-1 --source PATH` and analyze again",
+        "index the library": "; run `crystalperf index build {library}-VERSION` with the version that ran, and analyze"
+        " again",
     }[remedy.kind]
     return sentence + template.format_map(_Known(facts))
 

@@ -87,10 +87,10 @@ def _text(verdict: Verdict, next_command: str, run: str, limits: RowLimits, *, f
     else:
         page.line()
         _not_seen(page, verdict)
-    page.line(f"Kept as {printable(verdict.run)}")
+    page.line(f"Saved as {printable(verdict.run)}")
     if not full:
-        page.line(f"More:   crystalperf debug {run}")
-    page.line(f"Next:   {next_command}")
+        page.line(f"Details: crystalperf debug {run}")
+    page.line(f"Next:    {next_command}")
     return page.text()
 
 
@@ -123,4 +123,4 @@ def _not_seen(page: Page, verdict: Verdict) -> None:
         more = f" ({len(notes) - 1} more)" if len(notes) > 1 else ""
         text = text_of(first, verdict.debug.words)
         sentence = text if setup_is_next else with_remedy(text, first.remedy)
-        page.paragraph(f"Not seen: {printable(sentence)}{more}.", hanging="  ")
+        page.paragraph(f"Not recorded: {printable(sentence)}{more}.", hanging="  ")

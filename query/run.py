@@ -328,7 +328,7 @@ class Run:
         known, execution = machine_prices.read_machines(machines), self._load("all")
         workers, cores = execution.recorded.get("workers"), execution.recorded.get("cores")
         if not workers:
-            raise NoAnswerError(f"the number of {execution.words.vocabulary.workers} of this run is unknown")
+            raise NoAnswerError(f"the run does not record how many {execution.words.vocabulary.workers} it had")
         others, offers = self._comparable(reruns, recorded), []
         for each in machine_prices.questions(
             known, ran_on, int(workers), None if cores is None else int(cores), counts
@@ -366,14 +366,12 @@ class Run:
     ) -> list[Compared]:
         """Other runs of the job, each with this run's prediction for its scenario.  Raises RefusedError."""
         if reruns and scope not in (ALL, WHOLE):
-            raise SettingError("other runs of the job correct predictions of the whole run only; use the scope all")
+            raise SettingError("other runs of the job apply to predictions of the whole run only, not to one scope")
         found, seen = [], {self._identity(): "the run itself"}
         for each in map(_other, reruns):
             identity = each.run._identity()
             if identity in seen:
-                raise SettingError(
-                    f"{each.name}: is {seen[identity]}, so it adds no evidence; name another run of the job"
-                )
+                raise SettingError(f"{each.name}: is {seen[identity]}, so it adds nothing; name another run of the job")
             seen[identity] = f"the same run as {each.name}"
             execution, other = self._load(scope), each.run._load(scope)
             texts = differences(execution, other, each.name, each.settings)
@@ -553,7 +551,7 @@ def _listed(texts: str | Sequence[str]) -> Sequence[str]:
 def _texts(settings: str | Sequence[str], changes: Mapping[str, object]) -> list[str]:
     texts = [*_listed(settings), *(f"{key}={value}" for key, value in changes.items())]
     if not texts:
-        raise SettingError("no setting is changed; name a resource and its new value, for example cores=2x")
+        raise SettingError("no change is given: name a setting and its new value, for example cores=2x")
     return texts
 
 

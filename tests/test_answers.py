@@ -240,6 +240,7 @@ def test_json_names_what_the_sentence_names() -> None:
         named[as_json(told)["bottleneck"]] = sentence(each)
     assert set(named) == {"net", *causes}
     assert len(set(named.values())) == len(named)
+    assert all(each.startswith("Bottleneck: ") for each in named.values())
 
 
 # Words --------------------------------------------------------------------------------------------------------------

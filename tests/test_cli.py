@@ -69,7 +69,7 @@ def test_analyze_says_the_verdict_and_keeps_the_run(crystalperf: Answer, tmp_pat
     assert re.search(r"[\d.]+ of [\d.]+ s \(\d+ %\)", " ".join(lines[:6]))
     assert "crystalperf setup spark" in out  # there are no samples
     assert str(tmp_path / "kept.duckdb") in out.replace("\n  ", "")
-    assert lines[-2].startswith("Next:   crystalperf ")
+    assert lines[-2].startswith("Next:    crystalperf ")
     assert max(map(len, lines)) <= 80 or all(len(line) <= 80 for line in lines if str(tmp_path) not in line)
     assert (tmp_path / "kept.duckdb").is_file()
 

@@ -186,7 +186,7 @@ def test_a_recording_that_is_left_out_is_named_with_the_reason(crystalperf: Answ
     (tmp_path / "cut.jfr").write_bytes(whole[: len(whole) * 2 // 5])
     code, out, _ = crystalperf("analyze", demo / LOG, tmp_path / "cut.jfr", "-o", tmp_path / "run")
     assert code == 0
-    assert "Not seen: cut.jfr: " in " ".join(out.split())
+    assert "Not recorded: cut.jfr: " in " ".join(out.split())
     answer = json.loads(crystalperf("analyze", tmp_path / "run", "--json")[1])
     assert answer["header"]["has_samples"] is False
     assert len([each for each in answer["debug"]["unseen"] if each.get("recording") == "cut.jfr"]) == 1

@@ -136,6 +136,6 @@ def test_resolve_says_which_indexes_it_took_and_why(crystalperf: Answer) -> None
 def test_the_demo_is_the_recorded_run(crystalperf: Answer, demo_run: cp.Run, demo: Path) -> None:
     code, out, err = crystalperf("demo")
     assert code == 0
-    shown = out.partition("Kept as")[0]
-    assert shown == crystalperf("analyze", demo)[1].partition("Kept as")[0]
+    shown = out.partition("Saved as")[0]
+    assert shown == crystalperf("analyze", demo)[1].partition("Saved as")[0]
     is_one_line(err)

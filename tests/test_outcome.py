@@ -382,11 +382,11 @@ def test_says_so_where_log_gives_no_reason(make: Make) -> None:
     (lost,), (failed,) = outcome.lost, outcome.failures
     assert (lost.why, failed.error, outcome.names_loss) == (None, None, False)
     assert sentences == (
-        "The run failed: 1 of 1 job failed: it does not say why.",
-        "1 of 2 executors was lost, 3.0 s after the start: it does not say why.",
+        "The run failed: 1 of 1 job failed: the log gives no reason.",
+        "1 of 2 executors was lost, 3.0 s after the start: the log gives no reason.",
     )
     fix = next(each for each in run.verdict().recommendations if isinstance(each, FixFailure))
-    assert text_of(fix, run.debug().words) == "Fix what failed first: job:0: it does not say why"
+    assert text_of(fix, run.debug().words) == "Fix the first failure: job:0: the log gives no reason"
 
 
 def test_counts_problem_once(make: Make) -> None:

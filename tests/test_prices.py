@@ -78,7 +78,7 @@ def test_what_no_machine_holds_is_said(run: Run, machines: Path) -> None:
     ("text", "wrong"),
     [
         ("", "no column 'name'"),
-        ("name;price_per_hour\nsmall;1\n", "no column 'name'; .* with commas between"),
+        ("name;price_per_hour\nsmall;1\n", "no column 'name'; .* separated by commas"),
         ("name,cores\nsmall,2\n", "no column 'price_per_hour'"),
         ("name,price_per_hour\nsmall,\n", "line 2: 'small' has no price_per_hour"),
         ("name,price_per_hour\n,1\n", "line 2: the machine has no name"),
@@ -88,7 +88,7 @@ def test_what_no_machine_holds_is_said(run: Run, machines: Path) -> None:
         ("name,price_per_hour,network\nsmall,1,10\n", "network is '10'; write for example 10Gbps"),
         ("name,price_per_hour,memory\nsmall,1,8B\n", "memory is '8B'; write for example 16GiB"),
         ("name,price_per_hour,disk\nsmall,1,8MB\n", "disk is '8MB'; write for example 500MB/s"),
-        ("name,price_per_hour\nsmall,1\nsmall,2\n", "'small' is there twice"),
+        ("name,price_per_hour\nsmall,1\nsmall,2\n", "'small' is in the table twice"),
     ],
 )
 def test_a_table_that_is_none_is_refused_by_its_line(tmp_path: Path, text: str, wrong: str) -> None:

@@ -101,12 +101,12 @@ def test_marks_operators_that_the_framework_timed() -> None:
     timed = operator(17, "Sort", 9_000.0, "plan metrics")
     alone = words(replace(DEBUG, operators=(timed,)))
     assert "17 Sort 1, 2, 3.1 …" in alone
-    assert "Spark itself" in alone
+    assert "Measured by Spark" in alone
     mixed = words(replace(DEBUG, operators=(timed, operator(18, "Filter", 3_000.0))))
     assert "17 * Sort 1, 2, 3.1 …" in mixed
     assert "18 Filter" in mixed
     assert " * " not in alone + text
-    assert "Spark itself" not in text
+    assert "easured by Spark" not in text
     several = replace(DEBUG, operators=(*DEBUG.operators, operator(3, "Sort", 500.0, scope="sql:2")))
     assert "sql:2 3 Sort" in words(several)
     assert "Operator" not in words(replace(DEBUG, operators=(operator(None, "not attributed", 9_000.0),)))

@@ -28,7 +28,7 @@ _QUESTION = re.compile(r"```\n\$ (crystalperf sql (?:[^\"]*\"){2}[^\n]*)\n(.*?)`
 
 _REPORT = re.compile(r"(?<=```\n)(\$ crystalperf analyze [^\n]*\n).*?(?=```)", re.DOTALL)
 _SHORTENED = (
-    ("driver:0 ", "stage:7.0 ", "stage:10.0 ", "stage:14.0 ", "whole "),
+    ("driver:0 ", "stage:7.0 ", "stage:10.0 ", "stage:14.0 ", "total "),
     ("cores=2x ", "executors=2x ", "=10x "),
 )
 """Rows of the critical path by their beginning and of the what-ifs by their setting, which README.md shows."""

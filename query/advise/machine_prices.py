@@ -58,20 +58,20 @@ def read_machines(path: Path) -> tuple[Machine, ...]:
     for must in ("name", "price_per_hour"):
         if must not in heads:
             raise InputError(
-                f"{path}: no column '{must}'; a table of machines has name, price_per_hour and cores, with commas"
-                " between"
+                f"{path}: no column '{must}'; a table of machines has the columns name, price_per_hour and cores,"
+                " separated by commas"
             )
     if len(rows) > MOST_TYPES:
-        raise InputError(f"{path}: {len(rows)} machines are more than the {MOST_TYPES} that can be compared at a time")
+        raise InputError(f"{path}: {len(rows)} machines; at most {MOST_TYPES} can be compared at a time")
     found = tuple(_machine(path, number, row) for number, row in enumerate(rows, 2))
     twice = [each.name for each in found if sum(other.name == each.name for other in found) > 1]
     if twice:
-        raise InputError(f"{path}: '{twice[0]}' is there twice")
+        raise InputError(f"{path}: '{twice[0]}' is in the table twice")
     return found
 
 
 def _reason(error: Exception) -> str:
-    return error.strerror or type(error).__name__ if isinstance(error, OSError) else "no text in UTF-8"
+    return error.strerror or type(error).__name__ if isinstance(error, OSError) else "not UTF-8 text"
 
 
 def _machine(path: Path, number: int, row: dict[str, str | None]) -> Machine:
@@ -94,7 +94,7 @@ def _count(where: str, column: str, row: dict[str, str | None]) -> float | None:
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value > 0):
-        raise InputError(f"{where}: {column} is '{text}', and must be a number above zero")
+        raise InputError(f"{where}: {column} is '{text}', but must be a number above zero")
     return value
 
 
@@ -123,7 +123,7 @@ def duration_ms(text: str) -> float:
     match = _DURATION.match(text.strip())
     found = float(match["number"]) * _UNIT_MS[match["unit"] or "s"] if match else 0.0
     if found <= 0:
-        raise SettingError(f"'{text}': a time is expected, for example 10m, 90s or 1.5h")
+        raise SettingError(f"'{text}': not a time; write for example 10m, 90s or 1.5h")
     return found
 
 
@@ -146,7 +146,7 @@ def questions(
     had = next((each for each in machines if each.name == ran_on), None)
     if had is None:
         known = ", ".join(each.name for each in machines)
-        raise SettingError(f"'{ran_on}' is no machine of the table; it has {known}")
+        raise SettingError(f"'{ran_on}' is not a machine of the table; it has {known}")
     wanted = counts or sorted({max(round(workers * factor), 1) for factor in FACTORS})
     for machine in machines:
         ratios = {}

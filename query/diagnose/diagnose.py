@@ -223,7 +223,7 @@ def _stage_costs(
     hosts: Sequence[HostTime],
     limits: Collection[str],
 ) -> list[StageCost]:
-    """What each stage contributes to findings about tasks, slots and devices."""
+    """The contributions of each stage to findings about tasks, slots and devices."""
     by_group: dict[str, list[HostTime]] = {}
     for each in hosts:
         by_group.setdefault(each.group, []).append(each)

@@ -124,7 +124,7 @@ class GroupStats:
 
     @property
     def with_data(self) -> int:
-        """The number of units with work: all, unless half or more read next to nothing and ended sooner."""
+        """The number of units with work: all, unless half or more read almost nothing and ended sooner."""
         facts, others = self.facts, self.siblings
         empty = facts.median_bytes * 100 < facts.most_bytes and facts.median_ms * 2 < others.loaded_ms
         return others.loaded if empty and 0 < others.loaded <= facts.units / 2 else facts.units

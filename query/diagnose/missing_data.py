@@ -151,7 +151,7 @@ def _of(debug: Debug, known: Sequence[Piece], other_ms: dict[Cause, float], exec
     )
 
 
-# What is missing ------------------------------------------------------------------------------------------------------
+# Missing data ---------------------------------------------------------------------------------------------------------
 
 
 def _unended(execution: Execution) -> UnendedTasks:

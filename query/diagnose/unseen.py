@@ -22,7 +22,7 @@ _RECORDINGS_NAMED = 3
 
 
 def unseen(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> tuple[Unseen, ...]:
-    """What was not observed in a scope, and which recording would have shown it."""
+    """The missing observations of a scope, and which recordings would have shown them."""
     left_out = _left_out(connection)
     contradicted = _contradicted(connection)
     if not execution.has_samples:  # without samples, unindexed code makes no difference

@@ -151,7 +151,7 @@ class Dag:
         return graph
 
     def check(self) -> None:
-        """Raise AssertionError unless the graph is acyclic and all its nodes lie within the scope."""
+        """Raise AssertionError unless the graph is acyclic and all its nodes are within the scope."""
         import networkx as nx
 
         assert nx.is_directed_acyclic_graph(self.graph()), "the execution DAG has a cycle"

@@ -159,7 +159,7 @@ class Planner:
     memory: MemoryRule | None = None
     """How much of a worker's memory its units can use."""
     expand: Callable[[str], tuple[str, ...]] = lambda text: (text,)
-    """KEY=VALUE of a what-if → the same in settings of resources, if one word stands for several."""
+    """KEY=VALUE of a what-if → the same in settings of resources, if one word means several."""
     excluded_settings: Callable[[Mapping[str, str]], Collection[str]] = lambda _properties: ()
     """Properties of a run → settings that the default what-ifs exclude: no trace shows their effect, or the run cannot
     have more of the resource."""
@@ -228,7 +228,7 @@ class Execution:
     takes_recordings: bool = False
     """Whether CrystalPerf can read stack samples of the framework's processes."""
     log: LogFacts = field(default_factory=LogFacts)
-    """Who submitted the work, and which parts of the log are missing."""
+    """The submitter of the work, and the missing parts of the log."""
 
     @property
     def runtime_ms(self) -> float:

@@ -45,7 +45,7 @@ ALL, WHOLE = "all", "whole"
 
 FOLLOWED = 0.9
 """Minimum share of units of a group that reads cached data, of those with a preferred worker, that ran where their
-partitions had been before: so many are no coincidence."""
+partitions had been before: so many are not a coincidence."""
 
 _IDS_SHOWN = 20
 _OF_UNITS = (
@@ -232,7 +232,7 @@ def find_scope(connection: duckdb.DuckDBPyConnection, text: str) -> ScopeTime:
         start, end = float(match[1]), min(float(match[2]), duration)
         if not start < end:
             raise SettingError(
-                f"scope {text}: START must lie before END, and within the run's {duration:.0f} ms",
+                f"scope {text}: START must be before END and within the run's {duration:.0f} ms",
                 Remedy("change the scope"),
             )
         return ScopeTime(text, start, end)
@@ -400,7 +400,7 @@ def _volumes(
     number: dict[str, int],
     group_of: Ints,
 ) -> Volumes:
-    """The logged volumes of units, in the scope; the share `kept` of a unit's duration `whole_ms` lies in it, and the
+    """The logged volumes of units, in the scope; the share `kept` of a unit's duration `whole_ms` is in it, and the
     same share of its bytes counts."""
 
     def whole(name: str) -> Ints:

@@ -79,9 +79,11 @@ def settings_of(
         "cores": Setting("count", f"{words.unit} {words.lanes} of each {words.worker}"),
         **{each.setting: Setting(each.unit, _meaning(each, words)) for each in resources},
         "memory": Setting("bytes", f"memory of each {words.worker}"),
-        "input": Setting("times", "the data that is read, and all that is made of it"),
-        "units": Setting("count", f"{words.units} that {words.exchanged} is cut into"),
-        "skew": Setting("choice", f"how unevenly the work of a {words.group} lies on its {words.units}", ("none",)),
+        "input": Setting("times", "the input data, and all data computed from it"),
+        "units": Setting("count", f"{words.units} into which {words.exchanged} is partitioned"),
+        "skew": Setting(
+            "choice", f"how unevenly the work of a {words.group} is spread over its {words.units}", ("none",)
+        ),
         "scheduler": Setting("choice", f"which {words.group} gets a free {words.lane} first", SCHEDULERS),
         **{
             f"{OPERATOR}{prefix}": Setting("times", f"speed of the operators {prefix}")
@@ -212,9 +214,9 @@ def parse_settings(
         if key not in known:
             raise SettingError(_no_setting(key, shown, words))
         if key in found:
-            raise SettingError(f"'{shown[key]}' is given twice; for several values write {shown[key]}=A,B")
+            raise SettingError(f"'{shown[key]}' is given twice; for several values, write {shown[key]}=A,B")
         if "=" in value:
-            raise SettingError(f"'{text}': several settings in one; give each of its own, for only values are listed")
+            raise SettingError(f"'{text}': several settings in one; give each separately, as commas separate values")
         values = tuple(_value(shown[key], known[key], part.strip()) for part in value.split(","))
         if len(values) > 1 and not lists:
             raise SettingError(f"'{text}': one value is expected here")
@@ -249,8 +251,8 @@ def _no_setting(key: str, shown: Mapping[str, str], words: Mapping[str, str]) ->
     ]
     if key.startswith(OPERATOR):
         wanted = key.removeprefix(OPERATOR)
-        names = f"it has {_nearest(wanted, operators)}" if operators else "its time is not told apart by operator"
-        return f"'{wanted}' is no operator of this run; {names}"
+        names = f"it has {_nearest(wanted, operators)}" if operators else "its time is not recorded by operator"
+        return f"'{wanted}' is not an operator of this run; {names}"
     if key.startswith(UNITS):
         groups = [word.removeprefix(UNITS) for word in shown if word.startswith(UNITS) and " " not in word]
         wanted = key.removeprefix(UNITS)
@@ -258,7 +260,7 @@ def _no_setting(key: str, shown: Mapping[str, str], words: Mapping[str, str]) ->
     others = [word for word in shown.values() if not word.startswith((OPERATOR, UNITS))]
     more = [word for word in words if word not in others]
     also = f" (and {', '.join(more)})" if more else ""
-    return f"'{key}' is nothing that can be changed; known are {', '.join(others)}, operator.NAME{also}"
+    return f"'{key}' is not a setting; known are {', '.join(others)}, operator.NAME{also}"
 
 
 def combinations(changes: Mapping[str, Sequence[Value]]) -> list[dict[str, Value]]:
@@ -302,7 +304,7 @@ def scenario_of(changes: Mapping[str, Value], recorded: Configuration) -> Scenar
                 after = before * value.ratio
                 if abs(after - round(after)) > 1e-9 or after < 1:
                     raise SettingError(
-                        f"{value.describe()}: {before:g} times {value.ratio:g} is no whole number of {value.word}"
+                        f"{value.describe()}: {before:g} times {value.ratio:g} is not a whole number of {value.word}"
                     )
         elif key == SPEED:
             raise _relative(value.word, value.text)
@@ -312,14 +314,14 @@ def scenario_of(changes: Mapping[str, Value], recorded: Configuration) -> Scenar
             assert value.absolute is not None
             ratios[key] = value.absolute / before
         if not 1 / _FARTHEST_RATIO <= ratios[key] <= _FARTHEST_RATIO:
-            raise SettingError(f"{value.describe()}: more than a million times away from what the run had")
+            raise SettingError(f"{value.describe()}: more than a million times away from the recorded value")
     slots = 1.0
     for key in ("workers", "cores"):
         slots *= (recorded.get(key) or 1.0) * ratios.get(key, 1.0)
     if slots > _MOST_SLOTS:
         raise SettingError(
             f"{', '.join(each.describe() for each in changes.values())}: {grouped(round(slots))} slots are more than"
-            f" the {grouped(_MOST_SLOTS)} that can be replayed"
+            f" the {grouped(_MOST_SLOTS)} that can be simulated"
         )
     return Scenario(changes, recorded, ratios)
 

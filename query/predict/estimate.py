@@ -330,8 +330,8 @@ def predicted_by(name: str, execution: Execution, scenario: Scenario, base: Unch
     known = entries("predictors")
     if name not in known:
         if not known:
-            raise SettingError(f"'{name}' is no predictor; no package brings one in")
-        raise SettingError(f"'{name}' is no predictor; known are {', '.join(known)}")
+            raise SettingError(f"'{name}' is not a predictor; no installed package provides one")
+        raise SettingError(f"'{name}' is not a predictor; known are {', '.join(known)}")
     return Prediction(
         scope=execution.scope.text,
         measure=execution.measure,

@@ -9,7 +9,7 @@ is unknown.  There are two sources for it:
               files are (`priors.csv`, which `python -m lab.score.priors` writes; docs/model.md)
 
 The first source takes precedence, because it is from this run and its machines.  Both are for predictions only: other
-runs are no evidence of where the time of a run went.
+runs are not evidence of where the time of a run went.
 """
 
 from __future__ import annotations

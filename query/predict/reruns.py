@@ -34,11 +34,11 @@ def differences(base: Execution, other: Execution, name: str, stated: Iterable[s
     `stated` are the user's own settings, which win.  Raises InputError if the other run is not of the same job.
     """
     if other.words.framework != base.words.framework:
-        raise InputError(f"{name}: a run of {other.title}, and the other is one of {base.title}")
+        raise InputError(f"{name}: a run of {other.title}, but the recorded run is one of {base.title}")
     had, has = (float(each.volumes.input.sum()) for each in (base, other))
     if abs(has - had) > SAME_INPUT * had:
         raise InputError(
-            f"{name}: it read {has / 1e6:.0f} MB and the other run {had / 1e6:.0f} MB, so it is no run of the same work"
+            f"{name}: it read {has / 1e6:.0f} MB, but the recorded run {had / 1e6:.0f} MB, so it is another job"
         )
     texts = list(stated)
     words = {inner: word for word, inner in base.words.vocabulary.settings.items()}

@@ -351,7 +351,7 @@ class NoScope(Finding):
 
 @dataclass(frozen=True)
 class Coordinator(Finding):
-    """Time in which only the coordinator worked; `unknown_ms` of it waited or is unknown, None if that is next to
+    """Time in which only the coordinator worked; `unknown_ms` of it waited or is unknown, None if that is almost
     nothing or nearly all."""
 
     kind: ClassVar[str] = "coordinator"
@@ -396,7 +396,7 @@ class NoWorker(Finding):
     lost: Loss | None = None
 
 
-# What was lost --------------------------------------------------------------------------------------------------------
+# Losses ---------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.kinds import Basis, Kind
 
 Price = Literal["setting", "code", "machine", "record"]
-"""What a change requires: a value of the configuration, an edit of the program, other machines, one more recording."""
+"""The effort of a change: a value of the configuration, an edit of the program, other machines, one more recording."""
 
 Value = str | int | float | bool | None
 

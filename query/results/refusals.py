@@ -19,7 +19,7 @@ class Refusal(Kind):
 
     @property
     def remedy(self) -> Remedy | None:
-        """What the user can do about it; None if nothing helps."""
+        """The remedy for the user; None if nothing helps."""
         return None
 
 
@@ -141,7 +141,7 @@ class NoWorkerLeft(Refusal):
     kind: ClassVar[str] = "no-worker-left"
 
 
-# What the log lacks ---------------------------------------------------------------------------------------------------
+# Missing from the log -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

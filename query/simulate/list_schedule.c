@@ -83,7 +83,7 @@ typedef struct {
  * NULL, with Python's error set. */
 static void *column(Columns *columns, PyObject *named, const char *name, int flags, int64_t *length) {
     if (columns->failed) return NULL;
-    PyObject *found = PyDict_GetItemString(named, name); /* borrowed */
+    PyObject *found = PyDict_GetItemString(named, name); /* borrowed reference */
     if (found == NULL) PyErr_Format(PyExc_KeyError, "%s", name);
     Py_buffer *view = &columns->views[columns->count];
     if (found == NULL || PyObject_GetBuffer(found, view, PyBUF_C_CONTIGUOUS | flags) < 0) {

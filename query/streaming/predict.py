@@ -104,7 +104,7 @@ SKEWED = 1.3
 
 @dataclass(frozen=True)
 class Limit:
-    """What limits the rate, and the highest rate `rate_per_s`; `id` is a station's or a worker's, `resource` is its
+    """The limit of the rate, and the highest rate `rate_per_s`; `id` is a station's or a worker's, `resource` is its
     busy resource."""
 
     rate_per_s: float
@@ -139,7 +139,7 @@ def highest(flow: Flow, net_bytes_per_s: float | None = None) -> Limit:
 
 
 def reached(flow: Flow, net_bytes_per_s: float | None = None) -> Limit:
-    """What limits a stream that is at its limit: a station or a worker, if one of them has no time left; otherwise a
+    """The limit of a stream that is at its limit: a station or a worker, if one of them has no time left; otherwise a
     `hop`, SOURCE>TARGET: its source is blocked most, and its target has time left, so the connection limits it.
     """
     rate, most = flow.rate_per_s, highest(flow, net_bytes_per_s)

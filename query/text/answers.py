@@ -108,7 +108,9 @@ def step_sentence(header: Header, answer: Prediction) -> str:
     if answer.settled_step_ms is not None:
         before_ms, settled_ms = answer.settled_step_ms
         unit, more = time_unit(before_ms), _more_examples(answer)
-        return f"A step of settled workers would take {unit.text(settled_ms)} instead of {unit.text(before_ms)}{more}."
+        return (
+            f"In the steady state, a step would take {unit.text(settled_ms)} instead of {unit.text(before_ms)}{more}."
+        )
     after_ms = step_ms(header, answer.predicted_ms, answer.runtime_ms, answer.scope)
     if header.step_ms is None or after_ms is None:
         return ""
@@ -129,7 +131,7 @@ def _more_examples(answer: Prediction) -> str:
     faster = examples_ratio(answer)
     if answer.work_ratio == 1 or faster is None:
         return ""
-    return f" and do {answer.work_ratio:g} times the work: {faster:.2f} times as many examples a second"
+    return f" and do {answer.work_ratio:g} times the work: {faster:.2f} times the examples per second"
 
 
 def step_ms(header: Header, predicted_ms: float | None, runtime_ms: float, scope: str) -> float | None:
@@ -145,7 +147,7 @@ def samples_sentence(header: Header, debug: Debug) -> str:
         return ""
     samples, units = debug.samples, debug.vocabulary.units
     share = percent(samples.resolved, samples.on_units)
-    return f"{share} of the {grouped(samples.on_units)} stack samples of {units} are in code that an index has."
+    return f"{share} of the {grouped(samples.on_units)} stack samples of {units} are in indexed code."
 
 
 def other_words(debug: Debug, figures: Figures) -> str:
@@ -162,9 +164,9 @@ def disagreement_words(found: Disagreement) -> str:
     """A disagreement between an index's labels and the log's measurements."""
     label = f"the index says {found.resource} {100 * found.label_share:.0f} %"
     if found.label_share > found.at_most_share:
-        bound = f"the log permits at most {100 * found.at_most_share:.0f} %"
+        bound = f"the log allows at most {100 * found.at_most_share:.0f} %"
     else:
-        bound = f"the log has at least {100 * found.at_least_share:.0f} %"
+        bound = f"the log shows at least {100 * found.at_least_share:.0f} %"
     return f"{found.group}: {label}, {bound} of running time"
 
 
@@ -180,16 +182,16 @@ def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
         "upstream": f"waiting for {_upstream(vocabulary)}",
         "delegated": f"waiting for {_delegates(vocabulary)}",
         "unknown": "of unknown cause",
-        "filling": "in buffers that fill until they are full or due",
-        "queueing": "waiting for the records before it",
-        "held": "waiting for answers of asynchronous requests",
-        "resting": "asleep or waiting for what is outside, as the code has it",
+        "filling": "in buffers until they are full or time out",
+        "queueing": "queueing behind other records",
+        "held": "waiting for responses to asynchronous requests",
+        "resting": "sleeping or waiting for external systems, by the sampled code",
     }
     return texts[cause]
 
 
 def _cause_name(cause: Cause, vocabulary: Vocabulary) -> str:
-    """A cause of time on no resource as a noun within a sentence: `the program itself comes next`."""
+    """A cause of time on no resource as a noun within a sentence: `Second: the program itself`."""
     named: dict[Cause, str] = {
         "no scope": "the program itself",
         "coordinator": f"the {vocabulary.coordinator} alone",
@@ -231,19 +233,19 @@ def capitalised(text: str) -> str:
 
 def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Resource], figures: Figures) -> str:
     """The bottleneck of a scope with its share of the runtime; or why there is none."""
-    it = "this run" if debug.scope in ("all", "whole") else debug.scope
+    it = "" if debug.scope in ("all", "whole") else f" of {debug.scope}"
     if debug.unsubmitted is not None:
-        it = "the work"
+        it = " of the work"
     if debug.flow is not None:
-        it = "a record"
+        it = " of the latency"
     if debug.unending:
         return f"{text_of(debug.unending, debug.words)}."
     if debug.doubts:
         return _doubtful_sentence(found, debug, resources, it, figures)
     if found.kind == "nothing":
         if debug.unsubmitted is not None:
-            return f"Nothing to explain: nothing was submitted in all of {_whole_text(debug)}."
-        return "Nothing to explain: no time passes between the first and the last event of the log."
+            return f"No bottleneck: nothing was submitted in all of {_whole_text(debug)}."
+        return "No bottleneck: no time passes between the first and the last event of the log."
     small = _small_files(debug, figures) if found.kind == "unknown" else ""
     return _limited_by(found, debug, resources, it, figures) + small + _cache_misses(debug, figures)
 
@@ -260,7 +262,7 @@ def _cache_misses(debug: Debug, figures: Figures) -> str:
         return ""
     words = debug.vocabulary
     cost = figures.text(cost_ms)
-    return f" What {words.workers} were to keep in memory was not there: reading it anew cost up to {cost}."
+    return f" Cache misses: {words.workers} read data again that they should have cached, which cost up to {cost}."
 
 
 def _small_files(debug: Debug, figures: Figures) -> str:
@@ -269,7 +271,7 @@ def _small_files(debug: Debug, figures: Figures) -> str:
     if not costs:
         return ""
     most = max(costs, key=lambda each: each.cost_ms)
-    return f" It may be the files: {text_of(most, debug.words)}, which cost up to {figures.text(most.cost_ms)}."
+    return f" A possible cause: {text_of(most, debug.words)}, which cost up to {figures.text(most.cost_ms)}."
 
 
 def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], it: str, figures: Figures) -> str:
@@ -277,42 +279,39 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
     of = f"{figures.number(found.time_ms)} of {figures.text(whole_ms)} ({figures.percent(found.time_ms, whole_ms)})"
     second = "" if found.second is None else _part_name(found.second, debug, resources)
     if found.kind == "resource":
-        close = f" {capitalised(second)} comes close: {figures.text(found.second_ms)}." if second else ""
+        close = f" Second: {second}, {figures.text(found.second_ms)}." if second else ""
         if (rival := _rival(found, debug)) is not None:
             name = _resource_name(rival, debug, resources)
-            close += f" Were most of that on {name}, {name} would hold {it} up instead."
+            close += f" If most of that went to {name}, the bottleneck is {name}."
         other = debug.or_else.get(found.name)
         doubt = "" if other is None else f" {text_of(other, debug.words)}."
-        return f"{capitalised(_resource_name(found.name, debug, resources))} holds {it} up: {of}.{doubt}{close}"
+        return f"Bottleneck{it}: {_resource_name(found.name, debug, resources)}, {of}.{doubt}{close}"
     if found.second_ms < WORTH_A_WORD * whole_ms:
         second = ""
     if found.kind == "unknown":
-        known = f" The largest part that is known is {second}: {figures.text(found.second_ms)}." if second else ""
+        known = f" Largest known part: {second}, {figures.text(found.second_ms)}." if second else ""
         if found.name in debug.or_else:
             did = text_of(debug.or_else[found.name], debug.words)
-            return f"No resource holds {it} up: for {of}, {did}.{known}"
-        return f"What holds {it} up is not known: for {of}, nothing recorded says what the time went to.{known}"
+            return f"Bottleneck{it}: not a resource. For {of}, {did}.{known}"
+        return f"Bottleneck{it}: unknown. Nothing recorded shows where {of} went.{known}"
     texts: dict[str, str] = {
-        "no worker": f"Waiting for {words.workers} holds {it} up: {of}.",
-        "no scope": f"The program itself holds {it} up: for {of}, {_none(words)} is running.",
-        "coordinator": f"The {words.coordinator} holds {it} up: it works alone for {of}.",
-        "no unit": f"Gaps hold {it} up: for {of}, a {words.group} is under way, and none of its {words.units} runs.",
-        "starting": f"Starting and ending {words.units} holds {it} up: {of}.",
-        "upstream": f"Waiting for {_upstream(words)} holds {it} up: {of}.",
-        "delegated": (
-            f"Waiting for {_delegates(words)} holds {it} up: {of}. Whether they compute or wait themselves is not"
-            " recorded."
-        ),
-        "filling": f"Waiting in buffers that fill until they are full or due holds {it} up: {of}.",
-        "queueing": f"Waiting for the records before it holds {it} up: {of}.",
-        "held": f"Waiting for answers of asynchronous requests holds {it} up: {of}.",
-        "resting": f"Sleeping or waiting for what is outside, as the code has it, holds {it} up: {of}.",
+        "no worker": f"waiting for {words.workers}, {of}.",
+        "no scope": f"the program itself, {of}: {_none(words)} runs.",
+        "coordinator": f"the {words.coordinator}, {of}: it works alone.",
+        "no unit": f"gaps, {of}: a {words.group} is active, but none of its {words.units} runs.",
+        "starting": f"starting and ending {words.units}, {of}.",
+        "upstream": f"waiting for {_upstream(words)}, {of}.",
+        "delegated": f"waiting for {_delegates(words)}, {of}. The log does not show whether they compute or wait.",
+        "filling": f"waiting in buffers, {of}.",
+        "queueing": f"queueing behind other records, {of}.",
+        "held": f"waiting for responses to asynchronous requests, {of}.",
+        "resting": f"sleeping or waiting for external systems, {of}, by the sampled code.",
     }
     alone = ""
     if found.alone_ms is not None and found.alone_ms - found.time_ms >= WORTH_A_WORD * whole_ms:
-        alone = f" In all, no {words.unit} runs for {figures.text(found.alone_ms)}."
-    following = f" {capitalised(second)} comes next: {figures.text(found.second_ms)}." if second else ""
-    return f"{texts[found.name]}{alone}{following}"
+        alone = f" In total, no {words.unit} runs for {figures.text(found.alone_ms)}."
+    following = f" Second: {second}, {figures.text(found.second_ms)}." if second else ""
+    return f"Bottleneck{it}: {texts[found.name]}{alone}{following}"
 
 
 def noticeable_findings(findings: Iterable[Finding], figures: Figures) -> list[Finding]:
@@ -354,16 +353,18 @@ def _doubtful_sentence(
     """The inconclusive verdict: what is missing, how much time that may hide, and the bottleneck of the known rest."""
     whole_ms = debug.runtime_ms
     missing = "; ".join(text_of(each.missing, debug.words) for each in debug.doubts)
-    sentence = f"What holds {it} up cannot be told: {missing}."
+    sentence = f"Bottleneck{it}: unknown, because {missing}."
     if not figures.is_nothing(found.time_ms):
         share = figures.percent(found.time_ms, whole_ms)
-        beyond = "" if all(each.time_ms > 0 for each in debug.doubts) else ", and time that the log does not have"
-        sentence += f" That may be {figures.number(found.time_ms)} of {figures.text(whole_ms)} ({share}){beyond}."
+        beyond = "" if all(each.time_ms > 0 for each in debug.doubts) else ", and time that the log does not record"
+        sentence += (
+            f" The missing data may hide {figures.number(found.time_ms)} of {figures.text(whole_ms)} ({share}){beyond}."
+        )
     if found.second is None or figures.is_nothing(found.second_ms):
         return sentence
     devices = {each.name: each.device for each in resources}
     name = devices.get(found.second) or _cause_name(cast("Cause", found.second), debug.vocabulary)
-    return f"{sentence} Of what is known, {name} takes most: {figures.text(found.second_ms)}."
+    return f"{sentence} Largest known part: {name}, {figures.text(found.second_ms)}."
 
 
 def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
@@ -372,9 +373,9 @@ def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
     if found is None or debug.runtime_ms <= 0:  # the first sentence says so
         return ""
     of = f"{whole.number(found.left_out_ms)} of {whole.text(found.whole_ms)}"
-    whose = "" if found.attended else ", in which the program waited or was busy with something else"
+    whose = "" if found.attended else ": the program waited or did something else"
     work = figures.text(debug.runtime_ms)
-    return f"Nothing was submitted for {of}{whose}. All that follows is about the {work} of work."
+    return f"Nothing was submitted for {of}{whose}. The figures below cover the {work} of work."
 
 
 def flow_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, ...]:
@@ -387,34 +388,36 @@ def flow_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, ..
     who = f"{named[flow.limit]} ({flow.limit})" if flow.limit in named else f"{words.worker} {flow.limit}"
     if flow.at_limit:
         if flow.limit_kind == "worker":
-            return (f"The job is at its limit, {rate}: {who} has no CPU to spare, and its sources are held up.",)
+            return (
+                f"Rate limit: {who} has no CPU left. The job is at its limit, {rate}, and its sources are blocked.",
+            )
         shown = {each.id: each for each in flow.stations}
         if flow.limit_kind == "hop":
             source, target = (shown[each] for each in flow.limit.split(">"))
             return (
-                f"The job is at its limit, {rate}, and nothing that was measured is busy all the time:"
-                f" {source.name} ({source.id}) is held up for {100 * source.blocked_share:.0f} % of its time, and"
-                f" {target.name} ({target.id}), which takes from it, is busy for {100 * target.busiest_share:.0f} %. So"
-                " what lies between holds it up, which may be the network.",
+                f"Rate limit: the connection between {source.name} ({source.id}) and {target.name} ({target.id}), which"
+                f" may be the network. The job is at its limit, {rate}, but nothing measured is fully busy: the first"
+                f" is blocked {100 * source.blocked_share:.0f} % of its time, and the second is busy"
+                f" {100 * target.busiest_share:.0f} %.",
             )
         busiest = shown[flow.limit].busiest_share
         return (
-            f"The job is at its limit, {rate}: {who} is busy for {100 * busiest:.0f} % of its time{with_what}, and"
-            " holds up what feeds it.",
+            f"Rate limit: {who}, busy {100 * busiest:.0f} % of its time{with_what}. The job is at its limit, {rate}:"
+            " backpressure slows its sources.",
         )
     if flow.most_per_s is None:
-        return (f"The job keeps up with {rate}; how many it would take is not known.",)
+        return (f"Rate limit: unknown. The job keeps up with {rate}.",)
     busy = next(
-        (f", now {100 * each.busiest_share:.0f} % of it" for each in flow.stations if each.id == flow.limit), ""
+        (f" (now {100 * each.busiest_share:.0f} % busy)" for each in flow.stations if each.id == flow.limit), ""
     )
     if flow.at_least:
         return (
-            f"The job keeps up with {rate}, and would with {per_second(flow.most_per_s)} at least: so far from its"
-            f" limit, each record takes more time than it would there. {who} would be full first{with_what}.",
+            f"Rate limit: at least {per_second(flow.most_per_s)}, first reached by {who}{with_what}. The job keeps up"
+            f" with {rate}.",
         )
     return (
-        f"The job keeps up with {rate}, and would with at most {per_second(flow.most_per_s)}: then {who} is busy all"
-        f" the time{with_what}{busy}.",
+        f"Rate limit: {per_second(flow.most_per_s)}, first reached by {who}{with_what}{busy}. The job keeps up with"
+        f" {rate}.",
     )
 
 
@@ -427,12 +430,13 @@ def most_sentence(flow: FlowChange, vocabulary: Vocabulary, resources: Sequence[
     before = "" if flow.recorded_most_per_s is None else f" (recorded: {per_second(flow.recorded_most_per_s)})"
     if flow.at_least:
         return (
-            f"{per_second(flow.most_per_s)} are sustained at least{before}, for so far from the limit each record takes"
-            f" more time than it would there; {who} would be full first{_with(flow.limit_resource, resources)}."
+            f"Rate limit: at least {per_second(flow.most_per_s)}{before}, first reached by"
+            f" {who}{_with(flow.limit_resource, resources)}. The limit may be higher, because records take"
+            " longer at a low rate."
         )
     return (
-        f"At most {per_second(flow.most_per_s)} are sustained{before}, in 9 of 10 cases {counted_digits(low)} to"
-        f" {counted_digits(high)}: then {who} is busy all the time{_with(flow.limit_resource, resources)}."
+        f"Rate limit: {per_second(flow.most_per_s)}{before}, 90 % range {counted_digits(low)} to"
+        f" {counted_digits(high)}, first reached by {who}{_with(flow.limit_resource, resources)}."
     )
 
 
@@ -449,19 +453,19 @@ def counted_digits(rate: float) -> str:
 def _resting(flow: FlowFacts) -> str:
     """That the limiting station sleeps or waits outside for half of its busy time or more; else empty."""
     share = next((each.resting_share for each in flow.stations if each.id == flow.limit), 0.0)
-    return f", and sleeps or waits for what is outside for {100 * share:.0f} % of that" if share >= 0.5 else ""
+    return f", which sleeps or waits for external systems {100 * share:.0f} % of its busy time" if share >= 0.5 else ""
 
 
 def _with(resource: str, resources: Sequence[Resource]) -> str:
     device = next((each.device for each in resources if each.name == resource), "")
-    return f", with {device}" if device else ""
+    return f", limited by {device}" if device else ""
 
 
 def unmodelled_sentence(debug: Debug) -> str:
     """That a device without a model computed for the run; empty if none did."""
     if debug.unmodelled is None:
         return ""
-    return f"{plural(debug.unmodelled)} computed too and are not modelled: no what-if knows what more of them brings."
+    return f"{plural(debug.unmodelled)} also computed but are not modelled: no what-if covers more or faster ones."
 
 
 def bound_words(bound_ms: tuple[float | None, float | None] | None, runtime_ms: float, figures: Figures) -> str:
@@ -499,7 +503,7 @@ def not_known_sentences(
             bound = bound_words(each.bound_ms, runtime_ms, figures)
             setting = printable(f"{each.setting} ({bound})" if bound else each.setting)
             by_reason.setdefault(_why(refusal, answers, with_remedy), []).append(setting)
-    return [f"Not known: {', '.join(settings)}; {why}." for why, settings in by_reason.items()]
+    return [f"No prediction for {', '.join(settings)}: {why}." for why, settings in by_reason.items()]
 
 
 def refusal_sentence(points: Sequence[Prediction], figures: Figures, with_remedy: WithRemedy) -> str:
@@ -508,8 +512,8 @@ def refusal_sentence(points: Sequence[Prediction], figures: Figures, with_remedy
     reasons = list(
         dict.fromkeys(_why(refusal, answers, with_remedy) for refusal, answers in by_refusal(points).items())
     )
-    sentence = f"{first.setting}: no answer, for " if len(points) == 1 else "no answer: "
-    sentence += "; ".join(reasons or ["the run does not tell"])
+    sentence = f"no prediction for {first.setting}: " if len(points) == 1 else "no prediction: "
+    sentence += "; ".join(reasons or ["the run does not show enough"])
     bound = bound_words(first.bound_ms, first.runtime_ms, figures)
     return f"{sentence}; it would take {bound}" if bound else sentence
 
@@ -527,8 +531,12 @@ def measure_word(measure: str) -> str:
 def replay_sentence(replayed_ms: float, runtime_ms: float, figures: Figures) -> str:
     """The replay error: the model's runtime of the baseline."""
     off = figures.change(replayed_ms, runtime_ms)
-    sentence = f"Check: for the run as it was, the model says {figures.text(replayed_ms)} ({off})."
-    return f"{sentence} Do not rely on it." if abs(replayed_ms - runtime_ms) > FAR_OFF * runtime_ms else sentence
+    sentence = f"Check: for the recorded run, the model predicts {figures.text(replayed_ms)} ({off})."
+    return (
+        f"{sentence} Do not rely on its predictions."
+        if abs(replayed_ms - runtime_ms) > FAR_OFF * runtime_ms
+        else sentence
+    )
 
 
 def check_sentences(verdict: Verdict, figures: Figures, ranges: str) -> str:
@@ -541,24 +549,24 @@ def check_sentences(verdict: Verdict, figures: Figures, ranges: str) -> str:
     if ranges:
         found.append(range_sentence(ranges))
     if debug.outcome is not None and debug.outcome.status == "failed":
-        found.append("All these times are up to where the run failed.")
+        found.append("All times end at the failure.")
     return " ".join(found)
 
 
 def range_sentence(name: str) -> str:
     """The meaning of a prediction's range."""
-    return f"{name}: 9 of 10 reruns would end there."
+    return f"{name}: 9 of 10 reruns would fall within it."
 
 
 def knee_sentence(knee: Knee, sweep: Sweep) -> str:
     """Where more of a resource stops being worth it, and by which rule."""
     setting, rule = sweep.points[knee.point].setting, f"{100 * knee.least_share:.0f} %"
     if knee.point + 1 == len(sweep.points):
-        then = "it does up to the last value asked"
+        then = "this is true up to the last value"
     else:
-        then = "here it never does" if knee.point == 0 else f"beyond {setting} it saves less"
+        then = f"beyond {setting} it saves less" if knee.point or knee.worth else "here it never does"
     what = " of the time for the same work" if any(each.work_ratio != 1 for each in sweep.points) else ""
-    return f"More is worth it while doubling it saves {rule}{what}: {then}."
+    return f"More is worth it while doubling saves at least {rule}{what}: {then}."
 
 
 def saving_text(saving: Saving, figures: Figures) -> str:
@@ -567,13 +575,13 @@ def saving_text(saving: Saving, figures: Figures) -> str:
         return "" if saving.range_ms is None else f"saves at most {figures.text(saving.range_ms[1])} ({saving.basis})"
     saves = f"saves about {figures.text(saving.ms)} ({saving.basis}"
     if saving.range_ms is None:
-        return f"{saves}; no rerun has checked it)"
+        return f"{saves}; not validated by reruns)"
     low, high = saving.range_ms
     if figures.is_nothing(low):
         return f"{saves}; 90 % range: up to {figures.text(high)})"
     if low < 0:
-        between = f"{figures.text(high)} shorter to {figures.text(-low)} longer"
-        return f"{saves}; 90 % range: {between}, for runs vary by themselves)"
+        between = f"{figures.text(high)} faster to {figures.text(-low)} slower"
+        return f"{saves}; 90 % range: {between}, because reruns vary)"
     return f"{saves}; 90 % range: {figures.number(low)} to {figures.text(high)})"
 
 
@@ -582,10 +590,10 @@ def nothing_to_do(verdict: Verdict) -> str:
     if verdict.recommendations or verdict.debug.runtime_ms <= 0:
         return ""
     if not verdict.debug.conclusive:
-        return "Analyze a whole log of the job: what this one lacks decides what would help."
+        return "Analyze a complete log of the job: what would help depends on the missing data."
     least = f"{100 * NOTICEABLE:.0f} % of the time"
     also = " and 1 s" if happens_once(verdict.debug, verdict.header) else ""
-    return f"Nothing that CrystalPerf can work out saves as much as {least}{also}."
+    return f"No change that CrystalPerf models saves {least}{also} or more."
 
 
 # How it ended ---------------------------------------------------------------------------------------------------------
@@ -614,7 +622,7 @@ def outcome_sentences(debug: Debug, figures: Figures) -> tuple[str, ...]:
     elif ended.status == "unfinished":
         open_ones = next((each for each in scopes if each.unfinished), None)
         if open_ones:
-            under_way = f"{counted(open_ones.unfinished, open_ones.kind)} under way"
+            under_way = f"{counted(open_ones.unfinished, open_ones.kind)} active"
             if ended.cut:
                 found.append(f"The log ends before {'the run' if whole else debug.scope} does, with {under_way}.")
             else:
@@ -622,7 +630,7 @@ def outcome_sentences(debug: Debug, figures: Figures) -> tuple[str, ...]:
         if failed.failed:
             found.append(f"{many}{reason}.")
     elif failed.failed:
-        found.append(f"{whose} went on to its end, but {many}{reason}.")
+        found.append(f"{whose} completed, but {many}{reason}.")
     called_off = next((each for each in scopes if each.cancelled), None)
     if called_off:
         were = "was" if called_off.cancelled == 1 else "were"
@@ -670,19 +678,19 @@ def _workers_lost(ended: Outcome, words: Vocabulary, figures: Figures) -> list[s
     if redone:
         took = figures.text(sum(each.redone_ms for each in lost))
         whose = "its" if len(lost) == 1 else "their"
-        sentence += f" {redone} of {whose} {words.units} ran again, which had taken {took}."
+        sentence += f" {redone} of {whose} {words.units} ran again; their first attempts took {took}."
     return [sentence]
 
 
 def memory_sentence(kind: Exhausted, words: Vocabulary) -> str:
     """The sentence about what ran out of memory."""
     texts: dict[Exhausted, str] = {
-        "container": f"A container ran out of memory: {with_article(words.worker)} used more than it was given in all.",
-        "heap": f"A heap ran out of memory: what {words.units} held did not fit.",
-        "device": f"A device ran out of memory, such as a GPU: what {words.units} held on it did not fit.",
+        "container": f"A container ran out of memory: {with_article(words.worker)} exceeded its total limit.",
+        "heap": f"A heap ran out of memory: the data of {words.units} did not fit.",
+        "device": f"A device such as a GPU ran out of memory: the data of {words.units} did not fit.",
         "killed": (
-            f"{capitalised(with_article(words.worker))} was killed from outside, most often for more memory than its"
-            " container may use."
+            f"{capitalised(with_article(words.worker))} was killed from outside, most often because it exceeded the"
+            " memory limit of its container."
         ),
     }
     return texts[kind]

@@ -35,9 +35,9 @@ def advice_text(found: findings.Finding, words: Words) -> str:
         text += f"; for {other.id}: {text_of(other.advice, words)}"
     if isinstance(found, findings.IdleSlots) and found.unmodelled is not None:
         units, lanes = words.vocabulary.units, words.vocabulary.lanes
-        text += f" (the {found.unmodelled} is not modelled: {units} that wait for it gain nothing by more {lanes})"
+        text += f" (the {found.unmodelled} is not modelled: {units} that wait for it gain nothing from more {lanes})"
     if isinstance(found, findings.NoScope):
-        text += f"; {words.vocabulary.workers} do not shorten this"
+        text += f"; more {words.vocabulary.workers} do not shorten this"
     if isinstance(found, findings.Coordinator):
         text += f"; more or faster {words.vocabulary.workers} do not shorten this"
     return text
@@ -63,9 +63,9 @@ def idle_slots(found: findings.IdleSlots, words: Words) -> str:
     units, lanes = words.vocabulary.units, words.vocabulary.lanes
     have: dict[findings.IdleCause, str] = {
         "few-tasks": f"have fewer {units} than {lanes}",
-        "empty-tasks": f"have {units} without anything to read",
+        "empty-tasks": f"have {units} without input",
         "last-wave": f"leave {lanes} idle",
-        "bound-to-data": f"have {lanes} idle beside their data",
+        "bound-to-data": f"leave {lanes} idle because of data locality",
         "free-slots": f"leave {lanes} idle",
     }
     return _stages(found, words, have[found.stages[0].cause])
@@ -79,17 +79,17 @@ def idle_stage(stage: findings.IdleStage, words: Words) -> str:
     if stage.cause == "few-tasks":
         return f"{tasks} for {slots}"
     if stage.cause == "empty-tasks":
-        return f"{stage.with_data} of {tasks} had something to read, for {slots}"
-    share = f"{100 * stage.idle_share:.0f} % of the {lanes}' time idle"
+        return f"only {stage.with_data} of {tasks} had input, for {slots}"
+    share = f"{100 * stage.idle_share:.0f} % of {words.vocabulary.lane} time idle"
     text = f"{tasks} on {slots} ({stage.waves:.1f} waves) leave {share}"
     if stage.cause == "bound-to-data":
         return (
-            f"{text}: {units} waited for the {vocabulary.workers} that have their data{on_one(stage, words, ', and')}"
+            f"{text}: {units} waited for the {vocabulary.workers} that store their data{on_one(stage, words, ', and')}"
         )
     if stage.cause == "free-slots":
-        return f"{text}, more than after their last {vocabulary.unit}: {lanes} were free while {units} waited"
+        return f"{text}, and not only in the last wave: {lanes} were free while {units} waited"
     if stage.skew_bytes is not None:
-        text += f"; the {vocabulary.unit} that read most read {stage.skew_bytes:.1f} times the median"
+        text += f"; the largest {vocabulary.unit} read {stage.skew_bytes:.1f} times the median"
     return text
 
 
@@ -103,7 +103,7 @@ def on_one(stage: findings.IdleStage, words: Words, before: str) -> str:
 
 @CORE.of(findings.Straggler)
 def straggler(found: findings.Straggler, words: Words) -> str:
-    return _stages(found, words, f"have {with_article(words.vocabulary.unit)} that takes much longer than most")
+    return _stages(found, words, f"have {with_article(words.vocabulary.unit)} much longer than the median")
 
 
 @CORE.of(findings.StragglerStage)
@@ -117,13 +117,13 @@ def straggler_stage(stage: findings.StragglerStage, words: Words) -> str:
 @CORE.of(findings.MoreData)
 def more_data(cause: findings.MoreData, _words: Words) -> str:
     usual = cause.median_bytes
-    times = f"{cause.read_bytes / usual:.1f} times the median" if usual > 0 else "most read nothing"
+    times = f"{cause.read_bytes / usual:.1f} times the median" if usual > 0 else "while most read nothing"
     return f"it read {volume(cause.read_bytes)}, {times}"
 
 
 @CORE.of(findings.CollectedGarbage)
 def collected_garbage(cause: findings.CollectedGarbage, words: Words) -> str:
-    return f"its {words.vocabulary.worker} collected garbage for {lasting(cause.gc_ms)}"
+    return f"its {words.vocabulary.worker} spent {lasting(cause.gc_ms)} on garbage collection"
 
 
 @CORE.of(findings.SlowHost)
@@ -135,48 +135,50 @@ def slow_host(cause: findings.SlowHost, words: Words) -> str:
 @CORE.of(findings.FirstOnWorker)
 def first_on_worker(cause: findings.FirstOnWorker, words: Words) -> str:
     loaded = (
-        "which had yet to load and compile code" if cause.confirmed else "which may have had to load and compile code"
+        "which still had to load and compile code" if cause.confirmed else "which may have loaded and compiled code"
     )
     return f"it was the first on {words.vocabulary.worker} {cause.worker}, {loaded}"
 
 
 @CORE.of(findings.MoreOfResource)
 def more_of_resource(cause: findings.MoreOfResource, words: Words) -> str:
-    return f"not for its data: {lasting(cause.extra_ms)} more on {words.device(cause.resource)} than usual"
+    return (
+        f"it spent {lasting(cause.extra_ms)} more than usual on {words.device(cause.resource)}, not because of its data"
+    )
 
 
 @CORE.of(findings.Waited)
 def waited(cause: findings.Waited, _words: Words) -> str:
     computed = part_of(cause.cpu_ms, cause.duration_ms, "its")
-    return f"it computed for {computed} and waited, for what the log does not say"
+    return f"it computed for {computed} and waited for the rest; the log does not say why"
 
 
 @CORE.of(findings.Unexplained)
 def unexplained(_cause: findings.Unexplained, _words: Words) -> str:
-    return "for no reason that the log tells"
+    return "the log does not show why"
 
 
 @CORE.of(findings.StartingUnits)
 def starting_units(found: findings.StartingUnits, words: Words) -> str:
-    return _stages(found, words, f"have {words.vocabulary.units} so short that starting them takes long")
+    return _stages(found, words, f"have very short {words.vocabulary.units}, whose start takes much of their time")
 
 
 @CORE.of(findings.StartingStage)
 def starting_stage(stage: findings.StartingStage, words: Words) -> str:
     units = words.vocabulary.units
-    text = f"{100 * stage.share:.0f} % of the time of its {stage.tasks} {units} went to scheduling and unpacking them"
-    return f"{text} ({lasting(stage.queued_ms)} of it to scheduling)" if stage.queued_ms else text
+    text = f"{100 * stage.share:.0f} % of the time of its {stage.tasks} {units} was scheduling and deserialization"
+    return f"{text} ({lasting(stage.queued_ms)} of that was scheduling)" if stage.queued_ms else text
 
 
 @CORE.of(findings.OddUse)
 def odd_use(found: findings.OddUse, words: Words) -> str:
-    return _stages(found, words, f"use {words.device(found.stages[0].resource)} and hardly move data")
+    return _stages(found, words, f"spend time on {words.device(found.stages[0].resource)} but move little data")
 
 
 @CORE.of(findings.OddUseStage)
 def odd_use_stage(stage: findings.OddUseStage, words: Words) -> str:
     spent = f"{lasting(stage.resource_ms)} of {words.vocabulary.unit} time on {words.device(stage.resource)}"
-    return f"{spent} for {volume(stage.moved_bytes)}"
+    return f"{spent} for only {volume(stage.moved_bytes)}"
 
 
 # CPUs and hosts -------------------------------------------------------------------------------------------------------
@@ -185,25 +187,24 @@ def odd_use_stage(stage: findings.OddUseStage, words: Words) -> str:
 @CORE.of(findings.ShortOfCpus)
 def short_of_cpus(found: findings.ShortOfCpus, words: Words) -> str:
     vocabulary = words.vocabulary
-    text = (
-        f"{vocabulary.units} had no CPU for {part_of(found.waited_ms, found.cpu_ms)} in which they could have computed"
-    )
+    waited = part_of(found.waited_ms, found.cpu_ms)
+    text = f"{vocabulary.units} waited for a CPU for {waited} in which they were ready to run"
     if found.throttled_share is not None:
         share = f"{100 * found.throttled_share:.0f} %"
-        return f"{text}; meanwhile containers of {vocabulary.workers} used up their CPU quota in {share} of its periods"
+        return f"{text}; containers of {vocabulary.workers} exhausted their CPU quota in {share} of its periods"
     causes = []
     if found.cores_per_slot is not None:
-        causes.append(f"{vocabulary.workers} got at most {found.cores_per_slot:.2f} cores a {vocabulary.lane}")
+        causes.append(f"{vocabulary.workers} got at most {found.cores_per_slot:.2f} cores per {vocabulary.lane}")
     if found.others_cores is not None:
         used = f"{found.others_cores:.1f} of their machines' {found.host_cores:.0f} cores"
         causes.append(f"other programs or containers used {used}")
-    return f"{text}; {' while '.join(causes)}" if causes else text
+    return f"{text}; {', and '.join(causes)}" if causes else text
 
 
 @CORE.of(findings.SlowHosts)
 def slow_hosts(found: findings.SlowHosts, words: Words) -> str:
     device = words.device(found.resource)
-    spent = _so_long(found.median_ms, found.others_ms, found.stages, device, "on its peers")
+    spent = _so_long(found.median_ms, found.others_ms, found.stages, device, "on other nodes")
     vocabulary = words.vocabulary
     return f"{vocabulary.units} on {found.host} spend {spent}, in {counted(found.stages, vocabulary.group)}"
 
@@ -211,7 +212,7 @@ def slow_hosts(found: findings.SlowHosts, words: Words) -> str:
 def _so_long(own_ms: float, others_ms: float, stages: int, device: str, others: str) -> str:
     """How much longer tasks spend on a device than others; the times are sums over `stages` stages."""
     if own_ms > MOST_TIMES * others_ms:
-        return f"{lasting(own_ms / stages)} each on {device}, and next to none {others}"
+        return f"{lasting(own_ms / stages)} each on {device}, but almost none {others}"
     return f"{own_ms / others_ms:.1f} times as long on {device} as {others}"
 
 
@@ -222,26 +223,26 @@ def _so_long(own_ms: float, others_ms: float, stages: int, device: str, others: 
 def spilling(found: findings.Spilling, _words: Words) -> str:
     by = "" if found.operator is None else f", mostly by {found.operator}"
     most = f"most in {found.stage.id} {found.stage.name}{by}"
-    return f"{volume(found.spilled_bytes)} were spilled to disk for want of memory, {most}"
+    return f"{volume(found.spilled_bytes)} spilled to disk because memory was short, {most}"
 
 
 @CORE.of(findings.Garbage)
 def garbage(found: findings.Garbage, words: Words) -> str:
     share = f"{100 * found.share:.0f} % of {words.vocabulary.unit} time"
     text = f"garbage collection took {share} in {found.stage.id} {found.stage.name}"
-    return f"{text}, and a tenth or more in {counted(found.other_stages, 'other')}" if found.other_stages else text
+    return f"{text}, and 10 % or more in {counted(found.other_stages, 'other')}" if found.other_stages else text
 
 
 @CORE.of(findings.Kept)
 def kept(found: findings.Kept, words: Words) -> str:
     vocabulary = words.vocabulary
     text = (
-        f"{found.missed} of {found.tasks} {vocabulary.units} of {found.stage.id} {found.stage.name} read anew what"
-        f" {vocabulary.workers} were to keep in memory, for it was not there"
+        f"cache misses: {found.missed} of {found.tasks} {vocabulary.units} of {found.stage.id} {found.stage.name} read"
+        f" data again that {vocabulary.workers} should have cached in memory"
     )
     if not found.other_stages:
         return text
-    return f"{text}; so did {counted(found.other_missed, vocabulary.unit)} of {counted(found.other_stages, 'other')}"
+    return f"{text}; so did {counted(found.other_missed, vocabulary.unit)} in {counted(found.other_stages, 'other')}"
 
 
 # While no task ran ----------------------------------------------------------------------------------------------------
@@ -250,22 +251,22 @@ def kept(found: findings.Kept, words: Words) -> str:
 @CORE.of(findings.NoScope)
 def no_scope(_found: findings.NoScope, words: Words) -> str:
     none = " and ".join(f"no {each}" for each in (words.vocabulary.scope, *words.vocabulary.scopes[1:]))
-    return f"{none} was under way: the program itself, its start and its end"
+    return f"{none} ran: the program itself, including its start and its end"
 
 
 @CORE.of(findings.Coordinator)
 def coordinator(found: findings.Coordinator, words: Words) -> str:
     vocabulary = words.vocabulary
-    doing = f": {vocabulary.coordinating}" if vocabulary.coordinating else ""
-    unknown = "" if found.unknown_ms is None else f"; {lasting(found.unknown_ms)} of it waiting or unknown"
+    doing = f" ({vocabulary.coordinating})" if vocabulary.coordinating else ""
+    unknown = "" if found.unknown_ms is None else f"; {lasting(found.unknown_ms)} of that is waiting or unknown"
     return f"the {vocabulary.coordinator} alone{doing}, while no {vocabulary.unit} ran{unknown}"
 
 
 @CORE.of(findings.Committing)
 def committing(found: findings.Committing, words: Words) -> str:
-    others = f", {found.others} more in the same way" if found.others else ""
+    others = f"; so did {found.others} more" if found.others else ""
     after = f"after its last {words.vocabulary.unit}, which wrote output"
-    return f"{found.scope} went on for {lasting(found.longest_ms)} {after}{others}"
+    return f"{found.scope} continued for {lasting(found.longest_ms)} {after}{others}"
 
 
 @CORE.of(findings.NoWorker)
@@ -273,16 +274,16 @@ def no_worker(found: findings.NoWorker, words: Words) -> str:
     vocabulary = words.vocabulary
     if not found.ever_came:
         waited = f"{vocabulary.groups} waited and no {vocabulary.unit} ran"
-        return f"no {vocabulary.worker} ever came: {waited}"
-    text = f"waiting for {vocabulary.workers}: none was there to run anything"
+        return f"no {vocabulary.worker} ever started: {waited}"
+    text = f"waiting for {vocabulary.workers}: none was available"
     if found.first_worker_ms is not None:
         text += f"; the first was ready after {lasting(found.first_worker_ms)}"
     if found.lost is not None:
-        text += f"; for {lasting(found.since_lost_ms)} since {_loss(found.lost, words)}"
+        text += f"; {lasting(found.since_lost_ms)} of that after a loss: {_loss(found.lost, words)}"
     return text
 
 
-# What was lost --------------------------------------------------------------------------------------------------------
+# Losses ---------------------------------------------------------------------------------------------------------------
 
 
 @CORE.of(findings.LostWorkers)
@@ -292,13 +293,13 @@ def lost_workers(found: findings.LostWorkers, words: Words) -> str:
     text = f"{count} of {counted(found.workers, vocabulary.worker)} {were} lost: {_loss(found.lost, words)}"
     if found.redone_tasks:
         redone = counted(found.redone_tasks, vocabulary.unit)
-        text += f"; {redone} ran again, which had taken {lasting(found.redone_ms)}"
-    return f"{text}; what ran then had fewer {vocabulary.lanes}" if found.short_ms > 0 else text
+        text += f"; {redone} ran again (their first attempts took {lasting(found.redone_ms)})"
+    return f"{text}; after that, fewer {vocabulary.lanes} were left" if found.short_ms > 0 else text
 
 
 def explained(reason: str | None) -> str:
     """The reason from the log, or that the log does not state one."""
-    return reason or "it does not say why"
+    return reason or "the log gives no reason"
 
 
 def _loss(lost: findings.Loss, words: Words) -> str:
@@ -306,22 +307,22 @@ def _loss(lost: findings.Loss, words: Words) -> str:
     shown = ", ".join(lost.workers[:_LOST_SHOWN]) + (" …" if len(lost.workers) > _LOST_SHOWN else "")
     one = len(lost.workers) == 1
     who = words.vocabulary.worker if one else words.vocabulary.workers
-    came = "it came" if one else "they came, in the median"
-    return f"{who} {shown} went {lasting(lost.lived_ms)} after {came} ({explained(lost.reason)})"
+    came = "it started" if one else "they started (median)"
+    return f"{who} {shown} ended {lasting(lost.lived_ms)} after {came} ({explained(lost.reason)})"
 
 
 @CORE.of(findings.Wasted)
 def wasted(found: findings.Wasted, words: Words) -> str:
     unit = words.vocabulary.unit
     reasons = "; ".join(
-        each.reason if len(found.reasons) == 1 else f"{each.tasks} times {each.reason}"
+        each.reason if len(found.reasons) == 1 else f"{each.tasks} × {each.reason}"
         for each in found.reasons[:_REASONS_SHOWN]
     )
     text = f"{counted(found.tasks, f'{found.status} {unit}')} ran for {lasting(found.task_ms)} of {unit} time"
     return f"{text}: {reasons}" if reasons else text
 
 
-# What can be done -----------------------------------------------------------------------------------------------------
+# Advice ---------------------------------------------------------------------------------------------------------------
 
 
 @CORE.of(todo.MoreTasks)
@@ -332,7 +333,7 @@ def more_tasks(_advice: todo.MoreTasks, words: Words) -> str:
 
 @CORE.of(todo.SmallerTasks)
 def smaller_tasks(_advice: todo.SmallerTasks, words: Words) -> str:
-    return f"smaller {words.vocabulary.units} even out the last wave"
+    return f"smaller {words.vocabulary.units} would shorten the last wave"
 
 
 @CORE.of(todo.FewerTasks)
@@ -342,41 +343,41 @@ def fewer_tasks(_advice: todo.FewerTasks, words: Words) -> str:
 
 @CORE.of(todo.SpreadInput)
 def spread_input(_advice: todo.SpreadInput, words: Words) -> str:
-    return f"spread what is read more evenly over the {words.vocabulary.units}"
+    return f"distribute the input more evenly over the {words.vocabulary.units}"
 
 
 @CORE.of(todo.RelaxPlacement)
 def relax_placement(_advice: todo.RelaxPlacement, words: Words) -> str:
     vocabulary = words.vocabulary
     spread = f"spread their data over all {vocabulary.workers}"
-    return f"let {vocabulary.units} go to free {vocabulary.lanes}, or {spread}"
+    return f"let {vocabulary.units} run on any free {vocabulary.lane}, or {spread}"
 
 
 @CORE.of(todo.InspectTaskWaits)
 def inspect_task_waits(_advice: todo.InspectTaskWaits, words: Words) -> str:
-    return f"look at what kept waiting {words.vocabulary.units} from free {words.vocabulary.lanes}"
+    return f"find out why {words.vocabulary.units} waited while {words.vocabulary.lanes} were free"
 
 
 @CORE.of(todo.FitCache)
 def fit_cache(_advice: todo.FitCache, words: Words) -> str:
     vocabulary = words.vocabulary
     more = f"more memory per {vocabulary.worker} or more {vocabulary.workers}"
-    return f"{more}, so that there is room for all of it"
+    return f"{more}, so that all cached data fits"
 
 
 @CORE.of(todo.CompareHosts)
 def compare_hosts(_advice: todo.CompareHosts, _words: Words) -> str:
-    return "compare the node it ran on with its peers"
+    return "compare the node it ran on with other nodes"
 
 
 @CORE.of(todo.InspectComputation)
 def inspect_computation(_advice: todo.InspectComputation, _words: Words) -> str:
-    return "look at what its rows make it compute"
+    return "check which of its rows are expensive to compute"
 
 
 @CORE.of(todo.RecordSamples)
 def record_samples(_advice: todo.RecordSamples, _words: Words) -> str:
-    return "record samples to see what it did"
+    return "record stack samples to see what it did"
 
 
 @CORE.of(todo.KeepWorkers)
@@ -387,25 +388,25 @@ def keep_workers(_advice: todo.KeepWorkers, words: Words) -> str:
 @CORE.of(todo.StartWorkersSooner)
 def start_workers_sooner(_advice: todo.StartWorkersSooner, words: Words) -> str:
     workers = words.vocabulary.workers
-    return f"let the cluster manager start {workers} sooner, or keep an application for several runs"
+    return f"make the cluster manager start {workers} sooner, or use one application for several runs"
 
 
 @CORE.of(todo.FreeClusterCapacity)
 def free_cluster_capacity(_advice: todo.FreeClusterCapacity, words: Words) -> str:
     worker = words.vocabulary.worker
-    return f"check that the cluster has free cores and memory for what one {worker} asks for"
+    return f"check that the cluster has enough free cores and memory for one {worker}"
 
 
 @CORE.of(todo.InspectProgram)
 def inspect_program(_advice: todo.InspectProgram, words: Words) -> str:
     scopes = plural(words.vocabulary.scope)
-    return f"look at what the program does between its {scopes}, at its start and at its end"
+    return f"check what the program does between its {scopes}, at its start and at its end"
 
 
 @CORE.of(todo.InspectCoordinator)
 def inspect_coordinator(_advice: todo.InspectCoordinator, words: Words) -> str:
     vocabulary = words.vocabulary
-    return f"look at what the {vocabulary.coordinator} does while no {vocabulary.unit} runs"
+    return f"check what the {vocabulary.coordinator} does while no {vocabulary.unit} runs"
 
 
 @CORE.of(todo.MoreMemory)
@@ -418,7 +419,7 @@ def more_memory(advice: todo.MoreMemory, words: Words) -> str:
 def avoid_spilling(advice: todo.AvoidSpilling, words: Words) -> str:
     vocabulary = words.vocabulary
     if advice.delegated:
-        return f"more memory for what computes for the {vocabulary.units}, or smaller {vocabulary.units}"
+        return f"more memory for the processes that compute for {vocabulary.units}, or smaller {vocabulary.units}"
     return f"more memory per {vocabulary.worker}, fewer {vocabulary.lanes}, or smaller {vocabulary.units}"
 
 
@@ -427,10 +428,10 @@ def avoid_exhaustion(advice: todo.AvoidExhaustion, words: Words) -> str:
     vocabulary = words.vocabulary
     units, lanes, worker = vocabulary.units, vocabulary.lanes, vocabulary.worker
     return {
-        "container": f"a larger container for each {worker} than its heap needs, or fewer {lanes} in it",
+        "container": f"a container limit for each {worker} that is larger than its heap needs, or fewer {lanes}",
         "heap": f"more memory per {worker}, fewer {lanes}, or smaller {units}",
-        "device": f"fewer {units} at a time on a device, or smaller {units}",
-        "killed": f"look for who killed it; where that was for memory, fewer {lanes} or a larger container",
+        "device": f"fewer concurrent {units} per device, or smaller {units}",
+        "killed": f"find out what killed it; if memory was the reason, fewer {lanes} or a larger container",
     }[advice.exhausted]
 
 
@@ -444,7 +445,7 @@ def more_cpu(advice: todo.MoreCpu, words: Words) -> str:
     }
     helps = [
         f"a larger CPU limit for each {vocabulary.worker}" if advice.larger_limit else "",
-        "machines that nothing else runs on" if advice.own_machines else "",
+        "machines without other workloads" if advice.own_machines else "",
         fewer[advice.slots],
     ]
     return either([each for each in helps if each])
@@ -453,24 +454,24 @@ def more_cpu(advice: todo.MoreCpu, words: Words) -> str:
 @CORE.of(todo.InspectHost)
 def inspect_host(advice: todo.InspectHost, words: Words) -> str:
     device = words.device_name(advice.resource)
-    return f"check {advice.host}: a slow or crowded {device}, other jobs, a throttled instance"
+    return f"check {advice.host}: a slow or shared {device}, other jobs, a throttled instance"
 
 
 @CORE.of(todo.InspectDevice)
 def inspect_device(advice: todo.InspectDevice, _words: Words) -> str:
     waits = {
-        DISK: "many small files, metadata, a disk that is slow to answer or shared",
-        NET: "connections, retries, name look-ups, a service or a worker that is slow to answer",
-    }.get(advice.resource, "many small transfers, or waiting in them")
-    return f"find out what it waits for, as it is not data: {waits}"
+        DISK: "many small files, metadata, a slow or shared disk",
+        NET: "connections, retries, DNS lookups, a slow service or worker",
+    }.get(advice.resource, "many small transfers, or latency within them")
+    return f"find out what it waits for, because it is not data volume: {waits}"
 
 
 @CORE.of(todo.ReadWorkerLog)
 def read_worker_log(advice: todo.ReadWorkerLog, words: Words) -> str:
     where = advice.worker if advice.host is None else f"{advice.worker} on {advice.host}"
-    return f"look at the last lines of the log of {words.vocabulary.worker} {where}"
+    return f"read the last lines of the log of {words.vocabulary.worker} {where}"
 
 
 @CORE.of(todo.InspectEndedTasks)
 def inspect_ended_tasks(advice: todo.InspectEndedTasks, _words: Words) -> str:
-    return f"look at why they {'failed' if advice.status == 'failed' else 'were killed'}"
+    return f"find out why they {'failed' if advice.status == 'failed' else 'were killed'}"

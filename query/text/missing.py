@@ -24,4 +24,4 @@ def unread_parts(found: missing.UnreadParts, _words: Words) -> str:
 
 @CORE.of(missing.UnannouncedWorkers)
 def unannounced_workers(found: missing.UnannouncedWorkers, words: Words) -> str:
-    return f"the log does not have when {counted(found.workers, words.vocabulary.worker)} came"
+    return f"the log does not record when {counted(found.workers, words.vocabulary.worker)} started"

@@ -61,7 +61,7 @@ def more_workers(found: MoreWorkers, words: Words) -> str:
 def faster_device(found: FasterDevice, words: Words) -> str:
     resource = next(each for each in words.resources if each.name == found.resource)
     if found.resource == CPU:
-        return "Use a CPU with a faster clock or of a newer generation (a quarter faster)"
+        return "Use a CPU that is a quarter faster: a faster clock or a newer generation"
     if resource.unit == "speed":
         return f"Use a faster {resource.device}"
     return f"Use machines with {times(found.ratio)} the {resource.device} bandwidth"
@@ -70,14 +70,14 @@ def faster_device(found: FasterDevice, words: Words) -> str:
 @CORE.of(RaiseParallelism)
 def raise_parallelism(found: RaiseParallelism, words: Words) -> str:
     return (
-        f"Twice the {words.vocabulary.units} of {found.stage}, {found.before} → {found.after}: it is busy for"
+        f"Twice the {words.vocabulary.units} of {found.stage}, {found.before} → {found.after}: it is busy"
         f" {100 * found.busy_share:.0f} % of the time"
     )
 
 
 @CORE.of(FixFailure)
 def fix_failure(found: FixFailure, _words: Words) -> str:
-    return f"Fix what failed first: {found.failed}: {explained(found.error)}"
+    return f"Fix the first failure: {found.failed}: {explained(found.error)}"
 
 
 @CORE.of(FollowAdvice)
@@ -91,4 +91,4 @@ def follow_advice(found: FollowAdvice, words: Words) -> str:
 
 @CORE.of(RecordSamples)
 def record_samples(found: RecordSamples, _words: Words) -> str:
-    return f"Record stack samples with the next run: {found.framework} does not measure what its time went to"
+    return f"Record stack samples in the next run: {found.framework} does not measure where the time went"

@@ -19,13 +19,13 @@ def invalid_question(refusal: kinds.InvalidQuestion, _words: Words) -> str:
 
 @CORE.of(kinds.RecordedValueUnknown)
 def recorded_value_unknown(refusal: kinds.RecordedValueUnknown, _words: Words) -> str:
-    return f"{refusal.asked}: the run does not tell what it had"
+    return f"the recorded value of {refusal.setting} is unknown"
 
 
 @CORE.of(kinds.RerunNotPredicted)
 def rerun_not_predicted(refusal: kinds.RerunNotPredicted, words: Words) -> str:
     why = "; ".join(texts_of(refusal.refusals, words)) or "there is no interval for such a change"
-    return f"{refusal.run} says nothing of this run: {refusal.setting} cannot be predicted, for {why}"
+    return f"{refusal.run} does not help here, because CrystalPerf cannot predict {refusal.setting}: {why}"
 
 
 # Extrapolation --------------------------------------------------------------------------------------------------------
@@ -35,8 +35,9 @@ def rerun_not_predicted(refusal: kinds.RerunNotPredicted, words: Words) -> str:
 def slots_out_of_range(refusal: kinds.SlotsOutOfRange, words: Words) -> str:
     known = words.vocabulary
     return (
-        f"{_times(refusal.ratio)} the {known.unit} {known.lanes}: so far from what was recorded"
-        f" ({refusal.most_ratio:g} times either way), nothing tells how scheduling and the {known.coordinator} would do"
+        f"{_times(refusal.ratio)} the {known.unit} {known.lanes} is too far from the recorded run"
+        f" (at most {refusal.most_ratio:g} times more or fewer); how scheduling and the {known.coordinator} scale is"
+        " unknown"
     )
 
 
@@ -44,7 +45,7 @@ def slots_out_of_range(refusal: kinds.SlotsOutOfRange, words: Words) -> str:
 def senders_out_of_range(refusal: kinds.SendersOutOfRange, words: Words) -> str:
     known = words.vocabulary
     return (
-        f"{_times(refusal.ratio)} the {known.workers}: {known.units} would fetch {known.exchanged} from more than"
+        f"with {_times(refusal.ratio)} the {known.workers}, {known.units} would fetch {known.exchanged} from more than"
         f" {refusal.most_ratio:g} times as many senders as in any {known.group} of the run"
     )
 
@@ -53,8 +54,8 @@ def senders_out_of_range(refusal: kinds.SendersOutOfRange, words: Words) -> str:
 def remote_reads_unknown(_refusal: kinds.RemoteReadsUnknown, words: Words) -> str:
     known = words.vocabulary
     return (
-        f"on its recorded {known.workers} all {known.exchanged} were local; with more of them most would cross the"
-        " network, and nothing in the run tells how long that takes"
+        f"in the recorded run, all {known.exchanged} were local; with more {known.workers}, most would cross the"
+        " network, whose speed the run does not show"
     )
 
 
@@ -62,8 +63,8 @@ def remote_reads_unknown(_refusal: kinds.RemoteReadsUnknown, words: Words) -> st
 def cache_full(_refusal: kinds.CacheFull, words: Words) -> str:
     known = words.vocabulary
     return (
-        f"what {known.workers} keep in memory had no room there already, and nothing in the run tells how much more"
-        f" of it {known.units} would read anew"
+        f"cached data of {known.workers} did not fit into memory in the recorded run, and how many more cache misses"
+        f" {known.units} would have is unknown"
     )
 
 
@@ -71,17 +72,16 @@ def cache_full(_refusal: kinds.CacheFull, words: Words) -> str:
 def cache_too_small(refusal: kinds.CacheTooSmall, words: Words) -> str:
     known = words.vocabulary
     is_short = refusal.cached_bytes > refusal.room_bytes
-    rest = "the rest" if is_short else "what finds none, for it is not spread evenly,"
+    rest = "the rest" if is_short else "the data that does not fit because it is spread unevenly"
     return (
-        f"{known.workers} kept {refusal.cached_bytes / _MIB:.0f} MiB in memory and would have room for"
-        f" {refusal.room_bytes / _MIB:.0f} MiB; nothing in the run tells how long {known.units} take to read {rest}"
-        " anew"
+        f"{known.workers} cached {refusal.cached_bytes / _MIB:.0f} MiB in memory and would have space for"
+        f" {refusal.room_bytes / _MIB:.0f} MiB; how long {known.units} take to read again {rest} is unknown"
     )
 
 
 @CORE.of(kinds.PlanUnknown)
 def plan_unknown(refusal: kinds.PlanUnknown, words: Words) -> str:
-    return f"nothing is known of how {refusal.framework} would cut its {words.vocabulary.groups} anew"
+    return f"how {refusal.framework} would repartition its {words.vocabulary.groups} is unknown"
 
 
 @CORE.of(kinds.WorkersUnknown)
@@ -92,43 +92,42 @@ def workers_unknown(_refusal: kinds.WorkersUnknown, words: Words) -> str:
 
 @CORE.of(kinds.SlotsTooFew)
 def slots_too_few(_refusal: kinds.SlotsTooFew, _words: Words) -> str:
-    return "what runs in one pipeline needs more slots at a time than there are"
+    return "one pipeline needs more concurrent slots than there are"
 
 
 @CORE.of(kinds.NoWorkerLeft)
 def no_worker_left(_refusal: kinds.NoWorkerLeft, _words: Words) -> str:
-    return "the replay cannot finish: work is left for which no worker was alive"
+    return "the simulation cannot finish: all recorded workers end before the work is done"
 
 
-# What the log lacks ---------------------------------------------------------------------------------------------------
+# Missing from the log -------------------------------------------------------------------------------------------------
 
 
 @CORE.of(kinds.TasksWithoutEnd)
 def tasks_without_end(refusal: kinds.TasksWithoutEnd, words: Words) -> str:
     return (
-        f"{refusal.tasks} of {refusal.total} {words.vocabulary.units} have no end in the log, so what they did is"
-        " unknown"
+        f"{refusal.tasks} of {refusal.total} {words.vocabulary.units} have no end in the log, so their work is unknown"
     )
 
 
 @CORE.of(kinds.TimeUnknown)
 def time_unknown(refusal: kinds.TimeUnknown, words: Words) -> str:
     return (
-        f"the run left no samples, and nothing else tells what {100 * refusal.share:.0f} % of {words.vocabulary.unit}"
-        " time went to"
+        f"the run has no stack samples, and nothing else shows which resource {100 * refusal.share:.0f} % of"
+        f" {words.vocabulary.unit} time used"
     )
 
 
 @CORE.of(kinds.SpillTimeUnknown)
 def spill_time_unknown(_refusal: kinds.SpillTimeUnknown, _words: Words) -> str:
-    return "the run left no samples, and nothing else tells how long it spilled"
+    return "the run has no stack samples, and nothing else shows how long it spilled"
 
 
 @CORE.of(kinds.BandwidthUnknown)
 def bandwidth_unknown(refusal: kinds.BandwidthUnknown, words: Words) -> str:
     return (
-        f"the run does not tell how fast its {' and '.join(refusal.devices)} was, so of the time that its"
-        f" {words.vocabulary.units} were seen there all may change with the bandwidth, or none"
+        f"the speed of the recorded {' and '.join(refusal.devices)} is unknown, so all of the time that"
+        f" {words.vocabulary.units} spent there may change with the bandwidth, or none of it"
     )
 
 
@@ -137,43 +136,43 @@ def bandwidth_unknown(refusal: kinds.BandwidthUnknown, words: Words) -> str:
 
 @CORE.of(kinds.MemoryUnknown)
 def memory_unknown(_refusal: kinds.MemoryUnknown, words: Words) -> str:
-    return f"the run does not tell how much memory each {words.vocabulary.worker} had"
+    return f"how much memory each {words.vocabulary.worker} had is unknown"
 
 
 @CORE.of(kinds.MemoryBelowMinimum)
 def memory_below_minimum(refusal: kinds.MemoryBelowMinimum, _words: Words) -> str:
     return (
-        f"{refusal.memory_bytes / _MIB:.0f} MiB of memory is less than {refusal.framework} starts with"
+        f"{refusal.memory_bytes / _MIB:.0f} MiB of memory is below the minimum with which {refusal.framework} starts"
         f" ({refusal.least_bytes / _MIB:.0f} MiB)"
     )
 
 
 @CORE.of(kinds.MemoryNeedUnknown)
 def memory_need_unknown(_refusal: kinds.MemoryNeedUnknown, _words: Words) -> str:
-    return "nothing in the run tells how much of its memory it needed"
+    return "how much of its memory the run needed is unknown"
 
 
 @CORE.of(kinds.SpilledMemoryUnknown)
 def spilled_memory_unknown(refusal: kinds.SpilledMemoryUnknown, words: Words) -> str:
     return (
-        f"{refusal.disk_bytes / _MIB:.0f} MiB were spilled to disk, and the log does not tell how much memory"
-        f" {words.vocabulary.units} lacked for that"
+        f"{refusal.disk_bytes / _MIB:.0f} MiB spilled to disk, and the log does not record how much memory"
+        f" {words.vocabulary.units} lacked"
     )
 
 
 @CORE.of(kinds.GarbageSavingUnknown)
 def garbage_saving_unknown(refusal: kinds.GarbageSavingUnknown, words: Words) -> str:
     return (
-        f"{100 * refusal.share:.0f} % of {words.vocabulary.unit} time went to garbage collection, which more memory"
-        " would shorten by an amount this run does not tell"
+        f"garbage collection took {100 * refusal.share:.0f} % of {words.vocabulary.unit} time, and the saving from"
+        " more memory is unknown"
     )
 
 
 @CORE.of(kinds.LiveHeapUnknown)
 def live_heap_unknown(refusal: kinds.LiveHeapUnknown, words: Words) -> str:
     return (
-        f"{100 * refusal.share:.0f} % of {words.vocabulary.unit} time went to garbage collection already, and this run"
-        " does not tell how much of the heap is in use for good"
+        f"garbage collection already took {100 * refusal.share:.0f} % of {words.vocabulary.unit} time, and the size of"
+        " the live heap is unknown"
     )
 
 
@@ -182,67 +181,64 @@ def live_heap_unknown(refusal: kinds.LiveHeapUnknown, words: Words) -> str:
 
 @CORE.of(kinds.NotModelledForStreams)
 def not_modelled_for_streams(refusal: kinds.NotModelledForStreams, _words: Words) -> str:
-    return f"what {refusal.setting} would do to a stream is not modelled"
+    return f"the effect of {refusal.setting} on a stream is not modelled"
 
 
 @CORE.of(kinds.RateUnknown)
 def rate_unknown(_refusal: kinds.RateUnknown, _words: Words) -> str:
-    return "the run does not tell its sources' rate, and without it no latency can be predicted"
+    return "the rate of the sources is unknown, and the latency depends on it"
 
 
 @CORE.of(kinds.SpreadOutOfRange)
 def spread_out_of_range(refusal: kinds.SpreadOutOfRange, words: Words) -> str:
     return (
-        f"{refusal.ratio:g} times the {words.vocabulary.units} of {refusal.station}: so far from what was recorded"
-        f" ({refusal.most_ratio:g} times either way), nothing tells how records would spread"
+        f"{refusal.ratio:g} times the {words.vocabulary.units} of {refusal.station} is too far from the recorded run"
+        f" (at most {refusal.most_ratio:g} times more or fewer); how records would be distributed is unknown"
     )
 
 
 @CORE.of(kinds.BusyTimeUnknown)
 def busy_time_unknown(refusal: kinds.BusyTimeUnknown, words: Words) -> str:
-    return (
-        f"nothing recorded tells what {100 * refusal.share:.0f} % of the {words.vocabulary.units}' busy time went to,"
-        f" so all of it may change with the {refusal.device}, or nothing"
-    )
+    return f"the resource of {100 * refusal.share:.0f} % of the {words.vocabulary.units}' busy time is unknown"
 
 
 @CORE.of(kinds.LimitNotMeasured)
 def limit_not_measured(refusal: kinds.LimitNotMeasured, _words: Words) -> str:
-    network = "state how fast the network was, if it may be that"
+    network = "if it may be the network, state its recorded speed"
     if refusal.network_known:
-        network = "a network as fast as stated is not full, so it may be how long buffers are on their way"
+        network = "a network of the stated speed is not saturated, so it may be the transfer latency of buffers"
     return (
-        f"what holds this run up was not measured: {refusal.source} has to wait, and {refusal.target}, which takes from"
-        f" it, has time left ({100 * refusal.target_busy_share:.0f} % busy); {network}"
+        f"the bottleneck was not measured: {refusal.source} waits, but {refusal.target}, which receives its records, is"
+        f" only {100 * refusal.target_busy_share:.0f} % busy; {network}"
     )
 
 
 @CORE.of(kinds.AtLimit)
 def at_limit(_refusal: kinds.AtLimit, _words: Words) -> str:
     return (
-        "the recorded run was at its limit, where records wait for as long as its buffers are deep; what changes is how"
-        " many it can take"
+        "the recorded run was at its limit, where the size of buffers decides the latency; only the sustained rate"
+        " would change"
     )
 
 
 @CORE.of(kinds.RateBeyondMeasured)
 def rate_beyond_measured(refusal: kinds.RateBeyondMeasured, _words: Words) -> str:
     return (
-        f"{_rate(refusal.rate_per_s)} records/s are beyond what this run tells: {_rate(refusal.sustained_per_s)} are"
-        f" sustained at least, and at more than {refusal.most_ratio:g} times the recorded rate each record may take"
-        " less time than it did"
+        f"{_rate(refusal.rate_per_s)} records/s is too far from the recorded run: the sustained rate is at least"
+        f" {_rate(refusal.sustained_per_s)}, and at more than {refusal.most_ratio:g} times the recorded rate each"
+        " record may take less time than recorded"
     )
 
 
 @CORE.of(kinds.RateNotSustained)
 def rate_not_sustained(refusal: kinds.RateNotSustained, words: Words) -> str:
-    which = words.vocabulary.worker if refusal.limit_kind == "worker" else words.vocabulary.group
-    full = f"{which} {refusal.limit} is busy"
+    which = f"{words.vocabulary.worker} " if refusal.limit_kind == "worker" else ""
+    full = f"{which}{refusal.limit} is busy all the time"
     if refusal.limit_kind == "hop":
-        full = f"what lies between {refusal.limit.replace('>', ' and ')} is full"
+        full = f"the connection between {refusal.limit.replace('>', ' and ')} is saturated"
     return (
-        f"{_rate(refusal.rate_per_s)} records/s are more than it sustains: from {_rate(refusal.sustained_per_s)} on"
-        f" {full} all the time, and records wait longer and longer"
+        f"{_rate(refusal.rate_per_s)} records/s exceeds the sustained rate: from {_rate(refusal.sustained_per_s)} on,"
+        f" {full}, and the latency grows without bound"
     )
 
 
@@ -250,14 +246,14 @@ def rate_not_sustained(refusal: kinds.RateNotSustained, words: Words) -> str:
 def rate_near_limit(refusal: kinds.RateNearLimit, _words: Words) -> str:
     sustained = f"{'at least ' if refusal.at_least else ''}{_rate(refusal.sustained_per_s)}"
     return (
-        f"at {_rate(refusal.rate_per_s)} records/s it is so near to what it sustains ({sustained}) that an error of"
-        " some percent in that changes several times how long records wait"
+        f"{_rate(refusal.rate_per_s)} records/s is so close to the sustained rate ({sustained}) that an error of a few"
+        " percent changes the latency by a large factor"
     )
 
 
 @CORE.of(kinds.BufferTimeUnknown)
 def buffer_time_unknown(_refusal: kinds.BufferTimeUnknown, _words: Words) -> str:
-    return "how long buffers fill is most of it, which nothing states, and too few records came to tell"
+    return "most of the latency is time in buffers, whose timeout is unknown: too few records arrived to infer it"
 
 
 def _rate(per_s: float) -> str:

@@ -28,13 +28,13 @@ def stations_table(debug: Debug) -> tuple[list[str], list[list[str]]]:
         ]
         for each in debug.flow.stations
     ]
-    return [capitalised(words.group), "", words.units, "records/s", "µs each", "busy", "busiest", "held up"], rows
+    return [capitalised(words.group), "", words.units, "records/s", "µs each", "busy", "busiest", "blocked"], rows
 
 
 def stations_note(debug: Debug) -> str:
     """The note that explains the table's shares."""
     words = debug.vocabulary
     return (
-        f"Busy: the share of the time of its {words.units}; busiest: that of the {words.unit} with most; held up: the"
-        " share in which it waited for what is behind it."
+        f"Busy: the mean share of time in which its {words.units} were busy; busiest: the share of the busiest"
+        f" {words.unit}; blocked: the share in which backpressure from downstream blocked it."
     )

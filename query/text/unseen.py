@@ -12,8 +12,8 @@ _SHOWN = 5
 
 
 @CORE.of(unseen.SequenceContradicted)
-def sequence_contradicted(found: unseen.SequenceContradicted, _words: Words) -> str:
-    return f"what waited for what: {found.problem}"
+def sequence_contradicted(found: unseen.SequenceContradicted, words: Words) -> str:
+    return f"the order of {words.vocabulary.groups}: {found.problem}"
 
 
 @CORE.of(unseen.CodeUnlabelled)
@@ -23,41 +23,41 @@ def code_unlabelled(found: unseen.CodeUnlabelled, _words: Words) -> str:
 
 @CORE.of(unseen.NoIndex)
 def no_index(_found: unseen.NoIndex, _words: Words) -> str:
-    return "code: there are samples, but no index of the code they are in, so its time stays `other`"
+    return "code: no index covers the sampled code, so its time counts as `other`"
 
 
 @CORE.of(unseen.NoSamples)
 def no_samples(_found: unseen.NoSamples, _words: Words) -> str:
-    return "code: the run left no stack samples"
+    return "code: the run has no stack samples"
 
 
 @CORE.of(unseen.TimeUnmeasured)
 def time_unmeasured(found: unseen.TimeUnmeasured, _words: Words) -> str:
-    return f"{_unmeasured(found)}, which is in `other`"
+    return f"{_unmeasured(found)}; it counts as `other`"
 
 
 @CORE.of(unseen.CodeUnsampled)
 def code_unsampled(found: unseen.CodeUnsampled, _words: Words) -> str:
-    why = "none of the recordings given could be used" if found.unusable else "the run left no stack samples"
-    return f"what code ran, for {why}; {_unmeasured(found)} is in `other`"
+    why = "no usable recording" if found.unusable else "no stack samples"
+    return f"the code that ran ({why}); {_unmeasured(found)} counts as `other`"
 
 
 def _unmeasured(found: unseen.TimeUnmeasured) -> str:
-    storage = "reading and writing storage, " if found.storage else ""
-    return f"what {found.framework} does not time itself ({storage}waiting for a CPU)"
+    storage = "storage I/O, " if found.storage else ""
+    return f"time that {found.framework} does not measure ({storage}CPU wait)"
 
 
 @CORE.of(unseen.CoordinatorUnsampled)
 def coordinator_unsampled(_found: unseen.CoordinatorUnsampled, words: Words) -> str:
     coordinator, groups = words.vocabulary.coordinator, words.vocabulary.groups
-    return f"the {coordinator}'s own time: it left no recording, so what it did between the {groups} is `other`"
+    return f"the {coordinator}: it has no recording, so its time between the {groups} counts as `other`"
 
 
 @CORE.of(unseen.AllWorkersUnsampled)
 def all_workers_unsampled(found: unseen.AllWorkersUnsampled, words: Words) -> str:
     return (
-        f"code of {words.vocabulary.units}: no {words.vocabulary.worker} left a recording, so what {found.framework}"
-        " does not measure itself is `other`"
+        f"code of {words.vocabulary.units}: no {words.vocabulary.worker} has a recording, so time that"
+        f" {found.framework} does not measure counts as `other`"
     )
 
 
@@ -65,8 +65,8 @@ def all_workers_unsampled(found: unseen.AllWorkersUnsampled, words: Words) -> st
 def workers_unsampled(found: unseen.WorkersUnsampled, words: Words) -> str:
     names = ", ".join(found.workers[:_SHOWN]) + (" …" if len(found.workers) > _SHOWN else "")
     return (
-        f"{len(found.workers)} of {found.of_workers} {words.vocabulary.workers} left no recording ({names});"
-        " the others speak for them"
+        f"{len(found.workers)} of {found.of_workers} {words.vocabulary.workers}: they have no recording ({names}), so"
+        " samples of the others represent them"
     )
 
 
@@ -74,15 +74,15 @@ def workers_unsampled(found: unseen.WorkersUnsampled, words: Words) -> str:
 def operators_unknown(found: unseen.OperatorsUnknown, words: Words) -> str:
     vocabulary = words.vocabulary
     whose = f"the {plural(vocabulary.scope)}' {vocabulary.unit} time"
-    why = f"too few samples fell into these {vocabulary.groups}"
+    why = f"these {vocabulary.groups} have too few samples"
     if found.framework is not None:
-        why = f"{found.framework} times only some of them; stack samples tell the others"
-    return f"operators: {100 * found.share:.0f} % of {whose} could not be given to one; {why}"
+        why = f"{found.framework} measures only some of them; stack samples show the others"
+    return f"operators: {100 * found.share:.0f} % of {whose} is not attributed to one; {why}"
 
 
 @CORE.of(unseen.BlockedThreadsUnsampled)
 def blocked_threads_unsampled(_found: unseen.BlockedThreadsUnsampled, _words: Words) -> str:
-    return "blocked threads: the recordings have neither wall-clock samples nor park events"
+    return "blocked threads: the recordings have no wall-clock samples and no park events"
 
 
 @CORE.of(unseen.RecordingLeftOut)
@@ -92,14 +92,14 @@ def recording_left_out(found: unseen.RecordingLeftOut, _words: Words) -> str:
 
 @CORE.of(unseen.MoreRecordingsLeftOut)
 def more_recordings_left_out(found: unseen.MoreRecordingsLeftOut, _words: Words) -> str:
-    return f"{found.recordings} more recordings that were left out"
+    return f"{found.recordings} more recordings that were not used"
 
 
 @CORE.of(unseen.CpuLimitUnknown)
 def cpu_limit_unknown(_found: unseen.CpuLimitUnknown, words: Words) -> str:
-    return f"the CPU time of {words.vocabulary.workers}: when it runs out is not known"
+    return f"CPU limits of {words.vocabulary.workers}: whether their CPUs were fully used is unknown"
 
 
 @CORE.of(unseen.RecordLatencyUnmeasured)
 def record_latency_unmeasured(_found: unseen.RecordLatencyUnmeasured, _words: Words) -> str:
-    return "the time of a record as such: it is worked out from rates, busy time and queues"
+    return "the latency of single records: CrystalPerf models it from rates, busy time and queues"

@@ -46,7 +46,7 @@ def _waited_ms(detail: GroupStats) -> float:
 def idle_slots(advisor: Advisor, detail: GroupStats) -> list[IdleStage]:
     """Idle slots while a group was on the critical path: too few units, or a last wave that is half empty.
 
-    Evidence: slots were free while it ran, whatever else ran then; units that read next to nothing and ended at once
+    Evidence: slots were free while it ran, whatever else ran then; units that read almost nothing and ended at once
     do not count as units with work.  Contradicted if the framework knows that the work cannot be divided further; time
     in which the longest unit waited, and time of starting units, are subtracted, because more units do not divide them.
     """
