@@ -24,7 +24,7 @@ from crystalperf.query.trace.vocabulary import plural
 from lab.checks.verdicts import first_sentence
 from lab.pages import cell, head, put
 
-UNNAMED = re.compile(r": is (?:(?:JSON|text|a binary file) of a kind not known|blank|empty)")
+UNNAMED = re.compile(r": is (?:(?:JSON|text|a binary file) of unknown kind|blank|empty)")
 """Sentences that do not say what a file is."""
 
 

@@ -1,7 +1,7 @@
 """Where the CPU seconds of a profile go: `python -m lab.costs.steps INPUT…` prints each step of it as it is done.
 
     CPU [s]  peak [MiB]  step
-       0.02          61  looking at the inputs
+       0.02          61  inspecting the inputs
 
 Seconds are of the whole process, DuckDB's threads among them.
 """

@@ -215,8 +215,8 @@ def _span(found: Archive, subtasks: list[_Subtask], origin: str, problems: Probl
     restarted = _known(job.timestamps.get("RESTARTING"))
     if restarted is not None and start < restarted <= first:
         meaning = (
-            f"the job restarted {_minutes(restarted - start)} after its start, and the archive lacks earlier subtasks; the"
-            " run starts at the restart"
+            f"the job restarted {_minutes(restarted - start)} after its start, and the archive lacks earlier subtasks;"
+            " the run starts at the restart"
         )
         problems.add("restarted", "data loss", origin, None, meaning)
         start = restarted
