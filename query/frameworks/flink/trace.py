@@ -239,7 +239,7 @@ def _shifted(each: _Subtask, start_ms: float, end_ms: float) -> _Subtask:
 def _waits(subtasks: list[_Subtask], edges: list[Edge], ids: Mapping[str, str], *, all_of_them: bool) -> list[float]:
     """Per subtask, how long it waited for the others of its pipeline, ms.
 
-    A source of a stream waits for its external input: then `all_of_them` count, whatever they read.
+    A source of a stream waits for its external input: then `all_of_them` count, with any inputs.
     """
     flows = [each for each in edges if each.kind == "pipelined"]
     reads, feeds = {each.target for each in flows}, {each.source for each in flows}

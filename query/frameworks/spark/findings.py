@@ -126,7 +126,7 @@ class SplitKeys(Advice):
 
 @dataclass(frozen=True)
 class SplittableFiles(Advice):
-    """Write smaller files in place of one that cannot be split."""
+    """Write smaller files instead of one that cannot be split."""
 
     kind: ClassVar[str] = "splittable-files"
 
