@@ -1,6 +1,6 @@
 -- The tables of a fleet.  Each is a folder of Parquet files, partitioned by the day on which a run began
 -- (runs/day=2026-11-22/…), which DuckDB and similar tools open.  Times of a run are in ms since its start.  The terms are
--- generic: a stage is Spark's stage or Flink's job vertex, a task Spark's task or Flink's subtask.
+-- generic: a framework may have other terms for a stage, a task or a slot.
 
 CREATE TABLE logs (                           -- one row per log that was inspected, readable or not
     log VARCHAR NOT NULL,                     -- SHA-256 of its content; for a URL, of the metadata in its store

@@ -104,11 +104,7 @@ def spark_text(job: Job) -> str:
         ),
         _sample_settings(folder),
         place.more(folder),
-        (
-            "",
-            "   For Java 8 and 11, use these instead; they record waits of 20 ms or more:",
-            *_pairs(java_11_settings(folder)),
-        ),
+        ("", "   For Java 8 and 11, use these (they record waits from 20 ms on):", *_pairs(java_11_settings(folder))),
         (
             "",
             "   Or use async-profiler in wall-clock mode, if its library is on every node. It",
