@@ -136,8 +136,8 @@ def test_a_timed_recording_goes_before_stacks_without_time(demo: Path, tmp_path:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("java/lang/Thread.run;org/apache/spark/executor/Executor$TaskRunner.run;a/B.c 5\n", "on the CPU only"),
-        ("java/lang/Thread.run;a/B.c 5\n", "no task is seen"),
+        ("java/lang/Thread.run;org/apache/spark/executor/Executor$TaskRunner.run;a/B.c 5\n", "only threads on the CPU"),
+        ("java/lang/Thread.run;a/B.c 5\n", "none is of a task"),
     ],
 )
 def test_stacks_that_cannot_stand_for_tasks_are_left_out_and_named(line: str, expected: str, tmp_path: Path) -> None:

@@ -149,6 +149,12 @@ def test_a_vertex_on_more_subtasks_takes_less_where_there_are_slots_for_them() -
     assert again.predicted_ms >= join.recorded_ms  # two waves of half of the work, and each starts anew
 
 
+def test_names_a_setting_of_one_vertex_as_the_user_did() -> None:
+    prediction = profiled(JOIN).predict(["parallelism.HashJoin=2x"])
+    assert prediction.setting == "parallelism.HashJoin=2x"
+    assert NoInterval(("parallelism.HashJoin",)) in prediction.assumptions
+
+
 def test_parallelism_of_all_vertices_leaves_those_of_one_subtask() -> None:
     told = profiled(JOIN).predict(["parallelism=2x", "slots=2x"])
     (kept,) = (each for each in told.assumptions if isinstance(each, SingleSubtasksKept))

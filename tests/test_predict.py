@@ -280,7 +280,7 @@ def test_values_are_read_with_their_units() -> None:
     [
         ("cores", "expected KEY=VALUE"),
         ("cores=2x,network=2x", "several settings in one"),
-        ("colour=2", "not a setting"),
+        ("colour=2", "is not a setting of this run"),
         ("cores=-2", "greater than zero"),
         ("cores=0", "greater than zero"),
         ("cores=1.5", "not a value"),

@@ -148,7 +148,7 @@ def test_a_scan_is_cut_smaller_where_spark_cut_it_and_spread_where_its_files_do_
     verdict = told(tmp_path / "gzip", [Stage(gzip)], query=SCAN)
     assert "df = df.repartition(16)" in lines(verdict)
     first = only(verdict, spark.SpreadRows)
-    assert first.with_data is None, "its files do not divide"
+    assert first.with_data is None, "Spark cannot split its files"
     assert verdict.recommendations[0] == first
     assert first.saving.ms is None
     assert figures(saving_text(first.saving, Seconds())) == [15]
@@ -161,7 +161,7 @@ def test_files_of_an_rdd_are_cut_where_they_are_read(tmp_path: Path) -> None:
     first = only(verdict, spark.ReadInPartitions)
     assert verdict.recommendations[0] == first
     assert (first.partitions, first.stages.stage, first.stages.tasks, first.stages.slots) == (16, "stage:0.0", 4, 16)
-    assert lines(verdict)[0].startswith("rdd = sc.textFile(path, 16)  # of gzip: rdd.repartition(16)")
+    assert lines(verdict)[0].startswith("rdd = sc.textFile(path, 16)  # for gzip files: rdd.repartition(16)")
 
 
 @pytest.mark.later

@@ -1,5 +1,5 @@
--- What a run file counts of its units, in one row: attempts, of these those that did not succeed, the
--- milliseconds of all and of those, and the bytes that were read, written, handed on and spilled.
+-- Totals of a run file's tasks, in one row: attempts, those that did not succeed, the milliseconds of all and of those,
+-- and the bytes read, written, passed to other tasks and spilled.
 SELECT
     count(*) AS units,
     count(*) FILTER (status IN ('failed', 'killed')) AS failed_units,

@@ -1,6 +1,6 @@
--- What each of the usual what-ifs would bring all runs together, in hours of runtime: of runs that it can be asked,
--- their runtimes now and predicted, and the standard deviation of the sum.  What makes a prediction err alike in all runs
--- adds up as it is; what is each run's own averages out.
+-- The total gain of each usual what-if over all runs, in hours of runtime: for the runs that it applies to, their
+-- recorded and predicted runtimes, and the standard deviation of the sum.  Errors that all runs share add up; errors of
+-- single runs average out.
 WITH asked AS (
     SELECT run_id, runtime_ms / 3600000.0 AS hours, workers, core_hours, unnest(gains, max_depth := 2) FROM runs
 )

@@ -1,5 +1,4 @@
--- The runtimes of each job in the order of its runs: runs that succeeded, of one name and one plan, and whose time is of
--- one measure.
+-- The runtimes of each job in the order of its runs: succeeded runs with the same name, plan and measure.
 SELECT
     name,
     plan_hash,

@@ -1,5 +1,5 @@
--- Jobs (runs of one name and framework) by core-hours and by what of them was wasted: slots without a unit, and units
--- that did not succeed.  A latency is no runtime: of flows of records the median is NULL.
+-- Jobs (runs of one name and framework) by core-hours and by wasted core-hours: idle slots, and tasks that did not
+-- succeed.  The median runtime is NULL for runs that measure latency.
 SELECT
     name,
     framework,

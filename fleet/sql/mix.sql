@@ -1,4 +1,4 @@
--- What units of each day spent their time on, core-hours by resource; days with the time of no unit are left out.
+-- Task time of each day by resource, in core-hours; days without task time are left out.
 SELECT
     day,
     count(DISTINCT run_id) AS runs,

@@ -1,11 +1,11 @@
--- What counts of all rows that builds wrote.  A build adds rows and changes none, so a log that grew, was touched or was
--- tried again has a row for each time, and an application whose log was renamed, rolled or compacted has one for each of
--- its logs.  Of a path the newest row counts; of an application the run that is complete, has samples, was read last.
+-- The valid rows of all rows that builds wrote.  A build only adds rows, so a log that grew, was touched or was retried
+-- has a row for each time, and an application has one for each of its logs, for example after a rename, a roll or a
+-- compaction.  The newest row of a path is valid; of an application, the run that is complete, has samples, was read last.
 CREATE VIEW logs AS
 SELECT * FROM all_logs
 QUALIFY row_number() OVER (PARTITION BY path ORDER BY read_at DESC, log) = 1;
 
--- A log without a time of day knows its application by the name of a file alone: there its path tells them apart.
+-- A log without dates identifies its application only by a file name: there its path separates applications.
 CREATE TABLE newest AS
 SELECT run_id FROM all_runs
 QUALIFY row_number() OVER (

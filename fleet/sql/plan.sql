@@ -1,5 +1,5 @@
--- What a run does, a text a row and without repetition: which operator reads which, else the names of its groups.
--- Numbers go, for they change from run to run: ids, lines, sizes.
+-- The plan of a run, one distinct text a row: each operator with its input, or without plans the names of its stages.
+-- Numbers (ids, lines, sizes) are removed, because they change from run to run.
 WITH plans AS (
     SELECT concat(operators.name, ' < ', parent.name) AS step
     FROM operators

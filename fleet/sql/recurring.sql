@@ -1,6 +1,6 @@
--- What costs time in more than one run: the rule, how many runs and jobs have it, what it cost them at most, in hours of
--- runtime, and as a share of the runtime of those runs; with the sentence of the run that it cost most.  A latency is no
--- runtime: what a record waits for costs no hours.
+-- Findings in more than one run: the rule, its number of runs and jobs, and the upper bound of its cost, in hours of
+-- runtime and as a share of the runtime of those runs; with the sentence of the run with the highest cost.  Runs that
+-- measure latency have no runtime, so their findings cost no hours.
 WITH costly AS (
     SELECT
         rule,

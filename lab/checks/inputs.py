@@ -24,8 +24,8 @@ from crystalperf.query.trace.vocabulary import plural
 from lab.checks.verdicts import first_sentence
 from lab.pages import cell, head, put
 
-UNNAMED = re.compile(r": is (?:(?:JSON|text|a binary file) of a kind not known|blank|empty)")
-"""Matches refusals that do not say what a file is."""
+UNNAMED = re.compile(r": is (?:(?:JSON|text|a binary file) of unknown kind|blank|empty)")
+"""Sentences that do not say what a file is."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The CPU time of the steps of a profile: `python -m lab.costs.steps INPUT…` prints each step when it ends.
 
     CPU [s]  peak [MiB]  step
-       0.02          61  looking at the inputs
+       0.02          61  inspecting the inputs
 
 Seconds are of the whole process, including DuckDB's threads.
 """

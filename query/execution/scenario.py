@@ -204,7 +204,7 @@ def parse_settings(
     `known` are the settings of the run, `words` its framework's own words for them; `lists` permits comma separated
     values.  Raises SettingError.
     """
-    shown = {key: next((word for word, other in words.items() if other == key), key) for key in known}
+    shown = {key: _shown(key, words) for key in known}
     found: dict[str, tuple[Value, ...]] = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -216,7 +216,9 @@ def parse_settings(
         if key in found:
             raise SettingError(f"'{shown[key]}' is given twice; for several values, write {shown[key]}=A,B")
         if "=" in value:
-            raise SettingError(f"'{text}': several settings in one; give each separately, as commas separate values")
+            raise SettingError(
+                f"'{text}': several settings in one; give each separately, because a comma separates values"
+            )
         values = tuple(_value(shown[key], known[key], part.strip()) for part in value.split(","))
         if len(values) > 1 and not lists:
             raise SettingError(f"'{text}': one value is expected here")
@@ -235,6 +237,14 @@ def _key(word: str, known: Mapping[str, Setting], words: Mapping[str, str]) -> s
     return word
 
 
+def _shown(key: str, words: Mapping[str, str]) -> str:
+    """The framework's word for a setting, the reverse of _key: `units.HashJoin` is parallelism.HashJoin in Flink."""
+    first, dot, rest = key.partition(".")
+    wanted = first if key.startswith(UNITS) else key
+    word = next((word for word, other in words.items() if other == wanted), wanted)
+    return f"{word}{dot}{rest}" if key.startswith(UNITS) else word
+
+
 def _nearest(wanted: str, known: Sequence[str]) -> str:
     """A list of the known names; if there are many, their number and the closest matches."""
     if len(known) <= MOST_NAMED:
@@ -251,16 +261,16 @@ def _no_setting(key: str, shown: Mapping[str, str], words: Mapping[str, str]) ->
     ]
     if key.startswith(OPERATOR):
         wanted = key.removeprefix(OPERATOR)
-        names = f"it has {_nearest(wanted, operators)}" if operators else "its time is not recorded by operator"
+        names = f"it has {_nearest(wanted, operators)}" if operators else "its log has no time by operator"
         return f"'{wanted}' is not an operator of this run; {names}"
     if key.startswith(UNITS):
         groups = [word.removeprefix(UNITS) for word in shown if word.startswith(UNITS) and " " not in word]
         wanted = key.removeprefix(UNITS)
         return f"'{wanted}' is not in this run; it has {_nearest(wanted, groups) or 'nothing of that kind'}"
-    others = [word for word in shown.values() if not word.startswith((OPERATOR, UNITS))]
+    others = [word for each, word in shown.items() if not each.startswith((OPERATOR, UNITS))]
     more = [word for word in words if word not in others]
     also = f" (and {', '.join(more)})" if more else ""
-    return f"'{key}' is not a setting; known are {', '.join(others)}, operator.NAME{also}"
+    return f"'{key}' is not a setting of this run; it has {', '.join(others)}, operator.NAME{also}"
 
 
 def combinations(changes: Mapping[str, Sequence[Value]]) -> list[dict[str, Value]]:

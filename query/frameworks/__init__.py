@@ -8,7 +8,7 @@ Advisor  adds findings and recommendations of the framework's own (query.diagnos
 
 Each part is defined in the lowest package that calls it.  The caller refuses what a framework does not implement.
 Built-in frameworks are packages of this folder; other packages add theirs through the entry point group
-`crystalperf.frameworks`, whose entries name a `Framework`.  The rest of CrystalPerf has no word of one framework.
+`crystalperf.frameworks`, with entries that name a `Framework`.  The rest of CrystalPerf uses no framework's terms.
 """
 
 from __future__ import annotations

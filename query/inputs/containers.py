@@ -5,7 +5,7 @@ streams of lz4-java, snappy-java (xerial) and compress-lzf, and any of these ins
 last three in the form that these libraries write, so this module parses their framing; packages decompress the blocks.
 
 No file is read as a whole: memory is bounded by the longest line that is kept (LONGEST_LINE), and every step of a
-decompressor returns a bounded piece, whatever the input claims.
+decompressor returns a bounded piece for any input.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Batch:
 
 
 class DamagedStream(Exception):
-    """A compressed stream ends early or contradicts itself; what came before is good."""
+    """A compressed stream ends early or contradicts itself; the data before that point is valid."""
 
 
 def batches(log: LogFile, problems: Problems) -> Iterator[Batch]:
@@ -148,12 +148,12 @@ def pieces(part: Part, problems: Problems) -> Iterator[bytes]:
             for piece in _decompressed(counted):
                 given_out += len(piece)
                 if given_out > _BOMB_BYTES and _suspicious(given_out, counted.size):
-                    meaning = "it unpacks to far more than any trace would; reading stopped there"
+                    meaning = "it unpacks to far more bytes than any trace; CrystalPerf stopped reading there"
                     problems.add("decompression_bomb", "error", part.name, f"byte {given_out}", meaning)
                     return
                 yield piece
         except DamagedStream as error:
-            meaning = f"the stream {error}; what was after that place is missing"
+            meaning = f"the stream {error}; the rest is missing"
             problems.add("damaged_stream", "data loss", part.name, f"byte {given_out}", meaning)
 
 
@@ -174,7 +174,7 @@ def head(part: Part, size: int) -> bytes:
     if held is not None:
         held.unpacked_bytes += len(text)
         if held.unpacked_bytes > _MOST_UNPACKED_BYTES:
-            raise InputError(f"{part.path}: its members unpack to too much to look at them all; unpack it first")
+            raise InputError(f"{part.path}: its files are too large to inspect in the archive; unpack it first")
     return text[:size] if size < 0 else text
 
 
@@ -256,7 +256,9 @@ def local(path: str) -> str:
 
     Raises InputError for an empty path."""
     if not path:
-        raise InputError("an empty path was given, as by a variable that is not set; name a log, or a folder of logs")
+        raise InputError(
+            "the path is empty, for example because a variable is not set; name a log, or a folder of logs"
+        )
     match = re.fullmatch(r"file:(?://(?:localhost)?)?(/(?!/).*)", path, re.DOTALL)
     return path if match is None or os.path.exists(path) else unquote(match[1])
 
@@ -287,7 +289,7 @@ def _opened_path(path: str) -> IO[bytes]:
     if not stat.S_ISREG(mode):
         what = "a folder" if stat.S_ISDIR(mode) else "a device, pipe or socket"
         remedy = Remedy("give it as standard input") if stat.S_ISFIFO(mode) else None
-        raise InputError(f"{path}: is {what}, not a file that can be read to its end", remedy)
+        raise InputError(f"{path}: is {what}, not a regular file", remedy)
     return open(path, "rb")
 
 
@@ -299,7 +301,9 @@ def _copied(stream: IO[bytes], url: str) -> IO[bytes]:
             copy.write(piece)
             if copy.tell() > _MOST_COPIED_BYTES:
                 copy.close()
-                raise InputError(f"{url}: sends more than {_MOST_COPIED_BYTES >> 30} GiB and no end of it")
+                raise InputError(
+                    f"{url}: sends more than {_MOST_COPIED_BYTES >> 30} GiB; download the log and name the file"
+                )
     copy.seek(0)
     return copy
 
@@ -315,7 +319,7 @@ def _part_batches(part: Part, source: IO[bytes], problems: Problems) -> Iterator
         for piece in _decompressed(counted):
             given_out += len(piece)
             if given_out > _BOMB_BYTES and _suspicious(given_out, counted.size):
-                meaning = "it unpacks to far more than any event log would; reading stopped there"
+                meaning = "it unpacks to far more bytes than any event log; CrystalPerf stopped reading there"
                 problems.add("decompression_bomb", "error", part.name, f"byte {given_out}", meaning)
                 pending = []
                 break
@@ -341,7 +345,7 @@ def _part_batches(part: Part, source: IO[bytes], problems: Problems) -> Iterator
             yield batch
             number += batch.count
     except DamagedStream as error:
-        meaning = f"the stream {error}; what was after that place is missing"
+        meaning = f"the stream {error}; the rest is missing"
         problems.add("damaged_stream", "data loss", part.name, f"line {number}", meaning)
     tail = b"".join(pending)
     if dropped:
@@ -350,7 +354,7 @@ def _part_batches(part: Part, source: IO[bytes], problems: Problems) -> Iterator
         if _is_json(tail):
             yield Batch(part, number, tail)
         else:
-            meaning = "the file ends within a line, which is left out; more may be missing after it"
+            meaning = "the file ends within a line, which was left out; more lines may be missing"
             problems.add("truncated_line", "data loss", part.name, f"line {number}", meaning)
 
 
@@ -545,14 +549,14 @@ def _block(
     source: _Counted, packed: int, size: int | None, unpack: Callable[[bytes, int | None], bytes] | None
 ) -> Iterator[bytes]:
     if max(packed, size or 0) > _LARGEST_BLOCK:
-        raise DamagedStream("is damaged (a block claims to be larger than any writer makes them)")
+        raise DamagedStream("is damaged (a block has an impossible size)")
     data = source.exactly(packed)
     try:
         text = unpack(data, size) if unpack else data
     except (cramjam.DecompressionError, IndexError, ValueError) as error:
         raise DamagedStream(f"is damaged ({error})") from error
     if size is not None and len(text) != size:
-        raise DamagedStream("is damaged (a block has another size than it says)")
+        raise DamagedStream("is damaged (a block does not have the size in its header)")
     if text:
         yield text
 
@@ -563,7 +567,7 @@ def _lz4_block(data: bytes, size: int | None) -> bytes:
 
 def _snappy_block(data: bytes, _: int | None) -> bytes:
     if cramjam.snappy.decompress_raw_len(data) > _LARGEST_BLOCK:
-        raise ValueError("a block claims to be larger than any writer makes them")
+        raise ValueError("a block has an impossible size")
     return bytes(cramjam.snappy.decompress_raw(data))
 
 
@@ -585,7 +589,7 @@ def _lzf_block(data: bytes, size: int | None) -> bytes:
         start = len(out) - ((control & 31) << 8 | data[place]) - 1
         place += 1
         if start < 0:
-            raise ValueError("a chunk refers to before its start")
+            raise ValueError("a chunk refers to data before its start")
         length += 2
         copied = out[start : start + length]
         while len(copied) < length:  # the copy overlaps its own output: a repetition

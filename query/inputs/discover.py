@@ -62,15 +62,15 @@ def choose(inputs: Inputs, app: str | None = None) -> Application:
     Raises InputError if there is none, or several.
     """
     if not inputs.applications:
-        what = "only recordings of stack samples were given" if inputs.samples else "nothing that was given is one"
+        what = "the input has only recordings of stack samples" if inputs.samples else "the input has none"
         raise InputError(f"no {_logs(article=False)}: {what}{_hints()}")
     found = [each for each in inputs.applications if app in (None, each.app_id, f"{each.app_id}/{each.attempt}")]
     ids = list(dict.fromkeys(each.app_id for each in found))
     if not found:
-        raise InputError(f"no application '{app}' in the input; it holds {_listed(inputs.applications)}")
+        raise InputError(f"no application '{app}' in the input; it has {_listed(inputs.applications)}")
     if len(ids) > 1:
         listed = {"applications": _listed(inputs.applications)}
-        raise InputError(f"the input holds {len(ids)} applications", Remedy("choose an application", listed))
+        raise InputError(f"the input has {len(ids)} applications", Remedy("choose an application", listed))
     return found[0]
 
 
@@ -92,7 +92,7 @@ def discover(paths: Sequence[str | Path]) -> Inputs:
     neither a log nor a recording; within a folder such files are counted in `problems`.
     """
     if not paths:
-        raise InputError("no input: give an event log, and recordings of stack samples where there are any")
+        raise InputError("no input: name an event log, and recordings of stack samples if you have any")
     problems = Problems()
     for what, why in broken().items():
         problems.add("broken_plugin", "error", what, None, f"the package of {what} could not be loaded: {why}")
@@ -115,7 +115,7 @@ def discover(paths: Sequence[str | Path]) -> Inputs:
     if not applications and not samples:
         others = f"; {(first := passed_over[0]).part.name} is {first.what}" if passed_over else ""
         raise InputError(
-            f"{', '.join(map(str, paths))}: holds neither {_logs()} nor a recording of stack samples{others}{_hints()}"
+            f"{', '.join(map(str, paths))}: has neither {_logs()} nor a recording of stack samples{others}{_hints()}"
         )
     return Inputs(tuple(applications), tuple(samples), tuple(problems))
 
@@ -153,7 +153,7 @@ def _folder_files(folder: str, problems: Problems, passed_over: list[_Found]) ->
     def refused(error: OSError) -> None:
         if error.filename == folder:
             raise InputError(f"{folder}: cannot be read ({error.strerror}); check its permissions") from error
-        meaning = "folders that cannot be read were passed over"
+        meaning = "folders that cannot be read were skipped"
         problems.add("unreadable_folder", "data loss", folder, error.filename, meaning)
 
     paths: list[str] = []
@@ -161,7 +161,7 @@ def _folder_files(folder: str, problems: Problems, passed_over: list[_Found]) ->
         folders.sort()
         paths += (os.path.join(where, name) for name in sorted(files) if not name.startswith("."))
         if len(paths) > _MOST_FILES:
-            raise InputError(f"{folder}: holds more than {_MOST_FILES} files; name the folder of one application")
+            raise InputError(f"{folder}: has more than {_MOST_FILES} files; name the folder of one application")
     yield from _unnamed(paths, folder, problems, passed_over)
 
 
@@ -177,13 +177,13 @@ def _unnamed(paths: Iterable[str], folder: str, problems: Problems, passed_over:
         try:
             found = _sniff(Part(path), path, problems)
         except InputError as error:
-            problems.add("unreadable_file", "data loss", folder, path, f"files were passed over: {error}")
+            problems.add("unreadable_file", "data loss", folder, path, f"files were skipped: {error}")
             continue
         for each in found:
             if each.kind in ("unknown", "zip"):
                 if _is_mark(path):
                     continue
-                meaning = "files that are neither logs nor recordings of samples were passed over"
+                meaning = "files that are neither logs nor recordings of samples were skipped"
                 problems.add("other_file", "info", folder, path, meaning)
                 if each.known and not passed_over:
                     passed_over.append(each)
@@ -236,7 +236,7 @@ def _recognised(framework: ReadableFramework, beginning: Head, problems: Problem
     except Exception as error:
         if is_built_in(framework.name):
             raise
-        meaning = f"the package of {framework.title} could not look at files: {shortened(repr(error))}"
+        meaning = f"the package of {framework.title} cannot inspect files: {shortened(repr(error))}"
         problems.add("broken_plugin", "error", framework.name, beginning.part.name, meaning)
         return None
 
@@ -268,7 +268,9 @@ def _sniff_members(path: str, problems: Problems) -> list[_Found]:
     with archive(path):
         names = members(path)
         if len(names) > _MOST_FILES:
-            raise InputError(f"{path}: holds more than {_MOST_FILES} files; unpack it, and name one application's")
+            raise InputError(
+                f"{path}: has more than {_MOST_FILES} files; unpack it, and name the files of one application"
+            )
         for name in names:
             found += (each for each in _sniff(Part(path, name), f"{path}!/{name}", problems) if each.kind == "log")
     return found
@@ -294,7 +296,7 @@ def _is_collapsed(text: bytes) -> bool:
 def _own_database(path: str) -> str | None:
     """The description of a database that CrystalPerf made, None for any other."""
     kind = None if is_url(path) or "!/" in path else store.kind_of(Path(path))
-    what = {"run": "a run that was profiled before, which is asked by itself", "index": "a resource index"}
+    what = {"run": "a run file, which CrystalPerf reads only without other inputs", "index": "a resource index"}
     return what.get(kind or "")
 
 
@@ -306,10 +308,10 @@ def _described(start: bytes, text: bytes) -> str:
     if not text.strip():
         return "blank"
     if b"\0" in text:
-        return "a binary file of a kind not known here"
+        return "a binary file of unknown kind"
     if foreign.begins_json(text):
-        return "JSON of a kind not known here"
-    return "text of a kind not known here"
+        return "JSON of unknown kind"
+    return "text of unknown kind"
 
 
 # Applications -----------------------------------------------------------------------------------------------------
@@ -346,7 +348,7 @@ def _newest_first(applications: list[Application], problems: Problems) -> list[A
     for each in ordered:
         key = each.framework, each.app_id, each.attempt
         if key in kept:
-            meaning = f"several logs of one attempt of {each.app_id}; the newest was kept"
+            meaning = f"several logs of one attempt of {each.app_id}; only the newest is used"
             problems.add("repeated_log", "info", each.log.origin, None, meaning)
         else:
             kept[key] = each
@@ -356,7 +358,7 @@ def _newest_first(applications: list[Application], problems: Problems) -> list[A
     for app_id, several in attempts.items():
         if len(several) > 1:
             others = ", ".join(str(each.attempt) for each in several[1:])
-            meaning = f"{app_id} has several attempts; the newest is answered for, {app_id}/N names another ({others})"
+            meaning = f"{app_id} has several attempts; the newest is used, and {app_id}/N selects another ({others})"
             problems.add("several_attempts", "info", several[0].log.origin, None, meaning, len(several))
     return list(kept.values())
 

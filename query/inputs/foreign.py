@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-_COLLAPSED = "{} makes collapsed stacks of it, which are read"
+_COLLAPSED = "convert it to collapsed stacks with {}"
 _PERF = _COLLAPSED.format("`stackcollapse-perf.pl`")
 _AGAIN = "record again with JFR output or as collapsed stacks"
-_PLAN = "it says what would run, not what did; give the archive that the JobManager wrote of the job"
-_PAGE = "the page of the job itself (/jobs/ID) is read, and so is the archive that the JobManager wrote of it"
+_PLAN = "it shows what would run, not what ran; use the archive of the job from the JobManager"
+_PAGE = "use the page of the job itself (/jobs/ID), or its archive from the JobManager"
 _WHEN = (
-    "it says what operators read and wrote, not when they ran; give what export_chrome_trace wrote of the same steps"
+    "it shows what operators read and wrote, not when they ran; use the output of export_chrome_trace for these steps"
 )
 _MOST_LINES = 40
 _MOST_FIELDS = 2_000
@@ -205,18 +205,16 @@ _EVENTS = rb'"traceEvents"\s*:'
 
 KINDS = (
     # Recordings of other profilers
-    Foreign(
-        "a Java heap dump", "it tells what filled the memory, not where the time went", _magic(b"JAVA PROFILE 1.0")
-    ),
-    Foreign("a recording of perf", f"`perf script` writes it as text, and {_PERF}", _magic(b"PERFILE2")),
+    Foreign("a Java heap dump", "it shows memory, not time", _magic(b"JAVA PROFILE 1.0")),
+    Foreign("a recording of perf", f"convert it to text with `perf script`, then {_PERF}", _magic(b"PERFILE2")),
     Foreign("the text of `perf script`", _PERF, _any(_has(rb"^# =+\n# captured on"), _perf_script)),
-    Foreign("the text of `jfr print`", "give the recording itself", _has(rb"^jdk\.\w+ \{|\njdk\.\w+ \{")),
+    Foreign("the text of `jfr print`", "use the recording itself", _has(rb"^jdk\.\w+ \{|\njdk\.\w+ \{")),
     Foreign("a pprof profile", _AGAIN, _any(_magic(b"\0" * 8 + b"\3" + b"\0" * 15), _pprof)),
     Foreign("a pprof profile", _AGAIN, _magic(b"--- threadz", b"--- contentionz", b"--- heapz", b"heap profile: ")),
     Foreign("a speedscope profile", _AGAIN, _json(rb"speedscope\.app/file-format-schema")),
     Foreign("a CPU profile of V8", "", _json(rb'"callFrame"\s*:', rb'"(timeDeltas|positionTicks|hitCount)"\s*:')),
     Foreign("a profile of pyinstrument", _AGAIN, _json(rb'"session"\s*:', rb'"(min_interval|sample_count)"\s*:')),
-    Foreign("a recording of memray", "it tells memory, not time", _magic(b"memray\0")),
+    Foreign("a recording of memray", "it shows memory, not time", _magic(b"memray\0")),
     Foreign(
         "a file of stacks from Uber's JVM profiler",
         _COLLAPSED.format("its `stackcollapse.py`"),
@@ -229,10 +227,14 @@ KINDS = (
     ),
     Foreign(
         "a recording of ROCm's profiler",
-        "it has kernels without what launched them; give what export_chrome_trace wrote",
+        "it has kernels without their operators; use the output of export_chrome_trace",
         _json(rb'"rocprofiler-sdk-tool"'),
     ),
-    Foreign("a thread dump", "it is one moment of one process; a recording has many", _has(rb"Full thread dump ")),
+    Foreign(
+        "a thread dump",
+        "it shows one moment of one process; record stack samples over time",
+        _has(rb"Full thread dump "),
+    ),
     # Logs and traces of other systems
     Foreign(
         "a job archive of Flink",
@@ -260,12 +262,12 @@ KINDS = (
     Foreign("Flink's page of a job's checkpoints", _PAGE, _json(rb'"counts"\s*:', rb'"in_progress"\s*:')),
     Foreign("Flink's page of a cluster's settings", _PAGE, _json(rb'"key"\s*:\s*"(taskmanager|jobmanager)\.')),
     Foreign(
-        "one look at Flink's metrics",
-        "they say nothing of how they change; `crystalperf collect flink URL` keeps those of a job while it runs",
+        "a single sample of Flink's metrics",
+        "run `crystalperf collect flink URL` while the job runs, to record how they change",
         _json(rb'"id"\s*:\s*"(\d+\.)?(Status\.|\w+\.Netty\.|numRecords|busyTimeMsPerSecond|checkpointStartDelayNanos)'),
     ),
     Foreign(
-        "an answer of Flink's REST interface",
+        "a response of Flink's REST interface",
         _PAGE,
         _json(
             rb'"jid"\s*:|"Status\.JVM\.|"checkpointStartDelayNanos"|"maxParallelism"\s*:'
@@ -282,28 +284,28 @@ KINDS = (
     ),
     Foreign(
         "a memory timeline of PyTorch's profiler",
-        "it tells memory, not time; give what export_chrome_trace wrote of the same steps",
+        "it shows memory, not time; use the output of export_chrome_trace for these steps",
         _json(rb"^\s*\[\s*\[\s*(-1\s*,\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]|\d{13,}\s*,\s*\d{13,}\b)"),
     ),
     Foreign(
         "a table of PyTorch's profiler",
-        "it has sums of operators, not when each ran; give what export_chrome_trace wrote",
+        "it has sums of operators, not when each ran; use the output of export_chrome_trace",
         _has(rb"\n\s*Name\s[^\n]{0,200}\bSelf CPU %"),
     ),
     Foreign(
         "a file of TensorFlow's summaries without RunMetadata",
-        "it has a training's figures, not when operators ran; give the folder that tf.profiler wrote",
+        "it has metrics of the training, not when operators ran; use the folder that tf.profiler wrote",
         lambda text: b"brain.Event:" in text[:64],
     ),
     Foreign(
         "a timeline of Horovod",
-        "it says when tensors were exchanged, not what ran; give the profiler's traces of all processes",
+        "it shows when tensors were exchanged, not what ran; use the profiler's traces of all processes",
         _json(rb'"ph"\s*:', rb'"(CYCLE_START|Horovod\w*|NEGOTIATE_\w+)"?'),
     ),
     Foreign("a timeline of Ray", "", _json(rb'"cat"\s*:\s*"ray[.:]|"(ray::|worker:[0-9a-f]{20})')),
     Foreign(
         "a trace of Ascend's profiler (torch_npu)",
-        "it names what ran on the device in its own way; what PyTorch's own export_chrome_trace writes is read",
+        "its names of device work are its own; use the output of PyTorch's own export_chrome_trace",
         _json(rb"^\s{0,99}\[", rb'"cat"\s*:\s*"cpu_op"|"Ascend Hardware"|"async_npu"'),
     ),
     Foreign(
@@ -312,13 +314,13 @@ KINDS = (
         _json(rb'"(deviceProperties|distributedInfo)"\s*:|"aten::', rb'"(traceEvents|deviceProperties)"\s*:'),
     ),
     Foreign(
-        "a trace of PyTorch's profiler of before 1.8 (torch.autograd.profiler)",
-        "profile with torch.profiler, whose export_chrome_trace is read",
+        "a trace of PyTorch's profiler before 1.8 (torch.autograd.profiler)",
+        "profile with torch.profiler, and use the output of its export_chrome_trace",
         _json(rb"^\s{0,99}\[", rb'"pid"\s*:\s*"(CPU|CUDA) functions"'),
     ),
     Foreign(
         "a memory profile of TensorFlow's profiler",
-        "it tells memory, not time; give the .xplane.pb or .trace.json.gz beside it",
+        "it shows memory, not time; use the .xplane.pb or .trace.json.gz next to it",
         _json(rb'"memoryProfilePerAllocator"'),
     ),
     Foreign(
@@ -328,7 +330,7 @@ KINDS = (
     ),
     Foreign(
         "a page of TensorFlow's profiler",
-        "it has sums of steps or operators, not when each ran; give the .xplane.pb or .trace.json.gz beside it",
+        "it has sums of steps or operators, not when each ran; use the .xplane.pb or .trace.json.gz next to it",
         _any(_has(rb"type\.googleapis\.com/tensorflow\.profiler\."), _table_of_operators),
     ),
     Foreign(
@@ -336,13 +338,13 @@ KINDS = (
     ),
     Foreign("a job trace of Hadoop MapReduce", "", _json(rb'"jobID"\s*:\s*"job_\d')),
     Foreign("a page of Dask's dashboard", "", _has(rb"(?i)<html", rb"<title>\s*Dask ")),
-    Foreign("a flame graph as a page", _AGAIN, _has(rb"(?i)<(html|svg)", rb"(?i)flame ?graph")),
+    Foreign("a flame graph as a web page", _AGAIN, _has(rb"(?i)<(html|svg)", rb"(?i)flame ?graph")),
     Foreign(
         "a web page", "download the log itself, not the page that shows it", _has(rb"(?i)^\s{0,99}<(!doctype )?html")
     ),
     Foreign(
-        "a trace in Chrome's format, as many profilers write it",
-        "those of PyTorch's, TensorFlow's and MXNet's profilers are read",
+        "a trace in Chrome's format, which many profilers write",
+        "use a trace of the profiler of PyTorch, TensorFlow or MXNet",
         _any(_json(_EVENTS), _json(rb'^\s{0,99}\[\s*\{[^{}]{0,400}"ph"\s*:\s*"')),
     ),
     Foreign(
@@ -350,9 +352,7 @@ KINDS = (
         "",
         _has(rb"\[G1Ergonomics |\[(Full )?GC |\[gc[,\s\]]|\[Young\]\(|Pause (Young|Full|Remark)"),
     ),
-    Foreign(
-        "stacks in words, as Mission Control shows them", "give the recording itself", _has(rb"<stackTrace|</frame>")
-    ),
+    Foreign("stacks as text, copied from Mission Control", "use the recording itself", _has(rb"<stackTrace|</frame>")),
     # Containers and documents
     Foreign("a DuckDB database", "", is_database),
     Foreign("a JPEG image", "", _magic(b"\xff\xd8\xff")),
@@ -365,18 +365,16 @@ KINDS = (
     Foreign("a bzip2 file", "unpack it first", _magic(b"BZh")),
     Foreign("an xz file", "unpack it first", _magic(b"\xfd7zXZ")),
     Foreign("an SQLite database", "", _magic(b"SQLite format")),
-    Foreign("a tar archive", "unpack it, and give the folder", _magic(b"ustar", at=257)),
+    Foreign("a tar archive", "unpack it, and name the folder", _magic(b"ustar", at=257)),
     Foreign("a Java class", "", _magic(b"\xca\xfe\xba\xbe")),
-    Foreign("a table in Avro's form", "", _magic(b"Obj\x01")),
-    Foreign("a table in ORC's form", "", _magic(b"ORC")),
+    Foreign("a table in Avro format", "", _magic(b"Obj\x01")),
+    Foreign("a table in ORC format", "", _magic(b"ORC")),
     Foreign("text in UTF-16", "store it as UTF-8", _magic(b"\xff\xfe", b"\xfe\xff")),
     Foreign("an XML document", "", _has(rb"^\s{0,99}<\?xml ")),
+    Foreign("a text log of a program", "use the event log, which is another file", _words),
+    Foreign("a table as text", "", _table),
     Foreign(
-        "what a program said while it ran, in words", "the log of events is another file, which a machine reads", _words
-    ),
-    Foreign("a table in text", "", _table),
-    Foreign(
-        "binary, and looks like Protocol Buffers, which TensorFlow's profiler writes among others",
+        "binary, probably Protocol Buffers, which for example TensorFlow's profiler writes",
         "",
         _any(_repeated, _protobuf),
     ),

@@ -22,7 +22,7 @@ scaffolding  calls arbitrary code: runners, pools, iterators around iterators
 wait         parks, sleeps, locks, polls: time passes, but the frame does not show on what
 collection   containers and their iterators: the work belongs to their caller
 generated    code that exists at run time only; time is attributed to its caller
-compute      native code that only computes: codecs, checksums; a thread in it is on the CPU, whatever frame decides
+compute      native code that only computes: codecs, checksums; a thread in it is on the CPU, for any attributed frame
 process      delegates work to another process of the same machine; a thread that waits there waits for its CPU
 """
 

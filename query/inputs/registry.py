@@ -65,11 +65,11 @@ def installed() -> MutableMapping[str, Any]:
 
 
 def find(name: str) -> Any:
-    """A framework by name.  Raises InputError if there is none of that name."""
+    """A framework by name.  Raises InputError for an unknown name."""
     try:
         return installed()[name]
     except KeyError:
-        raise InputError(f"framework '{name}' is not known; known are {', '.join(installed())}") from None
+        raise InputError(f"unknown framework '{name}'; choose one of {', '.join(installed())}") from None
 
 
 def readable() -> Mapping[str, ReadableFramework]:

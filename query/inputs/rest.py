@@ -39,7 +39,7 @@ class _SameServer(urllib.request.HTTPRedirectHandler):
         before, after = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
         if (before.scheme, before.netloc) != (after.scheme, after.netloc):
             shown = shortened(f"{after.scheme}://{after.netloc}")
-            raise InputError(f"{req.full_url}: sends on to {shown}, another server; give that address if it is right")
+            raise InputError(f"{req.full_url}: redirects to another server, {shown}; if that is right, use its address")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -68,11 +68,11 @@ class Server:
 
     def refused(self, page: str, error: urllib.error.HTTPError) -> InputError:
         """The error for an answer with a status of 300 or more."""
-        return InputError(f"{self.address}{page}: answers {error.code}")
+        return InputError(f"{self.address}{page}: responds with status {error.code}")
 
     def silent(self, reason: str) -> InputError:
         """The error for no answer at all."""
-        return InputError(f"{self.address}: no answer ({shortened(reason)}); is it the right address?")
+        return InputError(f"{self.address}: no response ({shortened(reason)}); check the address")
 
 
 def pieces(answer: IO[bytes], where: str, most_bytes: int) -> Iterator[bytes]:
@@ -81,8 +81,8 @@ def pieces(answer: IO[bytes], where: str, most_bytes: int) -> Iterator[bytes]:
     while piece := answer.read1(1 << 20) if hasattr(answer, "read1") else answer.read(1 << 16):
         size += len(piece)
         if size > most_bytes:
-            raise InputError(f"{where}: more than {most_bytes >> 20} MiB, which is more than is read")
+            raise InputError(f"{where}: larger than the limit of {most_bytes >> 20} MiB")
         passed_s = time.monotonic() - begin
         if passed_s > SLOW_AFTER_S and size < SLOWEST_BPS * passed_s:
-            raise InputError(f"{where}: sends less than {SLOWEST_BPS} bytes a second; given up after {passed_s:.0f} s")
+            raise InputError(f"{where}: sends less than {SLOWEST_BPS} bytes a second; stopped after {passed_s:.0f} s")
         yield piece

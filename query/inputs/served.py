@@ -1,4 +1,4 @@
-"""Fetches logs from servers, by their addresses in place of files; each framework recognises its own servers."""
+"""Fetches logs from servers by their addresses; each framework recognises its own servers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crystalperf.query.trace.vocabulary import either
 
 
 def fetched(paths: Sequence[str | Path], app: str | None, progress: Callable[[str], None]) -> list[str | Path]:
-    """The paths, with cached files in place of addresses; `app` chooses among the applications of a server.
+    """The paths, with addresses replaced by cached files; `app` chooses among the applications of a server.
 
     An address that no framework recognises stays, to be read as a file.  Raises InputError, one sentence.
     """
@@ -32,7 +32,7 @@ def handed_out(address: str, app: str | None, folder: Path, progress: Callable[[
     """
     file = _file(address, app, folder, progress)
     if file is None:
-        raise InputError(f"{address}: names no log of {_able()}")
+        raise InputError(f"{address}: not the address of a log of {_able()}")
     return file
 
 
@@ -43,7 +43,7 @@ def _file(address: str, app: str | None, folder: Path, progress: Callable[[str],
             if file is not None:
                 return file
     if not urlsplit(address).path.strip("/"):
-        raise InputError(f"{address}: answers, but is no server that hands out logs of {_able()}; give the log itself")
+        raise InputError(f"{address}: responds, but does not serve logs of {_able()}; name the log itself")
     return None
 
 

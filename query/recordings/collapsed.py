@@ -56,18 +56,18 @@ def read(path: str, problems: Problems) -> Collapsed:
             match = _LINE.fullmatch(line)
             if match is None:
                 where = f"line {batch.first_line + position}"
-                meaning = "lines that are no stack with a count behind it were left out"
+                meaning = "lines that are not a stack followed by a count were left out"
                 problems.add("damaged_stack", "data loss", path, where, meaning)
                 continue
             texts = match[1].decode("utf-8", errors="replace").split(";")
             if len(texts) > 1 and _THREAD.fullmatch(texts[0]):
                 del texts[0]
-            # The leaf first, as in recordings; a stack that is too deep is cut at the root.
+            # The leaf first, as in recordings; a stack that is too deep is truncated at the root.
             numbers = [frames.setdefault(text, len(frames)) for text in reversed(texts[-_MOST_FRAMES:])]
             key = np.array(numbers, dtype=np.int32).tobytes()
             stacks[key] = stacks.get(key, 0.0) + float(match[2])
     if not stacks:
-        raise InputError(f"{path}: holds no stack with a count behind it")
+        raise InputError(f"{path}: has no line with a stack followed by a count")
     return Collapsed(_recording(list(frames), list(stacks)), np.array(list(stacks.values())))
 
 

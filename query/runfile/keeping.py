@@ -81,13 +81,16 @@ def check_replaceable(output: Path, application: Application, *, replace: bool =
     if stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_size == 0):
         return  # contract.create() refuses a folder; an empty file is a temporary one for this content
     if not stat.S_ISREG(status.st_mode) or store.kind_of(output) != "run":
-        raise InputError(f"{output}: is there already and is no run file, so it stays", Remedy("choose another place"))
+        raise InputError(
+            f"{output}: exists and is not a run file, so CrystalPerf does not replace it",
+            Remedy("choose another place"),
+        )
     existing = store.application_of(output)
     if not replace and existing != (application.framework, application.app_id):
         whose = "another application" if existing is None else shortened(existing[1])
         raise InputError(
-            f"{output}: is there already and holds the run of {whose}, not of {shortened(application.app_id)}, so it"
-            " stays",
+            f"{output}: exists and has the run of {whose}, not of {shortened(application.app_id)}, so CrystalPerf does"
+            " not replace it",
             Remedy("replace it"),
         )
 

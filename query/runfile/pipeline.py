@@ -71,7 +71,7 @@ def profile_inputs(
 
     With `replace` it may replace another application's run.
     """
-    progress("looking at the inputs")
+    progress("inspecting the inputs")
     inputs = discover(fetched(paths, app, progress))
     application = choose(inputs, app)
     if output is not None:
@@ -128,7 +128,7 @@ def _read(framework: ReadableFramework, log: LogFile, problems: Problems) -> Tra
             raise
         raise InputError(
             f"{log.origin}: the package of {framework.title} ({framework.reader.read.__module__}) cannot read it"
-            f" ({shortened(repr(error))}); tell its authors"
+            f" ({shortened(repr(error))}); report this to its authors"
         ) from error
     for each in trace.problems:
         problems.add(each.name, each.severity, each.origin, each.first_where, each.meaning, each.count)
@@ -156,7 +156,7 @@ def _add_unreadable(problems: Problems, path: str, error: Exception) -> None:
     from crystalperf.query.recordings import jfr
 
     why = str(error) if isinstance(error, jfr.JfrError) else f"it is damaged ({type(error).__name__})"
-    problems.add("unreadable recording", "data loss", path, None, f"a recording could not be read: {shortened(why)}")
+    problems.add("unreadable recording", "data loss", path, None, f"cannot read a recording: {shortened(why)}")
 
 
 def _untimed(samples: Sequence[SampleFile], problems: Problems) -> Iterator[tuple[str, collapsed.Collapsed]]:
@@ -167,7 +167,7 @@ def _untimed(samples: Sequence[SampleFile], problems: Problems) -> Iterator[tupl
             try:
                 yield each.path, collapsed.read(each.path, problems)
             except InputError as error:
-                meaning = f"stacks could not be read: {error}"
+                meaning = f"cannot read stacks: {error}"
                 problems.add("unreadable recording", "data loss", each.path, None, meaning)
 
 
@@ -218,7 +218,7 @@ def gather(
     for name, recording in recordings:
         from crystalperf.query.attribution.samples.place import place
 
-        progress(f"placing the samples of {Path(name).name}")
+        progress(f"matching the samples of {Path(name).name}")
         try:
             one = place(name, recording, trace, run.stacks, framework, problems)
         except Exception as error:
@@ -260,7 +260,7 @@ def find_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
     run.fits = fitting(run.framework, ran, classes, run.wanted)
     for each in run.fits:
         if each.found is None:
-            meaning = f"there is no index of {each.wanted}: its functions decide nothing"
+            meaning = f"there is no index of {each.wanted}: no sample is attributed to its functions"
             run.problems.add("no index", "info", each.wanted, None, meaning)
     add_frames(connection, run.stacks)
     loaded = load_indexes(connection, [each.found for each in run.fits if each.found is not None], "frames")
@@ -268,7 +268,7 @@ def find_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
     by_name = {each.found: each for each in run.fits}
     fitting_ones = [each for each in run.fits if each.kind == "framework" or each.found in run.loaded]
     if others := stand_ins(fitting_ones):
-        meaning = f"the index of another version stands in: {', '.join(others)}"
+        meaning = f"the index of another version is used: {', '.join(others)}"
         run.problems.add("other index", "info", others[0], None, meaning)
     decide(
         connection,
@@ -372,9 +372,8 @@ def _note_contradicted(connection: duckdb.DuckDBPyConnection, run: Assembly) -> 
     count, stated, source, target = found
     if count:
         meaning = (
-            f"{count} of {stated} stated dependencies contradict the log's times and were left out: what should have"
-            f" waited was submitted, or began, earlier, first {shortened(str(target))}, before"
-            f" {shortened(str(source))} had ended"
+            f"{count} of {stated} recorded dependencies contradict the log's times and were left out: the first is"
+            f" {shortened(str(target))}, which was submitted or started before {shortened(str(source))} ended"
         )
         origin = str(run.trace.run.get("app_id") or "the log")
         run.problems.add(CONTRADICTED, "error", origin, None, meaning)
@@ -395,12 +394,12 @@ def note_problems(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
 
 
 STEPS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection, Assembly], None]], ...] = (
-    ("finding the code of the samples", find_code),
-    ("keeping the trace and its samples", keep_trace),
+    ("matching samples to functions", find_code),
+    ("storing the trace and its samples", keep_trace),
     ("splitting time by resource", split_units),
-    ("telling operators apart", attribute_operators),
-    ("tying groups to a graph", keep_graph),
-    ("noting what could not be read", note_problems),
+    ("splitting time by operator", attribute_operators),
+    ("building the execution DAG", keep_graph),
+    ("storing reading problems", note_problems),
 )
 """The progress message of each step, and the step; a step reads the tables of the ones before it."""
 
@@ -503,5 +502,5 @@ def _note_unknown_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> 
     if found is not None:
         prefix, share = found
         units = run.framework.vocabulary.units
-        meaning = f"{100 * share:.0f} % of the time sampled in {units} is in {prefix}.*, which no index knows"
+        meaning = f"{100 * share:.0f} % of the time sampled in {units} is in {prefix}.*, for which there is no index"
         run.problems.add("unindexed code", "info", prefix, None, meaning)

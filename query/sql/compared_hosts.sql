@@ -1,11 +1,11 @@
--- The comparable hosts of each group: of at least two, and of at most {most_hosts}.
+-- The comparable hosts of each stage: of at least two, and of at most {most_hosts}.
 --
 -- parameters  start and end of the scope in ms since application start
 --             {most_hosts}
 --
--- one row per group and host with at least three succeeded units:
+-- one row per stage and host with at least three succeeded tasks:
 --   group_id, host
---   units     number of these units
+--   units     number of these tasks
 WITH hosts AS (
     SELECT group_id, host, count(*) AS units
     FROM units

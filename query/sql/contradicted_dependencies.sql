@@ -3,7 +3,7 @@
 -- parameters  maximum time between an end and the start that it causes, ms
 --
 -- one row per trace:
---   contradicted, stated    their number, and that of all between groups that ran; without pipelined dependencies
+--   contradicted, stated    their number, and that of all between stages that ran; without pipelined dependencies
 --   source, target          one of the contradicted, the first by name
 SELECT
     count(*) FILTER (late) AS contradicted,

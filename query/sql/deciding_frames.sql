@@ -1,8 +1,7 @@
--- The frame that each stack's time is attributed to (paper §4.1), the deciding frame: the topmost one that is an indexed
--- function and neither scaffolding, waiting, a collection nor generated code.  A stack of a pool's idle loop works for
--- no unit, and a resting one waits for no resource, so these have none.  If a stack has no function of the framework or
--- the user, the topmost one of a library decides, unless the thread waits, for instance for a connection: then its
--- purpose is unknown.
+-- The attributed frame of each stack (paper §4.1): the topmost one that is an indexed function and neither scaffolding,
+-- waiting, a collection nor generated code.  A stack of a pool's idle loop works for no task, and a resting one waits for
+-- no resource, so these have none.  If a stack has no function of the framework or the user, the time is attributed to
+-- the topmost one of a library, unless the thread waits, for instance for a connection: then its purpose is unknown.
 --
 -- reads   stack_frames(stack_id, depth, frame_id)      depth 0 is the leaf
 --         frames(frame_id, class_name, method, line, role, device)     device: disk or net where the JDK calls the kernel
@@ -10,10 +9,10 @@
 --
 -- one row per stack:
 --   stack_id        the stack
---   deciding_depth  depth of the deciding frame; NULL if there is none
+--   deciding_depth  depth of the attributed frame; NULL if there is none
 --   index_name      the index of its function
 --   symbol          its function
---   (resources)     its vector, one column per resource; all CPU if the thread delegates the work to another process, all
+--   (resources)     its resource breakdown, one column per resource; all CPU if the thread delegates the work to another process, all
 --                   of one device if the stack ends in a call for it
 --   skipped         reasons for which frames above it were skipped, in order, without repetition
 WITH judged AS (

@@ -1,8 +1,8 @@
--- Groups whose code had run before (warm-up): on first use a process loads and compiles code.
+-- Whether the code of a stage ran before (JVM warm-up): on first use a process loads and compiles code.
 --
--- one row per group that has units:
+-- one row per stage that has tasks:
 --   group_id
---   is_repeated   whether a unit of a group with the same name and `what` had ended before its first launch
+--   is_repeated   whether a task of a stage with the same name and `what` had ended before its first launch
 WITH ran AS (
     SELECT group_id, coalesce(what, '') || name AS words, min(launch_ms) AS began_ms, min(finish_ms) AS ended_ms
     FROM units

@@ -1,14 +1,14 @@
--- Statistics of the units of each group.
+-- Statistics of the tasks of each stage.
 --
 -- parameters  start and end of the scope in ms since application start
 --             {moved}, for each resource with a device that moves bytes, their sum: moved_<resource>
 --
--- one row per group with a unit in the scope:
---   longest_…              its longest unit, of several the one that read most; longest_first is whether no unit had
+-- one row per stage with a task in the scope:
+--   longest_…              its longest task, of several the one that read most; longest_first is whether no task had
 --                          ended on its worker when it began, longest_cpu_ms is NULL if the log has no CPU time
---   firsts, firsts_ms      number of other such first units, and the median of their durations
---   alike, alike_ms        other units that read at least two thirds of what the longest read: number and median
---   loaded, loaded_ms      the fewest units that together read 95 % of the group's bytes: number and median
+--   firsts, firsts_ms      number of other such first tasks, and the median of their durations
+--   alike, alike_ms        other tasks that read at least two thirds of what the longest read: number and median
+--   loaded, loaded_ms      the fewest tasks that together read 95 % of the stage's bytes: number and median
 WITH every AS (
     SELECT
         *,

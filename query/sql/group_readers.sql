@@ -1,6 +1,6 @@
--- The operators that read the input of each group: those of its plan with a location outside the run.
+-- The operators that read the input of each stage: those of its plan with a location outside the run.
 --
--- one row per group:
+-- one row per stage:
 --   group_id
 --   what      as in groups
 --   reads     the first two words of the operator's name, in lower case, and the suffix of its files' names if that is a

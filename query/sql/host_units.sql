@@ -1,12 +1,12 @@
--- The units of groups whose hosts are compared.
+-- The tasks of stages with compared hosts.
 --
 -- parameters  $begin and $end of the scope in ms since application start
 --             $groups and $hosts, the rows of compared_hosts.sql by column
---             {resources}, the columns of the units' time by resource
+--             {resources}, the columns of the tasks' time by resource
 --
--- one row per succeeded unit of such a group:
---   of_group     position of its group among the groups in the order of their ids
---   number       position of its group and host in the lists; -1 for other hosts
+-- one row per succeeded task of such a stage:
+--   of_group     position of its stage among the stages in the order of their ids
+--   number       position of its stage and host in the lists; -1 for other hosts
 --   duration_ms, read_bytes, (resources)
 WITH compared AS (
     SELECT group_id, host, row_number() OVER () - 1 AS number

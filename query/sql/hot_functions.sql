@@ -1,17 +1,17 @@
--- The functions with the most attributed time of samples in units, and the callees with most of that time.
+-- The functions with the most attributed time of samples in tasks, and the callees with most of that time.
 --
 -- parameters  start and end of the scope in ms since application start, maximum rows
---             {mixed}, each resource's share of the vector, weighted by time; {vector}, the resources
+--             {mixed}, each resource's share of the breakdown, weighted by time; {vector}, the resources
 --
 -- one row per function, most time first:
---   function     its qualified name without the line of the deciding frame; of several the shortest, because a closure
+--   function     its qualified name without the line of the attributed frame; of several the shortest, because a closure
 --                counts for its enclosing function
 --   index_name   its index
---   time_ms      unit time of its samples
+--   time_ms      task time of its samples
 --   callee       the callee with the most time, of those nearest the leaf that are neither the platform's own nor
 --                generated; NULL if it called none
---   callee_ms    unit time of the callee
---   (resources)  the vector of its stacks, one column per resource
+--   callee_ms    task time of the callee
+--   (resources)  the resource breakdown of its stacks, one column per resource
 --
 -- Samples are summed before the join with stacks, because there are many times as many.
 WITH timed AS (

@@ -1,4 +1,4 @@
--- The stacks of a run as stored in its file: their frames as text, and the deciding frame of each.
+-- The stacks of a run as stored in its file: their frames as text, and the attributed frame of each.
 --
 -- reads   stack_frames(stack_id, depth, frame_id)      depth 0 is the leaf
 --         frames(frame_id, class_name, method, line)

@@ -1,9 +1,9 @@
--- Units of a scope that failed or were killed, and succeeded ones that ran again because their output was lost.
+-- Tasks of a scope that failed or were killed, and succeeded ones that ran again because their output was lost.
 --
 -- parameters  $1, $2  start and end of the scope in ms since application start
---             $3      ids of its groups
+--             $3      ids of its stages
 --
--- one row per group, worker and kind of end of the units:
+-- one row per stage, worker and kind of end of the tasks:
 --   status, reason   as in units
 --   again            whether their parts were retried
 --   with_worker      whether they ended within a second of the loss of their worker

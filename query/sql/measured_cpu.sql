@@ -1,15 +1,15 @@
--- Sets the CPU time of units without one in the log, from their recording's measurements of their threads.
+-- Sets the CPU time of tasks without one in the log, from their recording's measurements of their threads.
 --
--- parameters  $least, the minimum share of a unit's time that measurements cover for an extrapolation
+-- parameters  $least, the minimum share of a task's time that measurements cover for an extrapolation
 --
--- one row per unit changes: on_cpu_ms, in ms, if it is NULL and its threads were measured for long enough.
--- Measurements are of intervals, which seldom cover all of a unit: the rest counts with their mean.
+-- one row per task changes: on_cpu_ms, in ms, if it is NULL and its threads were measured for long enough.
+-- Measurements are of intervals, which seldom cover all of a task: the rest counts with their mean.
 UPDATE units SET on_cpu_ms = least(finish_ms - launch_ms, (finish_ms - launch_ms) * found.cpu_ms / found.covered_ms)
 FROM (
     SELECT
         unit_id,
         sum(thread_loads.cpu_ms) AS cpu_ms,
-        max(end_ms) - min(start_ms) AS covered_ms  -- a unit may have several threads, each with its own measurements
+        max(end_ms) - min(start_ms) AS covered_ms  -- a task may have several threads, each with its own measurements
     FROM thread_loads
     WHERE unit_id IS NOT NULL
     GROUP BY ALL

@@ -1,15 +1,15 @@
--- The groups of a scope for which the log lacks the ends of some units.
+-- The stages of a scope for which the log lacks the ends of some tasks.
 --
 -- parameters  start and end of the scope in ms since application start
 --
--- one row per group that ran in the scope and lacks ends:
---   lost         units that succeeded by the group's own count, but have no end in the log; for a group without an end in
---                the log, units that ran when the log breaks off and left no samples
---   total        units of the group, or those that began
+-- one row per stage that ran in the scope and lacks ends:
+--   lost         tasks that succeeded by the stage's own count, but have no end in the log; for a stage without an end in
+--                the log, tasks that ran when the log breaks off and left no samples
+--   total        tasks of the stage, or those that began
 --   submit_ms
---   end_ms       its end, or the last time of its units if the log lacks its end
---   last_ms      the last known end of its units, after which their work is unknown; NULL if none is known
---   share        share of the group's work that is lost: by count, or the unit time that ran when the log breaks off
+--   end_ms       its end, or the last time of its tasks if the log lacks its end
+--   last_ms      the last known end of its tasks, after which their work is unknown; NULL if none is known
+--   share        share of the stage's work that is lost: by count, or the task time that ran when the log breaks off
 WITH known AS (
     SELECT
         group_id,

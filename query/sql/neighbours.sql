@@ -1,9 +1,9 @@
--- CPU contention: load of the machines while the units of a group ran, and the part of other applications.
+-- CPU contention: load of the machines while the tasks of a stage ran, and the part of other applications.
 --
 -- parameters  start and end of the scope in ms since application start
 --             {full}, {others}, shares of a machine
 --
--- one row per group whose workers have measurements (JFR's jdk.CPULoad); for the time of its units:
+-- one row per stage with measurements of its workers (JFR's jdk.CPULoad); for the time of its tasks:
 --   crowded       share in which the machine was full, and others used at least {others} of it
 --   others_cores  mean use by other applications in that time, in cores
 --   processors    mean cores of those machines

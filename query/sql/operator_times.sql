@@ -1,10 +1,10 @@
--- The operators with the most unit time.
+-- The operators with the most task time.
 --
 -- parameters  start and end of the scope in ms since application start
 --             {sums}, of the time on each resource, and {total}, of all of it
 --
--- one row per operator of a scope, for the groups with a unit in the requested scope, most time first; the time of
--- groups counts in full, even if the scope cuts them
+-- one row per operator of a scope, for the stages with a task in the requested scope, most time first; the time of
+-- stages counts in full, even if the scope cuts them
 SELECT
     scope_id,
     node_id,

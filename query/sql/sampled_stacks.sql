@@ -1,15 +1,15 @@
--- Sampled time by stack and owner: a group, or the coordinator.
+-- Sampled time by stack and owner: a stage, or the driver.
 --
--- parameters  start and end of the scope in ms since application start; the groups, a list
+-- parameters  start and end of the scope in ms since application start; the stages, a list
 --             {sums}, the time on each resource and `other` (query.execution.evidence.sampled_sums)
 --
--- one row per stack and group:
+-- one row per stack and stage:
 --   stack_id              as in stacks
---   owner                 position of the group in the list, from 0; -1 for the coordinator
---   waits                 whether a wait was skipped and there is no deciding frame
+--   owner                 position of the stage in the list, from 0; -1 for the driver
+--   waits                 whether a wait was skipped and there is no attributed frame
 --   (resources), other    sampled time, ms
 --
--- For the coordinator only samples with a deciding frame count, because waiting threads do not show its work.
+-- For the driver only samples with an attributed frame count, because waiting threads do not show its work.
 -- Samples are summed before the join with stacks, because there are many times as many.
 WITH seen AS (
     SELECT

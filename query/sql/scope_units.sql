@@ -1,27 +1,27 @@
--- The units of a scope, with the columns for analysis and prediction; unknown amounts are 0.  If the log has no CPU
+-- The tasks of a scope, with the columns for analysis and prediction; unknown amounts are 0.  If the log has no CPU
 -- time, time on the CPU and CPU wait are indistinguishable.
 --
 -- parameters  $begin and $end of the scope in ms since application start
 --             $groups, $workers, $hosts, the names to which numbers in columns refer
---             {parts}, the columns of the units' time by resource
---             {far}, values of data_at for another machine, {in_worker}, for the unit's own worker, {kept}, the root of
+--             {parts}, the columns of the tasks' time by resource
+--             {far}, values of data_at for another machine, {in_worker}, for the task's own worker, {kept}, the root of
 --             cached data, {replicated}, schemes of file systems with replicas (query.attribution.input_places)
---             {most}, the minimum share of a group's units that followed others, for all of its units to count as such
+--             {most}, the minimum share of a stage's tasks that followed others, for all of its tasks to count as followers
 --             {columns}, the wanted ones, or *
 --
--- one row per unit that ran within the scope, by launch:
---   group, worker, host   positions in the lists of names; -1 for other groups and workers, 0 for other hosts
+-- one row per task that ran within the scope, by launch:
+--   group, worker, host   positions in the lists of names; -1 for other stages and workers, 0 for other hosts
 --   placement   locality preference: 1 ran where its data are, 2 gave up waiting for that, 0 has none
 --               (query.execution.dag: AT_HOME, ELSEWHERE, ANYWHERE)
---   follows     the earlier unit of its part whose worker has cached its input; -1 if there is none
+--   follows     the earlier task of its part on a worker that has cached its input; -1 if there is none
 --   is_far      whether its data were on another machine, if they have a location
 --   in_worker   whether its worker held its data
 WITH within AS NOT MATERIALIZED (SELECT * FROM units WHERE finish_ms > $begin AND launch_ms < $end),
 group_names AS (SELECT unnest($groups::VARCHAR[]) AS group_id, unnest(range(len($groups::VARCHAR[]))) AS number),
 worker_names AS (SELECT unnest($workers::VARCHAR[]) AS worker_id, unnest(range(len($workers::VARCHAR[]))) AS number),
 host_names AS (SELECT unnest($hosts::VARCHAR[]) AS host, unnest(range(len($hosts::VARCHAR[]))) AS number),
--- Units without a preference are logged like those whose data a worker holds, except if workers cached data.  For files
--- with replicas every unit has a preference, so a unit with no locality in the log missed its worker's cache.
+-- Tasks without a preference are logged like those with data in a worker, except if workers cached data.  For files
+-- with replicas every task has a preference, so a task with no locality in the log missed its worker's cache.
 keeping AS (
     SELECT group_id, bool_or(split_part(root, ':', 1) IN {replicated}) AS is_replicated
     FROM group_inputs
@@ -35,8 +35,8 @@ wanting AS (
         OR (data_at IS NULL AND coalesce(is_replicated, false)) AS at_home
     FROM within LEFT JOIN keeping USING (group_id)
 ),
--- The last unit before each for the same part, of a group with as many parts.  Its worker has the cached part, if most
--- units of the group with a preference ran there.
+-- The last task before each for the same part, of a stage with as many parts.  Its worker has the cached part, if most
+-- tasks of the stage with a preference ran there.
 before AS (
     SELECT
         unit_id, group_id,
@@ -69,7 +69,7 @@ unit_rows AS (
         launch_ms, finish_ms, {parts},
         CASE
             WHEN at_home THEN 1
-            -- In a group with such units, one that ran anywhere had a preference too.
+            -- In a stage with such tasks, one that ran anywhere had a preference too.
             WHEN data_at IN ('rack', 'any') AND wishing.group_id IS NOT NULL THEN 2
             ELSE 0
         END AS placement,

@@ -1,10 +1,10 @@
--- Reasons for which frames of unit stacks were skipped above the deciding one, or for having none.
+-- Reasons why frames of task stacks were skipped above the attributed one, or why there is none.
 --
 -- parameters  start and end of the scope in ms since application start
 --
 -- one row per reason, most frequent first:
 --   reason   'not indexed', a role (scaffolding, wait, collection, generated, unit, idle), or 'nothing decides'
---   samples  samples on unit threads with such a frame above the deciding one
+--   samples  samples on task threads with such a frame above the attributed one
 WITH mine AS (
     SELECT skipped, deciding_depth
     FROM samples JOIN stacks USING (stack_id)

@@ -1,10 +1,10 @@
--- Samples on units with the vector of their stack; reads of storage over the network count as net.
+-- Samples on tasks with the resource breakdown of their stack; reads of storage over the network count as net.
 --
--- one row per sample on a unit, with the unit's group and the columns of its stack
+-- one row per sample on a task, with the task's stage and the columns of its stack
 --
 -- reads   samples, stacks
---         read_units(unit_id, group_id)     units of the trace
---         remote_reads(unit_id)             units whose input is not on their own machine's disks (query.attribution.storage)
+--         read_units(unit_id, group_id)     tasks of the trace
+--         remote_reads(unit_id)             tasks with input that is not on their own machine's disks (query.attribution.storage)
 --
 -- The label of storage is `disk`.  Only input may be remote: exchanged and spilled data are on local disks, and a file
 -- that the recording shows opened is local.

@@ -1,10 +1,10 @@
--- Quantiles of durations and bytes of the units of each group.
+-- Quantiles of durations and bytes of the tasks of each stage.
 --
 -- parameters  quantiles, twice; start and end of the scope in ms since application start
 --
--- one row per group with a unit in the scope:
---   durations   durations of its units at those quantiles, ms
---   read_bytes  bytes that its units read from storage and other units, at those quantiles
+-- one row per stage with a task in the scope:
+--   durations   durations of its tasks at those quantiles, ms
+--   read_bytes  bytes that its tasks read from storage and other tasks, at those quantiles
 SELECT
     group_id,
     quantile_cont(finish_ms - launch_ms, ?::DOUBLE[]) AS durations,

@@ -4,7 +4,7 @@
 --
 -- one row per measurement with its interval in the scope: worker_id, since_ms (the measurement before; the first
 -- of a process has none and is left out), time_ms, cpu_cores, quota_cores, throttled, received_bytes_per_s (the last
--- three NULL if not measured), and whether any unit ran on that worker meanwhile
+-- three NULL if not measured), and whether any task ran on that worker meanwhile
 WITH looks AS (
     SELECT
         worker_id,

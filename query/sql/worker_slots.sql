@@ -1,9 +1,9 @@
--- The workers of a run, with unknown values filled in from their units.
+-- The workers of a run, with unknown values filled in from their tasks.
 --
--- one row per worker that is in the log or ran a unit, by the time it was added:
+-- one row per worker that is in the log or ran a task, by the time it was added:
 --   worker_id, host
---   slots          units it can run at a time; for a worker known only from its units, the most that it ran at a time
---   added_ms       when it registered, at the latest with its first unit
+--   slots          tasks it can run at a time; for a worker known only from its tasks, the most that it ran at a time
+--   added_ms       when it registered, at the latest with its first task
 --   removed_ms     when it was lost; NULL if it lived to the end
 --   memory_bytes   its memory
 WITH unregistered AS (

@@ -98,7 +98,7 @@ def test_every_version_is_answered_for(version: str, lines: list[bytes], tmp_pat
     run = cp.profile([log], output=tmp_path / "run.duckdb")
     answer = run.verdict()
     assert answer is not None
-    told = any("names no version of Spark" in each.meaning for each in run.header().problems)
+    told = any("is not a version of Spark" in each.meaning for each in run.header().problems)
     assert told == (found is None and bool(version))
 
 

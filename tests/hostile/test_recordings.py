@@ -82,6 +82,6 @@ def test_any_error_in_a_recording_leaves_the_run_its_answer(
         if each.is_file():
             shutil.copy(each, tmp_path)
     run = cp.profile([tmp_path], output=tmp_path / "run.duckdb")
-    (problem,) = [each for each in run.header().problems if "recording could not be read" in each.meaning]
+    (problem,) = [each for each in run.header().problems if "cannot read a recording" in each.meaning]
     assert problem.severity == "data loss"
     assert run.debug().runtime_ms > 0

@@ -1,6 +1,6 @@
 """Selects the indexes for the frames of a run, by the versions and archives that its log names.
 
-    framework   NAME-4.0.1                   whatever the framework's own rule names
+    framework   NAME-4.0.1                   the index that the framework's own rule names
     user        acme-1.2                     an index of the user's own code, where it declares a class that was sampled
     library     jdk-17                       the Java version of the log
                 netty-4.1.118.Final          an archive on the class path that has the index's sources
@@ -81,7 +81,7 @@ LIBRARIES = {
 
 @dataclass(frozen=True)
 class Fit:
-    """The local index that serves for the wanted one; `found` is None if there is no index of that package."""
+    """The local index that is used for the wanted one; `found` is None if there is no index of that package."""
 
     wanted: str
     found: str | None

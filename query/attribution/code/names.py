@@ -58,7 +58,7 @@ FILE_CALLS = (
     r"|sun\.nio\.ch\.(\w*FileChannelImpl|\w*FileDispatcher\w*)|sun\.nio\.fs\.UnixNativeDispatcher)[$.]"
 )
 """Pattern of class and method where the JDK calls the kernel.  A thread blocked below such a frame waits for that
-device, whatever else its caller does: a function that reads and decodes is labelled both."""
+device, even if its caller does more: a function that reads and decodes is labelled both."""
 
 _SHADED = re.compile(r"(?:^|\.)(?:shaded|shade|relocated|repackaged|thirdparty)\.(?P<original>.+)")
 # Packages that builds relocate under their own: org.apache.hive.com.google.common, shaded.parquet.it.unimi.dsi.

@@ -21,13 +21,13 @@ _FILE_CALL = re.compile(FILE_CALLS)
 _NATIVE_CODE = re.compile(r"\.so\b|^\[")
 
 NO_CALL = -1
-"""In place of one of jfr.INTERVAL_KINDS: a stack that does not wait for a file."""
+"""Instead of one of jfr.INTERVAL_KINDS: a stack that does not wait for a file."""
 
 
 def nonblocking_calls(recording: jfr.Recording, *, short_waits: bool) -> NDArray[np.bool_]:
-    """Stacks whose leaf is native code of the JDK that waits for no device, (stacks + 1,), the last for no stack.
+    """Stacks with native code of the JDK that waits for no device as their leaf, (stacks + 1,), the last for no stack.
 
-    The kernel answers most calls from memory: opening, closing, deleting a file, asking for its length, waking a
+    The kernel serves most calls from memory: opening, closing, deleting a file, reading its length, waking a
     selector.  A thread in such a call has a CPU, or was preempted, which happens at the return of a call.  The same
     holds for reading and writing if the recording has `short_waits` too: samples within these are not counted, so the
     others are of shorter calls.

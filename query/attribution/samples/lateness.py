@@ -90,7 +90,7 @@ def ticks(recording: jfr.Recording, period_ms: float, uninterruptible: NDArray[n
 def _wall_lateness(samples: jfr.Samples, period_ms: float) -> tuple[float, Floats]:
     """The actual period of a wall-clock profiler, ms, and each sample's delay relative to it, ms, (samples,).
 
-    The profiler counts ticks of a sleeping thread without sampling it, so a sample may stand for several ticks.
+    The profiler counts ticks of a sleeping thread without sampling it, so a sample may represent several ticks.
     """
     late = np.zeros(len(samples))
     wall = np.flatnonzero(samples.kind == _WALL)

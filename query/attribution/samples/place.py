@@ -56,7 +56,7 @@ def place(
     start_ms = time.start_ms - float(trace.run["started_at_ms"])
     # A coordinator's recording may name no application, but its clock is the log's.
     if app_id is None and len(start_ms) and (start_ms.max() < 0 or start_ms.min() > float(trace.run["duration_ms"])):
-        problems.add("other time", "info", name, None, "a recording of another time than the log's; left out")
+        problems.add("other time", "info", name, None, "the recording and the log are from different times; left out")
         return None
     stack = numbers[time.stack]
     units = _units_of(trace, worker_id)
@@ -68,7 +68,7 @@ def place(
     adrift, total = float(time.weight_ms[in_unit & ~known].sum()), float(time.weight_ms[in_unit].sum())
     if total > 0 and adrift > LEAST_UNMATCHED_SHARE * total:
         words = framework.vocabulary
-        meaning = f"{100 * adrift / total:.0f} % of the time sampled in {words.units} is tied to none of them"
+        meaning = f"{100 * adrift / total:.0f} % of the time sampled in {words.units} matches none of them"
         problems.add(f"samples without a {words.unit}", "data loss", name, None, meaning)
     names = [f"{each.java_name or each.os_name}#{each.java_tid}" for each in recording.threads]
     rows: Columns = {
@@ -99,7 +99,7 @@ def _process(
     if process is None:
         why = f"a recording of a process that is not {framework.name}'s"
         if recording.jvm is None:
-            why = "neither the recording, whose end is missing or damaged, nor its name says of which process it is"
+            why = "the end of the recording is missing or damaged, and its name does not identify a process"
         problems.add("foreign recording", "info", name, None, f"{why}; left out")
         return None
     if process[0] is not None and process[0] != trace.run["app_id"]:
@@ -137,7 +137,7 @@ def _positions(
     idle = table.has_role("idle")[stack]
     in_unit = table.has_role("unit")[stack] & ~idle
     cut = np.array(table.truncated, dtype=bool)[stack] & ~idle
-    in_unit |= cut & np.isin(time.thread, np.unique(time.thread[in_unit]))  # its root, the unit's frame, was cut off
+    in_unit |= cut & np.isin(time.thread, np.unique(time.thread[in_unit]))  # its root, the unit's frame, is missing
     launch, finish = units.launch_ms, units.finish_ms
     if units.threads is not None:
         position = named_unit_at(time.thread, names, start_ms, units.threads, launch, finish)

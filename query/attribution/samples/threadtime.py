@@ -1,4 +1,4 @@
-"""Converts recordings to time on threads: every sample and measured interval with the wall-clock it stands for.
+"""Converts recordings to time on threads: every sample and measured interval with the wall-clock that it represents.
 
 Counts are not time.  HotSpot's sampler takes some of the threads per tick (query.attribution.samples.weights), and
 never a blocked one; the recording's duration events have those times exactly.  A wall-clock profiler's samples need
@@ -42,7 +42,7 @@ KIND_OF_INTERVAL: Ints = np.array(
 class ThreadTime(NamedTuple):
     """Time on threads, a row per sample or interval; arrays of one length.
 
-    `start_ms` is Unix time in ms on the recording's own clock, `weight_ms` the wall-clock a row stands for,
+    `start_ms` is Unix time in ms on the recording's own clock, `weight_ms` the wall-clock a row represents,
     `kind` indexes KINDS, `thread` and `stack` index the recording's.
     """
 

@@ -66,18 +66,15 @@ def mixed_rows(
         mixture, meaning = _mixture(each, table, words)
         wanted = [one for one in ran if (worker is None or one == worker) and one not in timed]
         if mixture is not None:
-            of_worker = "" if worker is None else f"{words.worker} {worker} and "
+            of_worker = "" if worker is None else f" of {words.worker} {worker}"
             of_whom = f"{words.worker} {worker}" if worker is not None else f"all {words.workers}"
             if not wanted:
-                meaning = (
-                    f"stacks that tell neither thread nor time, of {of_worker}no {words.unit}"
-                    " that has no timed recording"
-                )
+                meaning = f"stacks without threads and times; every {words.unit}{of_worker} has a timed recording"
                 meaning = f"{meaning}; left out"
             else:
                 meaning = (
-                    f"these stacks tell neither thread nor time: every {words.unit} of"
-                    f" {of_whom}{' without a timed recording' if timed else ''} got their mixture alike"
+                    f"these stacks have no threads and times: every {words.unit} of"
+                    f" {of_whom}{' without a timed recording' if timed else ''} gets the same mixture of them"
                 )
                 mixtures.setdefault(worker, []).append(mixture)
         problems.add("untimed stacks", "info", name, None, meaning)
@@ -97,11 +94,11 @@ def _mixture(file: Collapsed, table: NumberedStacks, words: Vocabulary) -> tuple
     idle = table.has_role("idle")[numbers]
     in_unit = table.has_role("unit")[numbers] & ~idle
     if not in_unit.any():
-        return None, f"no {words.unit} is seen in these stacks, and they do not tell when they were seen; left out"
+        return None, f"these stacks have no times, and none is of a {words.unit}; left out"
     if file.weight[idle].sum() < LEAST_IDLE * file.weight.sum():
         return None, (
-            "these stacks tell neither thread nor time and are of threads on the CPU only, so they cannot say what"
-            f" {words.units} waited for; left out: sample the wall clock (event=wall), best into a JFR recording"
+            "these stacks have no threads and times, and only threads on the CPU, so they do not show what"
+            f" {words.units} waited for; left out: sample the wall clock (event=wall), preferably as a JFR recording"
         )
     return (numbers[in_unit], file.weight[in_unit]), ""
 

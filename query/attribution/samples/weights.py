@@ -1,7 +1,7 @@
-"""Weights of samples: the wall-clock that each sample of a recording stands for.
+"""Weights of samples: the wall-clock that each sample of a recording represents.
 
 HotSpot's sampler takes at most five threads running Java and one in native code per tick, in rotation over all
-threads; a sample stands for the ticks of one rotation.
+threads; a sample represents the ticks of one rotation.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def stated_period_ms(recording: jfr.Recording, kind: str) -> float:
 
 
 def sample_weights(recording: jfr.Recording, by: Ticks) -> Floats:
-    """Wall-clock in ms that each sample stands for, (samples,)."""
+    """Wall-clock in ms that each sample represents, (samples,)."""
     samples = recording.samples
     weight = np.zeros(len(samples))
     for code, name in enumerate(jfr.SAMPLE_KINDS):

@@ -195,7 +195,7 @@ def read(log: LogFile, problems: Problems) -> Archive:
     try:
         pages = msgspec.json.decode(text, type=dict[str, list[dict[str, str]]]).get("archive", [])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{log.origin}: not a whole archive of a Flink job ({error}); copy it again") from error
+        raise InputError(f"{log.origin}: not a complete archive of a Flink job ({error}); copy it again") from error
     found = Archive()
     for page in pages[:_MOST_PAGES]:
         path, body = page.get("path", ""), page.get("json", "")
@@ -225,9 +225,9 @@ def _of_page(text: bytes, origin: str, problems: Problems) -> Archive:
     try:
         job = msgspec.json.decode(text, type=Job, strict=False)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{origin}: not a whole page of a Flink job ({error}); save it again") from error
+        raise InputError(f"{origin}: not a complete page of a Flink job ({error}); save it again") from error
     meaning = (
-        "only the job's own page was saved: a vertex' subtasks are taken for alike, and where they ran is not known"
+        "only the job's own page was saved: subtasks of a vertex are assumed equal, and their TaskManagers are unknown"
     )
     problems.add("job page", "data loss", origin, None, meaning)
     found = Archive(job=job)

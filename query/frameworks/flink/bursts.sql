@@ -1,4 +1,4 @@
--- Vertices without an input whose records come in bursts: for most of their time all threads of their subtasks waited
+-- Vertices without an input that emit records in bursts: for most of their time all threads of their subtasks waited
 -- for longer than the buffer timeout at once.
 -- In:  $due_ms, the buffer timeout; $waits, kinds of intervals in which a thread waited.
 -- Out: one row per such vertex; none if no recording covers half of the time of its threads.

@@ -52,11 +52,11 @@ def collect(address: str, job: str | None, folder: Path, progress: Progress) -> 
     rest = Rest(address.rstrip("/"))
     chosen = job or _chosen(rest)
     if re.fullmatch(r"[0-9a-f]{32}", chosen) is None:
-        raise InputError(f"{shortened(chosen)}: not the id of a job; it has 32 digits, as Flink's web page shows it")
+        raise InputError(f"{shortened(chosen)}: not the id of a job; copy its 32 digits from Flink's web page")
     kept: list[dict[str, str]] = []
     try:
         for kept in _rounds(rest, chosen, folder, progress):
-            _written(folder, chosen, kept)  # so that the file is complete whatever ends the process
+            _written(folder, chosen, kept)  # so that the file is complete even if the process is killed
     except KeyboardInterrupt:
         if not kept:
             raise
@@ -71,7 +71,7 @@ def _chosen(rest: Rest) -> str:
         raise InputError(f"{rest.address}: several jobs run: {ids}", Remedy("choose a job"))
     found = max(running or jobs, key=lambda each: each.get("start-time") or 0, default=None)
     if found is None:
-        raise InputError(f"{rest.address}: no job has run there yet; submit one, then ask again")
+        raise InputError(f"{rest.address}: no job has run there yet; submit one, then try again")
     return str(found["jid"])
 
 
@@ -87,7 +87,7 @@ def _rounds(rest: Rest, job: str, folder: Path, progress: Progress) -> Iterator[
     poll = Poll(rest, job, json.loads(pages[0]["json"]), folder / f"{job}{SUFFIX}")
     try:
         while (state := _state(pages)) not in _ENDED:
-            progress(f"job {job[:8]} is {state.lower()}; an interrupt keeps what there is")
+            progress(f"job {job[:8]} is {state.lower()}; press Ctrl-C to stop and keep the collected data")
             time.sleep(POLL_S - time.time() % POLL_S)
             poll.flush(FLUSH_EVERY)
             try:
@@ -104,7 +104,7 @@ def _rounds(rest: Rest, job: str, folder: Path, progress: Progress) -> Iterator[
             except InputError:
                 failures += 1
                 if failures >= _MOST_FAILURES:
-                    progress("the cluster is gone; what it told until then is kept")
+                    progress("the cluster is gone; the data collected until then is kept")
                     return
     finally:
         poll.flush()

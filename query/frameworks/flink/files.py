@@ -34,7 +34,7 @@ _SERIES_PART = {"series": 1}
 
 
 def recognise(head: Head) -> LogPart | None:
-    """An archive, by its beginning, whose first page names the job; or metrics, whose first line does."""
+    """An archive or metrics, by the job in the first page of the one or the first line of the other."""
     if (series := _SERIES.match(head.text)) is not None:
         job = series["id"].decode()
         return LogPart(head.part, head.folder, head.name, head.size, app_id=job, facts=_SERIES_PART)
@@ -74,7 +74,7 @@ def gather(parts: Sequence[LogPart], problems: Problems) -> list[Application]:
             continue
         archive = _counterpart(part, of_archive=False)
         if archive is None:
-            meaning = f"metrics of job {job} without its archive, the file {job} that was written beside them; left out"
+            meaning = f"metrics of job {job} are left out, because its archive, the file {job} next to them, is missing"
             problems.add("series alone", "data loss", part.name, None, meaning)
         else:
             found.append(_application(LogPart(archive, "", job, 0, app_id=job), part))

@@ -88,9 +88,9 @@ def _buffers(
 ) -> float:
     """Buffers per second that arrive over one hop into a vertex; `channels` has the number of channels of all its hops.
 
-    Full buffers are in proportion to the hop's bytes.  Flushed ones come equally often from each channel, whatever they
-    hold, unless they are empty: if records arrive at random, with x on average within the timeout, 1 - exp(-x) of them
-    have one.
+    Full buffers are in proportion to the hop's bytes.  Flushed ones come equally often from each channel, with any
+    number of records, unless they are empty: if records arrive at random, with x on average within the timeout,
+    1 - exp(-x) of them have one.
     """
     every = summed(takes, "buffers_in_local", "buffers_in_remote")
     full = summed(takes, "bytes_in_local", "bytes_in_remote") / BUFFER_BYTES

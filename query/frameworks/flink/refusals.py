@@ -10,7 +10,7 @@ from crystalperf.query.results.refusals import Refusal
 
 @dataclass(frozen=True)
 class EndlessStream(Refusal):
-    """An unbounded stream runs until it is stopped, so its runtime is no measure."""
+    """An unbounded stream runs until it is stopped, so there is no runtime to predict."""
 
     kind: ClassVar[str] = "endless-stream"
 

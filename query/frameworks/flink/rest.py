@@ -9,7 +9,7 @@ from crystalperf.indexes.errors import InputError
 from crystalperf.query.inputs.rest import Server
 from crystalperf.query.trace.records import shortened
 
-NOT_FLINK = "answers, but not as a JobManager does; give the address of its web page"
+NOT_FLINK = "responds, but not like a JobManager; give the address of the JobManager's web page"
 
 
 class Rest(Server):
@@ -32,5 +32,5 @@ class Rest(Server):
     def silent(self, reason: str) -> InputError:
         """The error for a server that does not respond."""
         return InputError(
-            f"{self.address}: no JobManager answers there ({shortened(reason)}); give the address of its web page"
+            f"{self.address}: no JobManager responds there ({shortened(reason)}); give the address of its web page"
         )

@@ -1,7 +1,7 @@
 -- The share of subtasks' own time in which their threads waited for no resource: asleep, or, in the middle of a record,
 -- for responses to asynchronous requests whose concurrency limit is reached.
--- In:  $ready, kinds of samples whose thread was on the CPU or waited for nothing else.
--- Out: one row per vertex whose subtasks waited so in a recording.
+-- In:  $ready, kinds of samples with a thread on the CPU, or one that waited for nothing else.
+-- Out: one row per vertex with subtasks that waited so in a recording.
 WITH rested AS (
     SELECT unit_id, sum(weight_ms) AS rested_ms
     FROM samples JOIN stacks USING (stack_id)

@@ -23,13 +23,13 @@ SENTENCES = Sentences()
 
 SENTENCES.fixed(
     {
-        advice.StartWorkersSooner: "have TaskManagers with free slots before the job is submitted",
+        advice.StartWorkersSooner: "start TaskManagers with free slots before you submit the job",
         advice.InspectCoordinator: (
-            "look at the JobManager's log for what it does before the first vertex and after the last"
+            "check the JobManager's log for what it does before the first vertex and after the last"
         ),
         remarks.UnknownLoad: (
-            "What holds this stream's records up is not known: nothing here says how busy its vertices were. It goes on"
-            " until it is stopped, so how long it took says nothing"
+            "The bottleneck of this stream is unknown, because the archive does not record how busy its vertices were."
+            " A stream runs until it is stopped, so its runtime says nothing about its performance"
         ),
     }
 )
@@ -37,30 +37,30 @@ SENTENCES.fixed(
 
 @SENTENCES.of(remarks.Helpers)
 def helpers(found: remarks.Helpers, _words: Words) -> str:
-    what = "used the CPU" if found.is_cpu_time else "were seen running"
+    what = "used the CPU" if found.is_cpu_time else "were sampled as running"
     listed = ", ".join(f"{each.does} {each.time_ms / 1e3:.1f} s" for each in found.helpers)
-    return f"Besides subtasks, threads of TaskManagers {what}: {listed}"
+    return f"Besides subtasks, other threads of TaskManagers {what}: {listed}"
 
 
 @SENTENCES.of(remarks.NoFlow)
 def no_flow(found: remarks.NoFlow, _words: Words) -> str:
     return {
         "order": (
-            "Records of this stream go round in it (an iteration), which no flow does here: neither its rate nor its"
-            " latency is known"
+            "Records of this stream loop (an iteration). CrystalPerf does not model loops, so it predicts neither rate"
+            " nor latency"
         ),
         "exchanges": (
-            "This stream's metrics were collected, but it is one chain: Flink counts records that vertices exchange, so"
-            " neither its rate nor its latency is known; a chain that is cut once, by `disableChaining()` on the"
-            " operator after the source, shows both"
+            "This stream is one chain of operators. Flink counts only records that vertices exchange, so neither rate"
+            " nor latency is known from its metrics: call `disableChaining()` on the operator after the source, and"
+            " collect again"
         ),
         "time": (
-            "This stream's metrics were collected, but not for half a minute without a restart and with the same"
-            " subtasks, so no latency can be predicted: collect them for longer"
+            "This stream's metrics cover less than half a minute without a restart and with the same subtasks, so"
+            " CrystalPerf predicts no latency: collect them for longer"
         ),
         "metrics": (
-            "This job is a stream, but nothing has its sources' rate over time, so no latency can be predicted:"
-            " `crystalperf collect flink URL` while it runs keeps what that takes, at least half a minute of it"
+            "This job is a stream without collected metrics, so CrystalPerf predicts no latency: run"
+            " `crystalperf collect flink URL` for at least half a minute while the job runs"
         ),
     }[found.lacking]
 
@@ -68,25 +68,25 @@ def no_flow(found: remarks.NoFlow, _words: Words) -> str:
 @SENTENCES.of(remarks.AssumedTimeout)
 def assumed_timeout(found: remarks.AssumedTimeout, _words: Words) -> str:
     return (
-        f"Buffers are assumed to be due after {found.due_ms:.0f} ms, Flink's default: no"
-        " execution.buffer-timeout.interval was collected, and too few records came to infer it, or all in bursts"
+        f"CrystalPerf assumes Flink's default buffer timeout, {found.due_ms:.0f} ms:"
+        " execution.buffer-timeout.interval was not collected, and it cannot be inferred from few records or bursts"
     )
 
 
 @SENTENCES.of(remarks.HeldRecords)
 def held_records(found: remarks.HeldRecords, _words: Words) -> str:
     return (
-        f"Operators of {found.vertex} hold a record for {found.held_ms:.1f} ms in the mean, by those that went in and"
-        " had not come out, as for answers of asynchronous requests; at any other rate they are assumed to last as"
-        " long, for nothing says what answers them"
+        f"Operators of {found.vertex} hold a record for {found.held_ms:.1f} ms on average, for example while they wait"
+        " for asynchronous requests. CrystalPerf derives this from the records in and out, and assumes the same time at"
+        " any rate, because the metrics do not show what responds"
     )
 
 
 @SENTENCES.of(remarks.UntimedRequests)
 def untimed_requests(found: remarks.UntimedRequests, _words: Words) -> str:
     return (
-        f"Asynchronous requests are made in {', '.join(found.vertices)}: nothing that is collected says how long their"
-        " answers take, and each record's time is longer by that"
+        f"Vertices with asynchronous requests: {', '.join(found.vertices)}. The metrics do not record how long the"
+        " responses take: the true latency of a record is longer by that time"
     )
 
 
@@ -94,9 +94,9 @@ def untimed_requests(found: remarks.UntimedRequests, _words: Words) -> str:
 def full_vertex(found: remarks.FullVertex, _words: Words) -> str:
     busy = f"{found.vertex} was busy for {100 * found.busy_share:.0f} % of its time"
     if found.sources_held_share is None:
-        return f"{busy}, so this stream takes few more records than it gets"
+        return f"{busy}, so this stream cannot process many more records than it receives"
     held = f"its sources were back-pressured for {100 * found.sources_held_share:.0f} % of theirs"
-    return f"{busy} and holds this stream up: {held}"
+    return f"Bottleneck: {busy}, and {held}"
 
 
 @SENTENCES.of(remarks.IdleSources)
@@ -118,15 +118,15 @@ def kept_up(found: remarks.KeptUp, _words: Words) -> str:
 SENTENCES.fixed(
     {
         CollectMetrics: (
-            "Collect this stream's metrics while it runs, `crystalperf collect flink URL` for half a minute or longer:"
-            " they show its latency, and the rate that it keeps up with"
+            "Run `crystalperf collect flink URL` for half a minute or longer while this stream runs: its metrics show"
+            " its latency and the highest rate that it sustains"
         ),
         CollectMetricsLonger: (
             "Collect this stream's metrics for longer: half a minute without a restart and with the same subtasks"
         ),
         BreakChain: (
-            "Break this stream's chain once, by `disableChaining()` on the operator behind its source: Flink counts the"
-            " records that vertices exchange, and a job of one chain exchanges none"
+            "Call `disableChaining()` on the operator after this stream's source: Flink counts only the records that"
+            " vertices exchange, and a job of one chain exchanges none"
         ),
     }
 )
@@ -134,15 +134,15 @@ SENTENCES.fixed(
 
 @SENTENCES.lines(Recommendation)
 def setting_lines(found: Recommendation, _words: Words) -> tuple[str, ...]:
-    """As Flink's configuration file has settings."""
+    """Settings in the syntax of Flink's configuration file."""
     return tuple(f"{each.name}: {value_text(each.after)}" for each in found.settings)
 
 
 @SENTENCES.of(ShortenBufferTimeout)
 def shorten_buffer_timeout(found: ShortenBufferTimeout, _words: Words) -> str:
     return (
-        f"Send buffers sooner, `{found.settings[0].name}` {found.before_ms:.0f} → {found.after_ms} ms: they are not"
-        " full by then, and more of them cost more CPU"
+        f"Send buffers sooner, `{found.settings[0].name}` {found.before_ms:.0f} → {found.after_ms} ms: records wait for"
+        " this timeout in buffers that are not full; sending more buffers costs more CPU"
     )
 
 
@@ -151,14 +151,15 @@ def shorten_buffer_timeout(found: ShortenBufferTimeout, _words: Words) -> str:
 SENTENCES.fixed(
     {
         refusals.EndlessStream: (
-            "a stream goes on until it is stopped, so how long it took says nothing of it; its latency and its highest"
-            " rate would tell, for which it takes half a minute of metrics of what its vertices exchange"
+            "a stream runs until it is stopped, so there is no runtime to predict; to predict its latency and its"
+            " highest rate, collect metrics for half a minute from a job whose vertices exchange records"
         ),
         refusals.SubtasksForInputUnknown: (
-            "input: how many subtasks Flink would use for other data is not known; ask parallelism="
+            "input: it is unknown how many subtasks Flink would use for other data; use parallelism= instead"
         ),
         assumptions.ParallelismKept: (
-            "vertices keep their parallelism, whatever slots there are: these change which subtasks run side by side"
+            "vertices keep their parallelism with any number of slots: slots only change which subtasks run at the same"
+            " time"
         ),
     }
 )
@@ -167,23 +168,25 @@ SENTENCES.fixed(
 @SENTENCES.of(refusals.ParallelismOutOfRange)
 def parallelism_out_of_range(refusal: refusals.ParallelismOutOfRange, _words: Words) -> str:
     return (
-        f"parallelism: {refusal.recorded} to {refusal.wanted} subtasks of {refusal.vertex} are more than"
-        f" {refusal.most_ratio:g} times either way, and nothing recorded tells how records would spread"
+        f"parallelism: {refusal.recorded} → {refusal.wanted} subtasks of {refusal.vertex} is a change by more than"
+        f" {refusal.most_ratio:g} times, and the archive does not show how Flink would distribute the records; choose"
+        " a parallelism closer to the recorded one"
     )
 
 
 @SENTENCES.of(assumptions.RecordsRespread)
 def records_respread(assumed: assumptions.RecordsRespread, _words: Words) -> str:
     return (
-        f"records are spread over the subtasks of {assumed.vertices} vert{'ex' if assumed.vertices == 1 else 'ices'} in"
-        " equal stretches of the recorded subtasks' work, in their order"
+        f"the subtasks of {assumed.vertices} vert{'ex' if assumed.vertices == 1 else 'ices'} get equal shares of the"
+        " recorded subtasks' work, in their order"
     )
 
 
 @SENTENCES.of(assumptions.HotSubtask)
 def hot_subtask(assumed: assumptions.HotSubtask, _words: Words) -> str:
     return (
-        f"one subtask of {assumed.vertex} has far more than the others: if that is one key, no parallelism divides it"
+        f"one subtask of {assumed.vertex} has far more records than the others: if that is one key, more parallelism"
+        " does not split it"
     )
 
 
@@ -195,9 +198,9 @@ def parallelism_limited(assumed: assumptions.ParallelismLimited, _words: Words) 
 @SENTENCES.of(assumptions.SingleSubtasksKept)
 def single_subtasks_kept(assumed: assumptions.SingleSubtasksKept, _words: Words) -> str:
     others = " and others" if len(assumed.vertices) > 1 else ""
-    return f"vertices of one subtask keep it ({assumed.vertices[0]}{others})"
+    return f"vertices with one subtask keep one ({assumed.vertices[0]}{others})"
 
 
 @SENTENCES.of(assumptions.SlotsForSubtasks)
 def slots_for_subtasks(assumed: assumptions.SlotsForSubtasks, _words: Words) -> str:
-    return f"there are as many slots as {assumed.subtasks} subtasks of a vertex take: the run has no number"
+    return f"the run does not record its slots: CrystalPerf assumes {assumed.subtasks}, one per subtask of a vertex"

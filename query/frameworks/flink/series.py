@@ -76,7 +76,7 @@ class _Line(msgspec.Struct):
     t: float = 0.0
     v: list[list[list[float | None]]] = []
     w: dict[str, list[float | None]] = {}
-    l: dict[str, list[float | None]] = {}  # noqa: E741 - as short as the others, for there is one a second
+    l: dict[str, list[float | None]] = {}  # noqa: E741 - short, because the file has one per second
     o: dict[str, dict[str, list[float | None]]] = {}
 
 

@@ -27,19 +27,23 @@ def text(folder: str) -> str:
     options = [f'{key}: "{found[key]}"' for key in ("env.java.opts.jobmanager", "env.java.opts.taskmanager")]
     return "\n".join(
         [
-            "# The archive of each job, written when the job ends: it is what is read.",
+            "# Add these lines to conf/config.yaml (before Flink 1.19: conf/flink-conf.yaml), and restart the cluster.",
+            "",
+            "# 1. Set a folder for the archive of each job. Flink writes it when the job ends; CrystalPerf reads it.",
             f"jobmanager.archive.fs.dir: {found['jobmanager.archive.fs.dir']}",
             "",
-            "# Of a stream, `crystalperf collect flink` asks for figures once a second: Flink renews them every 10 s.",
+            "# 2. For a stream, refresh metrics every second (Flink's default is 10 s): while the job runs,",
+            "# `crystalperf collect flink` polls them once a second.",
             f"metrics.fetcher.update-interval: {found['metrics.fetcher.update-interval']}  # ms",
             "",
-            "# Stack samples, by Java's own flight recorder (Java 17 or newer), written when a process ends.",
+            "# 3. Record stack samples with Java Flight Recorder (Java 17 or newer). Each process writes its recording",
+            "# when it ends.",
             *options,
             "",
-            "# Recordings are tied to TaskManagers by this name: give each TaskManager its own, for example with",
-            "# -D taskmanager.resource-id=NAME where it is started (Kubernetes and YARN do so by themselves).",
+            "# 4. Start each TaskManager with a unique -D taskmanager.resource-id=NAME: CrystalPerf matches recordings",
+            "# to TaskManagers by this name. On Kubernetes and YARN, Flink sets it.",
             "",
-            f"# Then: crystalperf analyze {folder or '/'}",
+            f"# 5. After the job, run: crystalperf analyze {folder or '/'}",
             "",
         ]
     )

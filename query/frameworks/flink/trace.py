@@ -215,8 +215,8 @@ def _span(found: Archive, subtasks: list[_Subtask], origin: str, problems: Probl
     restarted = _known(job.timestamps.get("RESTARTING"))
     if restarted is not None and start < restarted <= first:
         meaning = (
-            f"nothing is told of subtasks that ran before the job was restarted, {_minutes(restarted - start)} after it"
-            " began: the run is what came since"
+            f"the job restarted {_minutes(restarted - start)} after its start, and the archive lacks earlier subtasks;"
+            " the run starts at the restart"
         )
         problems.add("restarted", "data loss", origin, None, meaning)
         start = restarted
@@ -239,7 +239,7 @@ def _shifted(each: _Subtask, start_ms: float, end_ms: float) -> _Subtask:
 def _waits(subtasks: list[_Subtask], edges: list[Edge], ids: Mapping[str, str], *, all_of_them: bool) -> list[float]:
     """Per subtask, how long it waited for the others of its pipeline, ms.
 
-    A source of a stream waits for its external input: then `all_of_them` count, whatever they read.
+    A source of a stream waits for its external input: then `all_of_them` count, with any inputs.
     """
     flows = [each for each in edges if each.kind == "pipelined"]
     reads, feeds = {each.target for each in flows}, {each.source for each in flows}

@@ -1,8 +1,8 @@
 """Load of an unbounded stream without collected metrics: how busy its vertices were.
 
-The runtime of such a stream is no measure.  From 1.13 on, Flink sums up how long each subtask was busy, idle and
-back-pressured since it began.  From that follows whether the stream kept up with its records, and if not, which vertex
-is the bottleneck.
+The runtime of such a stream says nothing about its performance.  From 1.13 on, Flink sums up how long each subtask
+was busy, idle and back-pressured since its start.  From these sums CrystalPerf derives whether the stream kept up with
+its records, and if not, which vertex is the bottleneck.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 -- Out: one row per vertex in the order of the plan: its name; whether it is a source, judged by its bytes if the plan
 --      has no edges; the share of its time that its busiest subtask had work, NULL if unknown; and the shares that all
 --      of its subtasks were idle and back-pressured.
--- Without a sum of busy time, it is what idle and back-pressured time leave, if there is any of these.
+-- Without a sum of busy time, it is the rest besides idle and back-pressured time, if one of these is known.
 WITH shares AS (
     SELECT
         group_id,

@@ -1,6 +1,6 @@
--- Stages whose tasks sent the driver many rows.
+-- Stages with tasks that sent many rows to the driver.
 -- In:  $least, the minimum bytes of a stage.
--- Out: one row per stage, the one that sent most first; `fetch_ms` is its tasks' time for packing and fetching results.
+-- Out: one row per stage, the one that sent most first; `fetch_ms` is its tasks' time for serializing and fetching results.
 SELECT
     group_id,
     sum(result_bytes)::DOUBLE AS result_bytes,

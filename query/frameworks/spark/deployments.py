@@ -1,7 +1,6 @@
 """Deployments of Spark: how to set a job's settings, where log and recordings are written, how to fetch them.
 
-The text is in comments of setup.py's output, in our words.  What comes from a vendor's documentation and was never
-tried says so.
+setup.py prints the text as comments.  Steps that come from a vendor's documentation and were never tried say so.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 
 Lines = tuple[str, ...]
 
-NOT_TRIED = "From the vendor's documentation, not tried:"
+NOT_TRIED = "Not tested: these steps follow the vendor's documentation."
 
 
 @dataclass(frozen=True)
@@ -47,15 +46,15 @@ def _volumes(folder: str) -> Mapping[str, str]:
 
 def _nodes(folder: str) -> Lines:
     return (
-        f"Every executor records to {folder or '/'} on its node, the driver on the node of",
-        "the application master (cluster mode) or where spark-submit runs. YARN",
-        "clears its containers' own folders, so leave the absolute path.",
+        f"Each executor records to {folder or '/'} on its node; the driver records on the node",
+        "of the application master (cluster mode) or where spark-submit runs. Keep the",
+        "absolute path, because YARN deletes its containers' folders.",
     )
 
 
 _APPEND: Lines = (
-    "Append this to conf/spark-defaults.conf, or give single lines to spark-submit",
-    "as --conf 'KEY=VALUE'.",
+    "Append these lines to conf/spark-defaults.conf, or pass each to spark-submit as",
+    "--conf 'KEY=VALUE'.",
 )
 
 PLACES: Mapping[str, Place] = {
@@ -64,12 +63,12 @@ PLACES: Mapping[str, Place] = {
         given=_APPEND,
         log_dir=lambda folder: f"file://{folder or '/'}",
         stored=lambda folder: folder,
-        log=("The folder must exist where the driver runs, or Spark does not start.",),
+        log=("Create the folder where the driver runs; otherwise Spark does not start.",),
         lands=lambda folder: (
-            f"Every executor records to {folder or '/'} on its worker's machine, the driver where",
-            "spark-submit runs. With local[N] the driver's recording has the tasks too.",
+            f"Each executor records to {folder or '/'} on its worker's machine; the driver records",
+            "where spark-submit runs. With local[N], the driver's recording has the tasks too.",
         ),
-        fetch=lambda folder: (f"scp 'WORKER:{folder}/crystalperf-APP_ID-*.jfr' .    # of each worker",),
+        fetch=lambda folder: (f"scp 'WORKER:{folder}/crystalperf-APP_ID-*.jfr' .    # for each worker",),
         here=lambda folder, log: f"{folder}/{log}",
     ),
     "yarn": Place(
@@ -77,23 +76,23 @@ PLACES: Mapping[str, Place] = {
         given=_APPEND,
         log_dir=lambda _folder: "hdfs:///spark-logs",
         stored=lambda _folder: "/spark-logs",
-        log=("The folder must exist, or Spark does not start: hdfs dfs -mkdir /spark-logs",),
+        log=("Create the folder; otherwise Spark does not start: hdfs dfs -mkdir /spark-logs",),
         lands=_nodes,
         fetch=lambda folder: (
             "hdfs dfs -get /spark-logs/LOG .",
-            f"scp 'NODE:{folder}/crystalperf-*.jfr' .    # of each node, or let {folder or '/'} be a share",
+            f"scp 'NODE:{folder}/crystalperf-*.jfr' .    # for each node, or use a shared {folder or '/'}",
         ),
     ),
     "kubernetes": Place(
         title="Kubernetes",
         given=(
             *_APPEND,
-            "Pods take their files with them, so all of them mount a volume that they",
-            "may write to: put the name of your claim in place of YOUR-CLAIM.",
+            "Replace YOUR-CLAIM by the name of a persistent volume claim that all pods can",
+            "write to, because the files of a pod are deleted with it.",
         ),
         log_dir=lambda folder: f"file://{folder or '/'}",
         stored=lambda folder: folder,
-        log=("It lies on the volume; s3a://BUCKET/FOLDER does as well.",),
+        log=("The log is on the volume; you can also use s3a://BUCKET/FOLDER.",),
         lands=lambda folder: (f"All pods record to {folder or '/'}, on the volume.",),
         fetch=lambda folder: (f"kubectl cp POD-WITH-THE-VOLUME:{folder or '/'} .",),
         more=_volumes,
@@ -101,20 +100,22 @@ PLACES: Mapping[str, Place] = {
     "databricks": Place(
         title="Databricks",
         given=(
-            "Put the lines into the compute's Spark config (Advanced options, Spark).",
-            "Serverless and standard (shared) compute take no JVM options: use the log alone.",
+            "Paste the lines into the compute's Spark config (Advanced options, Spark). On",
+            "serverless and standard (shared) compute, JVM options are not allowed: use only",
+            "the log.",
         ),
         log_dir=lambda _folder: "",
         stored=lambda _folder: "DESTINATION/CLUSTER_ID/eventlog",
         log=(
-            "Databricks writes it by itself. Have it delivered: Advanced options,",
-            "Logging, a destination such as dbfs:/cluster-logs or a volume. It arrives",
-            "every five minutes, in parts of which all but the last are gzip-ed.",
+            "Databricks writes it by default. Set where to deliver it: Advanced options,",
+            "Logging, a destination such as dbfs:/cluster-logs or a volume. Databricks",
+            "delivers it every five minutes in parts; all but the last are gzip-ed.",
         ),
         lands=lambda folder: (
-            f"Recordings lie in {folder or '/'} on each machine and vanish with the cluster, whose",
-            "JVMs may be ended without writing them: before that, on every machine,",
-            "`jcmd PID JFR.dump` and a copy to a volume, by an init script for instance.",
+            f"Recordings are in {folder or '/'} on each machine and are deleted with the cluster,",
+            "which may also kill JVMs before they write them. Before the cluster ends, run",
+            "`jcmd PID JFR.dump` on each machine and copy the file to a volume, for example",
+            "with an init script.",
         ),
         fetch=lambda _folder: ("databricks fs cp -r dbfs:/cluster-logs/CLUSTER_ID/eventlog eventlog",),
         here=lambda _folder, _log: "eventlog",
@@ -123,40 +124,40 @@ PLACES: Mapping[str, Place] = {
     "emr": Place(
         title="Amazon EMR",
         given=(
-            "The lines are properties of the classification spark-defaults, or --conf of",
-            "a step; `crystalperf setup spark --on emr --json` has them by name.",
+            "Set the lines as properties of the classification spark-defaults, or pass them",
+            "to a step as --conf; `crystalperf setup spark --on emr --json` has them by name.",
         ),
         log_dir=lambda _folder: "s3://BUCKET/spark-logs",
         stored=lambda _folder: "s3://BUCKET/spark-logs",
         log=(
-            "Unless told otherwise EMR keeps it in hdfs:///var/log/spark/apps, which ends",
-            "with the cluster. The folder in S3 must exist. EMR Serverless takes the",
-            "place from its monitoring configuration; the log is below",
+            "Create the folder in S3. By default, EMR writes the log to",
+            "hdfs:///var/log/spark/apps, which is deleted with the cluster. On EMR",
+            "Serverless, set the folder in the monitoring configuration; the log is below",
             "applications/APPLICATION/jobs/JOB/sparklogs of the bucket.",
         ),
         lands=_nodes,
         fetch=lambda folder: (
             "aws s3 cp --recursive s3://BUCKET/spark-logs/LOG LOG",
-            f"scp 'hadoop@NODE:{folder}/crystalperf-*.jfr' .    # of each node, while the cluster lives",
+            f"scp 'hadoop@NODE:{folder}/crystalperf-*.jfr' .    # for each node, while the cluster runs",
         ),
         is_tried=False,
     ),
     "dataproc": Place(
         title="Google Dataproc",
         given=(
-            "Give the lines to a job with --properties-file, or to the cluster as it is",
-            "made, with the prefix spark: before each key.",
+            "Pass the lines to a job with --properties-file, or to the cluster when you",
+            "create it, with the prefix spark: before each key.",
         ),
         log_dir=lambda _folder: "gs://BUCKET/spark-job-history",
         stored=lambda _folder: "gs://BUCKET/spark-job-history",
         log=(
-            "The folder must exist. Without this line the log is where the cluster's",
-            "property spark:spark.eventLog.dir says, in the cluster's temporary bucket.",
+            "Create the folder. Without this line, the log is in the folder of the cluster's",
+            "property spark:spark.eventLog.dir, in the cluster's temporary bucket.",
         ),
         lands=_nodes,
         fetch=lambda folder: (
             "gcloud storage cp -r gs://BUCKET/spark-job-history/LOG .",
-            f"gcloud compute scp 'NODE:{folder}/crystalperf-*.jfr' .    # of each node, while the cluster lives",
+            f"gcloud compute scp 'NODE:{folder}/crystalperf-*.jfr' .    # for each node, while the cluster runs",
         ),
         is_tried=False,
     ),
@@ -165,7 +166,7 @@ PLACES: Mapping[str, Place] = {
 
 @dataclass(frozen=True)
 class Written:
-    """The name of a version's log, and the name of the versions."""
+    """The name of a log, and the versions of Spark that write it."""
 
     versions: str
     name: str
@@ -179,12 +180,12 @@ _WRITTEN = (
         Written(
             "Spark 3.2 to 3.5",
             "APP_ID",
-            "a file, ending in .zstd with eventLog.compress; with rolling.enabled as Spark 4",
+            "a file (.zstd with eventLog.compress); with rolling.enabled, a folder as in Spark 4",
         ),
     ),
     (
         (0, 0),
-        Written("Spark before 3.2", "APP_ID", "one file, ending in .lz4 with eventLog.compress (before 2.0: .snappy)"),
+        Written("Spark before 3.2", "APP_ID", "one file (.lz4 with eventLog.compress; before 2.0: .snappy)"),
     ),
 )
 """By the first version of each kind; rolling and compression became defaults in 4.0, zstd in 3.2."""

@@ -167,7 +167,7 @@ def _databricks_parts(group: list[LogPart], problems: Problems) -> list[LogPart]
     parts = sorted(group, key=position)
     contexts = {each.facts.get("context") for each in parts if each.facts.get("context") is not None}
     if len(contexts) > 1:
-        meaning = "parts in one folder are of different Spark contexts; those of the first were kept"
+        meaning = "one folder has log parts of different Spark contexts; only those of the first are used"
         problems.add("several_contexts", "error", group[0].folder, None, meaning, len(contexts))
         first = next(each.facts.get("context") for each in parts if each.facts.get("context") is not None)
         parts = [each for each in parts if each.facts.get("context") in (None, first)]
@@ -180,7 +180,7 @@ def _databricks_parts(group: list[LogPart], problems: Problems) -> list[LogPart]
 
 def _add_missing(problems: Problems, folder: str, missing: list[int]) -> None:
     if missing:
-        meaning = f"parts of the log are missing, the first is number {missing[0]}; what happened in them is unknown"
+        meaning = f"parts of the log are missing, the first is number {missing[0]}; their events are unknown"
         problems.add("missing_part", "data loss", folder, f"part {missing[0]}", meaning, len(missing))
 
 

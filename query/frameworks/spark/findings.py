@@ -70,7 +70,7 @@ class ReadAgain(Finding):
     scope: Scope
 
 
-# What can be done -----------------------------------------------------------------------------------------------------
+# Advice ---------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class SplitKeys(Advice):
 
 @dataclass(frozen=True)
 class SplittableFiles(Advice):
-    """Write smaller files in place of one that cannot be split."""
+    """Write smaller files instead of one that cannot be split."""
 
     kind: ClassVar[str] = "splittable-files"
 

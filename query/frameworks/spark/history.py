@@ -80,7 +80,7 @@ def served(text: str, app: str | None, folder: Path, progress: Callable[[str], N
     version = server.page("/api/v1/version", missing={})
     if not isinstance(version, dict) or "spark" not in version:
         return None
-    progress("asking which applications there are")
+    progress("listing the applications")
     selector = app or (named.app and (f"{named.app}/{named.attempt}" if named.attempt else named.app))
     listed = server.page(f"/api/v1/applications{f'/{_quoted(named.app)}' if named.app else ''}", missing=[])
     found = list(_applications(listed if isinstance(listed, list) else [listed], server.address))
@@ -154,7 +154,7 @@ def _kept(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(f"{place}: the log cannot be kept there ({error.strerror or error})") from error
+        raise InputError(f"{place}: the log cannot be written there ({error.strerror or error})") from error
 
 
 class _Server(Server):
@@ -170,16 +170,18 @@ class _Server(Server):
             return json.loads(text)
         except (ValueError, RecursionError):
             if text.startswith(b"Spark is starting up"):  # a driver's page during startup, with status 200
-                raise InputError(f"{self.address}: Spark is starting up; ask again in a moment") from None
+                raise InputError(f"{self.address}: Spark is starting up; try again in a moment") from None
             return missing
 
     def refused(self, page: str, error: urllib.error.HTTPError) -> InputError:
         """The error for a response with a status of 300 or more."""
         where = f"{self.address}{page}"
         if error.code == 404:
-            return _MissingError(f"{where}: there is no such page")
+            return _MissingError(f"{where}: this page does not exist")
         if error.code in (401, 403):
-            return InputError(f"{where}: asks for a login; fetch the log's zip with a browser, and give that file")
+            return InputError(
+                f"{where}: requires a login; download the log's zip with a browser, and analyze that file"
+            )
         if page.endswith("/logs") and error.code in (500, 503):
             return self.without_log(page)
         return super().refused(page, error)
@@ -190,12 +192,14 @@ class _Server(Server):
         pairs = environment.get("sparkProperties", []) if isinstance(environment, dict) else []
         known = {each[0]: each[1] for each in pairs if isinstance(each, list) and len(each) == 2}
         if not known:
-            return InputError(f"{self.address}{page}: is no zip of a log")
-        start = f"{self.address}: is the page of an application that runs, which hands out no log"
+            return InputError(f"{self.address}{page}: is not a zip of a log")
+        start = f"{self.address}: is the page of a running application, which does not serve its log"
         if known.get("spark.eventLog.enabled") != "true":
-            return InputError(f"{start}, and it writes none", Remedy("set up the job", {"framework": "spark"}))
+            return InputError(
+                f"{start}, and the application writes no log", Remedy("set up the job", {"framework": "spark"})
+            )
         folder = shortened(str(known.get("spark.eventLog.dir", "/tmp/spark-events")))
-        return InputError(f"{start}; it writes one to {folder}, where it can be read while it grows")
+        return InputError(f"{start}; analyze the log in {folder}, also while the application runs")
 
 
 class _MissingError(InputError):

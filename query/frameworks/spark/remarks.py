@@ -11,7 +11,7 @@ Pace = Literal["falls-behind", "no-room", "keeps-up", "unknown"]
 """Whether a query keeps up.
 
 falls-behind  more arrived than could be processed, or its sources' backlog grew
-no-room       nearly all the time is in batches
+no-room       batches run nearly all the time: no spare capacity
 keeps-up      less arrived than could be processed
 unknown       the log has no rates
 """

@@ -1,4 +1,4 @@
--- Scans of storage, and the stages whose tasks read for them.
+-- Scans of storage, and the stages that ran them.
 -- In:  nothing.
 -- Out: one row per scan of a query's plan and stage, in order of the plan.  Stages without a plan that read storage
 --      have a row without an operator; `location` is what they read.

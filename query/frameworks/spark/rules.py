@@ -60,7 +60,7 @@ _CLEARLY = 1.2
 MAX_PARTITION = "spark.sql.files.maxPartitionBytes"
 MOST_EXECUTORS = "spark.dynamicAllocation.maxExecutors"
 UNASKED_MS = 60_000.0
-"""A stage of this length would have got the executors that dynamic allocation requests on demand."""
+"""A stage of this length is long enough to get the executors that dynamic allocation requests."""
 _GPUS = ("spark.executor.resource.gpu.amount", "spark.task.resource.gpu.amount")
 
 

@@ -1,64 +1,64 @@
--- What a run of Spark has beside the tables that every run has, in Spark's own words.
+-- Tables of a Spark run in addition to those of every run, in Spark's own terms.
 
 CREATE TABLE spark_jobs (                     -- one row per job
     job_id INTEGER NOT NULL,                  -- Spark's id
     name VARCHAR,                             -- description or call site
-    sql_id BIGINT,                            -- the SQL query it belongs to
+    sql_id BIGINT,                            -- its SQL query
     job_group VARCHAR,                        -- job group, e.g. one streaming query
     submit_ms DOUBLE NOT NULL,                -- submitted
-    end_ms DOUBLE,                            -- ended; NULL where the log has no end
+    end_ms DOUBLE,                            -- ended; NULL if the log has no end
     status VARCHAR NOT NULL,                  -- succeeded, failed or unfinished
     stage_ids INTEGER[] NOT NULL              -- the stages it needs, also those skipped
 );
 
-CREATE TABLE spark_stages (                   -- one row per attempt of a stage; the rest of it is in groups
+CREATE TABLE spark_stages (                   -- one row per attempt of a stage; its other columns are in groups
     group_id VARCHAR NOT NULL,                -- of groups
     stage_id INTEGER NOT NULL,                -- Spark's id
     attempt INTEGER NOT NULL,                 -- attempt of the stage, from 0
     job_id INTEGER,                           -- first job that needs it
     sql_id BIGINT,                            -- SQL query of that job
-    parents INTEGER[] NOT NULL,               -- stages whose output it reads
+    parents INTEGER[] NOT NULL,               -- stages that it reads the output of
     resource_profile INTEGER,                 -- Spark's resource profile id
-    accumulators BIGINT[],                    -- ids of metrics its tasks updated, which join it with operators
+    accumulators BIGINT[],                    -- ids of the metrics that its tasks updated, to join it with operators
     location VARCHAR                          -- storage that it reads outside of SQL: hdfs://namenode/data; or memory:/
 );
 
-CREATE TABLE spark_tasks (                    -- one row per task attempt; the rest of it is in units
+CREATE TABLE spark_tasks (                    -- one row per task attempt; its other columns are in units
     unit_id BIGINT NOT NULL,                  -- Spark's task id, as in units
     locality VARCHAR,                         -- PROCESS_LOCAL, NODE_LOCAL, RACK_LOCAL, ANY, NO_PREF
     speculative BOOLEAN,                      -- whether it is a speculative copy
-    deserialize_ms DOUBLE,                    -- unpacking the task
+    deserialize_ms DOUBLE,                    -- deserializing the task
     deserialize_cpu_ms DOUBLE,                -- CPU time of that
     run_cpu_ms DOUBLE,                        -- CPU time of the task's thread while it ran the task's code
-    result_serialize_ms DOUBLE,               -- packing the result
-    getting_result_ms DOUBLE,                 -- the driver fetching the result
+    result_serialize_ms DOUBLE,               -- serializing the result
+    getting_result_ms DOUBLE,                 -- fetching the result in the driver
     shuffle_write_ms DOUBLE,                  -- blocked in writing shuffle output
     result_bytes BIGINT                       -- size of the result sent to the driver
 );
 
-CREATE TABLE spark_batches (                  -- one row per trigger of a streaming query that reported progress; without rows where it found nothing to do
+CREATE TABLE spark_batches (                  -- one row per trigger of a streaming query that reported progress, also without input
     query_id VARCHAR NOT NULL,                -- Spark's id of the streaming query, the same after a restart from its checkpoint
-    run_id VARCHAR,                           -- Spark's id of this start of it, which its jobs have as their group
+    run_id VARCHAR,                           -- Spark's id of this start of it, the job group of its jobs
     name VARCHAR,                             -- name the user gave the query
-    sink VARCHAR,                             -- where it writes to
-    batch_id BIGINT NOT NULL,                 -- number of the batch, from 0; that of the next one where there was nothing to do
+    sink VARCHAR,                             -- its sink
+    batch_id BIGINT NOT NULL,                 -- number of the batch, from 0; without input, that of the next one
     start_ms DOUBLE NOT NULL,                 -- the trigger began
     input_rows DOUBLE,                        -- rows read from all sources
-    input_rows_per_s DOUBLE,                  -- rows read by the time since the trigger before
-    processed_rows_per_s DOUBLE,              -- rows read by the time of this trigger: what it could keep up with
+    input_rows_per_s DOUBLE,                  -- rows read, over the time since the previous trigger
+    processed_rows_per_s DOUBLE,              -- rows read, over the time of this trigger: the rate that it can process
     trigger_ms DOUBLE,                        -- the whole trigger (triggerExecution); the parts below add up to nearly all of it
-    latest_offset_ms DOUBLE,                  -- asking the sources how far they are (latestOffset; getOffset before Spark 3)
+    latest_offset_ms DOUBLE,                  -- querying the sources for new data (latestOffset; getOffset before Spark 3)
     query_planning_ms DOUBLE,                 -- planning the batch (queryPlanning)
-    wal_commit_ms DOUBLE,                     -- writing to the checkpoint what the batch will read (walCommit)
-    get_batch_ms DOUBLE,                      -- making the sources' data frames (getBatch)
-    add_batch_ms DOUBLE,                      -- running the batch and handing it to the sink (addBatch); NULL where there was nothing to do
-    commit_offsets_ms DOUBLE,                 -- writing to the checkpoint that the batch is done (commitOffsets)
-    waiting DOUBLE,                           -- what was left at the sources, as they count it: offsets behind the latest, files outstanding
-    state_rows DOUBLE,                        -- rows that its operators keep between batches
-    state_bytes DOUBLE                        -- memory of them
+    wal_commit_ms DOUBLE,                     -- writing the offsets to read to the checkpoint (walCommit)
+    get_batch_ms DOUBLE,                      -- creating the sources' data frames (getBatch)
+    add_batch_ms DOUBLE,                      -- running the batch and passing it to the sink (addBatch); NULL without input
+    commit_offsets_ms DOUBLE,                 -- writing the processed offsets to the checkpoint (commitOffsets)
+    waiting DOUBLE,                           -- backlog of the sources, by their own count: offsets behind the latest, outstanding files
+    state_rows DOUBLE,                        -- rows of state that its operators keep between batches
+    state_bytes DOUBLE                        -- memory of this state
 );
 
-CREATE TABLE spark_driver_metrics (           -- what the driver itself added to a metric of an operator; what tasks added is in operator_metrics
+CREATE TABLE spark_driver_metrics (           -- one row per metric of an operator that the driver itself updated; those of tasks are in operator_metrics
     scope_id VARCHAR NOT NULL,                -- SQL query
     node_id INTEGER NOT NULL,                 -- of operators
     name VARCHAR NOT NULL,                    -- number of files read, size of files read, time to build, ...

@@ -48,61 +48,57 @@ SENTENCES = Sentences()
 SENTENCES.fixed(
     {
         findings.Compiling: "tasks compiled generated code, or waited for another task to",
-        advice.InspectCoordinator: "run fewer and larger queries over fewer files: the driver works alone",
+        advice.InspectCoordinator: "run fewer and larger queries over fewer files: only the driver works",
         advice.FreeClusterCapacity: (
-            "check that the cluster has free cores and memory for what one executor asks for (spark.executor.cores,"
+            "check that the cluster has enough free cores and memory for one executor (spark.executor.cores,"
             " spark.executor.memory)"
         ),
-        advice.MoreTasks: "more partitions would use the idle slots",
-        advice.SmallerTasks: "smaller partitions even out the last wave",
-        advice.FewerTasks: "fewer, larger partitions",
+        advice.MoreTasks: "use more partitions, so that all slots have work",
+        advice.SmallerTasks: "use smaller partitions, so that the last wave of tasks is shorter",
+        advice.FewerTasks: "use fewer, larger partitions",
         advice.RelaxPlacement: (
-            "set spark.locality.wait to 0s, so that free executors take tasks whose data another has; rows that are"
-            " kept lie evenly where all executors are there, and warm, when they are first computed"
+            "set spark.locality.wait to 0s, so that free executors run tasks even if another executor has the data;"
+            " cached data is spread evenly if all executors run, and are warmed up, when it is first computed"
         ),
         advice.InspectTaskWaits: (
-            "look at what kept waiting tasks from free slots: waiting for a slot near their data (spark.locality.wait),"
-            " or a driver too busy to hand them out"
+            "find out why tasks waited although slots were free: they waited for a slot near their data"
+            " (spark.locality.wait), or the driver was too busy to assign them"
         ),
         advice.FitCache: (
-            "more memory per executor or more executors, so that all rows that are kept have room; or keep them"
-            " smaller: serialized, and on disk too (StorageLevel.MEMORY_AND_DISK_SER)"
+            "give executors more memory or use more executors, so that all cached data fits; or cache it in a"
+            " smaller form: serialized, and on disk too (StorageLevel.MEMORY_AND_DISK_SER)"
         ),
-        findings.PartitionWindow: (
-            "give the window a partitionBy: without one all rows pass through one task, whatever the partitions are"
-        ),
+        findings.PartitionWindow: ("give the window a partitionBy: without one, a single task processes all rows"),
         findings.MergeFewerPartitions: (
-            "adaptive execution joined small partitions: a lower spark.sql.adaptive.coalescePartitions.minPartitionSize"
-            " or advisoryPartitionSizeInBytes keeps more"
+            "adaptive execution merged small partitions: lower spark.sql.adaptive.coalescePartitions.minPartitionSize"
+            " or advisoryPartitionSizeInBytes to keep more of them"
         ),
         findings.SmallerFileParts: (
-            "a lower spark.sql.files.maxPartitionBytes, or files that can be split, would use the idle slots"
+            "lower spark.sql.files.maxPartitionBytes, or write files that Spark can split, so that all slots have work"
         ),
-        findings.MoreSlices: "more slices where the data is handed to Spark would use the idle slots",
-        findings.EvenCachedPartitions: (
-            "the partitions that are kept differ in size: repartition the rows before they are kept"
-        ),
+        findings.MoreSlices: "pass the data to Spark in more slices, so that all slots have work",
+        findings.EvenCachedPartitions: ("cached partitions differ in size: repartition the rows before you cache them"),
         findings.SplitKeys: (
-            "a few keys hold most rows: split them (salting), or let adaptive execution split skewed joins"
+            "a few keys have most rows: split them (salting), or let adaptive execution split skewed joins"
         ),
         findings.SplittableFiles: (
-            "one of its files cannot be split (gzip, or one large row group): write smaller files"
+            "Spark cannot split one of its files (gzip, or one large row group): write smaller files"
         ),
         findings.SmallerRowGroups: (
-            "its files have fewer row groups than Spark cut parts: write smaller row groups, or repartition the rows"
+            "its files have fewer row groups than partitions: write smaller row groups, or repartition the rows"
         ),
         findings.EvenFiles: (
-            "its files, or their parts, differ in size: write them more evenly, or repartition the rows"
+            "its files, or their parts, differ in size: write files of equal size, or repartition the rows"
         ),
         findings.CommitFewerFiles: (
-            "look at how output is put in place: fewer files and partitions take less, and so does a committer without"
-            " renames where storage renames by copying"
+            "check how Spark commits the output: write fewer files and partitions, or, if your storage renames by"
+            " copying, use a committer without renames"
         ),
         findings.ReuseGeneratedCode: (
-            "the first query on an executor pays this: keep executors, or run queries of one shape together"
+            "the first query on an executor compiles the code: keep executors running, or run similar queries together"
         ),
         findings.MergeFiles: (
-            "merge the small files into ones of 100 MB or more: opening a file costs more than reading so little"
+            "merge the small files into files of 100 MB or more: opening a small file costs more than reading it"
         ),
     }
 )
@@ -111,14 +107,14 @@ SENTENCES.fixed(
 @SENTENCES.of(findings.UnaskedSlots)
 def unasked_slots(found: findings.UnaskedSlots, words: Words) -> str:
     first, others = found.stages[0], len(found.stages) - 1
-    more = f"; and {others} more in the same way" if others else ""
+    more = f"; {counted(others, 'more stage')} had the same problem" if others else ""
     return f"{first.id} {first.name}: {unasked_stage(first, words)}{more}"
 
 
 @SENTENCES.of(findings.UnaskedStage)
 def unasked_stage(stage: findings.UnaskedStage, _words: Words) -> str:
-    had = f"dynamic allocation had {stage.slots} slots for its {counted(stage.tasks, 'task')}"
-    return f"{had}, and {stage.run_slots} at another time of the run"
+    had = f"dynamic allocation gave it {stage.slots} slots for its {counted(stage.tasks, 'task')}"
+    return f"{had}, although the run had {stage.run_slots} at another time"
 
 
 @SENTENCES.of(findings.ManySmallFiles)
@@ -141,54 +137,55 @@ def _stages(stage: str, others: int) -> str:
 @SENTENCES.of(findings.GiveSchema)
 def give_schema(found: findings.GiveSchema, _words: Words) -> str:
     if found.inferred:
-        return "Spark reads the files to infer their schema: give the schema"
-    return "Spark reads the files' schema in one task: give the schema, or read from a table that knows it"
+        return "Spark reads the files to infer their schema: specify the schema"
+    return "Spark reads the files' schema in one task: specify the schema, or read from a table, which has it"
 
 
 @SENTENCES.of(findings.WriteFewerFiles)
 def write_fewer_files(found: findings.WriteFewerFiles, _words: Words) -> str:
     if found.partitions is None:
-        return "write fewer, larger files: coalesce or repartition the rows before they are written"
+        return "write fewer, larger files: coalesce or repartition the rows before you write them"
     return (
-        "write fewer, larger files: repartition the rows by the columns of partitionBy before they are written, so that"
-        f" not every task writes to each of the {grouped(found.partitions)} partitions"
+        "write fewer, larger files: repartition the rows by the columns of partitionBy before you write them, so that"
+        f" each task writes to few of the {grouped(found.partitions)} partitions"
     )
 
 
 @SENTENCES.of(findings.CacheRows)
 def cache_rows(found: findings.CacheRows, _words: Words) -> str:
-    rows = f"keep the rows that several {plural(found.scope)} read"
-    return f"{rows} (cache or persist), for memory has room for them"
+    return f"cache the rows that several {plural(found.scope)} read (cache or persist): they fit in memory"
 
 
 @SENTENCES.of(advice.AvoidSpilling)
 def avoid_spilling(found: advice.AvoidSpilling, _words: Words) -> str:
     if found.delegated:
-        return "more memory for each Python worker (spark.python.worker.memory), or more partitions"
-    return "more memory per executor, fewer slots, or more partitions"
+        return "give each Python worker more memory (spark.python.worker.memory), or use more partitions"
+    return "give executors more memory or fewer slots, or use more partitions"
 
 
 @SENTENCES.of(advice.InspectEndedTasks)
 def inspect_ended_tasks(found: advice.InspectEndedTasks, _words: Words) -> str:
     if found.status == "failed":
-        return "look at why they failed: the whole stack is in the event log and on the stage's page of the UI"
-    return "look at why they were killed: Spark ran speculative copies of slow tasks, or called work off"
+        return "find out why they failed: the event log and the stage's page in the Spark UI have the full stack trace"
+    return "find out why they were killed: Spark ran speculative copies of slow tasks, or cancelled work"
 
 
 @SENTENCES.of(advice.AvoidExhaustion)
 def avoid_exhaustion(found: advice.AvoidExhaustion, _words: Words) -> str:
     return {
         "container": (
-            "a larger spark.executor.memoryOverhead, fewer slots per executor (spark.executor.cores), or more"
+            "raise spark.executor.memoryOverhead, use fewer slots per executor (spark.executor.cores), or use more"
             " partitions"
         ),
         "killed": (
-            "the cluster manager's log says who killed it; where that was for memory, a larger"
-            " spark.executor.memoryOverhead or fewer slots per executor"
+            "check the cluster manager's log for what killed it; if it was memory, raise"
+            " spark.executor.memoryOverhead or use fewer slots per executor"
         ),
-        "heap": "more spark.executor.memory, fewer slots per executor (spark.executor.cores), or more partitions",
+        "heap": (
+            "raise spark.executor.memory, use fewer slots per executor (spark.executor.cores), or use more partitions"
+        ),
         "device": (
-            "fewer tasks at a time on a GPU (spark.rapids.sql.concurrentGpuTasks), or smaller batches"
+            "run fewer tasks at a time on a GPU (spark.rapids.sql.concurrentGpuTasks), or use smaller batches"
             " (spark.rapids.sql.batchSizeBytes)"
         ),
     }[found.exhausted]
@@ -198,41 +195,41 @@ def avoid_exhaustion(found: advice.AvoidExhaustion, _words: Words) -> str:
 def streaming_query(found: remarks.StreamingQuery, _words: Words) -> str:
     name = f"streaming query {found.query}"
     if not found.batches:
-        return f"{name}: {counted(found.triggers, 'trigger')}, none of which found rows to process"
+        return f"{name}: {counted(found.triggers, 'trigger')}, but no rows to process"
     parts = [f"{100 * each.share:.0f} % {_BATCH_PARTS[each.key]}" for each in found.parts[:2] if each.share >= 0.01]
     each_ms = f" of {_seconds(found.middle_ms)}"
     if found.batches > 1:
-        each_ms += f" each (the middle one; the longest {_seconds(found.longest_ms)})"
+        each_ms += f" each (median; the longest {_seconds(found.longest_ms)})"
     where = f", {' and '.join(parts)}" if parts else ""
     return f"{name}: {counted(found.batches, 'batch')}{each_ms}{where}; {_pace(found)}"
 
 
 _BATCH_PARTS = {
     "add_batch": "running the batch (addBatch)",
-    "latest_offset": "asking the sources for new data (latestOffset)",
+    "latest_offset": "querying the sources for new data (latestOffset)",
     "query_planning": "planning (queryPlanning)",
-    "wal_commit": "noting in the checkpoint what to read (walCommit)",
-    "get_batch": "making the sources' data frames (getBatch)",
-    "commit_offsets": "noting in the checkpoint what is done (commitOffsets)",
+    "wal_commit": "writing the offsets to read to the checkpoint (walCommit)",
+    "get_batch": "creating the sources' data frames (getBatch)",
+    "commit_offsets": "writing the processed offsets to the checkpoint (commitOffsets)",
 }
 
 
 def _pace(found: remarks.StreamingQuery) -> str:
     came, could = found.input_per_s, found.processed_per_s
-    rates = f"{_rate(came)} came in and {_rate(could)} could be processed" if came is not None and could else ""
+    rates = f"input {_rate(came)}, capacity {_rate(could)}" if came is not None and could else ""
     if found.pace == "falls-behind" and (came or 0.0) > (could or 0.0) and rates:
         return f"{rates}: it falls behind"
     if found.pace == "falls-behind":
-        waits = f"what waits at its sources grew from {found.waiting_first:.0f} to {found.waiting_last:.0f}"
+        waits = f"the backlog of its sources grew from {found.waiting_first:.0f} to {found.waiting_last:.0f}"
         return f"{f'{rates}, and ' if rates else ''}{waits}: it falls behind"
     busy = None if found.busy_share is None else f"{100 * found.busy_share:.0f} %"
     if found.pace == "no-room":
         return (
-            f"{f'{rates}, but ' if rates else ''}{busy} of the time is in batches: it has no room left, and the log"
-            " does not say whether more waits at its sources"
+            f"{f'{rates}, but ' if rates else ''}batches run {busy} of the time: it has no spare capacity, and the log"
+            " does not record the backlog of its sources"
         )
-    pauses = f", a batch begins every {_seconds(found.interval_ms)} and is busy {busy} of it" if busy else ""
-    return f"{rates}{pauses}: it keeps up" if rates else f"rates are not in the log{pauses}"
+    pauses = f", a batch starts every {_seconds(found.interval_ms)} and runs for {busy} of that" if busy else ""
+    return f"{rates}{pauses}: it keeps up" if rates else f"the log has no rates{pauses}"
 
 
 def _seconds(ms: float | None) -> str:
@@ -246,15 +243,15 @@ def _rate(rows: float) -> str:
 
 @SENTENCES.of(remarks.MoreQueries)
 def more_queries(found: remarks.MoreQueries, _words: Words) -> str:
-    return f"{found.count} more streaming queries are in the table spark_batches"
+    return f"The table spark_batches has {found.count} more streaming queries"
 
 
 @SENTENCES.of(missing.UnreadParts)
 def unread_parts(found: missing.UnreadParts, _words: Words) -> str:
     lacks = {
         "missing_part": "the log lacks {count} of its parts",
-        "compacted_log": "Spark dropped jobs that had ended from the log (it was compacted)",
-        "second_application": "the log holds events of another application too, and nothing tells them apart",
+        "compacted_log": "Spark compacted the log and dropped finished jobs from it",
+        "second_application": "the log also has events of another application, which cannot be separated",
     }
     return ", ".join(lacks[each.problem].format(count=each.count) for each in found.parts)
 
@@ -263,15 +260,15 @@ def unread_parts(found: missing.UnreadParts, _words: Words) -> str:
 
 SENTENCES.fixed(
     {
-        FewerTasksPerGpu: "Run fewer tasks at a time on a GPU, or give it smaller batches: its memory was full",
+        FewerTasksPerGpu: "Run fewer tasks at a time on a GPU, or use smaller batches: its memory was full",
     }
 )
 
 
 def _conf(change: SettingChange) -> str:
-    """A setting as spark-submit takes it."""
+    """A setting in the syntax of spark-submit."""
     if change.name == "spark.master":
-        return f"--master '{change.after}'"  # a shell would take the brackets for a pattern of file names
+        return f"--master '{change.after}'"  # quotes: a shell would expand the brackets
     return f"--conf {change.name}={value_text(change.after)}"
 
 
@@ -291,10 +288,10 @@ def setting_lines(found: Recommendation, _words: Words) -> tuple[str, ...]:
 
 @SENTENCES.of(ReadDriverLog)
 def read_driver_log(found: ReadDriverLog, _words: Words) -> str:
-    return f"Look in the driver's log for why it ended: it stopped Spark while {found.failed} was under way"
+    return f"Check the driver's log for why it ended: it stopped Spark while {found.failed} was running"
 
 
-# … numbers of tasks
+# Numbers of tasks
 
 
 @SENTENCES.of(SetPartitions)
@@ -304,18 +301,20 @@ def set_partitions(found: SetPartitions, words: Words) -> str:
 
 @SENTENCES.of(ListFoldersInFewerTasks)
 def list_folders_in_fewer_tasks(found: ListFoldersInFewerTasks, words: Words) -> str:
-    return f"{change_setting(found, words)}: Spark lists each folder in a task of its own ({_affected(found.stages)})"
+    return f"{change_setting(found, words)}: Spark starts one task per folder that it lists ({_affected(found.stages)})"
 
 
 @SENTENCES.of(KeepPartitions)
 def keep_partitions(found: KeepPartitions, words: Words) -> str:
-    merges = "merges below the number of slots" if found.settings[0].after is True else "merges small partitions"
+    merges = "left fewer partitions than slots" if found.settings[0].after is True else "merged small partitions"
     return f"{change_setting(found, words)}: adaptive execution {merges} ({_affected(found.stages)})"
 
 
 @SENTENCES.of(CutFilesSmaller)
 def cut_files_smaller(found: CutFilesSmaller, words: Words) -> str:
-    return f"{change_setting(found, words)}, so that Spark cuts smaller parts of the files ({_affected(found.stages)})"
+    return (
+        f"{change_setting(found, words)}, so that Spark makes smaller partitions of files ({_affected(found.stages)})"
+    )
 
 
 @SENTENCES.of(SkipLocalityWait)
@@ -323,13 +322,13 @@ def skip_locality_wait(found: SkipLocalityWait, words: Words) -> str:
     where = _named(found.stages)
     if found.on_one_executor is not None:
         where += f": {found.on_one_executor} of {found.stages.tasks} tasks ran on one executor"
-    return f"{change_setting(found, words)}, so that free executors take tasks whose data another has ({where})"
+    return f"{change_setting(found, words)}, so that free executors run tasks even if another has the data ({where})"
 
 
 @SENTENCES.of(AskForPartitions)
 def ask_for_partitions(found: AskForPartitions, _words: Words) -> str:
     return (
-        f"Ask for {found.partitions} partitions where the program asks for {found.stages.tasks} (repartition or"
+        f"Use {found.partitions} partitions where the program sets {found.stages.tasks} (repartition or"
         f" coalesce; {_affected(found.stages)})"
     )
 
@@ -342,21 +341,21 @@ def repartition(found: InProgram, _words: Words) -> tuple[str, ...]:
 
 @SENTENCES.of(ReadInPartitions)
 def read_in_partitions(found: ReadInPartitions, _words: Words) -> str:
-    return f"Ask for {found.partitions} partitions where the files are read ({_affected(found.stages)})"
+    return f"Read the files into {found.partitions} partitions ({_affected(found.stages)})"
 
 
 @SENTENCES.lines(ReadInPartitions)
 def text_file(found: ReadInPartitions, _words: Words) -> tuple[str, ...]:
-    return (f"rdd = sc.textFile(path, {found.partitions})  # of gzip: rdd.repartition({found.partitions})",)
+    return (f"rdd = sc.textFile(path, {found.partitions})  # for gzip files: rdd.repartition({found.partitions})",)
 
 
 @SENTENCES.of(SpreadRows)
 def spread_rows(found: SpreadRows, _words: Words) -> str:
-    stages, why = found.stages, "its files do not divide"
+    stages, why = found.stages, "Spark cannot split its files"
     if found.with_data is not None:
-        why = f"{found.with_data} of {counted(stages.tasks, 'task')} had something to read, for {stages.slots} slots"
+        why = f"{found.with_data} of {counted(stages.tasks, 'task')} had input, for {stages.slots} slots"
     return (
-        f"Spread the rows over {found.partitions} partitions once {stages.name} has read them: {why}"
+        f"Repartition the rows into {found.partitions} partitions after {stages.name} reads them: {why}"
         f" ({_affected(stages)})"
     )
 
@@ -364,7 +363,7 @@ def spread_rows(found: SpreadRows, _words: Words) -> str:
 @SENTENCES.of(CutCollection)
 def cut_collection(found: CutCollection, _words: Words) -> str:
     partitions = counted(found.partitions, "partition")
-    return f"Cut what {found.stages.name} works on into {partitions} ({_affected(found.stages)})"
+    return f"Split the input of {found.stages.name} into {partitions} ({_affected(found.stages)})"
 
 
 @SENTENCES.lines(CutCollection)
@@ -376,47 +375,47 @@ def parallelize(found: CutCollection, _words: Words) -> tuple[str, ...]:
 
 @SENTENCES.of(ReduceInPartitions)
 def reduce_in_partitions(found: ReduceInPartitions, _words: Words) -> str:
-    return f"Ask for {found.partitions} partitions of what {found.reads} reads ({_affected(found.stages)})"
+    return f"Use {found.partitions} partitions for the shuffle that {found.reads} reads ({_affected(found.stages)})"
 
 
 @SENTENCES.lines(ReduceInPartitions)
 def reduce_by_key(found: ReduceInPartitions, _words: Words) -> tuple[str, ...]:
-    return (f"rdd.reduceByKey(merge, {found.partitions})  # the last argument of any such operation",)
+    return (f"rdd.reduceByKey(merge, {found.partitions})  # the last argument of each such operation",)
 
 
-# … rows and files
+# Rows and files
 
 
 @SENTENCES.of(GiveSchema)
 def recommend_schema(found: GiveSchema, _words: Words) -> str:
     jobs = counted(found.jobs, "job")
     if found.inferred:
-        return f"Give the schema where files are read: {jobs} read them only to infer it ({found.stage} {found.name})"
-    return f"Give the schema where files are read, or read tables: {jobs} of one task only read it ({found.name})"
+        return f"Specify the schema of the files: {jobs} read them only to infer it ({found.stage} {found.name})"
+    return f"Specify the schema of the files, or read tables: {jobs} of one task only read it ({found.name})"
 
 
 @SENTENCES.lines(GiveSchema)
 def schema(found: GiveSchema, _words: Words) -> tuple[str, ...]:
     if found.inferred:
-        return ("spark.read.schema(schema).csv(path)  # or json, or what else it reads",)
+        return ("spark.read.schema(schema).csv(path)  # or json, or the format that you read",)
     return ("spark.read.schema(schema).load(path)",)
 
 
 @SENTENCES.of(SplitKeys)
 def recommend_split_keys(found: SplitKeys, words: Words) -> str:
     stage = found.evidence
-    return f"Split the few keys that hold most rows (salting): {stage.id} {stage.name}: {text_of(stage, words)}"
+    return f"Split the few keys that have most rows (salting): {stage.id} {stage.name}: {text_of(stage, words)}"
 
 
 @SENTENCES.of(SplitSkewedJoin)
 def split_skewed_join(found: SplitSkewedJoin, _words: Words) -> str:
     first, largest = found.settings[0], volume(found.largest_bytes)
     if first.after is not True:
-        why = f"adaptive execution splits only larger partitions of a join, and its largest has {largest}"
+        why = f"adaptive execution splits only larger partitions of a join; its largest has {largest}"
     else:
-        why = "it splits keys that hold most rows of a join"
+        why = "it splits keys that have most rows of a join"
         if found.threshold_bytes is not None:
-            why += f"; but only partitions above {size_text(found.threshold_bytes)}, and the largest has {largest}"
+            why += f", but only partitions above {size_text(found.threshold_bytes)}; the largest has {largest}"
     return f"{setting_text(first)}: {why} ({found.stage})"
 
 
@@ -431,13 +430,13 @@ def window(_found: PartitionWindow, _words: Words) -> tuple[str, ...]:
 
 
 def _sent(found: SendFewerRows) -> str:
-    others = f", {found.others} more in the same way" if found.others else ""
+    others = f", and {counted(found.others, 'more stage')} did the same" if found.others else ""
     return f"{found.stage} ({found.name}) sent it {volume(found.sent_bytes)}{others}"
 
 
 @SENTENCES.of(SendFewerRows)
 def send_fewer_rows(found: SendFewerRows, _words: Words) -> str:
-    return f"Bring fewer rows to the driver: {_sent(found)}"
+    return f"Send fewer rows to the driver: {_sent(found)}"
 
 
 @SENTENCES.lines(SendFewerRows)
@@ -447,34 +446,34 @@ def write_instead(_found: SendFewerRows, _words: Words) -> tuple[str, ...]:
 
 @SENTENCES.of(AvoidBroadcast)
 def avoid_broadcast(found: AvoidBroadcast, _words: Words) -> str:
-    return f"Join without a broadcast of so large a table, which goes through the driver: {_sent(found)}"
+    return f"Do not broadcast so large a table in a join, because it passes through the driver: {_sent(found)}"
 
 
 @SENTENCES.lines(AvoidBroadcast)
 def no_broadcast(found: AvoidBroadcast, _words: Words) -> tuple[str, ...]:
-    return (f"{_conf(found.settings[0])}  # and no broadcast()",)
+    return (f"{_conf(found.settings[0])}  # and remove broadcast()",)
 
 
 @SENTENCES.of(ProfilePython)
 def profile_python(found: ProfilePython, _words: Words) -> str:
     what = f"Profile the Python code that tasks wait for ({found.stage} {found.name})"
     if found.scalar_udf:
-        what += "; a function that computes is faster as a pandas_udf, and fastest in functions of Spark SQL"
+        what += "; rewrite it as a pandas_udf, which is faster, or with Spark SQL functions, which are fastest"
     return what
 
 
-# … memory and executors
+# Memory and executors
 
 _RAN_OUT: dict[Exhausted, str] = {
     "heap": "a heap was too small",
-    "container": "a container was killed for memory outside the heap",
-    "killed": "an executor was killed from outside, most often for memory outside the heap",
+    "container": "a container exceeded its memory limit, because of memory outside the heap",
+    "killed": "an executor was killed from outside, most often because of memory outside the heap",
 }
 
 
 @SENTENCES.of(MoreMemory)
 def more_memory(found: MoreMemory, _words: Words) -> str:
-    room = ", so that cached rows fit" if found.because == "kept" else ""
+    room = ", so that cached data fits" if found.because == "kept" else ""
     return f"{setting_text(found.settings[0])}{room}"
 
 
@@ -495,12 +494,12 @@ def more_executors(found: MoreExecutors, words: Words) -> str:
     more = f"{times(found.ratio).capitalize()} the executors, {found.before} → {found.after}"
     if found.settings:
         return f"{more}: {setting_text(found.settings[0])}"
-    return f"{more}, on a cluster with room for them" if found.asked is not None else more
+    return f"{more}, on a cluster that has capacity for them" if found.asked is not None else more
 
 
 @SENTENCES.of(MoreLocalSlots)
 def more_local_slots(found: MoreLocalSlots, words: Words) -> str:
-    return f"{change_setting(found, words)}, on a machine with as many cores free"
+    return f"{change_setting(found, words)}, on a machine with that many free cores"
 
 
 @SENTENCES.of(StartExecutorsEarlier)
@@ -513,7 +512,7 @@ def check_capacity(found: CheckCapacity, _words: Words) -> str:
     cores = "not set" if found.executor_cores is None else value_text(found.executor_cores)
     default = " (the default)" if found.is_default_memory else ""
     return (
-        "Check that the cluster has free cores and memory for one executor, for none ever came:"
+        "Check that the cluster has enough free cores and memory for one executor, because none ever started:"
         f" `spark.executor.cores` {cores}, `spark.executor.memory` {found.executor_memory}{default}"
     )
 
@@ -522,13 +521,13 @@ def check_capacity(found: CheckCapacity, _words: Words) -> str:
 
 SENTENCES.fixed(
     {
-        refusals.LocalRun: "a local run is one process, so it has no second executor; ask about cores=, its slots",
+        refusals.LocalRun: "a local run is one process without a second executor; change its slots with cores= instead",
         assumptions.FilesPerPartition: (
-            "a task that hands rows over writes a file for each partition, so it takes longer with more partitions and"
-            " shorter with fewer"
+            "a task that writes a shuffle writes one file for each partition, so it takes longer with more partitions"
+            " and shorter with fewer"
         ),
         assumptions.PythonCounted: (
-            "a task that waits for its Python worker waits for that worker's CPU: counted as cpu"
+            "time in which a task waits for its Python worker counts as cpu, the CPU time of that worker"
         ),
     }
 )
@@ -536,25 +535,25 @@ SENTENCES.fixed(
 
 @SENTENCES.of(assumptions.StagesNotReplanned)
 def stages_not_replanned(assumed: assumptions.StagesNotReplanned, _words: Words) -> str:
-    return f"stages keep their recorded tasks, though Spark might cut others for {_these(assumed.slots_only)}"
+    return f"stages keep their recorded tasks, although Spark might plan others for {_these(assumed.slots_only)}"
 
 
 @SENTENCES.of(assumptions.SamePlan)
 def same_plan(assumed: assumptions.SamePlan, _words: Words) -> str:
-    return f"Spark would cut the same tasks for {_these(assumed.slots_only)}"
+    return f"Spark would plan the same tasks for {_these(assumed.slots_only)}"
 
 
 @SENTENCES.of(assumptions.StagesReplanned)
 def stages_replanned(assumed: assumptions.StagesReplanned, _words: Words) -> str:
     return (
-        f"Spark would cut {assumed.stages} stage{'s' if assumed.stages > 1 else ''} into other tasks for"
-        f" {_these(assumed.slots_only)} ({assumed.tasks} tasks become {assumed.planned_tasks}), which share its work in"
-        " the recorded order (--no-replan keeps the tasks)"
+        f"Spark would split {assumed.stages} stage{'s' if assumed.stages > 1 else ''} into other tasks for"
+        f" {_these(assumed.slots_only)} ({assumed.tasks} tasks become {assumed.planned_tasks}); these share the work in"
+        " the recorded order (--no-replan keeps the recorded tasks)"
     )
 
 
 def _these(slots_only: bool) -> str:
-    return "these slots" if slots_only else "this"
+    return "these slots" if slots_only else "this change"
 
 
 @SENTENCES.of(assumptions.LargeKeyKept)
@@ -562,12 +561,12 @@ def large_key_kept(assumed: assumptions.LargeKeyKept, _words: Words) -> str:
     first, more = assumed.stages[0], len(assumed.stages) - 1
     which = f"{first} and {more} more keep their" if more else f"{first} keeps its"
     return (
-        f"{which} recorded tasks, of which one read far more than most: if that is one key, no number of partitions"
-        " divides it"
+        f"{which} recorded tasks, because one read far more than most: if that is one key, more partitions do not"
+        " split it"
     )
 
 
 @SENTENCES.of(assumptions.CpuTimeMissing)
 def cpu_time_missing(assumed: assumptions.CpuTimeMissing, _words: Words) -> str:
     collected = f", {lasting(assumed.garbage_ms)} of it garbage collection" if assumed.garbage_ms else ""
-    return f"this log has no CPU time of tasks: cpu is the little that Spark times beside it{collected}"
+    return f"this log has no CPU time of tasks: cpu has only Spark's other timings{collected}"

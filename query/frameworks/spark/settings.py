@@ -1,6 +1,6 @@
 """Parsers of the values of Spark's settings, in the forms of users, vendors and newer versions.
 
-An invalid value is no reason to refuse a run: Spark's default replaces it, and the run reports it.
+An invalid value does not prevent an analysis: CrystalPerf uses Spark's default, and the run reports it.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ READ: Mapping[str, Callable[[str | None], object]] = {
 
 
 def unread(properties: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The settings of a run that answers depend on and whose value cannot be parsed."""
+    """The settings of a run that affect results and have a value that cannot be parsed."""
     for key, read in READ.items():
         value = properties.get(key, "")
         if value.strip() and read(value) is None:

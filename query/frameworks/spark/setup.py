@@ -1,4 +1,4 @@
-"""The settings with which a Spark job writes a log and samples.
+"""The settings that make a Spark job write a log and samples.
 
 The text is a fragment of spark-defaults.conf with prose as comments.  lab/runs/samplers.py records with the same flags
 (a test compares them), so that the printed settings are tested.
@@ -86,45 +86,45 @@ def spark_text(job: Job) -> str:
     pasted = (f"{each.versions + ':':18s}{analyze_command(place.here(folder, each.name))}" for each in logs)
     sections = (
         (
-            f"What CrystalPerf needs of a job on {place.title}: Spark's event log, and samples",
-            "of what the JVMs do.",
+            f"Record a job on {place.title} for CrystalPerf: Spark's event log, and stack",
+            "samples of its JVMs.",
             *(() if place.is_tried else (NOT_TRIED,)),
             *place.given,
-            "Where extraJavaOptions are set already, join the two values in one line: the",
-            "last one counts.",
-            f"Other places: --on {others}",
+            "If you already set extraJavaOptions, put both values in one line, because Spark",
+            "uses only the last one.",
+            f"For another deployment, use --on {others}",
         ),
-        ("", "1  The event log, written by the driver.", *_indented(place.log)),
+        ("", "1  Turn on the event log. The driver writes it.", *_indented(place.log)),
         _log_settings(folder, word),
         (
             "",
-            f"2  Samples by the JDK's flight recorder, Java 17 or later. {folder or '/'} must exist on",
-            "   every node, or the executors do not start. A recording is complete when",
-            "   its JVM has ended in order; of a killed one the last part is missing.",
+            f"2  Record samples with Java Flight Recorder (Java 17 or later). Create {folder or '/'} on",
+            "   every node first; otherwise the executors do not start. If a JVM is killed, the",
+            "   last part of its recording is missing.",
         ),
         _sample_settings(folder),
         place.more(folder),
-        ("", "   Java 8 and 11 take these instead; they see waits from 20 ms on:", *_pairs(java_11_settings(folder))),
+        ("", "   For Java 8 and 11, use these (they record waits from 20 ms on):", *_pairs(java_11_settings(folder))),
         (
             "",
-            "   async-profiler's wall clock, where its library is on every node, sees every",
-            "   thread alike, waiting or not, at a little more cost:",
+            "   Or use async-profiler in wall-clock mode, if its library is on every node. It",
+            "   samples all threads, also waiting ones, at slightly more cost:",
             *_pairs(async_settings(folder)),
         ),
         (
             "",
-            "3  Where the files land, when the job is done",
+            "3  Fetch the files when the job is done.",
             *_indented(
                 (
-                    f"log        {place.stored(folder)}/LOG, where LOG is",
+                    f"log        {place.stored(folder)}/LOG, where LOG is:",
                     *(f"  {each.versions + ':':18s}{each.name}, {each.what}" for each in logs),
-                    "  On YARN in cluster mode the number of the attempt follows the id: APP_ID_1.",
+                    "  On YARN in cluster mode, the attempt number follows the id: APP_ID_1.",
                     f"executors  {executor_file(folder)}",
-                    f"driver     {driver_file(folder)}, which the next application overwrites",
+                    f"driver     {driver_file(folder)}, overwritten by the next application",
                     *place.lands(folder),
-                    "Fetch them:",
+                    "Copy them:",
                     *(f"  {each}" for each in place.fetch(folder)),
-                    "Then:",
+                    "Then run:",
                     *(f"  {each}" for each in pasted),
                 )
             ),
@@ -161,7 +161,7 @@ def _asked(job: Job) -> tuple[str, Place, str | None]:
     """The deployment of the job, and Spark's version; raises SettingError for an invalid one."""
     version = version_number(job.version)
     if job.version and version is None:
-        raise SettingError(f"'{job.version}' is no version of Spark; give it as 3.5.1")
+        raise SettingError(f"'{job.version}' is not a version of Spark; write it like 3.5.1")
     word = job.place or next(iter(PLACES))
     return word, PLACES[word], version
 

@@ -154,7 +154,7 @@ def by_samples(
 
 
 def nodes_of(stage: str, plan: Sequence[Node], kind: str, pipeline: int | None) -> list[Node]:
-    """The nodes of a plan that a kind of frame in a pipeline may stand for; several if they cannot be separated."""
+    """The nodes of a plan that a kind of frame in a pipeline may belong to; several if they cannot be separated."""
     exchange = kind.startswith("exchange ")
     found = [node for node in plan if node.what.kind == ("exchange" if exchange else kind)]
     if exchange:
@@ -294,7 +294,7 @@ def _sampled(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]) -> d
                 group_id, operator, pipeline, {is_interval()} AS measured, count(*) AS samples,
                 {sampled_sums(names)}
             FROM unit_samples
-            WHERE thread IS NOT NULL -- a mixture that all tasks got alike tells no stage's operators
+            WHERE thread IS NOT NULL -- a mixture that is equal for all tasks shows no stage's operators
             GROUP BY ALL
         )
         SELECT group_id, operator, pipeline, sum(samples), {both}

@@ -291,9 +291,21 @@ class ChunkReader:
             ):
                 self.merged.settings[self.types.name(type_id), key] = value
         lost = sum(int(np.clip(c.integer("lostSamples"), 0, 1 << 30).sum()) for c in scalars["jdk.CPUTimeSamplesLost"])
-        self.log.add("lost CPU samples", "data loss", self.place, "CPU-time samples that the JVM had no room for", lost)
+        self.log.add(
+            "lost CPU samples",
+            "data loss",
+            self.place,
+            "CPU-time samples that the JVM dropped because its buffer was full",
+            lost,
+        )
         lost = sum(int(np.clip(c.integer("amount"), 0, 1 << 50).sum()) for c in scalars["jdk.DataLoss"])
-        self.log.add("lost buffers", "data loss", self.place, "bytes of events that the JVM had no room for", lost)
+        self.log.add(
+            "lost buffers",
+            "data loss",
+            self.place,
+            "bytes of events that the JVM dropped because its buffer was full",
+            lost,
+        )
 
     def _add_loads(self, scalars: dict[str, list[Columns]]) -> None:
         for columns in scalars["jdk.ThreadCPULoad"]:

@@ -141,7 +141,7 @@ class Stacks:
 class Samples:
     """Sampled stacks sorted by time, arrays of one length.
 
-    `ticks` is what one event stands for in sampler ticks (`samples` of profiler.WallClockSample, else 1).
+    `ticks` is the number of sampler ticks that one event represents (`samples` of profiler.WallClockSample, else 1).
     `kind` codes SAMPLE_KINDS: EXECUTION jdk.ExecutionSample, NATIVE jdk.NativeMethodSample, CPU jdk.CPUTimeSample,
     WALL profiler.WallClockSample and the jdk.ExecutionSample of an async-profiler that sampled the wall clock (its
     other events, such as cpu, come as EXECUTION: see Recording.async_profiler_event). `state` codes `state_names`.

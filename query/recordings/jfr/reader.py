@@ -71,7 +71,7 @@ def _read_chunk(buf: memoryview, raw: RawChunk, place: str, merged: Merged, log:
         if types is None:
             log.add("no metadata", "data loss", place, "a chunk without its type descriptions cannot be read")
         elif walked.lost_bytes:
-            meaning = "bytes that are no event were skipped"
+            meaning = "bytes that are not an event were skipped"
             first = f"{place}, byte {walked.first_lost}"
             log.add("lost bytes", "data loss", first, meaning, walked.lost_bytes)
     if types is None or walked is None:

@@ -1,4 +1,4 @@
--- Collectives whose traffic all goes over the link of one process.
+-- Collectives with all traffic over the link of one process.
 -- In:  nothing.
 -- Out: one row per segment in which processes gather on one of them: group_id, ms, and how many processes gather.  None
 --      if reducing takes them longer than gathering: then the reduced data are the gradients.

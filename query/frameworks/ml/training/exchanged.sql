@@ -3,7 +3,7 @@
 -- Out: one row, its sums NULL where there was none:
 --      moved_ms   summed over processes
 --      waited_ms  summed over processes
---      last       the process that waited least for the others, because they waited for it
+--      last       the process that waited least: the others waited for it
 SELECT
     sum(ended_ms - began_ms) AS moved_ms,
     sum(began_ms - arrived_ms) AS waited_ms,

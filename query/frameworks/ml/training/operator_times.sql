@@ -1,5 +1,5 @@
--- Time of units by segment and operator, for the table operator_times.
--- In:  {sums}, to fill with str.format(): the sum of units' time on each resource, named as the table's columns.
+-- Time of tasks by segment and operator, for the table operator_times.
+-- In:  {sums}, to fill with str.format(): the sum of tasks' time on each resource, named as the table's columns.
 -- Out: one row per segment and operator, in that order; operators are numbered in order of first appearance in the run.
 WITH kinds AS (
     SELECT operator, row_number() OVER (ORDER BY min(unit_id)) AS node_id

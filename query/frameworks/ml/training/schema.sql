@@ -1,27 +1,27 @@
--- What a recorded training has beside the tables that every run has: TensorFlow, PyTorch, MXNet.
+-- Tables of a recorded training (TensorFlow, PyTorch, MXNet) in addition to those of every run.
 
-CREATE TABLE training_operations (            -- one row per instance of an operator; the rest of it is in units
+CREATE TABLE training_operations (            -- one row per instance of an operator; its other columns are in units
     unit_id BIGINT NOT NULL,                  -- of units
-    operator VARCHAR NOT NULL,                -- its kind, as the framework calls it: aten::conv2d, MatMul, a kernel's name
+    operator VARCHAR NOT NULL,                -- its kind, in the framework's term: aten::conv2d, MatMul, a kernel's name
     name VARCHAR,                             -- the instance: a node of TensorFlow's graph
     kind VARCHAR,                             -- op, python, kernel, copy, collective, transfer, input or runtime
-    bytes BIGINT,                             -- that crossed a link; NULL where the trace does not tell
+    bytes BIGINT,                             -- that crossed a link; NULL if not in the trace
     module VARCHAR,                           -- the module of the model that called it
     place VARCHAR                             -- where in the user's program
 );
 
 CREATE TABLE training_collectives (           -- one row per collective of all processes, and process
-    name VARCHAR NOT NULL,                    -- all_reduce, broadcast, as the library calls it
+    name VARCHAR NOT NULL,                    -- all_reduce, broadcast, in the library's term
     worker_id VARCHAR NOT NULL,               -- the process
     step VARCHAR,                             -- the step that it was in
-    bytes BIGINT,                             -- of the process' own part; NULL where the trace does not tell
-    arrived_ms DOUBLE NOT NULL,               -- the process was there
-    began_ms DOUBLE NOT NULL,                 -- the last process was there, so bytes could move
-    ended_ms DOUBLE NOT NULL                  -- done
+    bytes BIGINT,                             -- of the process' own part; NULL if not in the trace
+    arrived_ms DOUBLE NOT NULL,               -- the process arrived
+    began_ms DOUBLE NOT NULL,                 -- the last process arrived, so bytes could move
+    ended_ms DOUBLE NOT NULL                  -- end
 );
 
-CREATE TABLE training_devices (               -- one row per device; the rest of it is in workers
+CREATE TABLE training_devices (               -- one row per device; its other columns are in workers
     worker_id VARCHAR NOT NULL,               -- of workers
-    accelerator BOOLEAN NOT NULL,             -- whether it computes for a process rather than being one
-    model VARCHAR                             -- as the trace names it: NVIDIA H100
+    accelerator BOOLEAN NOT NULL,             -- whether it is an accelerator of a process, not a process
+    model VARCHAR                             -- its name in the trace: NVIDIA H100
 );

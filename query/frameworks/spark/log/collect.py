@@ -235,8 +235,8 @@ def _why_empty(run: LoggedRun) -> str:
     for problem in run.problems:
         if problem.severity != "info":
             where = f" ({problem.first_where})" if problem.first_where else ""
-            return f"no Spark event could be read from it: {problem.meaning}{where}"
-    return "holds no event of a Spark application; give the event log that Spark wrote (spark.eventLog.dir)"
+            return f"CrystalPerf cannot read any Spark event from it: {problem.meaning}{where}"
+    return "it has no event of a Spark application; use the event log that Spark wrote (spark.eventLog.dir)"
 
 
 class _IncompleteError(Exception):
@@ -552,7 +552,7 @@ def _on_job_end(run: LoggedRun, event: spark.JobEnd) -> None:
     job = run.jobs.get(job_id)
     if job is None:
         job = run.jobs[job_id] = Job(job_id, None, [], started=False)
-        meaning = "jobs whose start is not in the log are known by their end and by stages of no other job"
+        meaning = "jobs without a start in the log are known only from their end and from stages without another job"
         run.add("missing_job_start", "data loss", meaning)
     job.end = event.end
     if event.result is not None:
@@ -622,7 +622,7 @@ def _on_application_start(run: LoggedRun, event: spark.ApplicationStart) -> None
         run.start, run.name = event.time, shortened(event.name)
         run.app_id, run.attempt = shortened(event.app_id), shortened(event.attempt)
     elif (event.time, shortened(event.app_id)) != (run.start, run.app_id):  # else it is a repetition
-        meaning = "the log holds the start of a second application; the first one's identity is kept"
+        meaning = "the log has the start of a second application; the name and id of the first are used"
         run.add("second_application", "error", meaning)
 
 
@@ -655,7 +655,7 @@ def _on_sql_end(run: LoggedRun, event: spark.SqlEnd) -> None:
     _read_plan(run, sql_id)
     if sql_id not in run.sql:
         run.sql[sql_id] = SqlQuery(sql_id, None, None, None, None)
-        meaning = "SQL queries whose start is not in the log are known by their end and their jobs"
+        meaning = "SQL queries without a start in the log are known only from their end and their jobs"
         run.add("missing_sql_start", "data loss", meaning)
     query = run.sql[sql_id]
     query.end, query.error, query.records_errors = event.time, cause(event.error), event.error is not None
@@ -695,7 +695,7 @@ def _read_plan(run: LoggedRun, sql_id: int) -> None:
 
 
 def _incomplete(run: LoggedRun, what: str) -> None:
-    meaning = f"an event lacks what identifies it, such as a {what}'s id, and was left out"
+    meaning = f"an event without an id, such as that of a {what}, was left out"
     run.add("incomplete_event", "data loss", meaning)
 
 

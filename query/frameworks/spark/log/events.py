@@ -444,7 +444,7 @@ class Events:
         """Add the unknown kinds of events to the problems."""
         if self._unknown:
             names = ", ".join(f"{shortened(name, 80)} ({count})" for name, count in self._unknown.most_common(5))
-            meaning = f"events of kinds that CrystalPerf does not know were passed over: {names}"
+            meaning = f"unknown kinds of events were skipped: {names}"
             total = self._unknown.total()
             self._problems.add("unknown_event", "info", self._log.origin, self._first_unknown, meaning, total)
 
@@ -573,7 +573,7 @@ def _from_odd_line(line: bytes, origin: str, where: str, problems: Problems) -> 
     kind = _TYPES.get(name)
     if kind is None:
         return name
-    meaning = "fields of an unexpected type were converted, or taken as missing"
+    meaning = "fields of an unexpected type were converted, or count as missing"
     problems.add("odd_field", "info", origin, where, meaning)
     return _repaired_struct(value, kind)
 

@@ -52,7 +52,7 @@ _MOST_PARTITIONS = 1 << 31  # of one stage: Spark counts them in an int
 _LARGEST_IDS = np.array([1 << 53, _MOST_PARTITIONS, MOST_ATTEMPTS])  # of tasks, stages and their attempts
 _DEFAULT_MEMORY_BYTES = 1 << 30  # of spark.executor.memory
 LOCAL_MASTER = re.compile(r"local(\[([0-9]{1,9}|\*)(,\s*\d+)?\])?")
-_SAME_FILES = 0.01  # relative: two tasks whose input bytes differ by less read the same files
+_SAME_FILES = 0.01  # relative: two tasks with a smaller difference of input bytes read the same files
 _MOST_SIZES = 1 << 20  # partitions whose input sizes are kept
 _MOST_CORES = 10_000  # of one executor; machines have some hundred, and each costs memory here
 
@@ -84,10 +84,10 @@ def tables(run: LoggedRun) -> RunTables:
     }
     clock.report()
     for key, value in unread(run.properties):
-        meaning = f"{key}={value} was not understood; Spark's default stands for it"
+        meaning = f"{key}={value} is not a valid value; CrystalPerf uses Spark's default"
         run.add(f"unread_setting {key}", "info", meaning)
     if run.version and version_number(run.version) is None:
-        meaning = f"'{run.version}' names no version of Spark, so that no index of Spark was taken"
+        meaning = f"'{run.version}' is not a version of Spark; CrystalPerf uses no index of Spark"
         run.add("unknown_version", "info", meaning)
     found["import_stats"] = import_stats(run.problems)
     return found
@@ -127,7 +127,7 @@ class _Clock:
         )
         if start is None or contradicted:
             first = [registered] if registered is not None else times or list(launches)
-            meaning = "the log has no usable start of the application; its first event stands for it"
+            meaning = "the log has no valid start of the application; its first event is used instead"
             run.add("application_start", "data loss" if start is None else "error", meaning)
             return min(first, default=0.0)
         return start
@@ -138,11 +138,11 @@ class _Clock:
         if run.ended and end is not None and end >= max(self.start_ms, typical):
             return end, True
         if run.ended:
-            meaning = "the end of the application bears an impossible time; its last event stands for it"
+            meaning = "the end of the application has an impossible time; its last event is used instead"
             run.add("application_end", "error", meaning)
         else:
             open_jobs = sum(job.end is None for job in run.jobs.values())
-            meaning = "the log does not reach the end of the application; its last event stands for it"
+            meaning = "the log stops before the end of the application; its last event is used instead"
             if open_jobs:
                 meaning += f" ({open_jobs} job{'s' if open_jobs > 1 else ''} unfinished)"
             run.add("no_application_end", "data loss" if open_jobs else "info", meaning)
@@ -173,9 +173,9 @@ class _Clock:
     def report(self) -> None:
         meaning = "times before the start or after the end of the application were moved to it"
         self._run.add("time_outside_run", "info", meaning, self._outside)
-        meaning = "times that no clock can have shown were taken as unknown"
+        meaning = "impossible times count as unknown"
         self._run.add("senseless_time", "error", meaning, self._senseless)
-        meaning = "ends before their starts were moved to the start"
+        meaning = "ends that were before their start were moved to the start"
         self._run.add("end_before_start", "error", meaning, self._reversed)
 
 
@@ -210,7 +210,7 @@ class _Tasks:
             columns[:, filled - chunk.shape[1] : filled] = chunk
             filled -= chunk.shape[1]
         identified = ((columns[:3] >= 0) & (columns[:3] < _LARGEST_IDS[:, None])).all(axis=0)
-        meaning = "tasks whose ids make no sense were left out"
+        meaning = "tasks with invalid ids were left out"
         run.add("senseless_id", "data loss", meaning, int((~identified).sum()))
         if not identified.all():
             columns = columns[:, identified]
@@ -240,9 +240,9 @@ class _Tasks:
         first[1:] = np.diff(ids[order]) != 0
         repeated = order[~first]
         rerun = int(resubmitted[repeated].sum())
-        meaning = "tasks whose output was lost with an executor had to run again"
+        meaning = "tasks ran again because their output was lost with an executor"
         self._run.add("output_lost", "info", meaning, rerun)
-        meaning = "second ends of a task were left out"
+        meaning = "repeated ends of a task were left out"
         self._run.add("repeated_task_end", "error", meaning, len(repeated) - rerun)
         return columns[:, np.sort(order[first])]
 
@@ -276,11 +276,11 @@ class _Tasks:
         with np.errstate(invalid="ignore"):
             wrong |= finish < launch
             wrong |= measured & (finish - launch > accounted + _DAY_MS)
-        meaning = "tasks whose end is missing or impossible got the end that their own measurements give"
+        meaning = "tasks with a missing or impossible end got an end computed from their own measurements"
         run.add("task_end_repaired", "error", meaning, int((wrong & np.isfinite(launch)).sum()))
         finish = np.where(wrong, launch + accounted, finish)
         lost = ~np.isfinite(launch)
-        meaning = "tasks without a usable launch time got the one that their end and measurements give"
+        meaning = "tasks without a valid launch time got one computed from their end and measurements"
         run.add("task_launch_repaired", "error", meaning, int(lost.sum()))
         launch = np.where(lost, finish - accounted, launch)
         nowhere = ~np.isfinite(launch)
@@ -291,12 +291,12 @@ class _Tasks:
         length = clock.end_ms - clock.start_ms
         outside = (launch < 0) | (launch > length)
         duration = finish - launch
-        meaning = "tasks that ran outside the application's own time were moved into their stage"
+        meaning = "tasks with times outside the application were moved into their stage"
         run.add("task_outside_run", "error", meaning, int(outside.sum()))
         launch = np.where(outside, self._stage_submissions(clock) - clock.start_ms, launch)
         finish = np.where(outside, launch + duration, finish)
         late = (finish > length) & ~unfinished
-        meaning = "tasks that ended after the application were cut at its end"
+        meaning = "tasks that ended after the application now end with it"
         run.add("task_end_after_run", "info", meaning, int((late & ~outside).sum()))
         finish = np.minimum(finish, length)
         self.launch_ms, self.finish_ms = launch, np.maximum(finish, launch)
@@ -375,7 +375,7 @@ class _Tasks:
             accounted = self.accounted()
             delay = duration - accounted - np.nan_to_num(getting_ms)
             too_long = delay < -(10.0 + 0.01 * duration)
-        meaning = "executors measured more time for tasks than the driver saw pass; their clocks differ or were set"
+        meaning = "executors measured longer tasks than the driver; their clocks differ or were changed"
         run.add("measured_longer_than_task", "info", meaning, int(too_long.sum()))
         finished = status != UNFINISHED
         found: Columns = {
@@ -412,7 +412,7 @@ class _Tasks:
         """Values without negative or implausibly large ones, which become unknown."""
         with np.errstate(invalid="ignore"):
             senseless = (values < 0) | (values > LARGEST)
-        meaning = f"negative or impossibly large values of {name} and others were taken as unknown"
+        meaning = f"negative or impossibly large values of {name} and others count as unknown"
         self._run.add("senseless_measurement", "error", meaning, int(senseless.sum()))
         return numbers(np.where(senseless, np.nan, values))
 
@@ -469,7 +469,7 @@ def _all_stages(run: LoggedRun, tasks: _Tasks) -> list[Stage]:
             )
             made.ran = True
             found[key] = made
-    meaning = "stages whose own events are not in the log are known by their tasks only"
+    meaning = "stages without events of their own in the log are known only from their tasks"
     run.add("missing_stage_events", "data loss", meaning, lost)
     ran = {stage_id for stage_id, _ in found}
     for job in run.jobs.values():
@@ -618,7 +618,7 @@ def _course(
     status = _stage_status(stage, job, succeeded >= count)
     if stage.ran and not stage.completed and status == "succeeded":
         end = last_finish
-        meaning = "the ends of stages are not in the log; their last tasks' ends stand for them"
+        meaning = "the ends of stages are missing in the log; the ends of their last tasks are used instead"
         run.add("missing_stage_end", "data loss", meaning, where=f"stage {stage.stage_id}")
     return count, status, submit, first_launch, end
 
@@ -688,7 +688,7 @@ def _count_missing_ends(run: LoggedRun, stages: list[Stage], measured: _Measured
         total = sum(short.values())
         meaning = (
             f"{total} of {sum(expected.values())} tasks of {len(short)} finished stage{'s' if len(short) > 1 else ''}"
-            " have no successful end in the log; their work is missing from every sum"
+            " have no successful end in the log; no sum includes their work"
         )
         run.add("missing_task_ends", "data loss", meaning, total, where=f"stage {min(short)}")
 
@@ -731,11 +731,11 @@ def _executors(run: LoggedRun, tasks: _Tasks, clock: _Clock) -> Columns:
         if added is None or added > launched.get(name, np.inf):
             added = launched.get(name, 0.0)
         if name != "driver" and not executor.announced:
-            meaning = "executors whose registration is not in the log are known by their tasks only"
+            meaning = "executors without a registration in the log are known only from their tasks"
             run.add("missing_executor_added", "data loss", meaning, where=f"executor {name}")
         cores = _cores(run, executor, name in launched)
         if cores is not None and cores > _MOST_CORES:
-            meaning = "executors that claim more cores than any machine has were taken for ones that do not tell"
+            meaning = "executors report an impossible number of cores; it counts as unknown"
             run.add("senseless_cores", "error", meaning, where=f"executor {name}")
             cores = None
         removed = clock.after(added, executor.removed)
@@ -898,13 +898,13 @@ def _jobs(run: LoggedRun, clock: _Clock) -> Columns:
             stages = (clock.relative(each.submit) for key, each in run.stages.items() if key[0] in job.stage_ids)
             default = 0.0 if job.started else clock.relative(job.end) or 0.0
             submit = min((time for time in stages if time is not None), default=default)
-            meaning = "jobs without a usable submission time got that of their first stage"
+            meaning = "jobs without a valid submission time got that of their first stage"
             run.add("job_start_repaired", "info", meaning, int(job.started), where=f"job {job.job_id}")
         end = clock.after(submit, job.end)
         if end is None and job.result is not None:  # before Spark 1.3, jobs had no times
             ends = [each.end for key, each in run.stages.items() if key[0] in job.stage_ids and each.end is not None]
             end = clock.after(submit, max(ends, default=None))
-            meaning = "jobs without a usable end time got that of their last stage"
+            meaning = "jobs without a valid end time got that of their last stage"
             run.add("job_end_repaired", "info", meaning, where=f"job {job.job_id}")
         rows.append(
             (job.job_id, job.name, job.sql_id, job.group, submit, end, _job_status(job), job.error, job.stage_ids)

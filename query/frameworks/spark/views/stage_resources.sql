@@ -1,24 +1,24 @@
--- What each stage's tasks took of each resource, and how evenly they went: group_resources in Spark's words.
+-- Time of each stage's tasks by resource, and its skew: group_resources in Spark's terms.
 --
 -- one row per attempt of a stage that ran:
 --   stage_id       Spark's id
 --   attempt        attempt of the stage, from 0
 --   job_id         first job that needs it
 --   sql_id         SQL query of that job
---   name           what Spark's own UI shows
---   tasks          tasks that ran, attempts counted each
+--   name           its name in Spark's own UI
+--   tasks          tasks that ran, counting each attempt
 --   length_ms      from the launch of its first task to the end of its last
---   task_ms        time of its tasks, summed
+--   task_ms        sum of its tasks' times
 --   <resource>_ms  of that, on <resource>
---   other_ms       of that, on none of the resources, or unknown
+--   other_ms       of that, on no resource, or unknown
 --   most           the resource with the most of it, or other
---   median_ms      length of the task in the middle
+--   median_ms      median length of a task
 --   longest_ms     length of the longest
---   skew           the longest in medians; NULL for one task
+--   skew           the longest over the median; NULL for one task
 --   shuffle_read_bytes   read of other stages' output, from this executor and others
 --   shuffle_write_bytes  written for other stages
 --   input_bytes    read from storage
---   spill_disk_bytes  size on disk of what was spilled
+--   spill_disk_bytes  size on disk of spilled data
 --   gc_ms          garbage collection while tasks ran, summed over tasks
 SELECT
     s.stage_id, s.attempt, s.job_id, s.sql_id, g.name, g.units AS tasks, g.length_ms, g.unit_ms AS task_ms, {all_ms},

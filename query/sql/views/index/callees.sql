@@ -1,16 +1,16 @@
--- What each function calls, and how surely that is known.
+-- The callees of each function, and how certain each is.
 --
 -- one row per call that a function's text contains, once per name called:
 --   index_name    the index
 --   function_id   the calling function
 --   function      its qualified name
---   callee_name   the simple name called, as the text has it; with its class where it is outside
---   status        resolved: to one function of the index; by name: functions of the index have that name, and nothing told which is meant, or whether it is another library's; elsewhere: no function of the index has it; outside: types say that it is another library's, and callee_name says whose
---   candidates    functions of the index that have the name; 1 where it is resolved
---   callee_id     the called function where it is resolved
+--   callee_name   the simple name called, as in the text; with its class if it is outside
+--   status        resolved: to one function of the index; by name: functions of the index have that name, but it is unknown which is called, or whether it belongs to another library; elsewhere: no function of the index has it; outside: types show that it belongs to another library, which callee_name names
+--   candidates    functions of the index with that name; 1 if resolved
+--   callee_id     the called function if resolved
 --   callee        its qualified name
 --   callee_label  its label
---   callee_confidence  how sure that label is
+--   callee_confidence  calibrated probability of that label
 WITH names AS (
     SELECT
         index_name,

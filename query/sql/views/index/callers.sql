@@ -1,14 +1,14 @@
--- What calls each function, and how surely that is known.
+-- The callers of each function, and how certain each is.
 --
--- one row per function and call that may mean it:
+-- one row per function and call that may be to it:
 --   index_name    the index
 --   function_id   the called function
 --   function      its qualified name
---   status        resolved: the call means this function; by name: the call has its name, and nothing told which function of that name is meant, or whether it is another library's
+--   status        resolved: the call is to this function; by name: the call has its name, but it is unknown which function of that name is called, or whether it belongs to another library
 --   caller_id     the calling function
 --   caller        its qualified name
 --   caller_label  its label
---   caller_confidence  how sure that label is
+--   caller_confidence  calibrated probability of that label
 WITH named AS (
     SELECT
         index_name, function_id, qualified_name,

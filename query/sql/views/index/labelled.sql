@@ -3,14 +3,14 @@
 -- one row per function:
 --   index_name      the index
 --   function_id     number within the index
---   qualified_name  as the language writes it
+--   qualified_name  in the syntax of its language
 --   label           the resource with the largest share
 --   share           that share of the function's time, 0 to 1
 --   confidence      calibrated probability that the label is right, 0 to 1
---   has_body        whether the source has code for it; an abstract or a native method has none, and its label rests on its name
---   generated       whether a program wrote it: told by the names that such programs give files, and by files of more functions than anybody writes (2 000)
---   module          the part of the source it is in: the folder above its packages where there is one (java.base), else the first names of its package: four where that begins with a domain (org.apache.x.y), else two
---   has_doc         whether documentation spoke for its label, beside code
+--   has_body        whether the source has code for it; an abstract or native method has none, and its label is from its name
+--   generated       whether it is generated code: by typical file names of generators, or because the file has more functions (2 000) than people write
+--   module          its part of the source: the folder above its packages if there is one (java.base), else the first names of its package: four if it begins with a domain (org.apache.x.y), else two
+--   has_doc         whether its label also uses documentation, not only code
 --   kind            function, method, constructor, initialiser or lambda
 --   language        java, scala, python or cpp
 --   package         package or module it is declared in

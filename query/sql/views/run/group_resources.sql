@@ -1,29 +1,29 @@
--- What each group's units took of each resource, and how evenly they went.
+-- Time of each stage's tasks by resource, and its skew.
 --
--- one row per attempt of a group that ran:
---   group_id       the group
+-- one row per attempt of a stage that ran:
+--   group_id       the stage
 --   scope_id       the scope it works for
---   name           what the framework's own UI shows
---   what           what its units read and write
+--   name           its name in the framework's own UI
+--   what           what its tasks read and write
 --   status         succeeded, failed or unfinished
---   units          units that ran, attempts counted each
---   launch_ms      launch of its first unit
---   end_ms         end of its last unit
---   length_ms      from the one to the other
---   unit_ms        time of its units, summed: the columns by resource and other_ms add up to it
+--   units          tasks that ran, counting each attempt
+--   launch_ms      launch of its first task
+--   end_ms         end of its last task
+--   length_ms      from launch_ms to end_ms
+--   unit_ms        sum of its tasks' times: the columns by resource and other_ms add up to it
 --   <resource>_ms  of that, on <resource>
---   other_ms       of that, on none of the resources, or unknown
+--   other_ms       of that, on no resource, or unknown
 --   most           the resource with the most of it, or other
---   median_ms      length of the unit in the middle
+--   median_ms      median length of a task
 --   longest_ms     length of the longest
---   skew           the longest in medians; NULL for one unit
---   gc_ms          garbage collection of processes while units ran, summed over units
+--   skew           the longest over the median; NULL for one task
+--   gc_ms          garbage collection of processes while tasks ran, summed over tasks
 --   input_bytes    read from storage
 --   remote_bytes   read from other workers
---   local_bytes    read from units of the same worker
---   handed_bytes   written for other units
+--   local_bytes    read from tasks of the same worker
+--   handed_bytes   written for other tasks
 --   output_bytes   written to storage
---   spill_disk_bytes  size on disk of what was spilled
+--   spill_disk_bytes  size on disk of spilled data
 WITH of_units AS (
     SELECT
         group_id, count(*) AS units, min(launch_ms) AS launch_ms, max(finish_ms) AS end_ms,

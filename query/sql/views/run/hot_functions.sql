@@ -1,13 +1,13 @@
--- The functions that decided most of the time sampled in units; each sample has one that decides what its time went to.
+-- The functions with the most sampled task time; each sample's time is attributed to one function.
 --
--- one row per deciding function and group:
---   function       qualified name, as stacks have it
+-- one row per attributed function and stage:
+--   function       qualified name, as in stacks
 --   index_name     the index it is in
 --   symbol         the function there
---   group_id       the group whose units it ran for
---   samples        samples it decided
---   time_ms        unit time they stand for
---   share          of all the unit time that was sampled, 0 to 1
+--   group_id       the stage of its tasks
+--   samples        samples attributed to it
+--   time_ms        task time that they represent
+--   share          of all sampled task time, 0 to 1
 --   label          the resource with the most of it
 --   <resource>     share of the function's time on <resource>, 0 to 1
 WITH decided AS (

@@ -1,15 +1,15 @@
--- Unit time by operator of a plan, over the groups it ran in.
+-- Task time by operator of a plan, over the stages it ran in.
 --
--- one row per operator of a scope's plan, and per other thing that its groups' time went to:
---   scope_id       the scope whose plan it is in
---   node_id        position in the plan; NULL where the time belongs to no operator
---   name           the operator, or what the time went to instead
+-- one row per operator of a scope's plan, and per other activity of its stages:
+--   scope_id       the scope of its plan
+--   node_id        position in the plan; NULL if the time belongs to no operator
+--   name           the operator, or another activity
 --   detail         start of the operator's own description
---   groups         the groups it ran in
---   basis          what says so: samples, plan metrics, unit metrics, nothing
---   unit_ms        time of units
+--   groups         the stages it ran in
+--   basis          the source of the figure: samples, plan metrics, unit metrics, nothing
+--   unit_ms        time of tasks
 --   <resource>_ms  of that, on <resource>
---   other_ms       of that, on none of the resources, or unknown
+--   other_ms       of that, on no resource, or unknown
 --   most           the resource with the most of it, or other
 WITH summed AS (
     SELECT

@@ -1,17 +1,17 @@
--- How long each query, job or step was under way, and what its units took.
+-- Duration of each query, job or step, and its task time by resource.
 --
--- one row per scope whose groups ran:
---   scope_id       what a question about it names
---   kind           the framework's word
---   name           what the user would recognise
+-- one row per scope with stages that ran:
+--   scope_id       id that selects it
+--   kind           the framework's term
+--   name           display name
 --   status         succeeded, failed or unfinished
 --   start_ms       submitted
---   end_ms         ended; NULL where the log has no end
---   length_ms      from the one to the other
---   groups         attempts of groups that ran for it
---   unit_ms        time of their units, summed
+--   end_ms         ended; NULL if the log has no end
+--   length_ms      from start_ms to end_ms
+--   groups         attempts of its stages
+--   unit_ms        sum of their tasks' times
 --   <resource>_ms  of that, on <resource>
---   other_ms       of that, on none of the resources, or unknown
+--   other_ms       of that, on no resource, or unknown
 --   most           the resource with the most of it, or other
 WITH of_groups AS (
     SELECT scope_id, count(*) AS groups, sum(unit_ms) AS unit_ms, {sums_ms}

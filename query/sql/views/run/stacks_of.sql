@@ -1,6 +1,6 @@
--- Sampled stacks of units that have a function in them, by the end of its name: stacks_of('Inflater.inflate').
+-- Sampled stacks of tasks that contain a function, by the end of its name: stacks_of('Inflater.inflate').
 --
--- one row per stack, most time first: stack_id, time_ms (unit time), groups, frames (leaf first)
+-- one row per stack, most time first: stack_id, time_ms (task time), stages, frames (leaf first)
 MACRO stacks_of(name) AS TABLE
 SELECT stack_id, sum(weight_ms) AS time_ms, list(DISTINCT group_id ORDER BY group_id) AS groups, any_value(frames) AS frames
 FROM samples JOIN stacks USING (stack_id) JOIN units USING (unit_id)

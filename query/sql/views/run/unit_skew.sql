@@ -1,17 +1,17 @@
--- Each unit beside the one in the middle of its group.
+-- Each task compared with the median of its stage.
 --
--- one row per unit:
---   unit_id          the unit
---   group_id         its group
+-- one row per task:
+--   unit_id          the task
+--   group_id         its stage
 --   worker_id        where it ran
 --   status           succeeded, failed, killed or unfinished
 --   unit_ms          launch to end
---   group_median_ms  the same of the unit in the middle of its group
---   times_median     the one by the other; NULL where the median is 0
---   read_bytes       what it read, from storage and from other units
---   group_median_bytes  the same of the unit in the middle of its group
+--   group_median_ms  the median of its stage
+--   times_median     unit_ms over group_median_ms; NULL if the median is 0
+--   read_bytes       bytes read from storage and from other tasks
+--   group_median_bytes  the median of its stage
 --   <resource>_ms    its time on <resource>
---   other_ms         its time on none of the resources, or unknown
+--   other_ms         its time on no resource, or unknown
 --   most             the resource with the most of it, or other
 SELECT
     unit_id, group_id, worker_id, status, unit_ms, median(unit_ms) OVER same_group AS group_median_ms,

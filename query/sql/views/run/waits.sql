@@ -1,14 +1,14 @@
--- What units waited in: intervals that a recording measured, by what was waited for and in which function.
+-- Waits of tasks: intervals that a recording measured, by kind of wait and function.
 --
--- one row per group, kind of wait and function:
---   group_id       the group whose units waited
---   kind           park, sleep, wait, enter, socket read, file read …: the recording's word
---   function       the function that decides what the wait was for; where none does, the one nearest the leaf
+-- one row per stage, kind of wait and function:
+--   group_id       the stage of the waiting tasks
+--   kind           park, sleep, wait, enter, socket read, file read …: the recording's term
+--   function       the attributed function; if there is none, the one nearest the leaf
 --   intervals      intervals measured
---   time_ms        unit time in them
+--   time_ms        task time in them
 --   longest_ms     the longest
---   moved_bytes    bytes moved in them, where they are of input or output
---   <resource>_ms  of the time, on <resource> by the deciding function's shares; 0 where none decides; units knows better, where the framework measured it
+--   moved_bytes    bytes moved in them, for intervals of input or output
+--   <resource>_ms  of the time, on <resource> by the attributed function's shares; 0 if there is none; if the framework measured it, the table units is more exact
 SELECT
     units.group_id, samples.kind,
     regexp_replace(stacks.frames[coalesce(stacks.deciding_depth, 0) + 1], ':\d+$', '') AS function,

@@ -1,17 +1,17 @@
--- How busy each worker was, and with what.
+-- Utilization of each worker, by resource.
 --
--- one row per worker that ran units:
+-- one row per worker that ran tasks:
 --   worker_id      the framework's id
 --   host           node it ran on
---   lanes          units it can run at a time
---   units          units it ran, attempts counted each
---   there_ms       how long it was there
---   unit_ms        time of its units, summed
---   busy           unit time by the time of its lanes, 0 to 1; NULL where their number is not known
---   <resource>_ms  unit time on <resource>
---   other_ms       unit time on none of the resources, or unknown
+--   lanes          slots: concurrent tasks
+--   units          tasks that it ran, counting each attempt
+--   there_ms       how long it existed
+--   unit_ms        sum of its tasks' times
+--   busy           task time over the time of its slots, 0 to 1; NULL if their number is unknown
+--   <resource>_ms  task time on <resource>
+--   other_ms       task time on no resource, or unknown
 --   most           the resource with the most of it, or other
---   gc_ms          garbage collection of its process while units ran, summed over units
+--   gc_ms          garbage collection of its process while tasks ran, summed over tasks
 WITH of_units AS (
     SELECT worker_id, count(*) AS units, sum(finish_ms - launch_ms) AS unit_ms, {sums_ms}, sum(gc_ms) AS gc_ms
     FROM units
