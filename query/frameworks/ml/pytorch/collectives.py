@@ -28,7 +28,8 @@ def align_clocks(processes: Sequence[Process], origin: str, problems: Problems) 
     found = shifts(parts)
     for label, shift_ms in found.items():
         meaning = (
-            f"clocks of ranks were off, that of {label} by about {abs(shift_ms):.1f} ms by its collectives: put right"
+            f"clocks of ranks differ: CrystalPerf corrected that of {label} by about {abs(shift_ms):.1f} ms, from its"
+            " collectives"
         )
         problems.add("clocks apart", "info", origin, label, meaning)
     for process in processes:

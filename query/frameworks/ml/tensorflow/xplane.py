@@ -203,7 +203,7 @@ def _stats(values: Sequence[int | memoryview], names: dict[int, str], kept: froz
     return found
 
 
-# What it means ----------------------------------------------------------------------------------------------------
+# Program ----------------------------------------------------------------------------------------------------------
 
 
 def of_planes(
@@ -226,8 +226,8 @@ def of_planes(
             "info",
             origin,
             None,
-            "an XPlane does not say what an operator waited for: it is taken to be what ended last before it in its"
-            " process",
+            "an XPlane does not record what an operator waited for: CrystalPerf assumes the operation that ended last"
+            " before it in its process",
         )
     version = _version(framework, [each for _, its_planes in processes for each in its_planes])
     found = built.program(steps, built.join())

@@ -60,8 +60,8 @@ def report_uneven(found: Sequence[Collective], origin: str, problems: Problems) 
         if counts[fewest] != counts[most]:
             name = of_process[fewest][0].operation.operator
             meaning = (
-                f"collectives whose number differs, as {name} ({counts[fewest]} on {fewest}, {counts[most]} on {most}):"
-                " who waited for whom there is not known"
+                f"collectives whose number differs between processes, such as {name} ({counts[fewest]} on {fewest},"
+                f" {counts[most]} on {most}): how long processes waited for each other in them is unknown"
             )
             problems.add("uneven collectives", "info", origin, name, meaning)
 

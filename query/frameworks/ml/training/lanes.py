@@ -2,7 +2,7 @@
 
 A lane is a thread, a stream, or a library's own loop; its operations do not overlap.  A signal means that one lane let
 another proceed: a launch, a wait that ended, a collective that all had reached.  Lanes are cut where signals come and
-go.  What lies between two cuts is a segment, which waits for the one before it on its lane and for its signals.
+go.  The operations between two cuts are a segment, which waits for the one before it on its lane and for its signals.
 
 If nothing recorded shows what a lane waited for, it is assumed to be what ended last before it in the same process.
 """

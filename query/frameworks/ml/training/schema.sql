@@ -1,11 +1,11 @@
--- What a recorded training has beside the tables that every run has: TensorFlow, PyTorch, MXNet.
+-- Tables of a recorded training, in addition to those of every run: PyTorch, TensorFlow, JAX, MXNet.
 
 CREATE TABLE training_operations (            -- one row per instance of an operator; the rest of it is in units
     unit_id BIGINT NOT NULL,                  -- of units
     operator VARCHAR NOT NULL,                -- its kind, as the framework calls it: aten::conv2d, MatMul, a kernel's name
     name VARCHAR,                             -- the instance: a node of TensorFlow's graph
     kind VARCHAR,                             -- op, python, kernel, copy, collective, transfer, input or runtime
-    bytes BIGINT,                             -- that crossed a link; NULL where the trace does not tell
+    bytes BIGINT,                             -- that crossed a link; NULL if not recorded
     module VARCHAR,                           -- the module of the model that called it
     place VARCHAR                             -- where in the user's program
 );
@@ -14,14 +14,14 @@ CREATE TABLE training_collectives (           -- one row per collective of all p
     name VARCHAR NOT NULL,                    -- all_reduce, broadcast, as the library calls it
     worker_id VARCHAR NOT NULL,               -- the process
     step VARCHAR,                             -- the step that it was in
-    bytes BIGINT,                             -- of the process' own part; NULL where the trace does not tell
-    arrived_ms DOUBLE NOT NULL,               -- the process was there
-    began_ms DOUBLE NOT NULL,                 -- the last process was there, so bytes could move
-    ended_ms DOUBLE NOT NULL                  -- done
+    bytes BIGINT,                             -- of the process' own part; NULL if not recorded
+    arrived_ms DOUBLE NOT NULL,               -- the process arrived
+    began_ms DOUBLE NOT NULL,                 -- the last process arrived, so bytes could move
+    ended_ms DOUBLE NOT NULL                  -- the collective ended on the process
 );
 
 CREATE TABLE training_devices (               -- one row per device; the rest of it is in workers
     worker_id VARCHAR NOT NULL,               -- of workers
-    accelerator BOOLEAN NOT NULL,             -- whether it computes for a process rather than being one
+    accelerator BOOLEAN NOT NULL,             -- whether it is an accelerator of a process, not a process
     model VARCHAR                             -- as the trace names it: NVIDIA H100
 );

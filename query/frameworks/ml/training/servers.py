@@ -96,7 +96,7 @@ def steady_step(
     share: float = 1.0,
     sending: float = SENDING_MS_PER_MB,
 ) -> Step:
-    """The step time of so many workers in steady state; `link` and `speed` are ratios of the links and of the CPU.
+    """The step time in steady state with `workers` workers; `link` and `speed` are ratios of the links and of the CPU.
 
     `share` is the part of a core that each process had in the recorded run; more than one core sends no faster.
     """
