@@ -39,7 +39,7 @@ def graph(connection: duckdb.DuckDBPyConnection, execution: Execution, debug: De
     for item in debug.critical_path:
         path_ms[item.id] = path_ms.get(item.id, 0.0) + item.end_ms - item.start_ms
     facts = {each.id: each for each in debug.groups}
-    # Units that run one after the other are parts of one piece of work, so their spread is not a sign of skew.
+    # Units that run one after the other are parts of the same work, so their spread is not a sign of skew.
     spreads = {} if execution.in_order else _spreads(connection, execution)
     nodes: list[GraphNode] = []
     connecting = _connecting(execution, kept)
@@ -79,9 +79,12 @@ def graph(connection: duckdb.DuckDBPyConnection, execution: Execution, debug: De
     operators, left_out = _plans(connection, debug)
     words, reduced = execution.words.vocabulary, []
     if len(facts) > len(kept):
-        reduced.append(f"of {counted(len(facts), words.group)} the {grouped(len(kept))} that matter most are shown")
+        reduced.append(
+            f"{grouped(len(kept))} of {counted(len(facts), words.group)} are shown, those with the most time on the"
+            " critical path"
+        )
     if left_out:
-        reduced.append(f"of the plans {counted(left_out, 'operator')} more are left out")
+        reduced.append(f"{counted(left_out, 'operator')} of the plans are left out")
     return Graph(
         nodes=tuple(nodes),
         source=tuple(each[0] for each in edges),
