@@ -90,8 +90,8 @@ SENTENCES.fixed(
 @SENTENCES.of(refusals.FewerProcesses)
 def fewer_processes(refusal: refusals.FewerProcesses, _words: Words) -> str:
     return (
-        f"the run has {refusal.recorded} processes, and the trace does not show which of them fewer processes would"
-        " leave out; trace a run with that number"
+        f"the trace does not show which of the run's {refusal.recorded} processes would be removed; trace a run with"
+        " fewer processes"
     )
 
 
