@@ -55,7 +55,7 @@ def _shorten(processes: Sequence[Process], origin: str, problems: Problems) -> N
     """If steps of a rank were left out, leave them out of all ranks, and report it."""
     if not any(math.isfinite(each.until_us) for each in processes):
         return
-    for each in processes:  # later events of steps, the last of which may be incomplete
+    for each in processes:  # leave out incomplete steps too
         each.leave_out(each.until_us)
     common = set.intersection(*({number for number, _, _ in each.steps} for each in processes))
     if common:

@@ -82,9 +82,9 @@ class Step:
 
     mean_ms: float
     apart_ms: float
-    """If the server's link is never idle while a worker waits for it."""
+    """Lower bound: the server's link is never idle while a worker waits for it."""
     together_ms: float
-    """If all fetch at once and all send at once, as at their start."""
+    """Upper bound: all workers fetch at once and send at once, as at the start of a training."""
 
 
 def steady_step(
