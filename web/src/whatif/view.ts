@@ -46,7 +46,12 @@ export class WhatIfView {
       ),
       what_if.coarser ? el("p", { class: "aside small" }, printable(what_if.coarser)) : null,
       what_if.base.groups?.some((each) => each !== null)
-        ? el("h3", {}, `Duration of each ${words.group} `, el("span", { class: "unit" }, `[${context.figures.of.name}]`))
+        ? el(
+            "h3",
+            {},
+            `Duration of each ${words.group} `,
+            el("span", { class: "unit" }, `[${context.figures.of.name}]`),
+          )
         : null,
       this.#groups.element,
     );
