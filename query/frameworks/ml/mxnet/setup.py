@@ -1,4 +1,4 @@
-"""The code with which an MXNet program records traces, as docs/training.md shows it."""
+"""The code with which an MXNet program records traces."""
 
 from __future__ import annotations
 
