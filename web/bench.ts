@@ -89,8 +89,8 @@ const flame: Flame = {
   coarsened: "",
 };
 for (const [name, sum] of [
-  ["from the root", topDown],
-  ["by leaf", bottomUp],
+  ["top-down", topDown],
+  ["bottom-up", bottomUp],
 ] as const) {
   const times = Array.from({ length: 20 }, () => {
     const began = clock();

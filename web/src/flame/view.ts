@@ -95,7 +95,7 @@ export class FlameView {
       clearTimeout(waiting);
       waiting = setTimeout(() => this.#search(field.value), 120);
     });
-    const toggled = (label: string, act: (on: boolean) => void): HTMLButtonElement => {
+    const toggled = (label: string, title: string, act: (on: boolean) => void): HTMLButtonElement => {
       const made = button(
         label,
         () => {
@@ -103,7 +103,7 @@ export class FlameView {
           made.setAttribute("aria-pressed", String(on));
           act(on);
         },
-        { "aria-pressed": "false" },
+        { "aria-pressed": "false", title },
       );
       return made;
     };
@@ -112,15 +112,15 @@ export class FlameView {
       { class: "tools" },
       el("span", { class: "search" }, field, this.#found),
       this.#operators(),
-      toggled("By leaf", (on) => {
+      toggled("Bottom-up", "Functions by self time, with their callers below", (on) => {
         this.#inverted = on;
         this.#again();
       }),
-      toggled("Upwards", (on) => {
+      toggled("Upwards", "Draw the root at the bottom", (on) => {
         this.#upwards = on;
         this.#surface.redraw();
       }),
-      button("All frames", () => this.#zoom(-1)),
+      button("All frames", () => this.#zoom(-1), { title: "Leave the zoom" }),
     );
   }
 
