@@ -51,8 +51,11 @@ def add(
     numbers: Mapping[tuple[str, str], int],
     by_thread: Mapping[tuple[str, str], Sequence[Outermost]],
 ) -> None:
-    """Add collectives that the process's threads execute (gloo): an operator c10d::… requested each, or what ran as it
-    began, because the reducer of DistributedDataParallel requests them without an operator."""
+    """Add collectives that the process's threads execute (gloo).
+
+    Each was requested by an operator c10d::…, or by the operator that ran when it began, because the reducer of
+    DistributedDataParallel requests them without an operator of its own.
+    """
     every = sorted(
         (process.ms(each.ran.start), process.ms(each.ran.end), numbers[key], each.ran.name)
         for key, operators in by_thread.items()

@@ -1,4 +1,4 @@
--- Time of segments lost to an operator of its own, or to several whose names begin with it.
+-- Time of segments in an operator, or in operators whose names begin with its name and a colon.
 -- In:  $operator, its name.
 -- Out: one row per segment with it, the longest first: group_id, ms, of these on the disk, the name of the longest
 --      instance.

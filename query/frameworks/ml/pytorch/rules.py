@@ -49,7 +49,7 @@ _FINDINGS: Mapping[str, tuple[type[Lost], Advice]] = {
     OWN_BATCHES: (OwnBatches, UseLoaders()),
     FIRST_USE: (FirstUse, WarmUp()),
 }
-"""By operator: the finding of time in it, and the advice."""
+"""For each operator the kind of finding for its time, and the advice."""
 
 _NAMED = 2
 

@@ -370,5 +370,5 @@ def _steps(process: str, its_planes: Sequence[Plane]) -> list[Step]:
         ran = [each for plane in its_planes for line in _streams(plane) for each in line.events]
         length = max((each.end_ms for each in ran), default=0.0) - min((each.start_ms for each in ran), default=0.0)
         if sum(end - start for start, end, _ in marked) < length / 2:
-            marked = []  # of one device among many, or without a duration
+            marked = []  # steps of one device among many, or without a duration
     return numbered(Step(number, process, start, end, f"step {number}") for start, end, number in sorted(marked))

@@ -39,10 +39,10 @@ class Lane:
     process: str
     operations: list[Operation] = field(default_factory=list)
     infers: bool = True
-    """Whether to infer what it waited for if no signal is recorded."""
+    """Whether its waits are inferred if no signal is recorded."""
     lets_go: Literal["any", "devices", "none"] = "any"
-    """Which lanes may be inferred to have waited for it: of any kind, those of other devices than the process itself,
-    or none, as no lane waits for a library's own thread that only polls how far a device is."""
+    """Lanes that may be inferred to have waited for it: any; those of devices other than the process itself; or none,
+    for a library's own thread that only polls the progress of a device."""
     cuts: list[float] = field(default_factory=list)
     """Additional cuts of its reader, ms."""
 

@@ -3,7 +3,7 @@
 Each worker fetches variables, computes, sends gradients, and starts its next step without waiting for the others.  So
 the step time depends on which workers meet at a server's link.  A trace has a few steps, often the first ones, in which
 all workers fetch at once and then all send at once, while one direction of the link is idle.  Later they may drift
-apart, so that some fetch while others send and steps are shorter.  Whether they do is random, and lasts
+apart, so that some fetch while others send and steps are shorter.  Whether they do is random and then persists
 (docs/training.md).  This module computes both bounds; the estimate between them is the mean of recorded runs.
 """
 
