@@ -46,15 +46,17 @@ def check(path: Path, run: str, *, replace: bool = False) -> None:
     if stat.S_ISREG(status.st_mode) and status.st_size == 0:
         return
     if not stat.S_ISREG(status.st_mode):
-        raise InputError(f"{path}: is there already and is no file, so it stays", Remedy("choose another place"))
+        raise InputError(
+            f"{path}: exists and is not a regular file, so it is not replaced", Remedy("choose another place")
+        )
     there = page_of(path)
     if there is None:
         raise InputError(
-            f"{path}: is there already and is no page of a run, so it stays", Remedy("choose another place")
+            f"{path}: exists and is not a page of a run, so it is not replaced", Remedy("choose another place")
         )
     if there != run and not replace:
         raise InputError(
-            f"{path}: is there already and is the page of {there[:100]}, not of {run[:100]}, so it stays",
+            f"{path}: exists and is the page of {there[:100]}, not of {run[:100]}, so it is not replaced",
             Remedy("replace it"),
         )
 

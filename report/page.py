@@ -82,11 +82,11 @@ def _environment() -> Environment:
 
 @cache
 def _asset(name: str) -> str:
-    """A file built from web/, as the page contains it; '' if it is missing, and the page has text only."""
+    """A file built from web/, as the page contains it; '' if it is missing: then the page has text only."""
     place = files("crystalperf.report").joinpath("assets", name)
     text = place.read_text(encoding="utf-8") if place.is_file() else ""
-    assert "</script" not in text.lower(), "the script would end in the middle"
-    assert "</style" not in text.lower(), "so would the styles"
+    assert "</script" not in text.lower(), "the asset contains the end tag of a script"
+    assert "</style" not in text.lower(), "the asset contains the end tag of a style"
     return text
 
 

@@ -347,7 +347,7 @@ def test_the_flame_graph_is_walked_by_keys_and_tells_of_a_frame(
     assert len(names) == 6
     frames = data_of(pages["demo"])["flames"]["frames"]
     assert names <= set(frames)
-    page.get_by_role("button", name="By leaf").click()
+    page.get_by_role("button", name="Bottom-up").click()
     page.locator(".flame-canvas").focus()
     page.keyboard.press("ArrowDown")
     told = page.inner_text(".detail")

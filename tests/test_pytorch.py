@@ -385,6 +385,8 @@ def test_a_kernel_waits_for_its_launch_and_a_synchronising_thread_for_the_kernel
     assert faster.predicted_ms == pytest.approx(run.debug().runtime_ms - 0.5, abs=0.02)
     assert faster.interval_ms is None
     assert NoInterval(("device.arithmetic", "device.memory")) in faster.assumptions
+    with pytest.raises(SettingError, match=r"device\.gpu=-1x: .*device\.gpu="):
+        run.predict(["device.gpu=-1x"])
 
 
 def test_an_operator_of_the_cpu_that_is_scaled_changes_what_the_step_took_by_its_own_time() -> None:

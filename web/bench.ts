@@ -1,4 +1,4 @@
-// Script time of a frame when 100 000 units are panned, and of other things that must not take long.
+// Script time of one frame while 100 000 units are panned, and of summing and laying out a flame graph.
 
 import type { Flame, Timeline } from "./src/data.ts";
 import { bottomUp, laidOut, topDown } from "./src/flame/tree.ts";
@@ -6,7 +6,7 @@ import { rowsOf } from "./src/timeline/model.ts";
 import { draw, type Look } from "./src/timeline/raster.ts";
 
 const UNITS = 100_000;
-const [WIDTH, HEIGHT] = [1_440, 420]; // of so many units, one pixel in one of CSS
+const [WIDTH, HEIGHT] = [1_440, 420]; // with so many units, one device pixel per CSS pixel
 const FRAMES = 120;
 
 function made(lanes: number): Timeline {
@@ -42,14 +42,14 @@ const look: Look = {
   least: 10,
 };
 
-/** ms of this process's own computing: what other programs take counts for nothing. */
+/** CPU time of this process in ms, which other programs do not change. */
 function clock(): number {
   return process.cpuUsage().user / 1_000;
 }
 
 function middle(times: number[]): string {
   times.sort((a, b) => a - b);
-  return `${times[times.length >> 1]!.toFixed(1)} ms in the middle, ${times[Math.floor(0.95 * times.length)]!.toFixed(1)} ms at the 95th percentile`;
+  return `${times[times.length >> 1]!.toFixed(1)} ms median, ${times[Math.floor(0.95 * times.length)]!.toFixed(1)} ms at the 95th percentile`;
 }
 
 for (const lanes of [16, 160, 800]) {
@@ -65,8 +65,8 @@ for (const lanes of [16, 160, 800]) {
       draw(rows, { from_ms, to_ms: from_ms + span, width: WIDTH, height: HEIGHT, chosen: null }, look, pixels);
       times.push(clock() - began);
     }
-    const seen = share === 1 ? "the whole run" : `${100 * share} % of it`;
-    console.log(`timeline: ${UNITS} units on ${lanes} lanes, ${seen} seen: ${middle(times)} of CPU a frame`);
+    const seen = share === 1 ? "the whole run" : `${100 * share} % of the run`;
+    console.log(`timeline: ${UNITS} units on ${lanes} lanes, ${seen} visible: ${middle(times)} of CPU time per frame`);
   }
 }
 
@@ -89,8 +89,8 @@ const flame: Flame = {
   coarsened: "",
 };
 for (const [name, sum] of [
-  ["from the root", topDown],
-  ["by leaf", bottomUp],
+  ["top-down", topDown],
+  ["bottom-up", bottomUp],
 ] as const) {
   const times = Array.from({ length: 20 }, () => {
     const began = clock();

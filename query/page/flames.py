@@ -39,7 +39,7 @@ MIXED = 0.6
 WHY = "crystalperf index show {name} --index {index} --why"
 
 _DECIMALS = 1
-"""Decimals of sampled times in ms: a sample stands for some 20 ms."""
+"""Decimals of sampled times in ms: a sample represents about 20 ms."""
 
 _EXACT = 6
 """Decimals of sampled times before branches are ranked; finer digits depend on the order of summation."""
@@ -70,9 +70,9 @@ def flames(connection: duckdb.DuckDBPyConnection, execution: Execution, groups: 
     said = ""
     if cut_ms:
         said = (
-            f"{grouped(len(kept.frame))} of {grouped(len(tree.frame))} branches are shown; time of the others, none of"
+            f"{grouped(len(kept.frame))} of {grouped(len(tree.frame))} branches are shown; the time of every other one"
+            f" (at most {cut_ms:.0f} ms) is added to its nearest shown caller"
         )
-        said += f" which has {cut_ms:.0f} ms, stands at the branch that they leave"
     return Flames(
         frames=tuple(frames[each] for each in used),
         parent=tuple(kept.parent.tolist()),

@@ -39,7 +39,7 @@ def graph(connection: duckdb.DuckDBPyConnection, execution: Execution, debug: De
     for item in debug.critical_path:
         path_ms[item.id] = path_ms.get(item.id, 0.0) + item.end_ms - item.start_ms
     facts = {each.id: each for each in debug.groups}
-    # Units that run one after the other are parts of one piece of work, so their spread is not a sign of skew.
+    # Units that run one after the other are parts of the same work, so their spread is not a sign of skew.
     spreads = {} if execution.in_order else _spreads(connection, execution)
     nodes: list[GraphNode] = []
     connecting = _connecting(execution, kept)
@@ -77,11 +77,6 @@ def graph(connection: duckdb.DuckDBPyConnection, execution: Execution, debug: De
         if source in number and target in number
     ]
     operators, left_out = _plans(connection, debug)
-    words, reduced = execution.words.vocabulary, []
-    if len(facts) > len(kept):
-        reduced.append(f"of {counted(len(facts), words.group)} the {grouped(len(kept))} that matter most are shown")
-    if left_out:
-        reduced.append(f"of the plans {counted(left_out, 'operator')} more are left out")
     return Graph(
         nodes=tuple(nodes),
         source=tuple(each[0] for each in edges),
@@ -90,8 +85,18 @@ def graph(connection: duckdb.DuckDBPyConnection, execution: Execution, debug: De
         scopes=_scopes(connection, execution),
         operators=operators,
         quantiles=QUANTILES,
-        reduced="; ".join(reduced),
+        reduced=_reduced(len(kept), len(facts), left_out, execution.words.vocabulary.group),
     )
+
+
+def _reduced(kept: int, groups: int, operators_left_out: int, group: str) -> str:
+    """A sentence on the groups and operators that the page leaves out; '' if it has all."""
+    found = []
+    if groups > kept:
+        found.append(f"{grouped(kept)} of {counted(groups, group)} are shown, those with most critical-path time")
+    if operators_left_out:
+        found.append(f"{counted(operators_left_out, 'operator')} of the plans are left out")
+    return "; ".join(found)
 
 
 def _connecting(execution: Execution, kept: Collection[str]) -> set[str]:

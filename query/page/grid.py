@@ -99,8 +99,8 @@ def grid(
     coarser = ""
     if left_out and most < MOST_SETTINGS:
         coarser = (
-            f"{grouped(len(answers))} settings were asked and not {MOST_SETTINGS}, for each takes replays of"
-            f" {grouped(len(execution.units))} {words.units}"
+            f"{grouped(len(answers))} settings were predicted instead of {MOST_SETTINGS}, because each requires replays"
+            f" of {grouped(len(execution.units))} {words.units}"
         )
     return Grid(
         recorded_ms=debug.runtime_ms,

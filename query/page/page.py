@@ -37,11 +37,11 @@ def picture(  # noqa: PLR0913 - what Run.picture() knows, and its options by key
 ) -> Picture:
     """The data of the page of the whole run, whose verdict is given; see Run.picture()."""
     kept = graph.kept_groups(verdict.debug)
-    progress("units on their lanes")
+    progress("drawing the timeline")
     lanes = timeline.timeline(connection, execution)
-    progress("stacks as a tree")
+    progress("building the flame graph")
     tree = flames.flames(connection, execution, lanes.groups)
-    progress("what if: the grid")
+    progress("predicting other settings")
     groups = [each for each in lanes.groups if each in kept]
     answers = grid(run, execution, verdict, groups, door.tell, compiled=compiled, full=full)
     debug = verdict.debug

@@ -28,7 +28,7 @@ from crystalperf.query.text.answers import (
     unmodelled_sentence,
     unsubmitted_sentence,
 )
-from crystalperf.query.text.figures import TimeUnit, printable, time_unit
+from crystalperf.query.text.figures import TimeUnit, grouped, printable, time_unit
 from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import lines_of, text_of, texts_of
 from crystalperf.query.text.stations import stations_note, stations_table
@@ -36,6 +36,7 @@ from crystalperf.query.text.stations import stations_note, stations_table
 if TYPE_CHECKING:
     from crystalperf.query.page.frontend import Door
     from crystalperf.query.results.answers import Verdict, WhatIf
+    from crystalperf.query.trace.vocabulary import Vocabulary
 
 RANGE = "90 % range"
 
@@ -50,7 +51,7 @@ HOW = {
 
 
 def said(verdict: Verdict, door: Door) -> Said:
-    """All sentences of a verdict, with remedies and next step as `door` words them."""
+    """All sentences of a verdict; `door` words the remedies and the next step."""
     header, debug = verdict.header, verdict.debug
     unit, words = time_unit(debug.runtime_ms), debug.vocabulary
     what_ifs = classify(verdict.what_ifs, debug.runtime_ms)
@@ -103,6 +104,14 @@ def said(verdict: Verdict, door: Door) -> Said:
         | {OTHER: capitalised(OTHER)},
         causes={cause: cause_words(cause, words) for cause in get_args(Cause)},
         how=HOW,
+    )
+
+
+def merged_bars_sentence(shorter_than_ms: float, bars: int, units: int, words: Vocabulary) -> str:
+    """How many bars of the timeline show how many units."""
+    return (
+        f"consecutive {words.units} shorter than {shorter_than_ms:.0f} ms on a {words.lane} are drawn as one bar:"
+        f" {grouped(bars)} bars for {grouped(units)} {words.units}"
     )
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crystalperf.indexes.resources import with_other
-from crystalperf.query.page.page_text import figure_of
+from crystalperf.query.page.page_text import figure_of, merged_bars_sentence
 from crystalperf.query.results.page import Bars, Places, Stretches, Timeline
-from crystalperf.query.text.figures import grouped, time_unit
+from crystalperf.query.text.figures import time_unit
 from crystalperf.query.trace.records import Floats, Ints
 from crystalperf.query.trace.vocabulary import Vocabulary
 
@@ -177,10 +177,7 @@ def _bars(units: _Units, length_ms: float, words: Vocabulary) -> tuple[Bars, str
         kept = order[begin]
         first, last = np.minimum.reduceat(launch[order], begin), np.maximum.reduceat(finish[order], begin)
         count = np.diff(np.append(begin, len(order)))
-        said = (
-            f"{words.units} shorter than {cell_ms:.0f} ms that follow each other on a {words.lane} are drawn together:"
-            f" {grouped(len(begin))} bars for {grouped(len(lane))} {words.units}"
-        )
+        said = merged_bars_sentence(cell_ms, len(begin), len(lane), words)
         cell_ms *= 2
     if not said:
         first, last = launch, finish

@@ -1,4 +1,4 @@
-// Time by resource as a bar, and the key to its colours and textures.
+// Bars of time by resource, and the legend of their colours and textures.
 
 import { type Context, OTHER, partNames, sum } from "./context.ts";
 import type { Parts } from "./data.ts";
@@ -11,19 +11,19 @@ export function swatch(name: string, place = 0): HTMLElement {
   return el("i", { class: `swatch ${paintClass(name, place)}`, "aria-hidden": "true" });
 }
 
-/** The classes that page.css paints. */
+/** The CSS classes of a resource's colour and texture. */
 export function paintClass(name: string, place: number): string {
   const paint = paintOf(name, place);
   return `paint ${paint.variable.slice(2)} ${paint.texture}`;
 }
 
-/** In words: `cpu 49.5 s, net 41.4 s`. */
+/** Time by resource as text: `cpu 49.5 s, net 41.4 s`. */
 export function partsText(context: Context, parts: Parts): string {
   const names = partNames(context).filter((name) => context.figures.number(parts[name] ?? 0) !== ".");
   return names.map((name) => `${name} ${context.figures.text(parts[name] ?? 0)}`).join(", ");
 }
 
-/** A stacked bar; the whole width stands for `whole_ms`. */
+/** A stacked bar; its full width is `whole_ms`. */
 export function bar(context: Context, parts: Parts, whole_ms: number, classes = ""): HTMLElement {
   const made = el("span", { class: `bar ${classes}`, role: "img", "aria-label": partsText(context, parts) || "0" });
   partNames(context).forEach((name, place) => {
@@ -55,7 +55,7 @@ export function bigBar(context: Context, parts: Parts): HTMLElement {
   return el("div", { class: "big-bar" }, bar(context, parts, whole, "tall"), figures);
 }
 
-/** The key to colours, for under a picture. */
+/** The legend of colours below a picture. */
 export function key(names: readonly string[], texts: Readonly<Record<string, string>> = {}): HTMLElement {
   const items = names.map((name, place) => el("li", {}, swatch(name, place), texts[name] ?? name));
   return el("ul", { class: "key", "aria-label": "colours" }, ...items);

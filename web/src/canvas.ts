@@ -1,4 +1,4 @@
-// A canvas that keeps to its place's size and the screen's pixels, and draws at most once a frame.
+// A canvas that follows the size of its place and the resolution of the screen, and draws at most once per frame.
 
 import { el } from "./dom.ts";
 
@@ -9,7 +9,7 @@ export class Surface {
   readonly context: CanvasRenderingContext2D;
   /** CSS pixels. */
   width = 0;
-  /** Device pixels in one of CSS. */
+  /** Device pixels per CSS pixel. */
   scale = 1;
   #waiting = false;
 
@@ -25,7 +25,7 @@ export class Surface {
     new ResizeObserver(() => this.fit()).observe(this.canvas);
   }
 
-  /** Takes the size of its place; called by itself when that changes. */
+  /** Takes the size of its place; it calls this itself when that changes. */
   fit(): void {
     const width = Math.floor(this.canvas.clientWidth);
     if (width === 0) return;
@@ -58,7 +58,7 @@ export class Surface {
   }
 }
 
-/** Text that ends with `…` where it does not fit; nothing where not even that does. */
+/** The text, cut with `…` if it does not fit; empty if the width is too small for any text. */
 export function fitted(context: CanvasRenderingContext2D, text: string, width: number, fromLeft = false): string {
   if (width < 14) return "";
   if (context.measureText(text).width <= width) return text;
@@ -73,7 +73,7 @@ export function fitted(context: CanvasRenderingContext2D, text: string, width: n
   return low > 1 ? cut(low) : "";
 }
 
-/** A box beside the pointer; its text is set line by line. */
+/** A tooltip next to the pointer, one element per line. */
 export class Tip {
   readonly element = el("div", { class: "tip", role: "status", hidden: true });
 

@@ -1,4 +1,4 @@
-// What every view needs: the data, how figures are written, what is selected.
+// The context of all views: the data, the format of figures, the selection.
 
 import type { Data, Parts } from "./data.ts";
 import type { Figures } from "./figures.ts";

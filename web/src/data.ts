@@ -1,4 +1,4 @@
-// The page's data as its views use them: everything by its place among the nodes of the DAG, names cut and printable.
+// The page's data as the views use them: groups by their position among the nodes of the DAG.
 
 import type { TimeUnit } from "./figures.ts";
 import type { Basis, Parts, SaidTable, UsualWhatIf, Words } from "./picture.ts";
@@ -12,7 +12,7 @@ export interface Resource {
 
 export interface Recommendation {
   readonly text: string;
-  /** What it saves and how that is known; may be empty. */
+  /** The saving and its basis; may be empty. */
   readonly saving: string;
   readonly lines: readonly string[];
 }
@@ -25,13 +25,13 @@ export interface FindingSaid {
   readonly advice: string;
 }
 
-/** Sentences; empty ones have nothing to say. */
+/** Sentences; empty if they do not apply. */
 export interface Said {
   readonly facts: readonly string[];
-  /** How it ended, and what no figure has in it. */
+  /** How the run ended, and which time the figures leave out. */
   readonly outcome: readonly string[];
   readonly headline: string;
-  /** What the headline rests on. */
+  /** The evidence of the headline. */
   readonly asides: readonly string[];
   readonly recommendations: readonly Recommendation[];
   readonly nothing_to_do: string;
@@ -45,14 +45,14 @@ export interface Said {
   readonly assumptions: readonly string[];
   readonly unseen: readonly string[];
   readonly told: readonly string[];
-  /** Of a flow its groups, by how busy they are. */
+  /** The groups of a stream, with how busy each is. */
   readonly stations: SaidTable;
   readonly next: string;
-  /** How a figure of a what-if is known, in a word or two. */
+  /** Short texts on how a what-if's figure is known. */
   readonly how: Readonly<Record<"recorded" | "exact" | "between" | "refused" | "unknown", string>>;
 }
 
-/** What `predict` says of one setting. */
+/** A prediction of `predict` for one setting. */
 export interface Answer {
   readonly predicted_ms: number | null;
   readonly low_ms: number | null;
@@ -68,18 +68,18 @@ export interface Answer {
 export interface Point extends Answer {
   readonly setting: string;
   readonly ratio: number;
-  /** The value as a reader names it: `4`, `2x`. */
+  /** The value as text: `4`, `2x`. */
   readonly text: string;
 }
 
 export interface Setting {
   readonly key: string;
   readonly label: string;
-  /** What the run had, where amounts are whole numbers: there is no half a slot. */
+  /** The recorded amount if amounts are whole numbers, such as slots; else null. */
   readonly counted: number | null;
-  /** By ratio, also the recorded run's. */
+  /** By ratio; includes the recorded run. */
   readonly points: readonly Point[];
-  /** The ratio up to which more is worth it. */
+  /** The ratio above which more brings little. */
   readonly knee: number | null;
   readonly knee_text: string;
 }
@@ -98,23 +98,23 @@ export interface WhatIf {
   readonly base: Answer;
   readonly settings: readonly Setting[];
   readonly pairs: readonly Pair[];
-  /** Why there are fewer settings than there might be; may be empty. */
+  /** Why fewer settings were predicted; may be empty. */
   readonly coarser: string;
-  /** The line to paste; `{settings}` stands for them. */
+  /** The command to paste; `{settings}` is a placeholder. */
   readonly command: string;
 }
 
-/** Columns, a row each unit, or a row for several that were drawn together. */
+/** Columns; a row is a unit, or several units that are drawn as one bar. */
 export interface Units {
   readonly lane: readonly number[];
   readonly start: readonly number[];
   readonly length: readonly number[];
-  /** A node of the DAG, -1 for groups that are not told apart. */
+  /** A node of the DAG; -1 for groups that the DAG leaves out. */
   readonly group: readonly number[];
-  /** The resource with most of its time, as many as there are for `other`. */
+  /** The position of the resource with most of its time; the number of resources for `other`. */
   readonly resource: readonly number[];
   readonly failed: readonly boolean[];
-  /** How many units a row is; empty for one each. */
+  /** The number of units of each row; empty if each row is one unit. */
   readonly count: readonly number[];
 }
 
@@ -141,12 +141,12 @@ export interface Timeline {
   readonly units: Units;
   readonly coarsened: string;
   readonly coordinator: readonly Stretch[];
-  /** Stretches that no figure has in it. */
+  /** Intervals that the figures leave out. */
   readonly pauses: readonly Stretch[];
   readonly path: readonly PathStep[];
 }
 
-/** How long a group's units took. */
+/** The durations of a group's units, ms. */
 export interface Spread {
   readonly min: number;
   readonly p25: number;
@@ -158,13 +158,13 @@ export interface Spread {
 export interface DagNode {
   readonly id: string;
   readonly name: string;
-  /** Whether it is a group of units, else the coordinator's, or a transfer. */
+  /** Whether it is a group of units, not an interval of the coordinator or a transfer. */
   readonly grouped: boolean;
   readonly scope: string | null;
   readonly start_ms: number;
   readonly end_ms: number;
   readonly parts: Parts;
-  /** How much of it is on the critical path. */
+  /** Its time on the critical path. */
   readonly path_ms: number;
   readonly units: number;
   readonly spread: Spread | null;
@@ -172,7 +172,7 @@ export interface DagNode {
 
 export interface Operator {
   readonly scope: string | null;
-  /** Its place in the plan, null for time that belongs to none. */
+  /** Its number in the plan; null for time of no operator. */
   readonly node_id: number | null;
   readonly name: string;
   readonly detail: string;
@@ -182,7 +182,7 @@ export interface Operator {
   readonly parts: Parts;
 }
 
-/** What an operator has of the critical path, in so many of its groups. */
+/** An operator's time on the critical path, and the number of groups that have it. */
 export interface PathOperator {
   readonly name: string;
   readonly groups: number;
@@ -197,22 +197,22 @@ export interface Dag {
   readonly reduced: string;
 }
 
-/** What an index says of a function that decides: shares of resources, in the run's order. */
+/** An index's label of an attributed function: shares of resources, in the run's order. */
 export interface Label {
   readonly index: string;
   readonly shares: readonly number[];
   readonly confidence: number | null;
-  /** The same by its code alone, and by its documentation alone; empty where unknown. */
+  /** The shares from its code alone and from its documentation alone; empty if unknown. */
   readonly code: readonly number[];
   readonly documentation: readonly number[];
 }
 
 export interface Flame {
-  /** What time goes to: the resources, then waiting, then unknown; `mixed` is none of the time's own. */
+  /** Kinds of time: the resources, then waiting, then unknown.  `mixed` is only a colour. */
   readonly kinds: readonly string[];
   readonly frames: readonly string[];
   readonly labels: ReadonlyMap<number, Label>;
-  /** A parent stands before its children; node 0 is the root of all, its frame -1. */
+  /** A parent comes before its children; node 0 is the root, with frame -1. */
   readonly parent: readonly number[];
   readonly frame: readonly number[];
   readonly operators: readonly string[];
@@ -233,12 +233,12 @@ export interface Data {
   readonly title: string;
   readonly figure: TimeUnit;
   readonly resources: readonly Resource[];
-  /** Of a resource, `other` or a cause. */
+  /** Display names of resources, `other` and causes. */
   readonly called: Readonly<Record<string, string>>;
   readonly words: Words;
   readonly runtime_ms: number;
   readonly parts: Parts;
-  /** The critical path by operator; empty where its stretches say it. */
+  /** The critical path by operator; empty if its segments show it already. */
   readonly path_operators: readonly PathOperator[];
   readonly said: Said;
   readonly what_if: WhatIf;

@@ -1,11 +1,11 @@
-// Elements are made here, and only here.  Every text goes in as a text node; nothing is ever parsed as HTML.
+// The only module that creates elements.  Every text becomes a text node; nothing is parsed as HTML.
 
 export type Child = Node | string | number | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | null | undefined>;
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An element with attributes and children; `class` may be empty, false and null leave an attribute out. */
+/** An element with attributes and children; `class` may be empty; false, null and undefined omit an attribute. */
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -25,7 +25,7 @@ export function svg<K extends keyof SVGElementTagNameMap>(
 
 function filled<E extends Element>(element: E, attributes: Attributes, children: readonly Child[]): E {
   for (const [name, value] of Object.entries(attributes)) {
-    // A handler or a style in an attribute would be code or style from data; the page's policy refuses both.
+    // A handler or style attribute would be code or style from data; the page's policy blocks both.
     if (name === "style" || name.startsWith("on")) throw new Error(`no attribute ${name}: use a property`);
     if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, String(value));
@@ -41,20 +41,20 @@ export function append(parent: Node, children: readonly Child[]): void {
   }
 }
 
-/** Puts other children in the place of those that an element has. */
+/** Replaces all children of an element. */
 export function fill(parent: Element, ...children: Child[]): void {
   parent.replaceChildren();
   append(parent, children);
 }
 
-/** A button; `act` is what it does. */
+/** A button that calls `act`. */
 export function button(label: string, act: () => void, attributes: Attributes = {}): HTMLButtonElement {
   const made = el("button", { type: "button", ...attributes }, label);
   made.addEventListener("click", act);
   return made;
 }
 
-/** A button that copies a text, and says so for a moment. */
+/** A button that copies a text and briefly shows that it did. */
 export function copier(text: () => string, label = "Copy"): HTMLButtonElement {
   const made = button(
     label,
@@ -76,7 +76,7 @@ async function copied(text: string): Promise<boolean> {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // A page opened from a file may have no clipboard; the old way works there.
+    // A page opened from a file may have no clipboard API; `execCommand` works there.
     const field = el("textarea", { class: "off-screen", "aria-hidden": "true" });
     field.value = text;
     document.body.append(field);

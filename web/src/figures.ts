@@ -1,13 +1,13 @@
-// Figures as the terminal writes them: one unit for all times of a page, digits in thirds, `<1 %` for something.
+// Figures as the terminal writes them: one unit for all times of a page, digits in groups of three, `<1 %` above zero.
 
-/** The unit of all times of a page: how many ms it has, and how many decimals are shown. */
+/** The unit of all times of a page: its length in ms, and the number of decimals shown. */
 export interface TimeUnit {
   readonly name: string;
   readonly ms: number;
   readonly decimals: number;
 }
 
-/** `toFixed`, but halves go to the even digit, as Python rounds: both doors show the same digit. */
+/** `toFixed`, but halves go to the even digit, as in Python, so that page and terminal show the same digits. */
 export function fixed(value: number, decimals: number): string {
   const exact = Math.abs(value).toFixed(Math.min(100, decimals + 60));
   const [whole = "0", fraction = ""] = exact.split(".");
@@ -21,7 +21,7 @@ export function fixed(value: number, decimals: number): string {
   return signed(value, value < 0 ? `-${text}` : text);
 }
 
-/** `-0.0` is written by neither door where nothing is negative. */
+/** Zero without a sign, as in the terminal: not `-0.0`. */
 function signed(value: number, text: string): string {
   return value === 0 ? text.replace("-", "") : text;
 }
@@ -29,7 +29,7 @@ function signed(value: number, text: string): string {
 export class Figures {
   constructor(readonly of: TimeUnit) {}
 
-  /** Without the unit; a dot for what would round to zero, a question mark for what is not known. */
+  /** Without the unit; a dot if it rounds to zero, a question mark if it is unknown. */
   number(ms: number | null): string {
     if (ms === null) return "?";
     const value = ms / this.of.ms;
@@ -47,7 +47,7 @@ export class Figures {
   }
 }
 
-/** `31 %`, and `<1 %` rather than a zero for something. */
+/** `31 %`; `<1 %` instead of zero for a small positive share. */
 export function percent(part: number, whole: number): string {
   if (whole <= 0) return "? %";
   const value = (100 * part) / whole;

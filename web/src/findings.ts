@@ -1,4 +1,4 @@
-// What cost time and what to do about it; labels that measurements contradict; what the answers take for granted.
+// Findings with their advice; labels that measurements contradict; assumptions of the predictions.
 
 import type { Context } from "./context.ts";
 import type { FindingSaid } from "./data.ts";
@@ -48,7 +48,7 @@ function finding(context: Context, found: FindingSaid, longest_ms: number): HTML
   return row;
 }
 
-/** Whether a sentence names an id, and not one that only begins alike. */
+/** Whether a sentence names an id, and not a longer id with the same beginning. */
 function names(sentence: string, id: string): boolean {
   const at = sentence.indexOf(id);
   return at >= 0 && !/\d/.test(sentence.charAt(at + id.length));

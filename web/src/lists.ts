@@ -1,8 +1,8 @@
-// Long lists, which show their first rows until they are asked for all.
+// Long lists that show only their first rows, with a button that shows all.
 
 import { button, el } from "./dom.ts";
 
-/** Hides the rows of a list behind the first ones, `head` rows of which are no rows but a head. */
+/** Hides the rows of a list after the first `most`; `head` is the number of header rows, which do not count. */
 export function shortened(list: HTMLElement, most: number, head = 0): HTMLElement {
   const rows = [...list.children].slice(head);
   if (rows.length <= most + 1) return list;

@@ -1,4 +1,4 @@
-// Reads the page's data and puts the views into it, first things first.
+// Reads the page's data and adds the views to the page, the most important first.
 
 import { Tip } from "./canvas.ts";
 import type { Context } from "./context.ts";

@@ -24,7 +24,7 @@ const FURTHER: readonly Paint[] = [
   { variable: "--more3", texture: "lines" },
 ];
 
-/** The paint of a resource by name; of one that only this run's framework has, by its place. */
+/** The paint of a resource by its name; of a framework's own resource, by its position. */
 export function paintOf(name: string, place = 0): Paint {
   return PAINTS[name] ?? FURTHER[place % FURTHER.length]!;
 }
@@ -35,7 +35,7 @@ const known = new Map<string, string>();
 export function colour(variable: string): string {
   const found = known.get(variable);
   if (found) return found;
-  // A custom property is text until an element is coloured with it.
+  // A custom property is plain text; only an element's computed style has it as a colour.
   const probe = document.createElement("i");
   probe.style.color = `var(${variable})`;
   document.body.append(probe);
@@ -45,7 +45,7 @@ export function colour(variable: string): string {
   return color;
 }
 
-/** Between light and dark, colours are read anew. */
+/** Clears the cached colours after a change between light and dark. */
 export function forgetColours(): void {
   known.clear();
 }

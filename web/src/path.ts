@@ -1,4 +1,4 @@
-// The critical path by operator, where its stretches are runs of unlike operators: hundreds of them say little each.
+// The critical path by operator, for runs whose path has hundreds of short segments with several operators each.
 
 import { bar } from "./bars.ts";
 import { type Context, sum } from "./context.ts";
@@ -30,11 +30,11 @@ export function path(context: Context): HTMLElement | null {
       Math.min(FIRST, rows.filter((each) => context.figures.number(each.time_ms) !== ".").length || FIRST),
       1,
     ),
-    el("p", { class: "aside small" }, `What the end waited for, over all ${words.groups} together; longest first.`),
+    el("p", { class: "aside small" }, `Time on the critical path, summed over all ${words.groups}; longest first.`),
   );
 }
 
-/** Those that have any time, longest first. */
+/** The operators with time on the critical path, longest first. */
 export function byTime(operators: readonly PathOperator[]): (PathOperator & { readonly time_ms: number })[] {
   return operators
     .map((each) => ({ ...each, time_ms: sum(each.parts) }))

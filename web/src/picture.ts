@@ -1,4 +1,4 @@
-// The page's data as they come (docs/schema/picture.json; query/results/page.py says what each field is).
+// The page's data as JSON (docs/schema/picture.json; query/results/page.py describes each field).
 
 /** ms by resource, and `other`. */
 export type Parts = Readonly<Record<string, number>>;
@@ -172,11 +172,11 @@ export interface Picture {
   readonly live?: { readonly predict: string } | null;
 }
 
-/** Rows of texts under their heads; the first two are an id and a name. */
+/** A table of texts; the first two columns are an id and a name. */
 export interface SaidTable {
   readonly heads: readonly string[];
   readonly rows: readonly (readonly string[])[];
-  /** What the heads mean. */
+  /** The meaning of the columns. */
   readonly note: string;
 }
 
@@ -194,7 +194,7 @@ export interface Words {
   readonly scope: string;
 }
 
-/** One of the usual questions, as the terminal tells it. */
+/** One of the usual what-ifs, with the terminal's figures. */
 export interface UsualWhatIf {
   readonly question: string;
   readonly setting: string;

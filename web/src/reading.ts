@@ -1,15 +1,15 @@
-// From the data as they come to the data as the views use them.
+// Converts the page's data from their JSON form to the form that the views use.
 
 import type { Answer, Dag, Data, Flame, PathStep, Point, Setting, Stretch, Timeline, WhatIf } from "./data.ts";
 import type { Picture, PicturePoint } from "./picture.ts";
 
 const SCHEMA = "crystalperf.picture/1";
 
-/** The data in the page; an error where they are of another version than the script. */
+/** The data of the page.  Throws an error if their version is not that of the script. */
 export function reading(text: string): Data {
   const picture = JSON.parse(text) as Picture;
   if (picture.schema !== SCHEMA)
-    throw new Error(`this page's script reads ${SCHEMA}, and its data are ${picture.schema}`);
+    throw new Error(`the page's data have the schema ${picture.schema}, but its script reads ${SCHEMA}`);
   const { said, verdict, graph, what_if } = picture;
   const names = Object.keys(said.devices);
   const place = new Map(graph.nodes.map((each, index) => [each.id, index]));
@@ -127,7 +127,7 @@ function timeline(picture: Picture, group: (id: string) => number): Timeline {
     coarsened: found.coarsened,
     coordinator: stretches(found.coordinator),
     pauses: stretches(found.pauses),
-    // That of a flow is the way of one record, which has no place in the run.
+    // The critical path of a stream is that of one record, which has no position in time.
     path: (verdict.debug.flow ? [] : verdict.debug.critical_path).map(
       (each): PathStep => ({ ...each, group: grouped(each.id), parts: each.resource_ms }),
     ),

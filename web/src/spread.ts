@@ -1,4 +1,4 @@
-// How evenly the units of each group went, on one logarithmic axis: a ratio has the same length everywhere.
+// The spread of unit durations of each group, on one logarithmic axis: a ratio has the same length everywhere.
 
 import type { Context } from "./context.ts";
 import type { DagNode, Spread } from "./data.ts";
@@ -9,7 +9,7 @@ import { shown } from "./names.ts";
 import { ofGroup } from "./store.ts";
 
 const FIRST = 12;
-const SKEWED = 3; // the longest in medians from which it is set bold
+const SKEWED = 3; // ratio of the longest to the median above which it is set in bold
 
 export function spreads(context: Context): HTMLElement | null {
   const { dag, words } = context.data;
@@ -23,7 +23,7 @@ export function spreads(context: Context): HTMLElement | null {
   return el(
     "section",
     { id: "spread", "aria-labelledby": "spread-title" },
-    el("h2", { id: "spread-title" }, `How evenly the ${words.units} of each ${words.group} went`),
+    el("h2", { id: "spread-title" }, `Durations of the ${words.units} of each ${words.group}`),
     shortened(
       el(
         "div",
@@ -37,7 +37,7 @@ export function spreads(context: Context): HTMLElement | null {
     el(
       "p",
       { class: "aside small" },
-      "thin: the shortest to the longest; thick: the middle half; mark: the median; at the right the longest, in medians",
+      "Thin bar: shortest to longest. Thick bar: middle half. Mark: median. Last column: longest divided by median.",
     ),
   );
 }
@@ -53,7 +53,7 @@ class Axis {
     return (100 * Math.log(Math.max(ms, this.low) / this.low)) / Math.log(this.high / this.low);
   }
 
-  /** Powers of ten, and what lies between them where those are few. */
+  /** Powers of ten; on a short axis also 2 and 5 times these. */
   ticks(): number[] {
     const found: number[] = [];
     const steps = this.high / this.low > 50 ? [1] : [1, 2, 5];

@@ -1,4 +1,4 @@
-// Of a flow of records its groups, a row each: how many records each takes, and how busy that keeps it.
+// For a stream, a table with one row per group: its records per second and how busy it is.
 
 import type { Context } from "./context.ts";
 import { el } from "./dom.ts";

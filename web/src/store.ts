@@ -1,8 +1,8 @@
-// What is chosen, for all views at once.  A view subscribes to it and draws itself anew when it changes.
+// The selection that all views share.  A view subscribes to it and redraws when it changes.
 
-/** Groups that all views are about: a stage, or those that an operator ran in. */
+/** The selected groups: one, or those in which an operator ran. */
 export interface Choice {
-  /** What chose them, so that choosing it again unchooses. */
+  /** The origin of the choice; choosing the same again clears it. */
   readonly by: string;
   readonly label: string;
   /** Nodes of the DAG. */
@@ -11,7 +11,7 @@ export interface Choice {
 
 export interface Selection {
   readonly choice: Choice | null;
-  /** The stretch of time that the timeline shows, in ms since application start. */
+  /** The interval that the timeline shows, in ms since application start. */
   readonly window: readonly [number, number];
 }
 
@@ -33,12 +33,12 @@ export class Store {
     for (const view of this.#views) view(this.#now, before);
   }
 
-  /** Chooses, or unchooses what is chosen already. */
+  /** Sets the choice, or clears it if it is set already. */
   toggle(choice: Choice): void {
     this.set({ choice: this.#now.choice?.by === choice.by ? null : choice });
   }
 
-  /** Whether a node is chosen, or nothing is. */
+  /** Whether a node is chosen; true if no choice is set. */
   has(node: number): boolean {
     return this.#now.choice?.groups.has(node) ?? true;
   }
@@ -47,7 +47,7 @@ export class Store {
     this.#views.push(view);
   }
 
-  /** Only when the choice changes. */
+  /** Calls `view` only when the choice changes. */
   onChoice(view: (choice: Choice | null) => void): void {
     this.subscribe((now, before) => {
       if (now.choice !== before.choice) view(now.choice);
@@ -55,7 +55,7 @@ export class Store {
   }
 }
 
-/** One group, by its place among the nodes. */
+/** The choice of one group, by its position among the nodes. */
 export function ofGroup(node: number, label: string): Choice {
   return { by: `group ${node}`, label, groups: new Set([node]) };
 }

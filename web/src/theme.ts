@@ -1,4 +1,4 @@
-// Light or dark: as the system says, unless the reader says otherwise; paper is always light.
+// Light or dark: the system's setting, unless the reader chooses another; print is always light.
 
 import { button } from "./dom.ts";
 import { forgetColours } from "./palette.ts";
@@ -18,7 +18,7 @@ export class Theming {
     addEventListener("afterprint", () => this.#apply());
   }
 
-  /** A view that draws on a canvas reads its colours anew. */
+  /** Calls `view` after a change of theme, so that it redraws its canvas with the new colours. */
   subscribe(view: () => void): void {
     this.#views.push(view);
   }
@@ -32,7 +32,7 @@ export class Theming {
         try {
           localStorage.setItem(KEPT, this.#theme);
         } catch {
-          // Storage may be closed to a page that is a file; the choice then holds until the page is left.
+          // A page opened from a file may have no storage; then the choice is kept until the page is closed.
         }
         this.#apply();
       },

@@ -1,4 +1,4 @@
-// The verdict, as the terminal says it: what holds the run up, where its time went, what to do, what was not seen.
+// The verdict, with the terminal's sentences: bottleneck, time by resource, recommendations, missing data.
 
 import { bigBar } from "./bars.ts";
 import type { Context } from "./context.ts";
@@ -28,7 +28,7 @@ export function verdict(context: Context): HTMLElement {
   );
 }
 
-/** The first sentence large, what follows it less so. */
+/** A heading: the first sentence in large letters, the following ones in smaller letters. */
 function headline(text: string): HTMLElement {
   const [, first = text, rest = ""] = /^(.+?[.](?=\s\p{Lu}))\s(.+)$/su.exec(text) ?? [];
   const following = rest ? el("span", { class: "next" }, ` ${tied(rest)}`) : null;
@@ -66,7 +66,7 @@ export function pasted(lines: readonly string[]): HTMLElement {
   );
 }
 
-/** A sentence in which what stands between backquotes is set as code. */
+/** A sentence with the text between backquotes set as code. */
 export function coded(sentence: string): (HTMLElement | string)[] {
   return tied(sentence)
     .split("`")

@@ -21,7 +21,7 @@ function dag(kinds: string, edges: [number, number][]): Dag {
   return { nodes, edges: edges.map(([from, to]) => ({ from, to })), scopes: [], operators: [], reduced: "" };
 }
 
-test("groups are tied through what is not shown", () => {
+test("connects groups across hidden nodes", () => {
   const found = ties(
     dag("gcg", [
       [0, 1],
@@ -41,7 +41,7 @@ test("groups are tied through what is not shown", () => {
   assert.deepEqual(chain.edges, [[0, 3]]);
 });
 
-test("many to many go through one point, and one that leads nowhere is not drawn", () => {
+test("draws many-to-many edges through one point, and no point without targets", () => {
   const edges: [number, number][] = [0, 1, 2].flatMap((each): [number, number][] => [
     [each, 3],
     [3, 4 + each],
@@ -52,7 +52,7 @@ test("many to many go through one point, and one that leads nowhere is not drawn
   assert.deepEqual(ties(dag("gggcggg", edges), new Set([0, 1, 2])), { joints: [], edges: [] });
 });
 
-test("no two boxes overlap, and every edge has its ends", () => {
+test("lays out boxes without overlap, with all edges", () => {
   const found = placed(
     dag("gggg", [
       [0, 1],
@@ -68,7 +68,7 @@ test("no two boxes overlap, and every edge has its ends", () => {
       if (one !== other) assert.ok(Math.abs(one.x - other.x) >= 172 || Math.abs(one.y - other.y) >= 58);
 });
 
-test("of too many groups those with most of the critical path are drawn", () => {
+test("draws the groups with most critical-path time if there are too many", () => {
   const many = dag("g".repeat(MOST_NODES + 50), []);
   const { nodes, of } = chosenNodes(many, null);
   assert.deepEqual([nodes.length, of, nodes[0]], [MOST_NODES, MOST_NODES + 50, 50]);

@@ -4,7 +4,7 @@ import type { Flame } from "../src/data.ts";
 import { search } from "../src/flame/search.ts";
 import { bottomUp, kindOf, laidOut, matchedTime, topDown } from "../src/flame/tree.ts";
 
-// main → a → c (30 cpu), main → b → c (10 net in group 1), main itself 5 waiting
+// main → a → c (30 cpu), main → b → c (10 net in group 1), self time of main 5 waiting
 const FLAME: Flame = {
   kinds: ["cpu", "net", "waiting", "unknown"],
   frames: ["main", "a", "b", "c"],
@@ -29,13 +29,13 @@ const FLAME: Flame = {
 };
 const ALL = { groups: null, operator: null };
 
-test("time adds up from the leaves to the root, as is chosen", () => {
+test("sums time from the leaves to the root, for the chosen groups and operator", () => {
   assert.deepEqual([...topDown(FLAME, ALL).total], [45, 45, 30, 10, 30, 10]);
   assert.deepEqual([...topDown(FLAME, { groups: new Set([1]), operator: null }).total], [10, 10, 0, 10, 0, 10]);
   assert.deepEqual([...topDown(FLAME, { groups: null, operator: 0 }).total], [30, 30, 30, 0, 30, 0]);
 });
 
-test("by leaf, a function stands once with all its time, and its callers below", () => {
+test("the tree from the leaf has each function once, with its callers below", () => {
   const tree = bottomUp(FLAME, ALL);
   const roots = [...tree.parent].flatMap((above, node) => (above === 0 ? node : []));
   const found = Object.fromEntries(roots.map((node) => [FLAME.frames[tree.frame[node]!], tree.self[node]]));
@@ -43,7 +43,7 @@ test("by leaf, a function stands once with all its time, and its callers below",
   assert.equal(tree.total[0], 45);
 });
 
-test("a box is within the one it stands on, and as wide as its time", () => {
+test("a box is within its parent's and is as wide as its time", () => {
   const tree = topDown(FLAME, ALL);
   const { left, right, depth, levels } = laidOut(tree);
   for (let node = 2; node < tree.parent.length; node += 1) {
@@ -58,7 +58,7 @@ test("a box is within the one it stands on, and as wide as its time", () => {
   );
 });
 
-test("a box has the colour of most of its time, or of none where resources are mixed", () => {
+test("colours a box by the kind with most of its time, or as mixed", () => {
   const tree = topDown(FLAME, ALL);
   const mixed = FLAME.kinds.length;
   assert.equal(kindOf(tree, 2, 0.6), 0);
@@ -67,7 +67,7 @@ test("a box has the colour of most of its time, or of none where resources are m
   assert.equal(kindOf(tree, 1, 0.8), mixed);
 });
 
-test("what matches is counted once, however often it is on a stack", () => {
+test("counts the time of matches once, even if a stack has several", () => {
   const { places } = search(FLAME.frames, "^(main|c)$");
   assert.deepEqual([...places], [0, 3]);
   assert.equal(
@@ -80,7 +80,7 @@ test("what matches is counted once, however often it is on a stack", () => {
   );
 });
 
-test("no expression hangs the page, and a bad one is told", () => {
+test("searches in linear time and reports invalid expressions", () => {
   const names = Array.from({ length: 2_000 }, (_, index) => `${"a".repeat(200)}!${index}`);
   assert.equal(search(names, "(a+)+$").places.size, 0);
   assert.equal(search(names, "(a|aa)*b").places.size, 0);

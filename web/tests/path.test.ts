@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { byTime } from "../src/path.ts";
 
-test("operators of the path stand by their time, and those without any are left out", () => {
+test("sorts operators of the path by time and leaves out those without time", () => {
   const rows = byTime([
     { name: "short", groups: 3, parts: { cpu: 1, net: 0.5, other: 0 } },
     { name: "none", groups: 1, parts: { cpu: 0, net: 0, other: 0 } },

@@ -39,7 +39,7 @@ const TWO = timeline(
   ],
 );
 
-test("a row each lane, found by time", () => {
+test("has one row per lane and finds units by time", () => {
   const rows = rowsOf(TWO);
   assert.equal(rowCount(rows), 3);
   assert.deepEqual([...rows.ofWorker], [0, 2, 3]);
@@ -54,7 +54,7 @@ test("a row each lane, found by time", () => {
   assert.equal(unitAt(rows, 9, 31, 2), -1);
 });
 
-test("of too many lanes, those of a worker share a row, in order of time", () => {
+test("merges the lanes of a worker into one row if there are too many", () => {
   const lanes = Array.from({ length: MOST_ROWS + 1 }, (_, lane) => Math.floor(lane / 2));
   const rows = rowsOf(
     timeline(
@@ -67,13 +67,13 @@ test("of too many lanes, those of a worker share a row, in order of time", () =>
   assert.equal(rows.first.at(-1), lanes.length);
 });
 
-test("units running add up to their time", () => {
+test("running units sum up to the time of all units", () => {
   const busy = occupancy(rowsOf(TWO), 0, 100, 10);
   assert.ok(Math.abs(10 * busy.reduce((a, b) => a + b, 0) - 180) < 1e-9);
   assert.equal(busy[1], 2);
 });
 
-test("the path goes through the unit that its step waited for last", () => {
+test("draws the path through the unit that ended last before each step's end", () => {
   const rows = rowsOf(TWO);
   const step = (group: number, start_ms: number, end_ms: number) => ({
     ...{ id: "", name: "", parts: {} },
@@ -90,7 +90,7 @@ test("the path goes through the unit that its step waited for last", () => {
   );
 });
 
-test("pixels are those of the units that are there", () => {
+test("draws units at their pixels, faded if not chosen", () => {
   const fill = (plain: number) => ({ plain, lines: [] });
   const look: Look = { fills: [1, 2, 3, 11, 12, 13].map(fill), failed: 9, least: 5 };
   const pixels = new Uint32Array(100 * 30);
@@ -106,7 +106,7 @@ test("pixels are those of the units that are there", () => {
   assert.deepEqual([pixels[10], pixels[70]], [1, 2]);
 });
 
-test("a texture is seen where there is room for it, and a failure always", () => {
+test("draws textures in large boxes only, and failures always", () => {
   const fills = [0, 1, 2, 3].map((each) => ({ plain: 10 * each, lines: [new Uint32Array(100).fill(10 * each + 1)] }));
   const pixels = new Uint32Array(100 * 30);
   const view = { from_ms: 0, to_ms: 100, width: 100, height: 30, chosen: null };

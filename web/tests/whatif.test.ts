@@ -41,7 +41,7 @@ const WHAT_IF: WhatIf = {
 };
 const ask = (chosen: Record<string, number>) => read(WHAT_IF, new Map(Object.entries(chosen)));
 
-test("on the grid the answer is the one that predict gave, to the last digit", () => {
+test("returns the predictions of predict unchanged on the grid", () => {
   for (const each of WHAT_IF.settings)
     for (const point of each.points) {
       const reading = ask({ [each.key]: point.ratio });
@@ -52,7 +52,7 @@ test("on the grid the answer is the one that predict gave, to the last digit", (
   assert.equal(ask({ cores: 2, network: 2 }).how, "exact");
 });
 
-test("between two answers it lies between them, and says so", () => {
+test("interpolates between two predictions and marks that", () => {
   const reading = ask({ cores: 1.5 });
   assert.equal(reading.how, "between");
   const ms = reading.answer?.predicted_ms ?? 0;
@@ -64,21 +64,21 @@ test("between two answers it lies between them, and says so", () => {
   assert.ok(together < 100 && together > 60, String(together));
 });
 
-test("what was refused says why, also on the way to it", () => {
+test("returns the reason of a refusal, also between grid points", () => {
   assert.equal(ask({ network: 0.1 }).how, "refused");
   assert.equal(ask({ network: 0.2 }).how, "refused");
   assert.equal(ask({ network: 0.2 }).answer?.refused, "network=0.1x: no answer");
   assert.equal(ask({ network: 0.2 }).answer?.predicted_ms, null);
 });
 
-test("of what the page does not hold it says nothing but the command", () => {
+test("returns only the command if the page has no prediction", () => {
   const reading = ask({ cores: 2, disk: 2 });
   assert.deepEqual([reading.how, reading.answer], ["unknown", null]);
   assert.equal(command(WHAT_IF, reading.settings), "crystalperf predict run --set cores=2x --set disk=2x");
   assert.equal(ask({ cores: 2, network: 2, disk: 2 }).how, "unknown");
 });
 
-test("a slider stops at every answer, and between them at amounts that there are", () => {
+test("a slider stops at every grid point, and between them only at possible amounts", () => {
   for (const each of WHAT_IF.settings) {
     const ratios = stops(each);
     for (const point of each.points) assert.ok(ratios.includes(point.ratio));

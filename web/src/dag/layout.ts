@@ -1,14 +1,14 @@
-// Places for the groups of one scope and what they waited for.
+// The layout of one scope's groups and their dependencies.
 
 import { Graph, layout } from "@dagrejs/dagre";
 import type { Dag } from "../data.ts";
 
 export const NODE = { width: 172, height: 58 } as const;
 
-/** What is no group and ties many to many: a point that their lines go through. */
+/** A node that is not a group and connects many groups to many: a point that their lines share. */
 export const JOINT = { width: 8, height: 8 } as const;
 
-/** Most nodes that a reader can follow, and that are laid out at once. */
+/** Maximum nodes that are laid out: more are slow and hard to follow. */
 export const MOST_NODES = 120;
 
 export interface Placed {
@@ -32,7 +32,7 @@ export interface Edge {
   readonly points: readonly (readonly [number, number])[];
 }
 
-/** The groups of a scope, null for those without one; where they are many, those with most of the critical path. */
+/** The groups of a scope (null: those without a scope); if there are too many, those with most critical-path time. */
 export function chosenNodes(
   dag: Dag,
   scope: string | null,
@@ -56,13 +56,13 @@ function isOf(dag: Dag, node: number, scope: string | null): boolean {
   return grouped && mine === scope;
 }
 
-/** Edges between nodes that are kept, and the points that some of them share. */
+/** Edges between the kept nodes, and the points that some of them share. */
 export interface Ties {
   readonly joints: readonly number[];
   readonly edges: readonly (readonly [number, number])[];
 }
 
-/** What ties the kept nodes: through others that are not kept, or through a point where that makes fewer lines. */
+/** Connects the kept nodes across those that are not kept; through a shared point if that needs fewer lines. */
 export function ties(dag: Dag, kept: ReadonlySet<number>): Ties {
   const [before, after] = [new Map<number, Set<number>>(), new Map<number, Set<number>>()];
   const add = (map: Map<number, Set<number>>, key: number, value: number): void => {
@@ -91,7 +91,7 @@ export function ties(dag: Dag, kept: ReadonlySet<number>): Ties {
     before.delete(node);
     after.delete(node);
   }
-  // A point that lost one of its sides leads nowhere.
+  // A point without sources or without targets is not drawn.
   const used = joints.filter((node) => before.get(node)?.size && after.get(node)?.size);
   const drawn = new Set([...kept, ...used]);
   const edges = [...after].flatMap(([from, targets]) => [...targets].map((to) => [from, to] as const));

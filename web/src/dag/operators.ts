@@ -1,4 +1,4 @@
-// The plan's operators, by the time of units that they took.
+// The plan's operators, by their share of unit time.
 
 import { bar } from "../bars.ts";
 import { type Context, sum } from "../context.ts";
@@ -16,13 +16,13 @@ export class Operators {
     context.store.onChoice(() => this.#draw());
   }
 
-  /** Those of one scope's plan. */
+  /** Shows the operators of one scope's plan. */
   ofScope(scope: string | null): void {
     this.#scope = scope;
     this.#draw();
   }
 
-  /** Those that ran in a chosen group, or of the plan; an operator that was chosen hides no other. */
+  /** The operators of the chosen group, else of the plan; choosing an operator does not hide others. */
   #rows(): { readonly place: number; readonly ms: number }[] {
     const { data, figures, store } = this.context;
     const { choice } = store.now;

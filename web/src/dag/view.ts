@@ -1,4 +1,4 @@
-// The DAG of each scope with time by resource on its nodes, and the plan's operators beside it.
+// The DAG of each scope with time by resource on its nodes, and next to it the plan's operators.
 
 import { partsText } from "../bars.ts";
 import { type Context, partNames, sum } from "../context.ts";
@@ -30,7 +30,7 @@ export class DagView {
       class: "dag-picture",
       tabindex: 0,
       role: "region",
-      "aria-label": `${words.groups} and what they waited for`,
+      "aria-label": `${words.groups} and their dependencies`,
     });
     this.#scopes = scopesByTime(context);
     this.#scope = this.#scopes[0] ?? null;
@@ -69,7 +69,7 @@ export class DagView {
     return made;
   }
 
-  /** Shows the scope of what was chosen elsewhere. */
+  /** Shows the scope of a group that was chosen in another view. */
   #follow(choice: Choice | null): void {
     const [first] = choice?.groups ?? [];
     if (first === undefined || this.#drawn.has(first)) return;
@@ -99,10 +99,10 @@ export class DagView {
       ),
       ...this.#drawn.values(),
     );
-    // A picture that is little wider than its place is drawn smaller; a wider one is scrolled.
+    // A picture slightly wider than its place is scaled down; a wider one is scrolled.
     picture.style.maxWidth = `max(100%, ${Math.round(SMALLEST * width)}px)`;
     fill(this.#picture, picture);
-    const few = nodes.length < of ? `${nodes.length} of ${of} ${words.groups}: those with most time` : "";
+    const few = nodes.length < of ? `the ${nodes.length} of ${of} ${words.groups} with the most time are shown` : "";
     this.#told.textContent = [few, dag.reduced].filter(Boolean).join("; ");
     this.#operators.ofScope(this.#scope);
     this.#mark();
@@ -143,7 +143,7 @@ export class DagView {
     return made;
   }
 
-  /** Time of the node's units by resource; that of the node with most is as long as there is room. */
+  /** Time of the node's units by resource; the node with the most time has a bar of the full width. */
   #bar(node: DagNode, longest_ms: number): SVGElement[] {
     const made: SVGElement[] = [];
     let at: number = PAD;
@@ -205,7 +205,7 @@ function curved(points: readonly (readonly [number, number])[]): string {
   return path;
 }
 
-/** The textures that bars in SVG are laid over with. */
+/** The textures that overlay bars in SVG. */
 export function textures(): SVGSVGElement {
   const tile = (id: string, side: number, d: string): SVGPatternElement =>
     svg(

@@ -1,4 +1,4 @@
-// Names that a regular expression matches.  RE2's matching is linear in the name, so no expression hangs the page.
+// Search of names by regular expression.  RE2 matches in time linear in the name, so no expression hangs the page.
 
 import { RE2JS } from "re2js";
 
@@ -6,13 +6,13 @@ const LONGEST_PATTERN = 300;
 const LONGEST_NAME = 2_000;
 
 export interface Found {
-  /** Places of names that match, empty where the expression is none. */
+  /** Positions of the names that match; empty if the expression is invalid. */
   readonly places: ReadonlySet<number>;
-  /** What is wrong with the expression, in RE2's words; empty where nothing is. */
+  /** RE2's error about the expression; empty if it is valid. */
   readonly wrong: string;
 }
 
-/** Which names match; case counts only where the expression has capitals. */
+/** Searches names; case is significant only if the expression has capital letters. */
 export function search(names: readonly string[], pattern: string): Found {
   if (!pattern) return { places: new Set(), wrong: "" };
   if (pattern.length > LONGEST_PATTERN)

@@ -1,23 +1,23 @@
-// Stacks as a tree: summed over what is chosen, from the root or from the leaf, with a place for each box.
+// Sampled stacks as a tree, from the root or from the leaf, summed over the chosen groups and operator; its layout.
 
 import type { Flame } from "../data.ts";
 
-/** What is summed: all, or some groups, or one operator. */
+/** The samples to sum: all, those of some groups, or of one operator. */
 export interface Filter {
-  /** Nodes of the DAG, or all. */
+  /** Nodes of the DAG; null for all. */
   readonly groups: ReadonlySet<number> | null;
-  /** Place among the flame graph's own operators, or all. */
+  /** Position among the flame graph's operators; null for all. */
   readonly operator: number | null;
 }
 
 export interface Tree {
-  /** A parent stands before its children; node 0 is the root of all, its parent and frame are -1. */
+  /** A parent comes before its children; node 0 is the root, with parent and frame -1. */
   readonly parent: Int32Array;
   readonly frame: Int32Array;
-  /** ms in the node and below it. */
+  /** ms in the node and its descendants. */
   readonly total: Float64Array;
   readonly self: Float64Array;
-  /** ms by kind, as many in a row as there are kinds. */
+  /** ms by node and kind, `kinds` values per node. */
   readonly byKind: Float64Array;
   readonly kinds: number;
 }
@@ -32,7 +32,7 @@ export interface Layout {
   readonly total_ms: number;
 }
 
-/** From the root: what was called stands below what called it. */
+/** The tree from the root: callers above the functions that they call. */
 export function topDown(flame: Flame, filter: Filter): Tree {
   const kinds = flame.kinds.length;
   const byKind = new Float64Array(flame.parent.length * kinds);
@@ -46,10 +46,10 @@ export function topDown(flame: Flame, filter: Filter): Tree {
   return { ...summed(Int32Array.from(flame.parent), Int32Array.from(flame.frame), byKind, kinds), self };
 }
 
-/** Callers that are told apart by leaf; nobody looks further, and a deep stack would make a node each. */
+/** Maximum callers of a leaf in the tree, because a deep stack would add a node for each. */
 const DEEPEST = 100;
 
-/** From the leaf: who called a function stands below it.  Node 0 is the root of all here too. */
+/** The tree from the leaf: functions above their callers.  Node 0 is the root here too. */
 export function bottomUp(flame: Flame, filter: Filter): Tree {
   const kinds = flame.kinds.length;
   const known = new Map<number, number>();
@@ -83,12 +83,12 @@ export function bottomUp(flame: Flame, filter: Filter): Tree {
     });
   });
   const tree = summed(Int32Array.from(parent), Int32Array.from(frame), byKind, kinds);
-  // A function's own time is all that stands at its place below the root.
+  // The self time of a function is the total of its node below the root.
   const self = tree.total.map((total, node) => (tree.parent[node] === 0 ? total : 0));
   return { ...tree, self };
 }
 
-/** Rows of sampled time that a filter lets through. */
+/** Rows of sampled time that pass a filter. */
 function* chosen(flame: Flame, { groups, operator }: Filter): Generator<number> {
   for (let row = 0; row < flame.self.node.length; row += 1) {
     if (groups !== null && !groups.has(flame.self.group[row]!)) continue;
@@ -113,9 +113,9 @@ function summed(parent: Int32Array, frame: Int32Array, byKind: Float64Array, kin
   return { parent, frame, total: Float64Array.from(parent, (_, node) => sumOf(byKind, node, kinds)), byKind, kinds };
 }
 
-/** What a node's time went to: most of it, or `mixed` (the number of kinds) where no resource has enough of theirs. */
+/** The kind with most of a node's time; `mixed` (the number of kinds) if no resource has enough of it. */
 export function kindOf(tree: Tree, node: number, mixedBelow: number): number {
-  const resources = tree.kinds - 2; // waiting and unknown stand behind them
+  const resources = tree.kinds - 2; // waiting and unknown follow them
   let [best, most, used] = [tree.kinds - 1, 0, 0];
   for (let kind = 0; kind < tree.kinds; kind += 1) {
     const value = tree.byKind[node * tree.kinds + kind]!;
@@ -127,7 +127,7 @@ export function kindOf(tree: Tree, node: number, mixedBelow: number): number {
   return best;
 }
 
-/** A place for each node but the root of all: children within their parent, those with most time first. */
+/** The layout of all nodes except the root: children within their parent, those with the most time first. */
 export function laidOut(tree: Tree): Layout {
   const count = tree.parent.length;
   const children: number[][] = Array.from({ length: count }, () => []);
@@ -159,7 +159,7 @@ export function laidOut(tree: Tree): Layout {
   return { depth, left, right, levels: levels.map((each) => Int32Array.from(each)), total_ms: whole };
 }
 
-/** ms in nodes that match, each counted once: what is below a match is in it. */
+/** ms in matching nodes, each counted once: a match includes its descendants. */
 export function matchedTime(tree: Tree, matches: (frame: number) => boolean): number {
   const inside = new Uint8Array(tree.parent.length);
   let ms = 0;

@@ -1,4 +1,4 @@
-// The flame graph: where samples were, coloured by the resource of the function that decided.
+// The flame graph of sampled stacks, coloured by the resource of the attributed function.
 
 import { key } from "../bars.ts";
 import { fitted, Surface, type Tip } from "../canvas.ts";
@@ -17,9 +17,9 @@ const ROW = 19;
 const MOST_LEVELS = 40;
 const LEAST_SHARE = 0.05;
 const LEAST_TEXT = 44;
-const LEAST = 0.6; // CSS pixels below which a box is not drawn
+const LEAST = 0.6; // minimum width of a drawn box in CSS pixels
 
-/** What the view makes of the data once for each choice. */
+/** The tree for the current choice, and its layout. */
 interface Shown {
   readonly tree: Tree;
   readonly layout: Layout;
@@ -32,7 +32,7 @@ export class FlameView {
   readonly #detail = el("div", { class: "detail", "aria-live": "polite" });
   readonly #found = el("span", { class: "found", role: "status" });
   readonly #names: readonly string[];
-  /** Of time, and `mixed` behind them. */
+  /** The kinds of time, then `mixed`. */
   readonly #kinds: readonly string[];
   #operator: number | null = null;
   #shown: Shown;
@@ -95,7 +95,7 @@ export class FlameView {
       clearTimeout(waiting);
       waiting = setTimeout(() => this.#search(field.value), 120);
     });
-    const toggled = (label: string, act: (on: boolean) => void): HTMLButtonElement => {
+    const toggled = (label: string, title: string, act: (on: boolean) => void): HTMLButtonElement => {
       const made = button(
         label,
         () => {
@@ -103,7 +103,7 @@ export class FlameView {
           made.setAttribute("aria-pressed", String(on));
           act(on);
         },
-        { "aria-pressed": "false" },
+        { "aria-pressed": "false", title },
       );
       return made;
     };
@@ -112,15 +112,15 @@ export class FlameView {
       { class: "tools" },
       el("span", { class: "search" }, field, this.#found),
       this.#operators(),
-      toggled("By leaf", (on) => {
+      toggled("Bottom-up", "Functions by self time, with their callers below", (on) => {
         this.#inverted = on;
         this.#again();
       }),
-      toggled("Upwards", (on) => {
+      toggled("Upwards", "Draw the root at the bottom", (on) => {
         this.#upwards = on;
         this.#surface.redraw();
       }),
-      button("Whole", () => this.#zoom(-1)),
+      button("All frames", () => this.#zoom(-1), { title: "Leave the zoom" }),
     );
   }
 
@@ -150,7 +150,7 @@ export class FlameView {
     return ROW * Math.max(3, Math.min(MOST_LEVELS, this.#shown.layout.levels.length)) + 1;
   }
 
-  /** Other data are shown: another group, another operator, the other way round. */
+  /** Shows other data after a change of group, operator or direction. */
   #again(): void {
     this.#shown = this.#summed();
     this.#root = -1;
@@ -178,13 +178,13 @@ export class FlameView {
 
   // Drawing ------------------------------------------------------------------------------------------------------------
 
-  /** The shares of the whole that the picture shows. */
+  /** The visible interval, as shares of the whole width. */
   get #window(): readonly [number, number] {
     const { left, right } = this.#shown.layout;
     return this.#root < 0 ? [0, 1] : [left[this.#root]!, right[this.#root]!];
   }
 
-  /** The first level that is shown: of a frame that was zoomed in on, two of its callers. */
+  /** The first visible level: a zoomed frame is shown with two of its callers. */
   get #base(): number {
     return this.#root < 0 ? 0 : Math.max(0, this.#shown.layout.depth[this.#root]! - 2);
   }
@@ -222,7 +222,7 @@ export class FlameView {
           const text = this.#boxText(brush, this.#names[tree.frame[node]!]!, right - left - 9);
           if (text) {
             const grey = kinds[paint] === "waiting" || kinds[paint] === "unknown";
-            // A plate of the plain colour under the letters: textures would break them.
+            // A plain background under the text, because a texture makes it hard to read.
             brush.fillStyle = plates[paint]!;
             brush.fillRect(left, y, Math.min(right - left - 1, brush.measureText(text).width + 9), ROW - 1);
             brush.fillStyle = grey ? ink : onPaint;
@@ -244,14 +244,14 @@ export class FlameView {
     performance.measure("flame frame", { start: began, end: performance.now() });
   }
 
-  /** A name as far as there is room: whole, without its package, or its end. */
+  /** A name that fits: whole, without its package, or only its end. */
   #boxText(brush: CanvasRenderingContext2D, name: string, room: number): string {
     const short = name.split(".").slice(-2).join(".");
     const fits = [name, short].find((each) => brush.measureText(each).width <= room);
     return fits ?? (room > LEAST_TEXT ? fitted(brush, short, room, true) : "");
   }
 
-  // Hands --------------------------------------------------------------------------------------------------------------
+  // Input --------------------------------------------------------------------------------------------------------------
 
   #listen(): void {
     const { canvas } = this.#surface;
@@ -298,13 +298,13 @@ export class FlameView {
     this.#surface.redraw();
   }
 
-  /** The node that called, -1 for the root of all. */
+  /** The caller's node; -1 if it is the root. */
   #above(node: number): number {
     const above = this.#shown.tree.parent[node]!;
     return above > 0 ? above : -1;
   }
 
-  /** To the parent, or to the child with most time. */
+  /** Moves to the parent, or to the child with the most time. */
   #step(by: 1 | -1): void {
     const { tree, layout } = this.#shown;
     if (this.#chosen < 0) this.#tell(layout.levels[0]?.[0] ?? -1);
@@ -329,12 +329,12 @@ export class FlameView {
     const frame = tree.frame[node]!;
     return [
       cutLeft(this.#names[frame]!, 90),
-      `${figures.text(tree.total[node]!)} (${percent(tree.total[node]!, layout.total_ms)}), itself ${figures.text(tree.self[node]!)}`,
+      `${figures.text(tree.total[node]!)} (${percent(tree.total[node]!, layout.total_ms)}), self ${figures.text(tree.self[node]!)}`,
       this.#label(frame),
     ].filter(Boolean);
   }
 
-  /** What the index says of a function: `net 64 %, cpu 33 %`. */
+  /** The label of a function in its index: `net 64 %, cpu 33 %`. */
   #label(frame: number): string {
     const label = this.#flame.labels.get(frame);
     return label ? `${this.#shares(label.shares)} (${shown(label.index, 60)})` : "";
@@ -349,7 +349,7 @@ export class FlameView {
       .join(", ");
   }
 
-  /** Tells of a frame, below the picture: what it took, its label, how sure that is, what decided it. */
+  /** Shows a frame below the picture: its time, its label, the label's confidence and evidence. */
   #tell(node: number): void {
     this.#chosen = node;
     const { figures } = this.context;
@@ -378,12 +378,12 @@ export class FlameView {
           "dl",
           {},
           row("time", `${figures.text(tree.total[node]!)} (${percent(tree.total[node]!, layout.total_ms)})`),
-          row("itself", figures.text(tree.self[node]!)),
-          row("of it", kinds.join(", ")),
+          row("self time", figures.text(tree.self[node]!)),
+          row("by resource", kinds.join(", ")),
           row("label", this.#label(frame)),
-          row("sure of it", label?.confidence ? percent(label.confidence, 1) : ""),
-          row("by its code alone", label && this.#shares(label.code)),
-          row("by its documentation alone", label && this.#shares(label.documentation)),
+          row("confidence", label?.confidence ? percent(label.confidence, 1) : ""),
+          row("label from code alone", label && this.#shares(label.code)),
+          row("label from documentation alone", label && this.#shares(label.documentation)),
         ),
         why ? pasted([why]) : null,
       );

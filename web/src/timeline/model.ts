@@ -1,24 +1,24 @@
-// Units as rows of a picture: a row each lane, or each worker where there are too many lanes, sorted by start.
+// Units as rows of a picture, sorted by start: one row per lane, or per worker if there are too many lanes.
 
 import type { PathStep, Timeline } from "../data.ts";
 
 export interface Rows {
-  /** First unit of a row; one entry more than there are rows. */
+  /** The first unit of each row, and at the end the number of units. */
   readonly first: Int32Array;
   readonly start: Float64Array;
   readonly end: Float64Array;
-  /** Node of the DAG, -1 for groups that are not told apart. */
+  /** Node of the DAG; -1 for groups that the DAG leaves out. */
   readonly group: Int32Array;
-  /** Place among the resources, as many as there are for `other`. */
+  /** Position among the resources; the number of resources for `other`. */
   readonly resource: Uint8Array;
   readonly failed: Uint8Array;
-  /** How many units each stands for. */
+  /** The number of units that each row entry combines. */
   readonly count: Int32Array;
-  /** The first row of each worker, and their number at the end. */
+  /** The first row of each worker, and at the end the number of rows. */
   readonly ofWorker: Int32Array;
 }
 
-/** Most rows that are told apart; beyond it, a worker's lanes share one. */
+/** Maximum rows; beyond it, the lanes of a worker share one row. */
 export const MOST_ROWS = 320;
 
 export function rowsOf({ units, lanes, workers }: Timeline): Rows {
@@ -57,7 +57,7 @@ export function workerOf(rows: Rows, row: number): number {
   return rows.ofWorker.findIndex((first) => first > row) - 1;
 }
 
-/** The first unit of a row that ends after a time; units of a row do not overlap, or hardly. */
+/** The first unit of a row that ends after a time; units of a row do not overlap, or only slightly. */
 export function firstAfter(rows: Rows, row: number, time_ms: number): number {
   let low = rows.first[row]!;
   let high = rows.first[row + 1]!;
@@ -69,7 +69,7 @@ export function firstAfter(rows: Rows, row: number, time_ms: number): number {
   return low;
 }
 
-/** The unit of a row at a time, -1 for none; `slack_ms` makes a short one easier to hit. */
+/** The unit of a row at a time, -1 for none; `slack_ms` makes short units easier to hit. */
 export function unitAt(rows: Rows, row: number, time_ms: number, slack_ms: number): number {
   if (row < 0 || row >= rowCount(rows)) return -1;
   const found = firstAfter(rows, row, time_ms - slack_ms);
@@ -82,7 +82,7 @@ export interface Through {
   readonly step: number;
 }
 
-/** The units that the critical path goes through: of each step's group, the one that ended last before the step did. */
+/** The units on the critical path: for each step, the unit of its group that ended last before the step did. */
 export function pathUnits(rows: Rows, path: readonly PathStep[]): Through[] {
   const wanted = new Map<number, number[]>();
   path.forEach((step, index) => {
@@ -100,7 +100,7 @@ export function pathUnits(rows: Rows, path: readonly PathStep[]): Through[] {
   return [...best.values()].sort((a, b) => a.step - b.step);
 }
 
-/** How many units run in each of `bins` equal stretches, on average. */
+/** The mean number of running units in each of `bins` equal intervals. */
 export function occupancy(rows: Rows, from_ms: number, to_ms: number, bins: number): Float64Array {
   const width = (to_ms - from_ms) / bins || 1;
   const busy = new Float64Array(bins);

@@ -1,18 +1,18 @@
-// Units to pixels, without the canvas: one pass over what is visible, a bounded time for any number of units.
+// Draws units into pixels without a canvas: one pass over the visible units.
 
 import { firstAfter, type Rows, rowCount } from "./model.ts";
 
-/** A paint: one colour, or lines of a texture that are repeated downwards, each as wide as the picture. */
+/** A fill: one colour, or lines of a texture that repeat downwards, each as wide as the picture. */
 export interface Fill {
   readonly plain: number;
   readonly lines: readonly Uint32Array[];
 }
 
 export interface Look {
-  /** One for each resource and for `other`; then the same again, faded. */
+  /** One for each resource and for `other`; then the faded variant of each. */
   readonly fills: readonly Fill[];
   readonly failed: number;
-  /** Device pixels from which a box is wide enough for a texture to be seen. */
+  /** Minimum size in device pixels of a box with a visible texture. */
   readonly least: number;
 }
 
@@ -22,11 +22,11 @@ export interface View {
   /** Device pixels. */
   readonly width: number;
   readonly height: number;
-  /** By node of the DAG, 1 where it is not faded; none where nothing is. */
+  /** By node of the DAG, 1 if it is not faded; null if no node is faded. */
   readonly chosen: Uint8Array | null;
 }
 
-/** Draws all rows into `pixels` (width times height of 0xAABBGGRR), which it clears first. */
+/** Clears `pixels` (width times height values 0xAABBGGRR) and draws all rows into it. */
 export function draw(rows: Rows, view: View, look: Look, pixels: Uint32Array): void {
   pixels.fill(0);
   const count = rowCount(rows);
@@ -42,8 +42,8 @@ export function draw(rows: Rows, view: View, look: Look, pixels: Uint32Array): v
 }
 
 /**
- * Which fill each pixel of a row has: 0 for none, else the fill's place and 1; negative where a unit failed.
- * Answers whether there is any.
+ * Sets the fill of each pixel of a row in `line`: 0 for none, else 1 plus the fill's position; negative for failed units.
+ * Returns whether the row has any unit.
  */
 function scan(rows: Rows, row: number, view: View, fills: number, line: Int16Array): boolean {
   line.fill(0);
@@ -56,10 +56,10 @@ function scan(rows: Rows, row: number, view: View, fills: number, line: Int16Arr
     const left = Math.max(0, Math.floor((start[unit]! - from_ms) * perMs));
     let right = Math.min(width, Math.max(left + 1, Math.floor((end[unit]! - from_ms) * perMs)));
     const faded = chosen !== null && !chosen[group[unit]!];
-    // Of units that share a pixel, those of the chosen group are seen.
+    // If units share a pixel, those of the chosen group are drawn.
     if (faded && right === left + 1 && line[left] !== 0) continue;
     const place = resource[unit]! + 1 + (faded ? fills : 0);
-    // A thin line between neighbours, where there is room for it.
+    // A thin line between wide neighbours.
     if (right - left > 3 && right < width) right -= 1;
     const value = failed[unit] ? -place : place;
     for (let x = left; x < right; x += 1) line[x] = value;
@@ -108,7 +108,7 @@ function texture(
   }
 }
 
-/** Units that failed have a line at their foot. */
+/** Draws the line at the bottom of a failed unit. */
 function foot(
   left: number,
   right: number,

@@ -1,4 +1,4 @@
-// The timeline: a row each lane, the coordinator and the critical path above; zoom, pan, brush.
+// The timeline: one row per lane, the coordinator and the critical path above them; zoom, pan, brush.
 
 import { ticks } from "d3-array";
 import { key, partsText } from "../bars.ts";
@@ -24,7 +24,7 @@ const LEAST_MS = 0.5;
 const MOST_DETAILED = 25_000;
 const OVERVIEW = 44;
 const FADED = 0.16;
-const WIDE = 118; // room for names at the left, less on a narrow screen
+const WIDE = 118; // space for names on the left; smaller on a narrow screen
 
 export class TimelineView {
   readonly element: HTMLElement;
@@ -148,7 +148,7 @@ export class TimelineView {
     performance.measure("timeline frame", { start: began, end: performance.now() });
   }
 
-  /** Pixels of units in one of CSS: fewer where there are so many units that a frame would take too long. */
+  /** Drawn pixels per CSS pixel: fewer if a frame with so many units would take too long. */
   get #detail(): number {
     return this.#rows.start.length > MOST_DETAILED ? 1 : this.#surface.scale;
   }
@@ -175,7 +175,7 @@ export class TimelineView {
     brush.drawImage(this.#buffer, this.#gutter, TOP, this.#span, height - TOP);
   }
 
-  /** By node whether it is chosen, none where nothing is. */
+  /** For each node whether it is chosen; null without a choice. */
   #mask(): Uint8Array | null {
     const { data, store } = this.context;
     const { choice } = store.now;
@@ -244,7 +244,7 @@ export class TimelineView {
     }
   }
 
-  /** The path as a strip, and through the units that its steps waited for last. */
+  /** The critical path as a strip, and as a line through its units. */
   #paintPath(brush: CanvasRenderingContext2D, height: number): void {
     const { data, store } = this.context;
     const inks = [colour("--ink"), colour("--surface")] as const;
@@ -273,7 +273,7 @@ export class TimelineView {
     brush.restore();
   }
 
-  /** A line through the units that the path waited for: thick along a unit, thin from one to the next. */
+  /** A line through the units of the critical path: thick along a unit, thin from one to the next. */
   #paintThrough(brush: CanvasRenderingContext2D, height: number, [ink, halo]: readonly [string, string]): void {
     const rows = Math.max(1, rowCount(this.#rows));
     const along = new Path2D();
@@ -332,7 +332,7 @@ export class TimelineView {
     brush.fillText(fitted(brush, label, gutter - 14), gutter - 8, OVERVIEW / 2 + 4);
   }
 
-  /** A fill for each resource, then for each faded; `wide` is the picture's width in device pixels. */
+  /** A fill for each resource, then a faded one for each; `wide` is the picture's width in device pixels. */
   #looks(wide: number): Look {
     const scale = this.#detail;
     const fill = (name: string, place: number, alpha: number): Fill => {
@@ -369,7 +369,7 @@ export class TimelineView {
     };
   }
 
-  // Hands --------------------------------------------------------------------------------------------------------------
+  // Input --------------------------------------------------------------------------------------------------------------
 
   #listen(): void {
     const { canvas } = this.#surface;
@@ -415,7 +415,7 @@ export class TimelineView {
     canvas.addEventListener(
       "wheel",
       (event) => {
-        // A wheel without a key scrolls the page, as everywhere else.
+        // A wheel without a key scrolls the page.
         if (event.ctrlKey || event.metaKey) {
           event.preventDefault();
           this.#zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) / 150), this.#time(event.offsetX));
@@ -444,7 +444,7 @@ export class TimelineView {
     this.#brush();
   }
 
-  /** A stretch drawn on the overview is what the timeline shows; within the present one, it is moved. */
+  /** Dragging on the overview sets the interval that the timeline shows; dragging within that interval moves it. */
   #brush(): void {
     const { canvas } = this.#overview;
     const [first, last] = this.context.store.whole;
@@ -539,7 +539,7 @@ export class TimelineView {
   }
 }
 
-/** The part that is most of it. */
+/** The position of the largest part. */
 function dominant(parts: Parts, names: readonly string[]): number {
   return names.reduce((best, name, place) => ((parts[name] ?? 0) > (parts[names[best]!] ?? 0) ? place : best), 0);
 }

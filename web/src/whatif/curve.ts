@@ -1,9 +1,9 @@
-// The curve of one setting: runtime over its amount, with the range, the knee and what is chosen.
+// The curve of one setting: runtime by amount, with the 90 % range, the knee and the chosen point.
 
 import type { Setting } from "../data.ts";
 import { el, svg } from "../dom.ts";
 
-const SIDE = 100; // the drawing is stretched to its place; lines keep their width
+const SIDE = 100; // the drawing is scaled to its place; lines keep their width
 
 /** Half a slider's thumb in CSS pixels: curve, ticks and thumb share their ends. */
 export const INSET = "var(--inset)";
@@ -59,7 +59,7 @@ export class Curve {
     mark.style.top = `${(100 * (1 - Math.min(1, ms / this.#most))).toFixed(2)}%`;
   }
 
-  /** Moves the dot to what is predicted of this setting alone; none where that is not known. */
+  /** Moves the dot to the prediction for this setting alone; hides it if there is none. */
   show(ratio: number, ms: number | null): void {
     this.#dot.hidden = ms === null;
     if (ms !== null) this.#put(this.#dot, ratio, ms);

@@ -1,4 +1,4 @@
-// Asks the service that sent the page for what the page does not hold.
+// Requests predictions that the page does not contain from the service that sent the page.
 
 import type { Answer, Data } from "../data.ts";
 
@@ -11,14 +11,14 @@ interface Prediction {
 
 const PAUSE_MS = 250;
 
-/** What the service answers (docs/schema/prediction.json), or null where it does not: then the page's own word stays. */
+/** The service's prediction (docs/schema/prediction.json); null if the request fails, so that the page's own stays. */
 export async function ask(
   url: string,
   settings: readonly string[],
   data: Data,
   signal: AbortSignal,
 ): Promise<Answer | null> {
-  await new Promise((done) => setTimeout(done, PAUSE_MS)); // while a slider moves, only its last place is asked
+  await new Promise((done) => setTimeout(done, PAUSE_MS)); // while a slider moves, only its last position is sent
   if (signal.aborted) return null;
   try {
     const response = await fetch(url, {

@@ -1,5 +1,5 @@
-// What the page may say of a setting: what `predict` said, between two of its answers what lies between, else nothing.
-// The model itself is in Python alone.
+// The page's predictions for settings: those of `predict`, interpolation between two of them, or none.
+// Only Python has the model itself.
 
 import type { Answer, Pair, Parts, Point, Setting, WhatIf } from "../data.ts";
 
@@ -10,7 +10,7 @@ export type How = "recorded" | "exact" | "between" | "refused" | "unknown";
 
 export interface Reading {
   readonly how: How;
-  /** Missing only where nothing is known. */
+  /** Null only if nothing is known. */
   readonly answer: Answer | null;
   /** Settings as `--set` takes them. */
   readonly settings: readonly string[];
@@ -20,7 +20,7 @@ const SAME = 1e-6;
 
 const same = (a: number, b: number): boolean => Math.abs(Math.log(a / b)) < SAME;
 
-/** What is known of a combination of settings. */
+/** The prediction for a combination of settings, and how it is known. */
 export function read(whatIf: WhatIf, chosen: Chosen): Reading {
   const moved = whatIf.settings.filter((each) => !same(chosen.get(each.key) ?? 1, 1));
   const settings = moved.map((each) => settingText(each, chosen.get(each.key) ?? 1));
@@ -34,13 +34,13 @@ export function read(whatIf: WhatIf, chosen: Chosen): Reading {
 
 const UNKNOWN = { how: "unknown", answer: null } as const;
 
-/** A setting as `--set` takes it: the grid's own word where there is one. */
+/** A setting as `--set` takes it: as in the grid if the grid has this point. */
 export function settingText(setting: Setting, ratio: number): string {
   const point = setting.points.find((each) => same(each.ratio, ratio));
   return point?.setting || `${setting.key}=${amountText(setting, ratio)}`;
 }
 
-/** The amount at a ratio as a reader names it. */
+/** The amount at a ratio, as text: `4`, `2x`. */
 export function amountText(setting: Setting, ratio: number): string {
   const point = setting.points.find((each) => same(each.ratio, ratio));
   if (point) return point.text;
@@ -48,7 +48,7 @@ export function amountText(setting: Setting, ratio: number): string {
   return `${Number(ratio.toPrecision(3))}x`;
 }
 
-/** Ratios that a slider stops at: the grid's, and between them steps of an eighth octave or whole amounts. */
+/** The ratios where a slider stops: the grid's, and between them eighths of a factor of two, or whole amounts. */
 export function stops(setting: Setting): number[] {
   const grid = setting.points.map((each) => each.ratio);
   const between: number[] = [];
@@ -73,7 +73,7 @@ function exactly(answer: Answer): Pick<Reading, "how" | "answer"> {
   return { how: answer.refused === null ? "exact" : "refused", answer };
 }
 
-/** Along one setting: the grid's answer, or what lies between two of them that are not refused. */
+/** For one setting: the grid's prediction, or interpolation between two that are not refused. */
 function along(points: readonly Point[], ratio: number): Pick<Reading, "how" | "answer"> {
   const at = points.find((each) => same(each.ratio, ratio));
   if (at) return exactly(at);
@@ -86,7 +86,7 @@ function along(points: readonly Point[], ratio: number): Pick<Reading, "how" | "
   return { how: "between", answer: between(low, high, share) };
 }
 
-/** In the grid of a pair: its answer, or what lies between four of them. */
+/** For a pair of settings: the grid's prediction, or interpolation between four of them. */
 function within(whatIf: WhatIf, pair: Pair, chosen: Chosen): Pick<Reading, "how" | "answer"> {
   const [x, y] = pair.keys.map((key) => chosen.get(key) ?? 1) as [number, number];
   const corner = (a: number, b: number): Answer | null =>
@@ -104,7 +104,7 @@ function within(whatIf: WhatIf, pair: Pair, chosen: Chosen): Pick<Reading, "how"
   return { how: "between", answer: between(between(a, b, right), between(c, d, right), up) };
 }
 
-/** Where one of a pair is as recorded, the other's own grid answers. */
+/** A point of a pair at which one setting is as recorded: the prediction for the other one alone. */
 function edge(whatIf: WhatIf, pair: Pair, a: number, b: number): Answer | null {
   if (same(a, 1) && same(b, 1)) return whatIf.base;
   if (!same(a, 1) && !same(b, 1)) return null;
@@ -117,7 +117,7 @@ function axis(pair: Pair, place: 0 | 1): number[] {
   return [...new Set([1, ...pair.points.map((each) => each.ratios[place])])].sort((a, b) => a - b);
 }
 
-/** The values of an axis around one, twice the same where it is one of them. */
+/** The two values of an axis around a value; twice the same if the axis has that value. */
 function around(values: readonly number[], value: number): [number, number] | null {
   const at = values.find((each) => same(each, value));
   if (at !== undefined) return [at, at];
@@ -130,14 +130,14 @@ function share([low, high]: readonly [number, number], value: number): number {
   return same(low, high) ? 0 : Math.log(value / low) / Math.log(high / low);
 }
 
-/** Times between two answers, on logarithmic scales, as effects of resources are ratios. */
+/** Interpolates times between two predictions on logarithmic scales, because effects of resources are ratios. */
 function between(low: Answer, high: Answer, at: number): Answer {
   const mix = (a: number | null | undefined, b: number | null | undefined): number | null => {
     if (a === null || b === null || a === undefined || b === undefined) return null;
     return a > 0 && b > 0 ? Math.exp((1 - at) * Math.log(a) + at * Math.log(b)) : (1 - at) * a + at * b;
   };
   const predicted_ms = mix(low.predicted_ms, high.predicted_ms);
-  // A range is a factor; the recorded run has none of its own, and takes its neighbour's.
+  // A range is a factor; the recorded run has no range, so it takes that of its neighbour.
   const width = (of: Answer, end: "low_ms" | "high_ms"): number | null => {
     const known = [of, low, high].find((each) => each[end] !== null && each.predicted_ms);
     return known ? known[end]! / known.predicted_ms! : null;
@@ -163,7 +163,7 @@ function mixedParts(low: Parts | null, high: Parts | null, at: number): Parts | 
   );
 }
 
-/** The line that asks for exactly this. */
+/** The command that predicts exactly these settings. */
 export function command(whatIf: WhatIf, settings: readonly string[]): string {
   return whatIf.command.replace("{settings}", () => settings.join(" --set "));
 }

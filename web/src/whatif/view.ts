@@ -1,4 +1,4 @@
-// The what-if: a slider and a curve for each setting, and what the run would take with all of them together.
+// The what-if view: a slider and a curve for each setting, and the predicted runtime with all settings together.
 
 import { bar } from "../bars.ts";
 import { type Context, sum } from "../context.ts";
@@ -14,7 +14,7 @@ import { amountText, command, type Reading, read, stops } from "./model.ts";
 
 const FIRST_GROUPS = 10;
 
-/** One card: its slider, and how to put it to a ratio. */
+/** The card of one setting: its slider, and a function that sets the ratio. */
 interface Card {
   readonly setting: Setting;
   readonly element: HTMLElement;
@@ -46,7 +46,12 @@ export class WhatIfView {
       ),
       what_if.coarser ? el("p", { class: "aside small" }, printable(what_if.coarser)) : null,
       what_if.base.groups?.some((each) => each !== null)
-        ? el("h3", {}, `Each ${words.group} `, el("span", { class: "unit" }, `[${context.figures.of.name}]`))
+        ? el(
+            "h3",
+            {},
+            `Duration of each ${words.group} `,
+            el("span", { class: "unit" }, `[${context.figures.of.name}]`),
+          )
         : null,
       this.#groups.element,
     );
@@ -111,7 +116,7 @@ export class WhatIfView {
     return card;
   }
 
-  /** The usual questions, as the terminal answers them; each puts its slider. */
+  /** The usual what-ifs, as in the terminal; each button sets the sliders. */
   #usual(): HTMLElement {
     const { said, what_if } = this.context.data;
     const rows = said.usual.map(({ question, setting, runtime, change: by }) => {
@@ -194,7 +199,7 @@ export class WhatIfView {
     this.#groups.show(answer, how);
   }
 
-  /** The 90 % range over an axis that begins at zero, the recorded runtime marked. */
+  /** The 90 % range on an axis from zero, with a mark at the recorded runtime. */
   #range(answer: Answer | null): HTMLElement | null {
     const { what_if } = this.context.data;
     const { figures } = this.context;
@@ -221,7 +226,7 @@ export class WhatIfView {
     );
   }
 
-  /** Where the time would go, under where it went. */
+  /** The recorded critical path by resource, and below it the predicted one. */
   #path(answer: Answer | null, how: Reading["how"]): HTMLElement | null {
     const { data } = this.context;
     const base = data.what_if.base.path_parts;
@@ -241,18 +246,18 @@ export class WhatIfView {
       el("span", { class: "caption" }, "critical path"),
       el("span", { class: "caption right" }, "bottleneck"),
       row("recorded", base, data.what_if.base.bottleneck),
-      how !== "recorded" && answer?.path_parts ? row("then", answer.path_parts, answer.bottleneck) : null,
+      how !== "recorded" && answer?.path_parts ? row("predicted", answer.path_parts, answer.bottleneck) : null,
     );
   }
 
-  /** All settings as recorded. */
+  /** Sets all settings as recorded. */
   reset(): void {
     for (const card of this.#cards) card.put(1);
     this.#show();
   }
 }
 
-/** The highest point that all curves share, so that they can be compared by eye. */
+/** The top of the axis of all curves, the same for all so that they can be compared. */
 function mostOf(context: Context): number {
   const { what_if } = context.data;
   const all = what_if.settings.flatMap((each) => each.points.map((point) => point.predicted_ms ?? 0));
@@ -269,10 +274,10 @@ function neighbour(ratios: readonly number[], ratio: number, by: number): number
   return ratio;
 }
 
-/** The part of a slider's length that a name and each of its characters take, where sliders are shortest. */
+/** The share of the shortest slider's length that a label and each of its characters need. */
 const [NAME, CHARACTER] = [0.045, 0.034];
 
-/** What was worked out, as buttons under the slider: the recorded, the ends, and others where there is room. */
+/** The grid's points as buttons below the slider: the recorded one, both ends, and others if their labels fit. */
 function ticks(setting: Setting, place: (ratio: number) => number, move: (ratio: number) => void): HTMLElement {
   const { points } = setting;
   const plain = (ratio: number): number => (Number.isInteger(Math.log2(ratio)) ? 0 : 1);
@@ -300,13 +305,13 @@ function ticks(setting: Setting, place: (ratio: number) => number, move: (ratio:
 interface GroupRow {
   readonly node: number;
   readonly row: HTMLElement;
-  /** What it would take: a bar, the figure, the change. */
+  /** The predicted duration: a bar, the figure, the change. */
   readonly then: HTMLElement;
   readonly figure: HTMLElement;
   readonly by: HTMLElement;
 }
 
-/** A bar for each group: what it took, and what it would take. */
+/** A bar for each group: its recorded and its predicted duration. */
 class GroupBars {
   readonly element: HTMLElement;
   readonly #rows: readonly GroupRow[];

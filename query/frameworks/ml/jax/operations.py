@@ -59,7 +59,7 @@ def of_line(process: str, line: Line) -> Iterator[Operation]:
             )  # fmt: skip
         elif (python := _PYTHON.fullmatch(each.name)) is not None:
             name, place = python["name"], python["place"]
-            on = device_of(place, name) or "cpu"  # of a function of C the place is its module
+            on = device_of(place, name) or "cpu"  # the place of a C function is its module
             yield Operation(process, start_ms, end_ms, name, name, likely=on, kind="python", place=place)
         else:
             likely = "cpu" if _ON_CPU.search(each.name) else ""
@@ -67,7 +67,7 @@ def of_line(process: str, line: Line) -> Iterator[Operation]:
 
 
 def _counts(each: Traced) -> bool:
-    """Whether an event lasts, and is more than a mark or a function that is over at once."""
+    """Whether an event has a duration and is neither a mark nor a very short function."""
     length_ms = each.end_ms - each.start_ms
     if length_ms <= 0 or _MARK.match(each.name) is not None:
         return False

@@ -1,4 +1,4 @@
-"""The code with which a JAX program records traces; docs/training.md shows the same."""
+"""The code with which a JAX program records traces."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from crystalperf.query.frameworks import Job, Setup
 def text(job: Job) -> str:
     """Lines for the training loop."""
     folder = job.folder or "/"
-    return f'''# JAX: an XPlane of three steps, after a few that compile.
+    return f'''# JAX: an XPlane of three steps. First run a few steps without it, which compile.
 import jax
 with jax.profiler.trace("{folder}"):
     for step in range(3):
         with jax.profiler.StepTraceAnnotation("train", step_num=step):
-            ...          # a step, as it was
-            jax.block_until_ready(state)   # or the step ends before its work does
+            ...          # your training step
+            jax.block_until_ready(state)   # without it, the step ends before its work does
 
 # Then: crystalperf analyze {folder}
 '''

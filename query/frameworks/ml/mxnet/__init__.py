@@ -13,7 +13,7 @@ from crystalperf.query.frameworks.ml.training.framework import of_training
 MXNET = of_training(
     name="mxnet",
     title="MXNet",
-    log_hint="give what mx.profiler.dump wrote",
+    log_hint="give the file that mx.profiler.dump wrote",
     recognise=files.recognise,
     gather=files.gather,
     setup=setup.SETUP,

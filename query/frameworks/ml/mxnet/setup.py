@@ -1,4 +1,4 @@
-"""The code with which an MXNet program records traces; docs/training.md shows the same."""
+"""The code with which an MXNet program records traces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ mx.profiler.set_config(profile_symbolic=True, profile_imperative=True, profile_a
                        filename="{job.folder}/mxnet.json")
 mx.profiler.set_state("run")
 ...                        # some steps
-mx.nd.waitall()            # what was asked for and has not run yet belongs to them
+mx.nd.waitall()            # finish the operators that these steps submitted
 mx.profiler.set_state("stop")
 mx.profiler.dump()
 

@@ -46,7 +46,7 @@ def read(log: LogFile) -> Trace:
             for each in events:
                 found.take(each)
     if not any(found.on_device.values()) and not any(found.calls.values()):
-        raise program.nothing_ran(log.origin, problems, "let the profiler run while steps are trained")
+        raise program.nothing_ran(log.origin, problems, "run the profiler during training steps")
     return program.trace(of_events(found, log.origin, problems), "mxnet", log, problems)
 
 
@@ -107,7 +107,8 @@ def of_events(found: _Read, origin: str, problems: Problems) -> Program:
         "info",
         origin,
         None,
-        "MXNet's profiler does not say what an operator waited for: it is taken to be what ended last before it",
+        "MXNet's profiler does not record what an operator waited for: CrystalPerf assumes the operation that ended"
+        " last before it",
     )
     return built.program()
 

@@ -28,7 +28,8 @@ def align_clocks(processes: Sequence[Process], origin: str, problems: Problems) 
     found = shifts(parts)
     for label, shift_ms in found.items():
         meaning = (
-            f"clocks of ranks were off, that of {label} by about {abs(shift_ms):.1f} ms by its collectives: put right"
+            f"clocks of ranks differ: CrystalPerf corrected that of {label} by about {abs(shift_ms):.1f} ms, from its"
+            " collectives"
         )
         problems.add("clocks apart", "info", origin, label, meaning)
     for process in processes:
@@ -50,8 +51,11 @@ def add(
     numbers: Mapping[tuple[str, str], int],
     by_thread: Mapping[tuple[str, str], Sequence[Outermost]],
 ) -> None:
-    """Add collectives that the process's threads execute (gloo): an operator c10d::… requested each, or what ran as it
-    began, because the reducer of DistributedDataParallel requests them without an operator."""
+    """Add collectives that the process's threads execute (gloo).
+
+    Each was requested by an operator c10d::…, or by the operator that ran when it began, because the reducer of
+    DistributedDataParallel requests them without an operator of its own.
+    """
     every = sorted(
         (process.ms(each.ran.start), process.ms(each.ran.end), numbers[key], each.ran.name)
         for key, operators in by_thread.items()

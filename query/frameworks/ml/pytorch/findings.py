@@ -63,14 +63,14 @@ class OwnBatches(Lost):
 
 @dataclass(frozen=True)
 class FirstUse(Lost):
-    """Launches took long for the first use of a kernel."""
+    """Launches took long because they used a kernel for the first time."""
 
     kind: ClassVar[str] = "first-use"
 
 
 @dataclass(frozen=True)
 class OneLink(Finding):
-    """So many `processes` exchange gradients through one of them, which took `took_ms`."""
+    """`processes` exchange gradients through one of them, which took `took_ms`."""
 
     kind: ClassVar[str] = "one-link"
 
@@ -87,7 +87,7 @@ class WaitsInPython(Remark):
     function: str | None
 
 
-# What can be done -----------------------------------------------------------------------------------------------------
+# Advice ---------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ SHORTEST_US = 50.0
 """Shorter functions of a library count as a part of their callers; in a long trace also those of the program."""
 
 MOST_EVENTS = 400_000
-"""Maximum events kept of a run: as many whole steps from its start as have no more events."""
+"""Maximum events kept of a run; a longer trace is cut to its first whole steps."""
 
 _ON_THREAD = re.compile(r"gloo:(?P<what>\w+)")
 _SIZES = {

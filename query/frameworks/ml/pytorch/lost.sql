@@ -1,4 +1,4 @@
--- Time of segments lost to an operator, or to all operators with names that begin with its name.
+-- Time of segments in an operator, or in operators whose names begin with its name and a colon.
 -- In:  $operator, its name.
 -- Out: one row per segment with it, the longest first: group_id, ms, of these on the disk, the name of the longest
 --      instance.

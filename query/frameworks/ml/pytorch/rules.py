@@ -49,13 +49,13 @@ _FINDINGS: Mapping[str, tuple[type[Lost], Advice]] = {
     OWN_BATCHES: (OwnBatches, UseLoaders()),
     FIRST_USE: (FirstUse, WarmUp()),
 }
-"""By operator: the finding of time in it, and the advice."""
+"""For each operator the kind of finding for its time, and the advice."""
 
 _NAMED = 2
 
 
 def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats]) -> list[Finding]:
-    """Losses of the critical path to each; `cost_ms` is at most the path's own time there."""
+    """Critical-path time lost to each operator of _FINDINGS; `cost_ms` is at most the path's time in its segments."""
     lost = []
     question = sql.text("lost", __package__)
     on_path = {each.facts.id: each.facts.path_ms for each in details if each.facts.path_ms > 0}

@@ -1,4 +1,4 @@
-"""The code with which a PyTorch program records traces; docs/training.md shows the same."""
+"""The code with which a PyTorch program records traces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from crystalperf.query.frameworks import Job, Setup
 
 def text(job: Job) -> str:
     """Lines for the training loop."""
-    return f'''# In the program, around the training loop; each rank leaves a file of its own.
+    return f'''# In the program, around the training loop; each rank writes its own file.
 import os, torch
 from torch.profiler import profile, schedule
 
@@ -18,12 +18,12 @@ profiler = profile(
     activities=torch.profiler.supported_activities(),
     schedule=schedule(wait=5, warmup=2, active=3, repeat=1),
     on_trace_ready=lambda done: done.export_chrome_trace(f"{job.folder}/rank{{rank}}.pt.trace.json.gz"),
-    record_shapes=True,  # sizes of what is exchanged
-    with_stack=True,     # lines of the program; costs time, leave it out to measure without
+    record_shapes=True,  # for the bytes of collectives
+    with_stack=True,     # for the lines of the program; slows the run, remove it to measure without
 )
 with profiler:
     for batch in loader:
-        ...              # as it was
+        ...              # your training step
         profiler.step()
 
 # Then: crystalperf analyze {job.folder or "/"}

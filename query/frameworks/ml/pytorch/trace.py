@@ -46,7 +46,7 @@ def read(log: LogFile) -> Trace:
         if process.threads or process.streams:
             processes.append(process)
     if not any(each.streams or any(t.operators or t.calls for t in each.threads.values()) for each in processes):
-        raise program.nothing_ran(log.origin, problems, "profile with ProfilerActivity.CPU, and some steps")
+        raise program.nothing_ran(log.origin, problems, "profile some steps, with ProfilerActivity.CPU")
     _shorten(processes, log.origin, problems)
     return program.trace(of_processes(processes, log.origin, problems), "pytorch", log, problems)
 
@@ -55,14 +55,14 @@ def _shorten(processes: Sequence[Process], origin: str, problems: Problems) -> N
     """If steps of a rank were left out, leave them out of all ranks, and report it."""
     if not any(math.isfinite(each.until_us) for each in processes):
         return
-    for each in processes:  # later events of steps, the last of which may be incomplete
+    for each in processes:  # leave out incomplete steps too
         each.leave_out(each.until_us)
     common = set.intersection(*({number for number, _, _ in each.steps} for each in processes))
     if common:
         for each in processes:
             each.leave_out(max(end for number, _, end in each.steps if number in common))
-    what = f"its first {len(common)} steps" if common else "what it begins with"
-    meaning = f"the trace holds more than {MOST_EVENTS // 1000} 000 events: answers are about {what}"
+    what = f"its first {len(common)} steps" if common else "its beginning"
+    meaning = f"the trace has more than {MOST_EVENTS // 1000} 000 events: results cover only {what}"
     problems.add("long trace", "data loss", origin, None, meaning)
 
 
@@ -87,7 +87,7 @@ def of_processes(processes: Sequence[Process], origin: str, problems: Problems) 
         common[-1] = replace(common[-1], end_ms=max(common[-1].end_ms, *(each.end_ms for each in behind.values())))
     found = built.program(common, exchanges, _segment_name)
     if not found.segments:
-        raise InputError(f"{origin}: holds no operator within its steps; profile whole steps")
+        raise InputError(f"{origin}: the trace has no operators within its steps; profile whole steps")
     _report_untraced(processes, common, origin, problems)
     return replace(
         found,
@@ -104,15 +104,13 @@ def of_processes(processes: Sequence[Process], origin: str, problems: Problems) 
 def _report_untraced(processes: Sequence[Process], common: Sequence[Step], origin: str, problems: Problems) -> None:
     """Report what the profiler was not configured to trace."""
     if any(each.calls for process in processes if not process.has_host for each in process.threads.values()):
-        meaning = "operators of the CPU (profile with ProfilerActivity.CPU too): of threads only calls are known"
+        meaning = "CPU operators: only runtime calls of threads are known (profile with ProfilerActivity.CPU too)"
         problems.add("no operators", "data loss", origin, None, meaning)
     if any(_launches_untraced(each) for each in processes):
-        meaning = (
-            "kernels (profile with ProfilerActivity.CUDA too): of what was launched on accelerators nothing is known"
-        )
+        meaning = "kernels: the work on accelerators is unknown (profile with ProfilerActivity.CUDA too)"
         problems.add("no kernels", "data loss", origin, None, meaning)
     if not common:
-        meaning = "the trace marks no steps (call profiler.step() behind each): answers are about all of it"
+        meaning = "the trace marks no steps, so results cover all of it (call profiler.step() after each step)"
         problems.add("no steps", "info", origin, None, meaning)
 
 

@@ -85,7 +85,7 @@ def cut_synchronous(
             if began >= end or abs(end - done) > SYNCHRONOUS_LAG_MS:
                 continue  # an asynchronous copy
             if not start < _last(streams, began)[0] >= began - WAIT_MS:
-                start = began  # the copy waited for nothing: the time before it was the call's own
+                start = began  # the copy did not wait: the time before it was the call's own
         elif what:
             done, _, stream = (start, start, 0) if SETS_UP.match(call.name) else _last(streams, end)
         elif copy is not None and start < copy[1] and copy[0] <= end and copy[0] - copy[1] > SYNCHRONOUS_MS:
@@ -114,7 +114,7 @@ def cut_synchronous(
 
 
 def _done_in(calls: Sequence[Ran], place: int) -> str:
-    """The operator of a call besides its own work: waiting, freeing memory or starting; '' if none.
+    """The operator for a call's time beyond its own work: waiting, freeing memory or starting; '' if none.
 
     Libraries that initialise free null pointers, which loads their kernels, and query the device.
     """

@@ -18,7 +18,7 @@ from crystalperf.query.frameworks.ml.training.framework import of_training
 TENSORFLOW = of_training(
     name="tensorflow",
     title="TensorFlow",
-    log_hint="keep the RunMetadata of a step, or give the folder that tf.profiler wrote",
+    log_hint="give the RunMetadata of a step, or the folder that tf.profiler wrote",
     recognise=files.recognise,
     gather=files.gather,
     setup=setup.SETUP,

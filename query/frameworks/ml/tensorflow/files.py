@@ -22,7 +22,7 @@ _SUMMARY = b"brain.Event:"
 _TAGGED = re.compile(rb"\x42[\x80-\xff]{0,4}[\x00-\x7f]\x0a[\x00-\x7f]")
 _TIMELINE = re.compile(rb'"cat"\s*:\s*"Op"|"cat"\s*:\s*"DataFlow"|"name"\s*:\s*"Allocators"')
 _VIEWER = re.compile(rb'"name"\s*:\s*"/(?:host|device):[^"]{1,80}"')
-_SHOWN = re.compile(r"[._]trace\.json(?:\.gz)?$")  # what the trace viewer shows of an XPlane
+_SHOWN = re.compile(r"[._]trace\.json(?:\.gz)?$")  # the trace viewer's file of an XPlane
 _EVENTS = re.compile(rb'"traceEvents"\s*:')
 _OTHERS = re.compile(rb'"(?:schemaVersion|baseTimeNanoseconds|deviceProperties)"\s*:')
 

@@ -109,7 +109,7 @@ def program(steps: Sequence[tuple[str, RunMetadata]], origin: str, problems: Pro
             "info",
             origin,
             None,
-            "steps came without their graph (RunOptions.output_partition_graphs), so what a kernel waited for is read"
+            "steps have no graph (set RunOptions.output_partition_graphs), so CrystalPerf reads the inputs of a kernel"
             " from its label",
         )
     return _stacked(traced)
@@ -151,7 +151,7 @@ def _kernel(device: DeviceStats, node: NodeStats, stream: bool) -> _Kernel:
     )
 
 
-# What waits for what ----------------------------------------------------------------------------------------------
+# Dependencies -----------------------------------------------------------------------------------------------------
 
 
 def plain(name: str) -> str:
@@ -293,7 +293,7 @@ class _Search:
 
 
 def _owner(kernels: Sequence[_Kernel]) -> str:
-    """The task that owns the step: the one that computed most, a parameter server only if there is no other."""
+    """The task that owns the step: the one that computed most; a parameter server only if it is the only task."""
     busy: dict[str, float] = {}
     for each in kernels:
         if each.transfer is None:
@@ -315,7 +315,7 @@ def _align(kernels: list[_Kernel], origin: str, problems: Problems) -> None:
         shift = 0.0 if least <= 0 <= most else min(max(0.0, least), most) if least <= most else (least + most) / 2
         if abs(shift) <= CLOCKS_APART_MS:
             continue
-        meaning = f"clocks of machines were off, that of {task} by about {abs(shift):.1f} ms: put right"
+        meaning = f"clocks of machines differ: CrystalPerf corrected that of {task} by about {abs(shift):.1f} ms"
         problems.add("clocks apart", "info", origin, task, meaning)
         for position, each in enumerate(kernels):
             if each.task == task:
@@ -324,7 +324,7 @@ def _align(kernels: list[_Kernel], origin: str, problems: Problems) -> None:
                 kernels[position] = moved
 
 
-# Steps behind one another -----------------------------------------------------------------------------------------
+# Steps end to end -------------------------------------------------------------------------------------------------
 
 
 def _stacked(traced: Sequence[_TracedStep]) -> Program:

@@ -1,4 +1,4 @@
-"""The code with which a TensorFlow program records traces; docs/training.md shows the same."""
+"""The code with which a TensorFlow program records traces."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import tensorflow as tf
 tf.profiler.experimental.start("{folder}")
 for step in range(3):
     with tf.profiler.experimental.Trace("train", step_num=step, _r=1):
-        ...              # a step, as it was
+        ...              # your training step
 tf.profiler.experimental.stop()
 
-# A graph in a session (tf.compat.v1, parameter servers): RunMetadata of single steps, which tells what waited for what.
+# A graph in a session (tf.compat.v1, parameter servers): RunMetadata of single steps, which records dependencies.
 import tensorflow.compat.v1 as tf
 found = tf.RunMetadata()
 options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE, output_partition_graphs=True)

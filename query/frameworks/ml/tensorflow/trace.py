@@ -41,12 +41,12 @@ def read(log: LogFile, framework: str = "tensorflow", of_line: HostOperations = 
         steps = list(_summary_steps(log, problems) if kind == "summary" else _steps(log, problems))
         if not steps:
             raise InputError(
-                f"{log.origin}: holds no step that was traced; run one with RunOptions(trace_level=FULL_TRACE) and keep"
-                " its RunMetadata"
+                f"{log.origin}: the file has no traced step; run a step with RunOptions(trace_level=FULL_TRACE) and"
+                " keep its RunMetadata"
             )
         found = graph.program(steps, log.origin, problems)
     if not found.segments:
-        raise program.nothing_ran(log.origin, problems, "trace a step of training")
+        raise program.nothing_ran(log.origin, problems, "trace at least one training step")
     return program.trace(found, framework, log, problems)
 
 
@@ -90,7 +90,7 @@ def _start(found: RunMetadata) -> float:
 
 
 def _report_damage(problems: Problems, part: Part, error: Exception) -> None:
-    problems.add("damaged trace", "data loss", part.name, None, f"files of steps that cannot be read ({error})")
+    problems.add("damaged trace", "data loss", part.name, None, f"step files that cannot be read ({error})")
 
 
 def _summary_steps(log: LogFile, problems: Problems) -> Iterator[tuple[str, RunMetadata]]:
@@ -103,7 +103,7 @@ def _summary_steps(log: LogFile, problems: Problems) -> Iterator[tuple[str, RunM
             (length,) = struct.unpack_from("<Q", text, place)
             event = memoryview(text)[place + 12 : place + 12 + length]
             if len(event) < length:
-                problems.add("damaged trace", "data loss", part.name, f"byte {place}", "it ends within a record")
+                problems.add("damaged trace", "data loss", part.name, f"byte {place}", "the file ends within a record")
                 break
             place += 16 + length
             try:

@@ -203,7 +203,7 @@ def _stats(values: Sequence[int | memoryview], names: dict[int, str], kept: froz
     return found
 
 
-# What it means ----------------------------------------------------------------------------------------------------
+# Program ----------------------------------------------------------------------------------------------------------
 
 
 def of_planes(
@@ -226,8 +226,8 @@ def of_planes(
             "info",
             origin,
             None,
-            "an XPlane does not say what an operator waited for: it is taken to be what ended last before it in its"
-            " process",
+            "an XPlane does not record what an operator waited for: CrystalPerf assumes the operation that ended last"
+            " before it in its process",
         )
     version = _version(framework, [each for _, its_planes in processes for each in its_planes])
     found = built.program(steps, built.join())
@@ -370,5 +370,5 @@ def _steps(process: str, its_planes: Sequence[Plane]) -> list[Step]:
         ran = [each for plane in its_planes for line in _streams(plane) for each in line.events]
         length = max((each.end_ms for each in ran), default=0.0) - min((each.start_ms for each in ran), default=0.0)
         if sum(end - start for start, end, _ in marked) < length / 2:
-            marked = []  # of one device among many, or without a duration
+            marked = []  # steps of one device among many, or without a duration
     return numbered(Step(number, process, start, end, f"step {number}") for start, end, number in sorted(marked))

@@ -16,7 +16,7 @@ from crystalperf.query.frameworks.ml.training.program import Device, Exchange, O
 class Assembly:
     """Lanes under construction.
 
-    `devices` are those with more facts than their lanes; they come first.
+    `devices` are those with known properties beyond their lanes; they come first.
     """
 
     lanes: list[Lane] = field(default_factory=list)

@@ -10,7 +10,7 @@ from crystalperf.query.results.assumptions import Assumption
 
 @dataclass(frozen=True)
 class MoreProcesses(Assumption):
-    """So many processes, each with its batch, do `ratio` times the work a step.
+    """`processes` processes, each with its own batch, do `ratio` times the work per step.
 
     `synchronous` is whether collectives of rings exchange gradients, and not parameter servers.
     """

@@ -130,7 +130,7 @@ _loose = msgspec.json.Decoder(list[Event], strict=False)
 def read(log: LogFile, part: Part, problems: Problems, header: dict[str, Any]) -> Iterator[list[Event]]:
     """The events of one file in order, many at a time; `header` gets the members outside of the list.
 
-    What cannot be decoded is reported in `problems`; the rest is returned.
+    Damaged events are left out and reported in `problems`.
     """
     stream = pieces(part, problems)
     text = b""
@@ -151,7 +151,7 @@ def read(log: LogFile, part: Part, problems: Problems, header: dict[str, Any]) -
             events, text, lost = _whole_events(text)
             damaged += lost
             if len(text) > _MOST_BYTES:
-                _report_damage(problems, part, "a stretch without whole events was left out")
+                _report_damage(problems, part, "a section without complete events was left out")
                 text = b""
             enough = max(CHUNK_BYTES, 2 * len(text))  # an incomplete event is not searched again for every piece
             yield events
@@ -230,7 +230,7 @@ def _one_by_one(text: bytes, *, goes_on: bool = True) -> tuple[list[Event], byte
         if events == "cut" and last == len(borders) and goes_on:
             break
         if isinstance(events, str):
-            last = place + 1  # what looked like a part of it may be the next event
+            last = place + 1  # the next candidate may be the next event
             damaged += b'"ph"' in text[begin : borders[place][0]]
         else:
             found += events
@@ -278,7 +278,7 @@ def _rest(text: bytes, part: Part, problems: Problems, header: dict[str, Any]) -
             _closed(left[end.end() :], header)
             damaged += b'"ph"' in left
         else:
-            _report_damage(problems, part, "it ends within an event; what was after that place is missing")
+            _report_damage(problems, part, "it ends within an event; later events are missing")
     return [*found, *(events or [])], damaged
 
 
@@ -312,7 +312,7 @@ def _report_damage(problems: Problems, part: Part, meaning: str) -> None:
 
 
 def number(value: float | str | None) -> float | None:
-    """A time in µs, None if it is no finite number; older writers put it into quotes."""
+    """A time in µs; None if it is not a finite number.  Older writers put it into quotes."""
     try:
         found = math.nan if value is None else float(value)
     except ValueError:

@@ -22,10 +22,10 @@ CONTRADICTORY = 0.1
 
 @dataclass(slots=True)
 class Collective:
-    """One process' part in a collective: `lane` it is on, `process`, and what the process did just before it.
+    """One process's part in a collective; `lane` is the number of its lane.
 
     `key` separates it from concurrent collectives of its process: its kind and, if the trace names it, the group of
-    processes that take part.  `launcher` is a lane and a moment on it.
+    processes that take part.  `launcher` is the lane and the moment, ms, of the process's work just before it.
     """
 
     lane: int
@@ -36,7 +36,7 @@ class Collective:
 
 
 def rounds(found: Sequence[Collective]) -> list[list[Collective]]:
-    """The parts of each collective, one of each process; only of keys of which all processes have equally many."""
+    """The parts of each collective, one per process; keys whose number differs between processes are left out."""
     joined = []
     for of_process in _by_key(found).values():
         if len({len(each) for each in of_process.values()}) == 1:
@@ -60,8 +60,8 @@ def report_uneven(found: Sequence[Collective], origin: str, problems: Problems) 
         if counts[fewest] != counts[most]:
             name = of_process[fewest][0].operation.operator
             meaning = (
-                f"collectives whose number differs, as {name} ({counts[fewest]} on {fewest}, {counts[most]} on {most}):"
-                " who waited for whom there is not known"
+                f"collectives whose number differs between processes, such as {name} ({counts[fewest]} on {fewest},"
+                f" {counts[most]} on {most}): how long processes waited for each other in them is unknown"
             )
             problems.add("uneven collectives", "info", origin, name, meaning)
 

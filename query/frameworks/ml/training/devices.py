@@ -53,6 +53,9 @@ def _own_name(kernel: str) -> str:
     return kernel if found is None else found["name"]
 
 
+_SPEED = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[xX]")
+
+
 @dataclass(frozen=True)
 class Model:
     """Peak rates of a device: 10¹² operations a second of dense matrix products in 16-bit numbers (bfloat16 if it has
@@ -90,17 +93,22 @@ def swapped(before: str, after: str) -> tuple[float, float]:
 def expanded(text: str) -> tuple[str, ...]:
     """`device=H100:A100` and `device.gpu=2x` as settings of resources; any other text unchanged.
 
-    Raises SettingError for a device that is not in the table.
+    Raises SettingError for a device that is not in the table, and for a speed of `device.gpu` that is not a ratio.
     """
     key, _, value = text.partition("=")
     key, value = key.strip(), value.strip()
     if key == "device.gpu":
+        for each in value.split(","):  # here, because later errors name the two resources
+            if _SPEED.fullmatch(each.strip()) is None or float(each.strip()[:-1]) == 0:
+                raise SettingError(f"{text}: give the speed relative to the recorded run, for example device.gpu=1.5x")
         return f"{GPU.setting}={value}", f"{HBM.setting}={value}"
     if key != "device":
         return (text,)
     before, colon, after = value.partition(":")
     missing = [each for each in (before, after) if each not in MODELS]
     if not colon or missing:
-        raise SettingError(f"{text}: give two of {', '.join(MODELS)}, for example device=H100:A100")
+        raise SettingError(
+            f"{text}: give the recorded and the new device, for example device=H100:A100; known are {', '.join(MODELS)}"
+        )
     arithmetic, memory = swapped(before, after)
     return f"{GPU.setting}={arithmetic:.4g}x", f"{HBM.setting}={memory:.4g}x"

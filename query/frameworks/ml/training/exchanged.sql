@@ -1,6 +1,6 @@
 -- Collectives that began in a span: how long bytes moved, how long processes waited for the last one, and its name.
 -- In:  $start, $end, in ms since the start of the run.
--- Out: one row, its sums NULL where there was none:
+-- Out: one row; sums are NULL if there were none:
 --      moved_ms   summed over processes
 --      waited_ms  summed over processes
 --      last       the process that waited least: the others waited for it

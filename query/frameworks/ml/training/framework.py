@@ -67,7 +67,7 @@ def of_training(
         vocabulary=Vocabulary(
             worker="device",
             lane="lane",
-            group="stretch",
+            group="segment",
             unit="operator",
             coordinator="runtime",
             scope="step",
@@ -78,6 +78,7 @@ def of_training(
                 "ranks": "workers",
                 "lanes": "cores",
                 "batch": "input",
+                "operators": "units",
             },
             exchanged="gradients",
             upstream="the next batch of input",
@@ -90,7 +91,7 @@ def of_training(
 
 
 def _read_by(module: str) -> Callable[[LogFile], Trace]:
-    """A module's read(), imported only for a trace: a run of any framework asks all others for their names."""
+    """A module's read(), imported only for a trace: runs of other frameworks need only the framework's name."""
 
     def read(log: LogFile) -> Trace:
         found: Trace = import_module(module).read(log)

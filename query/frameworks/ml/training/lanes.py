@@ -2,7 +2,7 @@
 
 A lane is a thread, a stream, or a library's own loop; its operations do not overlap.  A signal means that one lane let
 another proceed: a launch, a wait that ended, a collective that all had reached.  Lanes are cut where signals come and
-go.  What lies between two cuts is a segment, which waits for the one before it on its lane and for its signals.
+go.  The operations between two cuts are a segment, which waits for the one before it on its lane and for its signals.
 
 If nothing recorded shows what a lane waited for, it is assumed to be what ended last before it in the same process.
 """
@@ -39,10 +39,10 @@ class Lane:
     process: str
     operations: list[Operation] = field(default_factory=list)
     infers: bool = True
-    """Whether to infer what it waited for if no signal is recorded."""
+    """Whether its waits are inferred if no signal is recorded."""
     lets_go: Literal["any", "devices", "none"] = "any"
-    """Which lanes may be inferred to have waited for it: of any kind, those of other devices than the process itself,
-    or none, as no lane waits for a library's own thread that only polls how far a device is."""
+    """Lanes that may be inferred to have waited for it: any; those of devices other than the process itself; or none,
+    for a library's own thread that only polls the progress of a device."""
     cuts: list[float] = field(default_factory=list)
     """Additional cuts of its reader, ms."""
 

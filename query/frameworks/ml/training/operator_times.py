@@ -25,8 +25,7 @@ def times(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...], _sample
 
 
 def kind_times(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> dict[str, tuple[float, float]]:
-    """Time of operators by kind within a span, and the part of it on the disk, ms; kinds that did not run are
-    absent."""
+    """Time of operators by kind within a span, and the part of it on the disk, ms; only kinds that ran."""
     question = sql.text("kind_times", __package__)
     rows = connection.execute(question, {"start": start_ms, "end": end_ms}).fetchall()
     return {kind: (ms, disk_ms) for kind, ms, disk_ms in rows}

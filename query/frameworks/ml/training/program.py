@@ -176,11 +176,11 @@ def mean_step_ms(steps: Sequence[Step]) -> float | None:
 
 
 def nothing_ran(origin: str, problems: Problems, instead: str) -> InputError:
-    """The error for a trace without an operator: what is damaged, or else how to record one."""
+    """The error for a trace without operators: its damage, or `instead`, how to record a trace with operators."""
     damage = next((each.meaning for each in problems if each.severity == "data loss"), None)
     if damage is not None:
-        return InputError(f"{origin}: no operator could be read from it: {damage}")
-    return InputError(f"{origin}: holds no operator that ran; {instead}")
+        return InputError(f"{origin}: cannot read any operator of the trace: {damage}")
+    return InputError(f"{origin}: the trace has no operators; {instead}")
 
 
 def trace(found: Program, framework: str, log: LogFile, problems: Problems) -> Trace:

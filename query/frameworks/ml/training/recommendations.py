@@ -10,7 +10,7 @@ from crystalperf.query.results.recommendations import Recommendation
 
 @dataclass(frozen=True, kw_only=True)
 class CollectTraces(Recommendation):
-    """Give the traces of all `ranks`: how long collectives waited for the `missing` ones is unknown."""
+    """Collect the traces of all `ranks`: how long collectives waited for the `missing` ones is unknown."""
 
     kind: ClassVar[str] = "collect-traces"
 

@@ -24,7 +24,7 @@ class LanesFixed(Refusal):
 
 @dataclass(frozen=True)
 class FewerProcesses(Refusal):
-    """Fewer processes than the recorded ones: which would be removed is unknown."""
+    """Fewer processes than recorded: it is unknown which of them would be removed."""
 
     kind: ClassVar[str] = "fewer-processes"
     recorded: int
@@ -39,7 +39,7 @@ class SingleProcess(Refusal):
 
 @dataclass(frozen=True)
 class RanksWithoutTrace(Refusal):
-    """Collectives may have waited for so many of all ranks, whose traces are missing."""
+    """Traces of `missing` of `ranks` ranks are missing; collectives may have waited for these ranks."""
 
     kind: ClassVar[str] = "ranks-without-trace"
     missing: int

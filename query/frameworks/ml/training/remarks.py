@@ -10,7 +10,7 @@ from crystalperf.query.results.remarks import Remark
 
 @dataclass(frozen=True)
 class StepTime(Remark):
-    """The mean step time, over so many steps."""
+    """The mean step time, over `steps` steps of `processes` processes."""
 
     kind: ClassVar[str] = "step-time"
 

@@ -43,7 +43,7 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
 
 
 def taken(_connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Assumption]:
-    """Assumptions in measuring its time."""
+    """Assumptions about the measured time."""
     queued = execution.properties.get("queued_ms")
     return [StepsByAccelerator(float(queued))] if queued else []
 
@@ -64,7 +64,7 @@ def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupSt
 
 
 def _communication(connection: duckdb.DuckDBPyConnection, start: float, end: float) -> list[Remark]:
-    """How long bytes moved between processes, how much of it was exposed, and who waited for whom."""
+    """How long bytes moved between processes, how much of it was exposed, and how long processes waited for others."""
     within = {"start": start, "end": end}
     moved, waited, last = connection.execute(sql.text("exchanged", __package__), within).fetchall()[0]
     if not moved and not waited:

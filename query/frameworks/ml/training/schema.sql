@@ -1,11 +1,11 @@
--- Tables of a recorded training (TensorFlow, PyTorch, MXNet) in addition to those of every run.
+-- Tables of a recorded training, in addition to those of every run: PyTorch, TensorFlow, JAX, MXNet.
 
 CREATE TABLE training_operations (            -- one row per instance of an operator; its other columns are in units
     unit_id BIGINT NOT NULL,                  -- of units
     operator VARCHAR NOT NULL,                -- its kind, in the framework's term: aten::conv2d, MatMul, a kernel's name
     name VARCHAR,                             -- the instance: a node of TensorFlow's graph
     kind VARCHAR,                             -- op, python, kernel, copy, collective, transfer, input or runtime
-    bytes BIGINT,                             -- that crossed a link; NULL if not in the trace
+    bytes BIGINT,                             -- that crossed a link; NULL if not recorded
     module VARCHAR,                           -- the module of the model that called it
     place VARCHAR                             -- where in the user's program
 );
@@ -14,14 +14,14 @@ CREATE TABLE training_collectives (           -- one row per collective of all p
     name VARCHAR NOT NULL,                    -- all_reduce, broadcast, in the library's term
     worker_id VARCHAR NOT NULL,               -- the process
     step VARCHAR,                             -- the step that it was in
-    bytes BIGINT,                             -- of the process' own part; NULL if not in the trace
+    bytes BIGINT,                             -- of the process' own part; NULL if not recorded
     arrived_ms DOUBLE NOT NULL,               -- the process arrived
     began_ms DOUBLE NOT NULL,                 -- the last process arrived, so bytes could move
-    ended_ms DOUBLE NOT NULL                  -- end
+    ended_ms DOUBLE NOT NULL                  -- the collective ended on the process
 );
 
 CREATE TABLE training_devices (               -- one row per device; its other columns are in workers
     worker_id VARCHAR NOT NULL,               -- of workers
     accelerator BOOLEAN NOT NULL,             -- whether it is an accelerator of a process, not a process
-    model VARCHAR                             -- its name in the trace: NVIDIA H100
+    model VARCHAR                             -- as the trace names it: NVIDIA H100
 );

@@ -15,10 +15,12 @@ SENTENCES = Sentences()
 SENTENCES.fixed(
     {
         findings.ReadAhead: (
-            "read ahead: more loader processes (`num_workers`) or queue threads, a longer prefetch, or less work for"
-            " each example"
+            "prefetch batches: use more loader processes (`num_workers`) or queue threads, prefetch more batches, or do"
+            " less work per example"
         ),
-        remarks.MayBePageCache: "Some of that may be copying from the page cache, which no trace distinguishes",
+        remarks.MayBePageCache: (
+            "Part of that may be copies from the page cache: traces do not distinguish them from disk reads"
+        ),
     }
 )
 
@@ -37,8 +39,8 @@ def step_time(found: remarks.StepTime, _words: Words) -> str:
 @SENTENCES.of(remarks.InputWait)
 def input_wait(found: remarks.InputWait, _words: Words) -> str:
     return (
-        f"Input: threads waited {found.waited_ms:.0f} ms for their next batch. What the loaders did meanwhile is in"
-        " none of these traces; a profiler of their processes shows it"
+        f"Input: threads waited {found.waited_ms:.0f} ms for their next batch. The traces do not cover the loader"
+        " processes; profile these to find the cause"
     )
 
 
@@ -52,13 +54,13 @@ def communication(found: remarks.Communication, _words: Words) -> str:
 
 @SENTENCES.of(remarks.WaitForSlowest)
 def wait_for_slowest(found: remarks.WaitForSlowest, _words: Words) -> str:
-    waited = f"processes waited {found.waited_ms:.0f} ms for the slowest"
-    return f"Before that, {waited}, which was mostly {found.slowest}"
+    waited = f"processes waited {found.waited_ms:.0f} ms for the slowest process"
+    return f"Before bytes moved, {waited}, mostly for {found.slowest}"
 
 
 @SENTENCES.of(remarks.MayWaitForRanks)
 def may_wait_for_ranks(found: remarks.MayWaitForRanks, _words: Words) -> str:
-    return f"Some of that may be waiting for {found.absent} of its {found.ranks} ranks, whose traces are not here"
+    return f"Part of that may be waiting for {found.absent} of {found.ranks} ranks, because their traces are missing"
 
 
 # Recommendations ------------------------------------------------------------------------------------------------------
@@ -67,8 +69,8 @@ def may_wait_for_ranks(found: remarks.MayWaitForRanks, _words: Words) -> str:
 @SENTENCES.of(CollectTraces)
 def collect_traces(found: CollectTraces, _words: Words) -> str:
     return (
-        f"Give the traces of all {found.ranks} ranks, in one folder: how long collectives waited for {found.missing} of"
-        " them is not known"
+        f"Put the traces of all {found.ranks} ranks into one folder and analyze it: {found.missing} are missing, so how"
+        " long collectives waited for these ranks is unknown"
     )
 
 
@@ -76,10 +78,10 @@ def collect_traces(found: CollectTraces, _words: Words) -> str:
 
 SENTENCES.fixed(
     {
-        refusals.OperatorsFixed: "operators are what the program calls; they are not cut anew",
-        refusals.LanesFixed: "a thread or a stream does what its program gives it, however many there are",
+        refusals.OperatorsFixed: "the program defines its operators; no setting splits them",
+        refusals.LanesFixed: "a thread or stream runs what its program submits to it, however many there are",
         refusals.SingleProcess: (
-            "a single process exchanges no gradients, so nothing recorded tells what exchanging them takes; trace two"
+            "a single process exchanges no gradients, so the time to exchange them is unknown; trace a run with two"
         ),
     }
 )
@@ -88,14 +90,14 @@ SENTENCES.fixed(
 @SENTENCES.of(refusals.FewerProcesses)
 def fewer_processes(refusal: refusals.FewerProcesses, _words: Words) -> str:
     return (
-        f"fewer processes than the run's {refusal.recorded}: nothing recorded tells which would go; trace a run with as"
-        " few"
+        f"the trace does not show which of the run's {refusal.recorded} processes would be removed; trace a run with"
+        " fewer processes"
     )
 
 
 @SENTENCES.of(refusals.RanksWithoutTrace)
 def ranks_without_trace(refusal: refusals.RanksWithoutTrace, _words: Words) -> str:
-    return f"collectives may have waited for {refusal.missing} of its {refusal.ranks} ranks, whose traces are not here"
+    return f"traces of {refusal.missing} of {refusal.ranks} ranks are missing, and collectives may have waited for them"
 
 
 @SENTENCES.of(assumptions.MoreProcesses)
@@ -104,41 +106,41 @@ def more_processes(assumed: assumptions.MoreProcesses, _words: Words) -> str:
     if assumed.synchronous:
         what = "collectives are rings, which send 2 (n - 1) / n of their bytes over each link"
     return (
-        f"{assumed.processes:g} processes for {assumed.recorded}, each with its batch: a step does {assumed.ratio:g}"
-        f" times the work; {what}"
+        f"{assumed.processes:g} processes instead of {assumed.recorded}, each with its own batch: a step does"
+        f" {assumed.ratio:g} times the work; {what}"
     )
 
 
 @SENTENCES.of(assumptions.BatchGrows)
 def batch_grows(assumed: assumptions.BatchGrows, _words: Words) -> str:
-    launching = ", and so does what a CPU does to have an accelerator compute" if assumed.launches else ""
-    return (
-        "what works on examples takes as many times as long as the batch is larger; what works on parameters, as an"
-        f" optimizer does, and exchanging gradients take as long as they did{launching}"
-    )
+    fixed = "operators on parameters (such as an optimizer) and the exchange of gradients"
+    if assumed.launches:
+        fixed = "operators on parameters (such as an optimizer), the exchange of gradients and the CPU's launches"
+    return f"operators on examples take time in proportion to the batch; {fixed} take as long as recorded"
 
 
 @SENTENCES.of(assumptions.StepsSettle)
 def steps_settle(assumed: assumptions.StepsSettle, _words: Words) -> str:
     return (
-        f"steps of workers that do not wait for each other: {assumed.settled_ms:.0f} ms as recorded, in the mean of how"
-        f" they may stand to each other, where the traced ones took {assumed.traced_ms:.0f} ms; those that stay in step"
-        f" would take {assumed.in_step_ms:.0f} ms, and those that fetch while others send {assumed.apart_ms:.0f}"
+        "workers do not wait for each other, so the step time depends on which of their transfers overlap: with the"
+        f" recorded resources, a step in steady state takes {assumed.settled_ms:.0f} ms on average (traced steps took"
+        f" {assumed.traced_ms:.0f} ms); in the scenario, {assumed.in_step_ms:.0f} ms if all workers fetch and send at"
+        f" the same time, {assumed.apart_ms:.0f} ms if some fetch while others send"
     )
 
 
 @SENTENCES.of(assumptions.SendingCost)
 def sending_cost(assumed: assumptions.SendingCost, _words: Words) -> str:
-    had = "are taken to have had a core each" if assumed.cores == 1 else f"had {assumed.cores:g} of a core each"
+    had = "is assumed to have had one core" if assumed.cores == 1 else f"had {assumed.cores:g} of a core"
     return (
-        f"sending and receiving take {assumed.least_ms:.2g} to {assumed.most_ms:.2g} ms of CPU for each MB, on a server"
-        f" too; processes {had}"
+        f"sending and receiving take {assumed.least_ms:.2g} to {assumed.most_ms:.2g} ms of CPU per MB, also on servers;"
+        f" each process {had}"
     )
 
 
 @SENTENCES.of(assumptions.StepsByAccelerator)
 def steps_by_accelerator(assumed: assumptions.StepsByAccelerator, _words: Words) -> str:
     return (
-        f"steps are told by their accelerator: {assumed.queued_ms:.1f} ms of their work were left to it when the last"
-        " of them was marked"
+        f"steps end when the accelerator has finished their work: {assumed.queued_ms:.1f} ms of it were still queued"
+        " when the program marked the end of the last step"
     )

@@ -3,7 +3,7 @@
 Each worker fetches variables, computes, sends gradients, and starts its next step without waiting for the others.  So
 the step time depends on which workers meet at a server's link.  A trace has a few steps, often the first ones, in which
 all workers fetch at once and then all send at once, while one direction of the link is idle.  Later they may drift
-apart, so that some fetch while others send and steps are shorter.  Whether they do is random, and lasts
+apart, so that some fetch while others send and steps are shorter.  Whether they do is random and then persists
 (docs/training.md).  This module computes both bounds; the estimate between them is the mean of recorded runs.
 """
 
@@ -82,9 +82,9 @@ class Step:
 
     mean_ms: float
     apart_ms: float
-    """If the server's link is never idle while a worker waits for it."""
+    """Lower bound: the server's link is never idle while a worker waits for it."""
     together_ms: float
-    """If all fetch at once and all send at once, as at their start."""
+    """Upper bound: all workers fetch at once and send at once, as at the start of a training."""
 
 
 def steady_step(
@@ -96,7 +96,7 @@ def steady_step(
     share: float = 1.0,
     sending: float = SENDING_MS_PER_MB,
 ) -> Step:
-    """The step time of so many workers in steady state; `link` and `speed` are ratios of the links and of the CPU.
+    """The step time in steady state with `workers` workers; `link` and `speed` are ratios of the links and of the CPU.
 
     `share` is the part of a core that each process had in the recorded run; more than one core sends no faster.
     """

@@ -48,7 +48,7 @@ _REPLACED = "\ufffd".encode()
 
 
 def why_damaged(message: bytes, error: DamagedMessageError) -> str:
-    """What is wrong with a message, or that a transfer as text replaced bytes."""
+    """Why a message is damaged: the error, or that a transfer as text replaced bytes."""
     if message.count(_REPLACED) > len(message) / 100:
         return "its bytes were replaced by a transfer as text; copy it again as a binary file"
     return str(error)
