@@ -3,7 +3,7 @@
 # test   sets itself up, then runs the tests that need only Python packages and no long time
 # test-all   also installs the indexer (torch) and runs the rest
 # dist       sdist and wheel into dist/, checked; `make wheels` also those of a release (RELEASING.md)
-# lint       format, style, imports and types
+# lint       format, style, imports, types and words
 # texts      the labelled functions' texts, from the libraries' sources (about 1 GB to fetch); the tables need them
 # page       the page's script and style, from web/ (Node 20 and npm); what comes out is committed
 # pictures   the page's pictures in docs/pictures (Debian's chromium)
@@ -47,6 +47,7 @@ lint: $(VENV)/ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
+	$(BIN)/python -m tests.words
 
 dist: $(VENV)/ready-dev
 	@rm -rf dist
