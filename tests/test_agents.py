@@ -1,4 +1,4 @@
-"""What agents are told: tools over the protocol's own client, answers within bounds, the screen that primes them."""
+"""The agent interface: tools over the protocol's own client, bounded answers, the priming screen."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_functions_and_why(own_cache: None) -> None:
         ("why", {"function": "no.such.function", "index": "python-3.11"}, "no.such.function"),
     ],
 )
-def test_what_is_wrong_is_told_in_a_sentence(tool: str, arguments: dict[str, Any], says: str) -> None:
+def test_error_is_one_sentence(tool: str, arguments: dict[str, Any], says: str) -> None:
     failed, words = asked(tool, **arguments)
     assert failed
     assert says in words

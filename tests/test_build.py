@@ -263,7 +263,7 @@ def test_class_files_say_whom_calls_mean(tmp_path: Path) -> None:
     warned: set[tuple[str]] = set()
     words, types = calls(), calls(jar)
     assert not warned
-    assert calls(other) == words, "archives of something else settle nothing"
+    assert calls(other) == words, "archives of other libraries resolve no calls"
     assert warned == {("org/example/Broken.class",), ("other.jar",)}
     assert (f"{start}.lambdas", "forEach", None) in words
     assert (f"{start}.lambdas", "java.util.List.forEach", None) in types

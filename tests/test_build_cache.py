@@ -1,4 +1,4 @@
-"""What a build keeps for the next one: the same index comes of it, whatever state it is in."""
+"""The build cache: the next build gives the same index, whatever state the cache is in."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_the_real_model_says_the_same_of_what_it_remembers(home: Path, tmp_path:
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("damage", ["byte", "cut", "empty", "older", "other", "folder"])
-def test_a_damaged_cache_is_as_good_as_none(home: Path, tmp_path: Path, parsed: list[str], damage: str) -> None:
+def test_damaged_cache_is_ignored(home: Path, tmp_path: Path, parsed: list[str], damage: str) -> None:
     expected = small(tmp_path)
     path = home / "builds" / "small-1.0.kept"
     whole = path.read_bytes()

@@ -213,7 +213,7 @@ def test_functions_without_any_known_word_get_a_vector(model: Path) -> None:
     assert np.isfinite(vectors.combined).all()
 
 
-def test_what_belongs_together_comes_closer() -> None:
+def test_training_moves_functions_of_one_label_closer() -> None:
     corpus = [(f"library{number % 2}", function(resource, number)) for resource in TOPICS for number in range(40)]
 
     def gap(epochs: int) -> float:
@@ -227,7 +227,7 @@ def test_what_belongs_together_comes_closer() -> None:
     assert gap(3) > gap(0) + 0.1
 
 
-def test_nothing_to_classify_is_no_error(model: Path) -> None:
+def test_nothing_to_classify_is_not_an_error(model: Path) -> None:
     assert modelfile.load(str(model)).classify([]).combined.shape == (0, 3)
 
 
@@ -327,7 +327,7 @@ def test_tensors_that_do_not_fit_are_refused(copy: Path, what: str) -> None:
 # Training
 
 
-def test_labels_that_are_no_resource_are_left_out(texts: Path) -> None:
+def test_labels_that_name_no_resource_are_left_out(texts: Path) -> None:
     found = examples.read_examples(texts)
     assert len(found) == 3 * (16 + 8 + 8)
     assert {each.set for each in found} == {"train", "dev-a", "dev-b"}
@@ -342,7 +342,7 @@ def test_labels_that_are_no_resource_are_left_out(texts: Path) -> None:
         ({"code": None}, "line 1"),
     ],
 )
-def test_what_must_not_be_trained_on_is_refused(
+def test_rejects_functions_that_must_not_be_trained_on(
     texts: Path, tmp_path: Path, change: dict[str, object], named: str
 ) -> None:
     first, rest = texts.read_text(encoding="utf-8").split("\n", 1)

@@ -137,7 +137,7 @@ def test_a_list_makes_a_sweep(crystalperf: Answer, run_file: Path) -> None:
     assert json.loads(out)["knee"] == {"point": 0, "worth": False, "least_share": 0.1}
 
 
-def test_what_cannot_be_answered_is_json_with_exit_1(crystalperf: Answer, run_file: Path) -> None:
+def test_refused_question_is_json_with_exit_1(crystalperf: Answer, run_file: Path) -> None:
     code, out, err = crystalperf("predict", run_file, "--set", "network=10Gbps", "--json")
     answer = json.loads(out)
     assert code == 1
@@ -437,7 +437,7 @@ def test_help_imports_nothing_slow() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_what_was_typed_goes_past_pydantic() -> None:
+def test_typed_text_bypasses_pydantic() -> None:
     """Which typer would import, to hear that a text is a text."""
     program = (
         "import sys\n"
@@ -452,13 +452,13 @@ def test_what_was_typed_goes_past_pydantic() -> None:
 
 
 class Terminal(io.StringIO):
-    """What a terminal is sent."""
+    """The bytes sent to a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
-def test_a_terminal_is_told_what_predict_does(
+def test_terminal_shows_the_progress_of_predict(
     crystalperf: Answer, run_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = ("predict", run_file, "--set", "cores=2,4")
@@ -568,7 +568,7 @@ def test_no_color_and_pipes_get_plain_text(run_file: Path) -> None:
 
 
 @pytest.mark.later
-def test_an_ascii_terminal_is_no_error(run_file: Path) -> None:
+def test_ascii_terminal_does_not_fail(run_file: Path) -> None:
     done = process("debug", run_file, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, "")
 

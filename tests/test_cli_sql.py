@@ -260,14 +260,16 @@ def test_a_hostile_statement_ends_in_one_sentence(
 
 
 @pytest.mark.later
-def test_what_hangs_the_parser_is_refused(crystalperf: Answer, run_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statement_that_hangs_the_parser_is_refused(
+    crystalperf: Answer, run_file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("crystalperf.query.statements.asking.PARSE_S", 1.0)
     code, out, err = crystalperf("sql", "--run", run_file, "SELECT " + "(" * 90_000)
     assert (code, out) == (1, "")
     assert "nested" in err
 
 
-def test_a_long_list_is_no_attack(crystalperf: Answer, run_file: str) -> None:
+def test_long_list_is_accepted(crystalperf: Answer, run_file: str) -> None:
     values = ", ".join(map(str, range(10_000)))
     code, out, _ = crystalperf(
         "sql", "--run", run_file, "--json", f"SELECT count(*) AS n FROM units WHERE 7 IN ({values})"

@@ -141,7 +141,7 @@ def test_first_screen_answers_first_and_keeps_details_for_full() -> None:
     assert "no faster" in words
     assert "memory=0.5x, memory=2x; unknown" in words  # one reason, once
     assert "26.3 s (+1 %)" in words  # the run as the model replays it
-    assert "0.3 0.3 . . ." in words  # two short stretches in one row
+    assert "0.3 0.3 . . ." in words  # two short intervals in one row
     assert "26.0 0.3 2.0 19.7 4.0" in words
     assert PROBLEMS[0].meaning in words
     assert lines[-1].endswith("crystalperf sql")
@@ -274,7 +274,7 @@ def test_folding_keeps_order_and_length() -> None:
     shown, rest = fold_path(PATH, 26_000, 8)
     assert [each.id for each in shown] == ["driver:0", "stage:2.0", "stage:3.0"]
     assert [each.id for each in rest] == ["stage:0.0", "stage:1.0"]
-    shown, rest = fold_path(PATH[2:], 26_000, 8)  # one short stretch is shown rather than summed
+    shown, rest = fold_path(PATH[2:], 26_000, 8)  # one short interval is shown rather than summed
     assert len(shown) == 3
     assert rest == []
     shown, rest = fold_path(PATH, 26_000, 1)
@@ -377,7 +377,7 @@ def test_names_are_made_harmless() -> None:
     assert "\x1b" not in debug_text(evil, DEBUG)
 
 
-def test_square_brackets_in_names_are_no_markup() -> None:
+def test_square_brackets_in_names_are_not_markup() -> None:
     assert "[red]x[/red]" in rows_text(["[bold]"], [["[red]x[/red]"]], more=False)
 
 
@@ -404,7 +404,7 @@ def test_one_unit_for_an_answer() -> None:
     assert time_unit(900).text(12.4) == "12 ms"
     assert time_unit(2.1).text(0.482) == "0.48 ms"
     assert time_unit(36_000_000).text(36_000_000) == "600.0 min"
-    assert time_unit(7.6e9).text(7.6e9) == "2111.1 h", "a week and more is not told in minutes"
+    assert time_unit(7.6e9).text(7.6e9) == "2111.1 h", "durations of over a week are in hours"
     assert (percent(1, 1_000), percent(0, 10), percent(1, 0)) == ("<1 %", "0 %", "? %")
     assert (change(57, 100), change(100.2, 100), change(1, 0)) == ("-43 %", "0 %", "?")
     assert cut_left("a.bc.d", 4) == "…c.d"
@@ -491,7 +491,7 @@ def test_setup_flags_start_a_jvm(folder: str, tmp_path: Path) -> None:
 
 
 def words(text: str) -> list[str]:
-    """What a help text says, without the marks that differ from one typer to the next."""
+    """The text of a help page, without the marks that differ from one typer to the next."""
     lines = [line for line in text.split("\n") if not line.startswith("Usage:")]
     plain = re.sub(r"<[^>]*>|\[(required|default:[^\]]*)\]|[{}…]|\.\.\.", " ", "\n".join(lines))
     return plain.split()
@@ -502,7 +502,7 @@ def test_the_reference_page_is_what_help_says() -> None:
     assert words(kept) == words(page()), "write it again with `python -m crystalperf.cli.reference > docs/cli.md`"
 
 
-def test_volumes_are_told_in_the_unit_that_fits() -> None:
+def test_volumes_use_the_unit_that_fits() -> None:
     told = [volume(each) for each in (0, 900, 12_345, 1.6 * 2**30, 389_837 * 2**20, 1023.9 * 2**20)]
     assert told == ["0 bytes", "900 bytes", "12 KiB", "1.6 GiB", "381 GiB", "1.0 GiB"]
 
@@ -539,7 +539,7 @@ def test_no_name_of_a_wide_table_is_broken() -> None:
     assert row.endswith("381 GiB")
 
 
-def test_what_ifs_of_a_failed_run_say_where_they_end() -> None:
+def test_whatifs_of_a_failed_run_state_where_they_end() -> None:
     found, unit = verdict(), time_unit(DEBUG.runtime_ms)
     failed = replace(found, debug=replace(DEBUG, outcome=Outcome("failed")))
     whole, until = (check_sentences(each, unit, "") for each in (found, failed))

@@ -80,12 +80,12 @@ def test_a_run_that_does_not_change_its_slots_is_as_cold_as_it_was() -> None:
     assert predicted(waves(1, 4, starts=True), "cpu_speed=2x") == pytest.approx(500)
 
 
-def test_nothing_is_told_of_a_run_that_does_not_tell_what_ran_before() -> None:
+def test_run_without_data_on_earlier_units_reports_no_warmup() -> None:
     run = replace(waves(1, 4), repeated=None)
     assert predicted(run, "executors=0.5x") == pytest.approx(2000)
 
 
-def test_a_run_with_both_kinds_of_units_tells_by_itself() -> None:
+def test_run_with_both_kinds_of_units_measures_its_own_warmup() -> None:
     """The first of each of four executors take 1 600 ms, later ones 1 000."""
     rows = [(0.0, 1600.0)] * 4 + [(1600.0, 2600.0)] * 4
     run = replace(execution(rows, (1, 0, 0, 0), executors=4), repeated=np.array([False]))
@@ -131,7 +131,7 @@ def started(executors: int, unpacks_ms: float) -> Execution:
 
 
 def test_executors_that_start_together_share_the_way_of_what_they_unpack() -> None:
-    """21 executors take twice as long as one alone, for each other adds a twentieth."""
+    """21 executors take twice as long as one alone, because each other executor adds a twentieth."""
     run = started(21, 2000.0)
     costs = cold(run, replay_unchanged(run).replayed)
     assert costs.unpacks_ms.tolist() == pytest.approx([0, 0, 1000])

@@ -1,4 +1,4 @@
-"""Collapsed stacks: read as their writers write them, and what tasks get of stacks that tell no time."""
+"""Collapsed stacks: as their writers write them, and the share of tasks in stacks without times."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_tasks_without_a_recording_are_split_by_the_mixture(run: Run, log_run: R
     assert run.debug().functions
 
 
-def test_a_file_that_names_no_executor_speaks_for_all(tmp_path: Path) -> None:
+def test_file_that_names_no_executor_counts_for_all(tmp_path: Path) -> None:
     shutil.copy(STACKS, tmp_path / "flames")
     run = cp.profile([LOG, tmp_path / "flames"], output=tmp_path / "run.duckdb")
     assert rows(run, "SELECT count(DISTINCT worker_id) FROM samples WHERE unit_id IS NOT NULL") == [(2,)]
@@ -140,7 +140,9 @@ def test_a_timed_recording_goes_before_stacks_without_time(demo: Path, tmp_path:
         ("java/lang/Thread.run;a/B.c 5\n", "no task is seen"),
     ],
 )
-def test_stacks_that_cannot_stand_for_tasks_are_left_out_and_named(line: str, expected: str, tmp_path: Path) -> None:
+def test_stacks_that_cannot_be_attributed_to_tasks_are_skipped_and_named(
+    line: str, expected: str, tmp_path: Path
+) -> None:
     (tmp_path / "some.collapsed").write_text(line)
     run = cp.profile([LOG, tmp_path / "some.collapsed"], output=tmp_path / "run.duckdb")
     (stats,) = rows(run, "SELECT meaning FROM import_stats WHERE name = 'untimed stacks'")

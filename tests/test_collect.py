@@ -120,7 +120,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Cluster], str]]
         each.server_close()
 
 
-def test_what_is_collected_answers_as_the_archive_does_and_knows_the_version(
+def test_collected_stream_answers_as_its_archive_and_knows_the_version(
     serve: Callable[[Cluster], str], tmp_path: Path
 ) -> None:
     cluster = Cluster(rounds=3)
@@ -158,7 +158,7 @@ def test_attempts_that_ended_are_asked_for_once_and_only_those_that_are_kept(
     asked = Counter(int(each.rpartition("/")[2]) for each in cluster.attempts)
     assert min(asked) == 300 - collect.MOST_ATTEMPTS
     assert (asked[297], asked[298]) == (1, 1)
-    assert asked[299] > 1  # it ran yet, beside the last
+    assert asked[299] > 1  # it still ran, as did the last
     kept = {each["path"].rpartition("/")[2] for each in json.loads(path.read_text())["archive"]}
     assert {"297", "298", "299"} <= kept
 
@@ -211,7 +211,7 @@ def test_an_interrupt_keeps_what_there_is(serve: Callable[[Cluster], str], tmp_p
     assert cp.profile(path, output=tmp_path / "run.duckdb").header().complete is False
 
 
-def test_a_cluster_that_goes_away_leaves_what_it_told(
+def test_cluster_that_goes_away_leaves_what_was_collected(
     serve: Callable[[Cluster], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = Cluster(rounds=10**9)

@@ -1,4 +1,4 @@
-"""What an adversary tries on the command line, on the demo's recording: places to write, lists, foreign recordings."""
+"""Hostile use of the command line on the demo's recording: output places, lists, foreign recordings."""
 
 from __future__ import annotations
 
@@ -78,7 +78,9 @@ def test_a_name_too_long_is_one_sentence(crystalperf: Answer, demo: Path) -> Non
     assert refused(crystalperf("profile", demo / LOG, "-o", "x" * 300), os.strerror(errno.ENAMETOOLONG))
 
 
-def test_a_full_disk_is_no_bug(crystalperf: Answer, run_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_not_reported_as_a_bug(
+    crystalperf: Answer, run_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import duckdb
 
     def full(*_: Any, **__: Any) -> None:
@@ -130,7 +132,7 @@ def test_a_list_without_any_answer_is_refused_as_a_list(crystalperf: Answer, run
 
 
 @pytest.mark.parametrize("setting", ["cores=1000000000", "executors=400000", "network=1e-300x", "disk=1e300x"])
-def test_worlds_beyond_all_reason_are_refused_at_once(crystalperf: Answer, run_file: Path, setting: str) -> None:
+def test_absurd_scenarios_are_refused_at_once(crystalperf: Answer, run_file: Path, setting: str) -> None:
     assert refused(crystalperf("predict", run_file, "--set", setting), setting)
 
 
@@ -175,7 +177,7 @@ def test_a_log_cut_before_anything_ran_blames_nothing(crystalperf: Answer, demo:
     assert (answer["bottleneck"]["kind"], answer["best"]) == ("nothing", None)
 
 
-def test_what_is_packed_twice_is_named(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
+def test_packing_the_same_name_twice_is_reported(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
     stored = next((demo / LOG).glob("events_1_*"))
     (tmp_path / "twice.gz").write_bytes(gzip.compress(stored.read_bytes()))
     assert refused(crystalperf("analyze", tmp_path / "twice.gz"), "twice.gz")

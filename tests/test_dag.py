@@ -100,7 +100,7 @@ def test_a_job_of_the_same_query_waits_for_all_that_ended_in_it() -> None:
     assert dag.edges["stage:0.0", "driver:1"].why == "job barrier"
 
 
-def test_a_wait_for_slots_is_no_time_of_the_driver() -> None:
+def test_waiting_for_slots_is_not_driver_time() -> None:
     stages = [stage(0, 0, 40), stage(1, 40, 50, submit=5)]
     tasks = tasks_of((0, 0, 40), (1, 40, 50))
     dag = build(stages, tasks, 0, 50, slots=1)
@@ -112,14 +112,14 @@ def unsubmitted(number: int, start: float, end: float) -> Stage:
     return GroupRun(f"step:{number}", f"s{number}", None, number, None, start, end), {}
 
 
-def test_what_nobody_submitted_waited_for_a_slot_where_none_was_free() -> None:
+def test_unsubmitted_group_waited_for_a_slot_if_none_was_free() -> None:
     stages, tasks = [unsubmitted(0, 0, 40), unsubmitted(1, 40, 50)], tasks_of((0, 0, 40), (1, 40, 50))
     dag = build(stages, tasks, 0, 50, slots=1)
     assert replay(dag, tasks, tasks.duration_ms, pool_of(1)).makespan_ms == 50
     assert replay(dag, tasks, tasks.duration_ms, pool_of(2)).makespan_ms == 40
 
 
-def test_what_nobody_submitted_was_held_back_where_a_slot_was_free() -> None:
+def test_unsubmitted_group_was_delayed_if_a_slot_was_free() -> None:
     stages, tasks = [unsubmitted(0, 0, 40), unsubmitted(1, 42, 50)], tasks_of((0, 0, 40), (1, 42, 50))
     dag = build(stages, tasks, 0, 50, slots=1)
     assert replay(dag, tasks, tasks.duration_ms, pool_of(2)).makespan_ms == 50
@@ -248,7 +248,7 @@ def at_home(*rows: tuple[int, float, float, int], elsewhere: tuple[int, ...] = (
     return replace(tasks, worker=host, host=host, placement=placement)
 
 
-def test_tasks_wait_for_the_host_of_their_data_beside_idle_slots() -> None:
+def test_tasks_wait_for_the_host_of_their_data_while_other_slots_are_idle() -> None:
     tasks = at_home((0, 0, 10, 0), (0, 10, 20, 0), (0, 20, 30, 0), (0, 0, 5, 1))
     dag = build([stage(0, 0, 30)], tasks, 0, 30, slots=2)
     pool = pool_of(1, executors=2)
@@ -280,7 +280,7 @@ def test_tasks_without_a_home_go_before_those_that_wait() -> None:
 
 
 def test_a_wait_that_restarts_begins_with_each_task_at_home() -> None:
-    """Tasks of a busy host go to an idle one 10 after the beginning, for that long it was left idle; or they stay, and
+    """Tasks of a busy host go to an idle one 10 after the beginning, the time that it was left idle; or they stay, and
     10 after the last of them was launched another goes there, two later where idle slots are offered every 4."""
     tasks = at_home((0, 0, 8, 0), (0, 8, 16, 0), (0, 16, 24, 0), (0, 26, 36, 1), elsewhere=(3,))
     dag = build([stage(0, 0, 36)], tasks, 0, 36, slots=2)

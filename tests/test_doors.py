@@ -1,4 +1,4 @@
-"""What is given at the doors, the terminal and Python: runs made before, logs on stdin, one path, other's files."""
+"""Inputs of the command line and of Python: existing runs, logs on stdin, one path, files of other tools."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_log_is_read_from_a_file_on_standard_input(demo: Path, tmp_path: Path)
 
 
 @pytest.mark.later
-def test_what_a_pipe_brings_is_told_as_such() -> None:
+def test_unusable_input_from_a_pipe_is_reported() -> None:
     done = as_user("debug", "-", stdin=b"root:x:0:0\n")
     assert done.returncode == 1
     for each in (done, as_user("analyze", "-")):

@@ -1,4 +1,4 @@
-"""What a log lacks: whether it could change the first sentence, by hand and on public logs."""
+"""Missing data of a log: whether it could change the first sentence, by hand and on public logs."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_missing_ends_that_could_be_anything(tmp_path: Path) -> None:
     assert bottleneck_of(answer) == Bottleneck("unknown", "unknown", 12_800, 0.64, "no scope", 3900)
 
 
-def test_what_is_known_of_a_torn_run_is_never_more_than_it_has(tmp_path: Path) -> None:
+def test_lower_bounds_of_a_truncated_run_never_exceed_the_whole_run(tmp_path: Path) -> None:
     for ends in (1, 4, 7):
         answer = made(tmp_path, ends=ends, expected=14).debug()
         missing_ms = sum(each.time_ms for each in answer.doubts)
@@ -195,7 +195,7 @@ def test_the_sentence_says_what_is_missing_how_much_that_is_and_what_the_rest_sa
 
 
 def test_nothing_is_said_of_a_run_that_only_just_stands(tmp_path: Path) -> None:
-    """Whatever the answer, taking the doubt back gives the sentence that there was."""
+    """With any answer, removing the doubt gives the former sentence."""
     with duckdb.connect(str(made(tmp_path, ends=3, expected=10).path), read_only=True) as connection:
         run = load(connection)
         doubtful, sure = (diagnosed(connection, each, Advisor()).debug for each in (run, replace(run, lost=())))
@@ -213,7 +213,7 @@ def test_nothing_is_said_of_a_run_that_only_just_stands(tmp_path: Path) -> None:
         ("sparkscope/app-20231025121456-0004-eventLog-full", None),
         ("rapids-tools/truncated_eventlog", None),  # cut at its end; of 24 tasks 3 were running
         ("rapids-tools/malformed_json_eventlog.zstd", None),  # a line of it
-        ("rapids-tools/tasks_executors_fail_compressed_eventlog.zstd", None),  # starts of five jobs, which stages tell
+        ("rapids-tools/tasks_executors_fail_compressed_eventlog.zstd", None),  # starts of five jobs, which stages show
     ],
 )
 def test_fragments_among_public_logs(
@@ -253,7 +253,7 @@ def test_unknown_time_may_be_the_cpus_where_nothing_measured_it(
         assert 0 < low < high
 
 
-def test_a_log_of_two_applications_tells_of_neither(tmp_path: Path) -> None:
+def test_log_of_two_applications_is_reported_as_neither(tmp_path: Path) -> None:
     """Their stages have the same numbers, so that one's tasks pass for the other's."""
     logs = []
     for number, after_ms in enumerate((100, 700)):

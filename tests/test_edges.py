@@ -1,4 +1,4 @@
-"""Worlds at the edge of the what-if model, each a sum that can be done by hand: what is hidden, shared, lost or asked
+"""Edge scenarios of the what-if model, each a sum that can be done by hand: hidden, shared, lost or asked
 for together."""
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def piped() -> Execution:
     return replace(whole, **run_by(TOY), dag=dag, units=units, volumes=no_volumes(3), slots=slots)
 
 
-def test_waiting_in_a_pipeline_is_no_work_to_spread_or_to_multiply() -> None:
+def test_waiting_in_a_pipeline_is_neither_spread_nor_multiplied() -> None:
     run = piped()
     even = predict(run, Scenario({"skew": Value("skew", "none", choice="none")}, run.recorded, {}))
     assert even.predicted_ms == pytest.approx(7)
@@ -106,7 +106,7 @@ def test_waiting_in_a_pipeline_is_no_work_to_spread_or_to_multiply() -> None:
     assert twice.predicted_ms == pytest.approx(22, rel=0.1)
 
 
-def test_memory_is_shared_by_the_slots_that_are_asked_for_beside_it() -> None:
+def test_memory_is_shared_by_the_slots_asked_for_with_it() -> None:
     """Two tasks of 1 GiB fit 4 GiB; so does one of them half of that."""
     run = with_volumes(execution([(0, 10_000)] * 2, (1, 0, 0, 0), cores=2, memory=4 * GIB), peak_memory=GIB)
     assert predicted(run, "memory=0.5x", "cores=0.5x") == pytest.approx(20_000, rel=0.03)
@@ -130,7 +130,7 @@ def test_added_spills_go_to_the_disk_that_is_asked_about() -> None:
     assert added_ms("disk=10x") == pytest.approx(added_ms() / 10, rel=0.2)
 
 
-def test_what_workers_exchange_crosses_the_network_as_often_as_there_are_others() -> None:
+def test_exchanged_bytes_cross_the_network_in_proportion_to_the_other_workers() -> None:
     """Two workers fetch half of it from the other one, one nothing, and four three quarters."""
     run = with_volumes(
         execution([(0, 10_000)] * 2, (0, 0, 1, 0), executors=2), remote=10.0 * MEGA * FRAME_DATA, local=10.0 * MEGA
@@ -141,7 +141,7 @@ def test_what_workers_exchange_crosses_the_network_as_often_as_there_are_others(
     assert predicted(stated, "executors=4") == pytest.approx(7500, rel=0.02)
 
 
-def test_what_never_crossed_the_network_may_take_any_time_there() -> None:
+def test_bytes_that_never_crossed_the_network_may_take_any_time_there() -> None:
     run = with_volumes(execution([(0, 10_000), (10_000, 20_000)], (1, 0, 0, 0)), local=10.0 * MEGA)
     told = asked(run, "executors=2")
     assert told.predicted_ms is None
@@ -163,7 +163,7 @@ def test_workers_that_were_given_back_stay_while_there_is_work_for_them() -> Non
     assert WorkersStay() in told.assumptions
 
 
-def test_who_is_given_back_has_the_place_that_is_taken_next() -> None:
+def test_released_unit_takes_the_next_free_place() -> None:
     slots = execution([(0, 1)] * 4, (1, 0, 0, 0), executors=4).slots
     was = replace(slots, available_ms=np.array([0.0, 0, 30, 50]), until_ms=np.array([20.0, 10, 40, np.inf]))
     assert was.staying().until_ms.tolist() == [50, 30, np.inf, np.inf]
@@ -205,7 +205,7 @@ def test_each_of_several_devices_may_be_what_nobody_saw() -> None:
     assert stated.predicted_ms is None
 
 
-def test_a_disk_that_hardly_changes_leaves_what_the_link_tells() -> None:
+def test_nearly_unchanged_disk_keeps_the_estimate_of_the_link() -> None:
     run = log_alone(network=0.6, disk=0.3)
     alone, both = asked(run, "network=0.5x"), asked(run, "network=0.5x", "disk=0.999x")
     assert alone.predicted_ms is not None

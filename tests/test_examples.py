@@ -157,7 +157,7 @@ def test_commands_that_prose_names_exist(crystalperf: Callable[..., tuple[int, s
         assert crystalperf(*command.split(" "), "--help")[0] == 0, command
 
 
-def test_what_is_to_be_installed_can_be() -> None:
+def test_documented_packages_can_be_installed() -> None:
     """CrystalPerf is in no package index, so that only a checkout can be named."""
     rooms = [each for each in ROOT.iterdir() if each.is_dir() and not each.name.startswith(".") and each.name != "web"]
     for path in (*ROOT.glob("*.md"), *(each for room in rooms for each in room.rglob("*"))):

@@ -53,7 +53,7 @@ class InProcess(Engine):
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fleet of two runs, a copy of one of them, and a file that is no log."""
+    """A fleet of two runs, a copy of one of them, and a file that is not a log."""
     folder = tmp_path_factory.mktemp("fleet")
     log(folder / "logs", "one")
     log(folder / "logs" / "deeper", "two", ms=3000)
@@ -101,7 +101,7 @@ def test_partitions_are_read_without_us(small: Path) -> None:
     assert {"cores=2x", "cpu_speed=2x"} <= {each["setting"] for each in gains}
 
 
-def test_what_is_known_is_not_read_again(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_logs_are_not_read_again(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(InProcess, "read_all", lambda *_: pytest.fail("read"))
     built = build([str(small / "logs")], small / "fleet", InProcess())
     assert (built.known, built.read) == (4, 0)
@@ -109,7 +109,7 @@ def test_what_is_known_is_not_read_again(small: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("final", ["one", "one-renamed"])
-def test_a_log_that_grew_is_read_anew_and_counts_once(tmp_path: Path, final: str) -> None:
+def test_log_that_grew_is_read_again_and_counts_once(tmp_path: Path, final: str) -> None:
     place = log(tmp_path / "logs", "one")
     whole = place.read_text()
     place.write_text(whole.rpartition('{"Event": "SparkListenerApplicationEnd"')[0])
@@ -151,12 +151,12 @@ def test_a_log_that_was_touched_or_is_named_otherwise_is_the_same(
     assert (fleet.logs, fleet.runs) == (1, 1)
 
 
-def test_logs_without_a_time_of_day_are_told_apart_by_their_place(tmp_path: Path) -> None:
+def test_logs_without_a_time_of_day_are_distinguished_by_their_path(tmp_path: Path) -> None:
     made(tmp_path, [{"path": f"/{each}", "app_id": "profile", "started_at": "1970-01-01 00:00:00"} for each in "ab"])
     assert summarize(tmp_path / "fleet").runs == 2
 
 
-def test_what_could_not_be_read_is_told_each_time_and_tried_again_when_asked(
+def test_unreadable_logs_are_reported_each_time_and_retried_when_asked(
     crystalperf: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log(tmp_path / "logs", "one")
@@ -422,7 +422,7 @@ def test_a_folder_that_cannot_be_read_is_a_row(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.later
-def test_a_fleet_below_its_logs_is_none_of_them(tmp_path: Path) -> None:
+def test_fleet_in_the_folder_of_its_logs_is_not_read_as_a_log(tmp_path: Path) -> None:
     log(tmp_path, "one")
     for folder in (tmp_path / "fleet", tmp_path):
         for known in (0, 1):
@@ -441,7 +441,7 @@ def test_a_fleet_may_be_called_anything(crystalperf: Answer, tmp_path: Path) -> 
     assert len(duckdb.execute(statement_in(out)).fetchall()) == 1
 
 
-def test_what_a_framework_keeps_beside_a_log_is_a_part_of_it(tmp_path: Path) -> None:
+def test_files_that_a_framework_keeps_next_to_a_log_belong_to_it(tmp_path: Path) -> None:
     data = Path(__file__).parent / "data" / "flink"
     archive, metrics = tmp_path / "job", tmp_path / "job.series.gz"
     archive.write_bytes(gzip.decompress((data / "ads-3000.json.gz").read_bytes()))
@@ -490,7 +490,7 @@ def test_logs_in_parts_are_one_and_recordings_find_theirs_by_application(tmp_pat
     assert content_hash(item) != before
 
 
-def test_what_a_reader_raises_becomes_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_of_a_reader_becomes_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = log(tmp_path, "one")
     monkeypatch.setattr("crystalperf.fleet.reading.profile_application", lambda *_: 1 / 0)
     answer = read(Item(str(place), 1, 0.0, "state"))
@@ -582,7 +582,7 @@ def test_a_run_with_two_findings_of_a_rule_counts_once(tmp_path: Path) -> None:
     assert recurring.share == pytest.approx(800 / 4000)
 
 
-def test_a_latency_is_no_runtime(crystalperf: Answer, tmp_path: Path) -> None:
+def test_latency_is_not_counted_as_runtime(crystalperf: Answer, tmp_path: Path) -> None:
     runs: list[dict[str, object]] = [
         {"name": name, "measure": measure, "runtime_ms": ms * (1 + number % 3 / 100), "path": f"/{name}/{number}"}
         for name, measure in (("flow", "latency"), ("both", "latency"), ("both", "makespan"))
@@ -612,7 +612,7 @@ def test_ask_names_bottlenecks_and_the_days_left_out(crystalperf: Answer, tmp_pa
     assert len(re.findall("^2026-", out, re.MULTILINE)) == 14
 
 
-def test_the_last_change_is_told() -> None:
+def test_last_change_is_reported() -> None:
     random = np.random.default_rng(1)
 
     def levels(*parts: tuple[int, float]) -> list[float]:
@@ -627,7 +627,7 @@ def test_the_last_change_is_told() -> None:
     assert abs(seen.first - 70) <= 1
 
 
-def test_a_change_is_told_from_noise() -> None:
+def test_change_is_distinguished_from_noise() -> None:
     random = np.random.default_rng(0)
     steady = np.exp(0.1 * random.standard_normal(40))
     assert change(steady.tolist()) is None
@@ -638,7 +638,7 @@ def test_a_change_is_told_from_noise() -> None:
     assert abs(seen.first - 25) <= 1
     assert seen.ratio == pytest.approx(1.5, rel=0.1)
     once = steady.copy()
-    once[20] *= 20  # a single odd run is no change
+    once[20] *= 20  # a single odd run is not a change
     assert change(once.tolist()) is None
     assert change([1.0] * 5) is None
 
@@ -664,7 +664,7 @@ def test_both_engines_give_the_same_tables(small: Path, tmp_path: Path) -> None:
 
 @pytest.mark.later
 def test_a_full_disk_says_nothing_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What could not be read for want of room is read by the next build; what could be read meanwhile is kept."""
+    """A log that did not fit in memory is read by the next build; what could be read meanwhile is kept."""
     import crystalperf.fleet.reading
 
     first, second = log(tmp_path / "logs", "one"), log(tmp_path / "logs", "two")
@@ -690,7 +690,7 @@ def test_a_full_disk_says_nothing_of_a_log(tmp_path: Path, monkeypatch: pytest.M
         assert {row[0] for row in connection.execute("SELECT path FROM logs").fetchall()} == {str(first), str(second)}
 
 
-def test_recordings_that_go_to_no_log_are_told(tmp_path: Path, crystalperf: Answer) -> None:
+def test_recordings_without_a_log_are_reported(tmp_path: Path, crystalperf: Answer) -> None:
     log(tmp_path / "logs", "one")
     (tmp_path / "logs" / "executor-1.jfr").write_bytes(b"FLR\0")
     (tmp_path / "logs" / "driver.collapsed").write_text("a.B.run 1\n")
@@ -700,7 +700,7 @@ def test_recordings_that_go_to_no_log_are_told(tmp_path: Path, crystalperf: Answ
 
 
 def test_a_build_says_why_the_first_logs_could_not_be_read(tmp_path: Path, crystalperf: Answer) -> None:
-    """Who sees it may have no DuckDB at hand."""
+    """For a reader without DuckDB at hand."""
     (tmp_path / "logs").mkdir()
     for number in range(4):
         (tmp_path / "logs" / f"{number}").write_text("no log at all\n")

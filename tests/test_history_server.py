@@ -150,7 +150,7 @@ def test_logs_of_a_history_server_are_read_as_the_files_are(
 
 
 @pytest.mark.later
-def test_what_is_in_the_cache_is_not_fetched_again(server: str, tmp_path: Path) -> None:
+def test_cached_logs_are_not_fetched_again(server: str, tmp_path: Path) -> None:
     steps: list[str] = []
     first = history.served(f"{server}/history/{APP}", None, tmp_path, steps.append)
     assert first.stat().st_mode & 0o777 == 0o600
@@ -222,7 +222,7 @@ def test_the_page_of_a_running_application_says_where_its_log_is(
 ) -> None:
     java_of_spark()
     settings = {
-        "spark.ui.port": "0",  # which it tells: from a port that was taken meanwhile Spark would move on
+        "spark.ui.port": "0",  # which it reports: from a port that was taken meanwhile Spark would move on
         "spark.eventLog.enabled": str(writes).lower(),
         "spark.eventLog.dir": tmp_path.as_uri(),
         "spark.driver.bindAddress": "127.0.0.1",
@@ -377,7 +377,7 @@ def test_a_login_is_named(crystalperf: Answer, hostile: Hostile, status: int) ->
     is_refused(crystalperf, hostile, "login")
 
 
-def test_a_server_of_something_else_is_told_apart(crystalperf: Answer, hostile: Hostile) -> None:
+def test_server_of_another_kind_is_recognized(crystalperf: Answer, hostile: Hostile) -> None:
     del hostile.pages["/api/v1/version"]
     is_refused(crystalperf, hostile)
 
@@ -422,11 +422,11 @@ def test_moments_that_are_none_are_passed_over(hostile: Hostile, tmp_path: Path,
     assert history.served(f"{hostile.address}/", None, tmp_path, lambda _: None) is not None
 
 
-def test_a_full_disk_is_told_as_one(hostile: Hostile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_reported(hostile: Hostile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hostile.has("app-1")
     hostile.pages["/api/v1/applications/app-1/logs"] = (200, {}, [os.urandom(1 << 16)] * 80)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, hard))  # Python is told so by an error
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, hard))  # Python gets an error
     try:
         with refused(InputError, tmp_path):
             history.served(f"{hostile.address}/", None, tmp_path, lambda _: None)

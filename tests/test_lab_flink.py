@@ -45,7 +45,7 @@ def told(measure: str, changed: Changed, seen: Seen) -> Mapping[str, float | Non
     return {name: baseline(seen, changed, measure) for name, baseline in BASELINES.items()}
 
 
-def test_rules_of_busy_time_tell_the_rate_that_the_busiest_vertex_takes() -> None:
+def test_busy_time_rules_predict_the_rate_of_the_busiest_vertex() -> None:
     seen = Seen({"throughput_per_s": 1900.0}, flow())
     found = told("throughput_per_s", Changed(lanes=2.0), seen)
     assert found["DS2"] == pytest.approx(1000 * 2 / 0.5)
@@ -57,7 +57,7 @@ def test_rules_of_busy_time_tell_the_rate_that_the_busiest_vertex_takes() -> Non
     assert slower["DS2"] == pytest.approx(1000 * 0.5 / 0.5)
 
 
-def test_what_a_record_is_worked_on_scales_with_the_cpu_and_nothing_else_does() -> None:
+def test_only_work_per_record_scales_with_the_cpu() -> None:
     """2 lanes at 0.1 and 0.5 busy are 0.2 and 1 ms a record; a buffer holds one record, so nobody has mates."""
     seen = Seen({"latency_ms": 101.2}, flow())
     found = told("latency_ms", Changed(cpu=0.5), seen)
@@ -82,7 +82,7 @@ def test_time_that_anything_ran_counts_once() -> None:
     assert spread([0.1, 0.3]) == "20.0 ± 10.0"
 
 
-def test_a_sweep_begins_anew_where_a_run_failed_and_stops_when_all_do(
+def test_sweep_resumes_after_a_failed_run_and_stops_when_all_fail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[Path] = []
@@ -134,7 +134,7 @@ def test_a_kept_sweep_goes_on_where_its_rows_end(tmp_path: Path, monkeypatch: py
     assert len(rows) == len(others) + 1
 
 
-def test_what_is_changed_is_over_the_base() -> None:
+def test_changed_settings_are_relative_to_the_base() -> None:
     one = next(each for each in configurations() if dict(each.changed) == {"rate": 12_000, "cpu": 0.35})
     assert sweep.changed_of(one) == Changed(rate=2.0, cpu=0.5)
 
@@ -156,7 +156,7 @@ def test_a_rate_is_kept_up_with_where_sources_made_it_whatever_sinks_see() -> No
 
 
 def test_threads_use_no_more_cpu_than_their_process(tmp_path: Path) -> None:
-    """The recording's shares are of one processor after the quota came, of two before: nothing but the sums tells."""
+    """The recording's shares are of one processor after the quota came, of two before: only the sums show it."""
     folder = Path(__file__).parents[1] / "lab/recordings/sweeps/flink/011-ads-0"
     run = cp.profile([folder / "collected", folder / "recordings"], output=tmp_path / "run.duckdb")
     with run.reading() as connection:

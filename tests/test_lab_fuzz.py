@@ -64,7 +64,7 @@ def test_all_kinds_of_damage_occur(sources: Sources) -> None:
 
 
 def test_most_damaged_archives_can_still_be_read(sources: Sources, tmp_path: Path) -> None:
-    """What only ends in `not an archive` tests nothing behind the first line."""
+    """Inputs that only end in `not an archive` test nothing behind the first line."""
     outcomes = [cases.run_case(Case("document", number), 1, sources, tmp_path).what for number in range(1, 19)]
     assert outcomes.count("read") > 6
 

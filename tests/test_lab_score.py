@@ -99,7 +99,7 @@ def test_every_configuration_but_the_base_is_scored(known: Measured) -> None:
     assert sorted(noise(known)) == pytest.approx([-0.05, 0.05])
 
 
-def test_what_is_shipped_answers_with_intervals(known: Measured) -> None:
+def test_shipped_predictors_answer_with_intervals(known: Measured) -> None:
     found = pairs(known, ("jfr20", "shipped"))
     assert [pair.configuration.number for pair in found] == [1, 2, 3]
     for pair in found:
@@ -148,7 +148,7 @@ def test_ernest_finds_the_law_it_is_made_of() -> None:
     assert ernest([(every[0], 1.0)])(base, every[1]) is None
 
 
-def test_where_no_unrecorded_base_was_kept_a_recorded_ones_log_stands_in(known: Measured) -> None:
+def test_recorded_base_replaces_a_missing_unrecorded_one(known: Measured) -> None:
     """So everybody who needs no samples can be asked; a base that nothing recorded comes first where there is one."""
     (base,) = known.starts(0, "none")
     assert not execution(base).has_samples
@@ -172,7 +172,7 @@ def made_pair(workload: str, number: int, predicted_ms: float | None) -> Pair:
 
 
 def test_the_floor_holds_runs_of_one_series_against_their_median(tmp_path: Path) -> None:
-    """A series beside the first is not mixed with it, and one run alone tells nothing."""
+    """A series is not mixed with the one next to it, and one run alone shows nothing."""
     series = {
         "sweeps": [row(1, 90.0), row(1, 110.0, repetition=1), row(2, 50.0), row(3, 70.0, sampler="jfr")],
         "again": [row(1, 1000.0), row(2, 80.0), row(2, 120.0, repetition=1), row(2, 100.0, repetition=2)],
@@ -202,7 +202,7 @@ def test_the_interval_draws_workloads_with_all_their_configurations() -> None:
     assert by_workload(found) == pytest.approx((0.1, 0.3))
 
 
-def test_who_does_as_well_is_held_against_ours_where_it_answers() -> None:
+def test_equally_good_peer_is_compared_with_ours_where_it_answers() -> None:
     ours = [made_pair("q6", 0, 110.0), made_pair("q6", 1, 150.0)]
     refusing = [made_pair("q6", 0, None), made_pair("q6", 1, 140.0)]
     worse = [made_pair("q6", 0, 110.0), made_pair("q6", 1, 151.0)]

@@ -1,4 +1,4 @@
-"""What the lab does to a service: kill it again and again, and call it as its document allows and forbids."""
+"""Tests of a service: kill it again and again, and call it as its document allows and forbids."""
 
 from __future__ import annotations
 

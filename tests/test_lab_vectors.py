@@ -37,7 +37,7 @@ def test_a_stage_without_a_vector_is_wholly_unknown() -> None:
     assert second.error.tolist() == [-1, 0, 0, 1]
 
 
-def test_what_the_truth_left_open_is_not_held_against_a_named_share() -> None:
+def test_share_that_ground_truth_left_open_is_not_an_error() -> None:
     """Of 10 points too much cpu, 8 may be what was seen asleep for no known reason; too little cpu is wrong."""
     assert off(1.0, [0.1, 0.0, 0.0, -0.1], 0.08).beyond.tolist() == pytest.approx([0.02, 0, 0, 0.02])
     assert off(1.0, [-0.1, 0.0, 0.0, 0.1], 0.08).beyond.tolist() == pytest.approx([0.1, 0, 0, 0.1])

@@ -88,7 +88,7 @@ def test_hotspots_native_samples_are_its_ticks(demo: Path) -> None:
     assert len(ticks(replace(recording, samples=none_of(recording)), PERIOD_MS).time_ms) == 0
 
 
-def test_a_period_longer_than_told_is_not_lateness(demo: Path) -> None:
+def test_period_longer_than_the_setting_is_not_lateness(demo: Path) -> None:
     """A recording that lost its settings is read as one of 20 ms."""
     recording = jfr.read(demo / "executor-0.jfr.gz")
     late = ticks(recording, PERIOD_MS / 4).late_ms.mean()
@@ -111,7 +111,7 @@ def test_time_on_threads_stays_what_it_was_recorded_to_be(demo: Path) -> None:
     intervals = recording.intervals
     mine = np.isin(intervals.kind, named) & (intervals.thread >= 0) & (intervals.stack >= 0)
     whole_ms = float((intervals.end_ns[mine] - intervals.start_ns[mine]).sum()) / 1e6
-    # Ends of native calls are among those that woke, beside those of intervals.
+    # Ends of native calls are among those that woke, next to those of intervals.
     assert time.weight_ms[timed & (kinds != WAKING)].sum() < whole_ms < time.weight_ms[timed].sum()
     assert (time.weight_ms >= 0).all()
     assert WAKING in ON_CPU

@@ -280,7 +280,7 @@ def test_frames_of_python_are_found_in_an_index_without_jvm_classes(home: Path) 
 
 
 @pytest.mark.later
-def test_what_tells_the_name_of_a_packed_function_is_its_name() -> None:
+def test_packed_function_is_recognized_by_its_name() -> None:
     with duckdb.connect() as connection:
         for each in sorted(prebuilt_folder().glob("*/functions.parquet")):
             told = f"SELECT function_id, {NAME} AS name FROM {read_parquet(each.parent, 'functions')}"
@@ -317,7 +317,7 @@ def hash_of(folder: Path) -> str:
         ("/usr/lib/python3.11/json/decoder.py", None),
     ],
 )
-def test_whose_code_a_class_is(class_name: str, prefix: str | None) -> None:
+def test_owner_of_a_class(class_name: str, prefix: str | None) -> None:
     assert package_prefix(class_name) == prefix
 
 
@@ -342,7 +342,7 @@ def test_a_run_says_that_its_own_code_is_not_indexed_until_it_is(spark_alone: Pa
     assert after.debug().functions[0].qualified_name == "com.acme.etl.Parser.digit"
 
 
-def test_a_library_decides_only_for_want_of_others(spark_alone: Path, tmp_path: Path) -> None:
+def test_library_decides_only_if_no_other_frame_does(spark_alone: Path, tmp_path: Path) -> None:
     """The same job, with its own code indexed as if it were a library of the class path."""
     alone = query.profile([ACME], output=tmp_path / "alone.duckdb")
     make("acme-1.2", artifacts=["acme-etl"], of="acme-1")

@@ -147,7 +147,7 @@ def test_pipelines_and_schedulers_of_other_packages_are_not_listed() -> None:
     assert not list_schedule.can_list(plain, Policy(lambda ready: len(ready) - 1))
 
 
-def test_what_was_not_compiled_is_replayed_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_schedule_without_the_compiled_loop_is_replayed_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     node = {"a": Node("a", "a", 0.0, 1.0, 0)}
     dag = Dag(0.0, 1.0, (GroupRun("a", "a", None, 0, 0.0, 0.0, 1.0),), node)
     nothing, one = np.zeros(3, dtype=np.int64), np.ones(3)
@@ -161,7 +161,7 @@ def test_what_was_not_compiled_is_replayed_all_the_same(monkeypatch: pytest.Monk
     assert listed.makespan_ms == again.makespan_ms == 7
 
 
-def test_a_column_that_is_missing_or_of_another_kind_is_told_by_name() -> None:
+def test_missing_or_mistyped_column_is_reported_by_name() -> None:
     module, columns = list_schedule._listing, {"order": np.zeros(2, dtype=np.int64), "gap_ms": np.zeros(1)}
     with pytest.raises(KeyError, match="rate"):
         module.integrals(columns)

@@ -1,4 +1,4 @@
-"""What recordings measured of quotas and networks, in predictions: starving, use by the clock, bytes on the wire."""
+"""Measured quotas and networks in predictions: CPU waits, use by the clock, bytes on the wire."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def with_volumes(run: Execution, **columns: float) -> Execution:
     return replace(run, volumes=replace(run.volumes, **changed))
 
 
-def test_what_a_worker_uses_by_the_clock_does_not_shrink_with_its_cpu() -> None:
+def test_cpu_use_by_the_clock_does_not_shrink_with_the_workers_cpu() -> None:
     run = limited(execution([(0, 100)], (1, 0, 0, 0)), cores=0.7, idle=0.1)
     assert of_units(run, 0.5).tolist() == pytest.approx([(0.35 - 0.1) / 0.6])
     assert of_units(run, 2.0).tolist() == pytest.approx([(1.4 - 0.1) / 0.6])
@@ -78,15 +78,15 @@ def received(since_ms: np.ndarray, bytes_per_s: float) -> Loads:
     return looks_of(since_ms, received_per_s=np.full(len(since_ms), bytes_per_s))
 
 
-def test_bytes_on_the_wire_are_told_where_the_network_was_measured() -> None:
+def test_bytes_on_the_wire_are_reported_if_the_network_was_measured() -> None:
     assert measured(MEGA / FRAME_DATA) == pytest.approx(1.0)
     assert measured(0.25 * MEGA / FRAME_DATA) == pytest.approx(0.25)  # records are packed before they are sent
 
 
-def test_bytes_on_the_wire_are_not_told_by_other_traffic_or_half_a_measurement() -> None:
+def test_other_traffic_and_half_a_measurement_are_not_bytes_on_the_wire() -> None:
     assert measured(2 * MEGA) is None  # somebody else's are among them
     assert measured(MEGA, seconds=8) is None
-    assert measured(MEGA, logged=MEGA) is None  # too little to tell from heartbeats
+    assert measured(MEGA, logged=MEGA) is None  # too little to distinguish from heartbeats
     assert measured(-MEGA) is None  # damage
 
 

@@ -79,7 +79,7 @@ def test_a_device_twice_as_fast_halves_its_arithmetic_alone(trained: Path) -> No
     assert run.predict(["device.gpu=2x"]).predicted_ms == pytest.approx(101.5 - 30, abs=0.5)
 
 
-def test_operators_of_one_thread_are_no_stragglers_and_share_no_lanes(trained: Path) -> None:
+def test_operators_of_one_thread_are_not_stragglers_and_share_no_lanes(trained: Path) -> None:
     assert not {each.kind for each in cp.profile(trained).debug().findings} & {"straggler", "idle-slots"}
 
 

@@ -88,7 +88,7 @@ def hot(connection: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
 
 
 @ORDERS
-def test_a_function_that_calls_two_for_as_long_is_told_with_the_same_of_them(order: int) -> None:
+def test_function_that_calls_two_for_equal_times_reports_the_same_one_everywhere(order: int) -> None:
     stacks = [
         (["acme.B.last:1", "acme.A.run:3"], "run", (1.0, 0.0, 0.0)),
         (["acme.B.first:1", "acme.A.run:3"], "run", (1.0, 0.0, 0.0)),
@@ -102,7 +102,7 @@ def test_a_function_that_calls_two_for_as_long_is_told_with_the_same_of_them(ord
 
 
 @ORDERS
-def test_of_the_names_that_a_function_has_in_stacks_the_one_that_it_is_written_with_is_told(order: int) -> None:
+def test_function_with_several_names_in_stacks_is_reported_by_its_source_name(order: int) -> None:
     stacks = [
         (["acme.A.$anonfun$run$1$adapted:3"], "run", (1.0, 0.0, 0.0)),
         (["acme.A.run:2"], "run", (1.0, 0.0, 0.0)),

@@ -136,7 +136,7 @@ def sampled(kind: str, pipeline: int | None, cpu: float = 0.0, net: float = 0.0)
     return Sampled(kind, pipeline, 10, np.zeros(4), np.array([cpu, 0.0, net, 0.0]))
 
 
-def test_the_pipeline_of_a_stack_tells_its_exchanges_and_sorts_apart() -> None:
+def test_pipeline_of_a_stack_separates_exchanges_and_sorts() -> None:
     plan = join_plan()
     assert [node.node_id for node in nodes_of(STAGE, plan, "exchange read", 1)] == [7]
     assert [node.node_id for node in nodes_of(STAGE, plan, "exchange read", 2)] == [12]
@@ -163,7 +163,7 @@ def test_samples_share_out_each_resource_and_measured_waiting_goes_to_the_reader
     assert found["Python"] == pytest.approx([250, 0, 300, 0])
 
 
-def test_time_between_operators_that_nothing_tells_apart_is_halved() -> None:
+def test_time_between_indistinguishable_operators_is_halved() -> None:
     shares = by_samples(STAGE, join_plan(), [sampled("sort", None, cpu=1.0)], np.array([100.0, 0, 0, 0]), 0.0, NAMES)
     assert [(share.node and share.node.node_id, share.parts_ms[0]) for share in shares] == [(5, 50.0), (10, 50.0)]
 

@@ -139,13 +139,13 @@ def test_every_setting_on_a_slider_is_what_predict_says(
                 asked += 1
                 same_as(page, point, what_if["recorded_ms"])
             card.locator("input").press("PageUp")
-        assert not points, "the slider never stood there"
+        assert not points, "the slider was never there"
         page.get_by_role("button", name="Reset").click()
     assert asked == sum(len(each["points"]) for each in what_if["curves"])
 
 
 def same_as(page: Page, point: dict[str, Any], recorded_ms: float) -> None:
-    """What the page shows is the point of the grid."""
+    """The page shows the point of the grid."""
     unit = time_unit(recorded_ms)
     if point["predicted_ms"] is None:
         assert page.inner_text(".how") == "not predicted"
@@ -335,7 +335,7 @@ def test_no_expression_hangs_the_search(pattern: str, pages: dict[str, Path], op
     assert ("%" in found) == (pattern in ("Shuffle", "(a+)+$"))
 
 
-def test_the_flame_graph_is_walked_by_keys_and_tells_of_a_frame(
+def test_flame_graph_is_walked_by_keys_and_describes_a_frame(
     pages: dict[str, Path], open_page: Callable[..., Opened]
 ) -> None:
     page = open_page(pages["demo"]).page
@@ -355,7 +355,7 @@ def test_the_flame_graph_is_walked_by_keys_and_tells_of_a_frame(
     assert "time" in told
 
 
-def test_the_path_of_a_training_is_told_by_operator(pages: dict[str, Path], open_page: Callable[..., Opened]) -> None:
+def test_path_of_a_training_is_shown_by_operator(pages: dict[str, Path], open_page: Callable[..., Opened]) -> None:
     page = open_page(pages["training"]).page
     debug = data_of(pages["training"])["verdict"]["debug"]
     times = {each["name"]: sum(each["resource_ms"].values()) for each in debug["path_operators"]}
@@ -490,7 +490,7 @@ def plain(text: str) -> str:
     return " ".join(text.replace("`", "").split())
 
 
-def test_what_is_committed_is_what_web_makes() -> None:
+def test_committed_assets_are_the_build_of_web() -> None:
     if not (ROOT / "web/node_modules/esbuild").is_dir():
         pytest.skip("web/node_modules is not there (make page)")
     assets = [ROOT / "report/assets/page.js", ROOT / "report/assets/page.css"]

@@ -1,4 +1,4 @@
-"""What a job would cost on other machines."""
+"""The cost of a job on other machines."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_cheapest_holds_the_deadline_and_nothing_unbeaten_is_beaten(run: Run
         assert one.unbeaten != beaten
 
 
-def test_what_no_machine_holds_is_said(run: Run, machines: Path) -> None:
+def test_scenario_that_fits_no_machine_is_reported(run: Run, machines: Path) -> None:
     answer = run.priced(machines, "small", counts=[2], deadline_ms=1)
     assert answer.cheapest is None
     assert {each.holds for each in answer.offers} == {"no"}

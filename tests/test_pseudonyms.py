@@ -113,7 +113,7 @@ def test_lines_and_words_around_names_stay(pieces: list[str]) -> None:
 
 
 def figures(value: Any) -> list[Any]:
-    """All of an answer that is no text, in order."""
+    """All values of an answer that are not text, in order."""
     if isinstance(value, dict):
         return [each for part in value.values() for each in figures(part)]
     if isinstance(value, list):

@@ -94,7 +94,7 @@ def kernel(name: str, start: float, length: float, correlation: int, stream: int
 
 
 def problems(run: cp.Run) -> dict[str, tuple[str, str | None, str]]:
-    """What reading did not take as it stood, by name: severity, the first place and the meaning."""
+    """Corrections that reading made, by name: severity, the first place and the meaning."""
     found = rows(run, "SELECT name, severity, first_where, meaning FROM import_stats")
     return {name: (severity, where, meaning) for name, severity, where, meaning in found}
 
@@ -114,7 +114,7 @@ def test_two_ranks_are_one_run_whose_replay_gives_it_back() -> None:
     assert ("gloo:all_reduce", 2, True) in found
 
 
-def test_the_critical_path_by_operator_is_the_path_of_its_stretches(run_of: RunOf) -> None:
+def test_critical_path_by_operator_is_the_path_of_its_intervals(run_of: RunOf) -> None:
     debug = profiled(DATA / "torch-2-ranks").debug()
     for name, whole_ms in debug.resource_ms.items():
         assert sum(each.resource_ms[name] for each in debug.path_operators) == pytest.approx(whole_ms, abs=1e-6)
@@ -189,7 +189,7 @@ def test_a_trace_without_steps_does_not_say_that_none_was_under_way(run_of: RunO
     assert known.coordinator_ms > 9
 
 
-def test_a_step_is_told_beside_the_whole_run() -> None:
+def test_step_is_reported_next_to_the_whole_run() -> None:
     run = profiled(DATA / "torch-2-ranks")
     header, slower = run.header(), run.predict(["cpu_speed=0.5x"])
     assert header.steps == 3
@@ -202,7 +202,7 @@ def test_a_step_is_told_beside_the_whole_run() -> None:
     assert step_sentence(header, run.predict(["cpu_speed=0.5x"], scope="step:4")) == ""
 
 
-def test_a_table_of_several_worlds_says_what_a_step_would_take() -> None:
+def test_table_of_scenarios_shows_the_predicted_step_time() -> None:
     run = profiled(DATA / "torch-2-ranks")
     header, sweep = run.header(), run.sweep(["cpu_speed=0.5x,2x"])
     assert header.step_ms is not None
@@ -233,7 +233,7 @@ def test_a_table_of_more_ranks_says_what_becomes_of_examples_a_second() -> None:
     assert "examples/s" not in sweep_text(run.header(), run.sweep(["ranks=2x,4x"], scope="step:4"))
 
 
-def test_waiting_for_data_is_told_apart_and_lines_of_the_program_are_kept() -> None:
+def test_waiting_for_data_is_separate_and_lines_of_the_program_are_kept() -> None:
     run = profiled(DATA / "torch-loader")
     assert abs(run.unchanged().replay_error_ratio) <= 0.03
     of_kinds = "FROM units JOIN training_operations USING (unit_id) GROUP BY kind"
@@ -347,7 +347,7 @@ def test_public_traces_are_replayed(name: str, most: float) -> None:
 
 
 @pytest.mark.later
-def test_stacks_of_a_jvm_beside_a_trace_are_no_error(tmp_path: Path) -> None:
+def test_stacks_of_a_jvm_next_to_a_trace_are_not_an_error(tmp_path: Path) -> None:
     """Of a framework that gives no frame a role, among libraries of the JVM that do."""
     shutil.copytree(DATA / "torch-loader", tmp_path, dirs_exist_ok=True)
     stacks = tmp_path / "stacks.collapsed"
@@ -435,10 +435,10 @@ def test_a_device_between_two_kernels_waits_for_the_thread_that_launches_the_nex
     assert [each.operator for each in launches._launch_gap({5.0: 0.5}, set(), 10.0, first, following)] == [
         "between kernels"
     ]
-    assert not list(launches._launch_gap({5.0: 4.0}, set(), 1.0, first, following)), "not within one stretch"
+    assert not list(launches._launch_gap({5.0: 4.0}, set(), 1.0, first, following)), "not within one interval"
 
 
-def test_a_thread_is_not_taken_to_wait_for_what_ended_by_chance_before_it_began(tmp_path: Path) -> None:
+def test_thread_does_not_wait_for_an_unrelated_end_just_before_its_start(tmp_path: Path) -> None:
     """Backward begins at 150 µs, just behind a kernel and a call of a thread that only asks how far the device is."""
     path = written(
         tmp_path / "t.json",
@@ -612,10 +612,10 @@ def test_clocks_are_apart_by_the_same_time_at_each_collective() -> None:
         ([(8, 0, 5), (9, 95, 1)], 80),
     ],
 )
-def test_what_two_streams_hide_at_once_is_hidden_once(
+def test_exchange_hidden_by_two_streams_at_once_counts_once(
     run_of: RunOf, beside: list[tuple[int, int, int]], alone_ms: int
 ) -> None:
-    """An all_reduce of 80 ms, from 10 ms on, beside kernels (stream, start, length)."""
+    """An all_reduce of 80 ms, from 10 ms on, concurrent with kernels (stream, start, length)."""
     events = [event("ProfilerStep#1", 0, 100_000, "user_annotation"), event("aten::mm", 0, 100)]
     ran = [("ncclDevKernel_AllReduce", 7, 10, 80), *(("gemm", *each) for each in beside)]
     for number, (name, stream, start, length) in enumerate(ran, 1):
@@ -636,7 +636,7 @@ def of_group(folder: Path, rank: int, group: str, late_us: float = 0, count: int
 
 
 @pytest.mark.parametrize(("other", "waited_ms"), [("0", 1.0), ("1", 0.0)])
-def test_groups_of_a_trace_are_told_apart(tmp_path: Path, other: str, waited_ms: float) -> None:
+def test_groups_of_a_trace_are_distinguished(tmp_path: Path, other: str, waited_ms: float) -> None:
     of_group(tmp_path, 0, "0")
     of_group(tmp_path, 1, other, late_us=1_000)
     waited = "SELECT DISTINCT began_ms - arrived_ms FROM training_collectives WHERE worker_id = 'rank 0 GPU 0'"
@@ -677,19 +677,19 @@ def test_a_collective_may_have_waited_for_ranks_that_left_no_trace(tmp_path: Pat
     assert (first.ranks, first.missing) == (4, 3)
 
 
-def test_a_run_with_the_traces_of_all_ranks_is_told_its_network(tmp_path: Path) -> None:
+def test_run_with_the_traces_of_all_ranks_measures_its_network(tmp_path: Path) -> None:
     run = exchanging(tmp_path, 2, 2)
     assert run.predict(["network=2x"]).predicted_ms == pytest.approx(6.0, abs=0.1)
     assert not run.debug().or_else
 
 
-def test_what_is_asked_next_of_a_training_has_an_answer(run_of: RunOf) -> None:
+def test_suggested_next_command_of_a_training_has_an_answer(run_of: RunOf) -> None:
     run = run_of([event("aten::mm", 0, 1_000)])
     setting = run.verdict().next.facts["setting"]
     assert run.predict([f"{setting.partition('=')[0]}=2x"]).predicted_ms is not None
 
 
-def test_what_two_ranks_send_each_other_is_no_collective_of_all() -> None:
+def test_exchange_between_two_ranks_is_not_a_collective_of_all() -> None:
     assert names.collective_key("ncclDevKernel_SendRecv", "send 1 [0, 1]") is None
     assert names.collective_key("ncclDevKernel_SendRecv", "all_to_allv 0 [0, 1]") is not None
     assert names.collective_key("gloo:recv") is None
@@ -709,16 +709,16 @@ def test_what_two_ranks_send_each_other_is_no_collective_of_all() -> None:
         "void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<8>(int)",
     ],
 )
-def test_what_accelerators_exchange_by_other_libraries_than_nccl_is_communication(name: str) -> None:
+def test_exchanges_by_other_libraries_than_nccl_are_communication(name: str) -> None:
     found = streams._kernel(kineto.Process("0"), "GPU 0", kineto.Ran(0, 1000, name), None)
     assert (found.kind, found.resource) == ("collective", "net")
 
 
-def test_a_layout_of_tokens_is_no_communication() -> None:
+def test_layout_of_tokens_is_not_communication() -> None:
     assert not names.COLLECTIVE.search("void deep_ep::layout::get_dispatch_layout<256, 32>(long const*)")
 
 
-def test_steps_and_loaders_are_seen_where_their_marks_are_told_as_operators(run_of: RunOf) -> None:
+def test_steps_and_loaders_are_found_if_their_marks_are_recorded_as_operators(run_of: RunOf) -> None:
     """As PyTorch 1.8 and 1.9 do."""
     events = [
         event("ProfilerStep#1", 0, 10_000, "Operator"),
@@ -744,7 +744,7 @@ def ahead(steps: int, launch_us: int, kernel_us: int, backlog_us: int = 0) -> li
     return found
 
 
-def test_what_an_accelerator_has_left_of_the_last_step_is_of_the_steps(run_of: RunOf) -> None:
+def test_accelerator_work_left_over_from_the_last_step_belongs_to_the_steps(run_of: RunOf) -> None:
     run = run_of(ahead(3, 10_000, 20_000))
     header, debug = run.header(), run.debug()
     assert header.step_ms == pytest.approx(20, abs=0.1)
@@ -757,7 +757,7 @@ def test_what_an_accelerator_has_left_of_the_last_step_is_of_the_steps(run_of: R
     assert run.debug("step:2").runtime_ms == pytest.approx(40, abs=0.1)
 
 
-def test_what_an_accelerator_had_before_the_first_step_is_not_of_the_steps(run_of: RunOf) -> None:
+def test_accelerator_work_before_the_first_step_does_not_belong_to_the_steps(run_of: RunOf) -> None:
     run = run_of(ahead(3, 10_000, 15_000, 12_000))
     assert run.header().step_ms == pytest.approx(15, abs=0.1)
     first = kernel("of the first step beside them", 20, 100, 1, stream=8)
@@ -767,7 +767,7 @@ def test_what_an_accelerator_had_before_the_first_step_is_not_of_the_steps(run_o
     assert not steady.debug().assumptions
 
 
-def test_a_thread_that_polls_until_a_kernel_told_it_something_waits_for_that(run_of: RunOf) -> None:
+def test_thread_that_polls_until_a_kernel_ends_waits_for_that_kernel(run_of: RunOf) -> None:
     """It has launched nothing behind the kernel, and goes on a bit before the profiler says that it ended."""
     events = [
         event("aten::mm", 0, 100),
@@ -784,7 +784,7 @@ def test_a_thread_that_polls_until_a_kernel_told_it_something_waits_for_that(run
         kernel("next", 10_020, 100, 2),
     ]
     busy = run_of([*events, *behind])
-    assert busy.debug().resource_ms["cpu"] == pytest.approx(11, abs=0.1), "a kernel that ended by chance"
+    assert busy.debug().resource_ms["cpu"] == pytest.approx(11, abs=0.1), "an unrelated kernel that ended then"
 
 
 def test_a_launch_that_returns_as_its_kernel_ends_waited_for_it(run_of: RunOf) -> None:
@@ -803,11 +803,11 @@ def test_a_launch_that_returns_as_its_kernel_ends_waited_for_it(run_of: RunOf) -
     assert run.predict(["device.gpu=1000x"]).predicted_ms == pytest.approx(0.3, abs=0.02)
 
 
-def test_a_launch_waits_for_room_where_as_many_as_fit_have_not_begun(run_of: RunOf) -> None:
+def test_launch_waits_while_the_launch_queue_is_full(run_of: RunOf) -> None:
     events, moment = [], 0.0
     for number in range(1_600):
         end = moment + 6
-        if number > 1_000:  # it returns as the kernel ends that makes room
+        if number > 1_000:  # it returns as the kernel ends that frees a place
             end = max(end, 12 + (number - 1_000) * 50.0)
         events += [
             event("aten::mm", moment, end - moment),
@@ -824,12 +824,12 @@ def test_a_launch_waits_for_room_where_as_many_as_fit_have_not_begun(run_of: Run
         run,
         "SELECT sum(finish_ms - launch_ms) FROM units JOIN training_operations USING (unit_id) WHERE kind = 'op'",
     )[0]
-    assert busy_ms < 10, "what a launch took while there was room"
+    assert busy_ms < 10, "the time of a launch while the queue had space"
 
 
 @pytest.mark.later
-def test_a_thread_that_launches_kernels_one_by_one_holds_a_long_trace_up(run_of: RunOf) -> None:
-    """More launches than can be told apart: the accelerator waits for nearly each, and some kernels take longer."""
+def test_thread_that_launches_kernels_one_by_one_is_the_bottleneck_of_a_long_trace(run_of: RunOf) -> None:
+    """Too many launches to distinguish: the accelerator waits for nearly each, and some kernels take longer."""
     events, free = [], 0.0
     for number in range(4_000):
         moment = number * 50.0
@@ -845,7 +845,7 @@ def test_a_thread_that_launches_kernels_one_by_one_holds_a_long_trace_up(run_of:
     assert debug.resource_ms["cpu"] > 0.8 * debug.runtime_ms
 
 
-def test_what_a_call_waited_for_that_is_not_in_the_trace_is_no_cpu_time(run_of: RunOf) -> None:
+def test_wait_for_something_outside_the_trace_is_not_cpu_time(run_of: RunOf) -> None:
     """A call that waits for nothing that was traced, and one that goes on waiting behind a kernel."""
     events = [
         event("aten::mm", 0, 1_000),
@@ -897,7 +897,7 @@ def test_a_trace_without_operators_of_the_cpu_does_not_take_its_gaps_for_python(
     assert "no operators" in problems(run)
 
 
-def test_launches_of_kernels_that_the_trace_does_not_have_are_told(run_of: RunOf) -> None:
+def test_launches_of_kernels_missing_from_the_trace_are_reported(run_of: RunOf) -> None:
     launch = event("cudaLaunchKernel", 10, 5, "cuda_runtime", correlation=1)
     without = run_of([event("aten::mm", 0, 1_000), launch])
     assert "no kernels" in problems(without)
@@ -914,7 +914,7 @@ OWN = [
 
 
 def test_a_loader_without_workers_may_do_anything_where_python_was_not_run_of(run_of: RunOf) -> None:
-    """One that slept for 20 ms an example, traced without stacks, was told as CPU time."""
+    """One that slept for 20 ms an example, traced without stacks, was reported as CPU time."""
     run = run_of(OWN)
     verdict = run.verdict()
     assert (verdict.bottleneck.name, verdict.bottleneck.time_ms) == ("upstream", pytest.approx(8.00, abs=0.005))
@@ -926,7 +926,7 @@ def test_a_loader_without_workers_may_do_anything_where_python_was_not_run_of(ru
     assert faster.bound_ms == (pytest.approx(5.0, abs=0.1), pytest.approx(9.0, abs=0.1))
 
 
-def test_what_a_loader_without_workers_slept_is_no_computing(run_of: RunOf) -> None:
+def test_sleep_of_a_loader_without_workers_is_not_computing(run_of: RunOf) -> None:
     traced = [
         event("data.py(7): __getitem__", 0, 8_000, "python_function"),
         event("<built-in function sleep>", 1_000, 6_000, "python_function"),
@@ -937,7 +937,7 @@ def test_what_a_loader_without_workers_slept_is_no_computing(run_of: RunOf) -> N
     assert [(each.kind, round(each.cost_ms)) for each in debug.findings] == [("own-batches", 8)]
 
 
-def test_functions_of_python_that_wait_are_no_computing(run_of: RunOf) -> None:
+def test_python_functions_that_wait_are_not_computing(run_of: RunOf) -> None:
     """As a straggler slept before its backward pass: the profiler names each function that Python has built in."""
     events = [
         event("aten::a", 0, 1_000),
@@ -957,7 +957,7 @@ def test_functions_of_python_that_wait_are_no_computing(run_of: RunOf) -> None:
     [
         ("<built-in function sleep>", True),
         ("<built-in function waitpid>", True),
-        ("<built-in function print>", True),  # for who reads it, where it takes long enough to be told
+        ("<built-in function print>", True),  # for the reader, where it takes long enough to be shown
         ("<built-in function select>", True),
         ("<built-in method poll of select.epoll object at 0x7f>", True),
         ("<built-in method acquire of _thread.lock object at 0x7f>", True),
@@ -980,8 +980,8 @@ def test_a_function_of_c_waits_by_its_name_and_type(function: str, waits: bool) 
     ("mark", "waited_ms"),
     [("DataLoader, mine", 5.0), ("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 8.0)],
 )
-def test_what_a_program_computes_in_a_mark_of_its_own_is_computing(run_of: RunOf, mark: str, waited_ms: float) -> None:
-    """Whose name is that of a loader: but a loader's own, whose workers make the batch, is waiting."""
+def test_computing_in_a_mark_of_the_program_is_computing(run_of: RunOf, mark: str, waited_ms: float) -> None:
+    """Its name is that of a loader: but a loader's own, whose workers make the batch, is waiting."""
     traced = [
         event("data.py(7): make", 0, 8_000, "python_function"),
         event("<built-in function sleep>", 1_000, 5_000, "python_function"),
@@ -1011,7 +1011,7 @@ def test_ranks_of_distributed_data_parallel_wait_for_the_slowest() -> None:
     assert faster.predicted_ms == pytest.approx(0.52 * faster.runtime_ms, rel=0.05)
 
 
-def test_the_first_use_of_a_kernel_is_told_and_no_faster_cpu_shortens_it(run_of: RunOf) -> None:
+def test_first_use_of_a_kernel_is_reported_and_no_faster_cpu_shortens_it(run_of: RunOf) -> None:
     events = []
     for number, (begin, took) in enumerate([(0, 6_000), (6_100, 10), (6_200, 3_000)]):
         events += [
@@ -1070,7 +1070,7 @@ def damaged(path: Path, events: list[dict[str, Any]], before: bytes, after: byte
         (b'"odd"', b'"two\nlines\x01"'),
     ],
 )
-def test_what_a_writer_did_not_escape_costs_no_event(
+def test_unescaped_text_of_a_writer_costs_no_event(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int, before: bytes, after: bytes
 ) -> None:
     monkeypatch.setattr(chrome, "CHUNK_BYTES", chunk)
@@ -1084,7 +1084,7 @@ def test_what_a_writer_did_not_escape_costs_no_event(
 @pytest.mark.parametrize("chunk", [1_000, 4 << 20])
 @pytest.mark.parametrize("bad", [[0], [7], [498, 499], [3, 100, 101, 102, 400]])
 @pytest.mark.parametrize("after", [b'"a "quoted" word"', b'"no end', b"[{", b"}"])
-def test_a_damaged_event_is_told_and_all_others_are_read(
+def test_damaged_event_is_reported_and_all_others_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int, bad: list[int], after: bytes
 ) -> None:
     monkeypatch.setattr(chrome, "CHUNK_BYTES", chunk)
@@ -1140,7 +1140,7 @@ def test_a_trace_is_of_pytorch_by_its_events_and_one_of_ascend_is_refused_by_nam
         cp.profile(tmp_path / "trace_view.json")
 
 
-def test_what_setup_prints_leaves_files_that_are_read() -> None:
+def test_code_printed_by_setup_writes_files_that_are_read() -> None:
     setup = get("pytorch").advisor.setup
     compile(setup.text(Job("/tmp/traces")), "setup", "exec")
 
@@ -1157,7 +1157,7 @@ def many_steps(count: int, order: int = 1) -> list[dict[str, Any]]:
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("order", [1, -1])
-def test_of_a_long_trace_the_first_steps_are_kept_in_whatever_order_it_tells_them(
+def test_long_trace_keeps_its_first_steps_in_whatever_order_it_lists_them(
     run_of: RunOf, monkeypatch: pytest.MonkeyPatch, order: int
 ) -> None:
     monkeypatch.setattr(trace, "MOST_EVENTS", 200)
@@ -1174,7 +1174,7 @@ def test_of_a_long_trace_the_first_steps_are_kept_in_whatever_order_it_tells_the
     assert steps in figures(meaning)
 
 
-def test_of_a_long_trace_that_tells_its_steps_last_nothing_of_a_cut_step_is_left() -> None:
+def test_long_trace_that_lists_its_steps_last_keeps_nothing_of_a_cut_step() -> None:
     events = msgspec.convert(many_steps(60), list[chrome.Event])
     process = kineto.Process("rank 0", most=205)
     process.take(events[60:], {})
@@ -1233,7 +1233,7 @@ def test_steps_that_one_rank_left_out_are_left_out_of_all(tmp_path: Path, monkey
     assert ends[0][1] == ends[1][1]
 
 
-# What Python did between operators -----------------------------------------------------------------------------------
+# Python between operators --------------------------------------------------------------------------------------------
 
 
 def made_by_itself(*functions: dict[str, Any]) -> list[dict[str, Any]]:
@@ -1268,8 +1268,8 @@ def test_a_function_of_c_that_reads_a_file_is_the_disks(run_of: RunOf) -> None:
     assert slower.predicted_ms == pytest.approx(run.debug().runtime_ms + 5.0, rel=0.02)
 
 
-def test_a_label_tells_what_a_function_of_a_library_is_on(tmp_path: Path) -> None:
-    """torch.load() reads in C, which no name tells; the function that calls it is labelled by its code."""
+def test_label_shows_the_resource_of_a_library_function(tmp_path: Path) -> None:
+    """torch.load() reads in C, which no name shows; the function that calls it is labelled by its code."""
     events = made_by_itself(
         event("torch/serialization.py(1316): load", 0, 6_000, "python_function"),
         event("torch/nn/modules/linear.py(130): forward", 6_000, 2_000, "python_function"),
@@ -1280,8 +1280,8 @@ def test_a_label_tells_what_a_function_of_a_library_is_on(tmp_path: Path) -> Non
     assert rows(run, "SELECT value FROM metadata WHERE key = 'indexes'") == [('["torch-2.15.0"]',)]
 
 
-def test_what_calls_any_operator_is_on_no_device_by_its_label(tmp_path: Path) -> None:
-    """Its label says network, for some operators are collectives; 18 ms a step that the profiler took were the
+def test_label_of_a_function_that_calls_any_operator_is_ignored(tmp_path: Path) -> None:
+    """Its label says network, because some operators are collectives; 18 ms a step that the profiler took were the
     network's."""
     events = made_by_itself(event("torch/_ops.py(1338): __call__", 0, 6_000, "python_function"))
     run = cp.profile(written(tmp_path / "0.json", events), indexes=["torch-2.15.0"])
@@ -1289,7 +1289,7 @@ def test_what_calls_any_operator_is_on_no_device_by_its_label(tmp_path: Path) ->
 
 
 def test_all_that_a_thread_does_for_its_batches_is_asked_about_by_what_it_is(run_of: RunOf) -> None:
-    """`operator.own batches` meant what no function was told for, 1 of 8 ms, and none of the others."""
+    """`operator.own batches` meant time of no known function, 1 of 8 ms, and none of the others."""
     events = made_by_itself(event("data.py(7): __getitem__", 0, 7_000, "python_function"))
     run = run_of(events)
     for asked, saved_ms in (("own batches", 4.0), ("own batches: __getitem__", 3.5)):
@@ -1298,9 +1298,9 @@ def test_all_that_a_thread_does_for_its_batches_is_asked_about_by_what_it_is(run
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("job", "file_bytes"), [("files", 65_536), ("saved", 66_879)])
-def test_what_a_training_reads_is_what_its_disk_brings(job: str, file_bytes: int) -> None:
+def test_bytes_that_a_training_reads_come_from_its_disk(job: str, file_bytes: int) -> None:
     """A batch is 16 files, none of them in the page cache, and the disk brings 2 MB/s.  The bytes of the one job are
-    read by functions that are known by name, those of the other by torch.load(), which its label tells."""
+    read by functions that are known by name, those of the other by torch.load(), known by its label."""
     run = profiled(FILES / f"{job}-r1-c0.6-d2.0/traces")
     debug, header = run.debug(), run.header()
     assert header.steps == 3
@@ -1325,8 +1325,8 @@ def test_a_line_that_no_file_has_costs_a_function_its_name(run_of: RunOf, line: 
         ("multiprocessing/connection.py(378): _recv", "<built-in function read>"),  # its label says network
     ],
 )
-def test_a_pipe_of_another_process_is_no_device(run_of: RunOf, function: str, read: str) -> None:
-    """What reads a file reads a pipe too: by subprocess.communicate() a disk held the training up."""
+def test_pipe_to_another_process_is_not_a_device(run_of: RunOf, function: str, read: str) -> None:
+    """A function that reads a file reads a pipe too: by subprocess.communicate() the disk became the bottleneck."""
     events = made_by_itself(
         event("data.py(7): __getitem__", 0, 8_000, "python_function"),
         event(function, 1_000, 5_000, "python_function"),
@@ -1352,8 +1352,8 @@ def test_a_pipe_of_another_process_is_no_device(run_of: RunOf, function: str, re
         (["train.py(1): report"], 5.0),
     ],
 )
-def test_what_is_told_on_the_screen_is_no_disks(run_of: RunOf, callers: list[str], disk_ms: float) -> None:
-    """A log that another process was slow to read held the training up as a disk."""
+def test_writing_to_the_screen_is_not_disk_time(run_of: RunOf, callers: list[str], disk_ms: float) -> None:
+    """A log that another process was slow to read made the disk the bottleneck of the training."""
     events = made_by_itself(
         *(event(each, 1_000 - 100 * depth, 5_000 + 200 * depth, "python_function") for depth, each in
           zip(range(len(callers), 0, -1), callers, strict=True)),
@@ -1362,7 +1362,7 @@ def test_what_is_told_on_the_screen_is_no_disks(run_of: RunOf, callers: list[str
     assert run_of(events).debug().resource_ms["disk"] == pytest.approx(disk_ms)
 
 
-def test_waiting_is_told_by_the_function_that_asked_for_it(run_of: RunOf) -> None:
+def test_waiting_is_attributed_to_the_function_that_asked_for_it(run_of: RunOf) -> None:
     """Not by a lock's own: who looks for it has a line to begin at."""
     events = [
         event("aten::a", 0, 1_000),
@@ -1387,7 +1387,7 @@ def test_waiting_is_told_by_the_function_that_asked_for_it(run_of: RunOf) -> Non
     assert finding.names[0] == "get (queue.py)"
 
 
-def test_functions_that_share_a_name_are_told_with_their_lines(run_of: RunOf) -> None:
+def test_functions_that_share_a_name_are_shown_with_their_lines(run_of: RunOf) -> None:
     events = made_by_itself(
         event("data.py(7): <listcomp>", 0, 3_000, "python_function"),
         event("data.py(9): <listcomp>", 3_000, 4_000, "python_function"),
@@ -1399,7 +1399,7 @@ def test_functions_that_share_a_name_are_told_with_their_lines(run_of: RunOf) ->
     assert told["own batches: load (json/__init__.py)"] == pytest.approx(1.0, abs=0.01)
 
 
-def test_what_a_function_without_a_name_took_is_not_its_callers(run_of: RunOf) -> None:
+def test_time_of_an_unnamed_function_is_not_its_callers(run_of: RunOf) -> None:
     """PyTorch names no function of a file whose path is not in ASCII."""
     events = made_by_itself(
         event("data.py(7): __getitem__", 0, 8_000, "python_function"),
@@ -1439,7 +1439,7 @@ def test_short_functions_and_little_ones_are_a_part_of_python(run_of: RunOf) -> 
     ],
 )
 def test_a_file_may_have_parentheses_in_its_path(function: str, frame: tuple[str, str, int] | None) -> None:
-    """Functions of such files were no functions: all that they took was their caller's."""
+    """Functions of such files went unnoticed: all their time was their caller's."""
     assert names.frame_of(function) == frame
     assert names.is_informative(function) == (frame is not None and not function.startswith("<"))
 
@@ -1466,10 +1466,10 @@ def test_functions_of_c_that_hand_over_their_thread(function: str, device: str |
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize(("reducing_us", "told"), [(0, True), (1_000, True), (6_000, False)])
-def test_gradients_that_go_through_one_rank_are_told_with_what_a_ring_saves(
+def test_gradients_through_one_rank_are_reported_with_the_gain_of_a_ring(
     tmp_path: Path, reducing_us: int, told: bool
 ) -> None:
-    """What is gathered where reducing takes longer is no gradient."""
+    """A gather where reducing takes longer does not carry gradients."""
     for rank in (0, 1):
         events = [
             event("ProfilerStep#1", 0, 20_000, "user_annotation"),

@@ -49,11 +49,11 @@ def late(**longest: Any) -> list[Task]:
     return [*even[:7], replace(even[7], **{"ms": 60_000, **longest}), *even[8:15]]
 
 
-def test_a_first_task_that_waited_is_not_told_to_have_compiled_code(tmp_path: Path) -> None:
+def test_waiting_first_task_is_not_reported_as_compiling_code(tmp_path: Path) -> None:
     assert cause(answered(tmp_path, [Stage(late(cpu_ms=67))])) == Waited(67, 60_000)
 
 
-def test_a_first_task_among_firsts_that_were_quick_is_told_by_its_cpu_time(tmp_path: Path) -> None:
+def test_slow_first_task_among_quick_first_tasks_is_explained_by_its_cpu_time(tmp_path: Path) -> None:
     assert cause(answered(tmp_path, [Stage(late(cpu_ms=58_000))])) == MoreOfResource("cpu", 57_100)
 
 
@@ -66,7 +66,7 @@ def test_firsts_that_all_compute_long_warm_up(tmp_path: Path) -> None:
     assert found.basis == "modelled"
 
 
-def test_without_cpu_time_it_is_a_guess_and_collections_are_not_told_as_cpu_time(tmp_path: Path) -> None:
+def test_without_cpu_time_it_is_a_guess_and_collections_are_not_reported_as_cpu_time(tmp_path: Path) -> None:
     tasks = [Task(60_000, "1", cpu_ms=None), *(Task(900, "1", 60_000 + 900 * each, None, 400) for each in range(8))]
     debug = answered(tmp_path, [Stage(tasks)], executors={"1": 1})
     (found,) = of(debug, Straggler)
@@ -76,7 +76,7 @@ def test_without_cpu_time_it_is_a_guess_and_collections_are_not_told_as_cpu_time
     assert garbage.basis == "measured"
 
 
-def test_tasks_without_rows_are_no_parts(tmp_path: Path) -> None:
+def test_tasks_without_rows_are_not_partitions(tmp_path: Path) -> None:
     tasks = [Task(10_000 if each < 6 else 200, "1", cpu_ms=100, read_bytes=60 * MIB * (each < 6)) for each in range(30)]
     query = Query([("HashAggregate", "HashAggregate(keys=[])"), ("Scan parquet", "FileScan parquet [a#1]")])
     debug = answered(tmp_path, [Stage(tasks)], executors={"1": 30}, query=query)

@@ -1,4 +1,4 @@
-"""Whatever a log calls its things, a page shows it as text: no element, no attribute, no script comes of it.
+"""A page shows all names of a log as text: no element, no attribute, no script comes of it.
 
 python -m tests.test_report_hostile FILE.html     a page with all the names, for a browser to open
 """

@@ -208,7 +208,7 @@ def test_a_run_is_explained_by_its_own_resource(run: Run) -> None:
     assert [each.resource_ms["gpu"] for each in answer.groups] == [10]
 
 
-def test_what_a_faster_one_would_gain(run: Run) -> None:
+def test_gain_of_a_faster_resource(run: Run) -> None:
     assert predicted(run, "gpu_speed=2x") == pytest.approx(7.5)
     assert predicted(run, "gpu_speed=0.5x") == pytest.approx(15)
     assert predicted(run, "cpu_speed=2x") == pytest.approx(9)

@@ -48,7 +48,7 @@ def odd() -> list[str]:
         elif kind == 5:
             found += ['{"Event":"SparkListenerOfOurOwn","x":1}', '{"Event":"SparkListenerBlockUpdated"}']
         elif event and rare == 1:
-            del event["Task Info"]["Executor ID"]  # its start tells
+            del event["Task Info"]["Executor ID"]  # its start has it
         elif event and rare == 2:
             del event["Task Info"]["Launch Time"]
         elif event and rare == 3:
@@ -78,12 +78,12 @@ def read(path: Path) -> dict[str, list[Any]]:
 
 def assert_same(one: dict[str, list[Any]], other: dict[str, list[Any]]) -> None:
     assert one.keys() == other.keys()
-    assert not [name for name, values in one.items() if repr(values) != repr(other[name])]  # NaN is no NaN's equal
+    assert not [name for name, values in one.items() if repr(values) != repr(other[name])]  # NaN differs from NaN
 
 
 @pytest.fixture
 def turns(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Of each batch from now on whether the second process told what it says."""
+    """For each batch from now on, whether the second process reported its contents."""
     found: list[bool] = []
     tasks = second.Second.tasks
 

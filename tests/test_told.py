@@ -1,4 +1,4 @@
-"""What labels make of units whose functions the trace itself tells."""
+"""Labels of units whose functions the trace itself names."""
 
 from __future__ import annotations
 

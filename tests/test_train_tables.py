@@ -39,7 +39,7 @@ def data() -> examples.Prepared:
     return examples.prepare(rows, words, embedding, (heads.CODE, heads.DOC))
 
 
-def test_measured_functions_are_no_development_set(data: examples.Prepared) -> None:
+def test_measured_functions_are_not_a_development_set(data: examples.Prepared) -> None:
     assert data.development == ("dev-a", "dev-b")
 
 
@@ -94,7 +94,7 @@ def test_a_table_has_its_rows(data: examples.Prepared, monkeypatch: pytest.Monke
     assert any(line.startswith(row) for line in "\n".join(said).split("\n"))
 
 
-def test_topics_that_words_tell_apart_are_all_found(data: examples.Prepared) -> None:
+def test_topics_that_words_distinguish_are_all_found(data: examples.Prepared) -> None:
     found = evaluate.arms(data, data.rows("train"), data.rows("dev-a"), data.labels)
     for arm in (evaluate.CODE_ARM, evaluate.LINEAR, evaluate.TFIDF):
         assert (found[arm].argmax(axis=1) == data.labels[data.rows("dev-a")]).all(), arm

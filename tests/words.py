@@ -60,7 +60,6 @@ NOT_CLEAN_YET = {
     "report",
     "screens",
     "service",
-    "tests",
     "web",
 }
 

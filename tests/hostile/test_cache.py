@@ -77,7 +77,7 @@ def test_a_cache_that_cannot_be_written(
 
 
 @pytest.mark.parametrize("kind", ["link", "open", "file"])
-def test_what_somebody_else_put_in_the_place_of_the_spare_folder(kind: str, tmp_path: Path, fresh: None) -> None:
+def test_ignores_foreign_files_in_place_of_the_spare_folder(kind: str, tmp_path: Path, fresh: None) -> None:
     place = tmp_path / f"crystalperf-{os.getuid()}"
     (tmp_path / "theirs").mkdir()
     if kind == "link":

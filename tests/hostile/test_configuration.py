@@ -59,7 +59,7 @@ def test_every_setting_may_have_any_value(value: str, lines: list[bytes], tmp_pa
         assert any(each.startswith(note[:60]) for each in said) == (read(value) is None and kept), key
 
 
-def test_auto_partitions_are_told_and_answered(lines: list[bytes], tmp_path: Path, crystalperf: Answer) -> None:
+def test_auto_partitions_are_reported_and_answered(lines: list[bytes], tmp_path: Path, crystalperf: Answer) -> None:
     log = changed(lines, tmp_path / "log", {"spark.sql.shuffle.partitions": "auto"})
     code, out, err = crystalperf("analyze", log, "-o", tmp_path / "run.duckdb")
     assert (code, err) == (0, "")

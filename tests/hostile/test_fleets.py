@@ -1,4 +1,4 @@
-"""Folders of many logs, where strangers may write too: names that are no text, pipes, devices, links, lists, clocks."""
+"""Folders of many logs that strangers may write to: names that are not text, pipes, devices, links, lists, clocks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def unread(folder: Path) -> dict[str, str]:
     return {Path(path).name: what for path, what in rows}
 
 
-def test_a_name_that_is_no_text_costs_nothing(tmp_path: Path) -> None:
+def test_file_name_that_is_not_text_does_not_stop_the_build(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     good = log(tmp_path / "good").read_bytes()
@@ -53,7 +53,7 @@ def test_a_name_that_is_no_text_costs_nothing(tmp_path: Path) -> None:
     assert build([str(logs)], tmp_path / "fleet", InProcess()).known == 2
 
 
-def test_a_log_whose_name_is_no_text_is_analyzed(crystalperf: Answer, tmp_path: Path) -> None:
+def test_log_whose_name_is_not_text_is_analyzed(crystalperf: Answer, tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     os.rename(log(tmp_path / "good"), os.fsencode(logs) + b"/l\xffg")
@@ -63,7 +63,7 @@ def test_a_log_whose_name_is_no_text_is_analyzed(crystalperf: Answer, tmp_path: 
         assert json.loads(out)["schema"] == "crystalperf.verdict/1"
 
 
-def test_what_has_no_end_and_what_leads_nowhere_is_told(tmp_path: Path) -> None:
+def test_pipes_devices_and_dangling_links_are_reported(tmp_path: Path) -> None:
     """A pipe that nobody writes to, a device that never ends: whoever may write a log may put one there."""
     logs = tmp_path / "logs"
     logs.mkdir()
@@ -87,7 +87,7 @@ def test_a_list_that_names_itself_is_refused(crystalperf: Answer, tmp_path: Path
 
 @pytest.mark.later
 def test_a_batch_takes_memory_as_its_logs_are(tmp_path: Path) -> None:
-    """Room for two rows of 1 GiB was taken for each file, however small: a container of 2 GB could write no fleet."""
+    """Two rows of 1 GiB were reserved for each file, however small: a container of 2 GB could write no fleet."""
     logs = tmp_path / "logs"
     logs.mkdir()
     for number in range(3):

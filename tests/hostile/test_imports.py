@@ -87,7 +87,7 @@ def test_texts_that_no_database_takes_are_refused(place: str, odd: str, export: 
 
 
 def test_no_two_contents_have_one_hash(tmp_path: Path) -> None:
-    """A NUL separates the texts in the hash; where one stands in a text, a key could pass for another and its value."""
+    """A NUL separates the texts in the hash; a NUL in a text could make two keys equal."""
     found = set()
     for metadata in ({"a": "b", "c": "d"}, {"a": "b\0c\0d"}, {"a\0b": "c\0d"}):
         with indexes.create(tmp_path / "a.duckdb", "index", metadata) as connection, suppress(IndexFileError):

@@ -110,7 +110,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def cpu_s(process: int) -> float | None:
-    """What a process has had so far; None where it is gone."""
+    """The peak memory of a process so far; None if it is gone."""
     try:
         words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:

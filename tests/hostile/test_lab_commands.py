@@ -1,4 +1,4 @@
-"""`make fuzz` types commands too, on damaged logs and recordings, and goes through the other doors."""
+"""`make fuzz` also runs commands on damaged logs and recordings, and uses the other interfaces."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_command_that_breaks_its_contract_is_noticed(
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("kind", cases.DOORS)
-def test_other_doors_end_in_an_answer_or_a_sentence(kind: str, sources: Sources, tmp_path: Path) -> None:
+def test_other_interfaces_end_in_an_answer_or_a_sentence(kind: str, sources: Sources, tmp_path: Path) -> None:
     for number in range(2):
         outcome = cases.run_case(Case(kind, number), 1, sources, tmp_path)
         assert outcome.what in ("read", "refused"), outcome.text

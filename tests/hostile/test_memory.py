@@ -86,7 +86,7 @@ def test_the_rest_of_a_group_has_its_median(data: st.DataObject) -> None:
         assert others[at] == np.median(values[(group == one // 3) & (part != one)])
 
 
-def test_memory_that_ends_is_told_as_memory(
+def test_running_out_of_memory_is_reported(
     crystalperf: Answer, run_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from crystalperf.query.diagnose import hosts
@@ -102,7 +102,7 @@ def test_memory_that_ends_is_told_as_memory(
     assert "bug" not in err
 
 
-def test_memory_that_ends_in_reading_a_log_is_told_as_memory(
+def test_running_out_of_memory_while_reading_a_log_is_reported(
     crystalperf: Answer, log_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def greedy(*_: object) -> object:

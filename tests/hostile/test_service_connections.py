@@ -54,7 +54,7 @@ async def serving(
 
 
 async def ended(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, drip: bytes) -> bytes:
-    """What comes until the server ends the connection, while a byte is sent now and then."""
+    """The bytes received until the server ends the connection, while a byte is sent now and then."""
     got = b""
     for _ in range(2_000):
         try:

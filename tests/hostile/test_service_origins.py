@@ -21,7 +21,7 @@ GIVEN = ["http://history:18080", "https://gate.corp/one/spark-history"]
         ("https://gate.corp/one/spark-history/", "https://gate.corp/one/spark-history/"),
     ],
 )  # fmt: skip
-def test_what_lies_below_a_given_server_is_asked_in_its_words(text: str, asked: str) -> None:
+def test_path_below_a_given_server_is_requested_unchanged(text: str, asked: str) -> None:
     assert below(GIVEN, text) == asked
 
 

@@ -1,4 +1,4 @@
-"""What strangers send to the service: other hosts, other pages, no token, bombs, cut files, statements."""
+"""Hostile requests to the service: other hosts, other pages, no token, bombs, cut files, statements."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_a_token_opens_and_nothing_else_does(tmp_path: Path) -> None:
     assert passed(settings, path=f"/api/runs?token={TOKEN}") == 401
 
 
-def test_processes_of_the_service_are_not_told_the_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_child_processes_of_the_service_do_not_get_the_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(TOKEN[::-1])
     for file, token in (("", TOKEN), (str(tmp_path / "token"), TOKEN[::-1])):
         monkeypatch.setenv(serving.TOKEN, TOKEN)
@@ -255,7 +255,7 @@ BODIES = {
     ids=lambda each: {b"": "pauses", b"x": "drips"}.get(each, each),
 )
 def test_a_body_that_pauses_or_drips_is_given_up(served: Served, what: str, drip: bytes) -> None:
-    """A byte now and then is no pause, and would hold a connection, and one of a few seats, for days."""
+    """A client that sends a byte now and then never times out, and would keep one of a few connections for days."""
     with socket.create_connection(("127.0.0.1", served.port)) as client:
         client.settimeout(0.2)
         client.sendall(BODIES[what])
@@ -283,7 +283,7 @@ def test_a_boundary_that_is_too_long_and_a_form_of_too_many_fields_end_in_one_se
     nothing_left(served)
 
 
-def test_uploads_that_found_no_room_leave_their_seats(tmp_path: Path) -> None:
+def test_rejected_uploads_release_their_slots(tmp_path: Path) -> None:
     uploads = Uploads(tmp_path / "inputs", tmp_path / "gone", set(), Limits(uploads=1))
     headers = [(b"content-type", b"multipart/form-data; boundary=b")]
 
@@ -380,7 +380,7 @@ def test_a_body_that_is_none_ends_in_one_sentence(served: Served, body: bytes, s
     told(served.client.post("/api/runs/q9/sql", content=body, headers=headers), status)
 
 
-def test_a_form_of_another_page_is_no_json(served: Served) -> None:
+def test_form_of_another_page_is_not_accepted_as_json(served: Served) -> None:
     for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
         headers = {"Content-Type": kind}
         told(served.client.post("/api/sql", content=b'{"statement": "SELECT 1"}', headers=headers), 415)
@@ -405,7 +405,7 @@ def test_names_of_runs_lead_nowhere(served: Served, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def places(served: Served) -> list[str]:
-    """What statements aim at: the run that is asked, a file beside it, a name that is free."""
+    """Targets of statements: the run that is asked, a file next to it, a free name."""
     secret = served.home / "runs" / "secret.csv"
     secret.write_text("a\nswordfish\n")
     run = str(served.home / "runs" / "q9.duckdb")
@@ -460,7 +460,7 @@ def test_none_of_all_hostile_statements_does(served: Served, places: list[str], 
 
 
 @pytest.mark.later
-def test_what_a_statement_costs_ends(served: Served) -> None:
+def test_statement_is_stopped_at_its_limits(served: Served) -> None:
     def ask(statement: str) -> httpx.Response:
         return served.post("/api/runs/q9/sql", {"statement": statement})
 
@@ -473,7 +473,7 @@ def test_what_a_statement_costs_ends(served: Served) -> None:
     assert ask("SELECT 1 AS a").json() == [{"a": 1}]
 
 
-def test_more_statements_than_seats_are_told_to_come_again(served: Served) -> None:
+def test_statements_beyond_the_limit_get_retry_later(served: Served) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     slow = {"statement": "SELECT levenshtein(repeat('a', 10000000), repeat('b', 10000000))"}

@@ -32,7 +32,7 @@ def test_builders_with_one_process_number_do_not_meet(tmp_path: Path, monkeypatc
     assert os.listdir(tmp_path) == ["a.duckdb"]
 
 
-def test_what_is_being_built_is_not_taken_for_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_build_in_progress_is_not_removed_as_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By another process, which cannot know it by its number."""
     with temporary.building_folder(tmp_path / "a") as folder:
         program = (
@@ -43,7 +43,7 @@ def test_what_is_being_built_is_not_taken_for_left_behind(tmp_path: Path, monkey
         assert folder.is_dir()
 
 
-def test_what_a_killed_build_left_goes_with_the_next(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_build_are_removed_by_the_next(tmp_path: Path) -> None:
     program = """if True:
         import os, pathlib, sys
         from crystalperf.indexes import temporary
@@ -73,7 +73,7 @@ def test_a_folder_that_was_never_locked_is_given_up_after_a_minute(tmp_path: Pat
     assert not left.exists()
 
 
-def test_where_locks_do_not_work_age_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_working_locks_age_decides_what_is_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_locks(*_: object) -> None:
         raise OSError(37, "No locks available")
 

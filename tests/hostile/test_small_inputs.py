@@ -1,4 +1,4 @@
-"""Small inputs that would take long or much memory: work grows about as the input does, told by counting."""
+"""Small inputs that would take long or much memory: work grows about as the input does, by counting."""
 
 from __future__ import annotations
 

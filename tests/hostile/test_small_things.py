@@ -45,9 +45,7 @@ def test_names_that_are_none(name: str, crystalperf: Answer) -> None:
         assert "bug" not in err
 
 
-def test_a_full_disk_while_an_index_is_unpacked_is_told_as_such(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_while_unpacking_an_index_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from crystalperf.indexes import exports
 
     unpacking = exports.unpacking

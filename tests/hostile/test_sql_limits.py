@@ -1,4 +1,4 @@
-"""What a statement costs ends: in memory, in time, and when the user has had enough."""
+"""The cost of a statement is bounded: in memory, in time, and when the user interrupts it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 ENDLESS = "SELECT levenshtein(repeat('a', 10000000), repeat('b', 10000000))"
 
 
-def test_what_hears_no_interrupt_is_stopped(crystalperf: Answer, run_copy: Path) -> None:
+def test_statement_that_ignores_interrupts_is_stopped(crystalperf: Answer, run_copy: Path) -> None:
     code, out, err = crystalperf("sql", "--run", run_copy, "--timeout", "1", ENDLESS)
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "--timeout" in err
