@@ -99,7 +99,7 @@ def sentence(answer: Debug, resources: tuple[Resource, ...] = known()) -> str:
 # Questions ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_spark_run_is_asked_the_usual_questions() -> None:
+def test_spark_run_gets_the_usual_whatifs() -> None:
     # The words for cores and memory are those that the run's framework shows.
     plain = replace(SPARK, settings={"executors": "workers"})
     asked = "cores=2x executors=2x cpu_speed=2x network=2x network=10x disk=2x memory=2x memory=0.5x"
@@ -164,7 +164,7 @@ def test_other_time_counts_by_its_largest_cause() -> None:
     assert bottleneck_of(replace(waiting, no_unit_ms=5_000)).alone_ms is None
 
 
-def test_a_cause_may_be_what_comes_next() -> None:
+def test_cause_may_be_the_next_bottleneck() -> None:
     """CPU is not the second of a run whose tasks take 4 s to start, nor close to a driver's 8 s."""
     starting = debug(cpu=2_000, other=11_000, no_scope=6_000, starting=4_000, unknown=1_000)
     driver = debug(cpu=10_000, disk=1_000, other=8_000, coordinator=8_000)
@@ -186,7 +186,7 @@ def test_time_without_tasks_is_one_figure_and_not_repeated_as_next_bottleneck() 
     assert figures(sentence(replace(found, no_unit_ms=11_000))) == [6.0, 13.0, 46, 11.0, 2.0]
 
 
-def test_the_unknown_does_not_hide_that_no_task_ran_for_longer() -> None:
+def test_unknown_time_does_not_hide_longer_time_without_tasks() -> None:
     """Half of the run passed without a task: each known cause has less than the time of unknown cause."""
     causes = {"coordinator": 22_000.0, "no_scope": 16_000.0, "no_worker": 14_000.0, "unknown": 27_000.0}
     found = debug(cpu=11_000, other=79_000, coordinator_ms=42_000, **causes)
@@ -216,7 +216,7 @@ def test_unknown_time_is_not_a_cause() -> None:
     assert bottleneck_of(debug(other=5_000, unknown=5_000)).second is None
 
 
-def test_a_run_without_time_has_nothing_to_explain() -> None:
+def test_run_of_zero_length_has_no_bottleneck() -> None:
     assert bottleneck_of(debug()).kind == "nothing"
     assert figures(sentence(debug())) == []
 
@@ -257,7 +257,7 @@ def test_causes_use_the_vocabulary_of_the_framework() -> None:
 # Help, next step, what was not seen ---------------------------------------------------------------------------------
 
 
-def test_the_best_help_is_a_doubling_that_is_noticed() -> None:
+def test_best_whatif_is_a_doubling_with_a_noticeable_gain() -> None:
     tenfold, network = WhatIf("tenfold", "network=10x", 5_000.0), WhatIf("network", "network=2x", 9_000.0)
     disk, refused = (
         WhatIf("disk", "disk=2x", 9_500.0),
@@ -268,7 +268,7 @@ def test_the_best_help_is_a_doubling_that_is_noticed() -> None:
     assert best_help([refused], 10_000.0) is None
 
 
-def test_the_next_step_is_samples_then_an_index_then_more_of_what_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_step_is_samples_then_an_index_then_the_scarce_resource(monkeypatch: pytest.MonkeyPatch) -> None:
     words = replace(SPARK, settings={"executors": "workers", "bandwidth": "network"})
     header = replace(HEADER, vocabulary=words)
     on_net, waiting = bottleneck_of(debug(net=9)), bottleneck_of(debug(other=9, no_worker=9))
@@ -342,7 +342,7 @@ def test_the_knee_counts_per_doubling() -> None:
     assert (few.worth, more.worth) == (False, True)  # of 110 ms recorded, 100 save less than a tenth
 
 
-def test_the_knee_of_more_work_counts_the_time_for_the_same_work() -> None:
+def test_knee_of_a_sweep_with_more_work_uses_time_per_work() -> None:
     """Twice the ranks of a training take a fifth longer for a step of twice the work, four times the ranks 3 times."""
     told = [predicted(f"ranks={2**n}", ms, work_ratio=2.0**n) for n, ms in enumerate([110.0, 132.0, 330.0])]
     ranks = Sweep(tuple(told), (1, 2, 4))
@@ -393,7 +393,7 @@ def test_a_refused_point_leaves_the_others_their_answers(run: Run) -> None:
         run.predict()
 
 
-def test_nothing_changed_is_the_replay_alone(run: Run) -> None:
+def test_unchanged_scenario_is_the_replay(run: Run) -> None:
     unchanged = run.unchanged()
     assert unchanged.setting == "unchanged"
     assert unchanged.predicted_ms == unchanged.runtime_ms
@@ -415,9 +415,7 @@ def test_verdict_reports_its_progress_step_by_step(run: Run) -> None:
 # Another framework --------------------------------------------------------------------------------------------------
 
 
-def test_a_run_with_a_fourth_resource_is_answered_in_its_own_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_with_a_fourth_resource_uses_its_vocabulary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two kernels of 4 s and 5 s, one after the other, 3.5 s and 3 s of them measured on the GPU."""
     words = Vocabulary(
         worker="process", lane="stream", group="kernel group", unit="kernel", coordinator="host", scope="step"
@@ -500,7 +498,7 @@ def test_the_schemas_are_those_in_docs() -> None:
     assert kept == written, "write them again with `python -m crystalperf.query.text.as_json --write docs/schema`"
 
 
-def test_real_answers_are_what_their_schemas_say(run: Run, tmp_path: Path) -> None:
+def test_real_answers_match_their_schemas(run: Run, tmp_path: Path) -> None:
     found = run.verdict()
     machines = tmp_path / "machines.csv"
     machines.write_text("name,price_per_hour,cores\nsmall,1,2\nbig,2,4\n", encoding="utf-8")

@@ -35,7 +35,7 @@ COMPUTED = {
 """Measured functions of the list that spent most of their time on something else, by why."""
 
 
-def test_every_entry_says_what_and_why() -> None:
+def test_every_entry_has_a_resource_and_a_reason() -> None:
     places: Counter[tuple[str, str]] = Counter()
     for api in device_apis():
         assert api.resource in resources()

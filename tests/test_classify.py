@@ -160,7 +160,7 @@ def test_a_text_without_words_has_a_zero_vector() -> None:
     assert not embedding.encode(["", "{}"], *words.encode(["", "{}"])).any()
 
 
-def test_an_embedding_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_invalid_embedding_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     with refused(BuildError, tmp_path):
         embed.load_embedding(str(tmp_path))
@@ -386,7 +386,7 @@ def test_flipped_labels_are_as_many_as_asked_and_all_wrong() -> None:
     assert (flipped == 1).sum() == pytest.approx((flipped == 2).sum(), rel=0.15)
 
 
-def test_pooling_calibrates_heads_that_are_too_sure() -> None:
+def test_pooling_calibrates_overconfident_heads() -> None:
     chance = np.random.default_rng(0)
     labels = chance.integers(0, 3, 600)
     logits = 4 * np.eye(3, dtype=np.float32)[np.where(chance.random(600) < 0.7, labels, chance.integers(0, 3, 600))]
@@ -409,7 +409,7 @@ def test_selected_rows_keep_their_words() -> None:
 # The shipped model
 
 
-def test_the_shipped_model_is_small_and_whole() -> None:
+def test_shipped_model_is_small_and_complete() -> None:
     folder = Path(str(files("crystalperf.indexer") / "weights"))
     names = ["config.json", "model.safetensors", "sequence.safetensors", "tokenizer.json"]
     assert sorted(each.name for each in folder.iterdir()) == names

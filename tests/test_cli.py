@@ -61,7 +61,7 @@ def test_debug_json_keeps_the_contract(crystalperf: Answer, run_file: Path) -> N
     assert {"id", "name", "start_ms", "end_ms"} == set(answer["scopes"][0])
 
 
-def test_analyze_says_the_verdict_and_keeps_the_run(crystalperf: Answer, tmp_path: Path) -> None:
+def test_analyze_prints_the_verdict_and_stores_the_run(crystalperf: Answer, tmp_path: Path) -> None:
     code, out, err = crystalperf("analyze", LOG, "-o", tmp_path / "kept.duckdb")
     assert (code, err) == (0, "")
     lines = out.split("\n")
@@ -155,7 +155,7 @@ def test_refused_question_is_json_with_exit_1(crystalperf: Answer, run_file: Pat
     assert "--recorded network" in err
 
 
-def test_recorded_facts_make_it_answerable(crystalperf: Answer, run_file: Path) -> None:
+def test_stated_resources_make_a_question_answerable(crystalperf: Answer, run_file: Path) -> None:
     assert crystalperf("predict", run_file, "--set", "disk=500MB/s")[0] == 1
     code, _, err = crystalperf("predict", run_file, "--set", "disk=500MB/s", "--recorded", "disk=100MB/s")
     assert (code, err) == (0, "")
@@ -243,7 +243,7 @@ def _write(path: Path, content: bytes) -> Path:
     return path
 
 
-def test_bad_input_costs_one_sentence(crystalperf: Answer, tmp_path: Path, run_file: Path) -> None:
+def test_bad_input_is_one_sentence(crystalperf: Answer, tmp_path: Path, run_file: Path) -> None:
     empty = _write(tmp_path / "empty", b"")
     jpeg = _write(tmp_path / "photo.jpg", JPEG)
     no_run = _write(tmp_path / "no.duckdb", JPEG)
@@ -400,7 +400,7 @@ def test_running_out_of_memory_is_a_sentence(
     assert "--traceback" not in err
 
 
-def test_an_interrupt_while_commands_are_imported_is_one_like_any_other() -> None:
+def test_interrupt_during_imports_is_handled_as_any_other() -> None:
     """The first tenth of a second goes to imports, before anything could listen."""
     program = (
         "import sys\n"
@@ -475,7 +475,7 @@ def test_terminal_shows_the_progress_of_predict(
     assert lines[-1] == ""  # the line is gone
 
 
-def test_a_step_that_takes_long_shows_that_time_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_step_shows_elapsed_time(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")

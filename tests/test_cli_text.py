@@ -220,7 +220,7 @@ def test_shows_what_a_recommendation_saves_and_the_lines_to_paste() -> None:
     assert re.findall(r"[\d.]+ s", nearly.partition(" `a.b`")[2].partition("Critical")[0]) == ["9.0 s", "12.0 s"]
 
 
-def test_names_the_unknown_and_the_largest_resource_where_most_time_is_on_none() -> None:
+def test_names_unknown_time_and_the_largest_resource_if_most_time_is_unattributed() -> None:
     waiting = replace(
         DEBUG, bottleneck="other", resource_ms={"cpu": 2_000.0, "disk": 0.0, "net": 0.0, "other": 24_000.0}
     )
@@ -238,7 +238,7 @@ def test_names_a_second_resource_only_where_it_is_close() -> None:
     assert bottleneck_of(DEBUG).second is None
 
 
-def test_recommends_nothing_where_missing_data_decide() -> None:
+def test_recommends_nothing_if_missing_data_could_change_the_bottleneck() -> None:
     doubt = Doubt(UnendedTasks(599, 600, None, 3), 20_000.0)
     doubtful = replace(DEBUG, doubts=(doubt,))
     words = screen(replace(verdict(), debug=doubtful))[1]
@@ -330,7 +330,7 @@ def test_sweep_shows_refused_points() -> None:
     assert text.count(UNKNOWN) == 1
 
 
-def test_refusal_shows_a_bound_that_says_something() -> None:
+def test_refusal_shows_an_informative_bound() -> None:
     text = refusal_text([predicted("memory=0.5x", None, bound_ms=(30_000.0, None))])
     assert text.startswith("memory=0.5x: ")
     assert UNKNOWN in text
@@ -369,7 +369,7 @@ def test_the_next_step_is_a_command() -> None:
     assert next_command(step, run) == "crystalperf predict /x/run.duckdb --set cores=2x,4x"
 
 
-def test_names_are_made_harmless() -> None:
+def test_names_are_sanitized() -> None:
     assert printable("a\x1b[31mb\x9bc\u202ed\u200be\nf") == "a\\x1b[31mb\\x9bc\\u202ed\\u200be f"
     assert printable("naïve 名前") == "naïve 名前"
     assert printable("\udcff") == "\\udcff"
@@ -388,7 +388,7 @@ def test_rows_are_aligned_by_their_width_on_screen() -> None:
     assert len(rows_text(["n"], [[1]], more=True)) > len(rows_text(["n"], [[1]], more=False)) == len("n\n1\n")
 
 
-def test_long_cells_give_way_and_many_columns_go_one_below_the_other() -> None:
+def test_long_cells_are_shortened_and_many_columns_are_stacked() -> None:
     lines = rows_text(["long", "n"], [["x" * 100, 1], ["名" * 100, 2]], more=False).split("\n")
     assert lines[1] == "x" * 76 + "…  1"
     assert lines[2] == "名" * 38 + "…  2"
@@ -397,7 +397,7 @@ def test_long_cells_give_way_and_many_columns_go_one_below_the_other() -> None:
     assert many[30:32] == ["", "c0   0"]
 
 
-def test_one_unit_for_an_answer() -> None:
+def test_answer_uses_one_unit_of_time() -> None:
     assert time_unit(26_000).number(19_740.0) == "19.7"
     assert time_unit(26_000).number(40.0) == "."
     assert time_unit(26_000).number(None) == "?"

@@ -56,7 +56,7 @@ def test_a_frame_is_a_class_a_method_and_a_line(text: str, expected: tuple[str, 
     assert frame(text) == expected
 
 
-def test_threads_line_ends_and_damage(tmp_path: Path) -> None:
+def test_threads_line_endings_and_damaged_lines(tmp_path: Path) -> None:
     file = tmp_path / "stacks"
     file.write_bytes(
         b"[Executor task launch worker for task 0.0 in stage 58.0 (TID 43) tid=21216];a/B.c;d/E.f 3\r\n"
@@ -127,7 +127,7 @@ def test_file_that_names_no_executor_counts_for_all(tmp_path: Path) -> None:
     assert rows(run, "SELECT count(DISTINCT worker_id) FROM samples WHERE unit_id IS NOT NULL") == [(2,)]
 
 
-def test_a_timed_recording_goes_before_stacks_without_time(demo: Path, tmp_path: Path) -> None:
+def test_recording_with_times_takes_precedence_over_untimed_stacks(demo: Path, tmp_path: Path) -> None:
     run = cp.profile([demo, STACKS], output=tmp_path / "run.duckdb")
     assert rows(run, "SELECT count(*) FROM samples WHERE thread IS NULL") == [(0,)]
     assert rows(run, "SELECT count(*) FROM import_stats WHERE name = 'untimed stacks'") == [(1,)]

@@ -148,7 +148,7 @@ def test_keys_are_the_same_in_all_files() -> None:
     assert reading().prefix_of("('read-parquet-0f0f3a', 3)") == "read-parquet"
 
 
-def test_stacks_are_what_ended_in_a_frame_of_an_icicle() -> None:
+def test_stacks_end_in_a_frame_of_an_icicle() -> None:
     icicle = {
         "left": [0, 0, 0, 0.75], "right": [1, 1, 0.75, 1], "bottom": [0, 1, 2, 2],
         "filename": ["", "a.py", "/lib/socket.py", "b.py"], "name": ["", "f", "readinto", "&lt;genexpr&gt;"],

@@ -190,7 +190,7 @@ def test_verify_finds_a_changed_index(built: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.later  # it unpacks them all; every test that profiles reads some of them
-def test_the_shipped_exports_are_whole(tmp_path: Path) -> None:
+def test_shipped_exports_are_complete(tmp_path: Path) -> None:
     """Every export in indexes/ is pinned and can be unpacked by this DuckDB."""
     shipped = sorted(exports.prebuilt_folder().glob("*/metadata.json"))
     if not shipped:

@@ -147,7 +147,7 @@ def test_even_tasks_give_no_finding() -> None:
     assert findings.straggler(RULES, detail(facts={"longest_ms": 1900.0}), []) == []
 
 
-def test_a_straggler_costs_what_it_takes_longer_and_no_more_than_its_stage_was_on_the_path() -> None:
+def test_straggler_cost_is_its_excess_time_limited_by_the_critical_path() -> None:
     (found,) = findings.straggler(RULES, late(), [])
     assert found.cost_ms == 6000
     assert (found.task_id, found.duration_ms, found.usual_ms) == (17, 7000, 1000)
@@ -195,7 +195,7 @@ def test_a_straggler_on_a_slow_node() -> None:
     assert not isinstance(found.cause, SlowHost), "it had its time on the CPU, which is as fast there"
 
 
-def test_the_first_task_of_an_executor_warms_it_up_where_cpu_time_and_other_firsts_bear_it_out() -> None:
+def test_first_task_is_warmup_if_cpu_time_and_other_first_tasks_confirm_it() -> None:
     others = {"siblings": Siblings(firsts=3, firsts_ms=6500.0)}
     (found,) = findings.straggler(RULES, late(others, first=True), [])
     assert found.cause == FirstOnWorker("1", confirmed=True)
@@ -207,7 +207,7 @@ def test_the_first_task_of_an_executor_warms_it_up_where_cpu_time_and_other_firs
     assert found.basis == "guessed"
 
 
-def test_a_first_task_that_waited_or_whose_siblings_were_firsts_as_well_did_not_warm_up() -> None:
+def test_first_task_that_waited_or_has_only_first_siblings_is_not_warmup() -> None:
     waited = late(first=True, cpu_ms=67.0, resource_ms=parts(cpu=67.0, other=6933.0))
     (found,) = findings.straggler(RULES, waited, [])
     assert found.cause == Waited(67, 7000)
@@ -216,7 +216,7 @@ def test_a_first_task_that_waited_or_whose_siblings_were_firsts_as_well_did_not_
     assert not isinstance(found.cause, FirstOnWorker)
 
 
-def test_else_the_resource_that_it_had_more_of_is_named() -> None:
+def test_straggler_without_other_cause_names_its_excess_resource() -> None:
     (found,) = findings.straggler(RULES, late(resource_ms=parts(cpu=1000.0, disk=6000.0), cpu_ms=1000.0), [])
     assert found.cause == MoreOfResource("disk", 6000)
     assert found.basis == "modelled"
@@ -236,7 +236,7 @@ def test_a_node_slower_than_its_peers_is_a_malfunction() -> None:
     assert found.cost_ms == pytest.approx(10_000 * 700 / 1700)
 
 
-def test_shows_the_time_where_peers_spend_none() -> None:
+def test_node_whose_peers_spend_no_time_shows_its_time() -> None:
     (found,) = findings.slow_hosts([host("w1", 900.0, 0.0), host("w2", 0.0, 900.0)], [detail()])
     assert "0.9 s each" in text_of(found, WORDS)
 
@@ -303,7 +303,7 @@ def test_free_slots_while_tasks_wait_are_not_a_last_wave() -> None:
     assert (found.cause, found.advice) == ("free-slots", InspectTaskWaits())
 
 
-def test_slots_that_were_free_while_tasks_waited_for_their_place() -> None:
+def test_slots_free_while_tasks_waited_for_locality() -> None:
     one_by_one = {"units": 10, "idle_ms": 30_000.0, "unit_ms": 10_000.0, "starting_ms": 6000.0}
     (found,) = findings.idle_slots(RULES, detail(facts=one_by_one, at_home=10, on_busiest=9))
     assert (found.cause, found.on_busiest, found.advice) == ("bound-to-data", 9, RelaxPlacement())
@@ -311,7 +311,7 @@ def test_slots_that_were_free_while_tasks_waited_for_their_place() -> None:
     assert findings.idle_slots(RULES, detail(facts=one_by_one, at_home=4, on_busiest=9))[0].cause == "free-slots"
 
 
-def test_a_task_that_only_waited_is_none_to_cut() -> None:
+def test_task_that_only_waited_is_not_split() -> None:
     slow = {"duration_ms": 10_000.0, "cpu_ms": 500.0}
     (found,) = findings.idle_slots(RULES, detail(slow, FEW))
     assert found.cost_ms == pytest.approx(0.75 * (10_000 - (10_000 - 1000 - 500)))
@@ -328,7 +328,7 @@ def empty(**more: Any) -> GroupStats:
     )
 
 
-def test_tasks_that_read_nothing_share_no_work() -> None:
+def test_tasks_without_input_do_not_share_work() -> None:
     (found,) = findings.idle_slots(RULES, empty())
     assert (found.cause, found.with_data, found.tasks, found.slots) == ("empty-tasks", 6, 30, 30)
     assert found.cost_ms == pytest.approx(8000)
@@ -360,7 +360,7 @@ def few(stage: str, cost_ms: float) -> IdleStage:
     )  # fmt: skip
 
 
-def test_findings_of_one_kind_are_one_that_costs_their_sum_and_names_the_largest() -> None:
+def test_findings_of_one_kind_merge_with_summed_cost_and_largest_name() -> None:
     (found,) = findings.added_up([few(f"stage:{seconds}.0", 1000.0 * seconds) for seconds in range(1, 11)])
     assert isinstance(found, IdleSlots)
     assert (found.kind, found.cost_ms, found.advice) == ("idle-slots", 55_000, MoreTasks())
@@ -396,7 +396,7 @@ def test_more_partitions_are_not_advised_where_they_cannot_be() -> None:
 # Overheads ------------------------------------------------------------------------------------------------------------
 
 
-def test_tasks_too_short_to_hand_out() -> None:
+def test_tasks_shorter_than_their_scheduling_delay() -> None:
     assert findings.starting_units(detail()) == []
     (found,) = findings.starting_units(detail(facts={"starting_ms": 20_000.0, "queued_ms": 15_000.0}))
     assert found.cost_ms == pytest.approx(5000)
@@ -475,7 +475,7 @@ def test_advice_on_waiting_for_a_cpu_follows_who_was_seen_to_use_it(
     assert found.advice == advice
 
 
-def test_a_quota_that_was_used_up_is_what_held_tasks_back_whoever_else_was_there() -> None:
+def test_exhausted_quota_explains_cpu_waits_despite_neighbours() -> None:
     starved, crowd = detail(ready_ms=30_000.0), [Neighbours("stage:3.0", 0.9, 5.5, 8.0)]
     (found,) = findings.short_of_cpus([starved], crowd, 0.2, throttled={"stage:3.0": 0.82})
     assert found.throttled_share == pytest.approx(0.82)
@@ -485,7 +485,7 @@ def test_a_quota_that_was_used_up_is_what_held_tasks_back_whoever_else_was_there
     assert (found.throttled_share, found.others_cores) == (None, 5.5)
 
 
-def test_a_task_whose_python_worker_computes_waits_for_no_cpu() -> None:
+def test_task_whose_python_worker_computes_has_no_cpu_wait() -> None:
     assert SPARK.reader.delegates(frozenset({"scan", "python"}))
     assert findings.short_of_cpus([detail(ready_ms=30_000.0, delegates=True)], [], np.inf) == []
 
@@ -546,7 +546,7 @@ def test_time_without_a_task_is_separate() -> None:
     assert whole == Coordinator(1000, "measured", InspectCoordinator(), unknown_ms=None), "all of it is said already"
 
 
-def test_compiling_is_a_finding_of_sparks_own() -> None:
+def test_code_generation_is_a_finding_of_spark() -> None:
     assert compiling([detail()], {}) == []
     (found,) = compiling([detail()], {"stage:3.0": 4000.0, "stage:4.0": 9000.0})
     assert (found.kind, found.cost_ms) == ("compiling", pytest.approx(1000))
@@ -555,7 +555,7 @@ def test_compiling_is_a_finding_of_sparks_own() -> None:
 # Other frameworks -----------------------------------------------------------------------------------------------------
 
 
-def test_the_same_rules_speak_any_frameworks_words_and_advise_what_holds_of_any() -> None:
+def test_rules_use_any_frameworks_vocabulary_and_generic_advice() -> None:
     gpu = Resource("gpu", "GPU", "gpu_speed", "speed", "worker")
     link = Resource("link", "PCIe", "link", "bytes per second", "worker", 1 << 20, 0.01, 16e9, ("input_bytes",))
     words = Vocabulary(worker="process", lane="stream", group="layer", unit="kernel", coordinator="host", scope="step")
@@ -582,7 +582,7 @@ def test_the_same_rules_speak_any_frameworks_words_and_advise_what_holds_of_any(
     assert "step" in text_of(NoScope(2000.0, "measured", InspectProgram()), own)
 
 
-def test_words_are_counted() -> None:
+def test_plural_follows_the_count() -> None:
     assert [counted(1, "query"), counted(2, "query"), counted(0, "batch")] == ["1 query", "2 queries", "0 batches"]
 
 
@@ -694,7 +694,7 @@ def test_unseen_time_names_an_action_and_no_command(flowing: Path) -> None:
     assert (answer.measure, set(answer.resource_ms)) == ("makespan", {"cpu", "disk", "net", "link", "other"})
 
 
-def test_where_no_recording_can_be_used_none_is_asked_for(flowing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unusable_recordings_are_not_requested(flowing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(frameworks(), "flowing", replace(FLOWING, reader=replace(FLOWING.reader, frames=Frames())))
     with duckdb.connect(str(flowing), read_only=True) as connection:
         (note,) = diagnosed(connection, load(connection), FLOWING.advisor).debug.unseen
@@ -726,7 +726,7 @@ def run(demo_run: Run) -> Run:
     return demo_run
 
 
-def test_other_time_has_causes_that_sum_to_it(run: Run) -> None:
+def test_causes_of_other_time_sum_to_it(run: Run) -> None:
     answer = run.debug()
     assert sum(answer.other_ms.values()) == pytest.approx(answer.resource_ms["other"])
     assert next(iter(answer.other_ms)) == "no worker"

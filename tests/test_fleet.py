@@ -86,14 +86,14 @@ def test_each_log_is_a_row_and_one_of_a_content_is_a_run(small: Path) -> None:
     assert float(str(runs[0][2])) >= busy
 
 
-def test_a_bad_log_is_a_row_with_its_sentence(small: Path) -> None:
+def test_unreadable_log_becomes_a_row_with_its_error(small: Path) -> None:
     ((path, what),) = rows(small / "fleet", "SELECT path, what FROM problems WHERE severity = 'unread'")
     assert Path(str(path)).name == "broken"
     assert "broken" in str(what)
     assert "\n" not in str(what)
 
 
-def test_partitions_are_read_without_us(small: Path) -> None:
+def test_tables_are_readable_without_crystalperf(small: Path) -> None:
     pattern = small / "fleet" / "runs" / "*" / "*.parquet"
     found = duckdb.sql(f"SELECT day::VARCHAR, count(*), any_value(gains) FROM read_parquet('{pattern}') GROUP BY day")
     ((day, count, gains),) = found.fetchall()
@@ -189,7 +189,7 @@ def test_each_of_several_equal_logs_that_cannot_be_read_says_why(tmp_path: Path)
     assert [Path(str(path)).name for (path,) in paths] == ["a", "b"]
 
 
-def test_rows_are_on_disk_before_what_they_were_made_of_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_durable_before_their_sources_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log(tmp_path / "logs", "one")
     own, settled = tmp_path / "fleet" / "_fleet", []
 
@@ -236,7 +236,7 @@ def test_a_killed_build_goes_on_to_the_same_tables(
         assert rows(tmp_path / "fleet", query) == rows(small / "fleet", query), table.name
 
 
-def test_files_of_a_batch_that_is_not_complete_go(small: Path, tmp_path: Path) -> None:
+def test_files_of_an_incomplete_batch_are_deleted(small: Path, tmp_path: Path) -> None:
     build([str(small / "logs" / "one")], tmp_path / "fleet", InProcess())
     left = next((tmp_path / "fleet" / "runs").glob("day=*")) / "0123456789abcdef-0.parquet"
     left.write_bytes(b"half")
@@ -244,7 +244,7 @@ def test_files_of_a_batch_that_is_not_complete_go(small: Path, tmp_path: Path) -
     assert not left.exists()
 
 
-def test_files_of_somebody_else_stay(tmp_path: Path) -> None:
+def test_foreign_files_are_kept(tmp_path: Path) -> None:
     mine = log(tmp_path / "logs" / "day=2026-11-22", "app-1")
     with pytest.raises(InputError, match="app-1"):
         build([str(tmp_path / "logs")], tmp_path, InProcess())
@@ -256,7 +256,7 @@ def test_files_of_somebody_else_stay(tmp_path: Path) -> None:
     assert theirs.exists()
 
 
-def test_two_do_not_build_one_fleet_at_a_time(small: Path) -> None:
+def test_concurrent_builds_of_one_fleet_are_refused(small: Path) -> None:
     with Store(small / "fleet").building(), pytest.raises(InputError, match=str(small / "fleet")):
         build([str(small / "logs")], small / "fleet", InProcess())
 
@@ -333,7 +333,7 @@ def test_a_store_whose_client_has_errors_of_its_own_is_a_row(tmp_path: Path, mon
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("damaged", ["logs/day=*/*.parquet", "_fleet/read/*.json"])
-def test_a_fleet_that_lost_its_power_goes_on_or_says_what_is_wrong(tmp_path: Path, damaged: str) -> None:
+def test_fleet_resumes_or_reports_damage_after_a_power_loss(tmp_path: Path, damaged: str) -> None:
     place = log(tmp_path / "logs", "one")
     build([str(place)], tmp_path / "fleet", InProcess())
     (tmp_path / "fleet" / "_fleet" / "read" / "half.json").write_bytes(b"")
@@ -389,7 +389,7 @@ def test_paths_are_folders_globs_and_lists(tmp_path: Path) -> None:
 
 
 @pytest.mark.later
-def test_a_list_may_name_what_is_gone(tmp_path: Path) -> None:
+def test_list_may_name_missing_logs(tmp_path: Path) -> None:
     place = log(tmp_path / "logs", "one")
     gone = [str(tmp_path / "gone"), str(tmp_path / "gone-*"), "nostore://gone"]
     (tmp_path / "list").write_text("\n".join([*gone, str(place)]))
@@ -430,7 +430,7 @@ def test_fleet_in_the_folder_of_its_logs_is_not_read_as_a_log(tmp_path: Path) ->
             assert (built.logs, built.known) == (1, known)
 
 
-def test_a_fleet_may_be_called_anything(crystalperf: Answer, tmp_path: Path) -> None:
+def test_fleet_folder_name_may_have_glob_characters(crystalperf: Answer, tmp_path: Path) -> None:
     log(tmp_path / "logs", "one")
     (tmp_path / "logs" / "broken").write_text("no log at all\n")
     folder = tmp_path / "fleet[prod]*"
@@ -498,7 +498,7 @@ def test_error_of_a_reader_becomes_a_row(tmp_path: Path, monkeypatch: pytest.Mon
     assert "(ZeroDivisionError: " in problem["what"]
 
 
-def test_an_engine_says_what_it_does_not_know() -> None:
+def test_engine_rejects_unknown_options() -> None:
     with pytest.raises(SettingError, match="dask"):
         Engine("dask")
     with pytest.raises(SettingError, match="KEY=VALUE"):
@@ -511,7 +511,7 @@ def test_an_engine_says_what_it_does_not_know() -> None:
             Engine("spark", **wrong)
 
 
-def test_a_folder_without_a_fleet_is_said(tmp_path: Path) -> None:
+def test_folder_without_a_fleet_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=str(tmp_path)):
         summarize(tmp_path)
 
@@ -547,7 +547,7 @@ def asked(folder: Path, runs: int, shares: dict[str, float]) -> float:
     return (high - low) / (saving.hours_now - saving.saved_hours)
 
 
-def test_the_error_that_all_runs_share_does_not_average_out(tmp_path: Path) -> None:
+def test_shared_model_error_does_not_average_out(tmp_path: Path) -> None:
     answer = read(find_logs([str(log(tmp_path / "logs", "one"))])[0])
     (tmp_path / "row.json").write_bytes(answer.rows)
     one = asked(tmp_path / "one", 1, {"model": 1.0})
@@ -663,7 +663,7 @@ def test_both_engines_give_the_same_tables(small: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.later
-def test_a_full_disk_says_nothing_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_not_recorded_as_an_error_of_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A log that did not fit in memory is read by the next build; what could be read meanwhile is kept."""
     import crystalperf.fleet.reading
 
@@ -711,7 +711,7 @@ def test_a_build_says_why_the_first_logs_could_not_be_read(tmp_path: Path, cryst
     assert f"{tmp_path}/logs/" not in out
 
 
-def test_hours_that_round_to_nothing_have_no_sign() -> None:
+def test_hours_that_round_to_zero_have_no_sign() -> None:
     from crystalperf.cli.fleet_commands import _hours
 
     assert [_hours(each) for each in (-0.001, 0.0, -0.016, 1.5)] == ["0.00", "0.00", "-0.02", "1.50"]

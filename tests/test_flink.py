@@ -117,7 +117,7 @@ def test_an_archive_is_recognised_packed_and_all_and_answered() -> None:
     assert path == ["Source: lineitem", "HashJoin", "HashAggregate", "Sort"]
 
 
-def test_the_replay_of_a_real_job_gives_it_back() -> None:
+def test_replay_of_a_real_flink_job_reproduces_it() -> None:
     assert abs(profiled(JOIN).unchanged().replay_error_ratio) <= 0.02
 
 
@@ -173,7 +173,7 @@ def test_a_blocking_exchange_is_a_barrier_and_any_other_a_pipeline(tmp_path: Pat
     assert of(trace, "groups", "submit_ms") == [0.0, 0.0, None]
 
 
-def test_waiting_for_a_pipeline_is_the_neighbours_time(tmp_path: Path) -> None:
+def test_waiting_for_a_pipeline_is_upstream_time(tmp_path: Path) -> None:
     """A source that nobody took rows from for 30 of 50 ms, and a reader that had none for 40 ms."""
     pressed = {"accumulated-backpressured-time": 30, "accumulated-idle-time": 5, "accumulated-busy-time": "NaN"}
     idle = {"accumulated-idle-time": 40, "accumulated-backpressured-time": 0}
@@ -183,7 +183,7 @@ def test_waiting_for_a_pipeline_is_the_neighbours_time(tmp_path: Path) -> None:
     assert trace.raw["flink_subtasks"]["busy_ms"].mask.tolist() == [True, True]
 
 
-def test_idling_behind_a_blocking_exchange_is_ones_own(tmp_path: Path) -> None:
+def test_idling_behind_a_blocking_exchange_is_own_time(tmp_path: Path) -> None:
     vertices = {"aa": [attempt(0, 0, 50)], "bb": [attempt(0, 50, 100, **{"accumulated-idle-time": 40})]}
     trace = read(archive_of(tmp_path / "a", vertices, {"bb": [("aa", "blocking")]}))
     assert of(trace, "units", "upstream_ms") == [0, 0]
@@ -284,7 +284,7 @@ def test_every_attempt_is_a_unit_and_the_last_says_how_it_ended(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("beside", [False, True])
-def test_of_attempts_side_by_side_the_one_that_finished_says_how_it_ended(tmp_path: Path, beside: bool) -> None:
+def test_finished_one_of_concurrent_attempts_gives_the_status(tmp_path: Path, beside: bool) -> None:
     """Speculative execution; a page of the vertex has the others within the one that it counts as current."""
     copy = attempt(0, 40, 60, state="CANCELED", attempt=1, worker="tm2")
     won = attempt(0, 0, 60)
@@ -297,7 +297,7 @@ def test_of_attempts_side_by_side_the_one_that_finished_says_how_it_ended(tmp_pa
     assert of(trace, "groups", "status") == ["succeeded"]
 
 
-def test_an_attempt_that_finished_before_the_last_began_says_nothing_of_its_end(tmp_path: Path) -> None:
+def test_earlier_finished_attempt_does_not_give_the_status(tmp_path: Path) -> None:
     """Its output was lost, and made again in vain."""
     vertices = {"aa": [attempt(0, 40, 90, attempt=1, state="FAILED")]}
     trace = read(archive_of(tmp_path / "a", vertices, state="FAILED", earlier={"aa": [attempt(0, 0, 30)]}))
@@ -390,7 +390,7 @@ def test_roles_of_frames() -> None:
     assert FLINK.reader.frames.annotate("org.apache.flink.formats.csv.CsvReaderFormat$Reader", "read") is None
 
 
-def test_the_words_of_flink_are_english() -> None:
+def test_flink_vocabulary_is_english() -> None:
     framework: Framework = FLINK
     assert (framework.vocabulary.groups, framework.vocabulary.units) == ("vertices", "subtasks")
     assert plural("index") == "indices"

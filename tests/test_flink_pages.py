@@ -118,7 +118,7 @@ def test_bottleneck_is_waiting_for_slots_if_it_outlasts_the_stream(tmp_path: Pat
     assert (debug.unending, bottleneck_of(debug).name) == (None, "no worker")
 
 
-def test_a_stream_that_came_to_its_end_is_asked_about_that(tmp_path: Path) -> None:
+def test_ended_stream_is_asked_about_its_runtime(tmp_path: Path) -> None:
     run = page(tmp_path / "job.json", [vertex(1, "Source", "FINISHED"), vertex(2, "Sink", "FINISHED")], "FINISHED")
     assert run.predict(["taskmanagers=2x"]).predicted_ms == pytest.approx(101_000)
 
@@ -184,7 +184,7 @@ def test_idle_slots_are_counted_as_their_user_does(tmp_path: Path) -> None:
     assert {(each.cause, each.tasks, each.slots) for each in found.stages} == {("few-tasks", 2, 4)}
 
 
-def test_a_vertex_that_has_to_be_alone_stays_so(tmp_path: Path) -> None:
+def test_vertex_in_its_own_slot_group_keeps_its_slots(tmp_path: Path) -> None:
     vertices = [vertex(1, "Write", "FINISHED"), vertex(2, "Commit", "FINISHED", maxParallelism=1)]
     answer = page(tmp_path / "job.json", vertices, "FINISHED", kind="BATCH").predict(["parallelism=2x"])
     took = {each.name: (each.recorded_ms, each.predicted_ms) for each in answer.groups}

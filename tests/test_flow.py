@@ -173,7 +173,7 @@ def test_a_buffer_that_is_never_due_keeps_a_record_for_half_the_time_until_it_is
     assert filling_ms(30.0, np.inf) == 15.0
 
 
-def test_two_cuts_at_random_leave_a_third() -> None:
+def test_random_flush_and_full_buffer_wait_a_third_on_average() -> None:
     assert filling_ms(100.0, 100.0) == pytest.approx(100 / 3)
 
 
@@ -188,7 +188,7 @@ def test_records_that_come_in_bursts_wait_less_where_full_buffers_are_sent() -> 
 
 
 @pytest.mark.parametrize(("full_ms", "bursts"), [(30.0, 2), (84.0, 3), (170.0, 2), (250.0, 1)])
-def test_bursts_wait_as_long_as_bursts_at_random_do(full_ms: float, bursts: int) -> None:
+def test_waiting_of_bursts_matches_a_simulation(full_ms: float, bursts: int) -> None:
     """Played through: a thousand timers and bursts, a buffer cut wherever its bytes are full."""
     chance, pieces, due_ms = np.random.default_rng(5), 50, 100.0
     waits = []
@@ -202,7 +202,7 @@ def test_bursts_wait_as_long_as_bursts_at_random_do(full_ms: float, bursts: int)
     assert filling_ms(full_ms, due_ms, bursts) == pytest.approx(np.mean(waits), rel=0.04)
 
 
-def test_a_timeout_is_as_stated_where_buffers_are_about_as_many() -> None:
+def test_stated_timeout_is_used_if_buffer_counts_agree() -> None:
     counted = hop("a", "b", due_ms=96.0)
     assert counted.due_ms == pytest.approx(96.0)
     assert replace(counted, most_due_ms=100.0).due_ms == 100.0
@@ -214,7 +214,7 @@ def test_how_long_buffers_fill_is_found_from_their_number() -> None:
     assert hop("a", "b", due_ms=25.0, size=10.0).due_ms == pytest.approx(25.0)
 
 
-def test_the_time_of_a_record_is_that_of_its_longest_way() -> None:
+def test_latency_of_a_record_is_its_longest_path() -> None:
     stations = station("a", 0.1), station("b", 0.1), station("c", 0.1), station("d", 0.1)
     hops = hop("a", "b"), hop("a", "c", due_ms=10), hop("b", "d"), hop("c", "d")
     path = legs(line(*stations, hops=hops), measured=False, names=NAMES)
@@ -227,7 +227,7 @@ def test_the_busiest_lane_limits_and_not_the_mean() -> None:
     assert (limit.id, limit.rate_per_s) == ("b", pytest.approx(2500))
 
 
-def test_a_worker_without_a_core_left_limits_too() -> None:
+def test_worker_with_a_full_cpu_limits_the_rate() -> None:
     flow = line(station("a", 0.1), station("b", 0.2), hops=(hop("a", "b"),), cores=0.3)
     limit = highest(flow)
     assert (limit.id, limit.kind, limit.resource) == ("w", "worker", "cpu")
@@ -259,7 +259,7 @@ def test_a_worker_whose_cpu_is_nearly_used_up_makes_buffers_wait() -> None:
     assert waits_for_cpu(0.35, 0.7, fixed=0.35) == 0.0
 
 
-def test_a_slower_cpu_takes_longer_over_what_no_record_asks_for_too() -> None:
+def test_slower_cpu_also_slows_fixed_work() -> None:
     flow = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b"),), cores=0.7)
     place = Place("w", 0.3, 0.7, fixed_cores=0.1)
     assert highest(replace(flow, places=(place,))).rate_per_s == pytest.approx(3000)
@@ -308,7 +308,7 @@ def test_a_buffer_without_a_record_is_not_sent() -> None:
 
 
 @pytest.mark.parametrize("name", AGES_MS)
-def test_the_time_of_a_record_is_near_what_sinks_saw(name: str) -> None:
+def test_predicted_latency_is_near_the_latency_at_sinks(name: str) -> None:
     """Within 15 %: the phase of the flush timers of two tasks relative to each other is random."""
     debug = real(name).debug()
     assert debug.measure == "latency"
@@ -319,7 +319,7 @@ def test_the_time_of_a_record_is_near_what_sinks_saw(name: str) -> None:
     assert not debug.flow.at_limit
 
 
-def test_the_range_of_another_rate_holds_what_happened_there() -> None:
+def test_range_of_another_rate_covers_its_measurement() -> None:
     told = real("ads-3000").predict(["rate=12000"])
     assert told.interval_ms[0] <= AGES_MS["ads-12000"] <= told.interval_ms[1]
     assert told.predicted_ms == pytest.approx(AGES_MS["ads-12000"], rel=0.15)
@@ -401,7 +401,7 @@ def some(second: int) -> float:
     return 100.0 + [10, -12, 3, -9, 14, 0, -6][second % 7]
 
 
-def test_records_that_are_in_an_operator_are_held_as_long_as_little_says() -> None:
+def test_held_time_of_records_follows_littles_law() -> None:
     assert operator(some) == {"v": pytest.approx(100.0, rel=0.01)}
     assert operator(some, per_s=2000.0) == {"v": pytest.approx(50.0, rel=0.01)}
     assert operator(in_bursts) == {"v": pytest.approx(10.0)}
@@ -424,7 +424,7 @@ def test_polls_in_step_with_bursts_give_the_same_result() -> None:
     assert operator(lambda second: 50.0 if second < 50 else 0.0, stack=None) == {}
 
 
-def test_an_operator_that_asks_nobody_holds_nothing() -> None:
+def test_operator_without_requests_holds_no_records() -> None:
     assert operator(some, stack="org.apache.flink.streaming.api.operators.StreamMap.") == {}
     assert operator(some, stack=None) == {}  # what it dropped is as even
     assert operator(in_bursts, stack=None) == {"v": pytest.approx(10.0)}
@@ -489,7 +489,7 @@ def test_table_of_scenarios_shows_sustained_rates_if_latency_is_unknown() -> Non
     assert "-41 %" in row, "what works by the clock takes as much of half the CPU"
 
 
-def test_a_source_that_fills_buffers_makes_more_than_comes_through() -> None:
+def test_source_ahead_of_its_buffers_exceeds_the_throughput() -> None:
     """The sink saw 1 425 records a second in the mean; the source made 4 000, because buffers never filled up."""
     run = real("slow-sink")
     flow = flow_of(run)
@@ -572,7 +572,7 @@ def test_bursts_do_not_show_when_buffers_time_out() -> None:
     assert due(counted, 500.0, at_limit=False, bursts=True).due_ms == 500.0
 
 
-def test_one_keys_records_go_to_one_of_any_number_of_lanes(ads: tuple[Execution, Flow]) -> None:
+def test_records_of_one_key_use_one_lane(ads: tuple[Execution, Flow]) -> None:
     """Seven of ten records on a key: 85 % go to one of two lanes and 77.5 % to one of four, so 10 % more are taken."""
     execution, _ = ads
     run = line(station("a", 0.01), station("b", 1 / 1.7, busiest=1.0, keyed=True), hops=(hop("a", "b"),))
@@ -629,7 +629,7 @@ def test_a_job_at_its_limit_is_asked_for_a_rate_that_it_keeps_up_with() -> None:
     assert not any(isinstance(each, ShortenBufferTimeout) for each in run.verdict().recommendations)
 
 
-def test_a_rate_so_near_the_limit_that_its_wait_is_anything_has_two_ends() -> None:
+def test_rate_near_the_limit_has_bounds_only() -> None:
     """Four times the rate on half the CPU took 69 and 169 ms; the CPU is reported 97 % full."""
     kept = SWEEPS / "011-ads-0"
     run = profiled(kept / "collected", kept / "recordings")
@@ -642,7 +642,7 @@ def test_a_rate_so_near_the_limit_that_its_wait_is_anything_has_two_ends() -> No
     assert high > 3 * low
 
 
-def test_unchanged_is_unchanged_and_more_subtasks_are_less_busy() -> None:
+def test_baseline_is_unchanged_and_more_subtasks_are_less_busy() -> None:
     run = real("skew-8000")
     same = run.unchanged()
     assert same.predicted_ms == same.runtime_ms
@@ -654,7 +654,7 @@ def test_unchanged_is_unchanged_and_more_subtasks_are_less_busy() -> None:
     assert one.flow.most_per_s == pytest.approx(same.flow.most_per_s)
 
 
-def test_a_worker_whose_own_work_takes_all_its_cpu_ends_no_answer() -> None:
+def test_worker_whose_fixed_work_fills_its_cpu_gives_an_answer() -> None:
     """A run at its limit, whose workers' CPU shows that it could not take another record."""
     with real("ads-3000").reading() as connection:
         execution = load(connection)
@@ -680,7 +680,7 @@ def test_memory_of_a_stream_is_refused() -> None:
     assert real("ads-3000").predict(["memory=2x"]).refused == (NotModelledForStreams("memory"),)
 
 
-def test_without_samples_nobody_knows_what_a_faster_cpu_brings() -> None:
+def test_faster_cpu_is_refused_without_samples() -> None:
     (refusal,) = real("ads-3000").predict(["cpu_speed=2x"]).refused
     assert isinstance(refusal, BusyTimeUnknown)
     assert refusal.share == 1.0
@@ -695,7 +695,7 @@ def test_a_stream_without_its_metrics_says_why_it_has_no_latency() -> None:
         run.predict(["rate=2x"])
 
 
-def test_a_stream_that_is_one_chain_is_not_asked_for_the_metrics_that_it_has() -> None:
+def test_single_chain_stream_does_not_request_metrics_again() -> None:
     """A source, a map and a sink without an exchange, of 2 000 records a second: Flink counts no record of it."""
     alone = real("one-chain")
     assert [each for each in alone.debug().told if isinstance(each, NoFlow)] == [NoFlow("exchanges")]
@@ -734,7 +734,7 @@ def test_rescaled_job_is_reported_for_its_longer_part() -> None:
     assert len(steady.subtask_rates(connection, *found)["v"]) == 4
 
 
-def test_a_subtask_that_is_listed_and_does_not_run_is_none() -> None:
+def test_listed_subtask_that_does_not_run_is_not_counted() -> None:
     """Earlier polls went on asking for four subtasks of a job that was scaled down to two."""
     rows = ran(range(60), 2) + [{**row, "records_in": None, "records_out": None} for row in ran(range(60), 4)[2:4]]
     connection = looked_at(rows)
@@ -855,7 +855,7 @@ def test_as_many_workers_are_used_as_a_station_has_lanes(ads: tuple[Execution, F
     assert alone.hops[0].remote == 0.0
 
 
-def test_a_side_output_counts_with_what_it_gives_to_its_target() -> None:
+def test_side_output_counts_by_the_records_of_its_target() -> None:
     """Of b's 1 000 records in a second 900 go on to c, and 100 to d, which gets 500 from a."""
     found = {
         "a": of_subtasks(2, records_out=500),
@@ -870,7 +870,7 @@ def test_a_side_output_counts_with_what_it_gives_to_its_target() -> None:
 
 
 @pytest.mark.parametrize("missing", [0, 59])
-def test_a_value_that_a_look_lacks_costs_that_look(missing: int) -> None:
+def test_missing_value_drops_that_poll(missing: int) -> None:
     """Of the first or the last of sixty looks at one of two subtasks."""
     rows = ran(range(60), 2)
     rows[2 * missing] |= {"records_out": None}
@@ -897,14 +897,14 @@ def test_metrics_next_to_an_archive_are_found_from_either_path(tmp_path: Path) -
         assert cp.profile([named], output=tmp_path / f"{number}.duckdb").debug().measure == "latency"
 
 
-def test_metrics_alone_say_what_they_lack(tmp_path: Path) -> None:
+def test_metrics_without_an_archive_name_what_is_missing(tmp_path: Path) -> None:
     alone = tmp_path / "x.series.gz"
     alone.write_bytes((DATA / "ads-3000.series.gz").read_bytes())
     with pytest.raises(InputError):
         cp.profile([alone], output=tmp_path / "run.duckdb")
 
 
-def test_a_damaged_look_costs_itself(tmp_path: Path) -> None:
+def test_damaged_poll_drops_only_itself(tmp_path: Path) -> None:
     text = gzip.decompress((DATA / "ads-3000.series.gz").read_bytes()).split(b"\n")
     text[5] = text[5][:40]
     damaged = tmp_path / "x.series.gz"

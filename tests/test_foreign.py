@@ -175,7 +175,7 @@ def test_a_log_of_a_framework_is_never_taken_for_something_else(crystalperf: Ans
     assert discover([log]).applications[0].app_id == "app-1"
 
 
-def test_naming_takes_no_time_whatever_the_content() -> None:
+def test_recognizing_a_file_is_fast_for_any_content() -> None:
     size = 64 << 10
     noise = random.Random(1)
     contents = [

@@ -97,7 +97,7 @@ def test_useless_files_in_a_folder_are_counted(tmp_path: Path) -> None:
     assert {(each.name, each.count) for each in inputs.problems} == {("other_file", 2), ("unreadable_file", 2)}
 
 
-def test_nothing_useful(tmp_path: Path) -> None:
+def test_folder_without_usable_files(tmp_path: Path) -> None:
     for given in ([], [tmp_path], [tmp_path / "no"]):
         with refused(InputError, *given):
             discover(given)
@@ -296,7 +296,7 @@ def test_an_address_of_this_machine_is_a_path(tmp_path: Path, form: str) -> None
 
 
 @pytest.mark.parametrize("path", ["file://other/tmp/x", "file:x"])
-def test_an_address_of_another_machine_is_none(path: str) -> None:
+def test_file_url_of_another_machine_is_not_a_path(path: str) -> None:
     assert local(path) == path
 
 

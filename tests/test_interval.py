@@ -105,7 +105,7 @@ def test_a_device_that_nothing_shows_gets_bounds() -> None:
     assert predict(little, scenario(little, "disk=2x")).predicted_ms is not None
 
 
-def test_unknown_time_may_be_the_cpus_where_nothing_measured_it() -> None:
+def test_unmeasured_unknown_time_may_be_cpu_time() -> None:
     """400 of 1000 ms are unknown and may be computing: with a CPU twice as fast 750 ms or 550, whatever bytes the log
     has."""
     run = execution([(0, 1000)], (0.5, 0.0, 0.1, 0.4))

@@ -317,7 +317,7 @@ def hash_of(folder: Path) -> str:
         ("/usr/lib/python3.11/json/decoder.py", None),
     ],
 )
-def test_owner_of_a_class(class_name: str, prefix: str | None) -> None:
+def test_package_prefix_of_a_class(class_name: str, prefix: str | None) -> None:
     assert package_prefix(class_name) == prefix
 
 

@@ -68,7 +68,7 @@ def test_the_cheapest_holds_the_deadline_and_nothing_unbeaten_is_beaten(run: Run
         assert one.unbeaten != beaten
 
 
-def test_scenario_that_fits_no_machine_is_reported(run: Run, machines: Path) -> None:
+def test_deadline_that_no_offer_meets_is_reported(run: Run, machines: Path) -> None:
     answer = run.priced(machines, "small", counts=[2], deadline_ms=1)
     assert answer.cheapest is None
     assert {each.holds for each in answer.offers} == {"no"}

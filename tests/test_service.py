@@ -381,9 +381,7 @@ def test_answers_are_those_of_the_code_that_gives_them(tmp_path: Path, monkeypat
     assert keeping.layout(SPARK) != before
 
 
-def test_version_of_a_run_is_known_by_the_contents_of_its_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_hash_depends_on_the_contents_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a_room" / "sql").mkdir(parents=True)
     (tmp_path / "a_room" / "__init__.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
@@ -655,7 +653,7 @@ def test_the_document_has_every_route_and_resolves(served: Served) -> None:
     assert {"debug", "prediction", "sweep", "verdict", "header", "problem", "Row", "Job", "Question"} <= schemas
 
 
-def test_missing_resource_is_reported_in_the_requested_format(served: Served) -> None:
+def test_unknown_path_or_method_is_reported_in_the_requested_format(served: Served) -> None:
     refused = served.client.put("/api/runs")
     assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD, POST")
     assert served.client.put("/api/runs/q9").headers["allow"] == "DELETE, GET, HEAD"

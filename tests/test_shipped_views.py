@@ -118,7 +118,7 @@ def test_the_critical_path_is_that_of_the_answer(demo_run: Run) -> None:
     ]
 
 
-def test_computed_columns_are_computed_on_request(demo_run: Run) -> None:
+def test_computed_tables_are_computed_on_request(demo_run: Run) -> None:
     assert rows(demo_run, "SELECT count(*) AS n FROM duckdb_tables() WHERE table_name = 'findings'") == [{"n": 1}]
     assert rows(demo_run, "SELECT count(*) > 0 AS some FROM Critical_Path") == [{"some": True}]
 

@@ -166,7 +166,7 @@ def check(folder: Path, seen: dict[Path, tuple[int, int]]) -> None:
 
 
 @pytest.mark.later  # kills processes at random for 5 s
-def test_killed_processes_leave_whole_files(place: Path) -> None:
+def test_killed_processes_leave_complete_files(place: Path) -> None:
     moments = random.Random(16)
     seen: dict[Path, tuple[int, int]] = {}
     command = [sys.executable, "-c", _NURSERY, str(place / "log"), str(place)]

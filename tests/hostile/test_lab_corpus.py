@@ -48,7 +48,7 @@ def test_a_file_that_once_failed(
             assert (out == "") == (code == 1), out
 
 
-def test_every_reader_of_json_expects_broken_letters() -> None:
+def test_every_json_reader_handles_invalid_utf8() -> None:
     """Bytes that are not UTF-8 do not raise msgspec's DecodeError: four readers reported them as a bug."""
     for path in (ROOT / "query").rglob("*.py"):
         for line in path.read_text(encoding="utf-8").split("\n"):

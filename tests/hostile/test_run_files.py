@@ -127,7 +127,7 @@ def test_database_file_of_another_kind_is_not_loaded(tmp_path: Path) -> None:
         indexes.open_read_only(tmp_path / "a.duckdb", "run")
 
 
-def test_a_name_that_looks_like_a_service_is_a_file(
+def test_file_name_that_looks_like_a_url_is_a_file(
     crystalperf: Answer, run_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -152,7 +152,7 @@ def test_an_index_with_a_view_is_refused(tmp_path: Path) -> None:
         indexes.attach(duckdb.connect(), tmp_path / "a.duckdb", "index", "a")
 
 
-def test_a_file_that_changes_is_looked_at_again(run_copy: Path) -> None:
+def test_changed_file_is_checked_again(run_copy: Path) -> None:
     assert Run(run_copy).header().complete
     with duckdb.connect(str(run_copy)) as connection:
         connection.execute("CREATE VIEW mine AS SELECT 1")
