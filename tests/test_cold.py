@@ -49,7 +49,7 @@ def test_units_are_cold_until_one_has_ended_on_their_worker() -> None:
         (waves(1, 4, starts=True), 1000 * STARTING_MOST / (STARTING_MOST + 1)),
     ],
 )
-def test_half_the_workers_warm_up_half_as_often(run: Execution, more_ms: float) -> None:
+def test_half_the_workers_warm_up_half_of_the_units(run: Execution, more_ms: float) -> None:
     assert predicted(run, "executors=0.5x") == pytest.approx(2000 - more_ms)
 
 

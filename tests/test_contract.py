@@ -219,7 +219,9 @@ def test_driver_recording_of_another_day_is_left_out(crystalperf: Answer, demo: 
     assert answer["next"] == {"kind": "setup", "facts": {"framework": "spark"}}
 
 
-def test_executors_without_a_recording_get_no_attributed_time(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
+def test_executors_without_a_recording_are_reported_as_unsampled(
+    crystalperf: Answer, demo: Path, tmp_path: Path
+) -> None:
     _, out, _ = crystalperf("analyze", demo / LOG, demo / "driver.jfr.gz", "--json", "-o", tmp_path / "run")
     unseen = [each["kind"] for each in json.loads(out)["debug"]["unseen"]]
     assert unseen.count("all-workers-unsampled") == 1

@@ -194,7 +194,7 @@ def test_the_sentence_says_what_is_missing_how_much_that_is_and_what_the_rest_sa
     assert figures(told(endless))[2:6] == [3, 13, 20, 64]
 
 
-def test_missing_data_that_changes_nothing_is_not_mentioned(tmp_path: Path) -> None:
+def test_removing_the_missing_data_restores_the_bottleneck(tmp_path: Path) -> None:
     """With any answer, removing the doubt gives the former sentence."""
     with duckdb.connect(str(made(tmp_path, ends=3, expected=10).path), read_only=True) as connection:
         run = load(connection)

@@ -396,7 +396,7 @@ def test_more_partitions_are_not_advised_where_they_cannot_be() -> None:
 # Overheads ------------------------------------------------------------------------------------------------------------
 
 
-def test_tasks_shorter_than_their_scheduling_delay() -> None:
+def test_tasks_dominated_by_their_start_are_a_finding() -> None:
     assert findings.starting_units(detail()) == []
     (found,) = findings.starting_units(detail(facts={"starting_ms": 20_000.0, "queued_ms": 15_000.0}))
     assert found.cost_ms == pytest.approx(5000)

@@ -390,7 +390,7 @@ def test_roles_of_frames() -> None:
     assert FLINK.reader.frames.annotate("org.apache.flink.formats.csv.CsvReaderFormat$Reader", "read") is None
 
 
-def test_flink_vocabulary_is_english() -> None:
+def test_flink_plurals_are_correct() -> None:
     framework: Framework = FLINK
     assert (framework.vocabulary.groups, framework.vocabulary.units) == ("vertices", "subtasks")
     assert plural("index") == "indices"

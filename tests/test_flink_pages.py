@@ -184,7 +184,7 @@ def test_idle_slots_are_counted_as_their_user_does(tmp_path: Path) -> None:
     assert {(each.cause, each.tasks, each.slots) for each in found.stages} == {("few-tasks", 2, 4)}
 
 
-def test_vertex_in_its_own_slot_group_keeps_its_slots(tmp_path: Path) -> None:
+def test_vertex_of_maximum_parallelism_one_keeps_its_parallelism(tmp_path: Path) -> None:
     vertices = [vertex(1, "Write", "FINISHED"), vertex(2, "Commit", "FINISHED", maxParallelism=1)]
     answer = page(tmp_path / "job.json", vertices, "FINISHED", kind="BATCH").predict(["parallelism=2x"])
     took = {each.name: (each.recorded_ms, each.predicted_ms) for each in answer.groups}

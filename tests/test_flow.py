@@ -489,7 +489,7 @@ def test_table_of_scenarios_shows_sustained_rates_if_latency_is_unknown() -> Non
     assert "-41 %" in row, "what works by the clock takes as much of half the CPU"
 
 
-def test_source_ahead_of_its_buffers_exceeds_the_throughput() -> None:
+def test_rate_at_the_limit_is_that_of_the_sink_and_not_of_the_source() -> None:
     """The sink saw 1 425 records a second in the mean; the source made 4 000, because buffers never filled up."""
     run = real("slow-sink")
     flow = flow_of(run)

@@ -92,7 +92,7 @@ def test_more_senders_than_were_ever_seen_get_a_bound() -> None:
     assert predict(remote, scenario(remote, "executors=9x")).refused == (SendersOutOfRange(9.0, 8),)
 
 
-def test_a_device_that_nothing_shows_gets_bounds() -> None:
+def test_device_of_unknown_use_gets_bounds() -> None:
     """Without samples, time of unknown cause may be the disk's or not: 1000 ms, 400 of them unknown, disk twice as
     fast."""
     run = execution([(0, 1000)], (0.5, 0.0, 0.1, 0.4))

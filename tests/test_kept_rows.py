@@ -68,7 +68,7 @@ def execution(run: Run) -> Execution:
         return load(connection, "whole")
 
 
-def test_rows_that_all_were_computed_before_are_read_from_memory(tmp_path: Path) -> None:
+def test_rows_that_were_all_computed_before_are_read_from_memory(tmp_path: Path) -> None:
     run = profiled(tmp_path, stage(10 * MIB), stage(70 * MIB), stage(70 * MIB))
     assert kept(run) == {"stage:1.0", "stage:2.0"}
     volumes = execution(run).volumes
@@ -84,12 +84,12 @@ def test_a_part_of_the_rows_is_not_all_of_them(tmp_path: Path) -> None:
     assert kept(profiled(tmp_path, stage(10 * MIB, tasks=1), stage(12 * MIB))) == set()
 
 
-def test_as_many_bytes_as_the_files_have_are_of_the_files(tmp_path: Path) -> None:
+def test_bytes_equal_to_those_of_the_files_are_read_from_files(tmp_path: Path) -> None:
     """Rows that did not fit in memory are computed again."""
     assert kept(profiled(tmp_path, stage(10 * MIB), stage(10 * MIB))) == set()
 
 
-def test_rows_that_nobody_keeps_are_read_from_their_files(tmp_path: Path) -> None:
+def test_uncached_rows_are_read_from_their_files(tmp_path: Path) -> None:
     assert kept(profiled(tmp_path, stage(10 * MIB), stage(70 * MIB, keeps=False))) == set()
 
 
@@ -124,20 +124,20 @@ def test_a_stage_that_reads_files_for_rows_that_are_kept_scans(tmp_path: Path) -
     assert kinds == {"stage:0.0": "scan, cached", "stage:1.0": "cached", "stage:2.0": "scan, cached"}
 
 
-def test_spark_says_itself_what_was_in_memory_whatever_its_size(tmp_path: Path) -> None:
+def test_reads_from_memory_stated_by_spark_take_precedence_over_sizes(tmp_path: Path) -> None:
     """In memory the rows happen to take as much as in their files."""
     there = Task(1000, read_bytes=10 * MIB, locality="PROCESS_LOCAL", method="Memory")
     again = Stage([there] * 4, reads=FILES, keeps=(KEPT_RDD, 4))
     assert kept(profiled(tmp_path, stage(10 * MIB), again)) == {"stage:1.0"}
 
 
-def test_rows_made_of_rows_in_memory_are_kept_too(tmp_path: Path) -> None:
+def test_rows_derived_from_cached_rows_are_cached_too(tmp_path: Path) -> None:
     """The second RDD is computed of the first and kept; it is as large as what it was computed of."""
     second = replace(stage(70 * MIB), keeps=[(KEPT_RDD, 4), (KEPT_RDD + 1, 4)])
     assert kept(profiled(tmp_path, stage(10 * MIB), second, second)) == {"stage:1.0", "stage:2.0"}
 
 
-def test_a_task_that_read_files_was_not_where_its_rows_were(tmp_path: Path) -> None:
+def test_task_with_a_cache_miss_was_not_local_to_its_rows(tmp_path: Path) -> None:
     """Files of a service are near no executor, of which Spark says that they are in each of them."""
     gone = Task(3000, read_bytes=10 * MIB, locality="PROCESS_LOCAL")
     there = Task(1000, read_bytes=70 * MIB, locality="PROCESS_LOCAL")
@@ -283,7 +283,7 @@ def skewed() -> list[Stage]:
 
 
 @pytest.mark.parametrize("version", ["2.4.8", "3.5.1"])
-def test_units_wait_for_the_worker_that_keeps_their_rows(tmp_path: Path, version: str) -> None:
+def test_units_wait_for_the_worker_that_caches_their_rows(tmp_path: Path, version: str) -> None:
     log = write(tmp_path / "log", skewed(), executors={"1": 1, "2": 1}, version=version)
     run = cp.profile([log], output=tmp_path / "run.duckdb")
     assert run.unchanged().replay_error_ratio == pytest.approx(0.0, abs=1e-3)
@@ -295,7 +295,7 @@ def test_units_wait_for_the_worker_that_keeps_their_rows(tmp_path: Path, version
     assert all(worker == other for worker, other in followed)
 
 
-def test_on_other_workers_rows_are_kept_where_they_were_scanned_there(tmp_path: Path) -> None:
+def test_other_workers_cache_the_rows_that_they_scan(tmp_path: Path) -> None:
     """On three executors of one slot each of the three stages takes two waves of half a second, and the first scan on
     the third its part of being the first there."""
     run = cp.profile([write(tmp_path / "log", skewed(), executors={"1": 1, "2": 1})], output=tmp_path / "run.duckdb")

@@ -24,7 +24,7 @@ def test_two_paths_are_compared_moment_by_moment() -> None:
     }
 
 
-def test_ours_tiles_the_step_and_without_an_accelerator_it_is_on_the_host() -> None:
+def test_critical_path_tiles_the_step_and_is_on_the_host_without_an_accelerator() -> None:
     run = cp.profile(DATA / "torch-2-ranks")
     debug = run.debug()
     found = ours(run, debug.scopes[0].id)

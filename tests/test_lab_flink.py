@@ -68,7 +68,7 @@ def test_only_work_per_record_scales_with_the_cpu() -> None:
     assert told("latency_ms", Changed(rate=2.0), seen)["the paper's model"] == pytest.approx(101.2)
 
 
-def test_of_a_job_with_an_end_only_the_time_with_subtasks_scales() -> None:
+def test_only_time_with_subtasks_scales_in_a_bounded_job() -> None:
     seen = Seen({"makespan_ms": 100.0}, busy_ms=80.0)
     found = told("makespan_ms", Changed(lanes=2.0), seen)
     assert found["Amdahl"] == pytest.approx(60.0)
@@ -76,7 +76,7 @@ def test_of_a_job_with_an_end_only_the_time_with_subtasks_scales() -> None:
     assert found["the paper's model"] is None
 
 
-def test_time_that_anything_ran_counts_once() -> None:
+def test_overlapping_running_time_counts_once() -> None:
     assert covered_ms(np.array([0.0, 5.0, 30.0]), np.array([10.0, 12.0, 40.0])) == 22.0
     assert covered_ms(np.array([]), np.array([])) == 0.0
     assert spread([0.1, 0.3]) == "20.0 ± 10.0"
@@ -114,7 +114,7 @@ def test_sweep_resumes_after_a_failed_run_and_stops_when_all_fail(
     assert sweep.run_suite(tmp_path, tmp_path, tmp_path / "other", 1, None, ["skew"], 0.1) == len(planned)
 
 
-def test_a_kept_sweep_goes_on_where_its_rows_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweep_resumes_after_its_last_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of runs that other machines made there are rows without folders."""
     (first, repetition), *others = sweep.plan(1, None, ["skew"])
     line = json.dumps({"number": first.number, "repetition": repetition, "latency_ms": 81.5})
@@ -139,7 +139,7 @@ def test_changed_settings_are_relative_to_the_base() -> None:
     assert sweep.changed_of(one) == Changed(rate=2.0, cpu=0.5)
 
 
-def test_a_rate_is_kept_up_with_where_sources_made_it_whatever_sinks_see() -> None:
+def test_rate_is_sustained_if_sources_reached_it() -> None:
     row = {"workload": {"name": "ads", "rate": 3000, "seconds": 40, "records": 600_000}}
     third = Ages(mean_ms=90.0, median_ms=80.0, p95_ms=150.0, per_s=1000.0, seconds=20, records=40_000)
     assert sweep.measured(row, third) == {
@@ -211,7 +211,7 @@ def test_cpu_time_of_subtasks_is_their_threads(tmp_path: Path) -> None:
 
 
 @pytest.mark.later  # profiles and predicts the whole sweep: 13 s
-def test_kept_runs_of_the_sweep_are_scored_again() -> None:
+def test_stored_runs_of_the_sweep_are_scored_again() -> None:
     table = sweep.score(Path(__file__).parents[1] / "lab/recordings/sweeps/flink", "even")
     rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines()]
     (ours,) = [row for row in rows if row[1:3] == ["latency_ms", "CrystalPerf"]]

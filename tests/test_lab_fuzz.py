@@ -80,7 +80,7 @@ def test_every_reader_has_sources() -> None:
         assert found.of_framework(framework)
 
 
-def test_a_message_that_was_damaged_is_still_one() -> None:
+def test_damaged_message_is_still_a_message() -> None:
     for path in (DATA / "training").rglob("*.pb"):
         data = path.read_bytes()
         assert messages.encoded(messages.parsed(data) or []) == data

@@ -124,7 +124,7 @@ def test_missing_ends_of_tasks_are_not_certain(demo_answer: dict[str, Any], demo
     assert not any("ends of tasks lack" in each for each in contradictions(answer, figures))
 
 
-def test_a_gpu_must_be_spoken_of(demo_answer: dict[str, Any], demo: Path) -> None:
+def test_missing_mention_of_a_gpu_is_a_contradiction(demo_answer: dict[str, Any], demo: Path) -> None:
     figures = plainlog.figures(next(demo.glob("eventlog*")))
     figures.gpu = True
     assert "queries run on a GPU, and nothing is said of it" in contradictions(demo_answer, figures)

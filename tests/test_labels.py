@@ -246,7 +246,7 @@ class TestFunctions:
     def test_of_tests_and_generated_files_are_left_out(self, file: str, head: str, expected: bool) -> None:
         assert is_handwritten(file, head) is expected
 
-    def test_hash_is_blind_to_white_space_only(self) -> None:
+    def test_hash_ignores_only_white_space(self) -> None:
         assert text_hash(["a =  1", "\tb"]) == text_hash(["    a = 1", "", "b"])
         assert text_hash(["a = 1"]) != text_hash(["a = 2"])
 
@@ -458,7 +458,7 @@ class TestAgreement:
         assert cohen_kappa(both) == pytest.approx(0.4)
         assert cohen_kappa([("cpu", "cpu")]) != cohen_kappa([("cpu", "cpu")]), "undefined where all is one label"
 
-    def test_confusion_ignores_who_said_what(self) -> None:
+    def test_confusion_ignores_the_order_of_annotators(self) -> None:
         counts = confusion([("net", "cpu"), ("cpu", "net"), ("disk", "disk")])
         assert counts["cpu", "net"] == 2
         assert counts["disk", "disk"] == 1

@@ -161,7 +161,7 @@ def test_the_advice_names_a_library_that_the_indexer_can_fetch() -> None:
     assert "fastutil-VERSION`" in unseen_sentence(CodeUnlabelled("much", remedy=index_of("it.unimi")), Words())
 
 
-def test_python_where_its_frames_are(home: Path) -> None:
+def test_python_index_is_used_if_its_frames_occur(home: Path) -> None:
     make("python-3.11", of="python-1")
     make("pyspark-4.0.1", of="python-1")
     paths = ["/usr/lib/python3.11/json/decoder.py", "/opt/venv/lib/python3.11/site-packages/pyspark/worker.py"]
@@ -184,7 +184,7 @@ def test_python_where_its_frames_are(home: Path) -> None:
     )
 
 
-def test_a_library_of_python_where_a_frame_is_in_its_folder(home: Path) -> None:
+def test_python_library_is_used_if_a_frame_is_in_its_folder(home: Path) -> None:
     """Its version is not known, so its lines may be others; what is in another folder is somebody else's."""
     make("torch-2.15.0", of="python-1")
     bare = replace(SPARK, reader=replace(SPARK.reader, frames=replace(SPARK.reader.frames, sources=lambda _: ())))
@@ -194,7 +194,7 @@ def test_a_library_of_python_where_a_frame_is_in_its_folder(home: Path) -> None:
     assert fitting(bare, RAN, ["/home/me/torch/model.py"]) == []
 
 
-def test_a_part_of_an_export_is_what_the_index_has(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partial_export_equals_the_index(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = make("shop-1", of="scala-1")
     classes = ["org.example.shop.Shop", "org.example.Nowhere"]
     tables = ("functions", "classes", "runtime_names")
@@ -321,7 +321,7 @@ def test_package_prefix_of_a_class(class_name: str, prefix: str | None) -> None:
     assert package_prefix(class_name) == prefix
 
 
-def test_unknown_code_counts_once_a_stack_and_only_where_it_is_much() -> None:
+def test_unknown_code_counts_once_a_stack_and_above_a_threshold() -> None:
     stacks = [(["java.lang.Math", "com.acme.A", "com.other.B"], 30.0), (["com.acme.C"], 10.0), ([], 60.0)]
     assert unknown_code(stacks) == ("com.acme", 0.4)
     assert unknown_code([*stacks, ([], 900.0)]) is None

@@ -91,7 +91,7 @@ def test_run_without_fetches_proves_nothing_about_its_network(demo: Execution) -
     assert carried_bps(replace(demo, volumes=replace(demo.volumes, remote=none, far=none))) is None
 
 
-def test_bytes_that_crossed_at_the_rate_of_the_payload(demo: Execution) -> None:
+def test_bytes_cross_at_the_payload_rate(demo: Execution) -> None:
     first = np.arange(len(demo.units)) == 0
     alone = np.where(first, 10**6, 0)
     run = replace(demo, volumes=replace(demo.volumes, remote=alone, far=np.zeros_like(alone)))

@@ -84,7 +84,7 @@ def answer(of: Callable[[], Replayed]) -> Replayed | None:
 
 @settings(max_examples=400)
 @given(scenario=worlds())
-def test_a_listed_replay_takes_the_steps_of_the_general_one(
+def test_list_schedule_equals_the_general_replay(
     scenario: tuple[Dag, Units, Slots, Policy, list[int | None], np.ndarray],
 ) -> None:
     dag, units, slots, policy, limits, durations = scenario
@@ -105,7 +105,7 @@ def test_a_listed_replay_takes_the_steps_of_the_general_one(
 
 
 @pytest.mark.parametrize("is_compiled", [True, False])
-def test_workers_that_ran_nothing_get_their_share_of_what_may_go_anywhere(
+def test_idle_workers_get_their_share_of_units_without_locality(
     is_compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two of four ran something.  The next single units go there, to a new one (two halves), and four times later to
@@ -124,7 +124,7 @@ def test_workers_that_ran_nothing_get_their_share_of_what_may_go_anywhere(
     assert found.slot.tolist() == [0, 1, 0, 2, 0, 0, 0, 3]
 
 
-def test_workers_that_come_on_demand_do_not_run_nothing() -> None:
+def test_workers_that_come_on_demand_all_get_work() -> None:
     """Four single units, of which the first goes to a worker that all others then go to as well."""
     names = [f"group:{each}" for each in range(4)]
     groups = tuple(GroupRun(name, name, None, 0, 0.0, 0.0, 1.0) for name in names)

@@ -32,7 +32,7 @@ def test_recordings_without_a_container_know_no_quota(recording: jfr.Recording) 
         assert np.ma.getmaskarray(rows[name]).all()
 
 
-def test_throttling_is_of_the_periods_since_the_look_before(recording: jfr.Recording) -> None:
+def test_throttling_counts_periods_since_the_previous_sample(recording: jfr.Recording) -> None:
     """The samples come some milliseconds off those of the CPU time; the first has none before it."""
     near_ns = np.array([1, 2, 3], dtype=np.int64) * SECOND_NS + 4_000_000
     looks = jfr.Throttling(near_ns, np.array([100, 110, 120]), np.array([40, 45, 55]))
@@ -41,7 +41,7 @@ def test_throttling_is_of_the_periods_since_the_look_before(recording: jfr.Recor
     assert rows["throttled"].tolist() == [None, pytest.approx(0.5), pytest.approx(1.0, abs=0.01)]
 
 
-def test_rarer_looks_are_of_all_the_time_since_the_look_before(recording: jfr.Recording) -> None:
+def test_sparse_samples_cover_the_time_since_the_previous_one(recording: jfr.Recording) -> None:
     """By the JDK's settings the quota is looked at once in 30 s and the network once in 5 s."""
     load = recording.process_load
     seconds = np.arange(1, 61, dtype=np.int64) * SECOND_NS

@@ -167,7 +167,7 @@ def test_bombs_are_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "decompression_bomb" in names(problems)
 
 
-def test_blocks_that_claim_too_much_are_not_believed(tmp_path: Path) -> None:
+def test_blocks_with_absurd_sizes_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "lz4").write_bytes(b"LZ4Block\x26" + b"\xff\xff\xff\x7f" * 2 + bytes(4) + b"x" * 100)
     (tmp_path / "snappy").write_bytes(b"\x82SNAPPY\x00" + b"\0\0\0\1" * 2 + b"\0\0\0\6" + b"\xff\xff\xff\xff\x0fx")
     for name in ("lz4", "snappy"):

@@ -42,12 +42,12 @@ def test_cpu_use_by_the_clock_does_not_shrink_with_the_workers_cpu() -> None:
     assert of_units(other, 0.5).tolist() == pytest.approx([(0.35 - 0.1) / 0.6, 0.5])
 
 
-def test_a_worker_that_had_cpu_to_spare_loses_nothing_to_the_clock() -> None:
+def test_worker_with_spare_cpu_is_not_slowed_by_fixed_use() -> None:
     run = replace(execution([(0, 100)], (1, 0, 0, 0)), idle_cores=0.1)
     assert predicted(run, "cpu_speed=0.5x") == pytest.approx(200)
 
 
-def test_time_of_unknown_cause_under_a_quota_used_up_was_waiting_for_a_cpu() -> None:
+def test_unknown_time_under_an_exhausted_quota_is_cpu_wait() -> None:
     """Half of its life its worker was held back, so half of what nothing explains is the CPU's."""
     run = execution([(0, 100)], (0.6, 0, 0, 0.4))
     assert predicted(run, "cpu_speed=0.5x") == pytest.approx(160)
@@ -58,7 +58,7 @@ def test_time_of_unknown_cause_under_a_quota_used_up_was_waiting_for_a_cpu() -> 
     assert predicted(waits_for_others, "cpu_speed=0.5x") == pytest.approx(160)
 
 
-def test_starving_is_of_a_units_own_worker_and_time() -> None:
+def test_throttled_time_of_a_unit_is_that_of_its_worker_during_the_unit() -> None:
     since_ms = np.array([0.0, 1000.0, 5000.0])  # between the second and the third nobody looked
     loads = looks_of(since_ms, throttled=np.array([0.5, 1.0, 1.0]))
     worker = np.array([0, 0, 0, 1, -1])
@@ -90,7 +90,7 @@ def test_other_traffic_and_half_a_measurement_are_not_bytes_on_the_wire() -> Non
     assert measured(-MEGA) is None  # damage
 
 
-def test_workers_of_one_host_see_the_same_devices() -> None:
+def test_workers_of_one_host_share_its_devices() -> None:
     run = with_volumes(execution([(0, 10_000)] * 2, (0, 0, 1, 0), executors=2), remote=10.0 * MEGA)
     together = replace(run.units, host=np.zeros(2, np.int64))
     loads = received(np.tile(np.arange(10) * 1e3, 2), 2 * MEGA / FRAME_DATA)
@@ -98,7 +98,7 @@ def test_workers_of_one_host_see_the_same_devices() -> None:
     assert wire_ratio(of_both, together, run.volumes) == pytest.approx(1.0)
 
 
-def test_only_the_time_of_units_is_measured() -> None:
+def test_wire_ratio_needs_measurements_during_the_units() -> None:
     """The network carried much before the task began, and nobody measured the most of its time."""
     run = with_volumes(execution([(100_000, 110_000)], (0, 0, 1, 0)), remote=10.0 * MEGA)
     loads = replace(received(np.array([0.0, 100_000.0]), MEGA), until_ms=np.array([100_000.0, 104_000.0]))

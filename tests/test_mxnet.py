@@ -89,7 +89,7 @@ def test_a_trace_without_operators_is_refused_in_a_sentence(tmp_path: Path) -> N
         cp.profile(only_names)
 
 
-def test_operators_that_began_and_never_ended_are_none_that_ran(tmp_path: Path) -> None:
+def test_operators_without_an_end_did_not_run(tmp_path: Path) -> None:
     begun = [ran("dot", 10, 20_000, 0, 1)[0], called("MXNDArrayWaitAll", 10, 20_000)[0]]
     with refused(InputError, tmp_path / "begun.json"):
         cp.profile(written(tmp_path / "begun.json", [named(0, "cpu/0"), *begun]))

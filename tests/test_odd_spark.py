@@ -88,7 +88,7 @@ def test_driver_counters_become_a_table(run: Callable[[str], Run]) -> None:
     assert dict(found)["job commit time"] == 13_965
 
 
-def test_rows_that_query_after_query_read_are_to_be_kept(told: Told) -> None:
+def test_rows_read_by_several_queries_should_be_cached(told: Told) -> None:
     verdict = told("read-again")
     (found,) = (each for each in verdict.debug.findings if isinstance(each, ReadAgain))
     assert (found.readers, found.advice) == (6, CacheRows("query"))
@@ -140,7 +140,7 @@ def test_without_such_times_a_task_that_has_a_python_worker_waits_for_it(tmp_pat
     assert debug.other_ms.get("unknown", 0.0) < 500
 
 
-def test_rows_that_a_program_collects_are_its_time_and_no_pause(told: Told) -> None:
+def test_collecting_rows_is_program_time_and_not_a_pause(told: Told) -> None:
     verdict = told("collect")
     assert verdict.debug.unsubmitted is None, "19 of 26 s without a query, in which the program read 81 MiB of rows"
     assert bottleneck_of(verdict.debug).name == "no scope"
@@ -200,7 +200,7 @@ def test_pauses_without_a_known_cause_are_reported_as_pauses(told: Told) -> None
     assert figures(unsubmitted_sentence(debug, Seconds(), Seconds()))
 
 
-def test_a_value_that_makes_no_sense_leaves_the_others_of_a_list_their_answers(tmp_path: Path) -> None:
+def test_invalid_value_of_a_list_leaves_the_others_answered(tmp_path: Path) -> None:
     path = write(tmp_path / "log", [Stage(list(waves(8, 4, 2, ms=4000, cpu_ms=3900)))], executors={"1": 2, "2": 2},
                  query=Query())  # fmt: skip
     sweep = cp.profile([path], output=tmp_path / "run.duckdb").sweep(["executors=0.25x,2x"])

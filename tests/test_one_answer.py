@@ -72,7 +72,7 @@ def test_groups_are_kept_in_the_order_of_their_trace(tmp_path: Path) -> None:
 
 
 @ORDERS
-def test_a_function_is_as_unsure_as_its_label_where_that_decides_and_sure_where_a_call_does(order: int) -> None:
+def test_function_label_is_uncertain_only_where_no_call_decides(order: int) -> None:
     """100 of 200 ms are of a label that says half disk, half network: 50 ms either way."""
     stacks = [(["Reader.read"], "read", (0.0, 0.5, 0.5)), (["Socket.read0", "Reader.read"], "read", (0.0, 0.0, 1.0))]
     found = gathered(
@@ -111,7 +111,7 @@ def test_function_with_several_names_in_stacks_is_reported_by_its_source_name(or
     assert function == "acme.A.run"
 
 
-def test_of_branches_that_have_as_much_time_the_first_are_kept() -> None:
+def test_first_of_equal_branches_are_kept() -> None:
     ends = np.arange(1, 5)
     tree = Tree(np.array([-1, 0, 0, 0, 0]), np.array([-1, 0, 1, 2, 3]), ends, (0, 1, 5))
     total_ms = tree.totals(np.array([0.0, 20.0, 20.0, 20.0, 20.0]))

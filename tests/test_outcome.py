@@ -127,7 +127,7 @@ def asked(run: Run, scope: str = "all") -> tuple[Outcome, tuple[str, ...], dict[
 WORK = [job(0, 1000, 0), *stage(0, 1000, 9000, 2), task(0, 1100, 8000, 0, "1"), task(1, 1100, 9000, 1, "1")]
 
 
-def test_of_a_run_that_went_well_nothing_is_said(make: Make) -> None:
+def test_successful_run_has_no_outcome_sentences(make: Make) -> None:
     outcome, sentences, found = asked(make(added("1", 500), *WORK, job_end(0, 9000)))
     assert (outcome.status, sentences) == ("succeeded", ())
     assert "wasted" not in found
@@ -224,7 +224,7 @@ def test_a_job_that_somebody_cancelled_did_not_fail(make: Make) -> None:
     assert [figures(each) for each in sentences] == [[1, 2]]
 
 
-def test_a_failure_before_the_end_is_gone_on_from_and_a_part_has_its_own_outcome(make: Make) -> None:
+def test_failure_before_the_end_is_recovered_and_scopes_have_their_own_outcome(make: Make) -> None:
     sql = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
     starts = [
         {"Event": f"{sql}Start", "executionId": each, "description": f"q{each}", "time": START + 900 + each * 5000}
@@ -305,7 +305,7 @@ def test_a_run_that_ends_with_work_under_way_is_unfinished_by_a_whole_log(make: 
         "Executor decommission: spark scale down",
     ],
 )
-def test_an_executor_that_was_sent_home_was_not_lost(why: str, make: Make) -> None:
+def test_released_executor_was_not_lost(why: str, make: Make) -> None:
     run = make(added("1", 500), added("2", 500), removed("2", 5000, why), *WORK, job_end(0, 9000))
     outcome, sentences, found = asked(run)
     assert (outcome.status, outcome.lost, sentences) == ("succeeded", (), ())
@@ -399,7 +399,7 @@ def test_counts_problem_once(make: Make) -> None:
     assert "lost (2 times)" in [each.meaning for each in Run(run.path).header().problems]
 
 
-def test_output_that_went_with_an_executor_is_work_done_twice(make: Make) -> None:
+def test_output_lost_with_an_executor_is_repeated_work(make: Make) -> None:
     why = "Executor heartbeat timed out after 123456 ms"
     gone = {"Reason": "FetchFailed", "Message": "org.apache.spark.shuffle.FetchFailedException: Connection reset"}
     run = make(
@@ -454,7 +454,7 @@ def test_wait_since_all_executors_died_is_reported_with_its_cost(make: Make) -> 
     assert figures(workers_words(header)) == [2, 3]
 
 
-def test_a_stage_that_no_executor_ever_came_for_waited_for_one(make: Make) -> None:
+def test_stage_without_any_executor_waited_for_one(make: Make) -> None:
     """The cluster had no capacity for one: the driver waited, and fewer queries would not have helped."""
     asks = listener("EnvironmentUpdate", **{"Spark Properties": {"spark.executor.memory": "500m"}})
     shut = "Job 0 cancelled because SparkContext was shut down"
@@ -558,7 +558,7 @@ def test_public_log_whose_tasks_failed_and_ran_again(real_inputs: Path, tmp_path
     assert "RuntimeException: bad exec" in sentences[0]
 
 
-def test_public_log_that_sent_an_executor_home(real_inputs: Path, tmp_path: Path) -> None:
+def test_public_log_that_released_an_executor(real_inputs: Path, tmp_path: Path) -> None:
     run = public(real_inputs, "rapids-tools/rp_sql_eventlog.zstd", tmp_path)
     assert asked(run)[:2] == (asked(run)[0], ())
     assert asked(run)[0].status == "succeeded"

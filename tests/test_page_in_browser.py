@@ -122,7 +122,7 @@ def test_a_page_says_the_verdict_and_fits_its_screen(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_setting_on_a_slider_is_what_predict_says(
+def test_slider_settings_agree_with_predict(
     kind: str, pages: dict[str, Path], open_page: Callable[..., Opened]
 ) -> None:
     page = open_page(pages[kind]).page
@@ -159,7 +159,7 @@ def same_as(page: Page, point: dict[str, Any], recorded_ms: float) -> None:
 
 
 @pytest.mark.parametrize("setting", ["cores=2x", "executors=4x", "network=10x", "memory=0.5x", "cpu_speed=2x"])
-def test_the_page_of_the_demo_says_what_the_command_line_does(
+def test_page_of_the_demo_agrees_with_the_command_line(
     setting: str, demo_run: Run, pages: dict[str, Path], open_page: Callable[..., Opened], crystalperf: Any
 ) -> None:
     code, out, _ = crystalperf("predict", demo_run.path, "--set", setting, "--json")
@@ -194,7 +194,7 @@ def test_two_sliders_show_the_pair_that_predict_answered(
     assert page.inner_text(".predicted strong") == time_unit(answer.runtime_ms).text(answer.predicted_ms)
 
 
-def test_between_two_answers_a_figure_is_marked_and_moves_within_a_tenth_of_a_second(
+def test_figure_between_two_answers_is_interpolated_marked_and_quick(
     pages: dict[str, Path], open_page: Callable[..., Opened]
 ) -> None:
     page = open_page(pages["demo"]).page

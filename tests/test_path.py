@@ -199,7 +199,7 @@ def test_long_interval_is_walked_once_however_many_groups_ran_in_it(monkeypatch:
     assert looks <= 2 * count
 
 
-def test_while_a_group_waits_for_slots_the_path_is_of_those_that_have_them() -> None:
+def test_path_follows_groups_that_hold_the_slots_while_others_wait() -> None:
     """A task of half a second that waited six minutes for a slot took none of them in starting and ending."""
     before = [(0, float(launch), launch + 25.0) for launch in range(0, 100, 25)]
     late = [(1, 110.0, 111.0), (1, 114.0, 115.0)]
@@ -267,7 +267,7 @@ def test_a_query_waits_for_the_one_that_ran_within_it() -> None:
     assert sources(groups)["s2"] == {"s0": "job barrier", "s1": "submission order"}
 
 
-def test_a_job_that_reads_what_an_earlier_one_computed_waits_for_what_ran_since() -> None:
+def test_job_that_reads_earlier_results_waits_for_jobs_run_since() -> None:
     """As `show` looks at ever more partitions: every job reads the shuffle of the first."""
     groups = [stage(0, 0, 10, sql=0), stage(1, 11, 50, sql=0), stage(2, 55, 90, sql=0)]
     found = sources(groups, s1_s0=SHUFFLE, s2_s0=EARLIER_JOB)

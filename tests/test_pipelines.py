@@ -136,7 +136,7 @@ def test_a_transfer_is_a_node_of_its_device() -> None:
 
 
 @pytest.mark.parametrize("flow", [busy_source(), busy_sink()])
-def test_unchanged_it_is_the_recorded_run(flow: Flow) -> None:
+def test_baseline_replay_of_a_pipeline_is_the_recorded_run(flow: Flow) -> None:
     assert flow.replayed().makespan_ms == 6
     assert (flow.replayed().node_start_ms["b"], flow.replayed().node_end_ms["b"]) == (1, 5)
 
@@ -157,7 +157,7 @@ def test_a_faster_sink_gains_its_last_row_only() -> None:
     assert busy_sink().replayed(a=1 / 2).makespan_ms == 6
 
 
-def test_a_sink_of_two_waits_for_the_later_one() -> None:
+def test_sink_with_two_inputs_waits_for_the_later_one() -> None:
     flow = Flow(("a", 0, 2, 0), ("b", 0, 4, 0), ("c", 1, 5, 3), end_ms=5, stated=edges("pipelined", "ac", "bc"))
     assert flow.replayed().makespan_ms == 5
     assert flow.replayed(b=1 / 2).makespan_ms == 3
@@ -205,7 +205,7 @@ def test_the_path_goes_through_the_busier_sink() -> None:
     assert sum(piece.parts_ms[NAMES.index(CPU)] for piece in flow.path()) == pytest.approx(0.25 + 4)
 
 
-def test_how_busy_a_group_is_counts_its_own_work() -> None:
+def test_busy_share_of_a_group_counts_its_own_work() -> None:
     flow = busy_source()
     clock = WallClock(flow.dag, flow.units, lambda _start, _end: NO_COORDINATOR, NAMES)
     assert [clock.busy(flow.dag.nodes[each]) for each in ("a", "b", "coordinator:0")] == [1.0, 0.5, 1.0]
@@ -264,7 +264,7 @@ def test_too_few_slots_for_a_pipeline_are_refused() -> None:
     assert answer.refused == (SlotsTooFew(),)
 
 
-def test_a_source_that_waits_for_its_sink_ends_as_long_before_it() -> None:
+def test_blocked_source_keeps_its_lead_over_its_sink() -> None:
     """a 0..4 waits 3 for b, which works from 2 to 8; c starts 2 after a ends."""
     flow = Flow(
         ("a", 0, 4, 3), ("b", 2, 8, 0), ("c", 6, 9, 0), end_ms=9,

@@ -116,7 +116,7 @@ def test_garbage_collection_does_not_count_as_cpu_wait(shuffling: Execution) -> 
     assert borrowed(old) == (old, ())
 
 
-def test_nobody_waits_for_a_cpu_hours_for_a_second_of_it(shuffling: Execution) -> None:
+def test_absurd_cpu_wait_per_cpu_second_is_unknown(shuffling: Execution) -> None:
     nothing = np.zeros(len(shuffling.units))
     no_work = replace(shuffling, volumes=replace(shuffling.volumes, gc_ms=nothing, on_cpu_ms=nothing + 1e-6))
     assert cpu_wait_per_cpu_second(no_work, open_ms(no_work)) is None

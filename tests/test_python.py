@@ -53,7 +53,7 @@ def executed(code: str, names: dict[str, Any]) -> tuple[str, Any]:
 
 
 @pytest.mark.later
-def test_the_page_prints_what_it_says(demo_run: cp.Run) -> None:
+def test_examples_of_the_python_page_print_its_output(demo_run: cp.Run) -> None:
     names: dict[str, Any] = {}
     for match in _BLOCK.finditer(PAGE.read_text(encoding="utf-8")):
         assert executed(match[1] or match[3], names)[0] == (match[2] or "")
@@ -139,7 +139,7 @@ def test_every_type_that_a_public_signature_names_is_exported() -> None:
     assert not missing
 
 
-def test_every_exported_name_is_there() -> None:
+def test_every_exported_name_exists() -> None:
     assert all(getattr(cp, each) is not None for each in cp.__all__)
     assert cp.__version__ in cp.__dict__.values()
     with pytest.raises(AttributeError):
@@ -209,7 +209,7 @@ def test_a_run_whose_file_is_gone_is_shown_by_its_path(demo_run: cp.Run, tmp_pat
     assert str(copy.path) in repr(copy)
 
 
-def test_a_notebook_is_shown_no_strangers_markup() -> None:
+def test_notebook_repr_escapes_untrusted_markup() -> None:
     html = Rows(("<b>",), ("VARCHAR",), (("<script>alert(1)</script>",),))._repr_html_()
     assert "<script>" not in html
     assert "<b>" not in html

@@ -145,7 +145,7 @@ def test_freeing_memory_waits_for_the_accelerator_and_no_faster_cpu_shortens_it(
     assert debug.resource_ms["gpu"] == pytest.approx(3 * 1, abs=0.1)
 
 
-def test_a_library_that_starts_frees_what_is_nothing(run_of: RunOf) -> None:
+def test_cuda_free_at_library_start_is_not_a_memory_shortage(run_of: RunOf) -> None:
     """cuDNN frees nothing and asks for what the device is; a first call creates the context.  No memory is short."""
     events = [
         event("aten::conv2d", 0, 100_000),
@@ -216,7 +216,7 @@ def test_table_of_scenarios_shows_the_predicted_step_time() -> None:
     assert "step [" not in sweep_text(header, run.sweep(["cpu_speed=0.5x,2x"], scope="step:4"))
 
 
-def test_asks_about_more_ranks_and_a_faster_network_by_default() -> None:
+def test_default_whatifs_have_more_ranks_and_a_faster_network() -> None:
     asked = {each.setting for each in profiled(DATA / "torch-2-ranks").verdict().what_ifs}
     assert {"ranks=2x", "network=2x"} <= asked
 
@@ -248,7 +248,7 @@ def test_waiting_for_data_is_separate_and_lines_of_the_program_are_kept() -> Non
     assert any(each and each.startswith("Linear") for each in modules)
 
 
-def test_other_numbers_of_ranks_change_communication_alone_and_say_so() -> None:
+def test_rank_count_changes_only_communication_and_is_stated() -> None:
     run = profiled(DATA / "torch-2-ranks")
     more = run.predict(["ranks=2x"])
     assert more.predicted_ms >= run.debug().runtime_ms * 0.999
@@ -259,7 +259,7 @@ def test_other_numbers_of_ranks_change_communication_alone_and_say_so() -> None:
     assert profiled(DATA / "torch-loader").predict(["ranks=2x"]).refused == (SingleProcess(),)
 
 
-def test_a_larger_batch_takes_as_many_times_as_long_for_examples_and_not_for_parameters() -> None:
+def test_larger_batch_scales_time_per_example_and_not_per_parameter() -> None:
     run = profiled(BATCHES / "cnn-r2-c0.6-n200.0/traces")
     twice, half = run.predict(["batch=2x"]), run.predict(["batch=0.5x"])
     assert half.predicted_ms < run.debug().runtime_ms < twice.predicted_ms < 1.5 * run.debug().runtime_ms
@@ -271,7 +271,7 @@ def test_a_larger_batch_takes_as_many_times_as_long_for_examples_and_not_for_par
     assert twice.interval_ms is not None
 
 
-def test_a_larger_batch_is_as_much_to_launch_on_an_accelerator_and_has_no_range(run_of: RunOf) -> None:
+def test_larger_batch_keeps_launch_overhead_and_has_no_range(run_of: RunOf) -> None:
     events = [
         event("ProfilerStep#1", 0, 12_000, "user_annotation"),
         event("aten::mm", 0, 1_000),
@@ -307,7 +307,7 @@ def test_a_larger_batch_is_as_much_to_launch_on_an_accelerator_and_has_no_range(
         ("Convolution", True),
     ],
 )
-def test_operators_of_parameters_do_as_much_for_any_batch(operator: str, grows: bool) -> None:
+def test_operators_on_parameters_do_not_scale_with_the_batch(operator: str, grows: bool) -> None:
     assert batches.grows(operator) is grows
 
 
@@ -480,7 +480,7 @@ def test_the_path_of_a_public_step_is_that_of_its_threads_and_its_stream() -> No
     assert max(end for _, end in on_device) == pytest.approx(73.77, abs=0.05)
 
 
-def test_a_device_swap_goes_by_what_bounds_each_kernel(run_of: RunOf) -> None:
+def test_device_swap_scales_kernels_by_what_bounds_them(run_of: RunOf) -> None:
     run = run_of(
         [
             event("aten::mm", 0, 12),
@@ -524,7 +524,7 @@ CUTLASS_3 = (
         ("ampere_sgemm_128x64_tn", "gpu"),
     ],
 )
-def test_a_kernels_own_name_says_what_bounds_it(kernel: str, resource: str) -> None:
+def test_kernel_name_shows_what_bounds_it(kernel: str, resource: str) -> None:
     assert devices.bound_by(kernel) == resource
 
 
@@ -543,7 +543,7 @@ def test_an_operator_within_another_is_its_own_time_and_a_wrapper_counts_for_not
     ]
 
 
-def test_the_last_to_arrive_at_a_collective_says_when_bytes_move() -> None:
+def test_transfer_of_a_collective_starts_with_the_last_arrival() -> None:
     parts = [
         Collective(0, "rank 0", "all_reduce", Operation("rank 0", 0, 100, "all_reduce", resource="net")),
         Collective(1, "rank 1", "all_reduce", Operation("rank 1", 60, 101, "all_reduce", resource="net")),
@@ -577,7 +577,7 @@ def test_collectives_of_other_groups_are_not_waited_for() -> None:
         assert all(each.arrived_ms == each.began_ms for each in told)
 
 
-def test_clocks_are_put_right_along_the_groups_that_ranks_share() -> None:
+def test_clock_offsets_are_corrected_along_shared_groups() -> None:
     starts = [100.0 * step for step in range(10)]
     off = {0: 0.0, 1: 50.0, 2: -70.0, 3: 20.0}
     parts = []
@@ -587,7 +587,7 @@ def test_clocks_are_put_right_along_the_groups_that_ranks_share() -> None:
     assert collectives.shifts(parts) == {f"rank {rank}": off[2] - each for rank, each in off.items() if rank != 2}
 
 
-def test_clocks_are_apart_by_the_same_time_at_each_collective() -> None:
+def test_clock_offset_is_equal_at_each_collective() -> None:
     """Without names of groups: ranks whose collectives are now nearer and now farther wait for others."""
     mine = [0.0, 104, 205, 311, 409, 518, 616, 722, 820, 931]
     noise = [0.2, 0.0, 0.1, 0.4, 0.0, 0.3, 0.1, 0.0, 0.2, 0.1]
@@ -1026,7 +1026,7 @@ def test_first_use_of_a_kernel_is_reported_and_no_faster_cpu_shortens_it(run_of:
     assert run.debug().resource_ms["cpu"] == pytest.approx(3.2, abs=0.1)
 
 
-def test_a_trace_without_steps_is_a_moment_of_a_training(run_of: RunOf) -> None:
+def test_trace_without_steps_is_an_excerpt_of_a_training(run_of: RunOf) -> None:
     run = run_of([event("aten::mm", 0, 1_000)])
     assert not happens_once(run.debug(), run.header())
 
@@ -1115,7 +1115,7 @@ def test_a_text_without_the_end_of_an_event_is_looked_through_a_few_times(
     assert sum(looked) < 3 * 200_000
 
 
-def test_a_torn_trace_gives_what_it_has_and_says_so(tmp_path: Path) -> None:
+def test_truncated_trace_gives_its_events_and_a_warning(tmp_path: Path) -> None:
     whole = gzip.decompress((DATA / "torch-2-ranks/rank0.pt.trace.json.gz").read_bytes())
     path = tmp_path / "t.json"
     path.write_bytes(whole[: len(whole) // 2])
@@ -1197,9 +1197,7 @@ def test_a_trace_that_is_not_long_is_kept_whole(run_of: RunOf) -> None:
     assert not [each for each in run.header().problems if each.severity == "data loss"]
 
 
-def test_frames_of_libraries_which_are_not_kept_make_no_trace_long(
-    run_of: RunOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dropped_library_frames_do_not_make_a_trace_long(run_of: RunOf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace, "MOST_EVENTS", 700)
     monkeypatch.setattr(chrome, "CHUNK_BYTES", 4096)
     frames = [event("torch/nn/module.py(1): forward", each, 1, "python_function") for each in range(3_000)]
@@ -1208,7 +1206,9 @@ def test_frames_of_libraries_which_are_not_kept_make_no_trace_long(
     assert not [each for each in run.header().problems if each.severity == "data loss"]
 
 
-def test_little_functions_of_the_program_make_no_trace_long(run_of: RunOf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_functions_of_the_program_do_not_make_a_trace_long(
+    run_of: RunOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A generator that was resumed 1.5 million times in three steps left 2 ms of them."""
     monkeypatch.setattr(trace, "MOST_EVENTS", 700)
     monkeypatch.setattr(chrome, "CHUNK_BYTES", 4096)
@@ -1256,7 +1256,7 @@ def times(run: Any, operator: str) -> list[float]:
     return list(found[0])
 
 
-def test_a_function_of_c_that_reads_a_file_is_the_disks(run_of: RunOf) -> None:
+def test_c_function_that_reads_a_file_is_disk_time(run_of: RunOf) -> None:
     events = made_by_itself(
         event("data.py(7): __getitem__", 0, 8_000, "python_function"),
         event("<built-in method read of _io.BufferedReader object at 0x7f>", 1_000, 5_000, "python_function"),
@@ -1288,7 +1288,7 @@ def test_label_of_a_function_that_calls_any_operator_is_ignored(tmp_path: Path) 
     assert times(run, "own batches: __call__ (_ops.py)") == [6.0, 6.0, 0.0]
 
 
-def test_all_that_a_thread_does_for_its_batches_is_asked_about_by_what_it_is(run_of: RunOf) -> None:
+def test_batch_work_of_a_thread_is_a_settable_operator(run_of: RunOf) -> None:
     """`operator.own batches` meant time of no known function, 1 of 8 ms, and none of the others."""
     events = made_by_itself(event("data.py(7): __getitem__", 0, 7_000, "python_function"))
     run = run_of(events)
@@ -1312,7 +1312,7 @@ def test_bytes_that_a_training_reads_come_from_its_disk(job: str, file_bytes: in
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("line", ["9" * 12, "9" * 5000])
-def test_a_line_that_no_file_has_costs_a_function_its_name(run_of: RunOf, line: str) -> None:
+def test_function_with_an_impossible_line_is_unnamed(run_of: RunOf, line: str) -> None:
     run = run_of(made_by_itself(event(f"a.py({line}): f", 0, 8_000, "python_function")))
     assert times(run, "own batches: <module> (train.py)") == [8.0, 8.0, 0.0]
 
@@ -1411,7 +1411,7 @@ def test_time_of_an_unnamed_function_is_not_its_callers(run_of: RunOf) -> None:
     assert times(run, "own batches") == [5.0, 5.0, 0.0]
 
 
-def test_short_functions_and_little_ones_are_a_part_of_python(run_of: RunOf) -> None:
+def test_short_functions_are_summed_as_python(run_of: RunOf) -> None:
     events = made_by_itself(
         *(event("torch/utils/data/_utils/fetch.py(54): fetch", each, 40, "python_function") for each in (100, 900)),
         event("torch/utils/data/_utils/collate.py(1): collate", 7_000, 60, "python_function"),
@@ -1460,7 +1460,7 @@ def test_a_file_may_have_parentheses_in_its_path(function: str, frame: tuple[str
         ("nn.Module: Linear_0", None),
     ],
 )
-def test_functions_of_c_that_hand_over_their_thread(function: str, device: str | None) -> None:
+def test_c_functions_that_run_another_thread(function: str, device: str | None) -> None:
     assert names.device_of_c(function) == device
 
 

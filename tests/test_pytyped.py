@@ -165,7 +165,7 @@ def test_odd_files_cost_themselves_at_most(text: bytes) -> None:
         assert all(meaning(linked, {}, call).status for call in facts.calls)
 
 
-def test_an_index_of_python_says_whom_its_calls_mean(tmp_path: Path) -> None:
+def test_python_index_resolves_call_targets(tmp_path: Path) -> None:
     (tmp_path / "source" / "a").mkdir(parents=True)
     for name, text in (("store.py", STORE), ("peers.py", PEERS), ("__init__.py", b"")):
         (tmp_path / "source" / "a" / name).write_bytes(text)

@@ -153,7 +153,7 @@ def test_more_partitions_change_nothing_where_adaptive_execution_merges_them() -
     assert ask(run, "partitions=400").predicted_ms == pytest.approx(100)
 
 
-def test_an_even_spread_ends_with_the_mean() -> None:
+def test_even_spread_gives_each_task_the_mean_time() -> None:
     run = run_of([[(0, 10), (0, 10), (0, 10), (0, 90)]], slots=4)
     assert ask(run, "skew=none").predicted_ms == pytest.approx(30)
 
@@ -196,7 +196,7 @@ def test_prediction_without_checked_reruns_has_no_interval_and_says_so() -> None
     assert ask(run, "cores=2x").interval_ms is not None
 
 
-def test_other_units_need_a_framework_that_cuts_them() -> None:
+def test_repartitioning_needs_a_framework_that_supports_it() -> None:
     plain = replace(SPARK, planner=replace(SPARK.planner, replan=None))
     answer = ask(run_of([[(0, 100)]], framework=plain), "partitions=2x")
     assert answer.predicted_ms is None

@@ -57,7 +57,7 @@ def test_slow_first_task_among_quick_first_tasks_is_explained_by_its_cpu_time(tm
     assert cause(answered(tmp_path, [Stage(late(cpu_ms=58_000))])) == MoreOfResource("cpu", 57_100)
 
 
-def test_firsts_that_all_compute_long_warm_up(tmp_path: Path) -> None:
+def test_long_computing_first_tasks_are_warmup(tmp_path: Path) -> None:
     firsts = [Task(8000, "1", cpu_ms=7500), Task(7000, "2", cpu_ms=6800)]
     rest = [Task(500, str(number % 2 + 1), 8000 + 500 * (number // 2), cpu_ms=450) for number in range(12)]
     debug = answered(tmp_path, [Stage([*firsts, *rest])], executors={"1": 1, "2": 1})
@@ -97,7 +97,7 @@ def test_ten_stages_with_few_tasks_are_one_finding(tmp_path: Path) -> None:
     assert debug.findings[0] == found
 
 
-def test_a_gpus_slots_are_advised_with_a_caution(tmp_path: Path) -> None:
+def test_gpu_slots_are_recommended_with_a_caution(tmp_path: Path) -> None:
     stages = [Stage([Task(20_000, "1", cpu_ms=900, read_bytes=200 * MIB)])]
     plan = Query([("GpuHashAggregate", "GpuHashAggregate"), ("GpuScan parquet", "GpuScan parquet")])
     debug = answered(tmp_path, stages, query=plan, properties={"spark.plugins": "com.nvidia.spark.SQLPlugin"})

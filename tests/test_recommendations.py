@@ -63,7 +63,7 @@ def only(verdict: Verdict, kind: type[R]) -> R:
     return found
 
 
-def test_the_number_of_partitions_is_what_cut_the_tasks_and_fits_the_slots(tmp_path: Path) -> None:
+def test_recommended_partitions_fit_the_slots_and_name_the_deciding_setting(tmp_path: Path) -> None:
     stage = shuffling(4, ms=40_000, cpu_ms=39_000, shuffled_bytes=64 * MIB)
     verdict = told(tmp_path, [stage], {"spark.sql.shuffle.partitions": "4"}, query=SHUFFLED)
     first = verdict.recommendations[0]
@@ -81,7 +81,7 @@ def test_a_last_wave_that_is_half_empty_asks_for_whole_waves(tmp_path: Path) -> 
     assert settings(verdict.recommendations)["spark.sql.shuffle.partitions"] == (20, 32)
 
 
-def test_partitions_are_not_blamed_where_they_are_not_what_cut_the_tasks(tmp_path: Path) -> None:
+def test_partition_setting_is_not_recommended_if_it_did_not_decide_the_tasks(tmp_path: Path) -> None:
     stage = shuffling(4, ms=40_000, cpu_ms=39_000, shuffled_bytes=64 * MIB)
     verdict = told(tmp_path, [stage], query=SHUFFLED)  # 200 partitions, which adaptive execution merged
     assert "spark.sql.shuffle.partitions" not in settings(verdict.recommendations)
@@ -109,7 +109,7 @@ def test_a_partition_that_adaptive_execution_does_not_make_is_the_programs(tmp_p
 
 
 @pytest.mark.later
-def test_the_default_parallelism_is_named_only_where_it_cut_the_tasks(tmp_path: Path) -> None:
+def test_default_parallelism_is_named_only_if_it_decided_the_tasks(tmp_path: Path) -> None:
     """A sort onto 2 partitions, of its own, got the advice to raise a setting of 16 to 16."""
     stage = shuffling(2, ms=40_000, cpu_ms=39_000, shuffled_bytes=2048 * MIB)
     for value, kind in (("16", spark.ReduceInPartitions), ("2", spark.SetPartitions)):
@@ -382,7 +382,7 @@ def test_failures_come_first_and_more_executors_are_not_recommended(tmp_path: Pa
     assert not any(isinstance(each, core.FixFailure) for each in recommended(run, Outcome("succeeded")))
 
 
-def test_a_program_that_stopped_spark_is_the_first_to_look_at(tmp_path: Path) -> None:
+def test_first_recommendation_after_a_stopped_context_is_the_driver_log(tmp_path: Path) -> None:
     path = write(tmp_path / "log", [shuffling(16, ms=40_000, cpu_ms=39_000)], executors={"1": 8, "2": 8})
     run = cp.profile([path], output=tmp_path / "run.duckdb")
     error = "Job cancelled because SparkContext was shut down"
@@ -406,7 +406,7 @@ def prediction(gain_ms: float) -> Prediction:
     return Prediction("all", "makespan", "x=2x", 100_000.0, 100_000.0, 100_000.0 - gain_ms, (60_000.0, 99_000.0))
 
 
-def test_a_bound_counts_half_and_so_does_what_is_bought(tmp_path: Path) -> None:
+def test_bounds_and_purchases_rank_at_half_their_gain(tmp_path: Path) -> None:
     path = write(tmp_path / "log", [shuffling(16, ms=98_900, cpu_ms=98_000)], executors={"1": 8, "2": 8})
     run = cp.profile([path], output=tmp_path / "run.duckdb")
     debug = run.debug()
@@ -424,7 +424,7 @@ def test_a_bound_counts_half_and_so_does_what_is_bought(tmp_path: Path) -> None:
     assert found[1].saving == Saving("modelled", None, (0.0, 38_000.0))
 
 
-def test_of_two_that_change_the_same_the_better_one_is_kept(tmp_path: Path) -> None:
+def test_better_of_two_recommendations_for_one_change_is_kept(tmp_path: Path) -> None:
     path = write(tmp_path / "log", [shuffling(16, ms=98_900, cpu_ms=98_000)], executors={"1": 8, "2": 8})
     run = cp.profile([path], output=tmp_path / "run.duckdb")
     stages = core.Affected("stage:0.0", "sort", 0, 4, 16)

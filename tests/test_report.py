@@ -255,7 +255,7 @@ def plain_name(frame: str) -> str:
     return re.sub(r"(Generated\w+Accessor|\$Proxy)\d+", r"\1", name)
 
 
-def test_the_least_branches_end_in_their_trunk(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_smallest_branches_merge_into_their_parent(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     verdict = run.verdict()
     whole = run.picture(verdict).flames
     monkeypatch.setattr(flames, "MOST_NODES", 500)

@@ -33,7 +33,7 @@ def test_rerun_of_the_same_scenario_pulls_the_prediction_towards_it() -> None:
     assert half_width(after) < half_width(before)
 
 
-def test_a_model_that_makes_too_much_of_twice_makes_too_much_of_half() -> None:
+def test_rerun_that_was_overestimated_corrects_the_opposite_change() -> None:
     seen = [Seen(guess(TWICE), 130.0)]  # slower than predicted: more slots bring less than was thought
     same = Seen(guess({}), 100.0)  # and the recorded run was not an odd one
     assert learned(guess(HALF), [*seen, same, same, same]).predicted_ms < 100.0

@@ -207,7 +207,7 @@ def test_relocated_classes() -> None:
     assert original("org.apache.spark.rdd.RDD") is None
 
 
-def test_natures() -> None:
+def test_class_name_kinds() -> None:
     assert nature("org.apache.spark.rdd.RDD$$Lambda$1234/0x0000000800c9d040") == "hidden"
     assert nature("java.lang.invoke.LambdaForm$DMH/0x00007f1234567800") == "hidden"
     assert nature("jdk.proxy2.$Proxy27") == "hidden"

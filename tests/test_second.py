@@ -137,7 +137,7 @@ def test_tables_are_the_same_by_one_process_and_by_two(
         "import sys; sys.stdout.buffer.write(bytes(3))",
     ],
 )
-def test_a_second_process_that_ends_or_talks_nonsense_takes_nothing_away(
+def test_second_process_that_ends_or_sends_garbage_loses_no_data(
     program: str, tmp_path: Path, turns: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "log"
@@ -172,7 +172,7 @@ def test_a_second_process_killed_midway_leaves_the_rest_to_the_first(
     assert_same(expected, found)
 
 
-def test_without_another_cpu_or_where_readers_run_side_by_side_there_is_no_second(
+def test_no_second_process_without_a_spare_cpu(
     tmp_path: Path, turns: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "log"

@@ -80,7 +80,7 @@ def test_answer_does_not_depend_on_the_other_functions_of_its_batch() -> None:
         np.testing.assert_array_equal(alone, whole[[functions.index(each) for each in some]])
 
 
-def test_a_function_without_words_has_an_answer_and_none_has_none() -> None:
+def test_function_without_words_gets_an_answer_and_no_functions_give_none() -> None:
     head, _, _ = trained()
     blank = FunctionText("", "", "cpp", "", None, "", ())
     assert np.isfinite(sequence.read(head, TABLE, sequence.sequences(cut([blank])))).all()
@@ -190,7 +190,7 @@ def test_embeddings_of_unlabelled_functions_are_learned(data: examples.Prepared,
     assert taught.read([data.examples[row].function for row in development]).shape == (len(development), 3)
 
 
-def test_half_of_what_is_asked_about_is_unclear_and_no_library_weighs_by_its_size() -> None:
+def test_half_of_the_distilled_functions_are_uncertain_and_libraries_are_balanced() -> None:
     chance = np.random.default_rng(0)
     sure = np.eye(3, dtype=np.float32)[chance.integers(0, 3, 4000)]
     unsure = np.full((4000, 3), 1 / 3, np.float32)
@@ -226,7 +226,7 @@ def folder(data: examples.Prepared, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_written_head_says_what_it_said(folder: Path) -> None:
+def test_saved_head_gives_the_same_answers(folder: Path) -> None:
     head, texts, _ = trained()
     again = modelfile.load(str(folder))
     assert again.sequence is not None
@@ -257,7 +257,7 @@ def test_a_damaged_head_is_refused(folder: Path, what: str) -> None:
         modelfile.load(str(folder))
 
 
-def test_another_sequence_head_is_another_model(folder: Path) -> None:
+def test_other_sequence_head_changes_the_model_hash(folder: Path) -> None:
     from safetensors.numpy import load_file, save_file
 
     before = modelfile.load(str(folder)).identity["hash"]
@@ -267,7 +267,7 @@ def test_another_sequence_head_is_another_model(folder: Path) -> None:
     assert modelfile.load(str(folder)).identity["hash"] != before
 
 
-def test_there_is_nothing_to_keep_where_there_is_no_sequence_head(tmp_path: Path) -> None:
+def test_keeping_a_missing_sequence_head_is_refused(tmp_path: Path) -> None:
     with refused(InputError):
         train.kept_sequence(train.Origin(sequence="keep"))
 

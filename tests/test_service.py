@@ -322,7 +322,7 @@ def test_the_list_is_filtered_sorted_and_paged(served: Served) -> None:
     assert row["advice"] == verdict["recommendations"][0]["text"]
 
 
-def test_runs_that_come_change_and_go_are_seen_by_the_next_look(tmp_path: Path) -> None:
+def test_added_changed_and_deleted_runs_are_found_by_the_next_scan(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path / "runs")
     assert catalog.scan() == []
     catalog.folder.mkdir()
@@ -371,7 +371,7 @@ def test_unreadable_file_or_folder_hides_no_other(tmp_path: Path, monkeypatch: p
     assert [each.name for each in catalog.scan()] == ["a"]
 
 
-def test_answers_are_those_of_the_code_that_gives_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_answers_are_invalid_after_a_code_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = Entry("a", tmp_path / "a.duckdb", (1, 1, 1))
     Answers(tmp_path, 1000).put(entry, "header", None, b'"an answer"')
     before = keeping.layout(SPARK)
@@ -392,7 +392,7 @@ def test_code_hash_depends_on_the_contents_of_files(tmp_path: Path, monkeypatch:
     assert found[0] == found[2] != found[1]
 
 
-def test_answers_of_a_run_that_was_deleted_by_hand_go(tmp_path: Path) -> None:
+def test_answers_of_a_manually_deleted_run_are_deleted(tmp_path: Path) -> None:
     service = Service(Settings(tmp_path))
     service.catalog.folder.mkdir()
     for name in ("a", "b"):
@@ -411,7 +411,7 @@ def test_answers_of_a_run_that_was_deleted_by_hand_go(tmp_path: Path) -> None:
     assert not list((tmp_path / "service/answers").iterdir())
 
 
-def test_a_bug_in_one_row_or_look_is_not_the_end_of_the_list(
+def test_error_in_one_row_or_scan_does_not_break_the_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(state, "_SCANNED_EVERY_S", 0.01)
@@ -573,7 +573,7 @@ def test_no_other_path_is_read(served: Served, path: str) -> None:
     assert "root:" not in found.text
 
 
-def test_a_link_below_the_folder_leads_nowhere_else(served: Served) -> None:
+def test_link_below_the_folder_cannot_escape_it(served: Served) -> None:
     job = served.post("/api/runs", {"path": "."}).json()
     over = served.job_over(job["id"])
     assert (over["state"], over["run"], over["problem"].startswith("out: ")) == ("failed", None, True)

@@ -133,7 +133,7 @@ def test_times_by_resource_add_up_to_those_of_the_units(demo_run: Run, name: str
     assert found["whole"] == pytest.approx(units["ms"])
 
 
-def test_stages_are_groups_in_another_word(demo_run: Run) -> None:
+def test_stage_view_equals_the_group_view(demo_run: Run) -> None:
     stages = rows(demo_run, "SELECT 'stage:' || stage_id || '.' || attempt AS id, task_ms FROM stage_resources")
     groups = rows(demo_run, "SELECT group_id AS id, unit_ms AS task_ms FROM group_resources")
     assert sorted(map(str, stages)) == sorted(map(str, groups))
@@ -152,7 +152,7 @@ def test_hot_functions_and_operators_account_for_what_tables_hold(demo_run: Run)
     assert operators["ms"] == pytest.approx(times["ms"])
 
 
-def test_stacks_of_a_function_have_it(demo_run: Run) -> None:
+def test_stacks_of_a_function_contain_it(demo_run: Run) -> None:
     found = rows(demo_run, "SELECT frames FROM stacks_of('ShuffleBlockFetcherIterator.next') LIMIT 3")
     assert found
     for each in found:
@@ -232,7 +232,7 @@ def test_misspelt_name_suggests_the_nearest(crystalperf: Answer, statement: str,
     is_one_line(err, f'"{near}"')
 
 
-def test_a_view_of_what_was_not_named_says_what_it_comes_with(crystalperf: Answer) -> None:
+def test_missing_view_names_the_option_that_adds_it(crystalperf: Answer) -> None:
     assert crystalperf("sql", "--index", "python-3.11", "FROM critical_path")[2].rstrip().endswith("--run RUN")
     assert crystalperf("sql", "--index", "python-3.11", "FROM stage_resources")[2].rstrip().endswith("--run RUN")
 

@@ -35,7 +35,7 @@ def test_tasks_that_read_more_show_the_cost_of_their_files() -> None:
     assert files_ms(run, FILES) == pytest.approx(np.full(40, 300.0), rel=0.05)
 
 
-def test_tasks_in_proportion_to_what_they_read_have_files_that_cost_nothing() -> None:
+def test_tasks_proportional_to_their_input_have_free_files() -> None:
     run = scanning([100.0, 1000.0] * 20, [MIB, 10 * MIB] * 20)
     assert files_ms(run, FILES) == pytest.approx(np.zeros(40), abs=10.0)
 
@@ -69,7 +69,7 @@ def test_twice_the_tasks_write_twice_the_files() -> None:
     assert cut.units.duration_ms.tolist() == pytest.approx([1500.0] * 8)
 
 
-def test_one_cut_for_all_gives_back_the_recorded_work() -> None:
+def test_repartitioning_to_the_same_count_keeps_the_recorded_work() -> None:
     run = scanning([500.0, 700.0], [10 * MIB] * 2)
     same = with_units(run, {0: 2}, files_ms(run, FILES))
     assert same.units.duration_ms.sum() == pytest.approx(run.units.duration_ms.sum())

@@ -65,7 +65,7 @@ def test_summaries_that_embed_steps_are_read() -> None:
     assert rows(profiled(DATA / "events.out.tfevents"), "SELECT count(*) FROM scopes") == [(1,)]
 
 
-def test_workers_of_a_parameter_server_are_one_run_and_transfers_are_the_networks() -> None:
+def test_workers_of_a_parameter_server_are_one_run_with_network_transfers() -> None:
     run = profiled(DATA / "tensorflow-ps")
     workers = {each for (each,) in rows(run, "SELECT worker_id FROM workers")}
     assert {"worker:0", "worker:1", "ps:0", "network into worker:0", "network into ps:0"} <= workers
@@ -95,7 +95,7 @@ LINK = Demand(4e6, 4e6, 1.0, 8.0, 2.0, 20_000.0, 20_000.0)
 """200 ms to fetch, 10 to compute, 200 to send."""
 
 
-def test_one_worker_meets_nobody_at_the_servers_link() -> None:
+def test_one_worker_has_no_contention_on_the_servers_link() -> None:
     assert servers.steady_step(LINK, 1).mean_ms == pytest.approx(410.0)
     assert servers.steady_step(LINK, 1, speed=0.5).mean_ms == pytest.approx(418.0)
     assert servers.steady_step(LINK, 1, link=2.0).mean_ms == pytest.approx(210.0)
@@ -162,7 +162,7 @@ def test_kernel_waits_for_its_inputs_in_the_graph() -> None:
     )
 
 
-def test_a_loop_waits_for_the_iteration_before_and_not_for_the_first() -> None:
+def test_loop_iteration_waits_for_the_previous_one_and_not_for_the_first() -> None:
     """Iterations of 100 ms after a constant: each product has what the one before it handed on."""
     nodes = [messages.NodeStats("init", 1_000, 1_010, 1_000, "init = Const()", 0)]
     for begin in range(1_010, 1_010 + 5 * 110, 110):
@@ -272,7 +272,7 @@ def test_an_xplane_that_was_copied_as_text_says_so(tmp_path: Path) -> None:
         cp.profile(path)
 
 
-def test_numbers_of_the_wire_are_what_protocol_buffers_mean() -> None:
+def test_wire_numbers_decode_as_protocol_buffers() -> None:
     assert list(wire.fields(b"\x08\x96\x01\x12\x02hi\x1d\x01\x00\x00\x00")) == [(1, 0, 150), (2, 2, b"hi"), (3, 5, 1)]
     assert wire.signed((1 << 64) - 3) == -3
     assert wire.double(0x3FF8000000000000) == 1.5
@@ -386,7 +386,7 @@ def test_a_kernel_waits_for_what_launched_it_until_then_and_not_for_its_end(tmp_
 # XPlanes of input pipelines ---------------------------------------------------------------------------------------
 
 
-def test_a_pipeline_that_sleeps_is_input_and_no_cpu_time() -> None:
+def test_sleeping_input_pipeline_is_input_wait_and_not_cpu_time() -> None:
     """20 steps of a function whose batches come from tf.data: a function of Python slept for 20 ms in each of two
     threads.  It was reported as CPU time, by what the pipeline's own threads showed."""
     run = profiled(DATA / "tensorflow-input")

@@ -62,7 +62,7 @@ def units_of(*rows: tuple[float, float, list[float]]) -> Units:
     return Units(number, zero, zero, zero, launch, finish, parts, zero, np.zeros(len(rows)), zero - 1)
 
 
-def test_every_running_unit_has_the_same_voice() -> None:
+def test_running_units_share_each_moment_equally() -> None:
     """From 0 to 4 one on the CPU and one on the disk at once, then the second alone."""
     both = Timeline(units_of((0, 4, [4, 0, 0, 0]), (0, 6, [0, 6, 0, 0])))
     assert both.between(0, 6).tolist() == [2, 4, 0, 0]

@@ -108,7 +108,7 @@ def test_changed_scenario_changes_the_pipeline(asked: Ask, setting: str, runtime
     assert asked("predict", "--set", setting)["predicted_ms"] == pytest.approx(runtime_s * 1000)
 
 
-def test_its_reader_speaks_its_own_words(crystalperf: Ask, tmp_path: Path) -> None:
+def test_reader_uses_its_own_vocabulary(crystalperf: Ask, tmp_path: Path) -> None:
     done = crystalperf("analyze", PLUM, "-o", tmp_path / "plum.duckdb")
     assert done.returncode == 0, done.stderr
     assert "2 kettles x 2 burners" in done.stdout

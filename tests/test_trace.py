@@ -107,7 +107,7 @@ def test_measured_time_is_a_lower_bound_and_waiting_upstream_is_other_time() -> 
     assert not made.bounds.outside_ms.any()
 
 
-def test_a_run_says_what_it_is_made_shorter_for() -> None:
+def test_run_states_the_measure_to_optimize() -> None:
     assert of_values().run == {**RUN, "measure": "makespan", "complete": True, "properties": {}, "libraries": []}
     assert of_rows({**RUN, "measure": "latency", "complete": False}, [], [], []).run["measure"] == "latency"
 

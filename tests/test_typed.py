@@ -303,7 +303,7 @@ def test_call_that_may_run_a_lambda_stays_open(open_graph: Graph, open_sources: 
     assert found["Open.only:49"] == {("once", "function", ("Open$Once.once:31",))}
 
 
-def test_abstract_overloads_that_nobody_has_stay_several(open_graph: Graph, open_sources: Sources) -> None:
+def test_unimplemented_abstract_overloads_stay_ambiguous(open_graph: Graph, open_sources: Sources) -> None:
     assert told(open_graph, open_sources)["Open.sinks:45"] == {
         ("put", "functions", ("Open$Sink.put:21", "Open$Sink.put:23"))
     }
@@ -324,7 +324,7 @@ def test_name_of_several_outside_classes_resolves_to_no_function(open_graph: Gra
     assert resolved == {asked[0]: None}
 
 
-def test_a_shared_name_is_made_once() -> None:
+def test_shared_name_is_decoded_once() -> None:
     """20 000 calls of 200 members of one class with a name of 60 KB: the name is one text, and so are the calls."""
     long = b"a/" * 30_000
 

@@ -35,7 +35,7 @@ def test_commands_on_damaged_inputs_end_in_an_answer_or_a_sentence(
     assert outcome.what in ("read", "refused"), outcome.text
 
 
-def test_a_command_that_breaks_its_contract_is_noticed(
+def test_fuzzing_notices_a_command_that_breaks_its_contract(
     sources: Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(judging, "type_command", lambda _: 3)
@@ -50,7 +50,7 @@ def test_other_interfaces_end_in_an_answer_or_a_sentence(kind: str, sources: Sou
         assert outcome.what in ("read", "refused"), outcome.text
 
 
-def test_a_page_with_another_script_is_noticed(
+def test_fuzzing_notices_a_page_with_another_script(
     sources: Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doors, "_SCRIPTS", doors._SCRIPTS - 1)
