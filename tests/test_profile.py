@@ -82,7 +82,7 @@ def test_most_samples_on_tasks_are_decided_by_indexed_code(run: Run) -> None:
     assert rows(run, "SELECT count(*) FROM stacks WHERE deciding_depth IS NOT NULL AND symbol IS NULL") == [(0,)]
 
 
-def test_framework_frames_are_never_attributed(run: Run) -> None:
+def test_runtime_scaffolding_is_never_attributed(run: Run) -> None:
     deciding = rows(run, "SELECT DISTINCT frames[deciding_depth + 1] FROM stacks WHERE deciding_depth IS NOT NULL")
     assert not [frame for (frame,) in deciding if "TaskRunner" in str(frame) or "ThreadPoolExecutor" in str(frame)]
 

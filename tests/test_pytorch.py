@@ -587,7 +587,7 @@ def test_clock_offsets_are_corrected_along_shared_groups() -> None:
     assert collectives.shifts(parts) == {f"rank {rank}": off[2] - each for rank, each in off.items() if rank != 2}
 
 
-def test_clock_offset_is_equal_at_each_collective() -> None:
+def test_clock_offset_needs_equal_differences_at_each_collective() -> None:
     """Without names of groups: ranks whose collectives are now nearer and now farther wait for others."""
     mine = [0.0, 104, 205, 311, 409, 518, 616, 722, 820, 931]
     noise = [0.2, 0.0, 0.1, 0.4, 0.0, 0.3, 0.1, 0.0, 0.2, 0.1]
@@ -1460,7 +1460,7 @@ def test_a_file_may_have_parentheses_in_its_path(function: str, frame: tuple[str
         ("nn.Module: Linear_0", None),
     ],
 )
-def test_c_functions_that_run_another_thread(function: str, device: str | None) -> None:
+def test_device_of_c_functions_that_yield_their_thread(function: str, device: str | None) -> None:
     assert names.device_of_c(function) == device
 
 

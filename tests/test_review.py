@@ -153,7 +153,7 @@ def test_the_hot_path_is_of_samples_on_the_critical_path(demo_run: Run) -> None:
     assert path.heat("org.apache.spark.NoSuch.function") is None
 
 
-def test_stacks_of_a_long_run_are_within_the_limit(demo_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hot_path_is_not_subject_to_the_limits_of_sql(demo_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The row limit of sql() is for statements of users."""
     monkeypatch.setattr("crystalperf.query.statements.whole.MOST_BYTES", 1)
     assert len(hot_path(demo_run).functions) > 1_000

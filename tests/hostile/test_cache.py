@@ -149,7 +149,7 @@ def test_a_damaged_file_is_never_a_bug(number: int, run_copy: Path, crystalperf:
         assert code == 0 or (out, err.count("\n")) == ("", 1)
 
 
-def test_run_with_contradictory_facts_is_refused(run_copy: Path) -> None:
+def test_run_with_invalid_facts_is_refused(run_copy: Path) -> None:
     import duckdb
 
     for statement in (
