@@ -117,14 +117,14 @@ RULES = (
     Rule("nobodys", r"(?:no one|nobody)['’]s", "unowned, unassigned, not attributed"),
     Rule("hold-up", r"(?:hold|holds|held|holding)(?: \S+){0,4}? up", "bottleneck; blocks, delays"),
     Rule("speak-for", r"(?:speaks?|spoke|speaking) for", "suggests, is evidence for"),
-    Rule("none-of", r"(?:is|are|was|were) none of", "is not a, is not one of"),
+    Rule("none-of", r"(?<!\bthere )(?:is|are|was|were) none of", "is not a, is not one of"),
     # "there is no X" is plain; so are comparatives ("is no longer").  "where is no" is not.
     Rule("is-no", rf"(?<!\bthere )(?:is|are|was|were) no (?!{_COMPARATIVES})[a-z][\w-]*", "is not a"),
     Rule("door", r"doors?", "interface, front end, entry point"),
     Rule("room", r"rooms?", "package; capacity, free memory, headroom"),
     Rule("house", r"(?<!in-)houses?", "project, repository"),
-    # world size is PyTorch's own term, real-world is everybody's.
-    Rule("world", r"(?<!real[- ])(?<!hello )worlds?(?! size)", "scenario"),
+    # world size is PyTorch's own term, stop-the-world the JVM's, real-world is everybody's.
+    Rule("world", r"(?<!real[- ])(?<!hello )(?<!stop-the-)worlds?(?! size)", "scenario"),
     Rule("kept-rows", r"kept rows", "cached data"),
     # A company that is a firm ("your company's jobs") has an article or possessive before it.
     Rule(
@@ -149,8 +149,8 @@ RULES = (
         "because",
         names=False,
     ),
-    # A sentence that begins with a relative clause.  Questions, "What if", headings of Markdown and up to three words
-    # ("What to do") are none.  Names of tests have no question mark.
+    # A sentence that begins with a relative clause.  Questions, "What if", headings and up to three words
+    # ("What to do") are exempt.  Names of tests have no question mark.
     Rule("what-sentence", r"", "name the subject: Sampling delay counts as CPU wait", names=False),
     Rule("what-name", r"", "name the behaviour: test_counts_sampling_delay_as_cpu_wait", names=False),
 )
@@ -162,7 +162,7 @@ _COMPILED = [
     if rule.pattern
 ]
 _SENTENCE_END = re.compile(r"""[.?!:](?=["”’')\]*]*(?:\s|$))""")
-_WHAT = re.compile(rf"[*_(“‘'\"]*{_RELATIVE}\b(?!['’]| if\b)")
+_WHAT = re.compile(rf"[*_(“‘'\"]*{_RELATIVE}\b(?!['’]|[- ]ifs?\b)")
 _WHAT_NAME = re.compile(r"(?:what|whatever|who|whoever|whose|whichever) ", re.IGNORECASE)
 _QUOTED = re.compile(r"(``?)(?!`)[^`]+?\1|\"[^\"\n]{1,80}\"|“[^”]{1,80}”", re.DOTALL)
 _SQL = re.compile(r"\b(?:SELECT|FROM|INSERT INTO|CREATE|WITH|COPY|UPDATE|DELETE|JOIN|WHERE|UNION|ATTACH|COALESCE)\b")
@@ -210,6 +210,8 @@ def matches(text: str, kind: str = "text") -> Iterator[tuple[Rule, int, str]]:
     if kind == "name":
         if _WHAT_NAME.match(flat):
             yield _rule("what-name"), 0, flat
+        return
+    if flat.rstrip().endswith("----"):  # a heading among comments
         return
     begin = 0
     for end in [*(found.end() for found in _SENTENCE_END.finditer(flat)), len(flat)]:
