@@ -99,6 +99,11 @@ def test_markdown_findings_leave_out_code() -> None:
     assert found_in("docs/a.md", text) == [(4, "anew"), (9, "tell"), (11, "tell")]
 
 
+def test_changelog_findings_are_of_unreleased_sections() -> None:
+    text = "# Changelog\n\n## 0.2.0 (unreleased)\n\nIt is read anew.\n\n## 0.1.0\n\nIt is told.\n"
+    assert found_in("CHANGELOG.md", text) == [(5, "anew")]
+
+
 def test_python_findings_have_lines_of_docstring_comment_and_message() -> None:
     text = '"""A module.\n\nIt is told.\n"""\n\n# It is read\n# anew.\nx = told("no room"\n    f"{a} is told")\n'
     assert found_in("query/a.py", text) == [(3, "tell"), (7, "anew"), (8, "room"), (8, "tell")]

@@ -7,7 +7,8 @@ Checked: Markdown, docstrings, comments, names and assertion messages of tests, 
 them outside tests (messages, help, output); comments and strings of the other languages; text of templates; the
 descriptions in docs/schema; the screens in tests/data/screens.
 Not checked: code spans and code blocks of Markdown, words in backticks, quotations in double quotes (a log line, a
-method's name) of up to 80 characters, and identifiers that are written as code (`a.b`, `a(…)`, `--a`).
+method's name) of up to 80 characters, released sections of the changelog, and identifiers that are written as code
+(`a.b`, `a(…)`, `--a`).
 """
 
 from __future__ import annotations
@@ -29,9 +30,8 @@ ROOT = Path(__file__).parent.parent
 FIRST_CHECKED_COMMIT = "9c2947e"  # subjects of commits after this one are checked
 LONGEST_SUBJECT = 65
 
-# What is not ours, is data, or is built from what is checked.
+# Texts of others, data, and files built from checked ones.
 EXEMPT = (
-    "CHANGELOG.md",  # released sections quote former output; `_unreleased` checks the newest section
     "research/",  # dated notes, kept as written
     "shared/",  # not part of the repository
     "tests/words.py",  # the table below
@@ -44,11 +44,12 @@ EXEMPT = (
 )
 CHECKED_ALL_THE_SAME = re.compile(r"tests/data/screens/.+\.txt|indexer/labels/.+\.(py|md|toml)")
 
-# Areas that still have findings: the first folder of a path, "screens", "commits", or "" for files at the top.
+# Areas that still have findings: the first folder of a path, "changelog", "screens", "commits", or "" for files at the top.
 # `python -m tests.words` without paths and the test leave them out.
 NOT_CLEAN_YET = {
     "",
     ".ci",
+    "changelog",
     "cli",
     "docs",
     "examples",
@@ -73,7 +74,7 @@ class Rule(NamedTuple):
     names: bool = True  # also looked for in names of tests
 
 
-# Verbs that are no nouns as well.
+# Verbs that cannot be nouns.
 _VERBS = (
     r"(?:is|are|was|were|has|have|had|does|do|did|can|cannot|may|might|must|would|could|will|should|need(?:s|ed)?|"
     r"say|says|said|shows|showed|takes?|took|makes?|made|gives?|gave|knows?|knew|ran|waited|begins?|began|comes?|came|"
@@ -166,6 +167,7 @@ _WHAT = re.compile(rf"[*_(“‘'\"]*{_RELATIVE}\b(?!['’]|[- ]ifs?\b)")
 _WHAT_NAME = re.compile(r"(?:what|whatever|who|whoever|whose|whichever) ", re.IGNORECASE)
 _QUOTED = re.compile(r"(``?)(?!`)[^`]+?\1|\"[^\"\n]{1,80}\"|“[^”]{1,80}”", re.DOTALL)
 _SQL = re.compile(r"\b(?:SELECT|FROM|INSERT INTO|CREATE|WITH|COPY|UPDATE|DELETE|JOIN|WHERE|UNION|ATTACH|COALESCE)\b")
+_SQL_BEGIN = re.compile(r"\s*(?:--[^\n]*\s+)*(?:SELECT|FROM|INSERT|CREATE|WITH|COPY|UPDATE|DELETE|ATTACH)\b")
 _REGEX = re.compile(r"\(\?[:P=!<]|\\[bwds.]|\[\^")
 
 
@@ -178,9 +180,9 @@ class Finding(NamedTuple):
 
     @property
     def area(self) -> str:
-        """What `NOT_CLEAN_YET` names."""
-        if self.path == "commit":
-            return "commits"
+        """The area as `NOT_CLEAN_YET` names it."""
+        if self.path in ("commit", "CHANGELOG.md"):
+            return "commits" if self.path == "commit" else "changelog"
         return "screens" if self.path.startswith("tests/data/") else self.path.rpartition("/")[0].partition("/")[0]
 
     def __str__(self) -> str:
@@ -193,6 +195,11 @@ class Prose(NamedTuple):
     line: int
     text: str
     kind: str = "text"
+
+
+def is_sql(text: str) -> bool:
+    """Whether a string is a statement or a part of one; a message may name a keyword."""
+    return _SQL_BEGIN.match(text) is not None or len(_SQL.findall(text)) > 1
 
 
 def matches(text: str, kind: str = "text") -> Iterator[tuple[Rule, int, str]]:
@@ -260,6 +267,12 @@ def _markdown(text: str) -> Iterator[Prose]:
             held.append(re.sub(r"^\s*(?:[-*+]|\d+\.|#+|>)\s+", "", line))
 
 
+def _unreleased(text: str) -> str:
+    """A changelog with its released sections blank: they quote former output."""
+    parts = re.split(r"(?m)^(?=## )", text)
+    return "".join(part if "unreleased" in part.partition("\n")[0] else "\n" * part.count("\n") for part in parts)
+
+
 def _paragraphs(line: int, text: str) -> Iterator[Prose]:
     """A docstring's or a message's paragraphs and list items."""
     begin = 0
@@ -295,7 +308,9 @@ def _python(text: str, is_test: bool) -> Iterator[Prose]:
     )
     tree = ast.parse(text)
     lines = text.split("\n")
-    messages, docstrings, inside = set(), set(), set()
+    messages: set[ast.AST] = set()
+    docstrings: set[ast.AST] = set()
+    inside: set[ast.AST] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             if is_test and not isinstance(node, ast.Module) and node.name.lower().startswith("test"):
@@ -318,7 +333,7 @@ def _python(text: str, is_test: bool) -> Iterator[Prose]:
             yield from _paragraphs(node.lineno, value)
         elif is_test and node not in messages:
             continue
-        elif _SQL.search(value):
+        elif is_sql(value):
             yield from (_located(lines, node, each) for each in _sql(value, strings=False))
         elif " " in value.strip() and not _REGEX.search(value):
             yield from (_located(lines, node, each) for each in _paragraphs(node.lineno, value))
@@ -361,7 +376,7 @@ def _scanned(text: str, language: str, strings: bool = True) -> Iterator[Prose]:
             alone = not text[begins[line - 1] : found.start()].strip()
             bare = re.sub(r"^\s*(?:/\*+|\*/|//+|--+|#+!?|;+|\*)[ ]?|\*/$", "", found[0], flags=re.MULTILINE)
             comments.append((line, at, bare, alone))
-        elif strings and " " in found[0][1:-1].strip() and not _REGEX.search(found[0]) and not _SQL.search(found[0]):
+        elif strings and " " in found[0][1:-1].strip() and not _REGEX.search(found[0]) and not is_sql(found[0][1:-1]):
             found_strings.append(Prose(line, re.sub(r"\$\{[^}]*\}", "{}", found[0].strip("\"'`"))))
     yield from _blocks(comments)
     yield from found_strings
@@ -395,7 +410,9 @@ def prose(path: str, text: str) -> Iterator[Prose]:
     """All prose of a file; nothing for a kind of file that has none."""
     suffix = Path(path).suffix
     is_test = path.startswith("tests/") or "/tests/" in path or Path(path).name.startswith("test_")
-    if suffix == ".md":
+    if path == "CHANGELOG.md":
+        yield from _markdown(_unreleased(text))
+    elif suffix == ".md":
         yield from _markdown(text)
     elif suffix in (".py", ".pyi"):
         yield from _python(text, is_test)
@@ -415,7 +432,7 @@ def prose(path: str, text: str) -> Iterator[Prose]:
         yield from _lines(text)
 
 
-# --- what is checked ---
+# --- the repository and its commits ---
 
 
 def files() -> list[str]:
@@ -436,7 +453,7 @@ def is_checked(path: str) -> bool:
 
 
 def findings(paths: Iterable[str]) -> list[Finding]:
-    """What is forbidden in files; paths are relative to the repository."""
+    """The forbidden constructions in files; paths are relative to the repository."""
     found = []
     for path in paths:
         try:
