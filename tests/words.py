@@ -44,7 +44,7 @@ EXEMPT = (
 )
 CHECKED_ALL_THE_SAME = re.compile(r"tests/data/screens/.+\.txt|indexer/labels/.+\.(py|md|toml)")
 
-# Areas that still have findings: the first folder of a path, "changelog", "screens", "commits", or "" for files at the top.
+# Areas that still have findings: a top-level folder, "changelog", "screens", "commits", or "" for top-level files.
 # `python -m tests.words` without paths and the test leave them out.
 NOT_CLEAN_YET = {
     "",
