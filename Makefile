@@ -3,7 +3,7 @@
 # test       create .venv, then run the quick tests that need only Python packages
 # test-all   also install the indexer (torch), and run all tests
 # dist       build and check sdist and wheel in dist/; `make wheels` builds those of a release (RELEASING.md)
-# lint       check format, style, imports and types
+# lint       check format, style, imports, types and words
 # texts      extract the labelled functions' texts from the libraries' sources (downloads about 1 GB), for the tables
 # page       build the page's script and style from web/ (Node 20 and npm); commit the result
 # pictures   take the pictures of the page in docs/pictures (Debian's chromium)
@@ -47,6 +47,7 @@ lint: $(VENV)/ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
+	$(BIN)/python -m tests.words
 
 dist: $(VENV)/ready-dev
 	@rm -rf dist

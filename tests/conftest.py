@@ -1,4 +1,4 @@
-"""What all tests share: no network but the machine's own, and a cache of their own."""
+"""Shared by all tests: network access to this machine only, and a separate cache."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave to `make test-all` what asks for Java's readers, which Maven fetches, or for the public files, for minutes.
 
-    Told by the fixtures, so that nobody has to think of it; the mark can be set by hand too.  Of the cases of a test
+    The fixtures decide, so that nobody has to think of it; the mark can be set by hand too.  Of the cases of a test
     that is marked `few(NOW)` all but NOW, evenly spread from the first on, are left to it as well.
     """
     cases: dict[object, list[pytest.Item]] = {}
@@ -65,7 +65,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def one_name() -> Iterator[None]:
-    """Fail a session in which a room was imported as `query` beside crystalperf.query."""
+    """Fail a session in which a package was imported as `query` as well as crystalperf.query."""
     yield
     rooms = ("indexes", "indexer", "query", "report", "service", "fleet", "cli")
     assert not [each for each in sys.modules if each.partition(".")[0] in rooms]
@@ -102,7 +102,7 @@ def own_cache(shared_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def real_inputs() -> Path:
-    """Public logs and recordings beside the checkout, where somebody put them."""
+    """Public logs and recordings next to the checkout, where somebody put them."""
     if not REAL_INPUTS.is_dir():
         pytest.skip("the folder of public real inputs is not beside this checkout")
     return REAL_INPUTS
@@ -141,7 +141,7 @@ def log_run(shared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def shared(paths: list[Path], home: Path, output: Path | None = None) -> Iterator[Run]:
-    """The profile of the paths; a test that changed its file would change what others are told."""
+    """The profile of the paths; a test that changed its file would change the input of other tests."""
     import crystalperf as cp
 
     with pytest.MonkeyPatch.context() as patch:

@@ -47,7 +47,7 @@ def figures(sentence: str) -> list[float]:
 
 
 class Seconds:
-    """Figures of a door, in whole seconds."""
+    """Figures that an interface shows, in whole seconds."""
 
     def number(self, ms: float, /) -> str:
         return f"{ms / 1000:.0f}"

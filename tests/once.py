@@ -3,9 +3,9 @@
     pytest -p tests.once --passed-to FILE     writes the names of the tests that passed to FILE
     pytest -p tests.once --not-again FILE     leaves those out
 
-Nobody sorts tests into two heaps: what passed in the first run is over, whatever the first run skipped for want of a
-package, or did not even collect, is for the second, and so is a test that is new.  A test that would pass without a
-package and could fail with it must skip itself without it.
+Nobody sorts tests by hand: tests that passed in the first run are done.  The second run has those that the first run
+skipped because a package was missing or did not collect, and new tests.  A test that would pass without a package and
+could fail with it must skip itself without it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What tests assert of an error: its class, that it is one line, and what it names.  Its words may change."""
+"""Asserts on an error: its class, that it is one line, and the names in it.  Its words may change."""
 
 from __future__ import annotations
 

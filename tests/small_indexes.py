@@ -23,7 +23,7 @@ SOURCES = DATA / "sources"
 INDEXES = {"small-1.0": SOURCES} | {f"{each}-1": SOURCES / each for each in ("scala", "java", "python")}
 INDEXES |= {"acme-1": DATA / "acme" / "src"}
 OF_THE_BUILD = ("schema_version", "kind", "tool_version", "built_at", "build_seconds", "content_hash")
-"""Facts that the next build or the next loading gives anew."""
+"""Facts that the next build or the next loading creates again."""
 
 
 def small_index(name: str, path: Path, /, **changed: str) -> Path:

@@ -16,7 +16,7 @@ MIB = 2**20
 class Task:
     """A task; times in ms, `launch_ms` since the stage began.  `cpu_ms` is None where the log has no CPU time.
 
-    `method` is how it read, as Spark before 2.0 tells; `locality` how near its data were.
+    `method` is how it read, as Spark before 2.0 logs it; `locality` how near its data were.
     """
 
     ms: int

@@ -1,4 +1,4 @@
-"""What agents are told: tools over the protocol's own client, answers within bounds, the screen that primes them."""
+"""The agent interface: tools over the protocol's own client, bounded answers, the priming screen."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def listed(what: str) -> Any:
     return anyio.run(ask)
 
 
-def test_the_tools_are_the_questions_and_typed() -> None:
+def test_tools_cover_all_questions_and_are_typed() -> None:
     tools = {each.name: each for each in listed("tools")}
     assert set(tools) == {"analyze", "debug", "predict", "sql", "functions", "why"}
     for each in tools.values():
@@ -73,7 +73,7 @@ def test_resources_are_the_schema_the_views_and_the_usage() -> None:
     assert listed("crystalperf://usage") == prime_text()
 
 
-def test_the_tools_say_what_the_commands_say(crystalperf: Answer, demo_run: Run) -> None:
+def test_tools_answer_as_the_commands_do(crystalperf: Answer, demo_run: Run) -> None:
     run = str(demo_run.path)
     failed, found = asked("analyze", paths=[run])
     assert not failed
@@ -127,7 +127,7 @@ def test_no_answer_is_longer_than_the_bound(demo_run: Run, statement: str) -> No
     assert found["next_offset"] == len(found["rows"])
 
 
-def test_functions_and_why(own_cache: None) -> None:
+def test_functions_and_their_explanations(own_cache: None) -> None:
     _, found = asked("functions", index="python-3.11", resource="net", limit=5)
     assert len(found["rows"]) == 5 < found["total"]
     assert found["next_offset"] == 5
@@ -151,7 +151,7 @@ def test_functions_and_why(own_cache: None) -> None:
         ("why", {"function": "no.such.function", "index": "python-3.11"}, "no.such.function"),
     ],
 )
-def test_what_is_wrong_is_told_in_a_sentence(tool: str, arguments: dict[str, Any], says: str) -> None:
+def test_error_is_one_sentence(tool: str, arguments: dict[str, Any], says: str) -> None:
     failed, words = asked(tool, **arguments)
     assert failed
     assert says in words
@@ -179,7 +179,7 @@ def test_an_agent_is_served_over_standard_input(demo_run: Run, tmp_path: Path) -
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def test_the_screen_that_primes_an_agent_is_one(crystalperf: Answer) -> None:
+def test_priming_text_fits_one_screen(crystalperf: Answer) -> None:
     code, out, _ = crystalperf("prime")
     assert (code, out) == (0, prime_text())
     assert len(out.split("\n")) <= 45

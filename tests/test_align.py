@@ -63,11 +63,11 @@ def test_an_idle_thread_is_not_taken() -> None:
     assert assign(idle_then_busy, np.array([0.0]), np.array([1000.0])).tolist() == [8]
 
 
-def test_a_task_that_nobody_was_seen_in_stays_alone() -> None:
+def test_task_without_a_matching_thread_stays_unmatched() -> None:
     assert assign(seen(*ticks(7, 0, 100)), np.array([5000.0]), np.array([6000.0])).tolist() == [-1]
 
 
-def test_moments_outside_every_task_belong_to_none() -> None:
+def test_samples_outside_all_tasks_are_not_attributed() -> None:
     found = unit_at(
         np.array([7, 7, 7, 9]), np.array([50.0, 150.0, 250.0, 50.0]),
         np.array([7, 7]), np.array([0.0, 200.0]), np.array([100.0, 300.0]),

@@ -1,4 +1,4 @@
-"""What is decided of a run (the verdict), what every door says of it (the words), and the JSON of all answers."""
+"""The verdict of a run, its words in every interface, and the JSON of all answers."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def sentence(answer: Debug, resources: tuple[Resource, ...] = known()) -> str:
 # Questions ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_spark_run_is_asked_the_usual_questions() -> None:
+def test_spark_run_gets_the_usual_whatifs() -> None:
     # The words for cores and memory are those that the run's framework shows.
     plain = replace(SPARK, settings={"executors": "workers"})
     asked = "cores=2x executors=2x cpu_speed=2x network=2x network=10x disk=2x memory=2x memory=0.5x"
@@ -131,14 +131,14 @@ def test_a_training_is_asked_about_more_processes_and_not_about_lanes_or_memory(
 # The bottleneck -----------------------------------------------------------------------------------------------------
 
 
-def test_a_resource_holds_a_run_up_and_a_close_second_is_named() -> None:
+def test_bottleneck_names_a_resource_and_a_close_second() -> None:
     found = bottleneck_of(debug(cpu=9_000, net=10_000, other=7_000, unknown=7_000))
     assert found == Bottleneck("resource", "net", 10_000, pytest.approx(10 / 26), "cpu", 9_000)
     assert bottleneck_of(debug(cpu=7_000, net=10_000, other=7_000, unknown=7_000)).second is None
     assert figures(sentence(debug(cpu=9_000, net=10_000, other=7_000))) == [10.0, 26.0, 38, 9.0]
 
 
-def test_a_cpu_that_only_collected_garbage_is_told_as_that() -> None:
+def test_cpu_that_only_collected_garbage_is_reported_as_garbage_collection() -> None:
     answer = debug(cpu=5_000, disk=1_000, other=12_000, unknown=12_000)
     stage = GroupFacts(
         id="stage:0.0", name="work", scope=None, units=4, slots=4, length_ms=18_000.0, path_ms=18_000.0,
@@ -153,7 +153,7 @@ def test_a_cpu_that_only_collected_garbage_is_told_as_that() -> None:
 
 
 def test_other_time_counts_by_its_largest_cause() -> None:
-    """Of 12 s on no resource no cause has more than the CPU's 5 s, so the CPU holds the run up."""
+    """Of 12 s on no resource no cause has more than the CPU's 5 s, so the bottleneck is the CPU."""
     several = debug(cpu=5_000, other=12_000, no_worker=4_900, unknown=4_000, starting=3_100)
     assert bottleneck_of(several).name == "cpu"
     waiting = debug(cpu=5_000, other=12_000, no_worker=5_100, unknown=4_000, starting=2_900)
@@ -164,8 +164,8 @@ def test_other_time_counts_by_its_largest_cause() -> None:
     assert bottleneck_of(replace(waiting, no_unit_ms=5_000)).alone_ms is None
 
 
-def test_a_cause_may_be_what_comes_next() -> None:
-    """CPU is neither the second of a run whose tasks take 4 s to start, nor the close one beside a driver's 8 s."""
+def test_cause_may_be_the_next_bottleneck() -> None:
+    """CPU is not the second of a run whose tasks take 4 s to start, nor close to a driver's 8 s."""
     starting = debug(cpu=2_000, other=11_000, no_scope=6_000, starting=4_000, unknown=1_000)
     driver = debug(cpu=10_000, disk=1_000, other=8_000, coordinator=8_000)
     unknown = debug(cpu=10_000, other=8_000, unknown=8_000)
@@ -181,13 +181,13 @@ def test_a_cause_may_be_what_comes_next() -> None:
     assert ["CPU" in sentence(each) for each in (either, neither)] == [True, False], "it may be the longest, too"
 
 
-def test_what_no_task_ran_in_is_one_figure_and_not_told_again_as_what_comes_next() -> None:
+def test_time_without_tasks_is_one_figure_and_not_repeated_as_next_bottleneck() -> None:
     found = debug(cpu=2_000, other=11_000, no_scope=6_000, coordinator=5_000)
     assert figures(sentence(replace(found, no_unit_ms=11_000))) == [6.0, 13.0, 46, 11.0, 2.0]
 
 
-def test_the_unknown_does_not_hide_that_no_task_ran_for_longer() -> None:
-    """Half of the run passed without a task: by cause less each than what nothing recorded tells."""
+def test_unknown_time_does_not_hide_longer_time_without_tasks() -> None:
+    """Half of the run passed without a task: each known cause has less than the time of unknown cause."""
     causes = {"coordinator": 22_000.0, "no_scope": 16_000.0, "no_worker": 14_000.0, "unknown": 27_000.0}
     found = debug(cpu=11_000, other=79_000, coordinator_ms=42_000, **causes)
     assert figures(sentence(replace(found, no_unit_ms=52_000))) == [22.0, 90.0, 24, 52.0, 27.0]
@@ -200,15 +200,15 @@ def test_the_largest_known_part_may_be_a_cause() -> None:
     assert (bottleneck_of(found).second, figures(sentence(found))[-1]) == ("coordinator", 5.0)
 
 
-def test_the_coordinator_holds_a_run_up_in_which_nothing_else_happens_for_half_of_its_time() -> None:
-    """Of its 8 s the log tells the cause of 1 s only; no cause is known of the others."""
+def test_coordinator_is_the_bottleneck_if_it_works_alone_for_half_of_the_run() -> None:
+    """Of its 8 s the log shows the cause of 1 s only; no cause is known of the others."""
     found = debug(cpu=3_000, other=9_000, coordinator=1_000, unknown=8_000, coordinator_ms=8_000)
     assert bottleneck_of(found) == Bottleneck("coordinator", "coordinator", 8_000, pytest.approx(2 / 3), "cpu", 3_000)
     assert figures(sentence(found)) == [8.0, 12.0, 67, 3.0]
     assert bottleneck_of(replace(found, coordinator_ms=6_000)).kind == "unknown"
 
 
-def test_the_unknown_is_no_cause() -> None:
+def test_unknown_time_is_not_a_cause() -> None:
     found = debug(cpu=2_000, other=21_500, unknown=20_000, starting=1_500)
     assert bottleneck_of(found) == Bottleneck("unknown", "unknown", 20_000, pytest.approx(20 / 23.5), "cpu", 2_000)
     assert figures(sentence(found)) == [20.0, 23.5, 85, 2.0]
@@ -216,7 +216,7 @@ def test_the_unknown_is_no_cause() -> None:
     assert bottleneck_of(debug(other=5_000, unknown=5_000)).second is None
 
 
-def test_a_run_without_time_has_nothing_to_explain() -> None:
+def test_run_of_zero_length_has_no_bottleneck() -> None:
     assert bottleneck_of(debug()).kind == "nothing"
     assert figures(sentence(debug())) == []
 
@@ -246,7 +246,7 @@ def test_json_names_what_the_sentence_names() -> None:
 # Words --------------------------------------------------------------------------------------------------------------
 
 
-def test_causes_are_told_in_the_words_of_the_framework() -> None:
+def test_causes_use_the_vocabulary_of_the_framework() -> None:
     words = {"no worker": "executors", "no scope": "query", "coordinator": "driver", "no unit": "task"}
     assert all(word in cause_words(cause, SPARK) for cause, word in words.items())  # type: ignore[arg-type]
     plain = Vocabulary()
@@ -258,7 +258,7 @@ def test_causes_are_told_in_the_words_of_the_framework() -> None:
 # Help, next step, what was not seen ---------------------------------------------------------------------------------
 
 
-def test_the_best_help_is_a_doubling_that_is_noticed() -> None:
+def test_best_whatif_is_a_doubling_with_a_noticeable_gain() -> None:
     tenfold, network = WhatIf("tenfold", "network=10x", 5_000.0), WhatIf("network", "network=2x", 9_000.0)
     disk, refused = (
         WhatIf("disk", "disk=2x", 9_500.0),
@@ -269,7 +269,7 @@ def test_the_best_help_is_a_doubling_that_is_noticed() -> None:
     assert best_help([refused], 10_000.0) is None
 
 
-def test_the_next_step_is_samples_then_an_index_then_more_of_what_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_step_is_samples_then_an_index_then_the_scarce_resource(monkeypatch: pytest.MonkeyPatch) -> None:
     words = replace(SPARK, settings={"executors": "workers", "bandwidth": "network"})
     header = replace(HEADER, vocabulary=words)
     on_net, waiting = bottleneck_of(debug(net=9)), bottleneck_of(debug(other=9, no_worker=9))
@@ -295,7 +295,7 @@ def test_the_next_step_is_samples_then_an_index_then_more_of_what_is_short(monke
     assert not_seen(debug(), replace(header, indexes=()))[0].remedy is None
 
 
-def test_what_was_not_seen_says_what_would_show_it() -> None:
+def test_missing_measurements_say_what_would_show_them() -> None:
     seen = replace(debug(cpu=1), unseen=(BlockedThreadsUnsampled(),))
     assert not_seen(seen, HEADER) == seen.unseen
     unplaced, kept = not_seen(seen, replace(HEADER, indexes=()))
@@ -343,7 +343,7 @@ def test_the_knee_counts_per_doubling() -> None:
     assert (few.worth, more.worth) == (False, True)  # of 110 ms recorded, 100 save less than a tenth
 
 
-def test_the_knee_of_more_work_counts_the_time_for_the_same_work() -> None:
+def test_knee_of_a_sweep_with_more_work_uses_time_per_work() -> None:
     """Twice the ranks of a training take a fifth longer for a step of twice the work, four times the ranks 3 times."""
     told = [predicted(f"ranks={2**n}", ms, work_ratio=2.0**n) for n, ms in enumerate([110.0, 132.0, 330.0])]
     ranks = Sweep(tuple(told), (1, 2, 4))
@@ -394,14 +394,14 @@ def test_a_refused_point_leaves_the_others_their_answers(run: Run) -> None:
         run.predict()
 
 
-def test_nothing_changed_is_the_replay_alone(run: Run) -> None:
+def test_unchanged_scenario_is_the_replay(run: Run) -> None:
     unchanged = run.unchanged()
     assert unchanged.setting == "unchanged"
     assert unchanged.predicted_ms == unchanged.runtime_ms
     assert unchanged.replayed_ms == pytest.approx(unchanged.runtime_ms, rel=0.05)
 
 
-def test_the_verdict_is_told_step_by_step(run: Run) -> None:
+def test_verdict_reports_its_progress_step_by_step(run: Run) -> None:
     steps: list[str] = []
     found = run.verdict(steps.append)
     assert len(steps) == len(found.what_ifs) + 2, "the path, each what-if, what to do"
@@ -416,9 +416,7 @@ def test_the_verdict_is_told_step_by_step(run: Run) -> None:
 # Another framework --------------------------------------------------------------------------------------------------
 
 
-def test_a_run_with_a_fourth_resource_is_answered_in_its_own_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_with_a_fourth_resource_uses_its_vocabulary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two kernels of 4 s and 5 s, one after the other, 3.5 s and 3 s of them measured on the GPU."""
     words = Vocabulary(
         worker="process", lane="stream", group="kernel group", unit="kernel", coordinator="host", scope="step"
@@ -501,7 +499,7 @@ def test_the_schemas_are_those_in_docs() -> None:
     assert kept == written, "write them again with `python -m crystalperf.query.text.as_json --write docs/schema`"
 
 
-def test_real_answers_are_what_their_schemas_say(run: Run, tmp_path: Path) -> None:
+def test_real_answers_match_their_schemas(run: Run, tmp_path: Path) -> None:
     found = run.verdict()
     machines = tmp_path / "machines.csv"
     machines.write_text("name,price_per_hour,cores\nsmall,1,2\nbig,2,4\n", encoding="utf-8")
@@ -532,7 +530,7 @@ def test_real_answers_are_what_their_schemas_say(run: Run, tmp_path: Path) -> No
         msgspec.convert(plain, type(each))  # and a program of ours can read it back
 
 
-def test_what_json_had_is_still_there() -> None:
+def test_json_keeps_all_former_fields() -> None:
     """Fields by their new names; waves, skew and the others that are computed among them."""
     facts = GroupFacts(
         id="stage:1.0", name="work", scope="sql:1", units=6, slots=4, length_ms=1.0, path_ms=1.0, median_ms=3.0,

@@ -24,7 +24,7 @@ COMPUTED = {
     "java.nio.file.Files.createDirectories",
     "java.nio.file.Files.createTempFile",
     "sun.nio.fs.UnixFileSystemProvider.createDirectory",
-    # What does not block hands over bytes that are there, or room for them, and goes on.
+    # Calls that do not block hand over bytes that are there, or that fit, and go on.
     "io.netty.channel.socket.nio.NioSocketChannel.doReadBytes",
     "io.netty.channel.socket.nio.NioSocketChannel.doWrite",
     "io.netty.channel.socket.nio.NioSocketChannel.doWriteBytes",
@@ -35,7 +35,7 @@ COMPUTED = {
 """Measured functions of the list that spent most of their time on something else, by why."""
 
 
-def test_every_entry_says_what_and_why() -> None:
+def test_every_entry_has_a_resource_and_a_reason() -> None:
     places: Counter[tuple[str, str]] = Counter()
     for api in device_apis():
         assert api.resource in resources()
@@ -67,7 +67,7 @@ def test_every_entry_says_what_and_why() -> None:
         ("", "read", None),
     ],
 )
-def test_what_is_on_the_list(class_name: str, method: str, resource: str | None) -> None:
+def test_listed_device_apis_have_their_resource(class_name: str, method: str, resource: str | None) -> None:
     found = device_api(class_name, method)
     assert (found.resource if found else None) == resource
 

@@ -115,7 +115,7 @@ def test_code_without_words_is_an_empty_tree(words: Words, code: str) -> None:
 
 
 @pytest.mark.parametrize("language", list(CODE))
-def test_deep_nesting_is_no_recursion(words: Words, language: str) -> None:
+def test_deep_nesting_does_not_exceed_the_recursion_limit(words: Words, language: str) -> None:
     forest = binary_trees([function("int f() { return " + "(a" * 1900, language)], words)
     assert len(forest.trees[0].leaves) > 1000
 
@@ -193,13 +193,13 @@ def test_training_lowers_the_error_and_is_repeatable(has_tanh: bool) -> None:
 # Documentation
 
 
-def test_links_and_punctuation_are_no_words() -> None:
+def test_links_and_punctuation_are_not_words() -> None:
     words = new_words(["see", "read", "http", "org", "html"])
     ids, starts = documents.cut_documents(["See http://read.org/a.html, read!", "www.read.org", ""], words)
     assert [list(ids[a:b]) for a, b in pairwise(starts)] == [[1, 2], [], []]
 
 
-def test_words_of_like_company_have_like_vectors() -> None:
+def test_words_in_similar_contexts_have_similar_vectors() -> None:
     words = new_words(["cat", "dog", "eats", "runs", "red", "blue", "paint", "wall"])
     chance = random.Random(0)
     texts = [f"{chance.choice(['cat', 'dog'])} {chance.choice(['eats', 'runs'])}" for _ in range(200)]
@@ -223,7 +223,7 @@ def test_the_state_is_that_of_a_gru_over_the_words_alone() -> None:
     assert not vectors[1].any()
 
 
-def test_the_reader_learns_to_tell_words() -> None:
+def test_reader_learns_to_distinguish_words() -> None:
     chance = np.random.default_rng(0)
     texts = [[1, 2, 3, 4] if each else [5, 6, 7, 8] for each in chance.random(200) < 0.5]
     part = (np.array([word for text in texts for word in text]), np.arange(0, 801, 4))

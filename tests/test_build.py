@@ -55,7 +55,7 @@ def test_every_function_has_a_row(index: duckdb.DuckDBPyConnection) -> None:
     assert counts == {"scala": 34, "java": 20, "python": 8, "cpp": 8}
 
 
-def test_keys_hold(index: duckdb.DuckDBPyConnection) -> None:
+def test_keys_are_unique_and_resolve(index: duckdb.DuckDBPyConnection) -> None:
     assert index.execute("""
         SELECT count(*) = count(DISTINCT symbol), count(*) = count(DISTINCT function_id), min(function_id),
                max(function_id) + 1 = count(*)
@@ -158,7 +158,7 @@ def test_a_model_of_other_resources_is_refused(tmp_path: Path) -> None:
         build("a-1", open_source("a-1", [SOURCES]), output=tmp_path / "i", classifier=classifier)
 
 
-def test_calls_are_resolved_only_without_doubt() -> None:
+def test_only_unambiguous_calls_are_resolved() -> None:
     file = parse_file(
         b"""
         class Manager { def put(x: Int) = 1; def get(x: Int) = put(x) }
@@ -208,7 +208,7 @@ while True:
 
 
 @pytest.mark.later
-def test_a_killed_build_leaves_a_whole_index_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_build_leaves_a_complete_index_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SIGKILL at random moments of build after build (CRYSTALPERF_TEST_KILLS of them; CI does 200)."""
     source = tmp_path / "source"
     source.mkdir()
@@ -232,7 +232,7 @@ def test_a_killed_build_leaves_a_whole_index_and_nothing_else(tmp_path: Path, mo
     assert [each.name for each in output.parent.iterdir()] == ["small-1.0.duckdb"]
 
 
-def test_class_files_say_whom_calls_mean(tmp_path: Path) -> None:
+def test_class_files_resolve_call_targets(tmp_path: Path) -> None:
     """With --classes a call of the text has its function, or the class outside that has it; without, words alone."""
     classes = Path(__file__).parent / "data" / "classes"
     (tmp_path / "source").mkdir()
@@ -263,7 +263,7 @@ def test_class_files_say_whom_calls_mean(tmp_path: Path) -> None:
     warned: set[tuple[str]] = set()
     words, types = calls(), calls(jar)
     assert not warned
-    assert calls(other) == words, "archives of something else settle nothing"
+    assert calls(other) == words, "archives of other libraries resolve no calls"
     assert warned == {("org/example/Broken.class",), ("other.jar",)}
     assert (f"{start}.lambdas", "forEach", None) in words
     assert (f"{start}.lambdas", "java.util.List.forEach", None) in types

@@ -1,4 +1,4 @@
-"""What a build keeps for the next one: the same index comes of it, whatever state it is in."""
+"""The build cache: the next build gives the same index, whatever state the cache is in."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_the_next_version_parses_what_changed(home: Path, tmp_path: Path, parsed
 
 
 @pytest.mark.later
-def test_the_real_model_says_the_same_of_what_it_remembers(home: Path, tmp_path: Path) -> None:
+def test_real_model_gives_the_same_labels_from_the_cache(home: Path, tmp_path: Path) -> None:
     """Heads and embeddings too, of which some rows are recalled and others computed in smaller batches."""
     pytest.importorskip("torch", reason="the indexer extra is not installed")
     from crystalperf.indexer import classify, modelfile
@@ -130,7 +130,7 @@ def test_the_real_model_says_the_same_of_what_it_remembers(home: Path, tmp_path:
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("damage", ["byte", "cut", "empty", "older", "other", "folder"])
-def test_a_damaged_cache_is_as_good_as_none(home: Path, tmp_path: Path, parsed: list[str], damage: str) -> None:
+def test_damaged_cache_is_ignored(home: Path, tmp_path: Path, parsed: list[str], damage: str) -> None:
     expected = small(tmp_path)
     path = home / "builds" / "small-1.0.kept"
     whole = path.read_bytes()
@@ -154,7 +154,7 @@ def test_a_damaged_cache_is_as_good_as_none(home: Path, tmp_path: Path, parsed: 
     assert parsed == (FILES if damage == "folder" else [])
 
 
-def test_another_parser_or_model_recalls_nothing(
+def test_another_parser_or_model_invalidates_the_cache(
     home: Path, tmp_path: Path, parsed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del home
@@ -171,7 +171,7 @@ def test_another_parser_or_model_recalls_nothing(
     assert Kept("small-1.0", {"hash": "2"}).remember([text], zeros)[0, 0] == 0
 
 
-def test_everything_a_classifier_sees_counts(home: Path) -> None:
+def test_every_input_of_the_classifier_is_part_of_the_cache_key(home: Path) -> None:
     del home
     base = FunctionText("c", "d", "java", "a.f", "A", "a", ("g", "h"))
     others = [
@@ -204,7 +204,7 @@ def test_a_file_that_took_too_long_is_tried_again(home: Path) -> None:
     assert again.file(b"2" * 32) == ParsedFile("b.java", "java", 1)
 
 
-def test_the_oldest_builds_go(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oldest_builds_are_evicted(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small(tmp_path)
     size = (home / "builds" / "small-1.0.kept").stat().st_size
     monkeypatch.setattr(cache, "MOST_BYTES", 5 * size // 2)
@@ -218,14 +218,14 @@ def test_the_oldest_builds_go(home: Path, tmp_path: Path, monkeypatch: pytest.Mo
     assert not (home / "builds").exists()
 
 
-def test_a_cache_that_cannot_be_written_costs_nothing(home: Path, tmp_path: Path) -> None:
+def test_unwritable_build_cache_does_not_fail(home: Path, tmp_path: Path) -> None:
     home.mkdir()
     (home / "builds").write_text("a file")
     small(tmp_path)
 
 
 @pytest.mark.later
-def test_builds_at_the_same_time(home: Path, tmp_path: Path, parsed: list[str]) -> None:
+def test_concurrent_builds_agree(home: Path, tmp_path: Path, parsed: list[str]) -> None:
     program = (
         "import sys; sys.path[:0] = [sys.argv[1]]\n"
         "from pathlib import Path\n"

@@ -60,7 +60,7 @@ def test_a_call_is_a_device_a_function_outside_or_not_known() -> None:
 
 @pytest.fixture
 def called(tmp_path: Path) -> Path:
-    """What `collect` writes of two functions of a library and one of a framework's reserve."""
+    """The output of `collect` for two functions of a library and one of a framework's reserve."""
     for library, name in (("requests", "pool"), ("tensorflow", "file_io"), ("tensorflow", "saver")):
         folder = tmp_path / "libraries" / library / library
         folder.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ def test_features_and_rule_follow_the_callees(called: Path) -> None:
     assert ruled(even[:1], evidence, labels, np.arange(1)).tolist() == [[1, 0, 0]]
 
 
-def test_what_is_added_follows_the_evidence_on_the_scale_of_the_logits() -> None:
+def test_correction_follows_the_evidence_on_the_scale_of_the_logits() -> None:
     chance = np.random.default_rng(0)
     labels = chance.integers(0, 3, 6000)
     features = np.eye(3, dtype=np.float32)[np.where(chance.random(6000) < 0.8, labels, chance.integers(0, 3, 6000))]

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.later
 CLASSES = Path(__file__).parent / "data" / "classes"
 
 
-def test_the_nearest_device_counts_and_circles_end() -> None:
+def test_nearest_device_counts_and_call_cycles_terminate() -> None:
     calls: dict[str, tuple[Sequence[str], Sequence[str]]] = {
         "a": ([], ["b", "a"]), "b": (["disk"], ["c"]), "c": (["net", "disk"], ["d"]), "d": (["net"], []),
         "far": ([], ["a"]),
@@ -61,7 +61,7 @@ class Store:
     assert of_python(Linked.of([facts]), records) == {"keep": {"disk": 2}, "write": {"disk": 1}, "join": {}}
 
 
-def test_the_main_way_is_without_handlers_and_log_lines() -> None:
+def test_main_path_excludes_handlers_and_log_lines() -> None:
     def call(owner: str, name: str) -> Call:
         return Call("virtual", owner, name, "()V")
 
@@ -77,7 +77,7 @@ def test_the_main_way_is_without_handlers_and_log_lines() -> None:
     assert [call.name for _, call in main_way(method)] == ["exists", "info"]
 
 
-def test_python_is_left_without_handlers_and_log_lines() -> None:
+def test_python_paths_exclude_handlers_and_log_lines() -> None:
     text = b"""
 def f(path):
     try:

@@ -160,7 +160,7 @@ def test_a_text_without_words_has_a_zero_vector() -> None:
     assert not embedding.encode(["", "{}"], *words.encode(["", "{}"])).any()
 
 
-def test_an_embedding_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_invalid_embedding_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     with refused(BuildError, tmp_path):
         embed.load_embedding(str(tmp_path))
@@ -213,7 +213,7 @@ def test_functions_without_any_known_word_get_a_vector(model: Path) -> None:
     assert np.isfinite(vectors.combined).all()
 
 
-def test_what_belongs_together_comes_closer() -> None:
+def test_training_moves_functions_of_one_label_closer() -> None:
     corpus = [(f"library{number % 2}", function(resource, number)) for resource in TOPICS for number in range(40)]
 
     def gap(epochs: int) -> float:
@@ -227,7 +227,7 @@ def test_what_belongs_together_comes_closer() -> None:
     assert gap(3) > gap(0) + 0.1
 
 
-def test_nothing_to_classify_is_no_error(model: Path) -> None:
+def test_nothing_to_classify_is_not_an_error(model: Path) -> None:
     assert modelfile.load(str(model)).classify([]).combined.shape == (0, 3)
 
 
@@ -327,7 +327,7 @@ def test_tensors_that_do_not_fit_are_refused(copy: Path, what: str) -> None:
 # Training
 
 
-def test_labels_that_are_no_resource_are_left_out(texts: Path) -> None:
+def test_labels_that_name_no_resource_are_left_out(texts: Path) -> None:
     found = examples.read_examples(texts)
     assert len(found) == 3 * (16 + 8 + 8)
     assert {each.set for each in found} == {"train", "dev-a", "dev-b"}
@@ -342,7 +342,7 @@ def test_labels_that_are_no_resource_are_left_out(texts: Path) -> None:
         ({"code": None}, "line 1"),
     ],
 )
-def test_what_must_not_be_trained_on_is_refused(
+def test_rejects_functions_that_must_not_be_trained_on(
     texts: Path, tmp_path: Path, change: dict[str, object], named: str
 ) -> None:
     first, rest = texts.read_text(encoding="utf-8").split("\n", 1)
@@ -386,7 +386,7 @@ def test_flipped_labels_are_as_many_as_asked_and_all_wrong() -> None:
     assert (flipped == 1).sum() == pytest.approx((flipped == 2).sum(), rel=0.15)
 
 
-def test_pooling_calibrates_heads_that_are_too_sure() -> None:
+def test_pooling_calibrates_overconfident_heads() -> None:
     chance = np.random.default_rng(0)
     labels = chance.integers(0, 3, 600)
     logits = 4 * np.eye(3, dtype=np.float32)[np.where(chance.random(600) < 0.7, labels, chance.integers(0, 3, 600))]
@@ -409,7 +409,7 @@ def test_selected_rows_keep_their_words() -> None:
 # The shipped model
 
 
-def test_the_shipped_model_is_small_and_whole() -> None:
+def test_shipped_model_is_small_and_complete() -> None:
     folder = Path(str(files("crystalperf.indexer") / "weights"))
     names = ["config.json", "model.safetensors", "sequence.safetensors", "tokenizer.json"]
     assert sorted(each.name for each in folder.iterdir()) == names

@@ -61,7 +61,7 @@ def test_debug_json_keeps_the_contract(crystalperf: Answer, run_file: Path) -> N
     assert {"id", "name", "start_ms", "end_ms"} == set(answer["scopes"][0])
 
 
-def test_analyze_says_the_verdict_and_keeps_the_run(crystalperf: Answer, tmp_path: Path) -> None:
+def test_analyze_prints_the_verdict_and_stores_the_run(crystalperf: Answer, tmp_path: Path) -> None:
     code, out, err = crystalperf("analyze", LOG, "-o", tmp_path / "kept.duckdb")
     assert (code, err) == (0, "")
     lines = out.split("\n")
@@ -137,7 +137,7 @@ def test_a_list_makes_a_sweep(crystalperf: Answer, run_file: Path) -> None:
     assert json.loads(out)["knee"] == {"point": 0, "worth": False, "least_share": 0.1}
 
 
-def test_what_cannot_be_answered_is_json_with_exit_1(crystalperf: Answer, run_file: Path) -> None:
+def test_refused_question_is_json_with_exit_1(crystalperf: Answer, run_file: Path) -> None:
     code, out, err = crystalperf("predict", run_file, "--set", "network=10Gbps", "--json")
     answer = json.loads(out)
     assert code == 1
@@ -155,7 +155,7 @@ def test_what_cannot_be_answered_is_json_with_exit_1(crystalperf: Answer, run_fi
     assert "--recorded network" in err
 
 
-def test_recorded_facts_make_it_answerable(crystalperf: Answer, run_file: Path) -> None:
+def test_stated_resources_make_a_question_answerable(crystalperf: Answer, run_file: Path) -> None:
     assert crystalperf("predict", run_file, "--set", "disk=500MB/s")[0] == 1
     code, _, err = crystalperf("predict", run_file, "--set", "disk=500MB/s", "--recorded", "disk=100MB/s")
     assert (code, err) == (0, "")
@@ -243,7 +243,7 @@ def _write(path: Path, content: bytes) -> Path:
     return path
 
 
-def test_bad_input_costs_one_sentence(crystalperf: Answer, tmp_path: Path, run_file: Path) -> None:
+def test_bad_input_is_one_sentence(crystalperf: Answer, tmp_path: Path, run_file: Path) -> None:
     empty = _write(tmp_path / "empty", b"")
     jpeg = _write(tmp_path / "photo.jpg", JPEG)
     no_run = _write(tmp_path / "no.duckdb", JPEG)
@@ -400,7 +400,7 @@ def test_running_out_of_memory_is_a_sentence(
     assert "--traceback" not in err
 
 
-def test_an_interrupt_while_commands_are_imported_is_one_like_any_other() -> None:
+def test_interrupt_during_imports_is_handled_as_any_other() -> None:
     """The first tenth of a second goes to imports, before anything could listen."""
     program = (
         "import sys\n"
@@ -437,7 +437,7 @@ def test_help_imports_nothing_slow() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_what_was_typed_goes_past_pydantic() -> None:
+def test_typed_text_bypasses_pydantic() -> None:
     """Which typer would import, to hear that a text is a text."""
     program = (
         "import sys\n"
@@ -452,13 +452,13 @@ def test_what_was_typed_goes_past_pydantic() -> None:
 
 
 class Terminal(io.StringIO):
-    """What a terminal is sent."""
+    """The bytes sent to a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
-def test_a_terminal_is_told_what_predict_does(
+def test_terminal_shows_the_progress_of_predict(
     crystalperf: Answer, run_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = ("predict", run_file, "--set", "cores=2,4")
@@ -475,7 +475,7 @@ def test_a_terminal_is_told_what_predict_does(
     assert lines[-1] == ""  # the line is gone
 
 
-def test_a_step_that_takes_long_shows_that_time_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_step_shows_elapsed_time(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
@@ -568,7 +568,7 @@ def test_no_color_and_pipes_get_plain_text(run_file: Path) -> None:
 
 
 @pytest.mark.later
-def test_an_ascii_terminal_is_no_error(run_file: Path) -> None:
+def test_ascii_terminal_does_not_fail(run_file: Path) -> None:
     done = process("debug", run_file, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, "")
 

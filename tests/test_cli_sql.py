@@ -107,7 +107,7 @@ def test_json_has_a_place_for_every_value(crystalperf: Answer, run_file: str) ->
     assert crystalperf("sql", "--run", run_file, statement)[0] == 0
 
 
-def test_csv_for_a_spreadsheet_holds_no_formulas(crystalperf: Answer, run_file: str) -> None:
+def test_csv_for_a_spreadsheet_has_no_formulas(crystalperf: Answer, run_file: str) -> None:
     texts = ["=1+1", "+1", "-1", "@a", "\tx", "\rx", "a=b", "", "'=1"]
     listed = ", ".join(f"('{text.replace(chr(39), chr(39) * 2)}')" for text in texts)
     statement = f'SELECT text, -1.5 AS number FROM (VALUES {listed}) AS texts("text")'
@@ -260,14 +260,16 @@ def test_a_hostile_statement_ends_in_one_sentence(
 
 
 @pytest.mark.later
-def test_what_hangs_the_parser_is_refused(crystalperf: Answer, run_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statement_that_hangs_the_parser_is_refused(
+    crystalperf: Answer, run_file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("crystalperf.query.statements.asking.PARSE_S", 1.0)
     code, out, err = crystalperf("sql", "--run", run_file, "SELECT " + "(" * 90_000)
     assert (code, out) == (1, "")
     assert "nested" in err
 
 
-def test_a_long_list_is_no_attack(crystalperf: Answer, run_file: str) -> None:
+def test_long_list_is_accepted(crystalperf: Answer, run_file: str) -> None:
     values = ", ".join(map(str, range(10_000)))
     code, out, _ = crystalperf(
         "sql", "--run", run_file, "--json", f"SELECT count(*) AS n FROM units WHERE 7 IN ({values})"
@@ -301,7 +303,7 @@ def test_memory_has_a_limit(crystalperf: Answer, run_file: str, monkeypatch: pyt
     assert "memory" in err
 
 
-def test_a_missing_table_says_which_option_brings_it(crystalperf: Answer, tiny: tuple[str, str]) -> None:
+def test_missing_table_names_the_option_that_adds_it(crystalperf: Answer, tiny: tuple[str, str]) -> None:
     assert "--index NAME" in crystalperf("sql", "FROM functions")[2]
     assert "--run RUN" in crystalperf("sql", "--index", tiny[0], "FROM units")[2]
     assert "--run RUN" in crystalperf("sql", "--index", tiny[0], "FROM spark_tasks")[2]
@@ -384,7 +386,7 @@ def test_index_export_and_import(crystalperf: Answer, tmp_path: Path) -> None:
     assert (code, err.count("\n")) == (1, 1)
 
 
-def test_index_show_takes_no_source_that_it_would_not_read(crystalperf: Answer, tiny: tuple[str, str]) -> None:
+def test_index_show_refuses_a_source_that_it_would_not_read(crystalperf: Answer, tiny: tuple[str, str]) -> None:
     code, out, err = crystalperf("index", "show", "seek", "--index", tiny[0], "--source", "anywhere")
     assert (code, out) == (1, "")
     assert all(each in err for each in ("--source", "--why"))

@@ -220,7 +220,7 @@ def test_shows_what_a_recommendation_saves_and_the_lines_to_paste() -> None:
     assert re.findall(r"[\d.]+ s", nearly.partition(" `a.b`")[2].partition("Critical")[0]) == ["9.0 s", "12.0 s"]
 
 
-def test_names_the_unknown_and_the_largest_resource_where_most_time_is_on_none() -> None:
+def test_names_unknown_time_and_the_largest_resource_if_most_time_is_unattributed() -> None:
     waiting = replace(
         DEBUG, bottleneck="other", resource_ms={"cpu": 2_000.0, "disk": 0.0, "net": 0.0, "other": 24_000.0}
     )
@@ -240,7 +240,7 @@ def test_names_a_second_resource_only_where_it_is_close() -> None:
     assert bottleneck_of(DEBUG).second is None
 
 
-def test_recommends_nothing_where_missing_data_decide() -> None:
+def test_recommends_nothing_if_missing_data_could_change_the_bottleneck() -> None:
     doubt = Doubt(UnendedTasks(599, 600, None, 3), 20_000.0)
     doubtful = replace(DEBUG, doubts=(doubt,))
     words = screen(replace(verdict(), debug=doubtful))[1]
@@ -276,7 +276,7 @@ def test_folding_keeps_order_and_length() -> None:
     shown, rest = fold_path(PATH, 26_000, 8)
     assert [each.id for each in shown] == ["driver:0", "stage:2.0", "stage:3.0"]
     assert [each.id for each in rest] == ["stage:0.0", "stage:1.0"]
-    shown, rest = fold_path(PATH[2:], 26_000, 8)  # one short stretch is shown rather than summed
+    shown, rest = fold_path(PATH[2:], 26_000, 8)  # one short interval is shown rather than summed
     assert len(shown) == 3
     assert rest == []
     shown, rest = fold_path(PATH, 26_000, 1)
@@ -332,7 +332,7 @@ def test_sweep_shows_refused_points() -> None:
     assert text.count(UNKNOWN) == 1
 
 
-def test_refusal_shows_a_bound_that_says_something() -> None:
+def test_refusal_shows_an_informative_bound() -> None:
     text = refusal_text([predicted("memory=0.5x", None, bound_ms=(30_000.0, None))])
     assert "memory=0.5x: " in text
     assert UNKNOWN in text
@@ -371,7 +371,7 @@ def test_the_next_step_is_a_command() -> None:
     assert next_command(step, run) == "crystalperf predict /x/run.duckdb --set cores=2x,4x"
 
 
-def test_names_are_made_harmless() -> None:
+def test_names_are_sanitized() -> None:
     assert printable("a\x1b[31mb\x9bc\u202ed\u200be\nf") == "a\\x1b[31mb\\x9bc\\u202ed\\u200be f"
     assert printable("naïve 名前") == "naïve 名前"
     assert printable("\udcff") == "\\udcff"
@@ -379,7 +379,7 @@ def test_names_are_made_harmless() -> None:
     assert "\x1b" not in debug_text(evil, DEBUG)
 
 
-def test_square_brackets_in_names_are_no_markup() -> None:
+def test_square_brackets_in_names_are_not_markup() -> None:
     assert "[red]x[/red]" in rows_text(["[bold]"], [["[red]x[/red]"]], more=False)
 
 
@@ -390,7 +390,7 @@ def test_rows_are_aligned_by_their_width_on_screen() -> None:
     assert len(rows_text(["n"], [[1]], more=True)) > len(rows_text(["n"], [[1]], more=False)) == len("n\n1\n")
 
 
-def test_long_cells_give_way_and_many_columns_go_one_below_the_other() -> None:
+def test_long_cells_are_shortened_and_many_columns_are_stacked() -> None:
     lines = rows_text(["long", "n"], [["x" * 100, 1], ["名" * 100, 2]], more=False).split("\n")
     assert lines[1] == "x" * 76 + "…  1"
     assert lines[2] == "名" * 38 + "…  2"
@@ -399,14 +399,14 @@ def test_long_cells_give_way_and_many_columns_go_one_below_the_other() -> None:
     assert many[30:32] == ["", "c0   0"]
 
 
-def test_one_unit_for_an_answer() -> None:
+def test_answer_uses_one_unit_of_time() -> None:
     assert time_unit(26_000).number(19_740.0) == "19.7"
     assert time_unit(26_000).number(40.0) == "."
     assert time_unit(26_000).number(None) == "?"
     assert time_unit(900).text(12.4) == "12 ms"
     assert time_unit(2.1).text(0.482) == "0.48 ms"
     assert time_unit(36_000_000).text(36_000_000) == "600.0 min"
-    assert time_unit(7.6e9).text(7.6e9) == "2111.1 h", "a week and more is not told in minutes"
+    assert time_unit(7.6e9).text(7.6e9) == "2111.1 h", "durations of over a week are in hours"
     assert (percent(1, 1_000), percent(0, 10), percent(1, 0)) == ("<1 %", "0 %", "? %")
     assert (change(57, 100), change(100.2, 100), change(1, 0)) == ("-43 %", "0 %", "?")
     assert cut_left("a.bc.d", 4) == "…c.d"
@@ -493,7 +493,7 @@ def test_setup_flags_start_a_jvm(folder: str, tmp_path: Path) -> None:
 
 
 def words(text: str) -> list[str]:
-    """What a help text says, without the marks that differ from one typer to the next."""
+    """The text of a help page, without the marks that differ from one typer to the next."""
     lines = [line for line in text.split("\n") if not line.startswith("Usage:")]
     plain = re.sub(r"<[^>]*>|\[(required|default:[^\]]*)\]|[{}…]|\.\.\.", " ", "\n".join(lines))
     return plain.split()
@@ -504,7 +504,7 @@ def test_the_reference_page_is_what_help_says() -> None:
     assert words(kept) == words(page()), "write it again with `python -m crystalperf.cli.reference > docs/cli.md`"
 
 
-def test_volumes_are_told_in_the_unit_that_fits() -> None:
+def test_volumes_use_the_unit_that_fits() -> None:
     told = [volume(each) for each in (0, 900, 12_345, 1.6 * 2**30, 389_837 * 2**20, 1023.9 * 2**20)]
     assert told == ["0 bytes", "900 bytes", "12 KiB", "1.6 GiB", "381 GiB", "1.0 GiB"]
 
@@ -541,7 +541,7 @@ def test_no_name_of_a_wide_table_is_broken() -> None:
     assert row.endswith("381 GiB")
 
 
-def test_what_ifs_of_a_failed_run_say_where_they_end() -> None:
+def test_whatifs_of_a_failed_run_state_where_they_end() -> None:
     found, unit = verdict(), time_unit(DEBUG.runtime_ms)
     failed = replace(found, debug=replace(DEBUG, outcome=Outcome("failed")))
     whole, until = (check_sentences(each, unit, "") for each in (found, failed))

@@ -38,7 +38,7 @@ def clock_of(rows: list[list[int]]) -> Clock:
 
 
 @given(left_out, stretches)
-def test_it_shows_how_many_milliseconds_it_went(rows: list[list[int]], stretch: list[int]) -> None:
+def test_shows_elapsed_milliseconds(rows: list[list[int]], stretch: list[int]) -> None:
     clock = clock_of(rows)
     goes = [not any(start <= ms < end for start, end in rows) for ms in range(LAST_MS + 1)]
     assert clock.is_active(np.arange(LAST_MS + 1.0)).tolist() == goes
@@ -107,7 +107,7 @@ WORK = [(10_000.0, 12_000.0), (12_500.0, 14_000.0), (30_000.0, 31_000.0)]
 def test_pauses_of_a_shell_are_left_out(tmp_path: Path) -> None:
     path = made(tmp_path, "shell", WORK, 40_000.0)
     run = loaded(path)
-    assert run.clock.left_out.tolist() == [[0, 10_000], [14_000, 30_000], [31_000, 40_000]]  # 0.5 s is no pause
+    assert run.clock.left_out.tolist() == [[0, 10_000], [14_000, 30_000], [31_000, 40_000]]  # 0.5 s is too short
     assert run.runtime_ms == 5000
     with duckdb.connect(str(path), read_only=True) as connection:
         answer = diagnosed(connection, run, Advisor()).debug
@@ -121,7 +121,7 @@ def test_pauses_of_a_shell_are_left_out(tmp_path: Path) -> None:
     assert sum(answer.resource_ms.values()) == pytest.approx(5000)
     assert answer.other_ms["no scope"] == pytest.approx(500)
     assert answer.resource_ms["cpu"] == pytest.approx(whole.resource_ms["cpu"])
-    # The path is told by recorded time, and no stretch of it lies in a pause.
+    # The path uses recorded time, and no interval of it is in a pause.
     for item in answer.critical_path:
         assert sum(item.resource_ms.values()) == pytest.approx(item.end_ms - item.start_ms)
         assert run.clock.when(item.end_ms) - run.clock.when(item.start_ms) == item.end_ms - item.start_ms
@@ -138,7 +138,7 @@ def test_a_scope_that_is_named_keeps_its_pauses(tmp_path: Path, scope: str) -> N
     assert loaded(made(tmp_path, "shell", WORK, 40_000.0), scope).clock.left_out_ms == 0
 
 
-def test_a_program_keeps_its_pauses_and_one_that_is_not_known_those_that_are_not_most(tmp_path: Path) -> None:
+def test_program_keeps_its_pauses_and_unknown_submitter_the_short_ones(tmp_path: Path) -> None:
     assert loaded(made(tmp_path, "program", WORK, 40_000.0)).clock.left_out_ms == 0
     # Until the first worker is there, at 2 s, a program may have waited for it.
     assert loaded(made(tmp_path, "", WORK, 40_000.0)).clock.left_out.tolist()[0] == [2000, 10_000]
@@ -153,7 +153,7 @@ def test_nothing_is_left_out_of_a_log_with_holes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_what_is_kept_stays_as_it_was(tmp_path: Path, seed: int) -> None:
+def test_cutting_pauses_keeps_durations_order_and_dependencies(tmp_path: Path, seed: int) -> None:
     """Time of every unit, order of every two, and the dependencies, with and without the pauses."""
     chosen = np.random.default_rng(seed)
     begins, work = 0.0, []
@@ -193,7 +193,9 @@ def test_what_is_kept_stays_as_it_was(tmp_path: Path, seed: int) -> None:
         (None, {}, None),
     ],
 )
-def test_who_submits(name: str | None, properties: dict[str, str], told: bool | None) -> None:
+def test_attended_sessions_are_known_by_name_and_properties(
+    name: str | None, properties: dict[str, str], told: bool | None
+) -> None:
     assert attended(name, properties) is told
 
 
@@ -226,7 +228,7 @@ def test_shells_among_public_logs(
     assert f" {left_out_s} of {whole_s} s" in " ".join(out.split())
 
 
-def test_a_public_shell_that_ran_nothing(real_inputs: Path, crystalperf: Callable[..., tuple[int, str, str]]) -> None:
+def test_public_shell_log_without_work(real_inputs: Path, crystalperf: Callable[..., tuple[int, str, str]]) -> None:
     log = real_inputs / "spark-eventlog/apache-spark/application_1555004656427_0144"
     code, out, _ = crystalperf("analyze", log, "--json")
     assert code == 0

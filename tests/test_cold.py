@@ -34,7 +34,7 @@ def waves(count: int, executors: int, *, repeated: bool = False, starts: bool = 
     return replace(run, repeated=np.array([repeated]), starts=starts)
 
 
-def test_a_unit_is_the_first_until_one_has_ended_on_its_worker() -> None:
+def test_units_are_cold_until_one_has_ended_on_their_worker() -> None:
     launch, finish = np.array([0.0, 0.0, 10.0, 10.0, 20.0]), np.array([10.0, 20.0, 20.0, 30.0, 30.0])
     group, worker = np.array([0, 0, 0, 1, 1]), np.array([0, 1, 0, 0, 1])
     assert levels(group, worker, launch, finish, starts=False).tolist() == [FIRST, FIRST, LATER, FIRST, FIRST]
@@ -49,16 +49,16 @@ def test_a_unit_is_the_first_until_one_has_ended_on_its_worker() -> None:
         (waves(1, 4, starts=True), 1000 * STARTING_MOST / (STARTING_MOST + 1)),
     ],
 )
-def test_on_half_the_workers_half_the_units_find_the_code_loaded(run: Execution, more_ms: float) -> None:
+def test_half_the_workers_warm_up_half_of_the_units(run: Execution, more_ms: float) -> None:
     assert predicted(run, "executors=0.5x") == pytest.approx(2000 - more_ms)
 
 
-def test_on_twice_the_workers_all_units_have_to_load_it() -> None:
+def test_twice_the_workers_make_all_units_cold() -> None:
     assert predicted(waves(2, 2), "executors=2x") == pytest.approx(1000 + NEW_MS)
     assert predicted(waves(2, 2, repeated=True), "executors=2x") == pytest.approx(1000 + REPEATED_MS)
 
 
-def test_pieces_of_units_share_what_being_first_cost_these() -> None:
+def test_split_units_share_the_warmup_of_the_original() -> None:
     """Two executors of one slot had a task each, 1 000 ms of which 250 went to being first; four pieces have 375 ms of
     work each, and on four executors all of them are first."""
     run = waves(1, 2)
@@ -76,16 +76,16 @@ def test_loading_and_compiling_is_computing() -> None:
     assert predicted(waves(2, 2), "executors=2x", "cpu_speed=2x") == pytest.approx((1000 + NEW_MS) / 2)
 
 
-def test_a_run_that_does_not_change_its_slots_is_as_cold_as_it_was() -> None:
+def test_unchanged_slots_keep_the_recorded_warmup() -> None:
     assert predicted(waves(1, 4, starts=True), "cpu_speed=2x") == pytest.approx(500)
 
 
-def test_nothing_is_told_of_a_run_that_does_not_tell_what_ran_before() -> None:
+def test_run_without_data_on_earlier_units_reports_no_warmup() -> None:
     run = replace(waves(1, 4), repeated=None)
     assert predicted(run, "executors=0.5x") == pytest.approx(2000)
 
 
-def test_a_run_with_both_kinds_of_units_tells_by_itself() -> None:
+def test_run_with_both_kinds_of_units_measures_its_own_warmup() -> None:
     """The first of each of four executors take 1 600 ms, later ones 1 000."""
     rows = [(0.0, 1600.0)] * 4 + [(1600.0, 2600.0)] * 4
     run = replace(execution(rows, (1, 0, 0, 0), executors=4), repeated=np.array([False]))
@@ -95,7 +95,7 @@ def test_a_run_with_both_kinds_of_units_tells_by_itself() -> None:
     assert predicted(run, "executors=0.5x") == pytest.approx(1600 + 3 * 1000)
 
 
-def test_the_range_reaches_to_where_being_first_costs_nothing() -> None:
+def test_range_includes_no_warmup_cost() -> None:
     run = waves(1, 4, starts=True)
     told = predict(run, scenario(run, "executors=0.5x"))
     assert told.interval_ms[1] >= 2000
@@ -104,7 +104,7 @@ def test_the_range_reaches_to_where_being_first_costs_nothing() -> None:
     assert surer.interval_shares["physics"] == 0
 
 
-def test_pieces_do_not_each_unpack_what_the_first_on_a_worker_did() -> None:
+def test_split_units_do_not_repeat_unpacking_on_a_worker() -> None:
     """Two workers have a task of 1 000 ms each, 800 of it unpacking, and then one with 100; eight pieces of the first
     group take 100 each for that, and share the rest."""
     run = waves(2, 2, starts=True)
@@ -130,8 +130,8 @@ def started(executors: int, unpacks_ms: float) -> Execution:
     return replace(run, volumes=volumes, repeated=np.array([True]), starts=True)
 
 
-def test_executors_that_start_together_share_the_way_of_what_they_unpack() -> None:
-    """21 executors take twice as long as one alone, for each other adds a twentieth."""
+def test_executors_that_start_together_share_the_download_bandwidth() -> None:
+    """21 executors take twice as long as one alone, because each other executor adds a twentieth."""
     run = started(21, 2000.0)
     costs = cold(run, replay_unchanged(run).replayed)
     assert costs.unpacks_ms.tolist() == pytest.approx([0, 0, 1000])
@@ -143,14 +143,14 @@ def test_executors_that_start_together_share_the_way_of_what_they_unpack() -> No
     assert costs.of(together, np.array([0]), np.array([3000.0 + REPEATED_MS])) == pytest.approx([2000 + REPEATED_MS])
 
 
-def test_executors_that_start_at_other_times_do_not() -> None:
+def test_executors_that_start_apart_do_not_share_the_download_bandwidth() -> None:
     level, worker = np.array([STARTING, STARTING, STARTING, LATER]), np.array([0, 1, 2, 0])
     launch = np.array([0.0, 100.0, 5000.0, 6000.0])
     assert others(level, worker, launch, together_ms=1000.0).tolist() == [1, 1, 0, 0]
 
 
 @pytest.mark.parametrize(("reads", "more_ms"), [(True, 2000.0), (False, REPEATED_MS)])
-def test_the_first_on_a_worker_loads_more_code_where_it_reads_files(reads: bool, more_ms: float) -> None:
+def test_first_unit_on_a_worker_loads_more_code_if_it_reads_files(reads: bool, more_ms: float) -> None:
     run = waves(2, 1, repeated=True, starts=True)
     overhead, read = np.array([500.0, 0.0]), np.full(2, 10**6 if reads else 0)
     costs = cold(

@@ -1,4 +1,4 @@
-"""Collapsed stacks: read as their writers write them, and what tasks get of stacks that tell no time."""
+"""Collapsed stacks: as their writers write them, and the share of tasks in stacks without times."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_frame_is_a_class_a_method_and_a_line(text: str, expected: tuple[str, 
     assert frame(text) == expected
 
 
-def test_threads_line_ends_and_damage(tmp_path: Path) -> None:
+def test_threads_line_endings_and_damaged_lines(tmp_path: Path) -> None:
     file = tmp_path / "stacks"
     file.write_bytes(
         b"[Executor task launch worker for task 0.0 in stage 58.0 (TID 43) tid=21216];a/B.c;d/E.f 3\r\n"
@@ -121,13 +121,13 @@ def test_tasks_without_a_recording_are_split_by_the_mixture(run: Run, log_run: R
     assert run.debug().functions
 
 
-def test_a_file_that_names_no_executor_speaks_for_all(tmp_path: Path) -> None:
+def test_file_that_names_no_executor_counts_for_all(tmp_path: Path) -> None:
     shutil.copy(STACKS, tmp_path / "flames")
     run = cp.profile([LOG, tmp_path / "flames"], output=tmp_path / "run.duckdb")
     assert rows(run, "SELECT count(DISTINCT worker_id) FROM samples WHERE unit_id IS NOT NULL") == [(2,)]
 
 
-def test_a_timed_recording_goes_before_stacks_without_time(demo: Path, tmp_path: Path) -> None:
+def test_recording_with_times_takes_precedence_over_untimed_stacks(demo: Path, tmp_path: Path) -> None:
     run = cp.profile([demo, STACKS], output=tmp_path / "run.duckdb")
     assert rows(run, "SELECT count(*) FROM samples WHERE thread IS NULL") == [(0,)]
     assert rows(run, "SELECT count(*) FROM import_stats WHERE name = 'untimed stacks'") == [(1,)]
@@ -140,7 +140,9 @@ def test_a_timed_recording_goes_before_stacks_without_time(demo: Path, tmp_path:
         ("java/lang/Thread.run;a/B.c 5\n", "none is of a task"),
     ],
 )
-def test_stacks_that_cannot_stand_for_tasks_are_left_out_and_named(line: str, expected: str, tmp_path: Path) -> None:
+def test_stacks_that_cannot_be_attributed_to_tasks_are_skipped_and_named(
+    line: str, expected: str, tmp_path: Path
+) -> None:
     (tmp_path / "some.collapsed").write_text(line)
     run = cp.profile([LOG, tmp_path / "some.collapsed"], output=tmp_path / "run.duckdb")
     (stats,) = rows(run, "SELECT meaning FROM import_stats WHERE name = 'untimed stacks'")

@@ -120,7 +120,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Cluster], str]]
         each.server_close()
 
 
-def test_what_is_collected_answers_as_the_archive_does_and_knows_the_version(
+def test_collected_stream_answers_as_its_archive_and_knows_the_version(
     serve: Callable[[Cluster], str], tmp_path: Path
 ) -> None:
     cluster = Cluster(rounds=3)
@@ -142,7 +142,7 @@ def test_the_command_says_where_and_what_next(
     assert [each.name for each in tmp_path.iterdir()] == [JOB]
 
 
-def test_attempts_that_ended_are_asked_for_once_and_only_those_that_are_kept(
+def test_ended_attempts_are_requested_once_if_they_are_kept(
     serve: Callable[[Cluster], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collect, "KEEP_S", 0.0)
@@ -158,7 +158,7 @@ def test_attempts_that_ended_are_asked_for_once_and_only_those_that_are_kept(
     asked = Counter(int(each.rpartition("/")[2]) for each in cluster.attempts)
     assert min(asked) == 300 - collect.MOST_ATTEMPTS
     assert (asked[297], asked[298]) == (1, 1)
-    assert asked[299] > 1  # it ran yet, beside the last
+    assert asked[299] > 1  # it still ran, as did the last
     kept = {each["path"].rpartition("/")[2] for each in json.loads(path.read_text())["archive"]}
     assert {"297", "298", "299"} <= kept
 
@@ -178,9 +178,7 @@ def test_a_job_that_is_scaled_is_looked_at_with_all_its_subtasks(
     assert found.samples[-1].vertices.popitem()[1]["records_in"] == [7, 7, 7, 7]
 
 
-def test_operators_that_may_hold_records_are_looked_at_each_time(
-    serve: Callable[[Cluster], str], tmp_path: Path
-) -> None:
+def test_operators_that_may_hold_records_are_polled_each_time(serve: Callable[[Cluster], str], tmp_path: Path) -> None:
     cluster = Asking(rounds=5)
     collect.collect(serve(cluster), None, tmp_path, lambda _: None)
     path = tmp_path / f"{JOB}.series.gz"
@@ -203,7 +201,7 @@ def test_metrics_that_cannot_be_written_are_one_sentence(serve: Callable[[Cluste
     assert cluster.asked < 30
 
 
-def test_an_interrupt_keeps_what_there_is(serve: Callable[[Cluster], str], tmp_path: Path) -> None:
+def test_interrupt_keeps_the_collected_data(serve: Callable[[Cluster], str], tmp_path: Path) -> None:
     def stop(_: str) -> None:
         raise KeyboardInterrupt
 
@@ -211,7 +209,7 @@ def test_an_interrupt_keeps_what_there_is(serve: Callable[[Cluster], str], tmp_p
     assert cp.profile(path, output=tmp_path / "run.duckdb").header().complete is False
 
 
-def test_a_cluster_that_goes_away_leaves_what_it_told(
+def test_cluster_that_goes_away_leaves_what_was_collected(
     serve: Callable[[Cluster], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = Cluster(rounds=10**9)

@@ -1,4 +1,4 @@
-"""What an adversary tries on the command line, on the demo's recording: places to write, lists, foreign recordings."""
+"""Hostile use of the command line on the demo's recording: output places, lists, foreign recordings."""
 
 from __future__ import annotations
 
@@ -78,7 +78,9 @@ def test_a_name_too_long_is_one_sentence(crystalperf: Answer, demo: Path) -> Non
     assert refused(crystalperf("profile", demo / LOG, "-o", "x" * 300), os.strerror(errno.ENAMETOOLONG))
 
 
-def test_a_full_disk_is_no_bug(crystalperf: Answer, run_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_not_reported_as_a_bug(
+    crystalperf: Answer, run_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import duckdb
 
     def full(*_: Any, **__: Any) -> None:
@@ -89,7 +91,7 @@ def test_a_full_disk_is_no_bug(crystalperf: Answer, run_file: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("stream", [1, 2])
-def test_a_closed_stream_neither_breaks_nor_misleads_the_other(run_file: Path, stream: int) -> None:
+def test_closed_output_stream_does_not_affect_the_other(run_file: Path, stream: int) -> None:
     script = f"import os; os.close({stream}); os.execv({sys.executable!r}, [{sys.executable!r}, "
     arguments = (
         f"'-m', 'crystalperf.cli.main', 'debug', {str(run_file if stream == 1 else run_file.with_name('nope'))!r}])"
@@ -130,11 +132,11 @@ def test_a_list_without_any_answer_is_refused_as_a_list(crystalperf: Answer, run
 
 
 @pytest.mark.parametrize("setting", ["cores=1000000000", "executors=400000", "network=1e-300x", "disk=1e300x"])
-def test_worlds_beyond_all_reason_are_refused_at_once(crystalperf: Answer, run_file: Path, setting: str) -> None:
+def test_absurd_scenarios_are_refused_at_once(crystalperf: Answer, run_file: Path, setting: str) -> None:
     assert refused(crystalperf("predict", run_file, "--set", setting), setting)
 
 
-def test_nothing_is_called_worth_it_where_nothing_helps(crystalperf: Answer, run_file: Path) -> None:
+def test_sweep_without_gains_marks_no_value_as_worth_it(crystalperf: Answer, run_file: Path) -> None:
     _, useless, _ = crystalperf("predict", run_file, "--set", "memory=1x,2x")
     assert "<-" not in useless
     _, useful, _ = crystalperf("predict", run_file, "--set", "executors=1x,2x")
@@ -163,7 +165,7 @@ def test_a_scope_is_tiled_by_its_path_and_unchanged_by_no_change(
 # Inputs -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_log_cut_before_anything_ran_blames_nothing(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
+def test_log_truncated_before_any_task_names_no_bottleneck(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
     from crystalperf.query.inputs.containers import Part, head
 
     stored = next((demo / LOG).glob("events_1_*"))
@@ -175,7 +177,7 @@ def test_a_log_cut_before_anything_ran_blames_nothing(crystalperf: Answer, demo:
     assert (answer["bottleneck"]["kind"], answer["best"]) == ("nothing", None)
 
 
-def test_what_is_packed_twice_is_named(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
+def test_packing_the_same_name_twice_is_reported(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
     stored = next((demo / LOG).glob("events_1_*"))
     (tmp_path / "twice.gz").write_bytes(gzip.compress(stored.read_bytes()))
     assert refused(crystalperf("analyze", tmp_path / "twice.gz"), "twice.gz")
@@ -192,7 +194,7 @@ def test_a_recording_that_is_left_out_is_named_with_the_reason(crystalperf: Answ
     assert len([each for each in answer["debug"]["unseen"] if each.get("recording") == "cut.jfr"]) == 1
 
 
-def test_a_driver_of_another_day_is_left_out(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
+def test_driver_recording_of_another_day_is_left_out(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
     from crystalperf.query.inputs.containers import Part, head
 
     stored = next((demo / LOG).glob("events_1_*"))
@@ -217,7 +219,9 @@ def test_a_driver_of_another_day_is_left_out(crystalperf: Answer, demo: Path, tm
     assert answer["next"] == {"kind": "setup", "facts": {"framework": "spark"}}
 
 
-def test_executors_without_a_recording_are_not_spoken_for(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
+def test_executors_without_a_recording_are_reported_as_unsampled(
+    crystalperf: Answer, demo: Path, tmp_path: Path
+) -> None:
     _, out, _ = crystalperf("analyze", demo / LOG, demo / "driver.jfr.gz", "--json", "-o", tmp_path / "run")
     unseen = [each["kind"] for each in json.loads(out)["debug"]["unseen"]]
     assert unseen.count("all-workers-unsampled") == 1
@@ -239,7 +243,7 @@ def test_the_order_of_the_inputs_does_not_matter(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs named pipes")
-def test_a_pipe_in_a_folder_is_passed_over(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
+def test_pipe_in_a_folder_is_skipped(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "log").write_bytes(next((demo / LOG).glob("events_1_*")).read_bytes())
     assert crystalperf("analyze", tmp_path, "-o", tmp_path / "run")[0] == 0

@@ -100,7 +100,7 @@ def test_a_job_of_the_same_query_waits_for_all_that_ended_in_it() -> None:
     assert dag.edges["stage:0.0", "driver:1"].why == "job barrier"
 
 
-def test_a_wait_for_slots_is_no_time_of_the_driver() -> None:
+def test_waiting_for_slots_is_not_driver_time() -> None:
     stages = [stage(0, 0, 40), stage(1, 40, 50, submit=5)]
     tasks = tasks_of((0, 0, 40), (1, 40, 50))
     dag = build(stages, tasks, 0, 50, slots=1)
@@ -112,14 +112,14 @@ def unsubmitted(number: int, start: float, end: float) -> Stage:
     return GroupRun(f"step:{number}", f"s{number}", None, number, None, start, end), {}
 
 
-def test_what_nobody_submitted_waited_for_a_slot_where_none_was_free() -> None:
+def test_unsubmitted_group_waited_for_a_slot_if_none_was_free() -> None:
     stages, tasks = [unsubmitted(0, 0, 40), unsubmitted(1, 40, 50)], tasks_of((0, 0, 40), (1, 40, 50))
     dag = build(stages, tasks, 0, 50, slots=1)
     assert replay(dag, tasks, tasks.duration_ms, pool_of(1)).makespan_ms == 50
     assert replay(dag, tasks, tasks.duration_ms, pool_of(2)).makespan_ms == 40
 
 
-def test_what_nobody_submitted_was_held_back_where_a_slot_was_free() -> None:
+def test_unsubmitted_group_was_delayed_if_a_slot_was_free() -> None:
     stages, tasks = [unsubmitted(0, 0, 40), unsubmitted(1, 42, 50)], tasks_of((0, 0, 40), (1, 42, 50))
     dag = build(stages, tasks, 0, 50, slots=1)
     assert replay(dag, tasks, tasks.duration_ms, pool_of(2)).makespan_ms == 50
@@ -136,7 +136,7 @@ def test_an_empty_scope_is_the_driver_alone() -> None:
     assert [(node.node_id, node.end_ms) for node in dag.nodes.values()] == [("driver:0", 25)]
 
 
-def test_many_small_queries_build_quickly_enough_to_be_linear() -> None:
+def test_build_time_is_linear_in_small_queries() -> None:
     count = 3000
     stages = [stage(i, 10 * i, 10 * i + 8, sql=i) for i in range(count)]
     tasks = tasks_of(*((i, 10 * i, 10 * i + 8) for i in range(count)))
@@ -180,14 +180,14 @@ def test_replay_uses_slots_in_waves() -> None:
     ]
 
 
-def test_tasks_spread_over_executors_before_they_pile_up() -> None:
+def test_tasks_spread_over_executors_before_sharing_one() -> None:
     tasks = tasks_of((0, 0, 10), (0, 0, 10))
     dag = build([stage(0, 0, 10)], tasks, 0, 10, slots=4)
     played = replay(dag, tasks, tasks.duration_ms, pool_of(2, executors=2))
     assert sorted(pool_of(2, executors=2).worker[played.slot]) == [0, 1]
 
 
-def test_a_task_goes_where_it_ran_while_there_is_a_slot() -> None:
+def test_task_is_placed_where_it_ran_while_a_slot_is_free() -> None:
     tasks = replace(tasks_of((0, 0, 10), (0, 0, 10), (0, 0, 10)), worker=np.array([1, 1, 1]))
     dag = build([stage(0, 0, 10)], tasks, 0, 10, slots=4)
     pool = pool_of(2, executors=2)
@@ -248,7 +248,7 @@ def at_home(*rows: tuple[int, float, float, int], elsewhere: tuple[int, ...] = (
     return replace(tasks, worker=host, host=host, placement=placement)
 
 
-def test_tasks_wait_for_the_host_of_their_data_beside_idle_slots() -> None:
+def test_tasks_wait_for_the_host_of_their_data_while_other_slots_are_idle() -> None:
     tasks = at_home((0, 0, 10, 0), (0, 10, 20, 0), (0, 20, 30, 0), (0, 0, 5, 1))
     dag = build([stage(0, 0, 30)], tasks, 0, 30, slots=2)
     pool = pool_of(1, executors=2)
@@ -258,7 +258,7 @@ def test_tasks_wait_for_the_host_of_their_data_beside_idle_slots() -> None:
     assert replay(dag, tasks, tasks.duration_ms, pool, Policy(by_rank)).makespan_ms < 30
 
 
-def test_patience_ends_when_no_task_was_launched_at_home_for_so_long() -> None:
+def test_locality_wait_ends_after_its_timeout_without_a_local_launch() -> None:
     tasks = at_home((0, 0, 5000, 0), (0, 3000, 5500, 1), (0, 5000, 6000, 0), elsewhere=(1,))
     dag = build([stage(0, 0, 6000)], tasks, 0, 6000, slots=2)
     pool = pool_of(1, executors=2)
@@ -271,7 +271,7 @@ def test_patience_ends_when_no_task_was_launched_at_home_for_so_long() -> None:
     assert pool.worker[played.slot].tolist() == [0, 1]
 
 
-def test_tasks_without_a_home_go_before_those_that_wait() -> None:
+def test_tasks_without_locality_run_before_those_that_wait() -> None:
     tasks = at_home((0, 0, 10, 0), (0, 1, 11, 0), (0, 2, 12, 1))
     tasks = replace(tasks, placement=np.array([AT_HOME, AT_HOME, ANYWHERE]))
     dag = build([stage(0, 0, 12)], tasks, 0, 12, slots=2)
@@ -279,8 +279,8 @@ def test_tasks_without_a_home_go_before_those_that_wait() -> None:
     assert played.launch_ms.tolist() == [0, 10, 0]
 
 
-def test_a_wait_that_restarts_begins_with_each_task_at_home() -> None:
-    """Tasks of a busy host go to an idle one 10 after the beginning, for that long it was left idle; or they stay, and
+def test_locality_wait_restarts_with_each_local_launch() -> None:
+    """Tasks of a busy host go to an idle one 10 after the beginning, the time that it was left idle; or they stay, and
     10 after the last of them was launched another goes there, two later where idle slots are offered every 4."""
     tasks = at_home((0, 0, 8, 0), (0, 8, 16, 0), (0, 16, 24, 0), (0, 26, 36, 1), elsewhere=(3,))
     dag = build([stage(0, 0, 36)], tasks, 0, 36, slots=2)

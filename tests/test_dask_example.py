@@ -1,4 +1,4 @@
-"""A real framework of another package: Dask's reports, task streams and dumps, read through its own door."""
+"""A real framework of another package: Dask's reports, task streams and dumps, read through its plugin."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def stream(*rows: tuple[str, str, float, float, list[tuple[str, float, float]]])
     ]  # fmt: skip
 
 
-def test_it_imports_nothing_but_the_plugin_door() -> None:
+def test_imports_only_the_plugin_interface() -> None:
     texts = [each.read_text(encoding="utf-8") for each in sorted((PACKAGE / "crystalperf_dask").glob("*.py"))]
     imported = {line.split()[1] for text in texts for line in text.split("\n") if line.startswith(("from ", "import "))}
     ours = {
@@ -92,7 +92,7 @@ def test_a_report_and_a_dump_are_one_run(folder: Callable[..., Path]) -> None:
     assert read.workers["lanes"].tolist() == [1, 1]
 
 
-def test_waiting_for_a_server_is_told_from_computing(folder: Callable[..., Path]) -> None:
+def test_waiting_for_a_server_is_distinguished_from_computing(folder: Callable[..., Path]) -> None:
     read = read_log(discover([folder(REPORT, DUMP)]).applications[0].log)
     names = [*read.names, "other"]
     fetched = [name == "fetch" for name in read.groups["name"].tolist()]
@@ -148,7 +148,7 @@ def test_keys_are_the_same_in_all_files() -> None:
     assert reading().prefix_of("('read-parquet-0f0f3a', 3)") == "read-parquet"
 
 
-def test_stacks_are_what_ended_in_a_frame_of_an_icicle() -> None:
+def test_stacks_end_in_a_frame_of_an_icicle() -> None:
     icicle = {
         "left": [0, 0, 0, 0.75], "right": [1, 1, 0.75, 1], "bottom": [0, 1, 2, 2],
         "filename": ["", "a.py", "/lib/socket.py", "b.py"], "name": ["", "f", "readinto", "&lt;genexpr&gt;"],
@@ -176,7 +176,7 @@ def test_a_damaged_dump_leaves_the_report(folder: Callable[..., Path]) -> None:
     assert "damaged dump" in {each.name for each in read.problems}
 
 
-def test_bytes_of_anything_else_are_no_log() -> None:
+def test_foreign_bytes_are_not_a_log() -> None:
     problems = Problems()
     known = reading().Known()
     reading()._dump(b"\x83\xa9scheduler\xc1", Part("x"), known, problems)

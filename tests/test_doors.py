@@ -1,4 +1,4 @@
-"""What is given at the doors, the terminal and Python: runs made before, logs on stdin, one path, other's files."""
+"""Inputs of the command line and of Python: existing runs, logs on stdin, one path, files of other tools."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def as_user(*arguments: object, stdin: bytes | int = subprocess.DEVNULL) -> subp
 # A run that was made before -----------------------------------------------------------------------------------------
 
 
-def test_a_run_made_before_is_shown_again(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
+def test_existing_run_is_shown_again(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
     place = tmp_path / "q9.duckdb"
     code, first, _ = crystalperf("analyze", demo / LOG, "-o", place)
     assert code == 0
@@ -51,13 +51,17 @@ def test_a_run_in_the_cache_is_shown_again_by_its_name(crystalperf: Answer, demo
 
 
 @pytest.mark.parametrize("more", [["-o", "other.duckdb"], ["--app", "app-1"], ["--index", "jdk-17"]])
-def test_a_run_made_before_is_not_made_in_another_way(crystalperf: Answer, demo_run: cp.Run, more: list[str]) -> None:
+def test_existing_run_is_not_profiled_with_other_options(
+    crystalperf: Answer, demo_run: cp.Run, more: list[str]
+) -> None:
     code, out, err = crystalperf("analyze", demo_run.path, *more)
     assert (code, out) == (1, "")
     is_one_line(err, demo_run.path)
 
 
-def test_another_applications_run_is_replaced_by_force_alone(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
+def test_run_of_another_application_is_replaced_only_with_force(
+    crystalperf: Answer, demo: Path, tmp_path: Path
+) -> None:
     place = tmp_path / "mine.duckdb"
     assert crystalperf("profile", demo / LOG, "-o", place)[0] == 0
     before = place.read_bytes()
@@ -101,7 +105,7 @@ def test_a_log_is_read_from_a_file_on_standard_input(demo: Path, tmp_path: Path)
 
 
 @pytest.mark.later
-def test_what_a_pipe_brings_is_told_as_such() -> None:
+def test_unusable_input_from_a_pipe_is_reported() -> None:
     done = as_user("debug", "-", stdin=b"root:x:0:0\n")
     assert done.returncode == 1
     for each in (done, as_user("analyze", "-")):

@@ -1,4 +1,4 @@
-"""What a log lacks: whether it could change the first sentence, by hand and on public logs."""
+"""Missing data of a log: whether it could change the first sentence, by hand and on public logs."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def made(
     return Run(path)
 
 
-def test_a_log_that_has_all_ends_leaves_no_doubt(tmp_path: Path) -> None:
+def test_complete_log_has_no_missing_data(tmp_path: Path) -> None:
     answer = made(tmp_path, ends=14, expected=14).debug()
     assert answer.conclusive
     assert bottleneck_of(answer).name == "cpu"
@@ -104,7 +104,7 @@ def test_a_few_missing_ends_change_nothing(tmp_path: Path) -> None:
         assert load(connection).lost == (Lost("g", 1, 14, 2000.0, 16_000.0, 16_000.0, pytest.approx(1 / 14)),)
 
 
-def test_missing_ends_that_could_be_anything(tmp_path: Path) -> None:
+def test_missing_ends_that_could_change_the_bottleneck(tmp_path: Path) -> None:
     """3 of 10, in 2..6 s: of 14 s of the group, 10 have no unit that is known, and of the 4 others 70 % are lost."""
     answer = made(tmp_path, ends=3, expected=10).debug()
     (doubt,) = answer.doubts
@@ -118,7 +118,7 @@ def test_missing_ends_that_could_be_anything(tmp_path: Path) -> None:
     assert bottleneck_of(answer) == Bottleneck("unknown", "unknown", 12_800, 0.64, "no scope", 3900)
 
 
-def test_what_is_known_of_a_torn_run_is_never_more_than_it_has(tmp_path: Path) -> None:
+def test_missing_time_never_exceeds_the_runtime(tmp_path: Path) -> None:
     for ends in (1, 4, 7):
         answer = made(tmp_path, ends=ends, expected=14).debug()
         missing_ms = sum(each.time_ms for each in answer.doubts)
@@ -141,14 +141,14 @@ def test_missing_parts_hide_all_time_without_a_unit(tmp_path: Path) -> None:
     assert (doubt.rest, doubt.rest_ms) == ("cpu", pytest.approx(9000))
 
 
-def test_where_the_beginning_is_missing_nothing_bounds_the_whole_run_but_a_scope_is_known(tmp_path: Path) -> None:
+def test_missing_beginning_leaves_the_run_unbounded_but_scopes_known(tmp_path: Path) -> None:
     run = made(tmp_path, ends=14, expected=14, problems=("hole", "no start"))
     (doubt,) = run.debug().doubts
     assert (doubt.missing, doubt.time_ms, doubt.rest) == (HOLES, 0, "cpu")
     assert run.debug("step:0").conclusive
 
 
-def test_workers_that_nobody_announced_may_have_been_there_before(tmp_path: Path) -> None:
+def test_unannounced_workers_may_have_existed_earlier(tmp_path: Path) -> None:
     """The first unit starts after 12 s, in which a worker may have waited or been waited for."""
     announced = made(tmp_path, ends=4, expected=4, first_ms=12_000.0).debug()
     assert announced.conclusive
@@ -158,7 +158,7 @@ def test_workers_that_nobody_announced_may_have_been_there_before(tmp_path: Path
     assert doubt.time_ms == pytest.approx(12_000)
 
 
-def test_most_work_missing_answers_no_what_if(tmp_path: Path) -> None:
+def test_no_whatif_is_answered_if_most_work_is_missing(tmp_path: Path) -> None:
     run = made(tmp_path, ends=3, expected=10)
     for setting in ("cores=2x", "cpu_speed=2x", "disk=2x"):
         answer = run.predict([setting])
@@ -194,8 +194,8 @@ def test_the_sentence_says_what_is_missing_how_much_that_is_and_what_the_rest_sa
     assert figures(told(endless))[2:6] == [3, 13, 20, 64]
 
 
-def test_nothing_is_said_of_a_run_that_only_just_stands(tmp_path: Path) -> None:
-    """Whatever the answer, taking the doubt back gives the sentence that there was."""
+def test_removing_the_missing_data_restores_the_bottleneck(tmp_path: Path) -> None:
+    """With any answer, removing the doubt gives the former sentence."""
     with duckdb.connect(str(made(tmp_path, ends=3, expected=10).path), read_only=True) as connection:
         run = load(connection)
         doubtful, sure = (diagnosed(connection, each, Advisor()).debug for each in (run, replace(run, lost=())))
@@ -213,7 +213,7 @@ def test_nothing_is_said_of_a_run_that_only_just_stands(tmp_path: Path) -> None:
         ("sparkscope/app-20231025121456-0004-eventLog-full", None),
         ("rapids-tools/truncated_eventlog", None),  # cut at its end; of 24 tasks 3 were running
         ("rapids-tools/malformed_json_eventlog.zstd", None),  # a line of it
-        ("rapids-tools/tasks_executors_fail_compressed_eventlog.zstd", None),  # starts of five jobs, which stages tell
+        ("rapids-tools/tasks_executors_fail_compressed_eventlog.zstd", None),  # starts of five jobs, which stages show
     ],
 )
 def test_fragments_among_public_logs(
@@ -241,7 +241,7 @@ def test_fragments_among_public_logs(
         ("rapids-tools/pandas_execs_eventlog.zstd", False),  # Python's own processes compute
     ],
 )
-def test_unknown_time_may_be_the_cpus_where_nothing_measured_it(
+def test_unmeasured_unknown_time_may_be_cpu_time(
     real_inputs: Path, crystalperf: Callable[..., tuple[int, str, str]], log: str, measured: bool
 ) -> None:
     _, out, _ = crystalperf("analyze", real_inputs / "spark-eventlog" / log, "--json")
@@ -253,7 +253,7 @@ def test_unknown_time_may_be_the_cpus_where_nothing_measured_it(
         assert 0 < low < high
 
 
-def test_a_log_of_two_applications_tells_of_neither(tmp_path: Path) -> None:
+def test_log_of_two_applications_is_reported_as_neither(tmp_path: Path) -> None:
     """Their stages have the same numbers, so that one's tasks pass for the other's."""
     logs = []
     for number, after_ms in enumerate((100, 700)):

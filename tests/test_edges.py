@@ -1,4 +1,4 @@
-"""Worlds at the edge of the what-if model, each a sum that can be done by hand: what is hidden, shared, lost or asked
+"""Edge scenarios of the what-if model, each a sum that can be done by hand: hidden, shared, lost or asked
 for together."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def asked(run: Execution, *settings: str, recorded: tuple[str, ...] = ()) -> Pre
     return predict(run, scenario(run, *settings, recorded=recorded))
 
 
-def test_only_what_a_unit_does_meanwhile_hides_a_transfer() -> None:
+def test_transfer_is_hidden_only_by_concurrent_work() -> None:
     """Ten seconds of CPU hid the 10 MB that came at 1 MB/s; half a second of it cannot."""
     run = with_volumes(execution([(0, 10_000)], (1, 0, 0, 0)), remote=10.0 * MEGA)
     needs_ms = 10_000 / FRAME_DATA
@@ -44,7 +44,7 @@ def test_only_what_a_unit_does_meanwhile_hides_a_transfer() -> None:
     assert exposed_ms(np.array([10.0]), np.array([4.0]), np.array([10.0]), 0.2) == pytest.approx([6.0])
 
 
-def test_warming_up_takes_a_large_task_no_longer_than_a_usual_one() -> None:
+def test_warmup_does_not_grow_with_the_size_of_a_task() -> None:
     """Each slot's first task takes two seconds and later ones one, but for one of fifteen: of eight slots all are
     first."""
     rows = [(0.0, 2000.0)] * 4 + [(2000.0, 3000.0)] * 3 + [(2000.0, 17_000.0)]
@@ -52,7 +52,7 @@ def test_warming_up_takes_a_large_task_no_longer_than_a_usual_one() -> None:
     assert predicted(run, "cores=2x") == pytest.approx(16_000)
 
 
-def test_starting_takes_pieces_of_a_group_what_it_took_most_units() -> None:
+def test_split_units_start_as_fast_as_most_units() -> None:
     """Of four units of 60 ms each spent 10 on starting and the first 40: 30 of those were paid once."""
     run = execution([(i * 60.0, (i + 1) * 60.0) for i in range(4)], (1, 0, 0, 0))
     overhead = np.array([40.0, 10.0, 10.0, 10.0])
@@ -67,7 +67,7 @@ def test_more_data_does_not_make_starting_longer() -> None:
     assert predicted(run, "input=4x") == pytest.approx(4 * 40 * 60)
 
 
-def test_operators_are_added_up_and_none_counts_twice() -> None:
+def test_changed_operators_add_up_without_double_counting() -> None:
     times = {"Sort a": np.array([[50.0, 0, 0, 0]]), "Join b": np.array([[50.0, 0, 0, 0]])}
     run = replace(execution([(0, 100)], (1, 0, 0, 0)), operators=times)
 
@@ -97,7 +97,7 @@ def piped() -> Execution:
     return replace(whole, **run_by(TOY), dag=dag, units=units, volumes=no_volumes(3), slots=slots)
 
 
-def test_waiting_in_a_pipeline_is_no_work_to_spread_or_to_multiply() -> None:
+def test_waiting_in_a_pipeline_is_neither_spread_nor_multiplied() -> None:
     run = piped()
     even = predict(run, Scenario({"skew": Value("skew", "none", choice="none")}, run.recorded, {}))
     assert even.predicted_ms == pytest.approx(7)
@@ -106,20 +106,20 @@ def test_waiting_in_a_pipeline_is_no_work_to_spread_or_to_multiply() -> None:
     assert twice.predicted_ms == pytest.approx(22, rel=0.1)
 
 
-def test_memory_is_shared_by_the_slots_that_are_asked_for_beside_it() -> None:
+def test_memory_is_shared_by_the_slots_asked_for_with_it() -> None:
     """Two tasks of 1 GiB fit 4 GiB; so does one of them half of that."""
     run = with_volumes(execution([(0, 10_000)] * 2, (1, 0, 0, 0), cores=2, memory=4 * GIB), peak_memory=GIB)
     assert predicted(run, "memory=0.5x", "cores=0.5x") == pytest.approx(20_000, rel=0.03)
     assert predicted(run, "memory=0.5x") > 11_000
 
 
-def test_a_bound_for_memory_alone_is_none_where_more_changes() -> None:
+def test_bound_of_a_memory_change_does_not_apply_to_combined_changes() -> None:
     run = with_volumes(execution([(0, 10_000)] * 4, (1, 0, 0, 0), cores=4, memory=4 * GIB), gc_ms=2000.0)
     assert asked(run, "memory=2x").bound_ms == (None, 10_000)
     assert asked(run, "memory=2x", "cores=0.25x").bound_ms == (None, None)
 
 
-def test_added_spills_go_to_the_disk_that_is_asked_about() -> None:
+def test_added_spills_use_the_disk_of_the_scenario() -> None:
     run = execution([(0, 10_000)], (0.9, 0.1, 0, 0), memory=4 * GIB)
     run = with_volumes(run, peak_memory=2 * GIB, input=1.0 * MEGA)
 
@@ -130,7 +130,7 @@ def test_added_spills_go_to_the_disk_that_is_asked_about() -> None:
     assert added_ms("disk=10x") == pytest.approx(added_ms() / 10, rel=0.2)
 
 
-def test_what_workers_exchange_crosses_the_network_as_often_as_there_are_others() -> None:
+def test_exchanged_bytes_cross_the_network_in_proportion_to_the_other_workers() -> None:
     """Two workers fetch half of it from the other one, one nothing, and four three quarters."""
     run = with_volumes(
         execution([(0, 10_000)] * 2, (0, 0, 1, 0), executors=2), remote=10.0 * MEGA * FRAME_DATA, local=10.0 * MEGA
@@ -141,7 +141,7 @@ def test_what_workers_exchange_crosses_the_network_as_often_as_there_are_others(
     assert predicted(stated, "executors=4") == pytest.approx(7500, rel=0.02)
 
 
-def test_what_never_crossed_the_network_may_take_any_time_there() -> None:
+def test_bytes_that_never_crossed_the_network_may_take_any_time_there() -> None:
     run = with_volumes(execution([(0, 10_000), (10_000, 20_000)], (1, 0, 0, 0)), local=10.0 * MEGA)
     told = asked(run, "executors=2")
     assert told.predicted_ms is None
@@ -163,20 +163,20 @@ def test_workers_that_were_given_back_stay_while_there_is_work_for_them() -> Non
     assert WorkersStay() in told.assumptions
 
 
-def test_who_is_given_back_has_the_place_that_is_taken_next() -> None:
+def test_released_worker_stays_until_its_place_is_taken() -> None:
     slots = execution([(0, 1)] * 4, (1, 0, 0, 0), executors=4).slots
     was = replace(slots, available_ms=np.array([0.0, 0, 30, 50]), until_ms=np.array([20.0, 10, 40, np.inf]))
     assert was.staying().until_ms.tolist() == [50, 30, np.inf, np.inf]
 
 
-def test_an_unchanged_run_is_replayed_though_its_workers_went_too_early() -> None:
+def test_baseline_replays_even_if_workers_were_released_early() -> None:
     run = execution([(0, 10), (10, 20), (20, 30)], (1, 0, 0, 0))
     lost = replace(run, slots=replace(run.slots, until_ms=np.array([20.0])))
     assert replay_unchanged(lost).replayed.makespan_ms == 30
     assert predicted(lost, "cpu_speed=0.5x") == pytest.approx(60)
 
 
-def test_the_quota_that_was_used_up_is_the_limit_whatever_it_was_later() -> None:
+def test_exhausted_quota_is_the_limit_despite_later_changes() -> None:
     used_up = np.arange(40) < 30
     loads = looks_of(
         np.arange(40) * 1e3,
@@ -194,7 +194,7 @@ def log_alone(network: float = 0.0, disk: float = 0.0) -> Execution:
     return replace(run, evidence=replace(run.evidence, unseen=0.9 - disk - network, unseen_cpu=0.0))
 
 
-def test_each_of_several_devices_may_be_what_nobody_saw() -> None:
+def test_unseen_time_may_be_on_any_of_several_devices() -> None:
     """The least and the most of both are at least as far apart as of one."""
     run = log_alone()
     alone, both = asked(run, "network=0.25x"), asked(run, "network=0.25x", "disk=0.999x")
@@ -205,7 +205,7 @@ def test_each_of_several_devices_may_be_what_nobody_saw() -> None:
     assert stated.predicted_ms is None
 
 
-def test_a_disk_that_hardly_changes_leaves_what_the_link_tells() -> None:
+def test_nearly_unchanged_disk_keeps_the_prediction_for_the_network() -> None:
     run = log_alone(network=0.6, disk=0.3)
     alone, both = asked(run, "network=0.5x"), asked(run, "network=0.5x", "disk=0.999x")
     assert alone.predicted_ms is not None

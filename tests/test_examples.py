@@ -122,7 +122,7 @@ def user(tmp_path_factory: pytest.TempPathFactory, demo: Path) -> User:
 
 @pytest.mark.later
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_the_examples_of_a_document_work_as_they_stand(user: User, document: str) -> None:
+def test_examples_of_a_document_run_unchanged(user: User, document: str) -> None:
     failed = []
     for command in examples((ROOT / document).read_text(encoding="utf-8")):
         if command.startswith(ELSEWHERE):
@@ -147,7 +147,7 @@ def test_examples_are_found() -> None:
     assert by_document["docs/cli.md"] == examples(page())
 
 
-def test_commands_that_prose_names_exist(crystalperf: Callable[..., tuple[int, str, str]]) -> None:
+def test_commands_named_in_prose_exist(crystalperf: Callable[..., tuple[int, str, str]]) -> None:
     named: set[str] = set()
     for document in DOCUMENTS:
         text = (ROOT / document).read_text(encoding="utf-8")
@@ -157,7 +157,7 @@ def test_commands_that_prose_names_exist(crystalperf: Callable[..., tuple[int, s
         assert crystalperf(*command.split(" "), "--help")[0] == 0, command
 
 
-def test_what_is_to_be_installed_can_be() -> None:
+def test_documented_packages_can_be_installed() -> None:
     """CrystalPerf is in no package index, so that only a checkout can be named."""
     rooms = [each for each in ROOT.iterdir() if each.is_dir() and not each.name.startswith(".") and each.name != "web"]
     for path in (*ROOT.glob("*.md"), *(each for room in rooms for each in room.rglob("*"))):

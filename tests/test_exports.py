@@ -146,7 +146,7 @@ def test_an_export_that_is_not_pinned_is_not_unpacked(built: Path, places: Path)
         locate("small-1.0")
 
 
-def test_what_the_user_built_goes_first(built: Path, places: Path) -> None:
+def test_indexes_built_by_the_user_take_precedence(built: Path, places: Path) -> None:
     folder = export_index(built, places / "prebuilt" / "small-1.0")
     exports.pin("small-1.0", folder)
     own = exports.built_path("small-1.0")
@@ -190,7 +190,7 @@ def test_verify_finds_a_changed_index(built: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.later  # it unpacks them all; every test that profiles reads some of them
-def test_the_shipped_exports_are_whole(tmp_path: Path) -> None:
+def test_shipped_exports_are_complete(tmp_path: Path) -> None:
     """Every export in indexes/ is pinned and can be unpacked by this DuckDB."""
     shipped = sorted(exports.prebuilt_folder().glob("*/metadata.json"))
     if not shipped:
@@ -201,7 +201,7 @@ def test_the_shipped_exports_are_whole(tmp_path: Path) -> None:
     assert sum(path.stat().st_size for each in shipped for path in each.parent.iterdir()) <= 30_000_000
 
 
-def test_a_negative_zero_is_no_other_content() -> None:
+def test_negative_zero_does_not_change_the_content_hash() -> None:
     """Parquet does not keep -0.0 apart from 0.0, so the hash must not either."""
     found = []
     for zero in (0.0, -0.0):

@@ -1,4 +1,4 @@
-"""What cost time and why: each rule on made groups, the causes of other time, and labels against measurements.
+"""Costs and causes: each rule on made groups, the causes of other time, and labels against measurements.
 
 Made groups are stages of Spark: what a user of it reads is what is asked for here.
 """
@@ -142,12 +142,12 @@ def host(name: str, ms: float, others_ms: float, resource: str = "net", **more: 
 # Stragglers -----------------------------------------------------------------------------------------------------------
 
 
-def test_even_tasks_are_no_finding() -> None:
+def test_even_tasks_give_no_finding() -> None:
     assert findings.straggler(RULES, detail(), []) == []
     assert findings.straggler(RULES, detail(facts={"longest_ms": 1900.0}), []) == []
 
 
-def test_a_straggler_costs_what_it_takes_longer_and_no_more_than_its_stage_was_on_the_path() -> None:
+def test_straggler_cost_is_its_excess_time_limited_by_the_critical_path() -> None:
     (found,) = findings.straggler(RULES, late(), [])
     assert found.cost_ms == 6000
     assert (found.task_id, found.duration_ms, found.usual_ms) == (17, 7000, 1000)
@@ -165,7 +165,7 @@ def test_a_straggler_that_read_more_has_more_data() -> None:
     assert found.advice == SplitKeys()
 
 
-def test_more_data_is_no_reason_where_others_read_as_much_in_half_the_time() -> None:
+def test_more_data_does_not_explain_a_straggler_if_others_read_as_much_in_half_the_time() -> None:
     alike = {"siblings": Siblings(alike=3, alike_ms=1100.0)}
     (found,) = findings.straggler(RULES, late(alike, read_bytes=56 * MIB), [])
     assert not isinstance(found.cause, MoreData)
@@ -195,7 +195,7 @@ def test_a_straggler_on_a_slow_node() -> None:
     assert not isinstance(found.cause, SlowHost), "it had its time on the CPU, which is as fast there"
 
 
-def test_the_first_task_of_an_executor_warms_it_up_where_cpu_time_and_other_firsts_bear_it_out() -> None:
+def test_first_task_is_warmup_if_cpu_time_and_other_first_tasks_confirm_it() -> None:
     others = {"siblings": Siblings(firsts=3, firsts_ms=6500.0)}
     (found,) = findings.straggler(RULES, late(others, first=True), [])
     assert found.cause == FirstOnWorker("1", confirmed=True)
@@ -207,7 +207,7 @@ def test_the_first_task_of_an_executor_warms_it_up_where_cpu_time_and_other_firs
     assert found.basis == "guessed"
 
 
-def test_a_first_task_that_waited_or_whose_siblings_were_firsts_as_well_did_not_warm_up() -> None:
+def test_first_task_that_waited_or_has_only_first_siblings_is_not_warmup() -> None:
     waited = late(first=True, cpu_ms=67.0, resource_ms=parts(cpu=67.0, other=6933.0))
     (found,) = findings.straggler(RULES, waited, [])
     assert found.cause == Waited(67, 7000)
@@ -216,7 +216,7 @@ def test_a_first_task_that_waited_or_whose_siblings_were_firsts_as_well_did_not_
     assert not isinstance(found.cause, FirstOnWorker)
 
 
-def test_else_the_resource_that_it_had_more_of_is_named() -> None:
+def test_straggler_without_other_cause_names_its_excess_resource() -> None:
     (found,) = findings.straggler(RULES, late(resource_ms=parts(cpu=1000.0, disk=6000.0), cpu_ms=1000.0), [])
     assert found.cause == MoreOfResource("disk", 6000)
     assert found.basis == "modelled"
@@ -236,7 +236,7 @@ def test_a_node_slower_than_its_peers_is_a_malfunction() -> None:
     assert found.cost_ms == pytest.approx(10_000 * 700 / 1700)
 
 
-def test_shows_the_time_where_peers_spend_none() -> None:
+def test_node_whose_peers_spend_no_time_shows_its_time() -> None:
     (found,) = findings.slow_hosts([host("w1", 900.0, 0.0), host("w2", 0.0, 900.0)], [detail()])
     assert "0.9 s each" in text_of(found, WORDS)
 
@@ -245,13 +245,13 @@ def test_a_node_that_reads_more_is_not_slow() -> None:
     assert findings.slow_hosts([host("w1", 900.0, 200.0, median_bytes=40.0 * MIB)], [detail()]) == []
 
 
-def test_a_node_slow_in_one_short_stage_of_many_is_chance() -> None:
+def test_node_slow_in_one_short_stage_of_many_is_random_variation() -> None:
     usual = [host("w1", 300.0, 300.0, group=f"stage:{number}.0", units=50) for number in range(4, 9)]
     assert findings.slow_hosts([host("w1", 900.0, 200.0), *usual], [detail()]) == []
 
 
 def test_most_nodes_are_not_slower_than_their_peers() -> None:
-    """Where they have one warm node with next to nothing to do for a peer, it is that one which is odd."""
+    """Where they have one warm node with almost no work for a peer, that one is the odd one."""
     two = [host("w1", 900.0, 200.0), host("w2", 900.0, 200.0)]
     assert findings.slow_hosts([*two, host("w3", 200.0, 900.0)], [detail()]) == []
     assert len(findings.slow_hosts([*two, host("w3", 200.0, 900.0), host("w4", 200.0, 900.0)], [detail()])) == 2
@@ -260,7 +260,7 @@ def test_most_nodes_are_not_slower_than_their_peers() -> None:
 # Slots ----------------------------------------------------------------------------------------------------------------
 
 
-def test_full_slots_are_no_finding() -> None:
+def test_full_slots_give_no_finding() -> None:
     assert findings.idle_slots(RULES, detail()) == []
 
 
@@ -292,18 +292,18 @@ def test_slots_that_other_stages_use_are_not_idle() -> None:
     assert found.cost_ms == pytest.approx(1000)
 
 
-def test_starting_tasks_is_no_work_to_share_out() -> None:
+def test_starting_tasks_is_not_work_to_spread() -> None:
     (found,) = findings.idle_slots(RULES, detail(facts={**FEW, "starting_ms": 36_000.0}))
     assert found.cost_ms == pytest.approx(750)
 
 
-def test_slots_that_were_free_while_tasks_waited_are_no_last_wave() -> None:
+def test_free_slots_while_tasks_wait_are_not_a_last_wave() -> None:
     one_by_one = detail(facts={"units": 10, "idle_ms": 30_000.0, "unit_ms": 10_000.0, "starting_ms": 0.0})
     (found,) = findings.idle_slots(RULES, one_by_one)
     assert (found.cause, found.advice) == ("free-slots", InspectTaskWaits())
 
 
-def test_slots_that_were_free_while_tasks_waited_for_their_place() -> None:
+def test_slots_free_while_tasks_waited_for_locality() -> None:
     one_by_one = {"units": 10, "idle_ms": 30_000.0, "unit_ms": 10_000.0, "starting_ms": 6000.0}
     (found,) = findings.idle_slots(RULES, detail(facts=one_by_one, at_home=10, on_busiest=9))
     assert (found.cause, found.on_busiest, found.advice) == ("bound-to-data", 9, RelaxPlacement())
@@ -311,7 +311,7 @@ def test_slots_that_were_free_while_tasks_waited_for_their_place() -> None:
     assert findings.idle_slots(RULES, detail(facts=one_by_one, at_home=4, on_busiest=9))[0].cause == "free-slots"
 
 
-def test_a_task_that_only_waited_is_none_to_cut() -> None:
+def test_task_that_only_waited_is_not_split() -> None:
     slow = {"duration_ms": 10_000.0, "cpu_ms": 500.0}
     (found,) = findings.idle_slots(RULES, detail(slow, FEW))
     assert found.cost_ms == pytest.approx(0.75 * (10_000 - (10_000 - 1000 - 500)))
@@ -328,7 +328,7 @@ def empty(**more: Any) -> GroupStats:
     )
 
 
-def test_tasks_that_read_nothing_share_no_work() -> None:
+def test_tasks_without_input_do_not_share_work() -> None:
     (found,) = findings.idle_slots(RULES, empty())
     assert (found.cause, found.with_data, found.tasks, found.slots) == ("empty-tasks", 6, 30, 30)
     assert found.cost_ms == pytest.approx(8000)
@@ -360,7 +360,7 @@ def few(stage: str, cost_ms: float) -> IdleStage:
     )  # fmt: skip
 
 
-def test_findings_of_one_kind_are_one_that_costs_their_sum_and_names_the_largest() -> None:
+def test_findings_of_one_kind_merge_with_summed_cost_and_largest_name() -> None:
     (found,) = findings.added_up([few(f"stage:{seconds}.0", 1000.0 * seconds) for seconds in range(1, 11)])
     assert isinstance(found, IdleSlots)
     assert (found.kind, found.cost_ms, found.advice) == ("idle-slots", 55_000, MoreTasks())
@@ -396,7 +396,7 @@ def test_more_partitions_are_not_advised_where_they_cannot_be() -> None:
 # Overheads ------------------------------------------------------------------------------------------------------------
 
 
-def test_tasks_too_short_to_hand_out() -> None:
+def test_tasks_dominated_by_their_start_are_a_finding() -> None:
     assert findings.starting_units(detail()) == []
     (found,) = findings.starting_units(detail(facts={"starting_ms": 20_000.0, "queued_ms": 15_000.0}))
     assert found.cost_ms == pytest.approx(5000)
@@ -442,7 +442,7 @@ def test_a_device_busy_without_data_is_odd_unless_it_is_the_bottleneck() -> None
     assert findings.odd_use(RULES, [replace(busy, moved_bytes={"disk": 0, "net": 900 * MIB})], {"cpu"}) == []
 
 
-def test_no_time_is_told_as_nothing() -> None:
+def test_no_time_gives_no_finding() -> None:
     assert figures(part_of(5.0, 700.0, "its")) == [5, 700]
     assert [lasting(each) for each in (2130.0, 99.6, 99.0, 0.0)] == ["2.1 s", "0.1 s", "99 ms", "0.0 s"]
 
@@ -467,7 +467,7 @@ def test_tasks_without_a_cpu_cost_what_they_waited_for_one() -> None:
         (0.9, 0.2, MoreCpu(larger_limit=True, own_machines=True, slots="fewer")),
     ],
 )
-def test_what_helps_tasks_without_a_cpu_is_what_was_seen_to_have_it(
+def test_advice_on_waiting_for_a_cpu_follows_who_was_seen_to_use_it(
     crowded: float, cores_per_slot: float, advice: MoreCpu
 ) -> None:
     crowd = [Neighbours("stage:3.0", crowded, 5.5, 8.0)]
@@ -475,7 +475,7 @@ def test_what_helps_tasks_without_a_cpu_is_what_was_seen_to_have_it(
     assert found.advice == advice
 
 
-def test_a_quota_that_was_used_up_is_what_held_tasks_back_whoever_else_was_there() -> None:
+def test_exhausted_quota_explains_cpu_waits_despite_neighbours() -> None:
     starved, crowd = detail(ready_ms=30_000.0), [Neighbours("stage:3.0", 0.9, 5.5, 8.0)]
     (found,) = findings.short_of_cpus([starved], crowd, 0.2, throttled={"stage:3.0": 0.82})
     assert found.throttled_share == pytest.approx(0.82)
@@ -485,12 +485,12 @@ def test_a_quota_that_was_used_up_is_what_held_tasks_back_whoever_else_was_there
     assert (found.throttled_share, found.others_cores) == (None, 5.5)
 
 
-def test_a_task_whose_python_worker_computes_waits_for_no_cpu() -> None:
+def test_task_whose_python_worker_computes_has_no_cpu_wait() -> None:
     assert SPARK.reader.delegates(frozenset({"scan", "python"}))
     assert findings.short_of_cpus([detail(ready_ms=30_000.0, delegates=True)], [], np.inf) == []
 
 
-def test_who_else_had_the_cpu_is_named_where_the_machine_was_full_most_of_the_time() -> None:
+def test_other_processes_are_named_if_the_machine_was_full_most_of_the_time() -> None:
     starved = detail(ready_ms=30_000.0)
     (found,) = findings.short_of_cpus([starved], [Neighbours("stage:3.0", 0.7, 5.5, 8.0)], np.inf)
     assert (found.others_cores, found.host_cores) == (pytest.approx(5.5), 8)
@@ -498,7 +498,7 @@ def test_who_else_had_the_cpu_is_named_where_the_machine_was_full_most_of_the_ti
     assert found.others_cores is None
 
 
-def test_neighbours_are_what_a_full_machine_does_beside_all_of_an_applications_processes(tmp_path: Path) -> None:
+def test_neighbours_are_the_use_of_a_full_machine_by_other_applications(tmp_path: Path) -> None:
     """Two workers on one machine of 4 cores, measured at different moments, and one on a machine of its own.
 
     From second 10 on, the shared one is full: the two use 1.5 cores together, so 2.5 are of others.
@@ -536,7 +536,7 @@ def test_neighbours_are_what_a_full_machine_does_beside_all_of_an_applications_p
         assert (early.group, early.crowded) == ("stage:1.0", pytest.approx(1 / 12))
 
 
-def test_time_without_a_task_is_told_apart() -> None:
+def test_time_without_a_task_is_separate() -> None:
     alone: dict[Cause, float] = {"no worker": 4000.0, "no scope": 2000.0, "coordinator": 1000.0}
     assert findings.coordinator(alone, {"coordinator": 700.0}) == [
         NoScope(2000, "measured", InspectProgram()),
@@ -546,7 +546,7 @@ def test_time_without_a_task_is_told_apart() -> None:
     assert whole == Coordinator(1000, "measured", InspectCoordinator(), unknown_ms=None), "all of it is said already"
 
 
-def test_compiling_is_a_finding_of_sparks_own() -> None:
+def test_code_generation_is_a_finding_of_spark() -> None:
     assert compiling([detail()], {}) == []
     (found,) = compiling([detail()], {"stage:3.0": 4000.0, "stage:4.0": 9000.0})
     assert (found.kind, found.cost_ms) == ("compiling", pytest.approx(1000))
@@ -555,7 +555,7 @@ def test_compiling_is_a_finding_of_sparks_own() -> None:
 # Other frameworks -----------------------------------------------------------------------------------------------------
 
 
-def test_the_same_rules_speak_any_frameworks_words_and_advise_what_holds_of_any() -> None:
+def test_rules_use_any_frameworks_vocabulary_and_generic_advice() -> None:
     gpu = Resource("gpu", "GPU", "gpu_speed", "speed", "worker")
     link = Resource("link", "PCIe", "link", "bytes per second", "worker", 1 << 20, 0.01, 16e9, ("input_bytes",))
     words = Vocabulary(worker="process", lane="stream", group="layer", unit="kernel", coordinator="host", scope="step")
@@ -582,7 +582,7 @@ def test_the_same_rules_speak_any_frameworks_words_and_advise_what_holds_of_any(
     assert "step" in text_of(NoScope(2000.0, "measured", InspectProgram()), own)
 
 
-def test_words_are_counted() -> None:
+def test_plural_follows_the_count() -> None:
     assert [counted(1, "query"), counted(2, "query"), counted(0, "batch")] == ["1 query", "2 queries", "0 batches"]
 
 
@@ -675,7 +675,7 @@ def test_groups_that_other_processes_compute_for_are_known(flowing: Path, monkey
     assert other_ms == pytest.approx({"upstream": 8000, "delegated": 500})
 
 
-def test_what_may_have_crossed_each_device_is_summed(flowing: Path) -> None:
+def test_bytes_that_may_have_crossed_each_device_are_summed(flowing: Path) -> None:
     """Input may lie elsewhere, so it may have crossed the network; a disk also had what units of others wrote."""
     with duckdb.connect(str(flowing), read_only=True) as connection:
         details = {each.facts.id: each for each in group_details(connection, load(connection), ())}
@@ -683,7 +683,7 @@ def test_what_may_have_crossed_each_device_is_summed(flowing: Path) -> None:
     assert details["writes"].moved_bytes == {"disk": 3 + 11, "net": None, "link": 3}
 
 
-def test_what_could_not_be_seen_names_no_command_but_what_to_do(flowing: Path) -> None:
+def test_unseen_time_names_an_action_and_no_command(flowing: Path) -> None:
     with duckdb.connect(str(flowing), read_only=True) as connection:
         answer = diagnosed(connection, load(connection), FLOWING.advisor).debug
     (note,) = answer.unseen
@@ -694,7 +694,7 @@ def test_what_could_not_be_seen_names_no_command_but_what_to_do(flowing: Path) -
     assert (answer.measure, set(answer.resource_ms)) == ("makespan", {"cpu", "disk", "net", "link", "other"})
 
 
-def test_where_no_recording_can_be_used_none_is_asked_for(flowing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unusable_recordings_are_not_requested(flowing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(frameworks(), "flowing", replace(FLOWING, reader=replace(FLOWING.reader, frames=Frames())))
     with duckdb.connect(str(flowing), read_only=True) as connection:
         (note,) = diagnosed(connection, load(connection), FLOWING.advisor).debug.unseen
@@ -726,7 +726,7 @@ def run(demo_run: Run) -> Run:
     return demo_run
 
 
-def test_other_time_has_causes_that_sum_to_it(run: Run) -> None:
+def test_causes_of_other_time_sum_to_it(run: Run) -> None:
     answer = run.debug()
     assert sum(answer.other_ms.values()) == pytest.approx(answer.resource_ms["other"])
     assert next(iter(answer.other_ms)) == "no worker"
@@ -756,7 +756,7 @@ def test_every_stage_of_the_scope_has_its_facts(run: Run) -> None:
         assert 0 <= each.idle_ms <= each.slots * each.length_ms
 
 
-def test_what_the_demo_waited_most_for_is_a_cpu(run: Run) -> None:
+def test_demo_waited_most_for_a_cpu(run: Run) -> None:
     """Its executors had a quota of 0.2 cores a slot, on a machine that was busy with other things."""
     first = run.debug().findings[0]
     assert isinstance(first, ShortOfCpus)
@@ -764,7 +764,7 @@ def test_what_the_demo_waited_most_for_is_a_cpu(run: Run) -> None:
     assert (first.others_cores, first.host_cores) == (pytest.approx(1.66, abs=0.01), 2)
 
 
-def test_the_schema_stages_are_not_told_to_use_more_partitions(run: Run) -> None:
+def test_schema_stages_get_no_advice_on_partitions(run: Run) -> None:
     idle = [each for each in run.debug().findings if isinstance(each, IdleSlots)]
     found = [each for finding in idle for each in finding.stages if each.tasks == 1 and each.name.startswith("parquet")]
     assert found
@@ -786,7 +786,7 @@ def test_labels_that_the_log_contradicts_are_shown(run: Run, tmp_path: Path) -> 
     assert disk.label_share > disk.at_most_share + 0.1
 
 
-def test_a_group_that_cost_next_to_nothing_is_counted_and_not_named() -> None:
+def test_group_of_negligible_cost_is_counted_and_not_named() -> None:
     (found,) = findings.added_up([few("stage:1.0", 9000.0), few("stage:2.0", 300.0), few("stage:3.0", 100.0)])
     text = text_of(found, WORDS)
     assert "stage:1.0" in text

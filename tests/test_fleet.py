@@ -53,7 +53,7 @@ class InProcess(Engine):
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fleet of two runs, a copy of one of them, and a file that is no log."""
+    """A fleet of two runs, a copy of one of them, and a file that is not a log."""
     folder = tmp_path_factory.mktemp("fleet")
     log(folder / "logs", "one")
     log(folder / "logs" / "deeper", "two", ms=3000)
@@ -86,14 +86,14 @@ def test_each_log_is_a_row_and_one_of_a_content_is_a_run(small: Path) -> None:
     assert float(str(runs[0][2])) >= busy
 
 
-def test_a_bad_log_is_a_row_with_its_sentence(small: Path) -> None:
+def test_unreadable_log_becomes_a_row_with_its_error(small: Path) -> None:
     ((path, what),) = rows(small / "fleet", "SELECT path, what FROM problems WHERE severity = 'unread'")
     assert Path(str(path)).name == "broken"
     assert "broken" in str(what)
     assert "\n" not in str(what)
 
 
-def test_partitions_are_read_without_us(small: Path) -> None:
+def test_tables_are_readable_without_crystalperf(small: Path) -> None:
     pattern = small / "fleet" / "runs" / "*" / "*.parquet"
     found = duckdb.sql(f"SELECT day::VARCHAR, count(*), any_value(gains) FROM read_parquet('{pattern}') GROUP BY day")
     ((day, count, gains),) = found.fetchall()
@@ -101,7 +101,7 @@ def test_partitions_are_read_without_us(small: Path) -> None:
     assert {"cores=2x", "cpu_speed=2x"} <= {each["setting"] for each in gains}
 
 
-def test_what_is_known_is_not_read_again(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_logs_are_not_read_again(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(InProcess, "read_all", lambda *_: pytest.fail("read"))
     built = build([str(small / "logs")], small / "fleet", InProcess())
     assert (built.known, built.read) == (4, 0)
@@ -109,7 +109,7 @@ def test_what_is_known_is_not_read_again(small: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("final", ["one", "one-renamed"])
-def test_a_log_that_grew_is_read_anew_and_counts_once(tmp_path: Path, final: str) -> None:
+def test_log_that_grew_is_read_again_and_counts_once(tmp_path: Path, final: str) -> None:
     place = log(tmp_path / "logs", "one")
     whole = place.read_text()
     place.write_text(whole.rpartition('{"Event": "SparkListenerApplicationEnd"')[0])
@@ -151,12 +151,12 @@ def test_a_log_that_was_touched_or_is_named_otherwise_is_the_same(
     assert (fleet.logs, fleet.runs) == (1, 1)
 
 
-def test_logs_without_a_time_of_day_are_told_apart_by_their_place(tmp_path: Path) -> None:
+def test_logs_without_a_time_of_day_are_distinguished_by_their_path(tmp_path: Path) -> None:
     made(tmp_path, [{"path": f"/{each}", "app_id": "profile", "started_at": "1970-01-01 00:00:00"} for each in "ab"])
     assert summarize(tmp_path / "fleet").runs == 2
 
 
-def test_what_could_not_be_read_is_told_each_time_and_tried_again_when_asked(
+def test_unreadable_logs_are_reported_each_time_and_retried_when_asked(
     crystalperf: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log(tmp_path / "logs", "one")
@@ -189,7 +189,7 @@ def test_each_of_several_equal_logs_that_cannot_be_read_says_why(tmp_path: Path)
     assert [Path(str(path)).name for (path,) in paths] == ["a", "b"]
 
 
-def test_rows_are_on_disk_before_what_they_were_made_of_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_durable_before_their_sources_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log(tmp_path / "logs", "one")
     own, settled = tmp_path / "fleet" / "_fleet", []
 
@@ -236,7 +236,7 @@ def test_a_killed_build_goes_on_to_the_same_tables(
         assert rows(tmp_path / "fleet", query) == rows(small / "fleet", query), table.name
 
 
-def test_files_of_a_batch_that_is_not_complete_go(small: Path, tmp_path: Path) -> None:
+def test_files_of_an_incomplete_batch_are_deleted(small: Path, tmp_path: Path) -> None:
     build([str(small / "logs" / "one")], tmp_path / "fleet", InProcess())
     left = next((tmp_path / "fleet" / "runs").glob("day=*")) / "0123456789abcdef-0.parquet"
     left.write_bytes(b"half")
@@ -244,7 +244,7 @@ def test_files_of_a_batch_that_is_not_complete_go(small: Path, tmp_path: Path) -
     assert not left.exists()
 
 
-def test_files_of_somebody_else_stay(tmp_path: Path) -> None:
+def test_foreign_files_are_kept(tmp_path: Path) -> None:
     mine = log(tmp_path / "logs" / "day=2026-11-22", "app-1")
     with pytest.raises(InputError, match="app-1"):
         build([str(tmp_path / "logs")], tmp_path, InProcess())
@@ -256,7 +256,7 @@ def test_files_of_somebody_else_stay(tmp_path: Path) -> None:
     assert theirs.exists()
 
 
-def test_two_do_not_build_one_fleet_at_a_time(small: Path) -> None:
+def test_concurrent_builds_of_one_fleet_are_refused(small: Path) -> None:
     with Store(small / "fleet").building(), pytest.raises(InputError, match=str(small / "fleet")):
         build([str(small / "logs")], small / "fleet", InProcess())
 
@@ -333,7 +333,7 @@ def test_a_store_whose_client_has_errors_of_its_own_is_a_row(tmp_path: Path, mon
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("damaged", ["logs/day=*/*.parquet", "_fleet/read/*.json"])
-def test_a_fleet_that_lost_its_power_goes_on_or_says_what_is_wrong(tmp_path: Path, damaged: str) -> None:
+def test_fleet_resumes_or_reports_damage_after_a_power_loss(tmp_path: Path, damaged: str) -> None:
     place = log(tmp_path / "logs", "one")
     build([str(place)], tmp_path / "fleet", InProcess())
     (tmp_path / "fleet" / "_fleet" / "read" / "half.json").write_bytes(b"")
@@ -389,7 +389,7 @@ def test_paths_are_folders_globs_and_lists(tmp_path: Path) -> None:
 
 
 @pytest.mark.later
-def test_a_list_may_name_what_is_gone(tmp_path: Path) -> None:
+def test_list_may_name_missing_logs(tmp_path: Path) -> None:
     place = log(tmp_path / "logs", "one")
     gone = [str(tmp_path / "gone"), str(tmp_path / "gone-*"), "nostore://gone"]
     (tmp_path / "list").write_text("\n".join([*gone, str(place)]))
@@ -422,7 +422,7 @@ def test_a_folder_that_cannot_be_read_is_a_row(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.later
-def test_a_fleet_below_its_logs_is_none_of_them(tmp_path: Path) -> None:
+def test_fleet_in_the_folder_of_its_logs_is_not_read_as_a_log(tmp_path: Path) -> None:
     log(tmp_path, "one")
     for folder in (tmp_path / "fleet", tmp_path):
         for known in (0, 1):
@@ -430,7 +430,7 @@ def test_a_fleet_below_its_logs_is_none_of_them(tmp_path: Path) -> None:
             assert (built.logs, built.known) == (1, known)
 
 
-def test_a_fleet_may_be_called_anything(crystalperf: Answer, tmp_path: Path) -> None:
+def test_fleet_folder_name_may_have_glob_characters(crystalperf: Answer, tmp_path: Path) -> None:
     log(tmp_path / "logs", "one")
     (tmp_path / "logs" / "broken").write_text("no log at all\n")
     folder = tmp_path / "fleet[prod]*"
@@ -441,7 +441,7 @@ def test_a_fleet_may_be_called_anything(crystalperf: Answer, tmp_path: Path) -> 
     assert len(duckdb.execute(statement_in(out)).fetchall()) == 1
 
 
-def test_what_a_framework_keeps_beside_a_log_is_a_part_of_it(tmp_path: Path) -> None:
+def test_files_that_a_framework_keeps_next_to_a_log_belong_to_it(tmp_path: Path) -> None:
     data = Path(__file__).parent / "data" / "flink"
     archive, metrics = tmp_path / "job", tmp_path / "job.series.gz"
     archive.write_bytes(gzip.decompress((data / "ads-3000.json.gz").read_bytes()))
@@ -490,7 +490,7 @@ def test_logs_in_parts_are_one_and_recordings_find_theirs_by_application(tmp_pat
     assert content_hash(item) != before
 
 
-def test_what_a_reader_raises_becomes_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_of_a_reader_becomes_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = log(tmp_path, "one")
     monkeypatch.setattr("crystalperf.fleet.reading.profile_application", lambda *_: 1 / 0)
     answer = read(Item(str(place), 1, 0.0, "state"))
@@ -498,7 +498,7 @@ def test_what_a_reader_raises_becomes_a_row(tmp_path: Path, monkeypatch: pytest.
     assert "(ZeroDivisionError: " in problem["what"]
 
 
-def test_an_engine_says_what_it_does_not_know() -> None:
+def test_engine_rejects_unknown_options() -> None:
     with pytest.raises(SettingError, match="dask"):
         Engine("dask")
     with pytest.raises(SettingError, match="KEY=VALUE"):
@@ -511,7 +511,7 @@ def test_an_engine_says_what_it_does_not_know() -> None:
             Engine("spark", **wrong)
 
 
-def test_a_folder_without_a_fleet_is_said(tmp_path: Path) -> None:
+def test_folder_without_a_fleet_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=str(tmp_path)):
         summarize(tmp_path)
 
@@ -547,7 +547,7 @@ def asked(folder: Path, runs: int, shares: dict[str, float]) -> float:
     return (high - low) / (saving.hours_now - saving.saved_hours)
 
 
-def test_the_error_that_all_runs_share_does_not_average_out(tmp_path: Path) -> None:
+def test_shared_model_error_does_not_average_out(tmp_path: Path) -> None:
     answer = read(find_logs([str(log(tmp_path / "logs", "one"))])[0])
     (tmp_path / "row.json").write_bytes(answer.rows)
     one = asked(tmp_path / "one", 1, {"model": 1.0})
@@ -582,7 +582,7 @@ def test_a_run_with_two_findings_of_a_rule_counts_once(tmp_path: Path) -> None:
     assert recurring.share == pytest.approx(800 / 4000)
 
 
-def test_a_latency_is_no_runtime(crystalperf: Answer, tmp_path: Path) -> None:
+def test_latency_is_not_counted_as_runtime(crystalperf: Answer, tmp_path: Path) -> None:
     runs: list[dict[str, object]] = [
         {"name": name, "measure": measure, "runtime_ms": ms * (1 + number % 3 / 100), "path": f"/{name}/{number}"}
         for name, measure in (("flow", "latency"), ("both", "latency"), ("both", "makespan"))
@@ -612,7 +612,7 @@ def test_ask_names_bottlenecks_and_the_days_left_out(crystalperf: Answer, tmp_pa
     assert len(re.findall("^2026-", out, re.MULTILINE)) == 14
 
 
-def test_the_last_change_is_told() -> None:
+def test_last_change_is_reported() -> None:
     random = np.random.default_rng(1)
 
     def levels(*parts: tuple[int, float]) -> list[float]:
@@ -627,7 +627,7 @@ def test_the_last_change_is_told() -> None:
     assert abs(seen.first - 70) <= 1
 
 
-def test_a_change_is_told_from_noise() -> None:
+def test_change_is_distinguished_from_noise() -> None:
     random = np.random.default_rng(0)
     steady = np.exp(0.1 * random.standard_normal(40))
     assert change(steady.tolist()) is None
@@ -638,7 +638,7 @@ def test_a_change_is_told_from_noise() -> None:
     assert abs(seen.first - 25) <= 1
     assert seen.ratio == pytest.approx(1.5, rel=0.1)
     once = steady.copy()
-    once[20] *= 20  # a single odd run is no change
+    once[20] *= 20  # a single odd run is not a change
     assert change(once.tolist()) is None
     assert change([1.0] * 5) is None
 
@@ -663,8 +663,8 @@ def test_both_engines_give_the_same_tables(small: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.later
-def test_a_full_disk_says_nothing_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What could not be read for want of room is read by the next build; what could be read meanwhile is kept."""
+def test_full_disk_is_not_recorded_as_an_error_of_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log that did not fit in memory is read by the next build; what could be read meanwhile is kept."""
     import crystalperf.fleet.reading
 
     first, second = log(tmp_path / "logs", "one"), log(tmp_path / "logs", "two")
@@ -690,7 +690,7 @@ def test_a_full_disk_says_nothing_of_a_log(tmp_path: Path, monkeypatch: pytest.M
         assert {row[0] for row in connection.execute("SELECT path FROM logs").fetchall()} == {str(first), str(second)}
 
 
-def test_recordings_that_go_to_no_log_are_told(tmp_path: Path, crystalperf: Answer) -> None:
+def test_recordings_without_a_log_are_reported(tmp_path: Path, crystalperf: Answer) -> None:
     log(tmp_path / "logs", "one")
     (tmp_path / "logs" / "executor-1.jfr").write_bytes(b"FLR\0")
     (tmp_path / "logs" / "driver.collapsed").write_text("a.B.run 1\n")
@@ -700,7 +700,7 @@ def test_recordings_that_go_to_no_log_are_told(tmp_path: Path, crystalperf: Answ
 
 
 def test_a_build_says_why_the_first_logs_could_not_be_read(tmp_path: Path, crystalperf: Answer) -> None:
-    """Who sees it may have no DuckDB at hand."""
+    """For a reader without DuckDB at hand."""
     (tmp_path / "logs").mkdir()
     for number in range(4):
         (tmp_path / "logs" / f"{number}").write_text("no log at all\n")
@@ -711,7 +711,7 @@ def test_a_build_says_why_the_first_logs_could_not_be_read(tmp_path: Path, cryst
     assert f"{tmp_path}/logs/" not in out
 
 
-def test_hours_that_round_to_nothing_have_no_sign() -> None:
+def test_hours_that_round_to_zero_have_no_sign() -> None:
     from crystalperf.cli.fleet_commands import _hours
 
     assert [_hours(each) for each in (-0.001, 0.0, -0.016, 1.5)] == ["0.00", "0.00", "-0.02", "1.50"]

@@ -117,7 +117,7 @@ def test_an_archive_is_recognised_packed_and_all_and_answered() -> None:
     assert path == ["Source: lineitem", "HashJoin", "HashAggregate", "Sort"]
 
 
-def test_the_replay_of_a_real_job_gives_it_back() -> None:
+def test_replay_of_a_real_flink_job_reproduces_it() -> None:
     assert abs(profiled(JOIN).unchanged().replay_error_ratio) <= 0.02
 
 
@@ -146,7 +146,7 @@ def test_a_vertex_on_more_subtasks_takes_less_where_there_are_slots_for_them() -
     assert both.interval_ms is None  # nobody checked it by a rerun
     alone = run.predict(["parallelism.HashJoin=8"])
     again = next(each for each in alone.groups if each.id == join.id)
-    assert again.predicted_ms >= join.recorded_ms  # two waves of half of the work, and each starts anew
+    assert again.predicted_ms >= join.recorded_ms  # two waves of half of the work, and each starts again
 
 
 def test_names_a_setting_of_one_vertex_as_the_user_did() -> None:
@@ -179,7 +179,7 @@ def test_a_blocking_exchange_is_a_barrier_and_any_other_a_pipeline(tmp_path: Pat
     assert of(trace, "groups", "submit_ms") == [0.0, 0.0, None]
 
 
-def test_waiting_for_a_pipeline_is_the_neighbours_time(tmp_path: Path) -> None:
+def test_waiting_for_a_pipeline_is_upstream_time(tmp_path: Path) -> None:
     """A source that nobody took rows from for 30 of 50 ms, and a reader that had none for 40 ms."""
     pressed = {"accumulated-backpressured-time": 30, "accumulated-idle-time": 5, "accumulated-busy-time": "NaN"}
     idle = {"accumulated-idle-time": 40, "accumulated-backpressured-time": 0}
@@ -189,13 +189,13 @@ def test_waiting_for_a_pipeline_is_the_neighbours_time(tmp_path: Path) -> None:
     assert trace.raw["flink_subtasks"]["busy_ms"].mask.tolist() == [True, True]
 
 
-def test_idling_behind_a_blocking_exchange_is_ones_own(tmp_path: Path) -> None:
+def test_idling_behind_a_blocking_exchange_is_own_time(tmp_path: Path) -> None:
     vertices = {"aa": [attempt(0, 0, 50)], "bb": [attempt(0, 50, 100, **{"accumulated-idle-time": 40})]}
     trace = read(archive_of(tmp_path / "a", vertices, {"bb": [("aa", "blocking")]}))
     assert of(trace, "units", "upstream_ms") == [0, 0]
 
 
-def test_samples_tell_what_a_subtask_started_on() -> None:
+def test_samples_show_the_startup_work_of_a_subtask() -> None:
     """Seven tenths of the aggregate's 570 ms are opening it, with its classes loaded and its code compiled."""
     run = profiled(KEPT / "084-join-0/collected", KEPT / "084-join-0/recordings")
     with run.reading() as connection:
@@ -205,7 +205,7 @@ def test_samples_tell_what_a_subtask_started_on() -> None:
     assert row[1] < 0.2 * row[0]
     with unseen.reading() as connection:
         (row,) = connection.execute("SELECT starting_ms, other_ms FROM units WHERE group_id = 'vertex:3'").fetchall()
-    assert row[1] >= row[0], "without a recording nothing tells"
+    assert row[1] >= row[0], "not known without a recording"
 
 
 def test_other_subtasks_share_the_cpu_that_a_task_manager_has() -> None:
@@ -216,7 +216,7 @@ def test_other_subtasks_share_the_cpu_that_a_task_manager_has() -> None:
         assert least * join.recorded_ms < join.predicted_ms < most * join.recorded_ms
 
 
-def test_operators_of_a_chain_are_told_apart_by_how_often_one_called_the_next() -> None:
+def test_operators_of_a_chain_are_distinguished_by_how_often_one_called_the_next() -> None:
     run = profiled(KEPT / "084-join-0/collected", KEPT / "084-join-0/recordings")
     with run.reading() as connection:
         rows = connection.execute(
@@ -236,7 +236,7 @@ def test_operators_of_a_chain_are_told_apart_by_how_often_one_called_the_next() 
     )
 
 
-def test_what_others_wrote_elsewhere_crossed_the_network(tmp_path: Path) -> None:
+def test_bytes_written_on_another_machine_crossed_the_network(tmp_path: Path) -> None:
     """Of 60 bytes that both readers got from a vertex, 20 were written on the other's machine."""
     sources = [attempt(0, 0, 50, **{"write-bytes": 40}), attempt(1, 0, 50, **{"write-bytes": 20}, worker="tm2")]
     readers = [attempt(0, 50, 100, **{"read-bytes": 30}), attempt(1, 50, 100, **{"read-bytes": 30}, worker="tm2")]
@@ -247,7 +247,7 @@ def test_what_others_wrote_elsewhere_crossed_the_network(tmp_path: Path) -> None
     assert of(trace, "units", "local_bytes") == [10, 10, 20, 10]
 
 
-def test_deploying_is_told_as_starting(tmp_path: Path) -> None:
+def test_deploying_is_reported_as_starting(tmp_path: Path) -> None:
     """All of a subtask's 50 ms are on no resource that is known; 20 of them deployed it."""
     path = archive_of(tmp_path / "a", {"aa": [attempt(0, 0, 50, deploying=20)]}, end=50)
     other_ms = cp.profile(path, output=tmp_path / "run.duckdb").debug().other_ms
@@ -290,7 +290,7 @@ def test_every_attempt_is_a_unit_and_the_last_says_how_it_ended(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("beside", [False, True])
-def test_of_attempts_side_by_side_the_one_that_finished_says_how_it_ended(tmp_path: Path, beside: bool) -> None:
+def test_finished_one_of_concurrent_attempts_gives_the_status(tmp_path: Path, beside: bool) -> None:
     """Speculative execution; a page of the vertex has the others within the one that it counts as current."""
     copy = attempt(0, 40, 60, state="CANCELED", attempt=1, worker="tm2")
     won = attempt(0, 0, 60)
@@ -303,14 +303,14 @@ def test_of_attempts_side_by_side_the_one_that_finished_says_how_it_ended(tmp_pa
     assert of(trace, "groups", "status") == ["succeeded"]
 
 
-def test_an_attempt_that_finished_before_the_last_began_says_nothing_of_its_end(tmp_path: Path) -> None:
-    """What it had made was lost, and made anew in vain."""
+def test_earlier_finished_attempt_does_not_give_the_status(tmp_path: Path) -> None:
+    """Its output was lost, and made again in vain."""
     vertices = {"aa": [attempt(0, 40, 90, attempt=1, state="FAILED")]}
     trace = read(archive_of(tmp_path / "a", vertices, state="FAILED", earlier={"aa": [attempt(0, 0, 30)]}))
     assert of(trace, "groups", "status") == ["failed"]
 
 
-def test_a_failed_job_tells_its_last_cause(tmp_path: Path) -> None:
+def test_failed_job_reports_its_last_cause(tmp_path: Path) -> None:
     error = (
         "org.apache.flink.runtime.JobException: Recovery is suppressed\n\tat a.B.c(B.java:1)\n"
         "Caused by: java.net.ConnectException: Connection refused\n\tat d.E.f(E.java:2)\n"
@@ -376,7 +376,7 @@ def test_a_helper_thread_works_for_its_subtask() -> None:
     assert frames.unit_thread(subtask) == subtask
 
 
-def test_task_managers_are_told_by_their_resource_id() -> None:
+def test_task_managers_are_identified_by_their_resource_id() -> None:
     main = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner --configDir conf"
     assert frames.process(f"{main} -D taskmanager.resource-id=tm1 -D a=b", "x.jfr") == (None, "tm1")
     pod = "org.apache.flink.kubernetes.taskmanager.KubernetesTaskExecutorRunner --configDir conf"
@@ -396,7 +396,7 @@ def test_roles_of_frames() -> None:
     assert FLINK.reader.frames.annotate("org.apache.flink.formats.csv.CsvReaderFormat$Reader", "read") is None
 
 
-def test_the_words_of_flink_are_english() -> None:
+def test_flink_plurals_are_correct() -> None:
     framework: Framework = FLINK
     assert (framework.vocabulary.groups, framework.vocabulary.units) == ("vertices", "subtasks")
     assert plural("index") == "indices"
@@ -455,5 +455,5 @@ def test_a_saved_page_whose_last_line_does_not_end_is_whole(tmp_path: Path) -> N
     assert cp.profile(path).header().duration_ms == 2000
 
 
-def test_setup_has_figures_renewed_as_often_as_they_are_collected() -> None:
+def test_setup_refreshes_figures_at_the_collection_interval() -> None:
     assert "\nmetrics.fetcher.update-interval: 1000 " in FLINK.advisor.setup.text(Job("/var/flink"))

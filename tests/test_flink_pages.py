@@ -77,13 +77,13 @@ def test_a_stream_without_records_waits_for_them(tmp_path: Path) -> None:
     assert run.debug().unending == IdleSources(pytest.approx(0.999, abs=0.02))
 
 
-def test_what_reads_of_others_is_no_source_though_the_page_lacks_the_plan(tmp_path: Path) -> None:
+def test_vertex_with_inputs_is_not_a_source_if_the_page_lacks_the_plan(tmp_path: Path) -> None:
     reader = vertex(1, "Sink", busy=1_000, idle=99_000, pressed=0, read=4_000)
     found = page(tmp_path / "job.json", [reader]).debug().unending
     assert found == KeptUp("Sink", pytest.approx(0.01, abs=0.001), measured=1, vertices=1)
 
 
-def test_a_stream_is_held_up_by_the_vertex_that_is_always_busy(tmp_path: Path) -> None:
+def test_bottleneck_of_a_stream_is_the_vertex_that_is_always_busy(tmp_path: Path) -> None:
     source = vertex(1, "Source", busy=20_000, idle=0, pressed=80_000)
     run = page(tmp_path / "job.json", [source, vertex(2, "Join", busy=98_000, idle=2_000, pressed=0)])
     assert run.debug().unending == FullVertex("Join", pytest.approx(0.98), pytest.approx(0.8))
@@ -101,7 +101,7 @@ def test_a_stream_of_which_nothing_was_measured_is_not_known(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "CANCELED"])
-def test_nothing_is_told_of_how_long_a_stream_would_take_that_was_stopped(tmp_path: Path, state: str) -> None:
+def test_stopped_stream_gets_no_predicted_runtime(tmp_path: Path, state: str) -> None:
     idle = {"busy": 0, "idle": 99_900, "pressed": 0}
     run = page(tmp_path / "job.json", [vertex(each, "v", state, **idle) for each in (1, 2)], state)
     for setting in ("parallelism=2x", "cpu_speed=2x", "taskmanagers=2x"):
@@ -111,19 +111,19 @@ def test_nothing_is_told_of_how_long_a_stream_would_take_that_was_stopped(tmp_pa
     assert [each.price for each in run.verdict().recommendations] == ["record"]  # more subtasks would shorten nothing
 
 
-def test_a_stream_that_waited_for_slots_for_longer_than_it_ran_is_held_up_by_that(tmp_path: Path) -> None:
+def test_bottleneck_is_waiting_for_slots_if_it_outlasts_the_stream(tmp_path: Path) -> None:
     late = vertex(1, "Source", "CANCELED")
     late |= {"start-time": BEGAN + 90_000, "end-time": BEGAN + 101_000, "duration": 11_000}
     debug = page(tmp_path / "job.json", [late], "CANCELED").debug()
     assert (debug.unending, bottleneck_of(debug).name) == (None, "no worker")
 
 
-def test_a_stream_that_came_to_its_end_is_asked_about_that(tmp_path: Path) -> None:
+def test_ended_stream_is_asked_about_its_runtime(tmp_path: Path) -> None:
     run = page(tmp_path / "job.json", [vertex(1, "Source", "FINISHED"), vertex(2, "Sink", "FINISHED")], "FINISHED")
     assert run.predict(["taskmanagers=2x"]).predicted_ms == pytest.approx(101_000)
 
 
-def test_a_job_of_the_data_set_api_is_no_stream(tmp_path: Path) -> None:
+def test_data_set_api_job_is_not_a_stream(tmp_path: Path) -> None:
     run = page(tmp_path / "job.json", [vertex(1, "v", "CANCELED")], "CANCELED", kind="", optimized={"estimates": [1]})
     assert EndlessStream() not in run.predict(["cpu_speed=2x"]).refused
 
@@ -156,7 +156,7 @@ def test_a_page_without_task_managers_counts_none(tmp_path: Path) -> None:
     assert "TaskManager x" not in screen(page(tmp_path / "job.json", [vertex(1, "a"), vertex(2, "b")]))
 
 
-def test_more_subtasks_of_a_pipeline_all_run_at_once_where_no_slots_are_told(tmp_path: Path) -> None:
+def test_more_subtasks_of_a_pipeline_run_at_once_if_slots_are_unknown(tmp_path: Path) -> None:
     run = page(tmp_path / "job.json", [vertex(1, "a", "FINISHED"), vertex(2, "b", "FINISHED")], "FINISHED")
     assert run.predict(["parallelism=2x"]).predicted_ms == pytest.approx(51_000, rel=0.01)
 
@@ -184,7 +184,7 @@ def test_idle_slots_are_counted_as_their_user_does(tmp_path: Path) -> None:
     assert {(each.cause, each.tasks, each.slots) for each in found.stages} == {("few-tasks", 2, 4)}
 
 
-def test_a_vertex_that_has_to_be_alone_stays_so(tmp_path: Path) -> None:
+def test_vertex_of_maximum_parallelism_one_keeps_its_parallelism(tmp_path: Path) -> None:
     vertices = [vertex(1, "Write", "FINISHED"), vertex(2, "Commit", "FINISHED", maxParallelism=1)]
     answer = page(tmp_path / "job.json", vertices, "FINISHED", kind="BATCH").predict(["parallelism=2x"])
     took = {each.name: (each.recorded_ms, each.predicted_ms) for each in answer.groups}

@@ -3,7 +3,7 @@
 tests/data/flink/ads-3000, ads-12000 and skew-8000 are what `crystalperf collect` made of three jobs of `python -m
 lab.flink run` (Flink 1.20.3, two TaskManagers of 0.7 cores): the Yahoo benchmark at 3 000 and at 12 000 records a
 second, and one with six of ten records on one key.  slow-sink and two-rates are of other jobs on two TaskManagers that
-had a core each and a crowded machine: four vertices of which the sink sleeps for a millisecond a record, and two
+had a core each and an overloaded machine: four vertices of which the sink sleeps for a millisecond a record, and two
 sources, of 4 000 and some 200 records a second, that meet in one vertex.
 """
 
@@ -173,7 +173,7 @@ def test_a_buffer_that_is_never_due_keeps_a_record_for_half_the_time_until_it_is
     assert filling_ms(30.0, np.inf) == 15.0
 
 
-def test_two_cuts_at_random_leave_a_third() -> None:
+def test_random_flush_and_full_buffer_wait_a_third_on_average() -> None:
     assert filling_ms(100.0, 100.0) == pytest.approx(100 / 3)
 
 
@@ -188,7 +188,7 @@ def test_records_that_come_in_bursts_wait_less_where_full_buffers_are_sent() -> 
 
 
 @pytest.mark.parametrize(("full_ms", "bursts"), [(30.0, 2), (84.0, 3), (170.0, 2), (250.0, 1)])
-def test_bursts_wait_as_long_as_bursts_at_random_do(full_ms: float, bursts: int) -> None:
+def test_waiting_of_bursts_matches_a_simulation(full_ms: float, bursts: int) -> None:
     """Played through: a thousand timers and bursts, a buffer cut wherever its bytes are full."""
     chance, pieces, due_ms = np.random.default_rng(5), 50, 100.0
     waits = []
@@ -202,7 +202,7 @@ def test_bursts_wait_as_long_as_bursts_at_random_do(full_ms: float, bursts: int)
     assert filling_ms(full_ms, due_ms, bursts) == pytest.approx(np.mean(waits), rel=0.04)
 
 
-def test_a_timeout_is_as_stated_where_buffers_are_about_as_many() -> None:
+def test_stated_timeout_is_used_if_buffer_counts_agree() -> None:
     counted = hop("a", "b", due_ms=96.0)
     assert counted.due_ms == pytest.approx(96.0)
     assert replace(counted, most_due_ms=100.0).due_ms == 100.0
@@ -214,7 +214,7 @@ def test_how_long_buffers_fill_is_found_from_their_number() -> None:
     assert hop("a", "b", due_ms=25.0, size=10.0).due_ms == pytest.approx(25.0)
 
 
-def test_the_time_of_a_record_is_that_of_its_longest_way() -> None:
+def test_latency_of_a_record_is_its_longest_path() -> None:
     stations = station("a", 0.1), station("b", 0.1), station("c", 0.1), station("d", 0.1)
     hops = hop("a", "b"), hop("a", "c", due_ms=10), hop("b", "d"), hop("c", "d")
     path = legs(line(*stations, hops=hops), measured=False, names=NAMES)
@@ -227,7 +227,7 @@ def test_the_busiest_lane_limits_and_not_the_mean() -> None:
     assert (limit.id, limit.rate_per_s) == ("b", pytest.approx(2500))
 
 
-def test_a_worker_without_a_core_left_limits_too() -> None:
+def test_worker_with_a_full_cpu_limits_the_rate() -> None:
     flow = line(station("a", 0.1), station("b", 0.2), hops=(hop("a", "b"),), cores=0.3)
     limit = highest(flow)
     assert (limit.id, limit.kind, limit.resource) == ("w", "worker", "cpu")
@@ -259,7 +259,7 @@ def test_a_worker_whose_cpu_is_nearly_used_up_makes_buffers_wait() -> None:
     assert waits_for_cpu(0.35, 0.7, fixed=0.35) == 0.0
 
 
-def test_a_slower_cpu_takes_longer_over_what_no_record_asks_for_too() -> None:
+def test_slower_cpu_also_slows_fixed_work() -> None:
     flow = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b"),), cores=0.7)
     place = Place("w", 0.3, 0.7, fixed_cores=0.1)
     assert highest(replace(flow, places=(place,))).rate_per_s == pytest.approx(3000)
@@ -268,7 +268,7 @@ def test_a_slower_cpu_takes_longer_over_what_no_record_asks_for_too() -> None:
     assert highest(replace(flow, places=(replace(slower, fixed_cores=0.7, cpu_cores=0.8),))).rate_per_s == 0.0
 
 
-def test_what_buffers_take_that_are_due_does_not_grow_with_the_records() -> None:
+def test_cost_of_buffer_timeouts_does_not_grow_with_the_record_rate() -> None:
     stations = station("a", 0.1), station("b", 0.2, waking=0.1)
     flow = line(*stations, hops=(hop("a", "b"),), cores=0.7)
     assert highest(flow).rate_per_s == pytest.approx(3500)  # of the worker, all of whose CPU grows
@@ -278,7 +278,7 @@ def test_what_buffers_take_that_are_due_does_not_grow_with_the_records() -> None
 
 
 @pytest.mark.later
-def test_network_threads_tell_what_buffers_take_of_subtasks() -> None:
+def test_network_threads_show_the_cost_of_buffers_to_subtasks() -> None:
     """Of a stream at a low rate, and of the same job as fast as it goes, where nearly no buffer is due."""
     slow, fast = (flow_of(profiled(SWEEPS / name)) for name in (AT_A_RATE, AT_ITS_LIMIT))
     assert slow is not None
@@ -308,8 +308,8 @@ def test_a_buffer_without_a_record_is_not_sent() -> None:
 
 
 @pytest.mark.parametrize("name", AGES_MS)
-def test_the_time_of_a_record_is_near_what_sinks_saw(name: str) -> None:
-    """Within 15 %: which stage of their timers the flushers of two tasks have to each other is chance."""
+def test_predicted_latency_is_near_the_latency_at_sinks(name: str) -> None:
+    """Within 15 %: the phase of the flush timers of two tasks relative to each other is random."""
     debug = real(name).debug()
     assert debug.measure == "latency"
     assert debug.runtime_ms == pytest.approx(AGES_MS[name], rel=0.15)
@@ -319,7 +319,7 @@ def test_the_time_of_a_record_is_near_what_sinks_saw(name: str) -> None:
     assert not debug.flow.at_limit
 
 
-def test_the_range_of_another_rate_holds_what_happened_there() -> None:
+def test_range_of_another_rate_covers_its_measurement() -> None:
     told = real("ads-3000").predict(["rate=12000"])
     assert told.interval_ms[0] <= AGES_MS["ads-12000"] <= told.interval_ms[1]
     assert told.predicted_ms == pytest.approx(AGES_MS["ads-12000"], rel=0.15)
@@ -364,7 +364,7 @@ def test_a_stated_timeout_is_the_longest_that_buffers_fill(
 
 
 @pytest.mark.later
-def test_requests_that_a_record_waits_for_are_told_as_unknown() -> None:
+def test_requests_that_a_record_waits_for_are_reported_as_unknown() -> None:
     """Half a hundredth of a second each in this job, of which no metric of Flink knows."""
     waits, plain = (profiled(SWEEPS / name) for name in ("064-async-0", AT_A_RATE))
     (found,) = (each for each in waits.debug().told if isinstance(each, UntimedRequests))
@@ -401,7 +401,7 @@ def some(second: int) -> float:
     return 100.0 + [10, -12, 3, -9, 14, 0, -6][second % 7]
 
 
-def test_records_that_are_in_an_operator_are_held_as_long_as_little_says() -> None:
+def test_held_time_of_records_follows_littles_law() -> None:
     assert operator(some) == {"v": pytest.approx(100.0, rel=0.01)}
     assert operator(some, per_s=2000.0) == {"v": pytest.approx(50.0, rel=0.01)}
     assert operator(in_bursts) == {"v": pytest.approx(10.0)}
@@ -418,25 +418,25 @@ def test_records_that_were_dropped_are_not_held() -> None:
     assert operator(lambda second: 50.0 * second + some(second)) == {}
 
 
-def test_looks_in_step_with_bursts_tell_all_the_same() -> None:
+def test_polls_in_step_with_bursts_give_the_same_result() -> None:
     """Fifty records for half of the time; a look comes a little earlier in each burst than the one before."""
     assert operator(lambda second: 50.0 if second < 50 else 0.0) == {"v": pytest.approx(25.0)}
     assert operator(lambda second: 50.0 if second < 50 else 0.0, stack=None) == {}
 
 
-def test_an_operator_that_asks_nobody_holds_nothing() -> None:
+def test_operator_without_requests_holds_no_records() -> None:
     assert operator(some, stack="org.apache.flink.streaming.api.operators.StreamMap.") == {}
     assert operator(some, stack=None) == {}  # what it dropped is as even
     assert operator(in_bursts, stack=None) == {"v": pytest.approx(10.0)}
 
 
-def test_a_look_between_two_updates_of_counters_tells_nothing() -> None:
+def test_poll_between_two_counter_updates_is_ignored() -> None:
     once = operator(lambda second: -1000.0 if second == 40 else some(second))
     assert once == {"v": pytest.approx(100.0, rel=0.01)}
     assert operator(lambda second: -1000.0 if second % 4 == 0 else some(second)) == {}
 
 
-def test_a_record_that_is_held_waits_as_long_in_another_world(ads: tuple[Execution, Flow]) -> None:
+def test_held_record_waits_as_long_in_another_scenario(ads: tuple[Execution, Flow]) -> None:
     """100 ms at the second station, of which no work, at twice the rate and on twice the cores too."""
     execution, _ = ads
     free = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b"),), cores=1.0)
@@ -450,7 +450,7 @@ def test_a_record_that_is_held_waits_as_long_in_another_world(ads: tuple[Executi
     assert highest(run) == highest(free)
 
 
-def test_what_was_collected_of_operators_is_told(tmp_path: Path) -> None:
+def test_collected_operator_metrics_are_reported(tmp_path: Path) -> None:
     """ads-3000 with an operator that holds 170 records in the mean: 57 ms of each at 3 000 a second."""
     begin, *samples = map(json.loads, gzip.decompress((DATA / "ads-3000.series.gz").read_bytes()).splitlines())
     for number, sample in enumerate(samples):
@@ -462,7 +462,7 @@ def test_what_was_collected_of_operators_is_told(tmp_path: Path) -> None:
     plain = real("ads-3000").debug()
     run = cp.profile([DATA / "ads-3000.json.gz", series], output=tmp_path / "run.duckdb")
     debug = run.debug()
-    assert "held" not in plain.other_ms  # a file of before
+    assert "held" not in plain.other_ms  # an earlier file
     assert debug.other_ms["held"] == pytest.approx(170 / 3, rel=0.05)  # looks are not a second apart to the ms
     assert debug.runtime_ms == pytest.approx(plain.runtime_ms + debug.other_ms["held"])
     assert sum(each.end_ms - each.start_ms for each in debug.critical_path) == pytest.approx(debug.runtime_ms)
@@ -481,7 +481,7 @@ def test_a_rate_beyond_the_highest_has_no_latency_and_names_what_is_full() -> No
     assert told.is_answered
 
 
-def test_a_table_of_several_worlds_says_what_is_sustained_where_no_latency_is_told() -> None:
+def test_table_of_scenarios_shows_sustained_rates_if_latency_is_unknown() -> None:
     run = profiled(SWEEPS / AT_ITS_LIMIT)  # at its limit
     lines = sweep_text(run.header(), run.sweep(["cpu_speed=0.5x"])).split("\n")
     assert not any("latency [" in each for each in lines)
@@ -489,8 +489,8 @@ def test_a_table_of_several_worlds_says_what_is_sustained_where_no_latency_is_to
     assert "-41 %" in row, "what works by the clock takes as much of half the CPU"
 
 
-def test_a_source_that_fills_buffers_makes_more_than_comes_through() -> None:
-    """The sink saw 1 425 records a second in the mean; the source made 4 000, for buffers had room to the end."""
+def test_rate_at_the_limit_is_that_of_the_sink_and_not_of_the_source() -> None:
+    """The sink saw 1 425 records a second in the mean; the source made 4 000, because buffers never filled up."""
     run = real("slow-sink")
     flow = flow_of(run)
     assert flow.at_limit
@@ -502,7 +502,7 @@ def test_a_source_that_fills_buffers_makes_more_than_comes_through() -> None:
     assert limits.rate_per_s == pytest.approx(1410, abs=5)
 
 
-def test_a_flow_is_settled_once_every_station_has_what_the_full_one_leaves() -> None:
+def test_flow_converges_once_each_station_gets_what_the_full_one_passes_on() -> None:
     hops = replace(hop("a", "b", rate=2000.0), kept=0.5), replace(hop("b", "c", rate=1400.0), kept=0.7)
     stations = station("a", 0.04, rate=4000.0), station("b", 0.01, rate=2000.0), station("c", 1.0, rate=1400.0)
     apart = station("d", 0.2, rate=500.0, is_source=True), station("e", 0.2, rate=500.0)
@@ -518,8 +518,8 @@ def test_a_flow_is_settled_once_every_station_has_what_the_full_one_leaves() -> 
     assert settled(calm) is calm  # counters are a little apart, and nothing is full
 
 
-def test_counters_of_the_first_look_may_be_of_before() -> None:
-    """A hundred records a second, of which Flink tells anew every five seconds."""
+def test_counters_of_the_first_poll_may_be_stale() -> None:
+    """A hundred records a second, which Flink updates every five seconds."""
     rows: list[Look] = [
         {"time_ms": 1e3 * second, "subtask": 0.0, "records_in": 100.0 * (second - second % 5), "records_out": 0.0}
         for second in range(32)
@@ -563,7 +563,7 @@ def test_a_source_that_waits_long_at_a_time_sends_bursts(
     assert timeout.in_bursts(connection, [("a", "b")]) == in_step
 
 
-def test_bursts_do_not_tell_when_buffers_are_due() -> None:
+def test_bursts_do_not_show_when_buffers_time_out() -> None:
     """One buffer a second and channel that is not full: Flink's own generator makes what it has to at once."""
     counted = replace(hop("a", "b", due_ms=794.0, rate=5000.0), most_due_ms=np.inf)
     assert due(counted, None, at_limit=False).due_ms == pytest.approx(794.0)
@@ -572,7 +572,7 @@ def test_bursts_do_not_tell_when_buffers_are_due() -> None:
     assert due(counted, 500.0, at_limit=False, bursts=True).due_ms == 500.0
 
 
-def test_one_keys_records_go_to_one_of_any_number_of_lanes(ads: tuple[Execution, Flow]) -> None:
+def test_records_of_one_key_use_one_lane(ads: tuple[Execution, Flow]) -> None:
     """Seven of ten records on a key: 85 % go to one of two lanes and 77.5 % to one of four, so 10 % more are taken."""
     execution, _ = ads
     run = line(station("a", 0.01), station("b", 1 / 1.7, busiest=1.0, keyed=True), hops=(hop("a", "b"),))
@@ -581,7 +581,7 @@ def test_one_keys_records_go_to_one_of_any_number_of_lanes(ads: tuple[Execution,
     assert changed(run, execution, Scenario(ratios={"rate": 1.0}))[0].stations[1].busiest == pytest.approx(1.0)
 
 
-def test_what_lies_between_two_vertices_may_hold_a_job_up() -> None:
+def test_bottleneck_may_be_the_channel_between_two_vertices() -> None:
     """The base that goes as fast as it can fills most of its cable, and no subtask nor CPU is busy all the time."""
     run = profiled(SWEEPS / AT_ITS_LIMIT)
     limits = run.debug().flow
@@ -608,7 +608,7 @@ def test_a_rate_just_beyond_the_limit_makes_records_wait_longer_and_longer() -> 
         ({"busy": 0.5, "blocked": 0.47}, 0.9, True),  # nothing is left of the source's time
         ({"busy": 0.0, "blocked": 0.6}, 0.97, True),  # its busy time was not measured
         ({"busy": 0.3, "blocked": 0.6}, 0.9, False),  # now and then, and all lanes have time left
-        ({"busy": 0.3, "blocked": 0.1}, 0.97, False),  # a lane is nearly full, and hardly holds anything up
+        ({"busy": 0.3, "blocked": 0.1}, 0.97, False),  # a lane is nearly full, and hardly blocks anything
     ],
 )
 def test_a_rate_that_is_not_kept_up_with_is_a_limit(source: dict[str, float], behind: float, at_limit: bool) -> None:
@@ -629,8 +629,8 @@ def test_a_job_at_its_limit_is_asked_for_a_rate_that_it_keeps_up_with() -> None:
     assert not any(isinstance(each, ShortenBufferTimeout) for each in run.verdict().recommendations)
 
 
-def test_a_rate_so_near_the_limit_that_its_wait_is_anything_has_two_ends() -> None:
-    """Four times the rate on half the CPU took 69 and 169 ms; the CPU is told to be full but for 3 %."""
+def test_rate_near_the_limit_has_bounds_only() -> None:
+    """Four times the rate on half the CPU took 69 and 169 ms; the CPU is reported 97 % full."""
     kept = SWEEPS / "011-ads-0"
     run = profiled(kept / "collected", kept / "recordings")
     told = run.predict(["rate=24000", "cpu_speed=0.5x"])
@@ -642,7 +642,7 @@ def test_a_rate_so_near_the_limit_that_its_wait_is_anything_has_two_ends() -> No
     assert high > 3 * low
 
 
-def test_unchanged_is_unchanged_and_more_subtasks_are_less_busy() -> None:
+def test_baseline_is_unchanged_and_more_subtasks_are_less_busy() -> None:
     run = real("skew-8000")
     same = run.unchanged()
     assert same.predicted_ms == same.runtime_ms
@@ -654,8 +654,8 @@ def test_unchanged_is_unchanged_and_more_subtasks_are_less_busy() -> None:
     assert one.flow.most_per_s == pytest.approx(same.flow.most_per_s)
 
 
-def test_a_worker_whose_own_work_takes_all_its_cpu_ends_no_answer() -> None:
-    """A run at its limit, of which its workers' CPU tells that it could not take a record."""
+def test_worker_whose_fixed_work_fills_its_cpu_gives_an_answer() -> None:
+    """A run at its limit, whose workers' CPU shows that it could not take another record."""
     with real("ads-3000").reading() as connection:
         execution = load(connection)
         assert execution.planner.flow is not None
@@ -680,7 +680,7 @@ def test_memory_of_a_stream_is_refused() -> None:
     assert real("ads-3000").predict(["memory=2x"]).refused == (NotModelledForStreams("memory"),)
 
 
-def test_without_samples_nobody_knows_what_a_faster_cpu_brings() -> None:
+def test_faster_cpu_is_refused_without_samples() -> None:
     (refusal,) = real("ads-3000").predict(["cpu_speed=2x"]).refused
     assert isinstance(refusal, BusyTimeUnknown)
     assert refusal.share == 1.0
@@ -695,7 +695,7 @@ def test_a_stream_without_its_metrics_says_why_it_has_no_latency() -> None:
         run.predict(["rate=2x"])
 
 
-def test_a_stream_that_is_one_chain_is_not_asked_for_the_metrics_that_it_has() -> None:
+def test_single_chain_stream_does_not_request_metrics_again() -> None:
     """A source, a map and a sink without an exchange, of 2 000 records a second: Flink counts no record of it."""
     alone = real("one-chain")
     assert [each for each in alone.debug().told if isinstance(each, NoFlow)] == [NoFlow("exchanges")]
@@ -725,7 +725,7 @@ def test_a_stream_without_an_end_is_asked_for_its_metrics_first(tmp_path: Path, 
     assert any(isinstance(each, CollectMetrics) for each in found) is asked
 
 
-def test_a_job_that_was_scaled_is_told_of_the_longer_part() -> None:
+def test_rescaled_job_is_reported_for_its_longer_part() -> None:
     """Two subtasks for 70 s, then four, of which the sums go on for two."""
     rows = ran(range(70), 2) + [row for row in ran(range(200), 4) if (row["time_ms"] or 0) >= 70_000]
     connection = looked_at(rows)
@@ -734,8 +734,8 @@ def test_a_job_that_was_scaled_is_told_of_the_longer_part() -> None:
     assert len(steady.subtask_rates(connection, *found)["v"]) == 4
 
 
-def test_a_subtask_that_is_listed_and_does_not_run_is_none() -> None:
-    """Looks of before went on asking for four subtasks of a job that was scaled down to two."""
+def test_listed_subtask_that_does_not_run_is_not_counted() -> None:
+    """Earlier polls went on asking for four subtasks of a job that was scaled down to two."""
     rows = ran(range(60), 2) + [{**row, "records_in": None, "records_out": None} for row in ran(range(60), 4)[2:4]]
     connection = looked_at(rows)
     assert len(steady.subtask_rates(connection, 0.0, 1e9)["v"]) == 2
@@ -767,7 +767,7 @@ def test_channels_are_those_of_the_ship_strategy() -> None:
 def test_other_subtasks_have_the_channels_of_their_strategy(
     all_to_all: bool, channels: int, ads: tuple[Execution, Flow]
 ) -> None:
-    """One subtask that sends to one is no pair of pairs by their number."""
+    """One subtask that sends to one does not form pairs by number."""
     execution, _ = ads
     one = Hop("a", "b", 1, 1000.0, 1e5, 13.0, 0.0, 0.0, all_to_all=all_to_all)
     run = line(station("a", 0.1, lanes=1), station("b", 0.1, lanes=1), hops=(one,))
@@ -800,7 +800,7 @@ def test_more_workers_share_what_records_take_and_more_crosses_between_them(ads:
     assert (none.places, none.hops[0].remote) == ((), 0.5)
 
 
-def test_what_crosses_the_network_takes_as_much_cpu_time_as_crosses(ads: tuple[Execution, Flow]) -> None:
+def test_cpu_time_of_the_network_scales_with_bytes_that_cross_it(ads: tuple[Execution, Flow]) -> None:
     """Of two workers' 0.8 cores 0.4 are for records, 0.04 for buffers that are due, 0.2 by the clock; 0.12 and 0.04 are
     for what crosses the network, of records and of buffers that are due."""
     execution, _ = ads
@@ -822,7 +822,7 @@ def test_what_crosses_the_network_takes_as_much_cpu_time_as_crosses(ads: tuple[E
     assert twice.cpu_cores == pytest.approx(0.1 + 0.8 + 0.04)
     (slower,) = changed(run, execution, Scenario(ratios={"workers": 0.5, "cpu_speed": 0.5}))[0].places
     assert slower.cpu_cores == pytest.approx(2 * (0.1 + 0.4 + 0.04))
-    # There and back is no change; from one, or without a recording of threads, nothing tells what crossing takes.
+    # There and back is not a change; from one, or without a recording of threads, the cost of crossing is unknown.
     again, _ = changed(four, execution, Scenario(ratios={"workers": 0.5}))
     assert sum(each.crossing_cores for each in again.places) == pytest.approx(0.12)
     alone = replace(run, places=(one,), hops=tuple(replace(each, remote=0.0) for each in run.hops))
@@ -855,7 +855,7 @@ def test_as_many_workers_are_used_as_a_station_has_lanes(ads: tuple[Execution, F
     assert alone.hops[0].remote == 0.0
 
 
-def test_a_side_output_counts_with_what_it_gives_to_its_target() -> None:
+def test_side_output_counts_by_the_records_of_its_target() -> None:
     """Of b's 1 000 records in a second 900 go on to c, and 100 to d, which gets 500 from a."""
     found = {
         "a": of_subtasks(2, records_out=500),
@@ -870,7 +870,7 @@ def test_a_side_output_counts_with_what_it_gives_to_its_target() -> None:
 
 
 @pytest.mark.parametrize("missing", [0, 59])
-def test_a_value_that_a_look_lacks_costs_that_look(missing: int) -> None:
+def test_missing_value_drops_that_poll(missing: int) -> None:
     """Of the first or the last of sixty looks at one of two subtasks."""
     rows = ran(range(60), 2)
     rows[2 * missing] |= {"records_out": None}
@@ -878,7 +878,7 @@ def test_a_value_that_a_look_lacks_costs_that_look(missing: int) -> None:
     assert [each["records_out"] for each in found["v"]] == pytest.approx([100.0, 100.0])
 
 
-def test_a_value_that_a_look_lacks_is_no_restart() -> None:
+def test_value_missing_from_a_poll_is_not_a_restart() -> None:
     rows = ran(range(60), 2)
     rows[60] |= {"records_out": None}
     assert steady.steady_interval(looked_at(rows), 0.0, 1e9) == (15_000.0, 57_000.0)
@@ -887,7 +887,7 @@ def test_a_value_that_a_look_lacks_is_no_restart() -> None:
 # What was collected -------------------------------------------------------------------------------------------------
 
 
-def test_metrics_beside_an_archive_are_found_whichever_is_named(tmp_path: Path) -> None:
+def test_metrics_next_to_an_archive_are_found_from_either_path(tmp_path: Path) -> None:
     document = json.loads(gzip.decompress((DATA / "ads-3000.json.gz").read_bytes()))
     job = document["archive"][1]["path"].rpartition("/")[2]
     (tmp_path / job).write_text(json.dumps(document, separators=(",", ":")))
@@ -897,14 +897,14 @@ def test_metrics_beside_an_archive_are_found_whichever_is_named(tmp_path: Path) 
         assert cp.profile([named], output=tmp_path / f"{number}.duckdb").debug().measure == "latency"
 
 
-def test_metrics_alone_say_what_they_lack(tmp_path: Path) -> None:
+def test_metrics_without_an_archive_name_what_is_missing(tmp_path: Path) -> None:
     alone = tmp_path / "x.series.gz"
     alone.write_bytes((DATA / "ads-3000.series.gz").read_bytes())
     with pytest.raises(InputError):
         cp.profile([alone], output=tmp_path / "run.duckdb")
 
 
-def test_a_damaged_look_costs_itself(tmp_path: Path) -> None:
+def test_damaged_poll_drops_only_itself(tmp_path: Path) -> None:
     text = gzip.decompress((DATA / "ads-3000.series.gz").read_bytes()).split(b"\n")
     text[5] = text[5][:40]
     damaged = tmp_path / "x.series.gz"

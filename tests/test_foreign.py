@@ -37,7 +37,7 @@ PUBLIC = {
     "other/ray": "a timeline of Ray",
     "tensorflow/horovod": "a timeline of Horovod",
 }
-"""What every file of a folder of public files is said to be; '' where they are of several kinds."""
+"""The kind reported for every file of a folder of public files; '' if they are of several kinds."""
 
 UNNAMED = {"khaos-iot-failures.txt"}
 
@@ -48,11 +48,11 @@ ADVISED = {
     "flink/plan-1.18": ("plan", "give the archive"),
     "other/gpu": ("a recording of ROCm's profiler", "give what export_chrome_trace wrote"),
 }
-"""What every file of a folder is said to be, and what to give instead."""
+"""The kind reported for every file of a folder, and what to give instead."""
 
 
 @pytest.mark.parametrize("folder", ADVISED)
-def test_public_files_are_told_with_what_to_give_instead(real_inputs: Path, folder: str) -> None:
+def test_public_files_are_recognized_with_what_to_give_instead(real_inputs: Path, folder: str) -> None:
     files = [each for each in sorted((real_inputs / folder).rglob("*")) if each.is_file()]
     assert files
     for path in files:
@@ -61,7 +61,7 @@ def test_public_files_are_told_with_what_to_give_instead(real_inputs: Path, fold
         assert all(each in str(refused.value) for each in ADVISED[folder]), refused.value
 
 
-def test_execution_traces_of_pytorch_are_told_in_either_form(tmp_path: Path) -> None:
+def test_execution_traces_of_pytorch_are_recognized_in_either_form(tmp_path: Path) -> None:
     as_json = tmp_path / "et.json"
     as_json.write_text('{\n  "schema": "1.1.0-chakra.0.0.4", "pid": 1, "time": "x", "start_ts": 1,\n  "nodes": [\n{}]}')
     as_messages = tmp_path / "chakra.0.et"
@@ -149,7 +149,7 @@ def test_a_file_is_named_by_its_content(crystalperf: Answer, tmp_path: Path, con
     assert err.count("\n") == 1
 
 
-def test_runs_and_indexes_among_other_files_are_told_as_such(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
+def test_runs_and_indexes_among_other_files_are_recognized(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
     log = next(demo.glob("eventlog*"))
     assert crystalperf("profile", log, "-o", tmp_path / "run.duckdb")[0] == 0
     code, _, err = crystalperf("analyze", log, tmp_path / "run.duckdb")
@@ -165,7 +165,7 @@ def test_a_folder_says_what_is_in_it_instead(crystalperf: Answer, tmp_path: Path
 
 
 def test_a_log_of_a_framework_is_never_taken_for_something_else(crystalperf: Answer, tmp_path: Path) -> None:
-    # A log may hold what tells others: here in the name of its first job.
+    # A log may contain the marks of other kinds: here in the name of its first job.
     log = tmp_path / "log"
     log.write_bytes(
         b'{"Event":"SparkListenerLogStart","Spark Version":"4.0.1"}\n'
@@ -175,7 +175,7 @@ def test_a_log_of_a_framework_is_never_taken_for_something_else(crystalperf: Ans
     assert discover([log]).applications[0].app_id == "app-1"
 
 
-def test_naming_takes_no_time_whatever_the_content() -> None:
+def test_recognizing_a_file_is_fast_for_any_content() -> None:
     size = 64 << 10
     noise = random.Random(1)
     contents = [

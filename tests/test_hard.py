@@ -75,7 +75,9 @@ def names(drawn: Sequence[Candidate]) -> set[str]:
     return {each.located.function.name for each in drawn}
 
 
-def test_what_calls_a_device_or_is_called_cpu_is_not_hard(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_that_call_a_device_or_are_called_cpu_are_not_hard(
+    sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(hard, "libraries", lambda: (LIBRARY, dataclasses.replace(LIBRARY, set="dev-spark", name="x")))
     monkeypatch.setattr(hard, "load", Words)
     drawn = hard.sample(sources, sources, 1)
@@ -84,7 +86,7 @@ def test_what_calls_a_device_or_is_called_cpu_is_not_hard(sources: Path, monkeyp
     assert {each.batch for each in drawn} == {"train3-000"}
 
 
-def test_what_is_labelled_or_measured_is_not_drawn_again(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_labelled_and_measured_functions_are_not_drawn_again(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hard, "libraries", lambda: (LIBRARY,))
     monkeypatch.setattr(hard, "load", Words)
     send = next(each.located for each in hard.sample(sources, sources, 1) if each.located.function.name == "send")

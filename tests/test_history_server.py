@@ -55,7 +55,7 @@ Answer = Callable[..., tuple[int, str, str]]
         ("http://h:18080/a b", None),
     ],
 )
-def test_addresses_say_what_they_name(text: str, named: Address | None) -> None:
+def test_addresses_are_parsed(text: str, named: Address | None) -> None:
     assert address_of(text) == named
 
 
@@ -150,7 +150,7 @@ def test_logs_of_a_history_server_are_read_as_the_files_are(
 
 
 @pytest.mark.later
-def test_what_is_in_the_cache_is_not_fetched_again(server: str, tmp_path: Path) -> None:
+def test_cached_logs_are_not_fetched_again(server: str, tmp_path: Path) -> None:
     steps: list[str] = []
     first = history.served(f"{server}/history/{APP}", None, tmp_path, steps.append)
     assert first.stat().st_mode & 0o777 == 0o600
@@ -163,7 +163,7 @@ def test_what_is_in_the_cache_is_not_fetched_again(server: str, tmp_path: Path) 
 
 
 @pytest.mark.later
-def test_of_an_application_that_has_not_ended_there_is_what_it_wrote(crystalperf: Answer, server: str) -> None:
+def test_running_application_gives_the_log_written_so_far(crystalperf: Answer, server: str) -> None:
     with urllib.request.urlopen(f"{server}/api/v1/applications") as answer:
         listed = json.load(answer)
     running = next(each["id"] for each in listed if not each["attempts"][0]["completed"])
@@ -222,7 +222,7 @@ def test_the_page_of_a_running_application_says_where_its_log_is(
 ) -> None:
     java_of_spark()
     settings = {
-        "spark.ui.port": "0",  # which it tells: from a port that was taken meanwhile Spark would move on
+        "spark.ui.port": "0",  # which it reports: from a port that was taken meanwhile Spark would move on
         "spark.eventLog.enabled": str(writes).lower(),
         "spark.eventLog.dir": tmp_path.as_uri(),
         "spark.driver.bindAddress": "127.0.0.1",
@@ -319,7 +319,7 @@ def test_another_server_is_not_asked(crystalperf: Answer, hostile: Hostile) -> N
     is_refused(crystalperf, hostile)
 
 
-def test_redirects_in_a_circle_end(crystalperf: Answer, hostile: Hostile) -> None:
+def test_redirect_loops_end(crystalperf: Answer, hostile: Hostile) -> None:
     hostile.pages["/api/v1/version"] = (302, {"Location": "/api/v1/version"}, [])
     is_refused(crystalperf, hostile)
     assert len(hostile.asked) < 20
@@ -357,7 +357,7 @@ def test_a_server_that_drips_is_given_up(
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "", "x" * 300, ".\u0000"])
-def test_ids_that_no_file_is_named_after_are_passed_over(crystalperf: Answer, hostile: Hostile, name: str) -> None:
+def test_invalid_application_ids_are_skipped(crystalperf: Answer, hostile: Hostile, name: str) -> None:
     hostile.has(name)
     is_refused(crystalperf, hostile)
 
@@ -377,7 +377,7 @@ def test_a_login_is_named(crystalperf: Answer, hostile: Hostile, status: int) ->
     is_refused(crystalperf, hostile, "login")
 
 
-def test_a_server_of_something_else_is_told_apart(crystalperf: Answer, hostile: Hostile) -> None:
+def test_server_of_another_kind_is_recognized(crystalperf: Answer, hostile: Hostile) -> None:
     del hostile.pages["/api/v1/version"]
     is_refused(crystalperf, hostile)
 
@@ -398,7 +398,7 @@ def test_a_zip_that_holds_no_log_is_refused(crystalperf: Answer, hostile: Hostil
 # What is kept -------------------------------------------------------------------------------------------------------
 
 
-def test_an_application_that_has_gone_on_is_fetched_again(hostile: Hostile, tmp_path: Path) -> None:
+def test_updated_application_is_fetched_again(hostile: Hostile, tmp_path: Path) -> None:
     """Under the name it had: what it becomes is one run, not one for each moment."""
     pages = hostile.pages
     for moment in (7, 9, 9):
@@ -415,18 +415,18 @@ def test_an_application_that_has_gone_on_is_fetched_again(hostile: Hostile, tmp_
 @pytest.mark.parametrize(
     "moment", ["1e400", "-1e400", "NaN", "-5", "1e300", "123456789012345678901234567890", "true", "{}"]
 )
-def test_moments_that_are_none_are_passed_over(hostile: Hostile, tmp_path: Path, moment: str) -> None:
+def test_invalid_timestamps_are_ignored(hostile: Hostile, tmp_path: Path, moment: str) -> None:
     listed = f'[{{"id": "app-1", "attempts": [{{"lastUpdatedEpoch": {moment}, "startTimeEpoch": {moment}}}]}}]'
     hostile.pages["/api/v1/applications"] = (200, {}, [listed.encode()])
     hostile.pages["/api/v1/applications/app-1/logs"] = (200, {}, [zipped(log=b"x")])
     assert history.served(f"{hostile.address}/", None, tmp_path, lambda _: None) is not None
 
 
-def test_a_full_disk_is_told_as_one(hostile: Hostile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_reported(hostile: Hostile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hostile.has("app-1")
     hostile.pages["/api/v1/applications/app-1/logs"] = (200, {}, [os.urandom(1 << 16)] * 80)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, hard))  # Python is told so by an error
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, hard))  # Python gets an error
     try:
         with refused(InputError, tmp_path):
             history.served(f"{hostile.address}/", None, tmp_path, lambda _: None)

@@ -1,4 +1,4 @@
-"""The house: who may import whom, who owns which name, and what may not be in it."""
+"""The architecture: who may import whom, who owns which name, and what is forbidden."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def modules(path: Path) -> set[str]:
 
 
 def imports(path: Path) -> set[str]:
-    """Rooms and top-level names that a file imports: `query` of crystalperf.query.run, `numpy` of numpy.linalg."""
+    """Packages and top-level names that a file imports: `query` of crystalperf.query.run, `numpy` of numpy.linalg."""
     found: set[str] = set()
     for module in modules(path):
         top, _, rest = module.partition(".")
@@ -81,7 +81,7 @@ def test_crystalperf_is_the_only_name_that_is_installed() -> None:
     assert {each for each in ours if not each.startswith("__editable__")} == {"crystalperf"}
 
 
-def test_every_room_has_its_link_and_every_package_is_installed() -> None:
+def test_every_package_has_its_link_and_is_installed() -> None:
     rooms = [each for each in ROOMS if each != "crystalperf"]
     assert all((ROOT / "crystalperf" / each).readlink() == Path("..", each) for each in rooms)
     told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
@@ -173,7 +173,7 @@ def test_only_a_frameworks_package_knows_its_words(room: str) -> None:
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
         for path in places
         if not path.is_relative_to(ROOT / "query/recordings")
-        # What a fleet is read on is named after what it is; Java has executors and tasks of its own.
+        # The engines of a fleet are named after what they are; Java has executors and tasks of its own.
         and path.name not in ("registry.py", "engines.py", "jvm.py")
         and (path.parent.name == "frameworks" or "frameworks" not in path.parts)
         for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1)

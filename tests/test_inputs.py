@@ -97,7 +97,7 @@ def test_useless_files_in_a_folder_are_counted(tmp_path: Path) -> None:
     assert {(each.name, each.count) for each in inputs.problems} == {("other_file", 2), ("unreadable_file", 2)}
 
 
-def test_nothing_useful(tmp_path: Path) -> None:
+def test_folder_without_usable_files(tmp_path: Path) -> None:
     for given in ([], [tmp_path], [tmp_path / "no"]):
         with refused(InputError, *given):
             discover(given)
@@ -118,7 +118,7 @@ def test_several_applications_must_be_chosen_from(tmp_path: Path) -> None:
         choose(inputs, "app-3")
 
 
-def test_logs_without_identity_are_told_apart(tmp_path: Path) -> None:
+def test_logs_without_identity_are_distinguished(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).write_text(task(1))
     with refused(InputError, 2) as error:
@@ -183,7 +183,7 @@ def test_databricks_log(tmp_path: Path) -> None:
     assert names(discover([tmp_path])) == {"missing_part"}
 
 
-def test_same_names_of_different_applications_are_no_parts(tmp_path: Path) -> None:
+def test_same_names_of_different_applications_are_not_merged(tmp_path: Path) -> None:
     (tmp_path / "eventlog").write_text(log("app-1"))
     (tmp_path / "eventlog.gz").write_bytes(gzip.compress(log("app-2").encode()))
     assert {each.app_id for each in discover([tmp_path]).applications} == {"app-1", "app-2"}
@@ -278,10 +278,10 @@ def test_real_inputs_under_other_names(tmp_path: Path) -> None:
     assert checked > 50
 
 
-# What a path may be ------------------------------------------------------------
+# Kinds of paths -----------------------------------------------------------------
 
 
-def test_an_empty_path_is_told_as_one() -> None:
+def test_empty_path_is_reported() -> None:
     with refused(InputError):
         discover([""])
 
@@ -296,11 +296,11 @@ def test_an_address_of_this_machine_is_a_path(tmp_path: Path, form: str) -> None
 
 
 @pytest.mark.parametrize("path", ["file://other/tmp/x", "file:x"])
-def test_an_address_of_another_machine_is_none(path: str) -> None:
+def test_file_url_of_another_machine_is_not_a_path(path: str) -> None:
     assert local(path) == path
 
 
-def test_a_folder_that_cannot_be_read_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_folder_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def shut(folder: str, onerror: Callable[[OSError], None]) -> Iterator[tuple[str, list[str], list[str]]]:
         onerror(PermissionError(13, "Permission denied", folder))
         yield from ()

@@ -48,7 +48,7 @@ def test_the_models_error_may_grow_with_the_distance() -> None:
     assert flat["model"] == pytest.approx(0.01)
 
 
-def test_what_is_unknown_of_a_device_that_stays_costs_nothing() -> None:
+def test_unknown_time_on_an_unchanged_device_costs_nothing() -> None:
     of_disk = Evidence(np.array([0, 0.2, 0]), np.array([0, 0.2, 0]), 0.5)
     assert around(of_disk, "cores=2x") == pytest.approx(around(SURE, "cores=2x"))
     assert around(of_disk, "disk=2x") > around(SURE, "disk=2x")
@@ -92,7 +92,7 @@ def test_more_senders_than_were_ever_seen_get_a_bound() -> None:
     assert predict(remote, scenario(remote, "executors=9x")).refused == (SendersOutOfRange(9.0, 8),)
 
 
-def test_a_device_that_nothing_shows_gets_bounds() -> None:
+def test_device_of_unknown_use_gets_bounds() -> None:
     """Without samples, time of unknown cause may be the disk's or not: 1000 ms, 400 of them unknown, disk twice as
     fast."""
     run = execution([(0, 1000)], (0.5, 0.0, 0.1, 0.4))
@@ -105,12 +105,12 @@ def test_a_device_that_nothing_shows_gets_bounds() -> None:
     assert predict(little, scenario(little, "disk=2x")).predicted_ms is not None
 
 
-def test_unknown_time_may_be_the_cpus_where_nothing_measured_it() -> None:
+def test_unmeasured_unknown_time_may_be_cpu_time() -> None:
     """400 of 1000 ms are unknown and may be computing: with a CPU twice as fast 750 ms or 550, whatever bytes the log
-    tells."""
+    has."""
     run = execution([(0, 1000)], (0.5, 0.0, 0.1, 0.4))
     blind = replace(run, has_samples=False, evidence=replace(run.evidence, unseen=0.4, unseen_cpu=0.4))
-    for read in (0, 10):  # whether the log tells bytes
+    for read in (0, 10):  # whether the log has bytes
         told = replace(blind, volumes=replace(blind.volumes, input=np.array([read])))
         answer = predict(told, scenario(told, "cpu_speed=2x"))
         assert answer.predicted_ms is None

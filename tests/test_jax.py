@@ -50,7 +50,7 @@ def test_the_viewers_file_has_the_steps_and_operators_of_the_xplane(trained: Run
     assert rows(shown, modules) == rows(trained, modules) != []
 
 
-def test_what_the_viewer_shows_of_an_xplane_is_not_a_second_run(tmp_path: Path) -> None:
+def test_viewer_export_of_an_xplane_is_not_a_second_run(tmp_path: Path) -> None:
     (found,) = discover([DATA]).applications
     assert [Path(part.path).name for part in found.log.parts] == ["mlp.xplane.pb.gz"]
     alone = Path(copy(DATA / "mlp.trace.json.gz", tmp_path))
@@ -90,7 +90,7 @@ def test_the_innermost_event_says_what_a_thread_did() -> None:
     ]
 
 
-def test_what_starting_and_stopping_the_profiler_takes_is_not_the_programs() -> None:
+def test_starting_and_stopping_the_profiler_is_not_time_of_the_program() -> None:
     assert told(
         event("$profiler.py:101 start_trace", 0, 9_700),
         event("PythonRefManager::CollectGarbage", 5, 6),
@@ -115,7 +115,7 @@ def test_an_operator_keeps_what_is_within_it_and_memory_that_is_asked_for_is_of_
     ]
 
 
-def test_an_exchange_among_devices_of_one_process_is_no_computing() -> None:
+def test_exchange_among_devices_of_one_process_is_not_computing() -> None:
     (found,) = of_line("process", Line("tf_XLAEigen/1", [event("all-reduce.2", 0, 5, hlo_op="all-reduce.2")]))
     assert (found.operator, found.kind, found.resource, found.likely) == ("all-reduce", "collective", "", "")
 

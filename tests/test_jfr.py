@@ -314,7 +314,7 @@ def test_integers_of_every_length_scalar_and_vectorised() -> None:
     assert ends.tolist() == after.tolist()
 
 
-def test_an_unfinished_integer_is_no_integer() -> None:
+def test_unfinished_integer_is_rejected() -> None:
     with pytest.raises(Truncated):
         read_varint(b"\x80\x80", 0, 2)
     assert varint_stream(np.frombuffer(b"\x05\x80\x80", np.uint8))[0].tolist() == [5]
@@ -405,7 +405,7 @@ def test_intervals_loads_settings_and_jvm() -> None:
 
 
 def test_the_quota_of_a_container_how_often_it_was_used_up_and_its_network() -> None:
-    """Events need not come in order; the last configuration holds, and -1 is no quota."""
+    """Events need not come in order; the last configuration counts, and -1 means no quota."""
     chunk = ChunkWriter()
     chunk.events += [
         event(CONTAINER, varint(100_000) + varint(200_000)),
@@ -532,7 +532,7 @@ def test_a_cut_gzip_says_so() -> None:
         (b"\x04\x22\x4d\x18 damaged", "lz4"),
     ],
 )
-def test_what_is_no_recording_gives_one_sentence(content: bytes, says: str) -> None:
+def test_file_that_is_not_a_recording_gives_one_sentence(content: bytes, says: str) -> None:
     with refused(JfrError, says):
         read(content)
 
@@ -605,7 +605,7 @@ def test_an_event_written_into_another_costs_only_itself() -> None:
     assert names(got) == {"lost bytes"}
 
 
-def test_unknown_threads_stacks_and_far_times_are_told() -> None:
+def test_unknown_threads_stacks_and_far_times_are_reported() -> None:
     chunk = ChunkWriter()
     chunk.wall(1, thread_key=77)
     chunk.wall(2, stack_key=77)
@@ -965,7 +965,7 @@ def test_samples_as_the_converter(
 
 
 @pytest.mark.parametrize("how", ["ended", "killed"])
-def test_what_this_jdk_records_reads_as_in_mission_control(
+def test_recording_of_this_jdk_reads_as_in_mission_control(
     how: str, java_dump: Callable[[str, Path], list[list[str]]], tmp_path: Path
 ) -> None:
     settings = tmp_path / "all.jfc"

@@ -1,4 +1,4 @@
-"""What frames of any JVM are, whichever framework runs in it."""
+"""Frames of any JVM, whichever framework runs in it."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def stage(bytes_: int, *, tasks: int = 4, keeps: bool = True) -> Stage:
 
 
 def half_kept(*, says: bool = False, tasks: int = 4, anew_ms: int = 6000, kept_ms: int = 1000) -> Stage:
-    """A stage of tasks of which every other found its rows in memory, and the others read their files anew.
+    """A stage of tasks of which every other found its rows in memory, and the others read their files again.
 
     `says` is whether the log says so itself, as Spark before 2.0 does.
     """
@@ -68,7 +68,7 @@ def execution(run: Run) -> Execution:
         return load(connection, "whole")
 
 
-def test_rows_that_all_were_computed_before_are_read_from_memory(tmp_path: Path) -> None:
+def test_rows_that_were_all_computed_before_are_read_from_memory(tmp_path: Path) -> None:
     run = profiled(tmp_path, stage(10 * MIB), stage(70 * MIB), stage(70 * MIB))
     assert kept(run) == {"stage:1.0", "stage:2.0"}
     volumes = execution(run).volumes
@@ -84,12 +84,12 @@ def test_a_part_of_the_rows_is_not_all_of_them(tmp_path: Path) -> None:
     assert kept(profiled(tmp_path, stage(10 * MIB, tasks=1), stage(12 * MIB))) == set()
 
 
-def test_as_many_bytes_as_the_files_have_are_of_the_files(tmp_path: Path) -> None:
-    """Rows that memory had no room for are computed again."""
+def test_bytes_equal_to_those_of_the_files_are_read_from_files(tmp_path: Path) -> None:
+    """Rows that did not fit in memory are computed again."""
     assert kept(profiled(tmp_path, stage(10 * MIB), stage(10 * MIB))) == set()
 
 
-def test_rows_that_nobody_keeps_are_read_from_their_files(tmp_path: Path) -> None:
+def test_uncached_rows_are_read_from_their_files(tmp_path: Path) -> None:
     assert kept(profiled(tmp_path, stage(10 * MIB), stage(70 * MIB, keeps=False))) == set()
 
 
@@ -102,7 +102,7 @@ def test_a_slower_network_slows_only_what_crosses_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("says", [False, True])
-def test_of_rows_that_had_no_room_only_those_are_of_memory_that_were_there(tmp_path: Path, says: bool) -> None:
+def test_only_rows_that_were_in_memory_count_as_cached(tmp_path: Path, says: bool) -> None:
     run = profiled(tmp_path, stage(10 * MIB), half_kept(says=says))
     assert kept(run) == set()
     with duckdb.connect(str(run.path), read_only=True) as connection:
@@ -114,7 +114,7 @@ def test_of_rows_that_had_no_room_only_those_are_of_memory_that_were_there(tmp_p
 
 
 def test_a_stage_that_reads_files_for_rows_that_are_kept_scans(tmp_path: Path) -> None:
-    """Which of the stages of kept rows read files is what tells them apart."""
+    """The stages of cached data are distinguished by which of them read files."""
     first = Stage([Task(2000, read_bytes=10 * MIB, method="Hadoop")] * 4, reads=FILES, keeps=(KEPT_RDD, 4))
     found = Task(500, read_bytes=70 * MIB, method="Memory", locality="PROCESS_LOCAL")
     there = Stage([found] * 4, reads=FILES, keeps=(KEPT_RDD, 4))
@@ -124,20 +124,20 @@ def test_a_stage_that_reads_files_for_rows_that_are_kept_scans(tmp_path: Path) -
     assert kinds == {"stage:0.0": "scan, cached", "stage:1.0": "cached", "stage:2.0": "scan, cached"}
 
 
-def test_spark_says_itself_what_was_in_memory_whatever_its_size(tmp_path: Path) -> None:
-    """In memory the rows take as much as in their files, by chance."""
+def test_reads_from_memory_stated_by_spark_take_precedence_over_sizes(tmp_path: Path) -> None:
+    """In memory the rows happen to take as much as in their files."""
     there = Task(1000, read_bytes=10 * MIB, locality="PROCESS_LOCAL", method="Memory")
     again = Stage([there] * 4, reads=FILES, keeps=(KEPT_RDD, 4))
     assert kept(profiled(tmp_path, stage(10 * MIB), again)) == {"stage:1.0"}
 
 
-def test_rows_made_of_rows_in_memory_are_kept_too(tmp_path: Path) -> None:
+def test_rows_derived_from_cached_rows_are_cached_too(tmp_path: Path) -> None:
     """The second RDD is computed of the first and kept; it is as large as what it was computed of."""
     second = replace(stage(70 * MIB), keeps=[(KEPT_RDD, 4), (KEPT_RDD + 1, 4)])
     assert kept(profiled(tmp_path, stage(10 * MIB), second, second)) == {"stage:1.0", "stage:2.0"}
 
 
-def test_a_task_that_read_files_was_not_where_its_rows_were(tmp_path: Path) -> None:
+def test_task_with_a_cache_miss_was_not_local_to_its_rows(tmp_path: Path) -> None:
     """Files of a service are near no executor, of which Spark says that they are in each of them."""
     gone = Task(3000, read_bytes=10 * MIB, locality="PROCESS_LOCAL")
     there = Task(1000, read_bytes=70 * MIB, locality="PROCESS_LOCAL")
@@ -147,7 +147,7 @@ def test_a_task_that_read_files_was_not_where_its_rows_were(tmp_path: Path) -> N
     assert here.volumes.far[4:].tolist() == [10 * MIB, 0, 10 * MIB, 0]
 
 
-def test_rows_that_had_no_room_are_the_first_thing_told(tmp_path: Path) -> None:
+def test_rows_that_did_not_fit_in_memory_are_reported_first(tmp_path: Path) -> None:
     run = profiled(tmp_path, stage(10 * MIB), *[half_kept(says=True)] * 5)
     debug = run.debug()
     first = debug.findings[0]
@@ -161,8 +161,8 @@ def test_rows_that_had_no_room_are_the_first_thing_told(tmp_path: Path) -> None:
     assert (memory.because, [each.name for each in memory.settings]) == ("kept", ["spark.executor.memory"])
 
 
-def test_with_more_room_as_much_more_is_found(tmp_path: Path) -> None:
-    """Half of the rows had room.  In twice of it there is all, and the five stages take 1 s each and not 6."""
+def test_more_memory_caches_more_rows_in_proportion(tmp_path: Path) -> None:
+    """Half of the rows fit.  Twice the memory has all of them, and the five stages take 1 s each and not 6."""
     run = execution(profiled(tmp_path, stage(10 * MIB), *[half_kept(says=True)] * 5))
     twice = {key: Value(key, "2x", ratio=2) for key in ("workers", "cores")}
     more_memory, more_slots = (
@@ -172,7 +172,7 @@ def test_with_more_room_as_much_more_is_found(tmp_path: Path) -> None:
     assert CacheMisses(misses=10, reads=20, ratio=2.0, misses_left=0) in more_memory.assumptions
 
 
-def test_twice_the_memory_is_room_for_all_of_it(tmp_path: Path) -> None:
+def test_twice_the_memory_caches_all_rows(tmp_path: Path) -> None:
     run = execution(profiled(tmp_path, stage(10 * MIB), *[half_kept(says=True)] * 5))
     run = replace(run, recorded={**run.recorded, "memory": 2.0 * 1024 * MIB})
     answer = predict(run, scenario_of({"memory": Value("memory", "2x", ratio=2)}, run.recorded), replans=False)
@@ -180,7 +180,7 @@ def test_twice_the_memory_is_room_for_all_of_it(tmp_path: Path) -> None:
     assert answer.interval_ms is not None
 
 
-def test_in_half_as_much_again_half_of_those_that_read_anew_find_it(tmp_path: Path) -> None:
+def test_half_as_much_memory_again_caches_half_of_the_misses(tmp_path: Path) -> None:
     run = execution(profiled(tmp_path, stage(10 * MIB), *[half_kept(says=True)] * 5))
     before, after = run.units.parts_ms.sum(axis=1), with_memory_capacity(run, 1.5).units.parts_ms.sum(axis=1)
     again = anew(run)
@@ -191,7 +191,7 @@ def test_in_half_as_much_again_half_of_those_that_read_anew_find_it(tmp_path: Pa
     assert (misses.ratio, misses.misses_left) == (1.5, 5)
 
 
-def test_full_memory_is_not_collected_where_there_is_room(tmp_path: Path) -> None:
+def test_garbage_collection_of_full_memory_disappears_if_rows_fit(tmp_path: Path) -> None:
     """Units that find their rows after all do not have to collect what a full heap made them collect."""
     here = execution(profiled(tmp_path, stage(10 * MIB), half_kept(says=True, tasks=20, anew_ms=6000)))
     full = replace(here.volumes, gc_ms=np.where(anew(here), 5000.0, 0.0), on_cpu_ms=np.where(anew(here), 5000.0, 300.0))
@@ -204,8 +204,8 @@ def test_full_memory_is_not_collected_where_there_is_room(tmp_path: Path) -> Non
     assert not roomy.volumes.moved(run.resources[run.names.index("disk")])[again].any()
 
 
-def test_rows_that_would_have_no_room_have_no_figure(tmp_path: Path) -> None:
-    """Two executors of 2 GiB have room for 2.1 GB of them, one for half of that."""
+def test_rows_that_would_not_fit_have_no_figure(tmp_path: Path) -> None:
+    """Two executors of 2 GiB fit 2.1 GB of them, one fits half of that."""
     large = stage(400 * MIB)
     here = execution(profiled(tmp_path, stage(10 * MIB), large))
     here = replace(here, recorded={**here.recorded, "memory": 2.0 * 1024 * MIB, "workers": 2.0})
@@ -241,7 +241,7 @@ def test_rows_in_another_executor_cross_the_network(tmp_path: Path) -> None:
     assert InputCached(stages=1, tasks=3, total=4) in said
 
 
-def test_what_was_in_memory_is_told(tmp_path: Path) -> None:
+def test_cached_rows_are_reported(tmp_path: Path) -> None:
     run = profiled(tmp_path, stage(10 * MIB), stage(70 * MIB), stage(70 * MIB))
     with duckdb.connect(str(run.path), read_only=True) as connection:
         groups = [name for (name,) in connection.execute("SELECT group_id FROM groups").fetchall()]
@@ -251,7 +251,7 @@ def test_what_was_in_memory_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.later
 def test_the_rows_of_a_real_job_are_read_from_memory_once_they_are_there(tmp_path: Path) -> None:
-    """k-means reads 23 MB of Parquet in the first stage of each of its four passes, and then 276 MB of kept rows."""
+    """k-means reads 23 MB of Parquet in the first stage of each of its four passes, and then 276 MB of cached data."""
     run = cp.profile([KMEANS], output=tmp_path / "run.duckdb").path
     with duckdb.connect(str(run), read_only=True) as connection:
         rows = connection.execute(
@@ -283,7 +283,7 @@ def skewed() -> list[Stage]:
 
 
 @pytest.mark.parametrize("version", ["2.4.8", "3.5.1"])
-def test_units_wait_for_the_worker_that_keeps_their_rows(tmp_path: Path, version: str) -> None:
+def test_units_wait_for_the_worker_that_caches_their_rows(tmp_path: Path, version: str) -> None:
     log = write(tmp_path / "log", skewed(), executors={"1": 1, "2": 1}, version=version)
     run = cp.profile([log], output=tmp_path / "run.duckdb")
     assert run.unchanged().replay_error_ratio == pytest.approx(0.0, abs=1e-3)
@@ -295,7 +295,7 @@ def test_units_wait_for_the_worker_that_keeps_their_rows(tmp_path: Path, version
     assert all(worker == other for worker, other in followed)
 
 
-def test_on_other_workers_rows_are_kept_where_they_were_scanned_there(tmp_path: Path) -> None:
+def test_other_workers_cache_the_rows_that_they_scan(tmp_path: Path) -> None:
     """On three executors of one slot each of the three stages takes two waves of half a second, and the first scan on
     the third its part of being the first there."""
     run = cp.profile([write(tmp_path / "log", skewed(), executors={"1": 1, "2": 1})], output=tmp_path / "run.duckdb")
@@ -304,7 +304,7 @@ def test_on_other_workers_rows_are_kept_where_they_were_scanned_there(tmp_path: 
     assert run.unchanged().replayed_ms - other.predicted_ms == pytest.approx(3 * 1500, abs=600)
 
 
-def test_a_unit_that_finds_no_room_waits_for_a_place_as_others_do(tmp_path: Path) -> None:
+def test_cache_miss_waits_for_locality_as_other_units_do(tmp_path: Path) -> None:
     """Three seconds after the last unit was launched at home, and half a second until idle slots are offered again."""
     there = Task(500, cpu_ms=300, read_bytes=70 * MIB, locality="PROCESS_LOCAL")
     gone = Task(2000, cpu_ms=300, read_bytes=10 * MIB, locality="ANY", launch_ms=3500, executor="2")
@@ -319,7 +319,7 @@ def test_a_unit_that_finds_no_room_waits_for_a_place_as_others_do(tmp_path: Path
     assert run.unchanged().replay_error_ratio == pytest.approx(0.0, abs=1e-3)
 
 
-def test_slots_that_idle_beside_kept_rows_are_told(tmp_path: Path) -> None:
+def test_idle_slots_of_workers_without_the_cached_data_are_reported(tmp_path: Path) -> None:
     """Executor 1 has three slots and nearly all rows, executor 2 three that are idle while its tasks wait."""
     there = [("1", each // 3 * 500) for each in range(30)] + [("2", 0)]
     scan, read = (

@@ -59,7 +59,7 @@ def test_every_kind_has_a_sentence() -> None:
         assert (own and own.find(each)) or sentences._core().find(each), each
 
 
-def test_keys_of_a_family_are_hyphenated_and_told_apart() -> None:
+def test_keys_of_a_family_are_hyphenated_and_distinct() -> None:
     for family in (Finding, StageCost, Advice, Recommendation):
         keys: dict[str, type[Kind]] = {}
         for each in kinds(family):
@@ -68,7 +68,7 @@ def test_keys_of_a_family_are_hyphenated_and_told_apart() -> None:
                 assert keys.setdefault(each.kind, each) is each
 
 
-def test_a_kind_that_nobody_words_is_told_by_its_fields() -> None:
+def test_kind_without_a_sentence_is_shown_by_its_fields() -> None:
     @dataclass(frozen=True)
     class Sleeping(Finding):
         kind: ClassVar[str] = "sleeping"
@@ -86,12 +86,12 @@ def test_findings_have_no_prose() -> None:
 
 
 @pytest.mark.parametrize("path", MAKERS, ids=lambda each: f"{each.parent.name}/{each.name}")
-def test_what_makes_findings_writes_no_sentence(path: Path) -> None:
+def test_finding_rules_write_no_sentences(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     texts = {
         id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)
     }
-    texts |= {  # the keys of remedies, which each door words
+    texts |= {  # the keys of remedies, which each interface words
         id(each.args[0])
         for each in ast.walk(tree)
         if isinstance(each, ast.Call) and isinstance(each.func, ast.Name) and each.func.id == "Remedy"

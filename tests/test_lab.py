@@ -34,7 +34,7 @@ ROOMS: dict[str, set[str]] = {
     "damage": set(),
     "measure": set(),
 }
-"""The lab's rooms, each with those that it may import from."""
+"""The lab's packages, each with those that it may import from."""
 
 V1_MOUNTS = """\
 tmpfs /sys/fs/cgroup tmpfs rw 0 0
@@ -45,7 +45,7 @@ cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0
 V2_MOUNTS = "sysfs /sys sysfs rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw,nsdelegate 0 0\n"
 
 
-def test_a_room_imports_only_rooms_below_it() -> None:
+def test_package_imports_only_packages_below_it() -> None:
     for path in (REPOSITORY / "lab").glob("*/**/*.py"):
         room = path.relative_to(REPOSITORY / "lab").parts[0]
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -361,7 +361,7 @@ def test_a_tiny_run_on_a_shaped_network(tmp_path: Path) -> None:
     assert all(samplers.is_complete_recording(out / file) for file in row["recordings"])
     assert row["configuration"]["network_bps"] == 200_000_000
     assert any((out / row["event_logs"][0]).iterdir())
-    # Nothing borrowed is left: no namespace, no cgroup, and with them no process.
+    # Nothing temporary is left: no namespace, no cgroup, and with them no process.
     assert host._named_namespaces() == []
     assert host._named_cgroups() == []
     assert not (out / "work").exists()

@@ -1,4 +1,4 @@
-"""Critical paths beside HTA's: what both say of each moment."""
+"""Critical paths compared with HTA's, moment by moment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lab.checks.critical import DEVICE, HOST, UNTOLD, Part, ours, together
 DATA = Path(__file__).parent / "data/training"
 
 
-def test_two_paths_are_laid_beside_each_other_moment_by_moment() -> None:
+def test_two_paths_are_compared_moment_by_moment() -> None:
     mine = [Part(0, 4, HOST), Part(4, 10, DEVICE)]
     its = [Part(1, 3, HOST), Part(3, 5, UNTOLD), Part(5, 6, HOST), Part(6, 20, DEVICE)]
     assert together(mine, its) == {
@@ -24,7 +24,7 @@ def test_two_paths_are_laid_beside_each_other_moment_by_moment() -> None:
     }
 
 
-def test_ours_tiles_the_step_and_without_an_accelerator_it_is_on_the_host() -> None:
+def test_critical_path_tiles_the_step_and_is_on_the_host_without_an_accelerator() -> None:
     run = cp.profile(DATA / "torch-2-ranks")
     debug = run.debug()
     found = ours(run, debug.scopes[0].id)

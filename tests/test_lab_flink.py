@@ -45,7 +45,7 @@ def told(measure: str, changed: Changed, seen: Seen) -> Mapping[str, float | Non
     return {name: baseline(seen, changed, measure) for name, baseline in BASELINES.items()}
 
 
-def test_rules_of_busy_time_tell_the_rate_that_the_busiest_vertex_takes() -> None:
+def test_busy_time_rules_predict_the_rate_of_the_busiest_vertex() -> None:
     seen = Seen({"throughput_per_s": 1900.0}, flow())
     found = told("throughput_per_s", Changed(lanes=2.0), seen)
     assert found["DS2"] == pytest.approx(1000 * 2 / 0.5)
@@ -57,7 +57,7 @@ def test_rules_of_busy_time_tell_the_rate_that_the_busiest_vertex_takes() -> Non
     assert slower["DS2"] == pytest.approx(1000 * 0.5 / 0.5)
 
 
-def test_what_a_record_is_worked_on_scales_with_the_cpu_and_nothing_else_does() -> None:
+def test_only_work_per_record_scales_with_the_cpu() -> None:
     """2 lanes at 0.1 and 0.5 busy are 0.2 and 1 ms a record; a buffer holds one record, so nobody has mates."""
     seen = Seen({"latency_ms": 101.2}, flow())
     found = told("latency_ms", Changed(cpu=0.5), seen)
@@ -68,7 +68,7 @@ def test_what_a_record_is_worked_on_scales_with_the_cpu_and_nothing_else_does() 
     assert told("latency_ms", Changed(rate=2.0), seen)["the paper's model"] == pytest.approx(101.2)
 
 
-def test_of_a_job_with_an_end_only_the_time_with_subtasks_scales() -> None:
+def test_only_time_with_subtasks_scales_in_a_bounded_job() -> None:
     seen = Seen({"makespan_ms": 100.0}, busy_ms=80.0)
     found = told("makespan_ms", Changed(lanes=2.0), seen)
     assert found["Amdahl"] == pytest.approx(60.0)
@@ -76,13 +76,13 @@ def test_of_a_job_with_an_end_only_the_time_with_subtasks_scales() -> None:
     assert found["the paper's model"] is None
 
 
-def test_time_that_anything_ran_counts_once() -> None:
+def test_overlapping_running_time_counts_once() -> None:
     assert covered_ms(np.array([0.0, 5.0, 30.0]), np.array([10.0, 12.0, 40.0])) == 22.0
     assert covered_ms(np.array([]), np.array([])) == 0.0
     assert spread([0.1, 0.3]) == "20.0 ± 10.0"
 
 
-def test_a_sweep_begins_anew_where_a_run_failed_and_stops_when_all_do(
+def test_sweep_resumes_after_a_failed_run_and_stops_when_all_fail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[Path] = []
@@ -114,7 +114,7 @@ def test_a_sweep_begins_anew_where_a_run_failed_and_stops_when_all_do(
     assert sweep.run_suite(tmp_path, tmp_path, tmp_path / "other", 1, None, ["skew"], 0.1) == len(planned)
 
 
-def test_a_kept_sweep_goes_on_where_its_rows_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweep_resumes_after_its_last_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of runs that other machines made there are rows without folders."""
     (first, repetition), *others = sweep.plan(1, None, ["skew"])
     line = json.dumps({"number": first.number, "repetition": repetition, "latency_ms": 81.5})
@@ -134,12 +134,12 @@ def test_a_kept_sweep_goes_on_where_its_rows_end(tmp_path: Path, monkeypatch: py
     assert len(rows) == len(others) + 1
 
 
-def test_what_is_changed_is_over_the_base() -> None:
+def test_changed_settings_are_relative_to_the_base() -> None:
     one = next(each for each in configurations() if dict(each.changed) == {"rate": 12_000, "cpu": 0.35})
     assert sweep.changed_of(one) == Changed(rate=2.0, cpu=0.5)
 
 
-def test_a_rate_is_kept_up_with_where_sources_made_it_whatever_sinks_see() -> None:
+def test_rate_is_sustained_if_sources_reached_it() -> None:
     row = {"workload": {"name": "ads", "rate": 3000, "seconds": 40, "records": 600_000}}
     third = Ages(mean_ms=90.0, median_ms=80.0, p95_ms=150.0, per_s=1000.0, seconds=20, records=40_000)
     assert sweep.measured(row, third) == {
@@ -156,7 +156,7 @@ def test_a_rate_is_kept_up_with_where_sources_made_it_whatever_sinks_see() -> No
 
 
 def test_threads_use_no_more_cpu_than_their_process(tmp_path: Path) -> None:
-    """The recording's shares are of one processor after the quota came, of two before: nothing but the sums tells."""
+    """The recording's shares are of one processor after the quota came, of two before: only the sums show it."""
     folder = Path(__file__).parents[1] / "lab/recordings/sweeps/flink/011-ads-0"
     run = cp.profile([folder / "collected", folder / "recordings"], output=tmp_path / "run.duckdb")
     with run.reading() as connection:
@@ -211,7 +211,7 @@ def test_cpu_time_of_subtasks_is_their_threads(tmp_path: Path) -> None:
 
 
 @pytest.mark.later  # profiles and predicts the whole sweep: 13 s
-def test_kept_runs_of_the_sweep_are_scored_again() -> None:
+def test_stored_runs_of_the_sweep_are_scored_again() -> None:
     table = sweep.score(Path(__file__).parents[1] / "lab/recordings/sweeps/flink", "even")
     rows = [[cell.strip() for cell in line.split("|")] for line in table.splitlines()]
     (ours,) = [row for row in rows if row[1:3] == ["latency_ms", "CrystalPerf"]]

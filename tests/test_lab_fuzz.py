@@ -64,7 +64,7 @@ def test_all_kinds_of_damage_occur(sources: Sources) -> None:
 
 
 def test_most_damaged_archives_can_still_be_read(sources: Sources, tmp_path: Path) -> None:
-    """What only ends in `not an archive` tests nothing behind the first line."""
+    """Inputs that only end in `not an archive` test nothing behind the first line."""
     outcomes = [cases.run_case(Case("document", number), 1, sources, tmp_path).what for number in range(1, 19)]
     assert outcomes.count("read") > 6
 
@@ -80,7 +80,7 @@ def test_every_reader_has_sources() -> None:
         assert found.of_framework(framework)
 
 
-def test_a_message_that_was_damaged_is_still_one() -> None:
+def test_damaged_message_is_still_a_message() -> None:
     for path in (DATA / "training").rglob("*.pb"):
         data = path.read_bytes()
         assert messages.encoded(messages.parsed(data) or []) == data

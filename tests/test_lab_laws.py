@@ -1,4 +1,4 @@
-"""What the lab's laws find in answers, and that a kept run breaks none."""
+"""The findings of the lab's laws in answers; a recorded run breaks none."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_a_rolled_log_is_read_in_the_order_of_its_parts(found: dict[str, Profile
     assert lost(found["rolled"]) == []
 
 
-def test_what_a_compaction_dropped_is_data_loss(found: dict[str, Profiled]) -> None:
+def test_records_dropped_by_compaction_are_data_loss(found: dict[str, Profiled]) -> None:
     one = found["compacted"]
     assert lost(one) == ["compacted_log"]
     assert counted(one, "status", "units")["succeeded"] < 14_411
@@ -183,7 +183,7 @@ def test_only_two_odd_recordings_lack_something(odd: dict[str, Figures]) -> None
     assert length(shell.submitted()) < 0.25 * shell.whole_ms
 
 
-def test_what_failed_in_odd_recordings(odd: dict[str, Figures]) -> None:
+def test_failures_in_odd_recordings_are_reported(odd: dict[str, Figures]) -> None:
     failed = {name: each.failed_jobs for name, each in odd.items() if each.failed_jobs}
     assert failed == {"failed-at-end": 1, "out-of-heap": 1, "survived-failure": 1}
     assert {name for name, each in odd.items() if each.out_of_heap} == {"out-of-heap"}

@@ -27,13 +27,13 @@ def test_each_command_reads_the_plain_log_in_every_round(tmp_path: Path) -> None
     assert all(each.wall_s > 0 and each.cpu_s > 0 and each.peak_mib > 1 for each in costs.values())
 
 
-def test_a_peer_that_fails_is_no_measurement(tmp_path: Path) -> None:
+def test_failed_peer_gives_no_measurement(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "print('no such class'); exit(3)"]
     with pytest.raises(LabError, match="no such class"):
         peers.cost(command, tmp_path, said=tmp_path / "said")
 
 
-def test_a_profiler_that_wrote_nothing_is_no_measurement(tmp_path: Path) -> None:
+def test_profiler_without_output_gives_no_measurement(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("a line\n")
     with refused(LabError):
         peers.measured(tmp_path / "log", {"spark-rapids-tools profiling": lambda *_: [sys.executable, "-c", ""]}, 1)

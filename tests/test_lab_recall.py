@@ -1,4 +1,4 @@
-"""The recall check: what a log shows by its own events, what is told of it, and how the two are held together."""
+"""The recall check: causes that a log shows, causes that are reported, and how the two are compared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.spark_logs import MIB, Stage, Task, write
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout whose logs lie beside it: one with a straggler that read most, and one that is even."""
+    """A checkout with logs next to it: one with a straggler that read most, and one that is even."""
     folder, logs = tmp_path / "corpus", tmp_path / "corpus-data" / "logs"
     folder.mkdir()
     logs.mkdir(parents=True)
@@ -33,7 +33,7 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-def test_what_is_intended_what_the_log_shows_and_what_is_told_are_three_things(checkout: Path) -> None:
+def test_intended_shown_and_reported_causes_are_separate(checkout: Path) -> None:
     found = pairs(checkout, checkout.with_name("corpus-data"))
     outcomes = {(each.log, each.tag): each.outcome for each in found}
     assert outcomes["skewed", "SKEW"] == outcomes["skewed", "STRAG"] == "found"
@@ -42,7 +42,7 @@ def test_what_is_intended_what_the_log_shows_and_what_is_told_are_three_things(c
     assert table(found)[-1] == "2 of the 2 problems that the logs show are reported; 8 were intended."
 
 
-def test_the_command_finds_the_logs_beside_the_checkout_and_writes_its_table(
+def test_command_finds_the_logs_next_to_the_checkout_and_writes_its_table(
     checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = checkout / "page.md"

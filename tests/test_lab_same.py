@@ -1,4 +1,4 @@
-"""Comparing the answers of two versions: renames are no difference; figures, order and fields without a partner are."""
+"""Comparing the answers of two versions: renames are not differences; figures, order and unmatched fields are."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_field_without_partner_must_be_stated_as_removed(removed: bool) -> None:
     assert bool(difference(before, AFTER, stated)) is not removed
 
 
-def test_empty_value_stands_for_none() -> None:
+def test_empty_value_means_none() -> None:
     told = {"values": {"errors[]": {"unknown": ""}}}
     before, after = {"errors": ["bad", "unknown"]}, {"errors": ["bad", None]}
     assert not difference(before, after, told).counts[FIGURES]

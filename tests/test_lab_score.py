@@ -99,7 +99,7 @@ def test_every_configuration_but_the_base_is_scored(known: Measured) -> None:
     assert sorted(noise(known)) == pytest.approx([-0.05, 0.05])
 
 
-def test_what_is_shipped_answers_with_intervals(known: Measured) -> None:
+def test_shipped_predictors_answer_with_intervals(known: Measured) -> None:
     found = pairs(known, ("jfr20", "shipped"))
     assert [pair.configuration.number for pair in found] == [1, 2, 3]
     for pair in found:
@@ -133,7 +133,7 @@ def test_the_papers_model_has_shares_of_samples_alone(known: Measured) -> None:
     assert plain != pytest.approx(shipped)
 
 
-def test_ernest_finds_the_law_it_is_made_of() -> None:
+def test_ernest_recovers_its_own_formula() -> None:
     """t = 10 s + 80 s/m: a sweep over slots on two workers is met exactly, between what it learned from and beyond."""
     suite = Suite("law", "", (Sweep("q9", 1, {}, (axis("slots", 1, 2, 4, 8, base=0),)),))
     every = configurations(suite)
@@ -148,7 +148,7 @@ def test_ernest_finds_the_law_it_is_made_of() -> None:
     assert ernest([(every[0], 1.0)])(base, every[1]) is None
 
 
-def test_where_no_unrecorded_base_was_kept_a_recorded_ones_log_stands_in(known: Measured) -> None:
+def test_recorded_base_replaces_a_missing_unrecorded_one(known: Measured) -> None:
     """So everybody who needs no samples can be asked; a base that nothing recorded comes first where there is one."""
     (base,) = known.starts(0, "none")
     assert not execution(base).has_samples
@@ -159,7 +159,7 @@ def test_where_no_unrecorded_base_was_kept_a_recorded_ones_log_stands_in(known: 
     assert known.starts(0, "async20") == ()
 
 
-def test_ernest_learns_from_a_recorded_base_where_there_is_no_other(known: Measured) -> None:
+def test_ernest_learns_from_a_recorded_base_if_there_is_no_other(known: Measured) -> None:
     """The made suite's even configuration has other slots than its base; without a base it is one number of slots."""
     twice = replace(known, actual_ms={1: 80_000.0, 2: 60_000.0}, base_ms={})
     assert [pair.predicted_ms is None for pair in pairs(twice, ("none", "Ernest"))] == [False, False]
@@ -171,8 +171,8 @@ def made_pair(workload: str, number: int, predicted_ms: float | None) -> Pair:
     return Pair("made", one, 100.0, predicted_ms)
 
 
-def test_the_floor_holds_runs_of_one_series_against_their_median(tmp_path: Path) -> None:
-    """A series beside the first is not mixed with it, and one run alone tells nothing."""
+def test_noise_floor_compares_runs_of_one_series_with_their_median(tmp_path: Path) -> None:
+    """A series is not mixed with the one next to it, and one run alone shows nothing."""
     series = {
         "sweeps": [row(1, 90.0), row(1, 110.0, repetition=1), row(2, 50.0), row(3, 70.0, sampler="jfr")],
         "again": [row(1, 1000.0), row(2, 80.0), row(2, 120.0, repetition=1), row(2, 100.0, repetition=2)],
@@ -187,14 +187,14 @@ def test_the_floor_holds_runs_of_one_series_against_their_median(tmp_path: Path)
     assert floor(known, "even") == pytest.approx([three, three, 0.0])
 
 
-def test_a_run_is_nearer_to_a_median_that_it_is_part_of() -> None:
+def test_median_that_includes_the_run_is_nearer_to_it() -> None:
     """Of two runs the median is the mean; of many it is nearly the true one."""
     assert nearer(2) == pytest.approx(math.sqrt(2), rel=0.02)
     assert nearer(3) == pytest.approx(1.417, rel=0.02)
     assert nearer(101) == pytest.approx(1.0, abs=0.02)
 
 
-def test_the_interval_draws_workloads_with_all_their_configurations() -> None:
+def test_confidence_interval_resamples_whole_workloads() -> None:
     """Two workloads are both drawn half of the time, and each alone a quarter: its mean is an end of the interval."""
     found = [made_pair("q6", number, 110.0) for number in range(5)]
     assert by_workload(found) is None
@@ -202,7 +202,7 @@ def test_the_interval_draws_workloads_with_all_their_configurations() -> None:
     assert by_workload(found) == pytest.approx((0.1, 0.3))
 
 
-def test_who_does_as_well_is_held_against_ours_where_it_answers() -> None:
+def test_equally_good_peer_is_compared_with_ours_where_it_answers() -> None:
     ours = [made_pair("q6", 0, 110.0), made_pair("q6", 1, 150.0)]
     refusing = [made_pair("q6", 0, None), made_pair("q6", 1, 140.0)]
     worse = [made_pair("q6", 0, 110.0), made_pair("q6", 1, 151.0)]
@@ -293,7 +293,7 @@ def test_tables(known: Measured) -> None:
     assert odd.startswith("| odd | 2 | 2 |")
 
 
-def test_calibration_looks_at_even_configurations_alone(known: Measured) -> None:
+def test_calibration_uses_even_configurations_only(known: Measured) -> None:
     calibration, count = calibrate([known])
     assert count == 1
     assert calibration.repetition == pytest.approx(0.05, rel=0.01)
@@ -324,7 +324,7 @@ def test_nothing_to_score_is_one_sentence(tmp_path: Path, capsys: pytest.Capture
 
 
 @pytest.mark.later
-def test_the_shipped_priors_are_what_the_kept_recordings_teach(tmp_path: Path) -> None:
+def test_shipped_priors_match_the_stored_recordings(tmp_path: Path) -> None:
     told = [learning.told(each, tmp_path) for each in learning.kept()]
     kept = Path(learning.__file__).parent.parent.parent / "query" / "predict" / "priors.csv"
     assert learning.text_of(learning.rows(told)) == kept.read_text(encoding="utf-8")

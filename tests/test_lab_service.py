@@ -1,4 +1,4 @@
-"""What the lab does to a service: kill it again and again, and call it as its document allows and forbids."""
+"""Tests of a service: kill it again and again, and call it as its document allows and forbids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lab.damage.kills import kill_again_and_again
 
 
 @pytest.mark.later
-def test_nothing_that_was_answered_as_kept_is_lost_when_the_service_is_killed(tmp_path: Path) -> None:
+def test_killed_service_loses_no_acknowledged_run(tmp_path: Path) -> None:
     seen, lost = kill_again_and_again(tmp_path / "home", 4, 7, 6.0)
     assert lost == []
     assert seen.jobs

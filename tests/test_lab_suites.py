@@ -177,7 +177,7 @@ def test_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_run_is_started_that_would_end_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failed run tells how long one takes, too; three in a row would end the series."""
+    """A failed run shows how long one takes, too; three in a row would end the series."""
     clock, made = [0.0], list[int]()
     monkeypatch.setattr(series.time, "monotonic", lambda: clock[0])
 
@@ -200,7 +200,7 @@ def test_command_line_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> Non
     is_one_line(captured.err, "q99")
 
 
-def test_trainings_are_taken_up_begin_anew_after_failures_and_end_in_time(
+def test_trainings_resume_restart_after_failures_and_end_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = [training.Configuration(f"one-{number}", "pytorch") for number in range(3)]
@@ -239,7 +239,7 @@ print("{}")
 """
 
 
-def test_what_a_process_of_a_training_says_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_of_a_training_process_blocks_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second says more than a pipe holds, and the first, whose end is waited for, waits for it."""
     monkeypatch.setattr(training, "TIMEOUT_S", 60.0)
     marks = [str(tmp_path / "first"), str(tmp_path / "second")]

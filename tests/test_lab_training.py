@@ -16,7 +16,7 @@ KEPT = Path(__file__).parents[1] / "lab/recordings/sweeps/pytorch"
 
 
 @pytest.mark.parametrize(("framework", "models"), [("pytorch", 4), ("tensorflow", 1)])
-def test_bases_come_before_each_six_and_no_run_twice(framework: str, models: int) -> None:
+def test_plan_has_bases_before_each_six_runs_and_no_duplicates(framework: str, models: int) -> None:
     swept = [each for each in SWEPT if each.framework == framework]
     runs = planned(2, framework)
     names = [each.name for each in runs]
@@ -46,7 +46,7 @@ def test_a_sweep_goes_on_from_rows_whose_folders_have_gone(tmp_path: Path, capsy
     assert (tmp_path / "rows.jsonl").read_text() == kept
 
 
-def test_a_question_names_what_is_other_than_in_the_base() -> None:
+def test_question_has_the_settings_that_differ_from_the_base() -> None:
     base = next(each for each in SWEPT if base_of(each) is each)
     assert training.asks(base, base) == []
     other = next(each for each in SWEPT if each.name == "cnn-r3-c0.2-n50")

@@ -88,7 +88,7 @@ def test_running_sums_split_each_step() -> None:
     assert series.between(100, 125).sum() == pytest.approx(25)
 
 
-def test_time_when_nobody_looked_is_no_kind_of_time() -> None:
+def test_unobserved_time_is_not_a_kind_of_time() -> None:
     series = shares.running_sums(_ms(0, 5000), _ms(0, 100), _ms(0, 0), np.array([truth.FUTEX, truth.FUTEX]))
     assert series.between(0, 5000).sum() == pytest.approx(100)
 
@@ -139,7 +139,7 @@ def test_a_recording_without_executors_is_two_empty_tables(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs Linux")
-def test_what_a_process_used_is_not_lost_when_it_ends() -> None:
+def test_usage_of_a_process_survives_its_end() -> None:
     burn = "import time\nwhile time.process_time() < 0.2: pass\nprint(flush=True)\ninput()"
     with subprocess.Popen([sys.executable, "-c", burn], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None

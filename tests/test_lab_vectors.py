@@ -27,7 +27,7 @@ def off(task_ms: float, error: list[float], residual: float = 0.0) -> Off:
     return Off(task_ms, np.array(error), residual)
 
 
-def test_a_stage_without_a_vector_is_wholly_unknown() -> None:
+def test_stage_without_a_breakdown_is_all_unknown() -> None:
     truth = {
         "stage:1.0": Truth(10.0, np.array([0.5, 0.2, 0.2, 0.1]), 0.1),
         "stage:2.0": Truth(5.0, np.array([1, 0, 0, 0]), 0.0),
@@ -37,7 +37,7 @@ def test_a_stage_without_a_vector_is_wholly_unknown() -> None:
     assert second.error.tolist() == [-1, 0, 0, 1]
 
 
-def test_what_the_truth_left_open_is_not_held_against_a_named_share() -> None:
+def test_share_that_ground_truth_left_open_is_not_an_error() -> None:
     """Of 10 points too much cpu, 8 may be what was seen asleep for no known reason; too little cpu is wrong."""
     assert off(1.0, [0.1, 0.0, 0.0, -0.1], 0.08).beyond.tolist() == pytest.approx([0.02, 0, 0, 0.02])
     assert off(1.0, [-0.1, 0.0, 0.0, 0.1], 0.08).beyond.tolist() == pytest.approx([0.1, 0, 0, 0.1])
@@ -57,7 +57,7 @@ def stage_row(stage: int, attempt: int, shares: list[float]) -> dict[str, object
     return {"stage_id": stage, "stage_attempt": attempt, "task_ms": 1000.0, "residual_ms": 50.0, **named}
 
 
-def test_a_run_without_kept_ticks_has_the_truth_of_its_row(tmp_path: Path) -> None:
+def test_run_without_stored_samples_uses_the_ground_truth_of_its_row(tmp_path: Path) -> None:
     row = {"stages": json.dumps([stage_row(3, 1, [0.5, 0.1, 0.2, 0.2])])}
     truth = truth_of(tmp_path, row, tmp_path)
     assert truth["stage:3.1"].shares.tolist() == [0.5, 0.1, 0.2, 0.2]

@@ -99,7 +99,9 @@ def test_a_false_answer_is_contradicted(
     assert any(expected in each for each in found), found
 
 
-def test_a_stretch_of_the_driver_over_tasks_is_contradicted(demo_answer: dict[str, Any], demo_figures: Figures) -> None:
+def test_driver_interval_that_overlaps_tasks_is_contradicted(
+    demo_answer: dict[str, Any], demo_figures: Figures
+) -> None:
     answer = copy.deepcopy(demo_answer)
     stretch = max(answer["debug"]["critical_path"], key=lambda each: each["end_ms"] - each["start_ms"])
     assert stretch["id"].startswith("stage:")
@@ -114,7 +116,7 @@ def test_cpu_time_that_no_task_spent_is_contradicted(demo_answer: dict[str, Any]
     assert any(f"{group['id']}: " in each for each in contradictions(answer, demo_figures))
 
 
-def test_missing_ends_of_tasks_are_no_certainty(demo_answer: dict[str, Any], demo: Path) -> None:
+def test_missing_ends_of_tasks_are_not_certain(demo_answer: dict[str, Any], demo: Path) -> None:
     figures = plainlog.figures(next(demo.glob("eventlog*")))
     figures.tasks = figures.tasks[:3]
     assert any("task ends are missing" in each for each in contradictions(demo_answer, figures))
@@ -122,7 +124,7 @@ def test_missing_ends_of_tasks_are_no_certainty(demo_answer: dict[str, Any], dem
     assert not any("task ends are missing" in each for each in contradictions(answer, figures))
 
 
-def test_a_gpu_must_be_spoken_of(demo_answer: dict[str, Any], demo: Path) -> None:
+def test_missing_mention_of_a_gpu_is_a_contradiction(demo_answer: dict[str, Any], demo: Path) -> None:
     figures = plainlog.figures(next(demo.glob("eventlog*")))
     figures.gpu = True
     assert "queries run on a GPU, and the answer does not say so" in contradictions(demo_answer, figures)
@@ -140,7 +142,7 @@ def test_the_page_is_written_between_its_marks(tmp_path: Path) -> None:
     assert "| q9.zstd | " in text
 
 
-def test_what_is_no_log_is_told_as_refused(tmp_path: Path) -> None:
+def test_file_that_is_not_a_log_is_reported_as_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("not a log\n")
     (found,) = rows([tmp_path])
     assert found.answer is None

@@ -68,7 +68,7 @@ def sources(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def work(tmp_path: Path, sources: Path) -> Path:
-    """What was drawn from them, and two annotators' readings with one disagreement."""
+    """The sample drawn from them, and two annotators' readings with one disagreement."""
     folder = tmp_path / "work"
     its = list(functions_of(library("requests"), sources))
     drawn = [
@@ -246,7 +246,7 @@ class TestFunctions:
     def test_of_tests_and_generated_files_are_left_out(self, file: str, head: str, expected: bool) -> None:
         assert is_handwritten(file, head) is expected
 
-    def test_hash_is_blind_to_white_space_only(self) -> None:
+    def test_hash_ignores_only_white_space(self) -> None:
         assert text_hash(["a =  1", "\tb"]) == text_hash(["    a = 1", "", "b"])
         assert text_hash(["a = 1"]) != text_hash(["a = 2"])
 
@@ -312,7 +312,7 @@ class TestSample:
 
 
 class TestCollect:
-    def test_merges_settles_and_asks_for_a_third_reading(self, sources: Path, work: Path) -> None:
+    def test_merges_decides_and_asks_for_a_third_reading(self, sources: Path, work: Path) -> None:
         collected = collect.collect(sources, work)
         assert [(each.id, each.label, each.sure, each.annotators) for each in collected.labels["train"]] == [
             ("t0", "disk", 3, "AB"),
@@ -458,7 +458,7 @@ class TestAgreement:
         assert cohen_kappa(both) == pytest.approx(0.4)
         assert cohen_kappa([("cpu", "cpu")]) != cohen_kappa([("cpu", "cpu")]), "undefined where all is one label"
 
-    def test_confusion_ignores_who_said_what(self) -> None:
+    def test_confusion_ignores_the_order_of_annotators(self) -> None:
         counts = confusion([("net", "cpu"), ("cpu", "net"), ("disk", "disk")])
         assert counts["cpu", "net"] == 2
         assert counts["disk", "disk"] == 1
@@ -467,7 +467,7 @@ class TestAgreement:
     def test_agreement_of_a_class(self) -> None:
         assert class_agreement([("net", "net"), ("net", "cpu")], "net") == pytest.approx(2 / 3)
 
-    def test_third_readings_are_no_pair(self) -> None:
+    def test_third_readings_do_not_form_a_pair(self) -> None:
         readings = [Reading("a", name, "cpu", 3, "independent") for name in "BA"]
         readings += [Reading("b", "A", "cpu", 3, "independent"), Reading("b", "C", "net", 3, "third")]
         assert pairs(readings) == {"a": ("cpu", "cpu")}
@@ -498,7 +498,7 @@ class TestFetch:
         with pytest.raises(SettingError, match="junk"):
             fetch.fetch(tmp_path, frozenset({"junk"}))
 
-    def test_what_is_there_is_left_alone(self, sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_existing_folder_is_left_alone(self, sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (sources / "requests" / ".version").write_text(library("requests").version, encoding="utf-8")
         monkeypatch.setenv("PATH", "")
         fetch.fetch(sources, frozenset({"requests"}))

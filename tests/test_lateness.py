@@ -25,7 +25,7 @@ def by(*late_ms: float) -> Ticks:
     return Ticks(np.cumsum(PERIOD_MS + late), late, np.empty(0))
 
 
-def test_a_wait_that_ends_while_the_sampler_is_overdue_waited_for_a_cpu() -> None:
+def test_wait_that_ends_during_a_sampling_delay_includes_cpu_wait() -> None:
     frozen = by(*[0.0] * 30, 80.0, *[0.0] * 70)
     at = frozen.time_ms[30]
     # Ends as the process may run again; ended long after; is shorter than the process was held back.
@@ -33,13 +33,13 @@ def test_a_wait_that_ends_while_the_sampler_is_overdue_waited_for_a_cpu() -> Non
     assert waking(ends, lengths, frozen).tolist() == pytest.approx([80.0, 0.0, 25.0])
 
 
-def test_on_average_a_wait_ends_as_late_as_the_ticks_around_it() -> None:
+def test_mean_delay_of_a_wait_equals_that_of_adjacent_samples() -> None:
     starved = by(*[10.0, 0.0, 2.0, 0.0] * 50)
     between = (starved.time_ms[101] + starved.time_ms[102]) / 2
     assert waking(np.array([between]), np.array([500.0]), starved).tolist() == pytest.approx([3.0], abs=0.5)
 
 
-def test_without_ticks_nothing_is_known_of_it() -> None:
+def test_without_samples_no_delay_is_known() -> None:
     nothing = Ticks(np.empty(0), np.empty(0), np.empty(0))
     assert waking(np.array([5.0]), np.array([5.0]), nothing).tolist() == [0.0]
 
@@ -71,7 +71,7 @@ def test_a_thread_that_asked_to_sleep_was_not_ready_before_it_had(demo: Path) ->
     assert 0 < most <= 400.0
 
 
-def test_a_turn_is_what_lies_between_samples_of_a_thread_always_there() -> None:
+def test_rotation_is_the_interval_between_samples_of_a_constant_thread() -> None:
     """Three threads are always in native code, a fourth now and then: counting threads would make four of them."""
     always = np.tile([1, 2, 3], 60)
     thread = np.insert(always, [30, 90, 150], 9).astype(np.int32)
@@ -88,7 +88,7 @@ def test_hotspots_native_samples_are_its_ticks(demo: Path) -> None:
     assert len(ticks(replace(recording, samples=none_of(recording)), PERIOD_MS).time_ms) == 0
 
 
-def test_a_period_longer_than_told_is_not_lateness(demo: Path) -> None:
+def test_period_longer_than_the_setting_is_not_lateness(demo: Path) -> None:
     """A recording that lost its settings is read as one of 20 ms."""
     recording = jfr.read(demo / "executor-0.jfr.gz")
     late = ticks(recording, PERIOD_MS / 4).late_ms.mean()
@@ -100,7 +100,7 @@ def none_of(recording: jfr.Recording) -> jfr.Samples:
     return replace(samples, kind=np.zeros_like(samples.kind))
 
 
-def test_time_on_threads_stays_what_it_was_recorded_to_be(demo: Path) -> None:
+def test_lateness_keeps_the_recorded_time_of_threads(demo: Path) -> None:
     """Cutting waits in two adds no time: intervals keep their sums, and no sample weighs less than nothing."""
     recording = jfr.read(demo / "executor-0.jfr.gz")
     time = thread_time(recording)
@@ -111,7 +111,7 @@ def test_time_on_threads_stays_what_it_was_recorded_to_be(demo: Path) -> None:
     intervals = recording.intervals
     mine = np.isin(intervals.kind, named) & (intervals.thread >= 0) & (intervals.stack >= 0)
     whole_ms = float((intervals.end_ns[mine] - intervals.start_ns[mine]).sum()) / 1e6
-    # Ends of native calls are among those that woke, beside those of intervals.
+    # Ends of native calls are among those that woke, next to those of intervals.
     assert time.weight_ms[timed & (kinds != WAKING)].sum() < whole_ms < time.weight_ms[timed].sum()
     assert (time.weight_ms >= 0).all()
     assert WAKING in ON_CPU

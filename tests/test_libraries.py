@@ -161,7 +161,7 @@ def test_the_advice_names_a_library_that_the_indexer_can_fetch() -> None:
     assert "fastutil-VERSION`" in unseen_sentence(CodeUnlabelled("much", remedy=index_of("it.unimi")), Words())
 
 
-def test_python_where_its_frames_are(home: Path) -> None:
+def test_python_index_is_used_if_its_frames_occur(home: Path) -> None:
     make("python-3.11", of="python-1")
     make("pyspark-4.0.1", of="python-1")
     paths = ["/usr/lib/python3.11/json/decoder.py", "/opt/venv/lib/python3.11/site-packages/pyspark/worker.py"]
@@ -184,7 +184,7 @@ def test_python_where_its_frames_are(home: Path) -> None:
     )
 
 
-def test_a_library_of_python_where_a_frame_is_in_its_folder(home: Path) -> None:
+def test_python_library_is_used_if_a_frame_is_in_its_folder(home: Path) -> None:
     """Its version is not known, so its lines may be others; what is in another folder is somebody else's."""
     make("torch-2.15.0", of="python-1")
     bare = replace(SPARK, reader=replace(SPARK.reader, frames=replace(SPARK.reader.frames, sources=lambda _: ())))
@@ -194,7 +194,7 @@ def test_a_library_of_python_where_a_frame_is_in_its_folder(home: Path) -> None:
     assert fitting(bare, RAN, ["/home/me/torch/model.py"]) == []
 
 
-def test_a_part_of_an_export_is_what_the_index_has(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partial_export_equals_the_index(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = make("shop-1", of="scala-1")
     classes = ["org.example.shop.Shop", "org.example.Nowhere"]
     tables = ("functions", "classes", "runtime_names")
@@ -280,7 +280,7 @@ def test_frames_of_python_are_found_in_an_index_without_jvm_classes(home: Path) 
 
 
 @pytest.mark.later
-def test_what_tells_the_name_of_a_packed_function_is_its_name() -> None:
+def test_packed_function_is_recognized_by_its_name() -> None:
     with duckdb.connect() as connection:
         for each in sorted(prebuilt_folder().glob("*/functions.parquet")):
             told = f"SELECT function_id, {NAME} AS name FROM {read_parquet(each.parent, 'functions')}"
@@ -317,11 +317,11 @@ def hash_of(folder: Path) -> str:
         ("/usr/lib/python3.11/json/decoder.py", None),
     ],
 )
-def test_whose_code_a_class_is(class_name: str, prefix: str | None) -> None:
+def test_package_prefix_of_a_class(class_name: str, prefix: str | None) -> None:
     assert package_prefix(class_name) == prefix
 
 
-def test_unknown_code_counts_once_a_stack_and_only_where_it_is_much() -> None:
+def test_unknown_code_counts_once_a_stack_and_above_a_threshold() -> None:
     stacks = [(["java.lang.Math", "com.acme.A", "com.other.B"], 30.0), (["com.acme.C"], 10.0), ([], 60.0)]
     assert unknown_code(stacks) == ("com.acme", 0.4)
     assert unknown_code([*stacks, ([], 900.0)]) is None
@@ -342,7 +342,7 @@ def test_a_run_says_that_its_own_code_is_not_indexed_until_it_is(spark_alone: Pa
     assert after.debug().functions[0].qualified_name == "com.acme.etl.Parser.digit"
 
 
-def test_a_library_decides_only_for_want_of_others(spark_alone: Path, tmp_path: Path) -> None:
+def test_library_decides_only_if_no_other_frame_does(spark_alone: Path, tmp_path: Path) -> None:
     """The same job, with its own code indexed as if it were a library of the class path."""
     alone = query.profile([ACME], output=tmp_path / "alone.duckdb")
     make("acme-1.2", artifacts=["acme-etl"], of="acme-1")

@@ -1,4 +1,4 @@
-"""What a log proves of a network that nobody stated."""
+"""The lower bound that a log proves for an unstated network bandwidth."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ UNITS = st.lists(
 
 
 def within_by_hand(units: list[tuple[int, int, int, int]]) -> float:
-    """The greatest rate over every stretch from one unit's start to one unit's end."""
+    """The greatest rate over every interval from one unit's start to one unit's end."""
     best = 0.0
     for group, begin, _, _ in units:
         for _, start, length, _ in units:
@@ -43,14 +43,14 @@ def within_by_hand(units: list[tuple[int, int, int, int]]) -> float:
 
 
 @given(UNITS)
-def test_what_is_found_is_carried_and_never_less_than_one_unit_proves(units: list[tuple[int, int, int, int]]) -> None:
+def test_proven_rate_is_at_least_the_rate_of_a_single_unit(units: list[tuple[int, int, int, int]]) -> None:
     group, start, length, amount = (np.array(each) for each in zip(*units, strict=True))
     found = most_within(group, start.astype(float), (start + length).astype(float), amount.astype(float))
     assert found <= within_by_hand(units) * (1 + 1e-9)
     assert found >= (amount / length).max() * (1 - 1e-9)
 
 
-def test_units_beside_each_other_prove_more_than_one_of_them() -> None:
+def test_concurrent_units_prove_more_than_one_of_them() -> None:
     times = np.array([0.0, 0.0, 100.0]), np.array([100.0, 100.0, 200.0])
     assert most_within(np.zeros(3, np.int64), *times, np.array([10.0, 20.0, 5.0])) == pytest.approx(0.3)
     assert most_within(np.array([0, 1, 0]), *times, np.array([10.0, 20.0, 5.0])) == pytest.approx(0.2)
@@ -70,7 +70,7 @@ def faster(run: Execution, times: float, stated_bps: float | None = None) -> cp.
 
 
 @pytest.mark.later
-def test_a_cable_that_holds_a_run_up_is_known_to_a_fifth(demo: Execution) -> None:
+def test_cable_that_is_the_bottleneck_is_known_within_a_fifth(demo: Execution) -> None:
     found = carried_bps(demo)
     assert 0.8 * CABLE_BPS < found <= CABLE_BPS
 
@@ -81,17 +81,17 @@ def test_unstated_and_stated_cables_give_nearly_the_same(demo: Execution, times:
     assert guessed.predicted_ms == pytest.approx(stated.predicted_ms, rel=0.05)
     assert guessed.interval_ms is not None
     low, high = guessed.interval_ms
-    assert low < demo.runtime_ms < high  # whatever the network was, something else may hold the run up
+    assert low < demo.runtime_ms < high  # whatever the network was, something else may be the bottleneck
     (carried,) = (each for each in guessed.assumptions if isinstance(each, TransferTimeAtLeast))
     assert 8 * carried.carried_bps == pytest.approx(8.5e6, abs=0.5e6)
 
 
-def test_a_run_that_fetched_nothing_tells_nothing_of_its_network(demo: Execution) -> None:
+def test_run_without_fetches_proves_nothing_about_its_network(demo: Execution) -> None:
     none = np.zeros_like(demo.volumes.remote)
     assert carried_bps(replace(demo, volumes=replace(demo.volumes, remote=none, far=none))) is None
 
 
-def test_bytes_that_crossed_at_the_rate_of_the_payload(demo: Execution) -> None:
+def test_bytes_cross_at_the_payload_rate(demo: Execution) -> None:
     first = np.arange(len(demo.units)) == 0
     alone = np.where(first, 10**6, 0)
     run = replace(demo, volumes=replace(demo.volumes, remote=alone, far=np.zeros_like(alone)))

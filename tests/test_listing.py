@@ -84,7 +84,7 @@ def answer(of: Callable[[], Replayed]) -> Replayed | None:
 
 @settings(max_examples=400)
 @given(scenario=worlds())
-def test_a_listed_replay_takes_the_steps_of_the_general_one(
+def test_list_schedule_equals_the_general_replay(
     scenario: tuple[Dag, Units, Slots, Policy, list[int | None], np.ndarray],
 ) -> None:
     dag, units, slots, policy, limits, durations = scenario
@@ -105,7 +105,7 @@ def test_a_listed_replay_takes_the_steps_of_the_general_one(
 
 
 @pytest.mark.parametrize("is_compiled", [True, False])
-def test_workers_that_ran_nothing_get_their_share_of_what_may_go_anywhere(
+def test_idle_workers_get_their_share_of_units_without_locality(
     is_compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two of four ran something.  The next single units go there, to a new one (two halves), and four times later to
@@ -124,7 +124,7 @@ def test_workers_that_ran_nothing_get_their_share_of_what_may_go_anywhere(
     assert found.slot.tolist() == [0, 1, 0, 2, 0, 0, 0, 3]
 
 
-def test_workers_that_come_on_demand_do_not_run_nothing() -> None:
+def test_workers_that_come_on_demand_all_get_work() -> None:
     """Four single units, of which the first goes to a worker that all others then go to as well."""
     names = [f"group:{each}" for each in range(4)]
     groups = tuple(GroupRun(name, name, None, 0, 0.0, 0.0, 1.0) for name in names)
@@ -147,7 +147,7 @@ def test_pipelines_and_schedulers_of_other_packages_are_not_listed() -> None:
     assert not list_schedule.can_list(plain, Policy(lambda ready: len(ready) - 1))
 
 
-def test_what_was_not_compiled_is_replayed_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_schedule_without_the_compiled_loop_is_replayed_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     node = {"a": Node("a", "a", 0.0, 1.0, 0)}
     dag = Dag(0.0, 1.0, (GroupRun("a", "a", None, 0, 0.0, 0.0, 1.0),), node)
     nothing, one = np.zeros(3, dtype=np.int64), np.ones(3)
@@ -161,7 +161,7 @@ def test_what_was_not_compiled_is_replayed_all_the_same(monkeypatch: pytest.Monk
     assert listed.makespan_ms == again.makespan_ms == 7
 
 
-def test_a_column_that_is_missing_or_of_another_kind_is_told_by_name() -> None:
+def test_missing_or_mistyped_column_is_reported_by_name() -> None:
     module, columns = list_schedule._listing, {"order": np.zeros(2, dtype=np.int64), "gap_ms": np.zeros(1)}
     with pytest.raises(KeyError, match="rate"):
         module.integrals(columns)

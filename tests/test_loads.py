@@ -1,4 +1,4 @@
-"""What a recording measured of its process and its container, as rows of `loads`."""
+"""Measurements of a recording on its process and its container, as rows of `loads`."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_recordings_without_a_container_know_no_quota(recording: jfr.Recording) 
         assert np.ma.getmaskarray(rows[name]).all()
 
 
-def test_throttling_is_of_the_periods_since_the_look_before(recording: jfr.Recording) -> None:
-    """The looks come some milliseconds beside those at the CPU time; the first has none before it."""
+def test_throttling_counts_periods_since_the_previous_sample(recording: jfr.Recording) -> None:
+    """The samples come some milliseconds off those of the CPU time; the first has none before it."""
     near_ns = np.array([1, 2, 3], dtype=np.int64) * SECOND_NS + 4_000_000
     looks = jfr.Throttling(near_ns, np.array([100, 110, 120]), np.array([40, 45, 55]))
     rows = process_loads(replace(recording, throttling=looks, quota_cores=0.7), "1", 0.0)
@@ -41,7 +41,7 @@ def test_throttling_is_of_the_periods_since_the_look_before(recording: jfr.Recor
     assert rows["throttled"].tolist() == [None, pytest.approx(0.5), pytest.approx(1.0, abs=0.01)]
 
 
-def test_rarer_looks_are_of_all_the_time_since_the_look_before(recording: jfr.Recording) -> None:
+def test_sparse_samples_cover_the_time_since_the_previous_one(recording: jfr.Recording) -> None:
     """By the JDK's settings the quota is looked at once in 30 s and the network once in 5 s."""
     load = recording.process_load
     seconds = np.arange(1, 61, dtype=np.int64) * SECOND_NS
@@ -62,14 +62,14 @@ def test_rarer_looks_are_of_all_the_time_since_the_look_before(recording: jfr.Re
     assert rows["sent_bytes_per_s"].tolist()[1:] == pytest.approx([1000.0] * 59)
 
 
-def test_a_look_without_a_new_period_tells_no_throttling(recording: jfr.Recording) -> None:
-    """No period ended, or the container's counters began anew."""
+def test_sample_without_a_new_period_shows_no_throttling(recording: jfr.Recording) -> None:
+    """No period ended, or the container's counters restarted."""
     time_ns = recording.process_load.time_ns
     looks = jfr.Throttling(time_ns, np.array([100, 100, 5]), np.array([40, 40, 1]))
     assert process_loads(replace(recording, throttling=looks), "1", 0.0)["throttled"].tolist() == [None, None, None]
 
 
-def test_what_is_no_network_or_carries_what_another_does_is_left_out(recording: jfr.Recording) -> None:
+def test_non_network_devices_and_duplicate_traffic_are_left_out(recording: jfr.Recording) -> None:
     """Devices add up; one that carried nothing in a second has no event then, and rates below 0 are damage."""
     time_ns = np.array([1, 1, 2, 2, 3, 3, 3], dtype=np.int64) * SECOND_NS
     device = np.array([0, 1, 0, 1, 1, 2, 3], dtype=np.int32)

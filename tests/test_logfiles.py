@@ -1,4 +1,4 @@
-"""Containers of event logs: whole, cut and damaged; lines of any length; what is no file to read."""
+"""Containers of event logs: whole, cut and damaged; lines of any length; paths that are not readable files."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_bombs_are_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "decompression_bomb" in names(problems)
 
 
-def test_blocks_that_claim_too_much_are_not_believed(tmp_path: Path) -> None:
+def test_blocks_with_absurd_sizes_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "lz4").write_bytes(b"LZ4Block\x26" + b"\xff\xff\xff\x7f" * 2 + bytes(4) + b"x" * 100)
     (tmp_path / "snappy").write_bytes(b"\x82SNAPPY\x00" + b"\0\0\0\1" * 2 + b"\0\0\0\6" + b"\xff\xff\xff\xff\x0fx")
     for name in ("lz4", "snappy"):
@@ -176,7 +176,7 @@ def test_blocks_that_claim_too_much_are_not_believed(tmp_path: Path) -> None:
         assert names(problems) == {"damaged_stream"}
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_path_that_is_not_a_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", Path("/dev/zero"), tmp_path, tmp_path / "none"):
         with refused(InputError, path):

@@ -1,4 +1,4 @@
-"""What recordings measured of quotas and networks, in predictions: starving, use by the clock, bytes on the wire."""
+"""Measured quotas and networks in predictions: CPU waits, use by the clock, bytes on the wire."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def with_volumes(run: Execution, **columns: float) -> Execution:
     return replace(run, volumes=replace(run.volumes, **changed))
 
 
-def test_what_a_worker_uses_by_the_clock_does_not_shrink_with_its_cpu() -> None:
+def test_cpu_use_by_the_clock_does_not_shrink_with_the_workers_cpu() -> None:
     run = limited(execution([(0, 100)], (1, 0, 0, 0)), cores=0.7, idle=0.1)
     assert of_units(run, 0.5).tolist() == pytest.approx([(0.35 - 0.1) / 0.6])
     assert of_units(run, 2.0).tolist() == pytest.approx([(1.4 - 0.1) / 0.6])
@@ -42,12 +42,12 @@ def test_what_a_worker_uses_by_the_clock_does_not_shrink_with_its_cpu() -> None:
     assert of_units(other, 0.5).tolist() == pytest.approx([(0.35 - 0.1) / 0.6, 0.5])
 
 
-def test_a_worker_that_had_cpu_to_spare_loses_nothing_to_the_clock() -> None:
+def test_worker_with_spare_cpu_is_not_slowed_by_fixed_use() -> None:
     run = replace(execution([(0, 100)], (1, 0, 0, 0)), idle_cores=0.1)
     assert predicted(run, "cpu_speed=0.5x") == pytest.approx(200)
 
 
-def test_time_of_unknown_cause_under_a_quota_used_up_was_waiting_for_a_cpu() -> None:
+def test_unknown_time_under_an_exhausted_quota_is_cpu_wait() -> None:
     """Half of its life its worker was held back, so half of what nothing explains is the CPU's."""
     run = execution([(0, 100)], (0.6, 0, 0, 0.4))
     assert predicted(run, "cpu_speed=0.5x") == pytest.approx(160)
@@ -58,7 +58,7 @@ def test_time_of_unknown_cause_under_a_quota_used_up_was_waiting_for_a_cpu() -> 
     assert predicted(waits_for_others, "cpu_speed=0.5x") == pytest.approx(160)
 
 
-def test_starving_is_of_a_units_own_worker_and_time() -> None:
+def test_throttled_time_of_a_unit_is_that_of_its_worker_during_the_unit() -> None:
     since_ms = np.array([0.0, 1000.0, 5000.0])  # between the second and the third nobody looked
     loads = looks_of(since_ms, throttled=np.array([0.5, 1.0, 1.0]))
     worker = np.array([0, 0, 0, 1, -1])
@@ -78,19 +78,19 @@ def received(since_ms: np.ndarray, bytes_per_s: float) -> Loads:
     return looks_of(since_ms, received_per_s=np.full(len(since_ms), bytes_per_s))
 
 
-def test_bytes_on_the_wire_are_told_where_the_network_was_measured() -> None:
+def test_bytes_on_the_wire_are_reported_if_the_network_was_measured() -> None:
     assert measured(MEGA / FRAME_DATA) == pytest.approx(1.0)
     assert measured(0.25 * MEGA / FRAME_DATA) == pytest.approx(0.25)  # records are packed before they are sent
 
 
-def test_bytes_on_the_wire_are_not_told_by_other_traffic_or_half_a_measurement() -> None:
+def test_other_traffic_and_half_a_measurement_are_not_bytes_on_the_wire() -> None:
     assert measured(2 * MEGA) is None  # somebody else's are among them
     assert measured(MEGA, seconds=8) is None
-    assert measured(MEGA, logged=MEGA) is None  # too little to tell from heartbeats
+    assert measured(MEGA, logged=MEGA) is None  # too little to distinguish from heartbeats
     assert measured(-MEGA) is None  # damage
 
 
-def test_workers_of_one_host_see_the_same_devices() -> None:
+def test_workers_of_one_host_share_its_devices() -> None:
     run = with_volumes(execution([(0, 10_000)] * 2, (0, 0, 1, 0), executors=2), remote=10.0 * MEGA)
     together = replace(run.units, host=np.zeros(2, np.int64))
     loads = received(np.tile(np.arange(10) * 1e3, 2), 2 * MEGA / FRAME_DATA)
@@ -98,7 +98,7 @@ def test_workers_of_one_host_see_the_same_devices() -> None:
     assert wire_ratio(of_both, together, run.volumes) == pytest.approx(1.0)
 
 
-def test_only_the_time_of_units_is_measured() -> None:
+def test_wire_ratio_needs_measurements_during_the_units() -> None:
     """The network carried much before the task began, and nobody measured the most of its time."""
     run = with_volumes(execution([(100_000, 110_000)], (0, 0, 1, 0)), remote=10.0 * MEGA)
     loads = replace(received(np.array([0.0, 100_000.0]), MEGA), until_ms=np.array([100_000.0, 104_000.0]))

@@ -79,7 +79,7 @@ def test_a_device_twice_as_fast_halves_its_arithmetic_alone(trained: Path) -> No
     assert run.predict(["device.gpu=2x"]).predicted_ms == pytest.approx(101.5 - 30, abs=0.5)
 
 
-def test_operators_of_one_thread_are_no_stragglers_and_share_no_lanes(trained: Path) -> None:
+def test_operators_of_one_thread_are_not_stragglers_and_share_no_lanes(trained: Path) -> None:
     assert not {each.kind for each in cp.profile(trained).debug().findings} & {"straggler", "idle-slots"}
 
 
@@ -89,7 +89,7 @@ def test_a_trace_without_operators_is_refused_in_a_sentence(tmp_path: Path) -> N
         cp.profile(only_names)
 
 
-def test_operators_that_began_and_never_ended_are_none_that_ran(tmp_path: Path) -> None:
+def test_operators_without_an_end_did_not_run(tmp_path: Path) -> None:
     begun = [ran("dot", 10, 20_000, 0, 1)[0], called("MXNDArrayWaitAll", 10, 20_000)[0]]
     with refused(InputError, tmp_path / "begun.json"):
         cp.profile(written(tmp_path / "begun.json", [named(0, "cpu/0"), *begun]))

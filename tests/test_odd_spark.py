@@ -61,7 +61,7 @@ def of(verdict: Verdict, kind: type[Finding]) -> float:
     return sum(each.cost_ms for each in verdict.debug.findings if isinstance(each, kind))
 
 
-def test_many_small_files_that_were_read_are_told(told: Told) -> None:
+def test_many_small_files_that_were_read_are_reported(told: Told) -> None:
     verdict = told("tiny-files")
     (found,) = (each for each in verdict.debug.findings if isinstance(each, SmallFiles))
     assert (found.stage, found.other_stages, found.files, found.file_bytes) == ("stage:0.0", 1, 3000, 570)
@@ -71,7 +71,7 @@ def test_many_small_files_that_were_read_are_told(told: Told) -> None:
     assert 0.5 * path_ms < of(verdict, SmallFiles) < path_ms, "what tasks computed is not for the files' number"
 
 
-def test_many_small_files_that_were_written_are_told_with_what_made_them(told: Told) -> None:
+def test_many_small_files_that_were_written_are_reported_with_their_writer(told: Told) -> None:
     verdict = told("small-output")
     (found,) = (each for each in verdict.debug.findings if isinstance(each, SmallOutput))
     assert (found.stage, found.other_stages, found.files) == ("stage:1.0", 0, 4000)
@@ -82,13 +82,13 @@ def test_many_small_files_that_were_written_are_told_with_what_made_them(told: T
     assert of(verdict, SmallFiles) == 0
 
 
-def test_what_the_driver_counted_is_a_table(run: Callable[[str], Run]) -> None:
+def test_driver_counters_become_a_table(run: Callable[[str], Run]) -> None:
     found = rows(run("small-output"), "SELECT name, value FROM spark_driver_metrics WHERE node_id = 0")
     assert dict(found)["number of written files"] == 4000
     assert dict(found)["job commit time"] == 13_965
 
 
-def test_rows_that_query_after_query_read_are_to_be_kept(told: Told) -> None:
+def test_rows_read_by_several_queries_should_be_cached(told: Told) -> None:
     verdict = told("read-again")
     (found,) = (each for each in verdict.debug.findings if isinstance(each, ReadAgain))
     assert (found.readers, found.advice) == (6, CacheRows("query"))
@@ -97,7 +97,7 @@ def test_rows_that_query_after_query_read_are_to_be_kept(told: Told) -> None:
     assert of(verdict, ReadAgain) == pytest.approx(sum(scans_ms) - max(scans_ms)), "the first has to read"
 
 
-def test_rows_that_memory_has_no_room_for_are_not_to_be_kept(tmp_path: Path) -> None:
+def test_rows_that_do_not_fit_in_memory_get_no_advice_to_cache(tmp_path: Path) -> None:
     packed = (LOGS / "read-again.zstd").read_bytes()
     lines = zstandard.ZstdDecompressor().stream_reader(packed).read().decode()
     settings = '"Spark Properties":{'
@@ -119,13 +119,13 @@ def test_scans_of_other_columns_read_other_rows() -> None:
     assert storage._rows_read("Scan hive db.sales", None, None) == ("db.sales", "")
 
 
-def test_tasks_that_wait_for_python_workers_are_told_by_the_plans_own_times(told: Told) -> None:
+def test_tasks_that_wait_for_python_workers_are_reported_by_the_plans_own_times(told: Told) -> None:
     verdict = told("python-udf")
     assert bottleneck_of(verdict.debug).name == "delegated"
     assert "Python workers" in first_sentence(verdict)
     other_ms = verdict.debug.other_ms
     assert other_ms["delegated"] == pytest.approx(18_200, rel=0.01)
-    assert other_ms["unknown"] > 3_000, "generated code around the workers is none of theirs"
+    assert other_ms["unknown"] > 3_000, "generated code around the workers does not count as theirs"
     first = verdict.recommendations[0]
     assert isinstance(first, ProfilePython)
     assert first.scalar_udf
@@ -140,7 +140,7 @@ def test_without_such_times_a_task_that_has_a_python_worker_waits_for_it(tmp_pat
     assert debug.other_ms.get("unknown", 0.0) < 500
 
 
-def test_rows_that_a_program_collects_are_its_time_and_no_pause(told: Told) -> None:
+def test_collecting_rows_is_program_time_and_not_a_pause(told: Told) -> None:
     verdict = told("collect")
     assert verdict.debug.unsubmitted is None, "19 of 26 s without a query, in which the program read 81 MiB of rows"
     assert bottleneck_of(verdict.debug).name == "no scope"
@@ -152,12 +152,12 @@ def test_rows_that_a_program_collects_are_its_time_and_no_pause(told: Told) -> N
 
 def test_results_that_the_driver_fetches_from_itself_cross_no_network(told: Told, run: Callable[[str], Run]) -> None:
     assert told("collect").debug.resource_ms["net"] == 0
-    assert of(told("collect"), OddUse) == 0, "3 s of getting results are no time on a network for 0 bytes"
+    assert of(told("collect"), OddUse) == 0, "3 s of getting results are not network time for 0 bytes"
     slower = run("collect").predict(["network=0.5x"])
     assert slower.predicted_ms is None or slower.predicted_ms == pytest.approx(slower.runtime_ms, rel=0.01)
 
 
-def test_a_large_broadcast_is_told_as_one(told: Told) -> None:
+def test_large_broadcast_is_reported(told: Told) -> None:
     (avoid,) = (each for each in told("large-broadcast").recommendations if isinstance(each, AvoidBroadcast))
     assert [(each.name, each.after) for each in avoid.settings] == [("spark.sql.autoBroadcastJoinThreshold", -1)]
 
@@ -174,7 +174,7 @@ def test_a_join_is_split_only_above_the_threshold_that_is_set_with_it(told: Told
     ]
 
 
-def test_a_window_over_all_rows_is_told(told: Told) -> None:
+def test_window_over_all_rows_is_reported(told: Told) -> None:
     verdict = told("one-window")
     assert PartitionWindow() in {each.advice for each in verdict.debug.findings}
     assert spark.PartitionWindow in {type(each) for each in verdict.recommendations}
@@ -185,7 +185,7 @@ def test_a_stream_that_its_user_stopped_in_a_batch_did_not_fail(told: Told) -> N
     assert outcome.status != "failed"
 
 
-def test_python_that_called_the_jvm_tells_what_the_jvm_threw() -> None:
+def test_exception_of_the_jvm_is_reported_for_python_that_called_it() -> None:
     stack = 'Traceback (most recent call last):\n  File "job.py", line 3, in f\n    g()\n'
     error = "py4j.protocol.Py4JJavaError: An error occurred while calling o61.collectToPython."
     assert cause(f"{stack}{error}\n: java.lang.InterruptedException\n\tat a.B.c(B.java:1)") == "InterruptedException"
@@ -194,13 +194,13 @@ def test_python_that_called_the_jvm_tells_what_the_jvm_threw() -> None:
     assert cause(f"{stack}{error}") == error.partition("protocol.")[2]
 
 
-def test_pauses_that_nobody_is_known_for_are_told_as_that(told: Told) -> None:
+def test_pauses_without_a_known_cause_are_reported_as_pauses(told: Told) -> None:
     debug = told("pauses").debug
     assert not debug.unsubmitted.attended
     assert figures(unsubmitted_sentence(debug, Seconds(), Seconds()))
 
 
-def test_a_value_that_makes_no_sense_leaves_the_others_of_a_list_their_answers(tmp_path: Path) -> None:
+def test_invalid_value_of_a_list_leaves_the_others_answered(tmp_path: Path) -> None:
     path = write(tmp_path / "log", [Stage(list(waves(8, 4, 2, ms=4000, cpu_ms=3900)))], executors={"1": 2, "2": 2},
                  query=Query())  # fmt: skip
     sweep = cp.profile([path], output=tmp_path / "run.duckdb").sweep(["executors=0.25x,2x"])
@@ -210,7 +210,7 @@ def test_a_value_that_makes_no_sense_leaves_the_others_of_a_list_their_answers(t
     assert double.predicted_ms is not None
 
 
-def test_few_files_or_large_ones_are_not_told(tmp_path: Path) -> None:
+def test_few_files_or_large_ones_are_not_reported(tmp_path: Path) -> None:
     assert not storage._small(99, 99.0)
     assert not storage._small(1000, 1000.0 * MIB)
     assert storage._small(1000, 1000.0 * MIB - 1)

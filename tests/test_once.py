@@ -1,4 +1,4 @@
-"""What .ci/run relies on: its second run of the tests has those that the first did not pass, and no other."""
+"""The basis of .ci/run: its second run of the tests has those that the first did not pass, and no other."""
 
 from __future__ import annotations
 

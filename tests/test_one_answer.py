@@ -72,7 +72,7 @@ def test_groups_are_kept_in_the_order_of_their_trace(tmp_path: Path) -> None:
 
 
 @ORDERS
-def test_a_function_is_as_unsure_as_its_label_where_that_decides_and_sure_where_a_call_does(order: int) -> None:
+def test_function_label_is_uncertain_only_where_no_call_decides(order: int) -> None:
     """100 of 200 ms are of a label that says half disk, half network: 50 ms either way."""
     stacks = [(["Reader.read"], "read", (0.0, 0.5, 0.5)), (["Socket.read0", "Reader.read"], "read", (0.0, 0.0, 1.0))]
     found = gathered(
@@ -88,7 +88,7 @@ def hot(connection: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
 
 
 @ORDERS
-def test_a_function_that_calls_two_for_as_long_is_told_with_the_same_of_them(order: int) -> None:
+def test_function_that_calls_two_for_equal_times_reports_the_same_one_everywhere(order: int) -> None:
     stacks = [
         (["acme.B.last:1", "acme.A.run:3"], "run", (1.0, 0.0, 0.0)),
         (["acme.B.first:1", "acme.A.run:3"], "run", (1.0, 0.0, 0.0)),
@@ -102,7 +102,7 @@ def test_a_function_that_calls_two_for_as_long_is_told_with_the_same_of_them(ord
 
 
 @ORDERS
-def test_of_the_names_that_a_function_has_in_stacks_the_one_that_it_is_written_with_is_told(order: int) -> None:
+def test_function_with_several_names_in_stacks_is_reported_by_its_source_name(order: int) -> None:
     stacks = [
         (["acme.A.$anonfun$run$1$adapted:3"], "run", (1.0, 0.0, 0.0)),
         (["acme.A.run:2"], "run", (1.0, 0.0, 0.0)),
@@ -111,7 +111,7 @@ def test_of_the_names_that_a_function_has_in_stacks_the_one_that_it_is_written_w
     assert function == "acme.A.run"
 
 
-def test_of_branches_that_have_as_much_time_the_first_are_kept() -> None:
+def test_first_of_equal_branches_are_kept() -> None:
     ends = np.arange(1, 5)
     tree = Tree(np.array([-1, 0, 0, 0, 0]), np.array([-1, 0, 1, 2, 3]), ends, (0, 1, 5))
     total_ms = tree.totals(np.array([0.0, 20.0, 20.0, 20.0, 20.0]))

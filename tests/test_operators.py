@@ -80,7 +80,7 @@ def test_frames_that_serve_several_operators_name_none(class_name: str, method: 
         ("GpuHashAggregate", "hashaggregate", None),
     ],
 )
-def test_nodes_are_called_as_frames_are(name: str, kind: str, pipeline: int | None) -> None:
+def test_plan_nodes_have_the_names_of_frames(name: str, kind: str, pipeline: int | None) -> None:
     assert (of_node(name).kind, of_node(name).pipeline) == (kind, pipeline)
 
 
@@ -136,7 +136,7 @@ def sampled(kind: str, pipeline: int | None, cpu: float = 0.0, net: float = 0.0)
     return Sampled(kind, pipeline, 10, np.zeros(4), np.array([cpu, 0.0, net, 0.0]))
 
 
-def test_the_pipeline_of_a_stack_tells_its_exchanges_and_sorts_apart() -> None:
+def test_pipeline_of_a_stack_separates_exchanges_and_sorts() -> None:
     plan = join_plan()
     assert [node.node_id for node in nodes_of(STAGE, plan, "exchange read", 1)] == [7]
     assert [node.node_id for node in nodes_of(STAGE, plan, "exchange read", 2)] == [12]
@@ -163,12 +163,12 @@ def test_samples_share_out_each_resource_and_measured_waiting_goes_to_the_reader
     assert found["Python"] == pytest.approx([250, 0, 300, 0])
 
 
-def test_time_between_operators_that_nothing_tells_apart_is_halved() -> None:
+def test_time_between_indistinguishable_operators_is_halved() -> None:
     shares = by_samples(STAGE, join_plan(), [sampled("sort", None, cpu=1.0)], np.array([100.0, 0, 0, 0]), 0.0, NAMES)
     assert [(share.node and share.node.node_id, share.parts_ms[0]) for share in shares] == [(5, 50.0), (10, 50.0)]
 
 
-def test_metrics_that_hold_their_inputs_time_are_taken_apart() -> None:
+def test_cumulative_metrics_are_separated_from_their_inputs() -> None:
     body = np.array([3000.0, 100.0, 700.0, 200.0])
     shares = by_metrics(STAGE, join_plan(), body, NAMES)
     found = {share.node.node_id: share.parts_ms for share in shares if share.node is not None}
@@ -212,7 +212,7 @@ def test_operators_and_what_is_not_attributed_sum_to_the_stages_by_resource(run:
         assert one == pytest.approx(other)
 
 
-def test_the_demos_time_went_to_the_exchange_of_its_largest_table(run: Run) -> None:
+def test_top_operator_of_the_demo_is_the_exchange_of_its_largest_table(run: Run) -> None:
     first, *rest = run.debug().operators
     assert first.name == "Exchange by l_partkey"
     assert first.basis == "samples"
@@ -224,14 +224,14 @@ def test_the_demos_time_went_to_the_exchange_of_its_largest_table(run: Run) -> N
     assert lost < 0.02 * sum(each.time_ms for each in rest)
 
 
-def test_without_samples_the_operators_own_metrics_say_it(demo_log_run: Run) -> None:
+def test_operator_times_come_from_plan_metrics_without_samples(demo_log_run: Run) -> None:
     found = {each.name: each for each in demo_log_run.debug().operators if each.node_id is not None}
     assert {each.basis for each in found.values()} == {"plan metrics"}
     assert found["Sort by l_partkey"].time_ms > 1000
     assert found["Exchange by l_partkey"].resource_ms["net"] > 50_000  # the fetch wait that Spark measured
 
 
-def test_metrics_of_a_stage_are_what_it_added(tmp_path: Path) -> None:
+def test_stage_metrics_are_its_own_increments(tmp_path: Path) -> None:
     def stage(number: int, end: int, value: str) -> dict[str, Any]:
         accumulables = [{"ID": 5, "Name": "sort time", "Value": value}, {"ID": 6, "Name": "user's", "Value": [1]}]
         info = {"Stage ID": number, "Stage Attempt ID": 0, "Completion Time": end, "Accumulables": accumulables}

@@ -127,7 +127,7 @@ def asked(run: Run, scope: str = "all") -> tuple[Outcome, tuple[str, ...], dict[
 WORK = [job(0, 1000, 0), *stage(0, 1000, 9000, 2), task(0, 1100, 8000, 0, "1"), task(1, 1100, 9000, 1, "1")]
 
 
-def test_of_a_run_that_went_well_nothing_is_said(make: Make) -> None:
+def test_successful_run_has_no_outcome_sentences(make: Make) -> None:
     outcome, sentences, found = asked(make(added("1", 500), *WORK, job_end(0, 9000)))
     assert (outcome.status, sentences) == ("succeeded", ())
     assert "wasted" not in found
@@ -161,7 +161,7 @@ def test_an_error_that_spark_wrote_as_json_is_its_message(error: str, told: str)
     assert failures.cause(error) == told
 
 
-def test_a_failed_job_is_told_first_with_the_cause_and_not_the_wrapper(make: Make) -> None:
+def test_failed_job_is_reported_first_with_the_cause_and_not_the_wrapper(make: Make) -> None:
     stack = "Caused by: com.acme.BadRow: row 7 has no id\n\tat com.acme.Rows.read(Rows.java:3)\n\t... 12 more"
     bad = thrown("org.apache.spark.SparkException", "Task failed while writing rows", stack)
     error = (
@@ -224,7 +224,7 @@ def test_a_job_that_somebody_cancelled_did_not_fail(make: Make) -> None:
     assert [figures(each) for each in sentences] == [[1, 2]]
 
 
-def test_a_failure_before_the_end_is_gone_on_from_and_a_part_has_its_own_outcome(make: Make) -> None:
+def test_failure_before_the_end_is_recovered_and_scopes_have_their_own_outcome(make: Make) -> None:
     sql = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
     starts = [
         {"Event": f"{sql}Start", "executionId": each, "description": f"q{each}", "time": START + 900 + each * 5000}
@@ -251,7 +251,7 @@ def test_a_failure_before_the_end_is_gone_on_from_and_a_part_has_its_own_outcome
     assert asked(run, "6000..20000")[0].status == "succeeded"
 
 
-def test_before_spark_tells_errors_of_queries_those_of_their_jobs_stand_for_them(make: Make) -> None:
+def test_job_errors_replace_query_errors_in_logs_of_old_spark(make: Make) -> None:
     sql = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
     run = make(
         added("1", 500),
@@ -305,7 +305,7 @@ def test_a_run_that_ends_with_work_under_way_is_unfinished_by_a_whole_log(make: 
         "Executor decommission: spark scale down",
     ],
 )
-def test_an_executor_that_was_sent_home_was_not_lost(why: str, make: Make) -> None:
+def test_released_executor_was_not_lost(why: str, make: Make) -> None:
     run = make(added("1", 500), added("2", 500), removed("2", 5000, why), *WORK, job_end(0, 9000))
     outcome, sentences, found = asked(run)
     assert (outcome.status, outcome.lost, sentences) == ("succeeded", (), ())
@@ -341,7 +341,7 @@ MEMORY = [
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize(("why", "memory", "advice"), MEMORY)
-def test_what_ran_out_of_memory_is_told_and_advised_on(why: str, memory: Exhausted, advice: str, make: Make) -> None:
+def test_exhausted_memory_is_reported_and_advised_on(why: str, memory: Exhausted, advice: str, make: Make) -> None:
     tasks = [
         task(0, 1000, 3000, 0, "1", lost_with("1", why)),
         task(1, 1000, 2000, 1, "1"),
@@ -362,7 +362,7 @@ def test_what_ran_out_of_memory_is_told_and_advised_on(why: str, memory: Exhaust
     assert advice in advice_text(found["wasted"], run.debug().words)
 
 
-def test_a_heap_that_is_full_is_told_by_what_a_task_threw(make: Make) -> None:
+def test_full_heap_is_recognized_by_the_exception_of_a_task(make: Make) -> None:
     bad = thrown("java.lang.OutOfMemoryError", "Java heap space")
     tasks = [task(0, 1000, 3000, 0, "1", bad), task(1, 3000, 8000, 0, "1")]
     outcome, sentences, found = asked(
@@ -399,7 +399,7 @@ def test_counts_problem_once(make: Make) -> None:
     assert "lost (2 times)" in [each.meaning for each in Run(run.path).header().problems]
 
 
-def test_output_that_went_with_an_executor_is_work_done_twice(make: Make) -> None:
+def test_output_lost_with_an_executor_is_repeated_work(make: Make) -> None:
     why = "Executor heartbeat timed out after 123456 ms"
     gone = {"Reason": "FetchFailed", "Message": "org.apache.spark.shuffle.FetchFailedException: Connection reset"}
     run = make(
@@ -419,7 +419,7 @@ def test_output_that_went_with_an_executor_is_work_done_twice(make: Make) -> Non
     assert (workers.redone_tasks, workers.redone_ms) == (1, 3000)
 
 
-def test_most_executors_died_young_and_the_rest_is_told_to_have_been_slow(make: Make) -> None:
+def test_death_of_most_executors_explains_the_slow_rest(make: Make) -> None:
     why = "Container from a bad node: container_7 on host: host-7. Exit status: 1. Diagnostics: whatever"
     young = [added(str(each), 500) for each in range(9)]
     died = [removed(str(each), 7500, why) for each in range(1, 9)]
@@ -437,7 +437,7 @@ def test_most_executors_died_young_and_the_rest_is_told_to_have_been_slow(make: 
     assert (len(workers.lost.workers), workers.lost.lived_ms) == (8, 7000)
 
 
-def test_the_wait_since_all_executors_died_is_told_and_costed(make: Make) -> None:
+def test_wait_since_all_executors_died_is_reported_with_its_cost(make: Make) -> None:
     why = "Remote RPC client disassociated. Likely due to containers exceeding thresholds, or network issues."
     run = make(
         *(added("1", 500), added("2", 500), job(0, 900, 0)),
@@ -454,8 +454,8 @@ def test_the_wait_since_all_executors_died_is_told_and_costed(make: Make) -> Non
     assert figures(workers_words(header)) == [2, 3]
 
 
-def test_a_stage_that_no_executor_ever_came_for_waited_for_one(make: Make) -> None:
-    """The cluster had no room for one: the driver waited, and fewer queries would not have helped."""
+def test_stage_without_any_executor_waited_for_one(make: Make) -> None:
+    """The cluster had no capacity for one: the driver waited, and fewer queries would not have helped."""
     asks = listener("EnvironmentUpdate", **{"Spark Properties": {"spark.executor.memory": "500m"}})
     shut = "Job 0 cancelled because SparkContext was shut down"
     run = make(asks, job(0, 2500, 0), *stage(0, 2600, 18_000, 4, failure=shut), job_end(0, 18_000, shut))
@@ -500,7 +500,7 @@ def test_a_stage_has_the_slots_that_were_there_at_a_time(make: Make) -> None:
         ("x.E: password=hunter2 is wrong", "E: password=*** is wrong"),
     ],
 )
-def test_the_line_of_an_error_that_tells_most(text: str | None, line: str | None) -> None:
+def test_most_informative_line_of_an_error_is_shown(text: str | None, line: str | None) -> None:
     told = {
         "a.B: it": "B: it says more (caused by NullPointerException)",
         "org.apa": "SparkException: [NO_FILE] The file is gone",
@@ -526,7 +526,7 @@ def test_public_log_whose_gpu_ran_out_of_memory(real_inputs: Path, tmp_path: Pat
     assert found["wasted"].advice == AvoidExhaustion("device")
 
 
-def test_what_ran_out_of_memory_is_advised_once(real_inputs: Path, tmp_path: Path) -> None:
+def test_exhausted_memory_is_advised_on_once(real_inputs: Path, tmp_path: Path) -> None:
     """The run's end and the tasks that it cost have one cause, and one thing to do."""
     found = public(real_inputs, "rapids-tools/gpu_oom_eventlog.zstd", tmp_path).verdict().recommendations
     assert [type(each) for each in found].count(FewerTasksPerGpu) == 1
@@ -558,7 +558,7 @@ def test_public_log_whose_tasks_failed_and_ran_again(real_inputs: Path, tmp_path
     assert "RuntimeException: bad exec" in sentences[0]
 
 
-def test_public_log_that_sent_an_executor_home(real_inputs: Path, tmp_path: Path) -> None:
+def test_public_log_that_released_an_executor(real_inputs: Path, tmp_path: Path) -> None:
     run = public(real_inputs, "rapids-tools/rp_sql_eventlog.zstd", tmp_path)
     assert asked(run)[:2] == (asked(run)[0], ())
     assert asked(run)[0].status == "succeeded"

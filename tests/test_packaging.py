@@ -1,6 +1,6 @@
 """Distributions: metadata, wheel and sdist, installations, a ZIP on the path, the Docker context.
 
-What builds a distribution is marked `later`.  Builds use the environment's setuptools and no network.
+Tests that build a distribution are marked `later`.  Builds use the environment's setuptools and no network.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def allowed(path: str) -> bool:
 
 
 def docker_context() -> Iterator[str]:
-    """What `COPY . .` delivers, as paths; links are not followed."""
+    """The files that `COPY . .` delivers, as paths; links are not followed."""
     assert RULES[0] == "*"  # so all the rest is below what a rule lets through
     for rule in (ROOT / each.removeprefix("!") for each in RULES if each.startswith("!")):
         for each in [rule, *rule.rglob("*")]:

@@ -122,7 +122,7 @@ def test_a_page_says_the_verdict_and_fits_its_screen(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_setting_on_a_slider_is_what_predict_says(
+def test_slider_settings_agree_with_predict(
     kind: str, pages: dict[str, Path], open_page: Callable[..., Opened]
 ) -> None:
     page = open_page(pages[kind]).page
@@ -139,13 +139,13 @@ def test_every_setting_on_a_slider_is_what_predict_says(
                 asked += 1
                 same_as(page, point, what_if["recorded_ms"])
             card.locator("input").press("PageUp")
-        assert not points, "the slider never stood there"
+        assert not points, "the slider was never there"
         page.get_by_role("button", name="Reset").click()
     assert asked == sum(len(each["points"]) for each in what_if["curves"])
 
 
 def same_as(page: Page, point: dict[str, Any], recorded_ms: float) -> None:
-    """What the page shows is the point of the grid."""
+    """The page shows the point of the grid."""
     unit = time_unit(recorded_ms)
     if point["predicted_ms"] is None:
         assert page.inner_text(".how") == "not predicted"
@@ -159,7 +159,7 @@ def same_as(page: Page, point: dict[str, Any], recorded_ms: float) -> None:
 
 
 @pytest.mark.parametrize("setting", ["cores=2x", "executors=4x", "network=10x", "memory=0.5x", "cpu_speed=2x"])
-def test_the_page_of_the_demo_says_what_the_command_line_does(
+def test_page_of_the_demo_agrees_with_the_command_line(
     setting: str, demo_run: Run, pages: dict[str, Path], open_page: Callable[..., Opened], crystalperf: Any
 ) -> None:
     code, out, _ = crystalperf("predict", demo_run.path, "--set", setting, "--json")
@@ -194,7 +194,7 @@ def test_two_sliders_show_the_pair_that_predict_answered(
     assert page.inner_text(".predicted strong") == time_unit(answer.runtime_ms).text(answer.predicted_ms)
 
 
-def test_between_two_answers_a_figure_is_marked_and_moves_within_a_tenth_of_a_second(
+def test_figure_between_two_answers_is_interpolated_marked_and_quick(
     pages: dict[str, Path], open_page: Callable[..., Opened]
 ) -> None:
     page = open_page(pages["demo"]).page
@@ -335,7 +335,7 @@ def test_no_expression_hangs_the_search(pattern: str, pages: dict[str, Path], op
     assert ("%" in found) == (pattern in ("Shuffle", "(a+)+$"))
 
 
-def test_the_flame_graph_is_walked_by_keys_and_tells_of_a_frame(
+def test_flame_graph_is_walked_by_keys_and_describes_a_frame(
     pages: dict[str, Path], open_page: Callable[..., Opened]
 ) -> None:
     page = open_page(pages["demo"]).page
@@ -355,7 +355,7 @@ def test_the_flame_graph_is_walked_by_keys_and_tells_of_a_frame(
     assert "time" in told
 
 
-def test_the_path_of_a_training_is_told_by_operator(pages: dict[str, Path], open_page: Callable[..., Opened]) -> None:
+def test_path_of_a_training_is_shown_by_operator(pages: dict[str, Path], open_page: Callable[..., Opened]) -> None:
     page = open_page(pages["training"]).page
     debug = data_of(pages["training"])["verdict"]["debug"]
     times = {each["name"]: sum(each["resource_ms"].values()) for each in debug["path_operators"]}
@@ -490,7 +490,7 @@ def plain(text: str) -> str:
     return " ".join(text.replace("`", "").split())
 
 
-def test_what_is_committed_is_what_web_makes() -> None:
+def test_committed_assets_are_the_build_of_web() -> None:
     if not (ROOT / "web/node_modules/esbuild").is_dir():
         pytest.skip("web/node_modules is not there (make page)")
     assets = [ROOT / "report/assets/page.js", ROOT / "report/assets/page.css"]

@@ -235,7 +235,7 @@ def test_documentation_is_text() -> None:
     assert clean_docstring("'''Says\n   so.'''") == "Says\nso."
 
 
-def test_every_range_lies_in_its_file_and_nests() -> None:
+def test_every_range_is_inside_its_file_and_nests() -> None:
     for path in sorted(SOURCES.glob("*/*")):
         language: Language = path.parent.name  # type: ignore[assignment]
         file = parse_file(path, language, path.name)
@@ -290,7 +290,7 @@ def test_a_parser_that_takes_too_long_is_killed() -> None:
     assert len(whole.functions) in (0, 2)  # a new child may take longer than the half second to start
 
 
-def test_what_is_not_understood_is_said() -> None:
+def test_unparsed_source_is_reported() -> None:
     file = parse_file(b"class A {\n  void f() { @@@ ??? }\n}\n", "java", "A.java")
     (error,) = file.errors
     assert "line 2" in error

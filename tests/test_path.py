@@ -1,7 +1,7 @@
-"""The critical path tells the coordinator's time from that of units: on random runs, and on every public log.
+"""The critical path separates the coordinator's time from that of units: on random runs, and on every public log.
 
-The coordinator is on the path only while no unit runs.  Whatever the program did (queries side by side or one within
-another, parents that are cached or skipped, groups that are tried again, one long group beside many short ones), the
+The coordinator is on the path only while no unit runs.  With any program (queries side by side or one within
+another, parents that are cached or skipped, groups that are tried again, one long group among many short ones), the
 path's time with units is the time in which units ran, counted here once more by other means.
 """
 
@@ -43,7 +43,7 @@ TASKS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 20)), min_size=1, 
 
 @dataclass(frozen=True)
 class Stage:
-    """What a random run does: a stage of a query (None: of none), submitted some time after an earlier one's event.
+    """A stage of a query in a random run (None: of none), submitted some time after an earlier one's event.
 
     `beside` is whether it is submitted while that one runs, else when it has ended; `reads` are the earlier stages
     whose rows it reads; `again` is whether it is another attempt at that one; tasks are (wait after the submission,
@@ -146,7 +146,7 @@ def path_of(run: Made) -> list[Piece]:
 
 
 def ran(run: Made, start_ms: float, end_ms: float, group: int | None = None) -> int:
-    """Milliseconds of a stretch in which a task ran, of a stage where one is given, counted one by one."""
+    """Milliseconds of an interval in which a task ran, of a stage where one is given, counted one by one."""
     units = run.units if group is None else run.units.select(run.units.group == group)
     tasks = list(zip(units.launch_ms.tolist(), units.finish_ms.tolist(), strict=True))
     return sum(any(launch <= ms < finish for launch, finish in tasks) for ms in range(int(start_ms), int(end_ms)))
@@ -177,7 +177,7 @@ def test_the_coordinator_is_on_the_path_only_while_no_unit_runs(run: Made) -> No
         assert piece.parts_ms[NAMES.index(CPU)] == pytest.approx(busy)
 
 
-def test_a_long_stretch_is_walked_once_however_many_groups_ran_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_interval_is_walked_once_however_many_groups_ran_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a traced step of training, in which thousands of short groups ran, of which the path waited for none."""
     looks = 0
 
@@ -199,19 +199,19 @@ def test_a_long_stretch_is_walked_once_however_many_groups_ran_in_it(monkeypatch
     assert looks <= 2 * count
 
 
-def test_while_a_group_waits_for_slots_the_path_is_of_those_that_have_them() -> None:
+def test_path_follows_groups_that_hold_the_slots_while_others_wait() -> None:
     """A task of half a second that waited six minutes for a slot took none of them in starting and ending."""
     before = [(0, float(launch), launch + 25.0) for launch in range(0, 100, 25)]
     late = [(1, 110.0, 111.0), (1, 114.0, 115.0)]
     clock = clock_of([*before, *late], 120.0)
     path = [(node.node_id, begin, end) for node, begin, end in clock.seen(clock.nodes[1], 10.0, 115.0)]
-    # What nothing ran in is its own.
+    # Time in which nothing ran is its own.
     assert path == [("g1", 100.0, 115.0), ("g0", 10.0, 100.0)]
 
 
 @settings(max_examples=300)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 30), st.integers(0, 9)), max_size=25))
-def test_of_the_groups_that_ran_the_one_that_did_so_for_the_longest_is_told(given: list[tuple[int, int, int]]) -> None:
+def test_path_reports_the_group_that_ran_for_the_longest(given: list[tuple[int, int, int]]) -> None:
     rows = sorted((group, float(launch), float(launch + length)) for group, launch, length in given)
     clock = clock_of(rows, 40.0)
     told = list(clock.seen(COORDINATOR, 5.0, 35.0))[::-1]
@@ -234,8 +234,8 @@ def test_of_the_groups_that_ran_the_one_that_did_so_for_the_longest_is_told(give
 
 @settings(max_examples=200)
 @given(runs)
-def test_what_overlapped_stays_beside_each_other(run: Made) -> None:
-    """A group that began before another ended is no successor of it, and the replay finds an order for all of them."""
+def test_overlapping_groups_stay_concurrent(run: Made) -> None:
+    """A group that began before another ended is not its successor, and the replay finds an order for all of them."""
     graph = run.dag.graph()
     for each in run.groups:
         for later in nx.descendants(graph, each.group_id):
@@ -253,7 +253,7 @@ def stage(number: int, submit: float, end: float, *, sql: int | None = None) -> 
 
 
 def sources(groups: list[GroupRun], **stated: str) -> dict[str, dict[str, str]]:
-    """What each group waits for; `stated` says why it reads the rows of another: s2_s0=SHUFFLE."""
+    """The groups that each group waits for; `stated` says why it reads the rows of another: s2_s0=SHUFFLE."""
     barriers, found = JobBarriers(groups), {}
     for each in sorted(groups, key=lambda group: group.submit_ms or 0.0):
         known = {name.split("_")[1]: why for name, why in stated.items() if name.split("_")[0] == each.group_id}
@@ -267,7 +267,7 @@ def test_a_query_waits_for_the_one_that_ran_within_it() -> None:
     assert sources(groups)["s2"] == {"s0": "job barrier", "s1": "submission order"}
 
 
-def test_a_job_that_reads_what_an_earlier_one_computed_waits_for_what_ran_since() -> None:
+def test_job_that_reads_earlier_results_waits_for_jobs_run_since() -> None:
     """As `show` looks at ever more partitions: every job reads the shuffle of the first."""
     groups = [stage(0, 0, 10, sql=0), stage(1, 11, 50, sql=0), stage(2, 55, 90, sql=0)]
     found = sources(groups, s1_s0=SHUFFLE, s2_s0=EARLIER_JOB)
@@ -275,7 +275,7 @@ def test_a_job_that_reads_what_an_earlier_one_computed_waits_for_what_ran_since(
     assert sources(groups, s1_s0=SHUFFLE, s2_s0=SHUFFLE)["s2"] == {"s0": SHUFFLE}
 
 
-def test_a_stage_that_was_all_that_ran_held_up_what_came_after() -> None:
+def test_stage_that_ran_alone_delayed_the_following_ones() -> None:
     """A model is trained in one long stage, while short jobs read what had been cached before."""
     training = [stage(0, 0, 10), stage(1, 20, 257), stage(2, 30, 35), stage(3, 100, 105), stage(4, 259, 270)]
     assert sources(training, s2_s0=EARLIER_JOB, s3_s0=EARLIER_JOB, s4_s0=EARLIER_JOB)["s4"] == {
@@ -337,7 +337,7 @@ def ended_tasks(path: Path) -> Floats:
 
 
 def union_ms(times: Floats, start_ms: float, end_ms: float) -> float:
-    """How much of a stretch is in any of the intervals."""
+    """How much of an interval is in any of the intervals."""
     reached, total = start_ms, 0.0
     for start, end in sorted(np.clip(times, start_ms, end_ms).tolist()):
         total += max(end - max(start, reached), 0.0)
@@ -346,7 +346,7 @@ def union_ms(times: Floats, start_ms: float, end_ms: float) -> float:
 
 
 def contradictions(log: Path, run: Run) -> list[str]:
-    """What an answer says of time without a task that the log's own events rule out."""
+    """Claims of an answer about time without a task that the log's own events rule out."""
     answer = run.debug()
     with duckdb.connect(run.path, read_only=True) as connection:
         ((began, duration_ms),) = connection.execute("SELECT started_at_ms, duration_ms FROM runs").fetchall()

@@ -1,4 +1,4 @@
-"""What no prediction may do, whatever the scenario: laws that hold on every kept run, and terms that add up by hand."""
+"""Limits of every prediction, whatever the scenario: laws that hold on every recorded run, and sums done by hand."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ MEGA = 1e6
 
 ANOMALY = 0.02
 """List scheduling may do worse with better devices: Graham's anomaly, where a unit that ends sooner lets another go
-first.  None was seen in 200 worlds of six runs."""
+first.  None was seen in 200 scenarios of six runs."""
 
 SMALL_UNITS = 0.03
-"""More slots cut units anew, and starting one takes as long as it did: the most seen is 2.9 %, in q21 with 12 slots a
-worker and with 16."""
+"""More slots repartition units, and starting one takes as long as it did: the most seen is 2.9 %, in q21 with 12 slots
+a worker and with 16."""
 
 Kept = list[tuple[str, Execution, Unchanged]]
 
@@ -77,7 +77,7 @@ MANY = settings(
 
 
 def most_transfer_ms(run: Execution, **ratios: float) -> float:
-    """All logged bytes over the bandwidth of a scenario, ms; far files as often as they may cross."""
+    """All logged bytes over the bandwidth of a scenario, ms; far files counted for each time that they may cross."""
     total = 0.0
     for each in run.resources:
         rate_bps = run.recorded.get(each.setting)
@@ -129,7 +129,7 @@ def test_a_faster_device_never_costs_time(kept: Kept, setting: str, data: st.Dat
 
 @pytest.mark.later
 @pytest.mark.parametrize("setting", ["cores", "workers"])
-def test_more_slots_cost_next_to_nothing(kept: Kept, setting: str) -> None:
+def test_more_slots_cost_almost_nothing(kept: Kept, setting: str) -> None:
     for one in kept:
         if setting == "workers" and not one[1].volumes.remote.any():
             continue
@@ -146,7 +146,7 @@ def test_a_small_change_changes_little(kept: Kept, setting: str) -> None:
 
 
 @pytest.mark.later
-def test_the_unchanged_world_gives_each_duration_back(kept: Kept) -> None:
+def test_baseline_scenario_reproduces_each_duration(kept: Kept) -> None:
     for name, run, base in kept:
         scenario = Scenario({}, run.recorded, {})
         same = solve_fixed_point(baseline_state(run), run, base, scenario, base.policy).replayed

@@ -30,7 +30,7 @@ Edges = dict[tuple[str, str], Dependency]
 
 
 def unread(_: object) -> None:
-    """What a reader of logs would do; these runs have none."""
+    """Made by hand in place of a reader of logs; these runs have none."""
 
 
 TOY = Framework(
@@ -119,7 +119,7 @@ def test_order_is_a_wait_for_an_end() -> None:
     assert flow.replayed(a=2).node_start_ms["b"] == 7
 
 
-def test_a_stated_end_that_came_too_late_is_no_dependency() -> None:
+def test_stated_end_that_came_too_late_is_not_a_dependency() -> None:
     """b began before a had ended, so it cannot have waited for that, whatever the trace says."""
     dag = Flow(("a", 0, 4, 0), ("b", 2, 6, 0), end_ms=6, stated=edges("barrier", "ab")).dag
     assert [target for source, target in dag.edges if source == "a"] == ["coordinator:2"]  # the end of the run
@@ -136,12 +136,12 @@ def test_a_transfer_is_a_node_of_its_device() -> None:
 
 
 @pytest.mark.parametrize("flow", [busy_source(), busy_sink()])
-def test_unchanged_it_is_the_recorded_run(flow: Flow) -> None:
+def test_baseline_replay_of_a_pipeline_is_the_recorded_run(flow: Flow) -> None:
     assert flow.replayed().makespan_ms == 6
     assert (flow.replayed().node_start_ms["b"], flow.replayed().node_end_ms["b"]) == (1, 5)
 
 
-def test_a_faster_source_gains_until_the_sink_holds_it_up() -> None:
+def test_faster_source_helps_until_the_sink_is_the_bottleneck() -> None:
     """b has 2 of its own from 1 on, and one row to go after a's end."""
     flow = busy_source()
     assert flow.replayed(a=1 / 2).makespan_ms == 4  # a ends at 2, b at 3 either way
@@ -157,7 +157,7 @@ def test_a_faster_sink_gains_its_last_row_only() -> None:
     assert busy_sink().replayed(a=1 / 2).makespan_ms == 6
 
 
-def test_a_sink_of_two_waits_for_the_later_one() -> None:
+def test_sink_with_two_inputs_waits_for_the_later_one() -> None:
     flow = Flow(("a", 0, 2, 0), ("b", 0, 4, 0), ("c", 1, 5, 3), end_ms=5, stated=edges("pipelined", "ac", "bc"))
     assert flow.replayed().makespan_ms == 5
     assert flow.replayed(b=1 / 2).makespan_ms == 3
@@ -172,14 +172,14 @@ def test_a_chain_is_as_fast_as_its_slowest() -> None:
     assert flow.replayed(a=1 / 6).makespan_ms == 5  # b has 3 of its own from 1 on
 
 
-def test_what_comes_after_a_pipeline_waits_for_its_end() -> None:
+def test_successor_of_a_pipeline_waits_for_its_end() -> None:
     both = {**edges("pipelined", "ab"), **edges("barrier", "bc")}
     flow = Flow(("a", 0, 4, 0), ("b", 1, 5, 2), ("c", 6, 9, 0), end_ms=9, stated=both)
     assert flow.replayed().makespan_ms == 9
     assert flow.replayed(a=1 / 2).makespan_ms == 7
 
 
-def test_what_runs_at_a_time_needs_slots_at_a_time() -> None:
+def test_concurrent_groups_need_concurrent_slots() -> None:
     """With one slot b, which goes first, waits for ever for a, which has no slot to run on."""
     together = Flow(("a", 0, 4, 0), ("b", 0, 5, 3), end_ms=5, stated=edges("pipelined", "ab"), ranks="ba")
     assert together.replayed(slots=2).makespan_ms == 5
@@ -205,7 +205,7 @@ def test_the_path_goes_through_the_busier_sink() -> None:
     assert sum(piece.parts_ms[NAMES.index(CPU)] for piece in flow.path()) == pytest.approx(0.25 + 4)
 
 
-def test_how_busy_a_group_is_counts_its_own_work() -> None:
+def test_busy_share_of_a_group_counts_its_own_work() -> None:
     flow = busy_source()
     clock = WallClock(flow.dag, flow.units, lambda _start, _end: NO_COORDINATOR, NAMES)
     assert [clock.busy(flow.dag.nodes[each]) for each in ("a", "b", "coordinator:0")] == [1.0, 0.5, 1.0]
@@ -264,7 +264,7 @@ def test_too_few_slots_for_a_pipeline_are_refused() -> None:
     assert answer.refused == (SlotsTooFew(),)
 
 
-def test_a_source_that_waits_for_its_sink_ends_as_long_before_it() -> None:
+def test_blocked_source_keeps_its_lead_over_its_sink() -> None:
     """a 0..4 waits 3 for b, which works from 2 to 8; c starts 2 after a ends."""
     flow = Flow(
         ("a", 0, 4, 3), ("b", 2, 8, 0), ("c", 6, 9, 0), end_ms=9,
@@ -277,7 +277,7 @@ def test_a_source_that_waits_for_its_sink_ends_as_long_before_it() -> None:
     assert (faster.node_end_ms["a"], faster.node_start_ms["c"], faster.makespan_ms) == (3, 5, 8)
 
 
-def test_what_else_a_group_waits_for_says_when_it_starts() -> None:
+def test_stated_dependencies_decide_when_a_pipelined_group_starts() -> None:
     """j reads b as it comes, but begins 1 after a has ended: with a twice as fast, at 2."""
     flow = Flow(
         ("a", 0, 2, 0), ("b", 0, 6, 0), ("j", 3, 7, 2), end_ms=7,

@@ -124,7 +124,7 @@ def test_a_broken_package_is_named_and_takes_no_answer_away(brought: Brought, de
 
 @pytest.fixture
 def failing(demo: Path) -> Iterator[Callable[..., None]]:
-    """A framework of another package beside the built-in ones, for one test."""
+    """A framework of another package in addition to the built-in ones, for one test."""
 
     def stranger(**functions: Any) -> None:
         frames = Frames(**{key: functions.pop(key) for key in ("annotate", "process") if key in functions})
@@ -151,7 +151,7 @@ def test_a_package_that_fails_at_a_file_takes_no_answer_away(failing: Callable[.
     is_one_line(problem.meaning, "Stranger", "KeyError('id')")
 
 
-def test_a_package_that_cannot_read_its_log_is_no_bug_of_ours(failing: Callable[..., None], tmp_path: Path) -> None:
+def test_package_that_cannot_read_its_log_is_not_our_bug(failing: Callable[..., None], tmp_path: Path) -> None:
     def recognise(head: Head) -> LogPart | None:
         mine = head.text.startswith(b"stranger")
         return LogPart(head.part, head.folder, head.name, head.size, "run-1", started=0.0) if mine else None

@@ -146,7 +146,7 @@ def test_no_change_predicts_no_change() -> None:
         assert predicted(run, setting) == pytest.approx(45)
 
 
-def test_sequential_tasks_beside_idle_slots_stay_sequential() -> None:
+def test_sequential_tasks_next_to_idle_slots_stay_sequential() -> None:
     run = execution([(0, 10), (10, 20), (20, 30)], (1, 0, 0, 0), cores=4)
     assert sequential_limits(run, FIRST_COME) == [1]
     assert predicted(run, "cores=8") == 30
@@ -157,7 +157,7 @@ def buffered(overhead_ms: float) -> Resource:
     return Resource("disk", "disk", "disk", "bytes per second", "host", 100, overhead_ms, 1)
 
 
-def test_algorithm_2_leaves_the_processing_of_buffers() -> None:
+def test_algorithm_2_keeps_buffer_processing_time() -> None:
     """10 ms hold 1000 bytes, 10 buffers of 0.2 ms processing each: 2 ms stay, 8 ms halve."""
     assert scale_io(np.array([10.0]), 2.0, 1e5, buffered(0.2)).tolist() == [6.0]
 
@@ -187,7 +187,7 @@ def test_spills_that_are_known_on_disk_alone_have_a_bound() -> None:
     assert more.refused == (SpilledMemoryUnknown(300e6),)
 
 
-def test_more_memory_saves_the_spills_it_makes_room_for() -> None:
+def test_more_memory_saves_the_spills_that_then_fit() -> None:
     run = execution([(0, 10_000)], (0.5, 0.5, 0, 0), memory=GIB)
     run = with_volumes(run, peak_memory=400e6, spill_memory=300e6, spill_disk=150e6)
     parts = memory.apply(baseline_state(run), scenario(run, "memory=4x", "disk=1x")).parts_ms
@@ -211,8 +211,8 @@ def test_less_memory_costs_nothing_above_the_turning_point_and_transfers_below()
     assert predicted(run, "memory=0.2x") > 11_000
 
 
-def test_what_was_sampled_spilling_goes_with_the_spilled_bytes() -> None:
-    """Of 10 s, 2 were spent in spilling 300 MB; 4 GiB leave room for them, and half of 1 GiB makes them more."""
+def test_sampled_spill_time_scales_with_the_spilled_bytes() -> None:
+    """Of 10 s, 2 were spent in spilling 300 MB; with 4 GiB they fit, and half of 1 GiB makes them more."""
     run = execution([(0, 10_000)], (1, 0, 0, 0), memory=GIB)
     run = with_volumes(run, spill_memory=300e6, spill_disk=1, spill_ms=2000.0)
     assert predicted(run, "memory=4x") == pytest.approx(8000, rel=0.001)
@@ -221,8 +221,8 @@ def test_what_was_sampled_spilling_goes_with_the_spilled_bytes() -> None:
 
 
 def test_how_long_a_run_without_samples_spilled_is_not_known() -> None:
-    """Spilling 100 MB and reading them back may be 4 of the 10 s that nobody saw, or next to none; with samples it is
-    none of them."""
+    """Spilling 100 MB and reading them back may be 4 of the 10 s that nobody saw, or almost none.  With samples it is
+    known: none."""
     run = execution([(0, 10_000)], (0, 0, 0, 1), memory=GIB)
     run = with_volumes(run, spill_memory=100_000_000, spill_disk=1)
     assert predicted(run, "memory=4x") == pytest.approx(10_000)
@@ -254,7 +254,7 @@ def test_less_memory_means_more_garbage_collection() -> None:
     assert answer.bound_ms == (10_000, None)
 
 
-def test_less_memory_is_refused_where_the_run_does_not_tell_its_need() -> None:
+def test_less_memory_is_refused_if_the_run_does_not_show_its_need() -> None:
     run = replace(execution([(0, 10)], (1, 0, 0, 0), memory=4 * GIB), tells_memory=False)
     answer = predict(run, scenario(run, "memory=0.5x"))
     assert answer.predicted_ms is None
@@ -305,7 +305,7 @@ def test_an_absolute_value_needs_the_recorded_one() -> None:
     assert scenario(run, "network=10Gbps", recorded=("network=1Gbps",)).ratio("network") == 10
 
 
-def test_a_speed_is_asked_relatively_and_stated_in_cores() -> None:
+def test_speed_setting_is_relative_and_recorded_in_cores() -> None:
     run = execution([(0, 10)], (0, 0, 1, 0))
     with pytest.raises(SettingError, match="cpu_speed"):
         scenario(run, "cpu_speed=3")
@@ -314,7 +314,7 @@ def test_a_speed_is_asked_relatively_and_stated_in_cores() -> None:
     assert stated.recorded["cpu_speed"] == 0.45
 
 
-def test_half_an_executor_is_refused() -> None:
+def test_fractional_executor_count_is_refused() -> None:
     run = execution([(0, 10)], (1, 0, 0, 0))
     with pytest.raises(SettingError, match=r"executors.*0\.5"):
         scenario(run, "executors=0.5x")
@@ -373,7 +373,7 @@ def tasks_for(run: Execution, *settings: str) -> Execution:
     return replan(run, scenario(run, *settings), True).execution
 
 
-def test_files_cut_by_the_number_of_slots_are_cut_again() -> None:
+def test_files_split_by_slots_are_repartitioned() -> None:
     run = reading(execution([(0, 100)] * 4, (1, 0, 0, 0), executors=2, cores=2), files=12 * MIB)
     again = tasks_for(run, "cores=2x")
     assert len(again.units) == 8
@@ -384,14 +384,14 @@ def test_files_cut_by_the_number_of_slots_are_cut_again() -> None:
     assert len(replan(run, scenario(run, "cores=2x"), False).execution.units) == 4
 
 
-def test_files_cut_by_their_size_stay() -> None:
+def test_files_split_by_size_keep_their_partitions() -> None:
     run = reading(execution([(0, 100)] * 12, (1, 0, 0, 0), executors=2, cores=2), files=128 * MIB)
     assert len(tasks_for(run, "cores=2x").units) == 12
     assert len(tasks_for(run, "cores=4x").units) == 16
     assert len(tasks_for(run, "cores=0.5x").units) == 12
 
 
-def test_files_of_a_spark_that_cuts_them_by_blocks_stay() -> None:
+def test_files_split_by_blocks_keep_their_partitions() -> None:
     """Before Spark 2.0, whose logs have no CPU times, another number of slots changes nothing about blocks."""
     run = reading(execution([(0, 100)] * 12, (1, 0, 0, 0), executors=2, cores=2), files=128 * MIB)
     old = replace(run, volumes=replace(run.volumes, on_cpu_ms=np.zeros(12)))
@@ -438,12 +438,12 @@ def test_adaptive_shuffles_follow_the_slots_unless_one_key_has_it_all() -> None:
     assert even.units.parts_ms.sum() > tasks_for(even, "cores=0.5x").units.parts_ms.sum()
 
 
-def test_what_the_log_tells_of_slots_cannot_be_overruled() -> None:
+def test_slots_stated_by_the_log_cannot_be_overruled() -> None:
     with pytest.raises(SettingError, match=r"\b2\b"):
         recorded_resources(recorded_of(workers=1, cores=2), parse_settings(["cores=4"], lists=False))
 
 
-def test_a_network_that_was_not_the_limit_becomes_it() -> None:
+def test_slow_network_becomes_the_bottleneck() -> None:
     """10 MB came in 10 s of computing, at 10 MB/s unnoticed.  At 0.1 MB/s they take 100 s, of which a part of
     the computing hides as much; an Ethernet frame of 1514 bytes holds 1448 of them."""
     run = execution([(0, 10_000)], (1, 0, 0, 0))
@@ -452,7 +452,7 @@ def test_a_network_that_was_not_the_limit_becomes_it() -> None:
     assert answer.predicted_ms == pytest.approx(100_000 * 1514 / 1448 + 10_000 * (1 - OVERLAP), rel=0.001)
 
 
-def test_units_short_of_cpu_wait_alike_for_a_second_of_work() -> None:
+def test_cpu_wait_is_shared_in_proportion_to_cpu_work() -> None:
     group, on_cpu = np.array([0, 0, 0, 1]), np.array([100.0, 300.0, 0.0, 50.0])
     shared = in_turns(group, on_cpu, np.array([1000.0, 1000.0, 7.0, 60.0]))
     assert shared.tolist() == [500.0, 1500.0, 7.0, 60.0]  # 2000 ms for 400; no work, no turns; a group of one as it was
@@ -469,7 +469,7 @@ def test_bytes_at_the_rate_of_a_disk_came_from_it(megabytes: int, is_narrow: boo
         assert (range_ms[0] <= 10_000 <= range_ms[1]) != is_narrow, setting
 
 
-def test_kept_rows_are_cut_as_the_files_they_were_computed_of() -> None:
+def test_cached_data_is_partitioned_as_the_files_it_was_computed_from() -> None:
     """k-means' jobs are of no query, and follow the slots all the same, by which the scan of its points was cut."""
     run = reading(execution([(0, 100)] * 4, (1, 0, 0, 0), cores=4), files=4 * 10**8)
     run = replace(run, volumes=replace(run.volumes, kept=run.volumes.input))

@@ -1,4 +1,4 @@
-"""What a job would cost on other machines."""
+"""The cost of a job on other machines."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_each_offer_is_what_predict_says_times_the_price(run: Run, machines: Pat
     assert answer.price == pytest.approx(2 * 0.10 * answer.runtime_ms / 3.6e6)
 
 
-def test_the_cheapest_holds_the_deadline_and_nothing_unbeaten_is_beaten(run: Run, machines: Path) -> None:
+def test_cheapest_offer_meets_the_deadline_and_frontier_is_not_dominated(run: Run, machines: Path) -> None:
     answer = run.priced(machines, "small", counts=[1, 2, 4, 8], deadline_ms=90_000)
     prices = [each.price for each in answer.offers]
     assert prices == sorted(prices)
@@ -68,7 +68,7 @@ def test_the_cheapest_holds_the_deadline_and_nothing_unbeaten_is_beaten(run: Run
         assert one.unbeaten != beaten
 
 
-def test_what_no_machine_holds_is_said(run: Run, machines: Path) -> None:
+def test_deadline_that_no_offer_meets_is_reported(run: Run, machines: Path) -> None:
     answer = run.priced(machines, "small", counts=[2], deadline_ms=1)
     assert answer.cheapest is None
     assert {each.holds for each in answer.offers} == {"no"}
@@ -91,7 +91,7 @@ def test_what_no_machine_holds_is_said(run: Run, machines: Path) -> None:
         ("name,price_per_hour\nsmall,1\nsmall,2\n", "'small' is in the table twice"),
     ],
 )
-def test_a_table_that_is_none_is_refused_by_its_line(tmp_path: Path, text: str, wrong: str) -> None:
+def test_invalid_price_table_is_refused_with_its_line(tmp_path: Path, text: str, wrong: str) -> None:
     path = tmp_path / "machines.csv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=wrong):
@@ -99,7 +99,7 @@ def test_a_table_that_is_none_is_refused_by_its_line(tmp_path: Path, text: str, 
 
 
 @pytest.mark.later
-def test_where_nothing_is_answered_stdout_is_empty(
+def test_stdout_is_empty_if_nothing_is_answered(
     crystalperf: Callable[..., tuple[int, str, str]], run: Run, machines: Path
 ) -> None:
     asked = ("predict", run.path, "--prices", machines, "--on", "small")
@@ -114,18 +114,18 @@ def test_where_nothing_is_answered_stdout_is_empty(
         assert (code, out[0]) == (1, "{")
 
 
-def test_a_machine_that_is_not_there_is_named(run: Run, machines: Path) -> None:
+def test_unknown_machine_is_named(run: Run, machines: Path) -> None:
     with pytest.raises(SettingError, match=r"'huge'.* small, wide, big, odd"):
         run.priced(machines, "huge")
 
 
 @pytest.mark.parametrize(("text", "ms"), [("10m", 6e5), ("90", 9e4), ("1.5 h", 5.4e6), ("250ms", 250)])
-def test_times_as_people_write_them(text: str, ms: float) -> None:
+def test_durations_in_common_notations(text: str, ms: float) -> None:
     assert duration_ms(text) == ms
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-1m", "0s"])
-def test_a_time_that_is_none_is_refused(text: str) -> None:
+def test_invalid_duration_is_refused(text: str) -> None:
     with pytest.raises(CrystalPerfError):
         duration_ms(text)
 

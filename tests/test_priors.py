@@ -1,4 +1,4 @@
-"""What a log alone leaves open: imputed from the run's own CPU waits and from recorded runs, in predictions only."""
+"""Unknown time of a log alone: imputed from the run's own CPU waits and from recorded runs, in predictions only."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def shuffling(tmp_path_factory: pytest.TempPathFactory) -> Execution:
     return last_query(DEMO_LOG, tmp_path_factory.mktemp("demo") / "run.duckdb")
 
 
-def test_readers_are_told_by_operator(scanning: Execution) -> None:
+def test_readers_are_distinguished_by_operator(scanning: Execution) -> None:
     assert "scan parquet" in scanning.readers.values()
 
 
@@ -61,7 +61,7 @@ def test_only_open_time_is_shared_out_and_no_unit_gets_longer(scanning: Executio
     assert imputed.imputed_ms == pytest.approx(taken.sum())
 
 
-def test_of_files_on_other_machines_recorded_runs_tell(scanning: Execution) -> None:
+def test_priors_of_recorded_runs_apply_to_files_on_other_machines(scanning: Execution) -> None:
     assert cpu_wait_per_cpu_second(scanning, open_ms(scanning)) is None  # all but one of its tasks read files
     lent, _ = borrowed(scanning)
     net = scanning.names.index("net")
@@ -71,7 +71,7 @@ def test_of_files_on_other_machines_recorded_runs_tell(scanning: Execution) -> N
     assert more == pytest.approx(share * open_ms(scanning)[far].sum())
 
 
-def test_a_run_tells_itself_how_long_its_tasks_wait_for_a_cpu(shuffling: Execution) -> None:
+def test_run_measures_its_own_cpu_waits(shuffling: Execution) -> None:
     found = cpu_wait_per_cpu_second(shuffling, open_ms(shuffling))
     assert 4 <= found[0] <= 7  # the slots had 0.2 core each, so a second of work took five
     lent, said = borrowed(shuffling)
@@ -94,29 +94,29 @@ def test_a_question_about_the_network_is_answered_without_samples_or_a_stated_ba
     assert any(isinstance(each, TimeImputed) for each in after.assumptions)
 
 
-def test_a_run_with_samples_borrows_nothing(scanning: Execution) -> None:
+def test_run_with_samples_imputes_nothing(scanning: Execution) -> None:
     sampled = replace(scanning, has_samples=True)
     assert borrowed(sampled) == (sampled, ())
 
 
-def test_a_framework_without_recorded_runs_borrows_nothing(scanning: Execution) -> None:
+def test_framework_without_recorded_runs_imputes_nothing(scanning: Execution) -> None:
     other = replace(scanning, words=replace(scanning.words, framework="toy"))
     assert borrowed(other) == (other, ())
 
 
-def test_units_that_another_process_computes_for_tell_nothing(shuffling: Execution) -> None:
+def test_units_computed_by_another_process_show_no_cpu_wait(shuffling: Execution) -> None:
     every = frozenset(range(len(shuffling.dag.groups)))
     assert borrowed(replace(shuffling, delegating=every))[1] == ()
 
 
-def test_collections_of_garbage_are_no_cpu_time_to_wait_beside(shuffling: Execution) -> None:
-    """Spark before 2.1 has no CPU time: what its tasks took beyond their collections was no waiting for a CPU."""
+def test_garbage_collection_does_not_count_as_cpu_wait(shuffling: Execution) -> None:
+    """Spark before 2.1 has no CPU time: time beyond the tasks' collections did not count as waiting for a CPU."""
     gc_ms = np.full(len(shuffling.units), 50.0)
     old = replace(shuffling, volumes=replace(shuffling.volumes, gc_ms=gc_ms, on_cpu_ms=gc_ms))
     assert borrowed(old) == (old, ())
 
 
-def test_nobody_waits_for_a_cpu_hours_for_a_second_of_it(shuffling: Execution) -> None:
+def test_absurd_cpu_wait_per_cpu_second_is_unknown(shuffling: Execution) -> None:
     nothing = np.zeros(len(shuffling.units))
     no_work = replace(shuffling, volumes=replace(shuffling.volumes, gc_ms=nothing, on_cpu_ms=nothing + 1e-6))
     assert cpu_wait_per_cpu_second(no_work, open_ms(no_work)) is None

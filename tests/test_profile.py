@@ -48,7 +48,7 @@ def test_the_critical_path_tiles_the_runtime(run: Run) -> None:
         assert sum(item.resource_ms.values()) == pytest.approx(item.end_ms - item.start_ms)
 
 
-def test_the_slow_network_is_found_and_faster_cores_do_not_mend_it(run: Run) -> None:
+def test_slow_network_is_found_and_faster_cores_do_not_help(run: Run) -> None:
     answer = run.debug()
     # JVMs that start on 0.4 core take about as long as the shuffle on 10 Mbit/s.
     assert min(answer.resource_ms["net"], answer.resource_ms["cpu"]) > 0.3 * answer.runtime_ms
@@ -67,7 +67,7 @@ def test_the_replay_gives_the_run_back(run: Run) -> None:
     assert abs(answer.replay_error_ratio) < 0.05
 
 
-def test_what_a_predicted_runtime_goes_to_is_left_out_where_nobody_asks_for_it(run: Run) -> None:
+def test_predicted_breakdown_is_left_out_unless_asked_for(run: Run) -> None:
     for setting in ("cores=2x", "network=2x"):  # the second of two replays
         full, brief = run.predict([setting]), run.predict([setting], path=False)
         assert sum(full.resource_ms.values()) == pytest.approx(full.predicted_ms)
@@ -82,7 +82,7 @@ def test_most_samples_on_tasks_are_decided_by_indexed_code(run: Run) -> None:
     assert rows(run, "SELECT count(*) FROM stacks WHERE deciding_depth IS NOT NULL AND symbol IS NULL") == [(0,)]
 
 
-def test_scaffolding_never_decides(run: Run) -> None:
+def test_runtime_scaffolding_is_never_attributed(run: Run) -> None:
     deciding = rows(run, "SELECT DISTINCT frames[deciding_depth + 1] FROM stacks WHERE deciding_depth IS NOT NULL")
     assert not [frame for (frame,) in deciding if "TaskRunner" in str(frame) or "ThreadPoolExecutor" in str(frame)]
 
@@ -107,7 +107,7 @@ def test_the_scope_of_a_query_leaves_out_what_was_before_it(run: Run) -> None:
     assert abs(predicted.replay_error_ratio) < 0.05
 
 
-def test_a_stretch_of_time_is_a_scope(run: Run) -> None:
+def test_time_interval_is_a_scope(run: Run) -> None:
     answer = run.debug("30000..60000")
     assert answer.runtime_ms == 30_000
     assert sum(answer.resource_ms.values()) == pytest.approx(30_000, rel=1e-3)

@@ -52,7 +52,7 @@ def spark() -> Pseudonyms:
         ("4 and 5 of 9 tasks and/or stages", "4 and 5 of 9 tasks and/or stages"),
     ],
 )  # fmt: skip
-def test_names_are_called_otherwise(text: str, expected: str) -> None:
+def test_names_are_replaced_by_pseudonyms(text: str, expected: str) -> None:
     assert spark().text(text) == expected
 
 
@@ -64,7 +64,7 @@ def test_flinks_sources_are_tables() -> None:
     )
 
 
-def test_a_name_is_called_the_same_wherever_it_stands() -> None:
+def test_a_name_has_one_pseudonym_everywhere() -> None:
     names = spark()
     names.called("host", "node-7.acme.org")
     names.called("application", "nightly billing")
@@ -113,7 +113,7 @@ def test_lines_and_words_around_names_stay(pieces: list[str]) -> None:
 
 
 def figures(value: Any) -> list[Any]:
-    """All of an answer that is no text, in order."""
+    """All values of an answer that are not text, in order."""
     if isinstance(value, dict):
         return [each for part in value.values() for each in figures(part)]
     if isinstance(value, list):

@@ -1,6 +1,6 @@
 """The package for Python: docs/python.md as it stands, tables without pandas, and the notebook.
 
-python -m tests.test_python      writes what the page prints, and the notebook's outputs, anew
+python -m tests.test_python      writes what the page prints, and the notebook's outputs
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BLOCK = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```\n|```python\n(.*?
 
 
 def executed(code: str, names: dict[str, Any]) -> tuple[str, Any]:
-    """What some code prints, and the value of its last line where that is an expression, as in a notebook."""
+    """The output of some code, and the value of its last line where that is an expression, as in a notebook."""
     parsed = ast.parse(code)
     last = parsed.body[-1] if parsed.body else None
     if isinstance(last, ast.Expr):
@@ -53,7 +53,7 @@ def executed(code: str, names: dict[str, Any]) -> tuple[str, Any]:
 
 
 @pytest.mark.later
-def test_the_page_prints_what_it_says(demo_run: cp.Run) -> None:
+def test_examples_of_the_python_page_print_its_output(demo_run: cp.Run) -> None:
     names: dict[str, Any] = {}
     for match in _BLOCK.finditer(PAGE.read_text(encoding="utf-8")):
         assert executed(match[1] or match[3], names)[0] == (match[2] or "")
@@ -62,7 +62,7 @@ def test_the_page_prints_what_it_says(demo_run: cp.Run) -> None:
 # Tables -------------------------------------------------------------------------------------------------------------
 
 
-def test_what_answers_list_is_what_they_hold(demo_run: cp.Run) -> None:
+def test_fields_that_answers_list_are_those_they_have(demo_run: cp.Run) -> None:
     debug = demo_run.debug()
     assert debug.rows().column("node_id") == tuple(each.id for each in debug.critical_path)
     sweep = demo_run.sweep(network="2x,4x")
@@ -139,7 +139,7 @@ def test_every_type_that_a_public_signature_names_is_exported() -> None:
     assert not missing
 
 
-def test_every_exported_name_is_there() -> None:
+def test_every_exported_name_exists() -> None:
     assert all(getattr(cp, each) is not None for each in cp.__all__)
     assert cp.__version__ in cp.__dict__.values()
     with pytest.raises(AttributeError):
@@ -184,7 +184,7 @@ def test_reruns_may_be_runs_or_paths_of_runs_and_logs(demo_run: cp.Run, tmp_path
         demo_run.predict("cores=2x", reruns=["no-such-file"])
 
 
-def test_what_is_shown_of_a_value_is_short_and_has_its_figures(demo_run: cp.Run) -> None:
+def test_repr_is_short_and_has_the_figures(demo_run: cp.Run) -> None:
     functions = cp.index("python-3.11").functions(limit=2)
     shown: list[tuple[object, str]] = [
         (demo_run, "116.2 s"),
@@ -209,7 +209,7 @@ def test_a_run_whose_file_is_gone_is_shown_by_its_path(demo_run: cp.Run, tmp_pat
     assert str(copy.path) in repr(copy)
 
 
-def test_a_notebook_is_shown_no_strangers_markup() -> None:
+def test_notebook_repr_escapes_untrusted_markup() -> None:
     html = Rows(("<b>",), ("VARCHAR",), (("<script>alert(1)</script>",),))._repr_html_()
     assert "<script>" not in html
     assert "<b>" not in html
@@ -240,7 +240,7 @@ def test_values_from_python_are_those_of_duckdb(demo_run: cp.Run) -> None:
 
 
 @pytest.mark.later
-def test_what_a_statement_from_python_costs_ends(demo_run: cp.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cost_of_a_statement_from_python_is_bounded(demo_run: cp.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     endless = "SELECT levenshtein(repeat('a', 10000000), repeat('b', 10000000))"
     with refused(cp.CrystalPerfError, "1 s"):
         demo_run.sql(endless, timeout_s=1)

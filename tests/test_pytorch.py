@@ -94,7 +94,7 @@ def kernel(name: str, start: float, length: float, correlation: int, stream: int
 
 
 def problems(run: cp.Run) -> dict[str, tuple[str, str | None, str]]:
-    """What reading did not take as it stood, by name: severity, the first place and the meaning."""
+    """Corrections that reading made, by name: severity, the first place and the meaning."""
     found = rows(run, "SELECT name, severity, first_where, meaning FROM import_stats")
     return {name: (severity, where, meaning) for name, severity, where, meaning in found}
 
@@ -114,7 +114,7 @@ def test_two_ranks_are_one_run_whose_replay_gives_it_back() -> None:
     assert ("gloo:all_reduce", 2, True) in found
 
 
-def test_the_critical_path_by_operator_is_the_path_of_its_stretches(run_of: RunOf) -> None:
+def test_critical_path_by_operator_is_the_path_of_its_intervals(run_of: RunOf) -> None:
     debug = profiled(DATA / "torch-2-ranks").debug()
     for name, whole_ms in debug.resource_ms.items():
         assert sum(each.resource_ms[name] for each in debug.path_operators) == pytest.approx(whole_ms, abs=1e-6)
@@ -145,7 +145,7 @@ def test_freeing_memory_waits_for_the_accelerator_and_no_faster_cpu_shortens_it(
     assert debug.resource_ms["gpu"] == pytest.approx(3 * 1, abs=0.1)
 
 
-def test_a_library_that_starts_frees_what_is_nothing(run_of: RunOf) -> None:
+def test_cuda_free_at_library_start_is_not_a_memory_shortage(run_of: RunOf) -> None:
     """cuDNN frees nothing and asks for what the device is; a first call creates the context.  No memory is short."""
     events = [
         event("aten::conv2d", 0, 100_000),
@@ -189,7 +189,7 @@ def test_a_trace_without_steps_does_not_say_that_none_was_under_way(run_of: RunO
     assert known.coordinator_ms > 9
 
 
-def test_a_step_is_told_beside_the_whole_run() -> None:
+def test_step_is_reported_next_to_the_whole_run() -> None:
     run = profiled(DATA / "torch-2-ranks")
     header, slower = run.header(), run.predict(["cpu_speed=0.5x"])
     assert header.steps == 3
@@ -202,7 +202,7 @@ def test_a_step_is_told_beside_the_whole_run() -> None:
     assert step_sentence(header, run.predict(["cpu_speed=0.5x"], scope="step:4")) == ""
 
 
-def test_a_table_of_several_worlds_says_what_a_step_would_take() -> None:
+def test_table_of_scenarios_shows_the_predicted_step_time() -> None:
     run = profiled(DATA / "torch-2-ranks")
     header, sweep = run.header(), run.sweep(["cpu_speed=0.5x,2x"])
     assert header.step_ms is not None
@@ -216,7 +216,7 @@ def test_a_table_of_several_worlds_says_what_a_step_would_take() -> None:
     assert "step [" not in sweep_text(header, run.sweep(["cpu_speed=0.5x,2x"], scope="step:4"))
 
 
-def test_asks_about_more_ranks_and_a_faster_network_by_default() -> None:
+def test_default_whatifs_have_more_ranks_and_a_faster_network() -> None:
     asked = {each.setting for each in profiled(DATA / "torch-2-ranks").verdict().what_ifs}
     assert {"ranks=2x", "network=2x"} <= asked
 
@@ -233,7 +233,7 @@ def test_a_table_of_more_ranks_says_what_becomes_of_examples_a_second() -> None:
     assert "examples/s" not in sweep_text(run.header(), run.sweep(["ranks=2x,4x"], scope="step:4"))
 
 
-def test_waiting_for_data_is_told_apart_and_lines_of_the_program_are_kept() -> None:
+def test_waiting_for_data_is_separate_and_lines_of_the_program_are_kept() -> None:
     run = profiled(DATA / "torch-loader")
     assert abs(run.unchanged().replay_error_ratio) <= 0.03
     of_kinds = "FROM units JOIN training_operations USING (unit_id) GROUP BY kind"
@@ -248,7 +248,7 @@ def test_waiting_for_data_is_told_apart_and_lines_of_the_program_are_kept() -> N
     assert any(each and each.startswith("Linear") for each in modules)
 
 
-def test_other_numbers_of_ranks_change_communication_alone_and_say_so() -> None:
+def test_rank_count_changes_only_communication_and_is_stated() -> None:
     run = profiled(DATA / "torch-2-ranks")
     more = run.predict(["ranks=2x"])
     assert more.predicted_ms >= run.debug().runtime_ms * 0.999
@@ -259,7 +259,7 @@ def test_other_numbers_of_ranks_change_communication_alone_and_say_so() -> None:
     assert profiled(DATA / "torch-loader").predict(["ranks=2x"]).refused == (SingleProcess(),)
 
 
-def test_a_larger_batch_takes_as_many_times_as_long_for_examples_and_not_for_parameters() -> None:
+def test_larger_batch_scales_time_per_example_and_not_per_parameter() -> None:
     run = profiled(BATCHES / "cnn-r2-c0.6-n200.0/traces")
     twice, half = run.predict(["batch=2x"]), run.predict(["batch=0.5x"])
     assert half.predicted_ms < run.debug().runtime_ms < twice.predicted_ms < 1.5 * run.debug().runtime_ms
@@ -271,7 +271,7 @@ def test_a_larger_batch_takes_as_many_times_as_long_for_examples_and_not_for_par
     assert twice.interval_ms is not None
 
 
-def test_a_larger_batch_is_as_much_to_launch_on_an_accelerator_and_has_no_range(run_of: RunOf) -> None:
+def test_larger_batch_keeps_launch_overhead_and_has_no_range(run_of: RunOf) -> None:
     events = [
         event("ProfilerStep#1", 0, 12_000, "user_annotation"),
         event("aten::mm", 0, 1_000),
@@ -307,7 +307,7 @@ def test_a_larger_batch_is_as_much_to_launch_on_an_accelerator_and_has_no_range(
         ("Convolution", True),
     ],
 )
-def test_operators_of_parameters_do_as_much_for_any_batch(operator: str, grows: bool) -> None:
+def test_operators_on_parameters_do_not_scale_with_the_batch(operator: str, grows: bool) -> None:
     assert batches.grows(operator) is grows
 
 
@@ -347,7 +347,7 @@ def test_public_traces_are_replayed(name: str, most: float) -> None:
 
 
 @pytest.mark.later
-def test_stacks_of_a_jvm_beside_a_trace_are_no_error(tmp_path: Path) -> None:
+def test_stacks_of_a_jvm_next_to_a_trace_are_not_an_error(tmp_path: Path) -> None:
     """Of a framework that gives no frame a role, among libraries of the JVM that do."""
     shutil.copytree(DATA / "torch-loader", tmp_path, dirs_exist_ok=True)
     stacks = tmp_path / "stacks.collapsed"
@@ -437,10 +437,10 @@ def test_a_device_between_two_kernels_waits_for_the_thread_that_launches_the_nex
     assert [each.operator for each in launches._launch_gap({5.0: 0.5}, set(), 10.0, first, following)] == [
         "between kernels"
     ]
-    assert not list(launches._launch_gap({5.0: 4.0}, set(), 1.0, first, following)), "not within one stretch"
+    assert not list(launches._launch_gap({5.0: 4.0}, set(), 1.0, first, following)), "not within one interval"
 
 
-def test_a_thread_is_not_taken_to_wait_for_what_ended_by_chance_before_it_began(tmp_path: Path) -> None:
+def test_thread_does_not_wait_for_an_unrelated_end_just_before_its_start(tmp_path: Path) -> None:
     """Backward begins at 150 µs, just behind a kernel and a call of a thread that only asks how far the device is."""
     path = written(
         tmp_path / "t.json",
@@ -482,7 +482,7 @@ def test_the_path_of_a_public_step_is_that_of_its_threads_and_its_stream() -> No
     assert max(end for _, end in on_device) == pytest.approx(73.77, abs=0.05)
 
 
-def test_a_device_swap_goes_by_what_bounds_each_kernel(run_of: RunOf) -> None:
+def test_device_swap_scales_kernels_by_what_bounds_them(run_of: RunOf) -> None:
     run = run_of(
         [
             event("aten::mm", 0, 12),
@@ -526,7 +526,7 @@ CUTLASS_3 = (
         ("ampere_sgemm_128x64_tn", "gpu"),
     ],
 )
-def test_a_kernels_own_name_says_what_bounds_it(kernel: str, resource: str) -> None:
+def test_kernel_name_shows_what_bounds_it(kernel: str, resource: str) -> None:
     assert devices.bound_by(kernel) == resource
 
 
@@ -545,7 +545,7 @@ def test_an_operator_within_another_is_its_own_time_and_a_wrapper_counts_for_not
     ]
 
 
-def test_the_last_to_arrive_at_a_collective_says_when_bytes_move() -> None:
+def test_transfer_of_a_collective_starts_with_the_last_arrival() -> None:
     parts = [
         Collective(0, "rank 0", "all_reduce", Operation("rank 0", 0, 100, "all_reduce", resource="net")),
         Collective(1, "rank 1", "all_reduce", Operation("rank 1", 60, 101, "all_reduce", resource="net")),
@@ -579,7 +579,7 @@ def test_collectives_of_other_groups_are_not_waited_for() -> None:
         assert all(each.arrived_ms == each.began_ms for each in told)
 
 
-def test_clocks_are_put_right_along_the_groups_that_ranks_share() -> None:
+def test_clock_offsets_are_corrected_along_shared_groups() -> None:
     starts = [100.0 * step for step in range(10)]
     off = {0: 0.0, 1: 50.0, 2: -70.0, 3: 20.0}
     parts = []
@@ -589,7 +589,7 @@ def test_clocks_are_put_right_along_the_groups_that_ranks_share() -> None:
     assert collectives.shifts(parts) == {f"rank {rank}": off[2] - each for rank, each in off.items() if rank != 2}
 
 
-def test_clocks_are_apart_by_the_same_time_at_each_collective() -> None:
+def test_clock_offset_needs_equal_differences_at_each_collective() -> None:
     """Without names of groups: ranks whose collectives are now nearer and now farther wait for others."""
     mine = [0.0, 104, 205, 311, 409, 518, 616, 722, 820, 931]
     noise = [0.2, 0.0, 0.1, 0.4, 0.0, 0.3, 0.1, 0.0, 0.2, 0.1]
@@ -614,10 +614,10 @@ def test_clocks_are_apart_by_the_same_time_at_each_collective() -> None:
         ([(8, 0, 5), (9, 95, 1)], 80),
     ],
 )
-def test_what_two_streams_hide_at_once_is_hidden_once(
+def test_exchange_hidden_by_two_streams_at_once_counts_once(
     run_of: RunOf, beside: list[tuple[int, int, int]], alone_ms: int
 ) -> None:
-    """An all_reduce of 80 ms, from 10 ms on, beside kernels (stream, start, length)."""
+    """An all_reduce of 80 ms, from 10 ms on, concurrent with kernels (stream, start, length)."""
     events = [event("ProfilerStep#1", 0, 100_000, "user_annotation"), event("aten::mm", 0, 100)]
     ran = [("ncclDevKernel_AllReduce", 7, 10, 80), *(("gemm", *each) for each in beside)]
     for number, (name, stream, start, length) in enumerate(ran, 1):
@@ -638,7 +638,7 @@ def of_group(folder: Path, rank: int, group: str, late_us: float = 0, count: int
 
 
 @pytest.mark.parametrize(("other", "waited_ms"), [("0", 1.0), ("1", 0.0)])
-def test_groups_of_a_trace_are_told_apart(tmp_path: Path, other: str, waited_ms: float) -> None:
+def test_groups_of_a_trace_are_distinguished(tmp_path: Path, other: str, waited_ms: float) -> None:
     of_group(tmp_path, 0, "0")
     of_group(tmp_path, 1, other, late_us=1_000)
     waited = "SELECT DISTINCT began_ms - arrived_ms FROM training_collectives WHERE worker_id = 'rank 0 GPU 0'"
@@ -679,19 +679,19 @@ def test_a_collective_may_have_waited_for_ranks_that_left_no_trace(tmp_path: Pat
     assert (first.ranks, first.missing) == (4, 3)
 
 
-def test_a_run_with_the_traces_of_all_ranks_is_told_its_network(tmp_path: Path) -> None:
+def test_run_with_the_traces_of_all_ranks_measures_its_network(tmp_path: Path) -> None:
     run = exchanging(tmp_path, 2, 2)
     assert run.predict(["network=2x"]).predicted_ms == pytest.approx(6.0, abs=0.1)
     assert not run.debug().or_else
 
 
-def test_what_is_asked_next_of_a_training_has_an_answer(run_of: RunOf) -> None:
+def test_suggested_next_command_of_a_training_has_an_answer(run_of: RunOf) -> None:
     run = run_of([event("aten::mm", 0, 1_000)])
     setting = run.verdict().next.facts["setting"]
     assert run.predict([f"{setting.partition('=')[0]}=2x"]).predicted_ms is not None
 
 
-def test_what_two_ranks_send_each_other_is_no_collective_of_all() -> None:
+def test_exchange_between_two_ranks_is_not_a_collective_of_all() -> None:
     assert names.collective_key("ncclDevKernel_SendRecv", "send 1 [0, 1]") is None
     assert names.collective_key("ncclDevKernel_SendRecv", "all_to_allv 0 [0, 1]") is not None
     assert names.collective_key("gloo:recv") is None
@@ -711,16 +711,16 @@ def test_what_two_ranks_send_each_other_is_no_collective_of_all() -> None:
         "void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<8>(int)",
     ],
 )
-def test_what_accelerators_exchange_by_other_libraries_than_nccl_is_communication(name: str) -> None:
+def test_exchanges_by_other_libraries_than_nccl_are_communication(name: str) -> None:
     found = streams._kernel(kineto.Process("0"), "GPU 0", kineto.Ran(0, 1000, name), None)
     assert (found.kind, found.resource) == ("collective", "net")
 
 
-def test_a_layout_of_tokens_is_no_communication() -> None:
+def test_layout_of_tokens_is_not_communication() -> None:
     assert not names.COLLECTIVE.search("void deep_ep::layout::get_dispatch_layout<256, 32>(long const*)")
 
 
-def test_steps_and_loaders_are_seen_where_their_marks_are_told_as_operators(run_of: RunOf) -> None:
+def test_steps_and_loaders_are_found_if_their_marks_are_recorded_as_operators(run_of: RunOf) -> None:
     """As PyTorch 1.8 and 1.9 do."""
     events = [
         event("ProfilerStep#1", 0, 10_000, "Operator"),
@@ -746,7 +746,7 @@ def ahead(steps: int, launch_us: int, kernel_us: int, backlog_us: int = 0) -> li
     return found
 
 
-def test_what_an_accelerator_has_left_of_the_last_step_is_of_the_steps(run_of: RunOf) -> None:
+def test_accelerator_work_left_over_from_the_last_step_belongs_to_the_steps(run_of: RunOf) -> None:
     run = run_of(ahead(3, 10_000, 20_000))
     header, debug = run.header(), run.debug()
     assert header.step_ms == pytest.approx(20, abs=0.1)
@@ -759,7 +759,7 @@ def test_what_an_accelerator_has_left_of_the_last_step_is_of_the_steps(run_of: R
     assert run.debug("step:2").runtime_ms == pytest.approx(40, abs=0.1)
 
 
-def test_what_an_accelerator_had_before_the_first_step_is_not_of_the_steps(run_of: RunOf) -> None:
+def test_accelerator_work_before_the_first_step_does_not_belong_to_the_steps(run_of: RunOf) -> None:
     run = run_of(ahead(3, 10_000, 15_000, 12_000))
     assert run.header().step_ms == pytest.approx(15, abs=0.1)
     first = kernel("of the first step beside them", 20, 100, 1, stream=8)
@@ -769,7 +769,7 @@ def test_what_an_accelerator_had_before_the_first_step_is_not_of_the_steps(run_o
     assert not steady.debug().assumptions
 
 
-def test_a_thread_that_polls_until_a_kernel_told_it_something_waits_for_that(run_of: RunOf) -> None:
+def test_thread_that_polls_until_a_kernel_ends_waits_for_that_kernel(run_of: RunOf) -> None:
     """It has launched nothing behind the kernel, and goes on a bit before the profiler says that it ended."""
     events = [
         event("aten::mm", 0, 100),
@@ -786,7 +786,7 @@ def test_a_thread_that_polls_until_a_kernel_told_it_something_waits_for_that(run
         kernel("next", 10_020, 100, 2),
     ]
     busy = run_of([*events, *behind])
-    assert busy.debug().resource_ms["cpu"] == pytest.approx(11, abs=0.1), "a kernel that ended by chance"
+    assert busy.debug().resource_ms["cpu"] == pytest.approx(11, abs=0.1), "an unrelated kernel that ended then"
 
 
 def test_a_launch_that_returns_as_its_kernel_ends_waited_for_it(run_of: RunOf) -> None:
@@ -805,11 +805,11 @@ def test_a_launch_that_returns_as_its_kernel_ends_waited_for_it(run_of: RunOf) -
     assert run.predict(["device.gpu=1000x"]).predicted_ms == pytest.approx(0.3, abs=0.02)
 
 
-def test_a_launch_waits_for_room_where_as_many_as_fit_have_not_begun(run_of: RunOf) -> None:
+def test_launch_waits_while_the_launch_queue_is_full(run_of: RunOf) -> None:
     events, moment = [], 0.0
     for number in range(1_600):
         end = moment + 6
-        if number > 1_000:  # it returns as the kernel ends that makes room
+        if number > 1_000:  # it returns as the kernel ends that frees a place
             end = max(end, 12 + (number - 1_000) * 50.0)
         events += [
             event("aten::mm", moment, end - moment),
@@ -826,12 +826,12 @@ def test_a_launch_waits_for_room_where_as_many_as_fit_have_not_begun(run_of: Run
         run,
         "SELECT sum(finish_ms - launch_ms) FROM units JOIN training_operations USING (unit_id) WHERE kind = 'op'",
     )[0]
-    assert busy_ms < 10, "what a launch took while there was room"
+    assert busy_ms < 10, "the time of a launch while the queue had space"
 
 
 @pytest.mark.later
-def test_a_thread_that_launches_kernels_one_by_one_holds_a_long_trace_up(run_of: RunOf) -> None:
-    """More launches than can be told apart: the accelerator waits for nearly each, and some kernels take longer."""
+def test_thread_that_launches_kernels_one_by_one_is_the_bottleneck_of_a_long_trace(run_of: RunOf) -> None:
+    """Too many launches to distinguish: the accelerator waits for nearly each, and some kernels take longer."""
     events, free = [], 0.0
     for number in range(4_000):
         moment = number * 50.0
@@ -847,7 +847,7 @@ def test_a_thread_that_launches_kernels_one_by_one_holds_a_long_trace_up(run_of:
     assert debug.resource_ms["cpu"] > 0.8 * debug.runtime_ms
 
 
-def test_what_a_call_waited_for_that_is_not_in_the_trace_is_no_cpu_time(run_of: RunOf) -> None:
+def test_wait_for_something_outside_the_trace_is_not_cpu_time(run_of: RunOf) -> None:
     """A call that waits for nothing that was traced, and one that goes on waiting behind a kernel."""
     events = [
         event("aten::mm", 0, 1_000),
@@ -899,7 +899,7 @@ def test_a_trace_without_operators_of_the_cpu_does_not_take_its_gaps_for_python(
     assert "no operators" in problems(run)
 
 
-def test_launches_of_kernels_that_the_trace_does_not_have_are_told(run_of: RunOf) -> None:
+def test_launches_of_kernels_missing_from_the_trace_are_reported(run_of: RunOf) -> None:
     launch = event("cudaLaunchKernel", 10, 5, "cuda_runtime", correlation=1)
     without = run_of([event("aten::mm", 0, 1_000), launch])
     assert "no kernels" in problems(without)
@@ -916,7 +916,7 @@ OWN = [
 
 
 def test_a_loader_without_workers_may_do_anything_where_python_was_not_run_of(run_of: RunOf) -> None:
-    """One that slept for 20 ms an example, traced without stacks, was told as CPU time."""
+    """One that slept for 20 ms an example, traced without stacks, was reported as CPU time."""
     run = run_of(OWN)
     verdict = run.verdict()
     assert (verdict.bottleneck.name, verdict.bottleneck.time_ms) == ("upstream", pytest.approx(8.00, abs=0.005))
@@ -928,7 +928,7 @@ def test_a_loader_without_workers_may_do_anything_where_python_was_not_run_of(ru
     assert faster.bound_ms == (pytest.approx(5.0, abs=0.1), pytest.approx(9.0, abs=0.1))
 
 
-def test_what_a_loader_without_workers_slept_is_no_computing(run_of: RunOf) -> None:
+def test_sleep_of_a_loader_without_workers_is_not_computing(run_of: RunOf) -> None:
     traced = [
         event("data.py(7): __getitem__", 0, 8_000, "python_function"),
         event("<built-in function sleep>", 1_000, 6_000, "python_function"),
@@ -939,7 +939,7 @@ def test_what_a_loader_without_workers_slept_is_no_computing(run_of: RunOf) -> N
     assert [(each.kind, round(each.cost_ms)) for each in debug.findings] == [("own-batches", 8)]
 
 
-def test_functions_of_python_that_wait_are_no_computing(run_of: RunOf) -> None:
+def test_python_functions_that_wait_are_not_computing(run_of: RunOf) -> None:
     """As a straggler slept before its backward pass: the profiler names each function that Python has built in."""
     events = [
         event("aten::a", 0, 1_000),
@@ -959,7 +959,7 @@ def test_functions_of_python_that_wait_are_no_computing(run_of: RunOf) -> None:
     [
         ("<built-in function sleep>", True),
         ("<built-in function waitpid>", True),
-        ("<built-in function print>", True),  # for who reads it, where it takes long enough to be told
+        ("<built-in function print>", True),  # for the reader, where it takes long enough to be shown
         ("<built-in function select>", True),
         ("<built-in method poll of select.epoll object at 0x7f>", True),
         ("<built-in method acquire of _thread.lock object at 0x7f>", True),
@@ -982,8 +982,8 @@ def test_a_function_of_c_waits_by_its_name_and_type(function: str, waits: bool) 
     ("mark", "waited_ms"),
     [("DataLoader, mine", 5.0), ("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 8.0)],
 )
-def test_what_a_program_computes_in_a_mark_of_its_own_is_computing(run_of: RunOf, mark: str, waited_ms: float) -> None:
-    """Whose name is that of a loader: but a loader's own, whose workers make the batch, is waiting."""
+def test_computing_in_a_mark_of_the_program_is_computing(run_of: RunOf, mark: str, waited_ms: float) -> None:
+    """Its name is that of a loader: but a loader's own, whose workers make the batch, is waiting."""
     traced = [
         event("data.py(7): make", 0, 8_000, "python_function"),
         event("<built-in function sleep>", 1_000, 5_000, "python_function"),
@@ -1013,7 +1013,7 @@ def test_ranks_of_distributed_data_parallel_wait_for_the_slowest() -> None:
     assert faster.predicted_ms == pytest.approx(0.52 * faster.runtime_ms, rel=0.05)
 
 
-def test_the_first_use_of_a_kernel_is_told_and_no_faster_cpu_shortens_it(run_of: RunOf) -> None:
+def test_first_use_of_a_kernel_is_reported_and_no_faster_cpu_shortens_it(run_of: RunOf) -> None:
     events = []
     for number, (begin, took) in enumerate([(0, 6_000), (6_100, 10), (6_200, 3_000)]):
         events += [
@@ -1028,7 +1028,7 @@ def test_the_first_use_of_a_kernel_is_told_and_no_faster_cpu_shortens_it(run_of:
     assert run.debug().resource_ms["cpu"] == pytest.approx(3.2, abs=0.1)
 
 
-def test_a_trace_without_steps_is_a_moment_of_a_training(run_of: RunOf) -> None:
+def test_trace_without_steps_is_an_excerpt_of_a_training(run_of: RunOf) -> None:
     run = run_of([event("aten::mm", 0, 1_000)])
     assert not happens_once(run.debug(), run.header())
 
@@ -1072,7 +1072,7 @@ def damaged(path: Path, events: list[dict[str, Any]], before: bytes, after: byte
         (b'"odd"', b'"two\nlines\x01"'),
     ],
 )
-def test_what_a_writer_did_not_escape_costs_no_event(
+def test_unescaped_text_of_a_writer_costs_no_event(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int, before: bytes, after: bytes
 ) -> None:
     monkeypatch.setattr(chrome, "CHUNK_BYTES", chunk)
@@ -1086,7 +1086,7 @@ def test_what_a_writer_did_not_escape_costs_no_event(
 @pytest.mark.parametrize("chunk", [1_000, 4 << 20])
 @pytest.mark.parametrize("bad", [[0], [7], [498, 499], [3, 100, 101, 102, 400]])
 @pytest.mark.parametrize("after", [b'"a "quoted" word"', b'"no end', b"[{", b"}"])
-def test_a_damaged_event_is_told_and_all_others_are_read(
+def test_damaged_event_is_reported_and_all_others_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int, bad: list[int], after: bytes
 ) -> None:
     monkeypatch.setattr(chrome, "CHUNK_BYTES", chunk)
@@ -1117,7 +1117,7 @@ def test_a_text_without_the_end_of_an_event_is_looked_through_a_few_times(
     assert sum(looked) < 3 * 200_000
 
 
-def test_a_torn_trace_gives_what_it_has_and_says_so(tmp_path: Path) -> None:
+def test_truncated_trace_gives_its_events_and_a_warning(tmp_path: Path) -> None:
     whole = gzip.decompress((DATA / "torch-2-ranks/rank0.pt.trace.json.gz").read_bytes())
     path = tmp_path / "t.json"
     path.write_bytes(whole[: len(whole) // 2])
@@ -1142,7 +1142,7 @@ def test_a_trace_is_of_pytorch_by_its_events_and_one_of_ascend_is_refused_by_nam
         cp.profile(tmp_path / "trace_view.json")
 
 
-def test_what_setup_prints_leaves_files_that_are_read() -> None:
+def test_code_printed_by_setup_writes_files_that_are_read() -> None:
     setup = get("pytorch").advisor.setup
     compile(setup.text(Job("/tmp/traces")), "setup", "exec")
 
@@ -1159,7 +1159,7 @@ def many_steps(count: int, order: int = 1) -> list[dict[str, Any]]:
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("order", [1, -1])
-def test_of_a_long_trace_the_first_steps_are_kept_in_whatever_order_it_tells_them(
+def test_long_trace_keeps_its_first_steps_in_whatever_order_it_lists_them(
     run_of: RunOf, monkeypatch: pytest.MonkeyPatch, order: int
 ) -> None:
     monkeypatch.setattr(trace, "MOST_EVENTS", 200)
@@ -1176,7 +1176,7 @@ def test_of_a_long_trace_the_first_steps_are_kept_in_whatever_order_it_tells_the
     assert steps in figures(meaning)
 
 
-def test_of_a_long_trace_that_tells_its_steps_last_nothing_of_a_cut_step_is_left() -> None:
+def test_long_trace_that_lists_its_steps_last_keeps_nothing_of_a_cut_step() -> None:
     events = msgspec.convert(many_steps(60), list[chrome.Event])
     process = kineto.Process("rank 0", most=205)
     process.take(events[60:], {})
@@ -1199,9 +1199,7 @@ def test_a_trace_that_is_not_long_is_kept_whole(run_of: RunOf) -> None:
     assert not [each for each in run.header().problems if each.severity == "data loss"]
 
 
-def test_frames_of_libraries_which_are_not_kept_make_no_trace_long(
-    run_of: RunOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dropped_library_frames_do_not_make_a_trace_long(run_of: RunOf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace, "MOST_EVENTS", 700)
     monkeypatch.setattr(chrome, "CHUNK_BYTES", 4096)
     frames = [event("torch/nn/module.py(1): forward", each, 1, "python_function") for each in range(3_000)]
@@ -1210,7 +1208,9 @@ def test_frames_of_libraries_which_are_not_kept_make_no_trace_long(
     assert not [each for each in run.header().problems if each.severity == "data loss"]
 
 
-def test_little_functions_of_the_program_make_no_trace_long(run_of: RunOf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_functions_of_the_program_do_not_make_a_trace_long(
+    run_of: RunOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A generator that was resumed 1.5 million times in three steps left 2 ms of them."""
     monkeypatch.setattr(trace, "MOST_EVENTS", 700)
     monkeypatch.setattr(chrome, "CHUNK_BYTES", 4096)
@@ -1235,7 +1235,7 @@ def test_steps_that_one_rank_left_out_are_left_out_of_all(tmp_path: Path, monkey
     assert ends[0][1] == ends[1][1]
 
 
-# What Python did between operators -----------------------------------------------------------------------------------
+# Python between operators --------------------------------------------------------------------------------------------
 
 
 def made_by_itself(*functions: dict[str, Any]) -> list[dict[str, Any]]:
@@ -1258,7 +1258,7 @@ def times(run: Any, operator: str) -> list[float]:
     return list(found[0])
 
 
-def test_a_function_of_c_that_reads_a_file_is_the_disks(run_of: RunOf) -> None:
+def test_c_function_that_reads_a_file_is_disk_time(run_of: RunOf) -> None:
     events = made_by_itself(
         event("data.py(7): __getitem__", 0, 8_000, "python_function"),
         event("<built-in method read of _io.BufferedReader object at 0x7f>", 1_000, 5_000, "python_function"),
@@ -1270,8 +1270,8 @@ def test_a_function_of_c_that_reads_a_file_is_the_disks(run_of: RunOf) -> None:
     assert slower.predicted_ms == pytest.approx(run.debug().runtime_ms + 5.0, rel=0.02)
 
 
-def test_a_label_tells_what_a_function_of_a_library_is_on(tmp_path: Path) -> None:
-    """torch.load() reads in C, which no name tells; the function that calls it is labelled by its code."""
+def test_label_shows_the_resource_of_a_library_function(tmp_path: Path) -> None:
+    """torch.load() reads in C, which no name shows; the function that calls it is labelled by its code."""
     events = made_by_itself(
         event("torch/serialization.py(1316): load", 0, 6_000, "python_function"),
         event("torch/nn/modules/linear.py(130): forward", 6_000, 2_000, "python_function"),
@@ -1282,16 +1282,16 @@ def test_a_label_tells_what_a_function_of_a_library_is_on(tmp_path: Path) -> Non
     assert rows(run, "SELECT value FROM metadata WHERE key = 'indexes'") == [('["torch-2.15.0"]',)]
 
 
-def test_what_calls_any_operator_is_on_no_device_by_its_label(tmp_path: Path) -> None:
-    """Its label says network, for some operators are collectives; 18 ms a step that the profiler took were the
+def test_label_of_a_function_that_calls_any_operator_is_ignored(tmp_path: Path) -> None:
+    """Its label says network, because some operators are collectives; 18 ms a step that the profiler took were the
     network's."""
     events = made_by_itself(event("torch/_ops.py(1338): __call__", 0, 6_000, "python_function"))
     run = cp.profile(written(tmp_path / "0.json", events), indexes=["torch-2.15.0"])
     assert times(run, "own batches: __call__ (_ops.py)") == [6.0, 6.0, 0.0]
 
 
-def test_all_that_a_thread_does_for_its_batches_is_asked_about_by_what_it_is(run_of: RunOf) -> None:
-    """`operator.own batches` meant what no function was told for, 1 of 8 ms, and none of the others."""
+def test_batch_work_of_a_thread_is_a_settable_operator(run_of: RunOf) -> None:
+    """`operator.own batches` meant time of no known function, 1 of 8 ms, and none of the others."""
     events = made_by_itself(event("data.py(7): __getitem__", 0, 7_000, "python_function"))
     run = run_of(events)
     for asked, saved_ms in (("own batches", 4.0), ("own batches: __getitem__", 3.5)):
@@ -1300,9 +1300,9 @@ def test_all_that_a_thread_does_for_its_batches_is_asked_about_by_what_it_is(run
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("job", "file_bytes"), [("files", 65_536), ("saved", 66_879)])
-def test_what_a_training_reads_is_what_its_disk_brings(job: str, file_bytes: int) -> None:
+def test_bytes_that_a_training_reads_come_from_its_disk(job: str, file_bytes: int) -> None:
     """A batch is 16 files, none of them in the page cache, and the disk brings 2 MB/s.  The bytes of the one job are
-    read by functions that are known by name, those of the other by torch.load(), which its label tells."""
+    read by functions that are known by name, those of the other by torch.load(), known by its label."""
     run = profiled(FILES / f"{job}-r1-c0.6-d2.0/traces")
     debug, header = run.debug(), run.header()
     assert header.steps == 3
@@ -1314,7 +1314,7 @@ def test_what_a_training_reads_is_what_its_disk_brings(job: str, file_bytes: int
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("line", ["9" * 12, "9" * 5000])
-def test_a_line_that_no_file_has_costs_a_function_its_name(run_of: RunOf, line: str) -> None:
+def test_function_with_an_impossible_line_is_unnamed(run_of: RunOf, line: str) -> None:
     run = run_of(made_by_itself(event(f"a.py({line}): f", 0, 8_000, "python_function")))
     assert times(run, "own batches: <module> (train.py)") == [8.0, 8.0, 0.0]
 
@@ -1327,8 +1327,8 @@ def test_a_line_that_no_file_has_costs_a_function_its_name(run_of: RunOf, line: 
         ("multiprocessing/connection.py(378): _recv", "<built-in function read>"),  # its label says network
     ],
 )
-def test_a_pipe_of_another_process_is_no_device(run_of: RunOf, function: str, read: str) -> None:
-    """What reads a file reads a pipe too: by subprocess.communicate() a disk held the training up."""
+def test_pipe_to_another_process_is_not_a_device(run_of: RunOf, function: str, read: str) -> None:
+    """A function that reads a file reads a pipe too: by subprocess.communicate() the disk became the bottleneck."""
     events = made_by_itself(
         event("data.py(7): __getitem__", 0, 8_000, "python_function"),
         event(function, 1_000, 5_000, "python_function"),
@@ -1354,8 +1354,8 @@ def test_a_pipe_of_another_process_is_no_device(run_of: RunOf, function: str, re
         (["train.py(1): report"], 5.0),
     ],
 )
-def test_what_is_told_on_the_screen_is_no_disks(run_of: RunOf, callers: list[str], disk_ms: float) -> None:
-    """A log that another process was slow to read held the training up as a disk."""
+def test_writing_to_the_screen_is_not_disk_time(run_of: RunOf, callers: list[str], disk_ms: float) -> None:
+    """A log that another process was slow to read made the disk the bottleneck of the training."""
     events = made_by_itself(
         *(event(each, 1_000 - 100 * depth, 5_000 + 200 * depth, "python_function") for depth, each in
           zip(range(len(callers), 0, -1), callers, strict=True)),
@@ -1364,7 +1364,7 @@ def test_what_is_told_on_the_screen_is_no_disks(run_of: RunOf, callers: list[str
     assert run_of(events).debug().resource_ms["disk"] == pytest.approx(disk_ms)
 
 
-def test_waiting_is_told_by_the_function_that_asked_for_it(run_of: RunOf) -> None:
+def test_waiting_is_attributed_to_the_function_that_asked_for_it(run_of: RunOf) -> None:
     """Not by a lock's own: who looks for it has a line to begin at."""
     events = [
         event("aten::a", 0, 1_000),
@@ -1389,7 +1389,7 @@ def test_waiting_is_told_by_the_function_that_asked_for_it(run_of: RunOf) -> Non
     assert finding.names[0] == "get (queue.py)"
 
 
-def test_functions_that_share_a_name_are_told_with_their_lines(run_of: RunOf) -> None:
+def test_functions_that_share_a_name_are_shown_with_their_lines(run_of: RunOf) -> None:
     events = made_by_itself(
         event("data.py(7): <listcomp>", 0, 3_000, "python_function"),
         event("data.py(9): <listcomp>", 3_000, 4_000, "python_function"),
@@ -1401,7 +1401,7 @@ def test_functions_that_share_a_name_are_told_with_their_lines(run_of: RunOf) ->
     assert told["own batches: load (json/__init__.py)"] == pytest.approx(1.0, abs=0.01)
 
 
-def test_what_a_function_without_a_name_took_is_not_its_callers(run_of: RunOf) -> None:
+def test_time_of_an_unnamed_function_is_not_its_callers(run_of: RunOf) -> None:
     """PyTorch names no function of a file whose path is not in ASCII."""
     events = made_by_itself(
         event("data.py(7): __getitem__", 0, 8_000, "python_function"),
@@ -1413,7 +1413,7 @@ def test_what_a_function_without_a_name_took_is_not_its_callers(run_of: RunOf) -
     assert times(run, "own batches") == [5.0, 5.0, 0.0]
 
 
-def test_short_functions_and_little_ones_are_a_part_of_python(run_of: RunOf) -> None:
+def test_short_functions_are_summed_as_python(run_of: RunOf) -> None:
     events = made_by_itself(
         *(event("torch/utils/data/_utils/fetch.py(54): fetch", each, 40, "python_function") for each in (100, 900)),
         event("torch/utils/data/_utils/collate.py(1): collate", 7_000, 60, "python_function"),
@@ -1441,7 +1441,7 @@ def test_short_functions_and_little_ones_are_a_part_of_python(run_of: RunOf) -> 
     ],
 )
 def test_a_file_may_have_parentheses_in_its_path(function: str, frame: tuple[str, str, int] | None) -> None:
-    """Functions of such files were no functions: all that they took was their caller's."""
+    """Functions of such files went unnoticed: all their time was their caller's."""
     assert names.frame_of(function) == frame
     assert names.is_informative(function) == (frame is not None and not function.startswith("<"))
 
@@ -1462,16 +1462,16 @@ def test_a_file_may_have_parentheses_in_its_path(function: str, frame: tuple[str
         ("nn.Module: Linear_0", None),
     ],
 )
-def test_functions_of_c_that_hand_over_their_thread(function: str, device: str | None) -> None:
+def test_device_of_c_functions_that_yield_their_thread(function: str, device: str | None) -> None:
     assert names.device_of_c(function) == device
 
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize(("reducing_us", "told"), [(0, True), (1_000, True), (6_000, False)])
-def test_gradients_that_go_through_one_rank_are_told_with_what_a_ring_saves(
+def test_gradients_through_one_rank_are_reported_with_the_gain_of_a_ring(
     tmp_path: Path, reducing_us: int, told: bool
 ) -> None:
-    """What is gathered where reducing takes longer is no gradient."""
+    """A gather where reducing takes longer does not carry gradients."""
     for rank in (0, 1):
         events = [
             event("ProfilerStep#1", 0, 20_000, "user_annotation"),

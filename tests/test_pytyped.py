@@ -1,4 +1,4 @@
-"""Whom Python's calls mean: names, `self`, annotations, assignments, bases, and what comes from outside."""
+"""Targets of Python's calls: names, `self`, annotations, assignments, bases, and outside sources."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def told() -> dict[tuple[str, str], set[tuple[str, str]]]:
         ("a.store.Store.read", "urlopen", {("outside", "urllib.request.urlopen")}),
         ("a.store.Store.read", "fast", {("outside", "a._native.fast")}),
         ("a.store.Store.read", "Store", {("function", "a.store.Store.__init__")}),
-        # What `with` binds is what __enter__ returns; a subclass has a close of its own.
+        # `with` binds the result of __enter__; a subclass has a close of its own.
         ("a.store.Store.read", "close", {("functions", "a.store.Store.close,a.store.Cached.close")}),
         ("a.store.Store.read", "split", {("outside", "builtins.str.split")}),
         ("a.store.Store.close", "within", {("function", "a.store.Store.close.within")}),
@@ -130,13 +130,13 @@ def told() -> dict[tuple[str, str], set[tuple[str, str]]]:
         ("a.peers.Peer.far", "ask", {("function", "a.peers.Peer.ask")}),
     ],
 )  # fmt: skip
-def test_what_a_call_means(
+def test_targets_of_calls(
     told: dict[tuple[str, str], set[tuple[str, str]]], caller: str, name: str, expected: set[tuple[str, str]]
 ) -> None:
     assert told[caller, name] == expected
 
 
-def test_what_nothing_tells_is_unknown_with_its_reason(told: dict[tuple[str, str], set[tuple[str, str]]]) -> None:
+def test_undetermined_target_is_unknown_with_its_reason(told: dict[tuple[str, str], set[tuple[str, str]]]) -> None:
     assert told["a.store.Store.read", "ask"] == {
         ("function", "a.peers.Peer.ask"),
         ("unknown", "a parameter without a type"),
@@ -165,7 +165,7 @@ def test_odd_files_cost_themselves_at_most(text: bytes) -> None:
         assert all(meaning(linked, {}, call).status for call in facts.calls)
 
 
-def test_an_index_of_python_says_whom_its_calls_mean(tmp_path: Path) -> None:
+def test_python_index_resolves_call_targets(tmp_path: Path) -> None:
     (tmp_path / "source" / "a").mkdir(parents=True)
     for name, text in (("store.py", STORE), ("peers.py", PEERS), ("__init__.py", b"")):
         (tmp_path / "source" / "a" / name).write_bytes(text)

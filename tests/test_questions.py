@@ -153,7 +153,7 @@ def test_more_partitions_change_nothing_where_adaptive_execution_merges_them() -
     assert ask(run, "partitions=400").predicted_ms == pytest.approx(100)
 
 
-def test_an_even_spread_ends_with_the_mean() -> None:
+def test_even_spread_gives_each_task_the_mean_time() -> None:
     run = run_of([[(0, 10), (0, 10), (0, 10), (0, 90)]], slots=4)
     assert ask(run, "skew=none").predicted_ms == pytest.approx(30)
 
@@ -172,7 +172,7 @@ def test_a_faster_operator_saves_its_share_of_its_stage() -> None:
     assert len(str(error.value)) < 200
 
 
-def test_what_is_left_behind_a_stage_counts_the_longest_way_to_the_end() -> None:
+def test_remaining_work_behind_a_stage_counts_the_longest_path_to_the_end() -> None:
     run = run_of([[(0, 30)], [(0, 10)], [(10, 100)]], edges={(1, 2): "shuffle"}, slots=2)
     behind = left_behind(run.dag)
     assert behind["stage:1.0"] == pytest.approx(100)
@@ -187,7 +187,7 @@ def test_the_stage_with_the_longest_way_to_the_end_goes_first() -> None:
     assert ask(run, "scheduler=longest").predicted_ms == pytest.approx(150)
 
 
-def test_what_no_reruns_have_checked_has_no_interval_and_says_so() -> None:
+def test_prediction_without_checked_reruns_has_no_interval_and_says_so() -> None:
     run = run_of([[(0, 100), (100, 200)]])
     for setting in ("input=2x", "partitions=2x", "skew=none", "scheduler=fair"):
         answer = ask(run, setting)
@@ -196,7 +196,7 @@ def test_what_no_reruns_have_checked_has_no_interval_and_says_so() -> None:
     assert ask(run, "cores=2x").interval_ms is not None
 
 
-def test_other_units_need_a_framework_that_cuts_them() -> None:
+def test_repartitioning_needs_a_framework_that_supports_it() -> None:
     plain = replace(SPARK, planner=replace(SPARK.planner, replan=None))
     answer = ask(run_of([[(0, 100)]], framework=plain), "partitions=2x")
     assert answer.predicted_ms is None

@@ -49,15 +49,15 @@ def late(**longest: Any) -> list[Task]:
     return [*even[:7], replace(even[7], **{"ms": 60_000, **longest}), *even[8:15]]
 
 
-def test_a_first_task_that_waited_is_not_told_to_have_compiled_code(tmp_path: Path) -> None:
+def test_waiting_first_task_is_not_reported_as_compiling_code(tmp_path: Path) -> None:
     assert cause(answered(tmp_path, [Stage(late(cpu_ms=67))])) == Waited(67, 60_000)
 
 
-def test_a_first_task_among_firsts_that_were_quick_is_told_by_its_cpu_time(tmp_path: Path) -> None:
+def test_slow_first_task_among_quick_first_tasks_is_explained_by_its_cpu_time(tmp_path: Path) -> None:
     assert cause(answered(tmp_path, [Stage(late(cpu_ms=58_000))])) == MoreOfResource("cpu", 57_100)
 
 
-def test_firsts_that_all_compute_long_warm_up(tmp_path: Path) -> None:
+def test_long_computing_first_tasks_are_warmup(tmp_path: Path) -> None:
     firsts = [Task(8000, "1", cpu_ms=7500), Task(7000, "2", cpu_ms=6800)]
     rest = [Task(500, str(number % 2 + 1), 8000 + 500 * (number // 2), cpu_ms=450) for number in range(12)]
     debug = answered(tmp_path, [Stage([*firsts, *rest])], executors={"1": 1, "2": 1})
@@ -66,7 +66,7 @@ def test_firsts_that_all_compute_long_warm_up(tmp_path: Path) -> None:
     assert found.basis == "modelled"
 
 
-def test_without_cpu_time_it_is_a_guess_and_collections_are_not_told_as_cpu_time(tmp_path: Path) -> None:
+def test_without_cpu_time_it_is_a_guess_and_collections_are_not_reported_as_cpu_time(tmp_path: Path) -> None:
     tasks = [Task(60_000, "1", cpu_ms=None), *(Task(900, "1", 60_000 + 900 * each, None, 400) for each in range(8))]
     debug = answered(tmp_path, [Stage(tasks)], executors={"1": 1})
     (found,) = of(debug, Straggler)
@@ -76,7 +76,7 @@ def test_without_cpu_time_it_is_a_guess_and_collections_are_not_told_as_cpu_time
     assert garbage.basis == "measured"
 
 
-def test_tasks_without_rows_are_no_parts(tmp_path: Path) -> None:
+def test_tasks_without_rows_are_not_partitions(tmp_path: Path) -> None:
     tasks = [Task(10_000 if each < 6 else 200, "1", cpu_ms=100, read_bytes=60 * MIB * (each < 6)) for each in range(30)]
     query = Query([("HashAggregate", "HashAggregate(keys=[])"), ("Scan parquet", "FileScan parquet [a#1]")])
     debug = answered(tmp_path, [Stage(tasks)], executors={"1": 30}, query=query)
@@ -97,7 +97,7 @@ def test_ten_stages_with_few_tasks_are_one_finding(tmp_path: Path) -> None:
     assert debug.findings[0] == found
 
 
-def test_a_gpus_slots_are_advised_with_a_caution(tmp_path: Path) -> None:
+def test_gpu_slots_are_recommended_with_a_caution(tmp_path: Path) -> None:
     stages = [Stage([Task(20_000, "1", cpu_ms=900, read_bytes=200 * MIB)])]
     plan = Query([("GpuHashAggregate", "GpuHashAggregate"), ("GpuScan parquet", "GpuScan parquet")])
     debug = answered(tmp_path, stages, query=plan, properties={"spark.plugins": "com.nvidia.spark.SQLPlugin"})

@@ -63,7 +63,7 @@ def only(verdict: Verdict, kind: type[R]) -> R:
     return found
 
 
-def test_the_number_of_partitions_is_what_cut_the_tasks_and_fits_the_slots(tmp_path: Path) -> None:
+def test_recommended_partitions_fit_the_slots_and_name_the_deciding_setting(tmp_path: Path) -> None:
     stage = shuffling(4, ms=40_000, cpu_ms=39_000, shuffled_bytes=64 * MIB)
     verdict = told(tmp_path, [stage], {"spark.sql.shuffle.partitions": "4"}, query=SHUFFLED)
     first = verdict.recommendations[0]
@@ -81,7 +81,7 @@ def test_a_last_wave_that_is_half_empty_asks_for_whole_waves(tmp_path: Path) -> 
     assert settings(verdict.recommendations)["spark.sql.shuffle.partitions"] == (20, 32)
 
 
-def test_partitions_are_not_blamed_where_they_are_not_what_cut_the_tasks(tmp_path: Path) -> None:
+def test_partition_setting_is_not_recommended_if_it_did_not_decide_the_tasks(tmp_path: Path) -> None:
     stage = shuffling(4, ms=40_000, cpu_ms=39_000, shuffled_bytes=64 * MIB)
     verdict = told(tmp_path, [stage], query=SHUFFLED)  # 200 partitions, which adaptive execution merged
     assert "spark.sql.shuffle.partitions" not in settings(verdict.recommendations)
@@ -109,8 +109,8 @@ def test_a_partition_that_adaptive_execution_does_not_make_is_the_programs(tmp_p
 
 
 @pytest.mark.later
-def test_the_default_parallelism_is_named_only_where_it_cut_the_tasks(tmp_path: Path) -> None:
-    """A sort onto 2 partitions, of its own, was told to raise a setting of 16 to 16."""
+def test_default_parallelism_is_named_only_if_it_decided_the_tasks(tmp_path: Path) -> None:
+    """A sort onto 2 partitions, of its own, got the advice to raise a setting of 16 to 16."""
     stage = shuffling(2, ms=40_000, cpu_ms=39_000, shuffled_bytes=2048 * MIB)
     for value, kind in (("16", spark.ReduceInPartitions), ("2", spark.SetPartitions)):
         (tmp_path / value).mkdir()
@@ -130,7 +130,7 @@ def test_a_query_that_goes_on_after_it_wrote_puts_its_output_in_place(tmp_path: 
     assert (found.scope, found.longest_ms, found.others) == ("sql:0", 20_000, 0)
     assert first.saving.range_ms[1] == pytest.approx(20_000)
     rest = [each.cost_ms for each in verdict.debug.findings if isinstance(each, Coordinator)]
-    assert sum(rest) < 1000, "it is not told a second time"
+    assert sum(rest) < 1000, "it is not reported a second time"
 
     (tmp_path / "reads").mkdir()
     reads = Stage([Task(4_000, "1", cpu_ms=3_900, read_bytes=MIB)] * 2)
@@ -166,7 +166,7 @@ def test_files_of_an_rdd_are_cut_where_they_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.later
 def test_files_that_are_read_only_for_their_schema_ask_for_the_schema(tmp_path: Path) -> None:
-    """It was told to cut the rows of an RDD that no line of the program has."""
+    """The advice was to repartition an RDD that no line of the program has."""
     reading = [Task(35_000, "1", cpu_ms=33_000, read_bytes=128 * MIB) for _ in range(4)]
     verdict = told(tmp_path, [Stage(reading, name="csv at job.py:1")])
     first = verdict.recommendations[0]
@@ -191,7 +191,7 @@ def test_a_task_of_less_than_a_second_is_not_worth_parts(tmp_path: Path) -> None
 
 
 def test_one_key_that_holds_all_rows_is_to_be_split_though_no_task_has_more_than_usual(tmp_path: Path) -> None:
-    """Of 64 tasks one has something to read: no median tells that it is long."""
+    """Of 64 tasks one has something to read: no median shows that it is long."""
     none = [Task(200, "1", cpu_ms=100) for _ in range(63)]
     verdict = told(tmp_path, [Stage([Task(115_000, "1", cpu_ms=108_000, shuffled_bytes=2700 * MIB), *none],
                                     reads="ShuffledRowRDD")], query=SHUFFLED)  # fmt: skip
@@ -204,8 +204,8 @@ def test_one_key_that_holds_all_rows_is_to_be_split_though_no_task_has_more_than
     assert spark.SplitKeys not in {type(each) for each in small.recommendations}, "there are no rows to split"
 
 
-def test_what_predict_says_brings_nothing_is_no_thing_to_do(tmp_path: Path) -> None:
-    """What is known at most stood beside a what-if that says no effect."""
+def test_change_without_predicted_gain_is_not_recommended(tmp_path: Path) -> None:
+    """The upper bound of a gain was shown next to a what-if without effect."""
     verdict = told(tmp_path, [shuffling(16, ms=40_000, cpu_ms=39_000, shuffled_bytes=MIB)], query=SHUFFLED)
     memory = core.MoreMemory(price="setting", because="spilling", saving=Saving("modelled"), ratio=2.0)
     given = [Candidate(memory, "memory=2x", 37_000.0)]
@@ -215,7 +215,7 @@ def test_what_predict_says_brings_nothing_is_no_thing_to_do(tmp_path: Path) -> N
     assert bound.saving.range_ms == (0.0, 37_000.0)
 
 
-def test_more_executors_are_told_where_all_slots_work_and_not_where_they_idle_or_the_driver_works(
+def test_more_executors_are_recommended_only_if_all_slots_work(
     tmp_path: Path,
 ) -> None:
     busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
@@ -239,7 +239,7 @@ def test_twice_the_executors_is_twice_those_that_were_asked_for_and_no_more_than
         verdict = told(tmp_path / str(asked), [busy], {"spark.executor.instances": str(asked)}, query=SCAN)
         twice = only(verdict, spark.MoreExecutors)
         assert (twice.before, twice.after, twice.price) == (2, 4, price)
-        assert twice.asked == (None if asked == 1 else 10), "a cluster has to have room for them"
+        assert twice.asked == (None if asked == 1 else 10), "a cluster has to have the capacity for them"
         assert settings([twice]) == ({"spark.executor.instances": (1, 2)} if asked == 1 else {})
 
 
@@ -255,7 +255,7 @@ def test_more_executors_than_dynamic_allocation_may_ask_for_raise_its_most(tmp_p
     assert settings([twice]) == {"spark.dynamicAllocation.minExecutors": (0, 4)}
 
 
-def test_what_tasks_read_says_what_a_stage_reads_where_its_spark_names_no_metrics(tmp_path: Path) -> None:
+def test_stage_input_is_described_by_its_reads_if_spark_names_no_metrics(tmp_path: Path) -> None:
     """As Spark 1 has it: an RDD that is sorted reads a shuffle, and no rows that the program hands over."""
     sorted_rows = Stage(list(waves(2, 16, 2, ms=20_000, cpu_ms=19_000, shuffled_bytes=900 * MIB)), reads="map")
     kinds = [type(each) for each in told(tmp_path, [sorted_rows]).recommendations]
@@ -263,8 +263,8 @@ def test_what_tasks_read_says_what_a_stage_reads_where_its_spark_names_no_metric
     assert spark.CutCollection not in kinds
 
 
-def test_slots_that_dynamic_allocation_did_not_ask_for_are_told(tmp_path: Path) -> None:
-    """Forty tasks had forty slots, for Spark asks for no more, where the stage before had two hundred."""
+def test_slots_not_requested_by_dynamic_allocation_are_reported(tmp_path: Path) -> None:
+    """Forty tasks had forty slots, because Spark asks for no more, where the stage before had two hundred."""
     dynamic = {"spark.dynamicAllocation.enabled": "true", "spark.dynamicAllocation.maxExecutors": "4"}
     wide = Stage(list(waves(64, 32, 4, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
     narrow = Stage(list(waves(8, 8, 1, ms=100_000, cpu_ms=95_000, shuffled_bytes=900 * MIB)), reads="ShuffledRowRDD")
@@ -279,13 +279,13 @@ def test_slots_that_dynamic_allocation_did_not_ask_for_are_told(tmp_path: Path) 
     assert "df = df.repartition(32)" in lines(run.verdict())
 
 
-def test_gpus_are_no_reason_for_more_executors_or_cpus(tmp_path: Path) -> None:
+def test_gpus_give_no_advice_for_more_executors_or_cpus(tmp_path: Path) -> None:
     busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
     verdict = told(tmp_path, [busy], query=Query([("GpuScan parquet", "GpuScan parquet [a#1]")]))
     assert not {spark.MoreExecutors, core.FasterDevice} & {type(each) for each in verdict.recommendations}
 
 
-def test_nothing_is_told_of_what_one_cannot_buy(tmp_path: Path) -> None:
+def test_resources_that_cannot_be_bought_are_not_recommended(tmp_path: Path) -> None:
     busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
     cpu = only(told(tmp_path, [busy], query=SCAN), core.FasterDevice)
     assert (cpu.resource, cpu.ratio, cpu.price) == ("cpu", 1.25, "machine")
@@ -302,7 +302,7 @@ def test_collections_ask_for_memory_with_its_present_value(tmp_path: Path) -> No
 
 
 @pytest.mark.later
-def test_what_python_workers_spilled_asks_for_memory_of_theirs(tmp_path: Path) -> None:
+def test_spills_of_python_workers_recommend_memory_for_them(tmp_path: Path) -> None:
     spilling = list(waves(64, 16, 2, ms=10_000, cpu_ms=1000, read_bytes=128 * MIB, spilled_bytes=100 * MIB))
     verdict = told(tmp_path, [Stage(spilling, reads="PythonRDD")])
     memory = only(verdict, core.MoreMemory)
@@ -338,7 +338,7 @@ def test_samples_come_last_and_only_where_much_is_unknown(tmp_path: Path) -> Non
     assert not any(isinstance(each, core.RecordSamples) for each in found)
 
 
-def test_what_brings_less_than_a_second_is_nothing_to_do(tmp_path: Path) -> None:
+def test_gains_below_a_second_are_not_recommended(tmp_path: Path) -> None:
     short = Stage([Task(300, "1", cpu_ms=290, shuffled_bytes=64 * MIB)], reads="ShuffledRowRDD")
     verdict = told(tmp_path, [short], {"spark.sql.shuffle.partitions": "1"}, query=SHUFFLED, begin_ms=10)
     assert {type(each) for each in verdict.recommendations} <= {core.RecordSamples}
@@ -350,7 +350,7 @@ def test_a_run_without_anything_to_do_says_so(tmp_path: Path) -> None:
     assert nothing_to_do(replace(verdict, recommendations=(setting("a"),))) == ""
 
 
-# What was made of a run's end -----------------------------------------------------------------------------------------
+# Recommendations on the end of a run ----------------------------------------------------------------------------------
 
 
 def recommended(run: Run, outcome: Outcome) -> tuple[Recommendation, ...]:
@@ -358,7 +358,7 @@ def recommended(run: Run, outcome: Outcome) -> tuple[Recommendation, ...]:
     return ranked(run.candidates(debug), debug, run.header(), lambda _setting: None)
 
 
-def test_what_failed_comes_first_and_more_executors_do_not(tmp_path: Path) -> None:
+def test_failures_come_first_and_more_executors_are_not_recommended(tmp_path: Path) -> None:
     busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
     path = write(tmp_path / "log", [busy], executors={"1": 8, "2": 8}, properties=CLUSTER, query=SCAN)
     run = cp.profile([path], output=tmp_path / "run.duckdb")
@@ -382,7 +382,7 @@ def test_what_failed_comes_first_and_more_executors_do_not(tmp_path: Path) -> No
     assert not any(isinstance(each, core.FixFailure) for each in recommended(run, Outcome("succeeded")))
 
 
-def test_a_program_that_stopped_spark_is_the_first_to_look_at(tmp_path: Path) -> None:
+def test_first_recommendation_after_a_stopped_context_is_the_driver_log(tmp_path: Path) -> None:
     path = write(tmp_path / "log", [shuffling(16, ms=40_000, cpu_ms=39_000)], executors={"1": 8, "2": 8})
     run = cp.profile([path], output=tmp_path / "run.duckdb")
     error = "Job cancelled because SparkContext was shut down"
@@ -406,7 +406,7 @@ def prediction(gain_ms: float) -> Prediction:
     return Prediction("all", "makespan", "x=2x", 100_000.0, 100_000.0, 100_000.0 - gain_ms, (60_000.0, 99_000.0))
 
 
-def test_a_bound_counts_half_and_so_does_what_is_bought(tmp_path: Path) -> None:
+def test_bounds_and_purchases_rank_at_half_their_gain(tmp_path: Path) -> None:
     path = write(tmp_path / "log", [shuffling(16, ms=98_900, cpu_ms=98_000)], executors={"1": 8, "2": 8})
     run = cp.profile([path], output=tmp_path / "run.duckdb")
     debug = run.debug()
@@ -424,7 +424,7 @@ def test_a_bound_counts_half_and_so_does_what_is_bought(tmp_path: Path) -> None:
     assert found[1].saving == Saving("modelled", None, (0.0, 38_000.0))
 
 
-def test_of_two_that_change_the_same_the_better_one_is_kept(tmp_path: Path) -> None:
+def test_better_of_two_recommendations_for_one_change_is_kept(tmp_path: Path) -> None:
     path = write(tmp_path / "log", [shuffling(16, ms=98_900, cpu_ms=98_000)], executors={"1": 8, "2": 8})
     run = cp.profile([path], output=tmp_path / "run.duckdb")
     stages = core.Affected("stage:0.0", "sort", 0, 4, 16)
@@ -466,7 +466,7 @@ def test_sizes_are_as_sparks_settings_take_them() -> None:
 
 @pytest.mark.later
 def test_a_stage_without_a_slot_that_the_log_knows_is_asked_for_no_number_of_tasks(tmp_path: Path) -> None:
-    """Whatever its findings are."""
+    """With any findings."""
     path = write(tmp_path / "log", [Stage([Task(20, "1", cpu_ms=2) for _ in range(400)])], executors={"1": 8})
     run = cp.profile([path], output=tmp_path / "run.duckdb")
     with duckdb.connect(str(run.path), read_only=True) as connection:

@@ -124,12 +124,12 @@ def test_groups_unanswered_questions_by_value() -> None:
     ids=lambda each: f"{each.parent.name}/{each.name}",
 )
 def test_simulation_writes_no_sentences(path: Path) -> None:
-    """Texts of four words and more stand in docstrings and in errors about wrong input alone."""
+    """Texts of four words and more are in docstrings and in errors about wrong input alone."""
     assert [text for text in prose(ast.parse(path.read_text(encoding="utf-8"))) if len(text.split()) >= 4] == []
 
 
 def prose(node: ast.AST) -> Iterator[str]:
-    """The texts of code that are no docstrings and no errors."""
+    """The texts of code that are neither docstrings nor errors."""
     if isinstance(node, ast.Raise) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
         return
     if isinstance(node, ast.JoinedStr):

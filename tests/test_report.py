@@ -119,7 +119,7 @@ def test_the_json_of_a_point_is_that_of_predict(data: Any, crystalperf: Answer, 
             assert each[name] == told[name], (each["setting"], name)
 
 
-def test_what_a_predicted_time_goes_to_sums_to_it(picture: Picture) -> None:
+def test_predicted_breakdown_sums_to_the_predicted_time(picture: Picture) -> None:
     known = [each for each in points(picture) if each.predicted_ms is not None]
     for each in known:
         assert sum(each.resource_ms.values()) == pytest.approx(each.predicted_ms)
@@ -255,7 +255,7 @@ def plain_name(frame: str) -> str:
     return re.sub(r"(Generated\w+Accessor|\$Proxy)\d+", r"\1", name)
 
 
-def test_the_least_branches_end_in_their_trunk(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_smallest_branches_merge_into_their_parent(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     verdict = run.verdict()
     whole = run.picture(verdict).flames
     monkeypatch.setattr(flames, "MOST_NODES", 500)
@@ -292,7 +292,7 @@ def test_the_policy_permits_the_pages_own_script_and_nothing_else(data: Any) -> 
         assert tag not in ("link", "iframe", "object", "embed", "base", "form", "img")
 
 
-def test_what_ifs_without_a_script_say_what_their_times_are(data: Any) -> None:
+def test_whatifs_without_a_script_say_how_their_times_are_known(data: Any) -> None:
     assert "runtime" in Page(report.render(data)).texts["th"]
     debug = {**data["verdict"]["debug"], "measure": "latency"}
     heads = Page(report.render({**data, "verdict": {**data["verdict"], "debug": debug}})).texts["th"]
@@ -309,7 +309,7 @@ def test_a_page_of_a_service_may_ask_that_service_alone(data: Any) -> None:
     assert json.loads(embedded)["live"] == {"predict": "https://perf.example.org:8443/runs/1/predict"}
 
 
-def test_what_is_embedded_is_the_data(data: Any) -> None:
+def test_embedded_data_is_the_data_of_the_run(data: Any) -> None:
     html = report.render(data)
     assert json.loads(Page(html).texts["script"][0]) == {**json.loads(json.dumps(data)), "live": None}
 

@@ -1,4 +1,4 @@
-"""Whatever a log calls its things, a page shows it as text: no element, no attribute, no script comes of it.
+"""A page shows all names of a log as text: no element, no attribute, no script comes of it.
 
 python -m tests.test_report_hostile FILE.html     a page with all the names, for a browser to open
 """
@@ -144,7 +144,7 @@ def made(folder: Path) -> str:
     return report.render(run)
 
 
-def test_there_are_many() -> None:
+def test_hostile_names_are_at_least_60() -> None:
     assert len(set(HOSTILE)) >= 60
 
 
@@ -173,12 +173,12 @@ def test_the_embedded_data_has_no_character_of_markup(html: str) -> None:
             assert any(name in each for each in names), name
 
 
-def test_every_name_is_one_line_that_turns_nothing_around(html: str) -> None:
+def test_names_have_no_line_breaks_or_bidirectional_marks(html: str) -> None:
     assert not set(TURNING) & set(html)
     assert report.shown("\u202egnp.exe\x1b") == "\\u202egnp.exe\\x1b"  # shown by their numbers
 
 
-def test_a_name_of_a_megabyte_does_not_make_a_page_of_one(html: str) -> None:
+def test_name_of_a_megabyte_is_shortened_on_the_page(html: str) -> None:
     script, styles = (len(part) for part in (report.page._asset("page.js"), report.page._asset("page.css")))
     assert len(html) - script - styles < 1_000_000
     assert "x" * 1_500 not in html

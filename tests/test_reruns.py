@@ -1,4 +1,4 @@
-"""What a job's own other runs make of a prediction, and which one more would tell most."""
+"""A prediction corrected by the job's other runs, and the next run to record."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ def guess(ratios: dict[str, float], predicted_ms: float = 100.0, spread: float =
     return Guess(ratios, predicted_ms, (predicted_ms / spread, predicted_ms * spread))
 
 
-def test_a_run_in_the_same_world_pulls_the_prediction_to_itself() -> None:
+def test_rerun_of_the_same_scenario_pulls_the_prediction_towards_it() -> None:
     before = guess(TWICE)
     after = learned(before, [Seen(guess(TWICE), 150.0)])
     assert before.predicted_ms < after.predicted_ms < 150.0
     assert half_width(after) < half_width(before)
 
 
-def test_a_model_that_makes_too_much_of_twice_makes_too_much_of_half() -> None:
+def test_rerun_that_was_overestimated_corrects_the_opposite_change() -> None:
     seen = [Seen(guess(TWICE), 130.0)]  # slower than predicted: more slots bring less than was thought
-    same = Seen(guess({}), 100.0)  # and the recorded run was no odd one
+    same = Seen(guess({}), 100.0)  # and the recorded run was not an odd one
     assert learned(guess(HALF), [*seen, same, same, same]).predicted_ms < 100.0
 
 
 @pytest.mark.later
-def test_a_rerun_of_the_same_world_tells_of_the_noise_and_not_of_the_model() -> None:
+def test_rerun_of_the_same_scenario_measures_noise_and_not_the_model_error() -> None:
     """However often, what is left of the range is the model's own error and that of the one run to come."""
     seen = [Seen(guess({}), 100.0)] * 1000
     own = (math.log(1.4**2) / (2 * CALIBRATED.width)) ** 2 - 2 * CALIBRATED.repetition**2
@@ -64,7 +64,7 @@ def test_one_more_run_never_widens_a_range(
     candidate = guess(scenario(*more))
     after = after_run(guess(scenario(*asked)), seen, candidate)
     repeated = any(all(abs(one - two) < 1e-5 for one, two in zip(more, run[:2], strict=True)) for run in runs)
-    assert after <= before + 1e-9 or repeated  # of one and the same scenario a run may tell that there is more noise
+    assert after <= before + 1e-9 or repeated  # of one and the same scenario a run may show that there is more noise
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     return found
 
 
-def test_real_reruns_narrow_the_range_and_are_told(runs: dict[str, Run]) -> None:
+def test_real_reruns_narrow_the_range_and_are_named(runs: dict[str, Run]) -> None:
     base, other = runs["q9 fr20"], Other("again", runs["q9 none"])
     alone, both = base.predict(cores="2x"), base.predict(cores="2x", reruns=[other])
     assert both.learned.predicted_ms == alone.predicted_ms
@@ -95,12 +95,12 @@ def test_real_reruns_narrow_the_range_and_are_told(runs: dict[str, Run]) -> None
     )
 
 
-def test_what_is_no_run_of_the_same_work_is_refused(runs: dict[str, Run]) -> None:
+def test_run_of_other_work_is_refused_as_rerun(runs: dict[str, Run]) -> None:
     with pytest.raises(InputError, match="q6"):
         runs["q9 fr20"].predict(cores="2x", reruns=[Other("q6", runs["q6 none"])])
 
 
-def test_a_run_tells_nothing_of_itself(runs: dict[str, Run], tmp_path: Path) -> None:
+def test_run_is_not_a_rerun_of_itself(runs: dict[str, Run], tmp_path: Path) -> None:
     """By whatever file: without its recordings it is the same run, and would narrow the range for nothing."""
     base, again = runs["q9 fr20"], Other("again", runs["q9 none"])
     log = next((SWEEPS / "q9" / "base-0-00-jfr20").glob("*event*"))
@@ -111,7 +111,7 @@ def test_a_run_tells_nothing_of_itself(runs: dict[str, Run], tmp_path: Path) -> 
         base.predict(cores="2x", reruns=[again, Other("twice", again.run)])
 
 
-def test_a_run_whose_world_has_no_answer_says_nothing(runs: dict[str, Run]) -> None:
+def test_rerun_whose_scenario_has_no_answer_is_ignored(runs: dict[str, Run]) -> None:
     far = Other("far", runs["q9 none"], ("cores=200x",))
     (refusal,) = runs["q9 fr20"].predict(cores="2x", reruns=[far]).refused
     assert isinstance(refusal, RerunNotPredicted)

@@ -1,4 +1,4 @@
-"""Frames to functions: by class and line, by name, and what is no function at all."""
+"""Frames to functions: by class and line, by name, and frames without a function."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_another_version_goes_by_name_first(connection: duckdb.DuckDBPyConnectio
     ]
 
 
-def test_what_no_source_has(connection: duckdb.DuckDBPyConnection) -> None:
+def test_frames_without_a_source(connection: duckdb.DuckDBPyConnection) -> None:
     frames: list[tuple[str, str, int | None]] = [
         (f"{SHOP}$$Lambda/0x00007f0c2c3d5a40", "apply", None),
         ("org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage1", "next", 57),
@@ -207,7 +207,7 @@ def test_relocated_classes() -> None:
     assert original("org.apache.spark.rdd.RDD") is None
 
 
-def test_natures() -> None:
+def test_class_name_kinds() -> None:
     assert nature("org.apache.spark.rdd.RDD$$Lambda$1234/0x0000000800c9d040") == "hidden"
     assert nature("java.lang.invoke.LambdaForm$DMH/0x00007f1234567800") == "hidden"
     assert nature("jdk.proxy2.$Proxy27") == "hidden"
@@ -243,7 +243,7 @@ def test_a_name_of_the_class_goes_before_a_clashing_line(connection: duckdb.Duck
 
 
 def test_a_native_method_is_known_by_its_name(connection: duckdb.DuckDBPyConnection) -> None:
-    """The source has no body of it, and a frame of it no line; an abstract method stands for it here."""
+    """The source has no body of it, and a frame of it no line; an abstract method takes its place here."""
     assert ask(connection, [(DEPOT, "todo", None), (DEPOT, "todo", -1)]) == [(f"{DEPOT}.todo", "native")] * 2
     # Of a class that does not declare it, it is not: there it has code, which the compiler made.
     assert ask(connection, [(f"{DEPOT}$1", "todo", None), (f"{DEPOT}$Size", "todo", None)]) == [(None, "class")] * 2

@@ -64,7 +64,7 @@ def trace(**run: object) -> Trace:
 
 
 @pytest.mark.parametrize("name", ["groups", "units", "operator_times", "nodes"])
-def test_its_column_stands_after_those_of_every_run(name: str) -> None:
+def test_column_of_an_added_resource_comes_after_the_built_in_ones(name: str) -> None:
     columns = table("run", name, NAMES).columns
     found = [each for each in columns if each.name in [f"{one}_ms" for one in with_other(NAMES)]]
     assert [each.name for each in found] == ["cpu_ms", "disk_ms", "net_ms", "gpu_ms", "other_ms"]
@@ -134,7 +134,7 @@ def scenario(run: Execution, setting: str) -> Scenario:
     return scenario_of(changes, run.recorded)
 
 
-def test_a_faster_one_takes_of_its_own_time_only() -> None:
+def test_faster_resource_shortens_only_its_own_time() -> None:
     run = on_gpu([(0, 8), (8, 16)], [[2, 0, 0, 4, 2], [1, 1, 0, 6, 0]])
     state = device_speed.apply(baseline_state(run), scenario(run, "gpu_speed=2x"))
     assert state.parts_ms.tolist() == [[2, 0, 0, 2, 2], [1, 1, 0, 3, 0]]
@@ -143,7 +143,7 @@ def test_a_faster_one_takes_of_its_own_time_only() -> None:
 
 
 @pytest.mark.parametrize(("shared_by", "predicted_ms"), [("nobody", 8), ("worker", 16), ("host", 16)])
-def test_units_that_share_it_gain_nothing_by_running_at_a_time(
+def test_units_that_share_a_resource_gain_nothing_from_concurrency(
     shared_by: Literal["nobody", "worker", "host"], predicted_ms: float
 ) -> None:
     run = on_gpu([(0, 8), (8, 16)], [[0, 0, 0, 8, 0]] * 2, replace(GPU, shared_by=shared_by))
@@ -164,7 +164,7 @@ def connection(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         connection.execute("DETACH scala_index")
 
 
-def test_of_what_an_index_does_not_know_its_functions_have_nothing(connection: duckdb.DuckDBPyConnection) -> None:
+def test_functions_have_no_share_of_a_resource_unknown_to_their_index(connection: duckdb.DuckDBPyConnection) -> None:
     shares = connection.execute(f"SELECT {_vector(NAMES)} FROM scala_index.functions").fetchnumpy()
     assert list(shares) == list(NAMES)
     assert set(shares["gpu"].tolist()) == {0.0}
@@ -200,7 +200,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return Run(path)
 
 
-def test_a_run_is_explained_by_its_own_resource(run: Run) -> None:
+def test_bottleneck_may_be_an_added_resource(run: Run) -> None:
     answer = run.debug()
     assert answer.bottleneck == "gpu"
     assert answer.resource_ms == {"cpu": 2, "disk": 0, "net": 0, "gpu": 5, "other": 3}
@@ -208,7 +208,7 @@ def test_a_run_is_explained_by_its_own_resource(run: Run) -> None:
     assert [each.resource_ms["gpu"] for each in answer.groups] == [10]
 
 
-def test_what_a_faster_one_would_gain(run: Run) -> None:
+def test_gain_of_a_faster_resource(run: Run) -> None:
     assert predicted(run, "gpu_speed=2x") == pytest.approx(7.5)
     assert predicted(run, "gpu_speed=0.5x") == pytest.approx(15)
     assert predicted(run, "cpu_speed=2x") == pytest.approx(9)

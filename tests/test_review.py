@@ -55,7 +55,7 @@ def test_new_lines_have_their_numbers_after_the_change() -> None:
     assert (second.path, dict(second.added), second.removed) == ("y.py", {1: 'open("x")'}, ())
 
 
-def test_what_is_no_change_is_refused() -> None:
+def test_text_that_is_not_a_diff_is_refused() -> None:
     for text in ("", "hello\nworld", "--- a/x\n+++ b/x\n"):
         with refused(InputError):
             changed_files(text)
@@ -78,7 +78,7 @@ def test_what_is_no_change_is_refused() -> None:
         ("", "read", "", ""),
     ],
 )
-def test_the_text_tells_the_class_of_a_receiver(receiver: str, name: str, text: str, type_name: str) -> None:
+def test_text_shows_the_class_of_a_receiver(receiver: str, name: str, text: str, type_name: str) -> None:
     assert made_on(receiver, name, text) == type_name
 
 
@@ -105,7 +105,7 @@ KNOWN = Known(
         ("read", "FileChannel", ("disk", "typed", 1)),
         ("read", "SocketChannel", ("net", "typed", 1)),
         ("read", "Parser", None),
-        ("read", "", None),  # two devices and none: nothing tells which
+        ("read", "", None),  # two devices and none: not known which
         ("read", "Unknown", None),  # of a class that no index has
         ("force", "", ("disk", "by name", 2)),
         ("FileInputStream", "FileInputStream", ("disk", "typed", 1)),
@@ -113,7 +113,7 @@ KNOWN = Known(
         ("guess", "Log", None),  # its label is not sure enough
     ],
 )
-def test_a_device_is_told_by_type_or_where_most_of_a_name_agree(
+def test_device_is_known_by_type_or_if_most_functions_of_a_name_agree(
     name: str, type_name: str, told: tuple[str, str, int] | None
 ) -> None:
     call = NewCall("x", 1, "", "a.B.c", name, type_name)
@@ -121,7 +121,7 @@ def test_a_device_is_told_by_type_or_where_most_of_a_name_agree(
     assert (None if found is None else (found[0], found[1], len(found[2]))) == told
 
 
-def test_what_enters_the_hottest_function_comes_first() -> None:
+def test_calls_added_to_the_hottest_function_come_first() -> None:
     calls = [NewCall("x", line, "", f"a.B.f{line}", "force", "") for line in (1, 2, 3)]
     heat = {"a.B.f2": (Heat(5.0, 0.5, ()), None), "a.B.f3": (Heat(9.0, 0.9, ()), "a.B.g")}
     assert [each.call.line for each in entering(calls, KNOWN, heat)] == [3, 2, 1]
@@ -153,8 +153,8 @@ def test_the_hot_path_is_of_samples_on_the_critical_path(demo_run: Run) -> None:
     assert path.heat("org.apache.spark.NoSuch.function") is None
 
 
-def test_the_stacks_of_a_long_run_are_not_too_much(demo_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What sql() gives at most is for statements of users."""
+def test_hot_path_is_not_subject_to_the_limits_of_sql(demo_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row limit of sql() is for statements of users."""
     monkeypatch.setattr("crystalperf.query.statements.whole.MOST_BYTES", 1)
     assert len(hot_path(demo_run).functions) > 1_000
 
@@ -195,7 +195,7 @@ def test_the_example_names_both_device_calls(crystalperf: Answer, acme_run: Run)
 
 
 @pytest.mark.parametrize("change", ["no such file", "hello", "+++ b/../../etc/passwd\n@@ -0,0 +1 @@\n+x\n"])
-def test_a_change_that_cannot_be_read_is_told_in_a_sentence(
+def test_unreadable_change_is_reported_in_a_sentence(
     crystalperf: Answer, acme_run: Run, tmp_path: Path, change: str
 ) -> None:
     pytest.importorskip("tree_sitter")
@@ -212,7 +212,7 @@ def test_a_change_that_cannot_be_read_is_told_in_a_sentence(
 
 
 @pytest.mark.parametrize("path", ["there/A.java", "a\0b.py"])
-def test_a_change_of_files_that_are_not_there_is_told_in_a_sentence(
+def test_change_of_missing_files_is_reported_in_a_sentence(
     crystalperf: Answer, acme_run: Run, tmp_path: Path, path: str
 ) -> None:
     pytest.importorskip("tree_sitter")

@@ -1,4 +1,4 @@
-"""What a recorder can see of threads."""
+"""The thread states that a recorder can see."""
 
 from __future__ import annotations
 

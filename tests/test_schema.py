@@ -107,7 +107,7 @@ def test_files_are_written_for_old_duckdbs(tmp_path: Path, kind: Kind, storage: 
     assert int.from_bytes(path.read_bytes()[12:20], "little") == storage
 
 
-def test_names_are_compressed_as_told_whatever_duckdb_samples(tmp_path: Path) -> None:
+def test_names_are_compressed_as_declared_whatever_duckdb_samples(tmp_path: Path) -> None:
     with create(tmp_path / "file.duckdb", "index", {}) as connection:
         connection.execute("INSERT INTO classes SELECT 'a.B$' || range % 7 || range, 'x', 1, 2 FROM range(3000)")
     with duckdb.connect(str(tmp_path / "file.duckdb"), read_only=True) as connection:

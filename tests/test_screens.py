@@ -28,7 +28,7 @@ GOLDEN = {
     "training": [DATA / "training" / "torch-2-ranks"],
     "failed": [RECORDINGS / "odd" / "failed-at-end.zstd"],
 }
-"""What each screen in SCREENS is of."""
+"""The input of each screen in SCREENS."""
 
 BOTTLENECKS = {
     "busy-driver": ("coordinator", 2768, ["coordinator"]),
@@ -94,7 +94,7 @@ def test_keeps_the_rules_of_a_screen_on_a_public_log(log: Path | None, real_inpu
     check(screen(found))
 
 
-# What holds of every screen -----------------------------------------------------------------------------------------
+# Laws of every screen -----------------------------------------------------------------------------------------------
 
 NEVER = re.compile(r"\bnan\b|\binf\b|None|<unknown>|\bNaN\b|\{|\}")
 OF = re.compile(r"([\d.]+) of ([\d.]+) (?:s|ms|min) \((<?)(\d+) %\)")
@@ -121,7 +121,7 @@ def check(text: str) -> None:
 
 
 def _rounding(text: str, whole: float | None = None) -> float:
-    """Percent that two figures written like this one may be off together, for they are rounded to its last digit."""
+    """Percent that two figures written like this one may be off together, because they are rounded."""
     return (10 if "." in text else 100) / (float(text) if whole is None else whole)
 
 

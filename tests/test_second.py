@@ -48,7 +48,7 @@ def odd() -> list[str]:
         elif kind == 5:
             found += ['{"Event":"SparkListenerOfOurOwn","x":1}', '{"Event":"SparkListenerBlockUpdated"}']
         elif event and rare == 1:
-            del event["Task Info"]["Executor ID"]  # its start tells
+            del event["Task Info"]["Executor ID"]  # its start has it
         elif event and rare == 2:
             del event["Task Info"]["Launch Time"]
         elif event and rare == 3:
@@ -78,12 +78,12 @@ def read(path: Path) -> dict[str, list[Any]]:
 
 def assert_same(one: dict[str, list[Any]], other: dict[str, list[Any]]) -> None:
     assert one.keys() == other.keys()
-    assert not [name for name, values in one.items() if repr(values) != repr(other[name])]  # NaN is no NaN's equal
+    assert not [name for name, values in one.items() if repr(values) != repr(other[name])]  # NaN differs from NaN
 
 
 @pytest.fixture
 def turns(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Of each batch from now on whether the second process told what it says."""
+    """For each batch from now on, whether the second process reported its contents."""
     found: list[bool] = []
     tasks = second.Second.tasks
 
@@ -137,7 +137,7 @@ def test_tables_are_the_same_by_one_process_and_by_two(
         "import sys; sys.stdout.buffer.write(bytes(3))",
     ],
 )
-def test_a_second_process_that_ends_or_talks_nonsense_takes_nothing_away(
+def test_second_process_that_ends_or_sends_garbage_loses_no_data(
     program: str, tmp_path: Path, turns: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "log"
@@ -172,7 +172,7 @@ def test_a_second_process_killed_midway_leaves_the_rest_to_the_first(
     assert_same(expected, found)
 
 
-def test_without_another_cpu_or_where_readers_run_side_by_side_there_is_no_second(
+def test_no_second_process_without_a_spare_cpu(
     tmp_path: Path, turns: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "log"

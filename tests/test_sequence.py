@@ -38,7 +38,7 @@ def named(ids: np.ndarray) -> list[str]:
 
 
 def trained(seed: int = 0) -> tuple[sequence.SequenceHead, sequence.Sequences, np.ndarray]:
-    """A head that has to tell `open` before `close` from `close` before `open`: the words are the same."""
+    """A head that distinguishes `open` before `close` from `close` before `open`: the words are the same."""
     chance = np.random.default_rng(seed)
     texts, labels = [], []
     for number in range(240):
@@ -69,7 +69,7 @@ def test_it_learns_the_order_of_words() -> None:
     assert (sequence.read(head, TABLE, texts).argmax(axis=1) == labels).mean() > 0.95
 
 
-def test_an_answer_does_not_depend_on_the_functions_beside_it() -> None:
+def test_answer_does_not_depend_on_the_other_functions_of_its_batch() -> None:
     """To the last bit: what a build keeps of a function must be what the next one would compute."""
     head, _, _ = trained()
     chance = np.random.default_rng(1)
@@ -80,7 +80,7 @@ def test_an_answer_does_not_depend_on_the_functions_beside_it() -> None:
         np.testing.assert_array_equal(alone, whole[[functions.index(each) for each in some]])
 
 
-def test_a_function_without_words_has_an_answer_and_none_has_none() -> None:
+def test_function_without_words_gets_an_answer_and_no_functions_give_none() -> None:
     head, _, _ = trained()
     blank = FunctionText("", "", "cpp", "", None, "", ())
     assert np.isfinite(sequence.read(head, TABLE, sequence.sequences(cut([blank])))).all()
@@ -117,7 +117,7 @@ def test_an_encoder_learns_which_token_makes_a_label(tuned: teacher.Tuned) -> No
     assert (teacher.read_tokens(tuned, texts).argmax(axis=1) == labels).mean() > 0.95
 
 
-def test_what_a_text_is_padded_with_changes_nothing(tuned: teacher.Tuned) -> None:
+def test_padding_of_a_text_changes_nothing(tuned: teacher.Tuned) -> None:
     texts = [[5, 6], [7, 8, 9, 10, 11, 12, 13], [14]]
     together = teacher.read_tokens(tuned, texts)
     alone = np.concatenate([teacher.read_tokens(tuned, [text]) for text in texts])
@@ -131,7 +131,7 @@ def test_the_text_of_an_encoder_begins_with_names() -> None:
     assert text == "read Fully of B in y. Reads all. calls f : int read Fully() {}"
 
 
-# What it learns from a teacher
+# Learning from a teacher
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def data() -> examples.Prepared:
     return examples.prepare(rows, WORDS, embed.static_embedding("static", TABLE), (heads.CODE, heads.DOC))
 
 
-def test_what_an_encoder_says_of_unlabelled_functions_is_learned(data: examples.Prepared, encoder: str) -> None:
+def test_embeddings_of_unlabelled_functions_are_learned(data: examples.Prepared, encoder: str) -> None:
     rows = data.rows("train")
     both = heads.train_heads(data, rows, data.labels)
     others = [("m", function(f"{code} {'b ' * number}")) for code in CODE.values() for number in range(80)]
@@ -190,7 +190,7 @@ def test_what_an_encoder_says_of_unlabelled_functions_is_learned(data: examples.
     assert taught.read([data.examples[row].function for row in development]).shape == (len(development), 3)
 
 
-def test_half_of_what_is_asked_about_is_unclear_and_no_library_weighs_by_its_size() -> None:
+def test_half_of_the_distilled_functions_are_uncertain_and_libraries_are_balanced() -> None:
     chance = np.random.default_rng(0)
     sure = np.eye(3, dtype=np.float32)[chance.integers(0, 3, 4000)]
     unsure = np.full((4000, 3), 1 / 3, np.float32)
@@ -202,7 +202,7 @@ def test_half_of_what_is_asked_about_is_unclear_and_no_library_weighs_by_its_siz
     assert 0.15 < small < 0.35  # a tenth of all functions; a quarter by the square root
 
 
-def test_a_model_without_layers_is_no_teacher(tmp_path: Path) -> None:
+def test_model_without_layers_is_not_a_teacher(tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
@@ -226,7 +226,7 @@ def folder(data: examples.Prepared, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_written_head_says_what_it_said(folder: Path) -> None:
+def test_saved_head_gives_the_same_answers(folder: Path) -> None:
     head, texts, _ = trained()
     again = modelfile.load(str(folder))
     assert again.sequence is not None
@@ -257,7 +257,7 @@ def test_a_damaged_head_is_refused(folder: Path, what: str) -> None:
         modelfile.load(str(folder))
 
 
-def test_another_sequence_head_is_another_model(folder: Path) -> None:
+def test_other_sequence_head_changes_the_model_hash(folder: Path) -> None:
     from safetensors.numpy import load_file, save_file
 
     before = modelfile.load(str(folder)).identity["hash"]
@@ -267,7 +267,7 @@ def test_another_sequence_head_is_another_model(folder: Path) -> None:
     assert modelfile.load(str(folder)).identity["hash"] != before
 
 
-def test_there_is_nothing_to_keep_where_there_is_no_sequence_head(tmp_path: Path) -> None:
+def test_keeping_a_missing_sequence_head_is_refused(tmp_path: Path) -> None:
     with refused(InputError):
         train.kept_sequence(train.Origin(sequence="keep"))
 

@@ -67,7 +67,7 @@ def served(
 
 @pytest.fixture
 def as_typed(crystalperf: Answer) -> Callable[..., Any]:
-    """What the terminal prints with --json."""
+    """The output of the terminal with --json."""
 
     def call(*arguments: object) -> Any:
         return json.loads(crystalperf(*arguments, "--json")[1])
@@ -322,7 +322,7 @@ def test_the_list_is_filtered_sorted_and_paged(served: Served) -> None:
     assert row["advice"] == verdict["recommendations"][0]["text"]
 
 
-def test_runs_that_come_change_and_go_are_seen_by_the_next_look(tmp_path: Path) -> None:
+def test_added_changed_and_deleted_runs_are_found_by_the_next_scan(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path / "runs")
     assert catalog.scan() == []
     catalog.folder.mkdir()
@@ -331,7 +331,7 @@ def test_runs_that_come_change_and_go_are_seen_by_the_next_look(tmp_path: Path) 
         (tmp_path / "made").replace(catalog.folder / "a.duckdb")
         assert [each.bytes for each in catalog.scan()] == [number]
         assert catalog.scan() == []
-    os.utime(catalog.folder, ns=(1, 1))  # long settled
+    os.utime(catalog.folder, ns=(1, 1))  # long stable
     assert catalog.scan() == []
     (catalog.folder / "b.duckdb").write_text("")
     assert [each.name for each in catalog.scan()] == ["b"]
@@ -347,9 +347,7 @@ def test_runs_that_come_change_and_go_are_seen_by_the_next_look(tmp_path: Path) 
     assert not catalog.rows
 
 
-def test_a_file_or_folder_that_its_disk_does_not_tell_of_hides_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_file_or_folder_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in "abc":
         (tmp_path / f"{name}.duckdb").write_text("")
     catalog, really = Catalog(tmp_path), os.scandir
@@ -373,7 +371,7 @@ def test_a_file_or_folder_that_its_disk_does_not_tell_of_hides_no_other(
     assert [each.name for each in catalog.scan()] == ["a"]
 
 
-def test_answers_are_those_of_the_code_that_gives_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_answers_are_invalid_after_a_code_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = Entry("a", tmp_path / "a.duckdb", (1, 1, 1))
     Answers(tmp_path, 1000).put(entry, "header", None, b'"an answer"')
     before = keeping.layout(SPARK)
@@ -383,7 +381,7 @@ def test_answers_are_those_of_the_code_that_gives_them(tmp_path: Path, monkeypat
     assert keeping.layout(SPARK) != before
 
 
-def test_an_edition_is_told_by_the_contents_of_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_hash_depends_on_the_contents_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a_room" / "sql").mkdir(parents=True)
     (tmp_path / "a_room" / "__init__.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
@@ -394,7 +392,7 @@ def test_an_edition_is_told_by_the_contents_of_its_files(tmp_path: Path, monkeyp
     assert found[0] == found[2] != found[1]
 
 
-def test_answers_of_a_run_that_was_deleted_by_hand_go(tmp_path: Path) -> None:
+def test_answers_of_a_manually_deleted_run_are_deleted(tmp_path: Path) -> None:
     service = Service(Settings(tmp_path))
     service.catalog.folder.mkdir()
     for name in ("a", "b"):
@@ -413,7 +411,7 @@ def test_answers_of_a_run_that_was_deleted_by_hand_go(tmp_path: Path) -> None:
     assert not list((tmp_path / "service/answers").iterdir())
 
 
-def test_a_bug_in_one_row_or_look_is_not_the_end_of_the_list(
+def test_error_in_one_row_or_scan_does_not_break_the_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(state, "_SCANNED_EVERY_S", 0.01)
@@ -454,7 +452,7 @@ def test_a_bug_in_one_row_or_look_is_not_the_end_of_the_list(
     assert len({each.message for each in caplog.records}) == 2  # of the row, and of looking for runs
 
 
-def test_the_same_answer_to_two_at_once_takes_its_room_once(tmp_path: Path) -> None:
+def test_the_same_answer_for_two_clients_takes_its_memory_once(tmp_path: Path) -> None:
     entry, worked = Entry("a", tmp_path / "a.duckdb", (1, 1, 1)), list[int]()
     size = Held("", packed(b'"an answer"')).size
     answers = Answers(tmp_path, 4 * size)
@@ -477,7 +475,7 @@ def test_the_same_answer_to_two_at_once_takes_its_room_once(tmp_path: Path) -> N
     assert sorted(worked) == [0, 0, 1, 1, 2, 2, 3, 3]  # and none again
 
 
-def test_a_kept_answer_that_is_damaged_is_worked_out_anew(tmp_path: Path) -> None:
+def test_damaged_cached_answer_is_computed_again(tmp_path: Path) -> None:
     entry = Entry("a", tmp_path / "a.duckdb", (1, 1, 1))
     Answers(tmp_path, 1000).put(entry, "header", None, b'"an answer"')
     (place,) = (tmp_path / "a").iterdir()
@@ -487,7 +485,7 @@ def test_a_kept_answer_that_is_damaged_is_worked_out_anew(tmp_path: Path) -> Non
         assert Answers(tmp_path, 1000).find(entry, "header", None) is None
 
 
-def test_the_end_of_a_job_is_told_though_it_came_while_something_was_sent(tmp_path: Path) -> None:
+def test_end_of_a_job_is_sent_even_if_it_comes_while_something_is_sent(tmp_path: Path) -> None:
     async def follow() -> list[str]:
         jobs, told = Jobs(tmp_path, Limits(jobs=0), lambda _: None), list[str]()
         jobs.start()
@@ -500,7 +498,7 @@ def test_the_end_of_a_job_is_told_though_it_came_while_something_was_sent(tmp_pa
     assert asyncio.run(follow()) == ["waiting", "cancelled"]
 
 
-def test_a_job_that_a_bug_ends_is_told_so_and_the_next_one_runs(tmp_path: Path) -> None:
+def test_job_ended_by_a_bug_reports_it_and_the_next_one_runs(tmp_path: Path) -> None:
     class Broken(Jobs):
         async def _do(self, kept: Any) -> None:
             if kept.job.inputs == ["bad"]:
@@ -575,13 +573,15 @@ def test_no_other_path_is_read(served: Served, path: str) -> None:
     assert "root:" not in found.text
 
 
-def test_a_link_below_the_folder_leads_nowhere_else(served: Served) -> None:
+def test_link_below_the_folder_cannot_escape_it(served: Served) -> None:
     job = served.post("/api/runs", {"path": "."}).json()
     over = served.job_over(job["id"])
     assert (over["state"], over["run"], over["problem"].startswith("out: ")) == ("failed", None, True)
 
 
-def test_a_file_that_is_no_log_is_told_as_by_the_terminal(served: Served, crystalperf: Answer, tmp_path: Path) -> None:
+def test_file_that_is_not_a_log_gets_the_error_of_the_terminal(
+    served: Served, crystalperf: Answer, tmp_path: Path
+) -> None:
     (tmp_path / "notes.txt").write_text("shopping list\n")
     job = served.client.post("/api/runs", files={"files": ("notes.txt", b"shopping list\n")}).json()
     problem = served.job_over(job["id"])["problem"]
@@ -589,7 +589,7 @@ def test_a_file_that_is_no_log_is_told_as_by_the_terminal(served: Served, crysta
     assert f"crystalperf: {tmp_path}/{problem}" == typed.strip()
 
 
-def test_a_log_that_is_sent_as_it_is_is_told_how(served: Served) -> None:
+def test_log_sent_without_a_form_gets_the_right_command(served: Served) -> None:
     for kind in ("application/x-www-form-urlencoded", "application/octet-stream", ""):
         found = served.client.post("/api/runs", content=LOG.read_bytes(), headers={"Content-Type": kind})
         assert found.status_code == 415
@@ -653,7 +653,7 @@ def test_the_document_has_every_route_and_resolves(served: Served) -> None:
     assert {"debug", "prediction", "sweep", "verdict", "header", "problem", "Row", "Job", "Question"} <= schemas
 
 
-def test_what_is_not_there_is_told_as_it_was_asked_for(served: Served) -> None:
+def test_unknown_path_or_method_is_reported_in_the_requested_format(served: Served) -> None:
     refused = served.client.put("/api/runs")
     assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD, POST")
     assert served.client.put("/api/runs/q9").headers["allow"] == "DELETE, GET, HEAD"

@@ -50,7 +50,7 @@ def page(chromium: Browser) -> Iterator[Page]:
     assert not wrong
 
 
-def test_a_job_that_cannot_be_followed_is_looked_at_again(served: Served, chromium: Browser) -> None:
+def test_lost_job_stream_is_polled_again(served: Served, chromium: Browser) -> None:
     waiting = render("job.html.j2", here="runs", job=Job("1", "waiting", 0, ["a.zstd"])).body
     shown = iter([bytes(waiting).decode(), "<h1>looked at again</h1>"])
     page = chromium.new_page()

@@ -51,13 +51,13 @@ def test_compiled_mean_levels_are_the_same_to_the_last_bit(count: int, seed: int
     assert np.array_equal(levels.means(rate, compiles=True), levels.means(rate, compiles=False))
 
 
-def test_company_counts_who_is_on_the_device() -> None:
+def test_concurrency_counts_units_on_the_device() -> None:
     beside = Sorted(np.array([0, 0, 1]), np.zeros(3), np.full(3, 10.0))
     for share, expected in (([1.0, 1.0, 1.0], [2, 2, 1]), ([1.0, 0.0, 1.0], [1, 2, 1])):
         assert together(beside.means(np.array(share)), np.array(share)).tolist() == pytest.approx(expected)
 
 
-def test_no_intervals_have_no_company() -> None:
+def test_no_intervals_have_no_concurrency() -> None:
     nothing = np.zeros(0)
     assert len(Sorted(np.zeros(0, dtype=np.int64), nothing, nothing).means(nothing)) == 0
 
@@ -100,21 +100,21 @@ def test_an_executor_whose_tasks_got_the_cpu_they_wanted_shows_no_limit() -> Non
 def test_a_quota_that_was_used_up_is_a_limit_whatever_tasks_wanted() -> None:
     assert limits(0.4, on_cpu_ms=20_000.0, cpu_ms=20_000.0, throttled=0.9) == pytest.approx([0.4])
     assert limits(0.4, on_cpu_ms=20_000.0, cpu_ms=20_000.0, throttled=0.1) == [np.inf]
-    others = loads_of([0.1] * 20, 0.9, quota=0.4)  # a process beside it had the rest
+    others = loads_of([0.1] * 20, 0.9, quota=0.4)  # another process had the rest
     cpu_ms = np.array([20_000.0])
     assert cpu_limits(others, np.zeros(1, dtype=np.int64), cpu_ms, cpu_ms, 1).tolist() == [0.4]
 
 
-def test_what_an_executor_uses_without_tasks_it_uses_by_the_clock() -> None:
+def test_cpu_use_of_an_executor_without_tasks_goes_by_the_clock() -> None:
     busy = [0.7] * 8
     assert idle_cores(loads_of([*busy, 0.2, 0.06, 0.05, 0.06, 0.05], idle=5)) == pytest.approx(0.05)
-    assert idle_cores(loads_of([*busy, 0.05, 0.05, 0.05], idle=3)) == 0.0  # too few to tell
+    assert idle_cores(loads_of([*busy, 0.05, 0.05, 0.05], idle=3)) == 0.0  # too few to know
     assert idle_cores(loads_of(busy)) == 0.0
     coordinator = replace(loads_of([0.5] * 8, idle=8), worker=np.full(8, -1))
     assert idle_cores(coordinator) == 0.0
 
 
-def test_the_most_of_a_burst_is_no_limit() -> None:
+def test_peak_of_a_burst_is_not_a_limit() -> None:
     """Tasks that read a slow disk want a CPU for some ms at a time; no executor is at a limit for a second."""
     loads = loads_of([0.0, 0.01, 0.34, 0.01, 0.16, 0.1, 0.01, 0.07, 0.08])
     starved = np.array([500.0]), np.array([1_000.0])

@@ -1,4 +1,4 @@
-"""The views that ship with run files and indexes: what they tell is what the answers tell, and what the tables hold."""
+"""The views that ship with run files and indexes agree with the answers and with the tables."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def rows(run: Run | None, statement: str, *names: str) -> list[dict[str, Any]]:
         connection.close()
 
 
-# What all of them keep ----------------------------------------------------------------------------------------------
+# All views ----------------------------------------------------------------------------------------------------------
 
 
-def test_every_view_says_what_it_tells_and_what_its_columns_are(demo_run: Run) -> None:
+def test_every_view_documents_itself_and_its_columns(demo_run: Run) -> None:
     shipped = [*views("run"), *views("index"), *views_of("spark")]
     python = ("python-3.11", locate("python-3.11"))
     connection = child.opened(demo_run.path, [python], statement="FROM duckdb_columns()")
@@ -87,7 +87,7 @@ def test_a_view_without_words_is_refused() -> None:
         view("bare", "SELECT 1")
 
 
-def test_a_table_of_the_file_never_stands_for_a_view_that_ships(log_run: Run, tmp_path: Path) -> None:
+def test_table_of_the_file_never_replaces_a_shipped_view(log_run: Run, tmp_path: Path) -> None:
     """A stranger's run file may have more tables than it needs: theirs do not answer for ours."""
     import duckdb
 
@@ -118,7 +118,7 @@ def test_the_critical_path_is_that_of_the_answer(demo_run: Run) -> None:
     ]
 
 
-def test_what_is_computed_is_computed_where_it_is_asked_for(demo_run: Run) -> None:
+def test_computed_tables_are_computed_on_request(demo_run: Run) -> None:
     assert rows(demo_run, "SELECT count(*) AS n FROM duckdb_tables() WHERE table_name = 'findings'") == [{"n": 1}]
     assert rows(demo_run, "SELECT count(*) > 0 AS some FROM Critical_Path") == [{"some": True}]
 
@@ -133,7 +133,7 @@ def test_times_by_resource_add_up_to_those_of_the_units(demo_run: Run, name: str
     assert found["whole"] == pytest.approx(units["ms"])
 
 
-def test_stages_are_groups_in_another_word(demo_run: Run) -> None:
+def test_stage_view_equals_the_group_view(demo_run: Run) -> None:
     stages = rows(demo_run, "SELECT 'stage:' || stage_id || '.' || attempt AS id, task_ms FROM stage_resources")
     groups = rows(demo_run, "SELECT group_id AS id, unit_ms AS task_ms FROM group_resources")
     assert sorted(map(str, stages)) == sorted(map(str, groups))
@@ -152,7 +152,7 @@ def test_hot_functions_and_operators_account_for_what_tables_hold(demo_run: Run)
     assert operators["ms"] == pytest.approx(times["ms"])
 
 
-def test_stacks_of_a_function_have_it(demo_run: Run) -> None:
+def test_stacks_of_a_function_contain_it(demo_run: Run) -> None:
     found = rows(demo_run, "SELECT frames FROM stacks_of('ShuffleBlockFetcherIterator.next') LIMIT 3")
     assert found
     for each in found:
@@ -176,7 +176,7 @@ def test_a_label_is_the_largest_share(own_cache: None) -> None:
 
 
 @pytest.mark.later  # 4 s
-def test_bodies_modules_and_generated_files_are_told(own_cache: None) -> None:
+def test_bodies_modules_and_generated_files_are_marked(own_cache: None) -> None:
     asked_for = (
         "SELECT any_value(has_body) AS body, any_value(generated) AS made, any_value(module) AS module FROM labelled"
         " WHERE qualified_name = '{}'"
@@ -213,7 +213,7 @@ def test_only_what_a_statement_needs_is_made(demo_run: Run) -> None:
         assert found & {each.name for each in views("run")} == made
 
 
-# What a statement that is wrong is told -----------------------------------------------------------------------------
+# Errors of wrong statements -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.few(1)
@@ -226,13 +226,13 @@ def test_only_what_a_statement_needs_is_made(demo_run: Run) -> None:
         ("SELECT confidense FROM functions WHERE cpu > 0.5", "confidence"),
     ],
 )
-def test_a_misspelt_name_is_told_the_nearest(crystalperf: Answer, statement: str, near: str) -> None:
+def test_misspelt_name_suggests_the_nearest(crystalperf: Answer, statement: str, near: str) -> None:
     code, out, err = crystalperf("sql", "--index", "python-3.11", statement)
     assert (code, out) == (1, "")
     is_one_line(err, f'"{near}"')
 
 
-def test_a_view_of_what_was_not_named_says_what_it_comes_with(crystalperf: Answer) -> None:
+def test_missing_view_names_the_option_that_adds_it(crystalperf: Answer) -> None:
     assert crystalperf("sql", "--index", "python-3.11", "FROM critical_path")[2].rstrip().endswith("--run RUN")
     assert crystalperf("sql", "--index", "python-3.11", "FROM stage_resources")[2].rstrip().endswith("--run RUN")
 

@@ -58,7 +58,7 @@ def questions() -> list[tuple[str, str]]:
 
 
 def answer(command: str) -> str:
-    """What a terminal would show."""
+    """The text that a terminal would show."""
     _, *arguments = shlex.split(command.removesuffix(" || true"))
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -29,18 +29,18 @@ def scanning(cpu_ms: list[float], read_bytes: list[int], *, waits: float = 4.0) 
     return replace(run, volumes=volumes, recorded={**run.recorded, "units": float(FILES)})
 
 
-def test_tasks_with_more_to_read_tell_what_their_files_take() -> None:
+def test_tasks_that_read_more_show_the_cost_of_their_files() -> None:
     """200 files of 1.5 ms and 100 ms for each MiB: two points of a line, so the run outweighs what is usual."""
     run = scanning([400.0, 1300.0] * 20, [MIB, 10 * MIB] * 20)
     assert files_ms(run, FILES) == pytest.approx(np.full(40, 300.0), rel=0.05)
 
 
-def test_tasks_in_proportion_to_what_they_read_have_files_that_cost_nothing() -> None:
+def test_tasks_proportional_to_their_input_have_free_files() -> None:
     run = scanning([100.0, 1000.0] * 20, [MIB, 10 * MIB] * 20)
     assert files_ms(run, FILES) == pytest.approx(np.zeros(40), abs=10.0)
 
 
-def test_even_tasks_tell_nothing_so_files_take_what_is_usual() -> None:
+def test_even_tasks_show_nothing_so_files_cost_the_default() -> None:
     run = scanning([1000.0] * 4, [10 * MIB] * 4)
     assert files_ms(run, FILES) == pytest.approx(np.full(4, FILES * FILE_MS))
 
@@ -69,7 +69,7 @@ def test_twice_the_tasks_write_twice_the_files() -> None:
     assert cut.units.duration_ms.tolist() == pytest.approx([1500.0] * 8)
 
 
-def test_one_cut_for_all_gives_back_the_recorded_work() -> None:
+def test_repartitioning_to_the_same_count_keeps_the_recorded_work() -> None:
     run = scanning([500.0, 700.0], [10 * MIB] * 2)
     same = with_units(run, {0: 2}, files_ms(run, FILES))
     assert same.units.duration_ms.sum() == pytest.approx(run.units.duration_ms.sum())

@@ -184,7 +184,7 @@ def test_nothing_there(location: str) -> None:
         open_source("mine-1", [location])
 
 
-def test_a_file_that_is_no_source(tmp_path: Path) -> None:
+def test_file_that_is_not_a_source_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "photo.jpg"
     path.write_bytes(b"\xff\xd8\xff\xe0" + bytes(100))
     with refused(BuildError, path):

@@ -85,7 +85,7 @@ def problems(tables: RunTables) -> dict[str, int]:
 
 
 def check(tables: RunTables, *, load: bool = False) -> None:
-    """What holds of every log, however damaged."""
+    """Laws of every log, however damaged."""
     (duration,) = tables["runs"]["duration_ms"].tolist()
     assert 0 <= duration < 1e13
     for name, columns in handed_over(tables).items():
@@ -139,7 +139,7 @@ DECLARED = (*schema_tables("run"), *raw_tables())
 
 
 def handed_over(tables: RunTables) -> RunTables:
-    """What the trace of Spark's tables has, as the tables of a run file."""
+    """The trace of Spark's tables, as the tables of a run file."""
     found = trace(tables)
     run = {name: objects([value]) for name, value in found.run.items() if name != "properties"}
     return {**found.tables(), "runs": run, "groups": found.groups, "units": found.units}
@@ -267,7 +267,7 @@ def test_queries_and_operators(q9: RunTables) -> None:
     assert [stage for (stage,) in found.fetchall()] == [16, 21]
 
 
-# What else a log can hold ----------------------------------------------------------------------------------------
+# Other content of a log ------------------------------------------------------------------------------------------
 
 
 def test_task_ends(write: Parse) -> None:
@@ -467,7 +467,7 @@ def test_local_mode(write: Parse) -> None:
     assert rows(tables, "executors", "executor_id", "slots", "cores", "memory_bytes") == [("driver", 3, 3, 1500 << 20)]
 
 
-def test_the_heap_of_a_local_master_that_states_none_is_told_by_its_block_manager(write: Parse) -> None:
+def test_heap_of_a_local_master_is_known_by_its_block_manager_if_unstated(write: Parse) -> None:
     def change(event: Event) -> Event | None:
         if kind(event) == "EnvironmentUpdate":
             event["Spark Properties"] |= {"spark.master": "local[2]"}
@@ -554,7 +554,7 @@ def test_missing_start_and_end(write: Parse) -> None:
     assert run["complete"] is False
 
 
-def test_tasks_without_numbers_are_no_missing_ends(write: Parse) -> None:
+def test_tasks_without_numbers_are_not_missing_ends(write: Parse) -> None:
     def change(event: Event) -> Event:
         if kind(event) in ("TaskStart", "TaskEnd"):
             for name in ("Index", "Partition ID"):
@@ -604,7 +604,7 @@ def test_both_parsers_agree(write: Parse) -> None:
                 assert values.tolist() == slow[name][column].tolist(), (name, column)
 
 
-def test_lines_that_are_no_events(write: Parse) -> None:
+def test_lines_that_are_not_events(write: Parse) -> None:
     extra = [
         b"",
         b"   ",
@@ -623,7 +623,7 @@ def test_lines_that_are_no_events(write: Parse) -> None:
     assert len(tables["tasks"]["task_id"]) == 35
 
 
-def test_what_only_python_parses(write: Parse) -> None:
+def test_json_that_only_python_parses(write: Parse) -> None:
     lines = [
         b'{"Event":"SparkListenerJobStart","Job ID":99,"Submission Time":NaN,"Stage IDs":[1e999,5]}',
         b'{"Event":"SparkListenerApplicationStart","App Name":"\\ud800","Timestamp":1795257733277}',

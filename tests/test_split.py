@@ -18,7 +18,7 @@ TIMES = (
     *("duration_ms", "scheduler_delay_ms", "deserialize_ms", "deserialize_cpu_ms", "run_ms", "run_cpu_ms"),
     *("result_serialize_ms", "getting_result_ms", "gc_ms", "fetch_wait_ms", "shuffle_write_ms", "result_bytes"),
 )
-"""What Spark logs of each task, and how long it took."""
+"""The times that Spark logs of each task, and its duration."""
 
 
 def measured(count: int = 1, **times: float) -> Columns:
@@ -78,13 +78,13 @@ def test_a_thread_that_ran_java_without_a_cpu_waited_for_the_cpu() -> None:
 
 
 def test_measured_intervals_keep_their_length_and_samples_fill_the_rest() -> None:
-    """100 ms of samples stand for the 700 ms that were not parked: half of the ticks of a starved sampler are lost."""
+    """100 ms of samples represent the 700 ms that were not parked: half of the ticks of a starved sampler are lost."""
     task = measured(duration_ms=1000, run_ms=1000)
     recorded = Recorded(np.array([[0.0, 0.0, 300.0, 0.0]]), np.array([[100.0, 0.0, 0.0, 0.0]]))
     assert split(task, one_stage(), recorded)[0].tolist() == pytest.approx([700, 0, 300, 0])
 
 
-def test_a_task_without_samples_borrows_its_stages_mixture() -> None:
+def test_task_without_samples_gets_the_mixture_of_its_stage() -> None:
     tasks = measured(2, duration_ms=100, run_ms=100)
     sampled = samples([0.0, 0.0, 1000.0, 0.0], [0.0, 0.0, 0.0, 0.0])
     assert split(tasks, one_stage(2), sampled)[1].tolist() == pytest.approx([0, 0, 100, 0])

@@ -131,7 +131,7 @@ NONE = dict.fromkeys(
 
 
 def query(**facts: Any) -> dict[str, Any]:
-    """What batches.sql says of a query."""
+    """The output of batches.sql for a query."""
     return {
         **NONE, "waiting_last": None, "query_id": "q", "name": None, "triggers": 5, "batches": 5, "trigger_ms": 5000.0,
         "middle_ms": 1000.0, "longest_ms": 1500.0, "add_batch_ms": 4900.0, "input_rate": 10.0, "processed_rate": 20.0,

@@ -65,7 +65,7 @@ def test_summaries_that_embed_steps_are_read() -> None:
     assert rows(profiled(DATA / "events.out.tfevents"), "SELECT count(*) FROM scopes") == [(1,)]
 
 
-def test_workers_of_a_parameter_server_are_one_run_and_transfers_are_the_networks() -> None:
+def test_workers_of_a_parameter_server_are_one_run_with_network_transfers() -> None:
     run = profiled(DATA / "tensorflow-ps")
     workers = {each for (each,) in rows(run, "SELECT worker_id FROM workers")}
     assert {"worker:0", "worker:1", "ps:0", "network into worker:0", "network into ps:0"} <= workers
@@ -81,7 +81,7 @@ def test_workers_of_a_parameter_server_are_one_run_and_transfers_are_the_network
     assert step_ms == pytest.approx(rows(run, f"SELECT avg(mean) FROM ({of_each})")[0][0], rel=1e-3)
 
 
-def test_more_workers_crowd_the_servers_link() -> None:
+def test_more_workers_increase_contention_on_the_servers_link() -> None:
     run = profiled(DATA / "tensorflow-ps")
     more = run.predict(["processes=2x"])
     assert more.predicted_ms > 1.2 * more.runtime_ms
@@ -95,7 +95,7 @@ LINK = Demand(4e6, 4e6, 1.0, 8.0, 2.0, 20_000.0, 20_000.0)
 """200 ms to fetch, 10 to compute, 200 to send."""
 
 
-def test_one_worker_meets_nobody_at_the_servers_link() -> None:
+def test_one_worker_has_no_contention_on_the_servers_link() -> None:
     assert servers.steady_step(LINK, 1).mean_ms == pytest.approx(410.0)
     assert servers.steady_step(LINK, 1, speed=0.5).mean_ms == pytest.approx(418.0)
     assert servers.steady_step(LINK, 1, link=2.0).mean_ms == pytest.approx(210.0)
@@ -128,7 +128,7 @@ def test_two_servers_share_what_one_had_to_carry() -> None:
     assert servers.steady_step(replace(LINK, busiest_share=0.5), 4).mean_ms < 0.7 * servers.steady_step(LINK, 4).mean_ms
 
 
-def test_steps_are_told_as_they_are_in_the_mean_of_how_workers_may_stand_to_each_other() -> None:
+def test_steps_are_reported_as_the_mean_over_the_phases_of_workers() -> None:
     """These came apart, others of the same configuration stayed in step."""
     run = profiled(RECORDED / "traces")
     told = run.predict(["network=2x"], recorded=["network=200Mbps"])
@@ -150,7 +150,7 @@ def test_steps_are_told_as_they_are_in_the_mean_of_how_workers_may_stand_to_each
     assert told.interval_ms[0] < apart_ms < told.predicted_ms < in_step_ms < told.interval_ms[1]
 
 
-def test_what_a_kernel_waited_for_is_what_the_graph_says() -> None:
+def test_kernel_waits_for_its_inputs_in_the_graph() -> None:
     found = steps("tensorflow-ps")[0]
     program = graph.program([("1", found)], "x", Problems())
     by_name = {each.operations[0].name: each for each in program.segments}
@@ -162,7 +162,7 @@ def test_what_a_kernel_waited_for_is_what_the_graph_says() -> None:
     )
 
 
-def test_a_loop_waits_for_the_iteration_before_and_not_for_the_first() -> None:
+def test_loop_iteration_waits_for_the_previous_one_and_not_for_the_first() -> None:
     """Iterations of 100 ms after a constant: each product has what the one before it handed on."""
     nodes = [messages.NodeStats("init", 1_000, 1_010, 1_000, "init = Const()", 0)]
     for begin in range(1_010, 1_010 + 5 * 110, 110):
@@ -198,7 +198,7 @@ CPU_0, GPU_0 = (f"/job:localhost/replica:0/task:0/device:{each}:0" for each in (
 
 @pytest.mark.parametrize("idle_us", [2, 8_000])
 def test_a_kernel_that_goes_on_as_another_ends_waited_for_its_thread(tmp_path: Path, idle_us: int) -> None:
-    """Five products of one input on one thread: all halve with the CPU.  What the thread was idle for stays."""
+    """Five products of one input on one thread: all halve with the CPU.  The thread's idle time stays."""
     begins = [1_012 + number * (10_000 + idle_us) for number in range(5)]
     products = [(CPU_0, f"MatMul_{begin}", "MatMul", begin, 10_000, ["x"]) for begin in begins]
     found = cp.profile(timeline(tmp_path, [(CPU_0, "x", "Const", 1_000, 10, []), *products])).predict(cpu_speed="2x")
@@ -272,7 +272,7 @@ def test_an_xplane_that_was_copied_as_text_says_so(tmp_path: Path) -> None:
         cp.profile(path)
 
 
-def test_numbers_of_the_wire_are_what_protocol_buffers_mean() -> None:
+def test_wire_numbers_decode_as_protocol_buffers() -> None:
     assert list(wire.fields(b"\x08\x96\x01\x12\x02hi\x1d\x01\x00\x00\x00")) == [(1, 0, 150), (2, 2, b"hi"), (3, 5, 1)]
     assert wire.signed((1 << 64) - 3) == -3
     assert wire.double(0x3FF8000000000000) == 1.5
@@ -302,7 +302,7 @@ def test_the_body_of_a_loop_on_a_device_is_what_ran() -> None:
     ]
 
 
-def test_of_clocks_that_are_off_the_first_by_name_is_told_and_how_many_there_are() -> None:
+def test_first_unsynchronized_clock_is_named_with_the_number_of_all() -> None:
     def kernel(task: str, end_ms: float, sources: list[int]) -> graph._Kernel:
         return graph._Kernel(task, task, "node", "MatMul", end_ms - 1, end_ms, None, [], "", sources=sources)
 
@@ -335,7 +335,7 @@ def test_each_step_of_a_worker_has_an_id_of_its_own(tmp_path: Path, files: tuple
         assert run.debug(scope=scope_id).runtime_ms == pytest.approx(lasted_ms)
 
 
-def test_steps_that_each_epoch_counts_anew_are_told_apart_and_those_told_twice_are_there_once() -> None:
+def test_steps_numbered_again_in_each_epoch_are_distinguished_and_duplicates_dropped() -> None:
     def marked(start: float, number: str) -> xplane.Traced:
         return xplane.Traced("train", start, start + 10, {"step_num": number})
 
@@ -386,9 +386,9 @@ def test_a_kernel_waits_for_what_launched_it_until_then_and_not_for_its_end(tmp_
 # XPlanes of input pipelines ---------------------------------------------------------------------------------------
 
 
-def test_a_pipeline_that_sleeps_is_input_and_no_cpu_time() -> None:
+def test_sleeping_input_pipeline_is_input_wait_and_not_cpu_time() -> None:
     """20 steps of a function whose batches come from tf.data: a function of Python slept for 20 ms in each of two
-    threads.  It was told as CPU time, by what the pipeline's own threads showed."""
+    threads.  It was reported as CPU time, by what the pipeline's own threads showed."""
     run = profiled(DATA / "tensorflow-input")
     verdict = run.verdict()
     assert (verdict.bottleneck.name, verdict.bottleneck.time_ms) == ("upstream", pytest.approx(201, abs=0.5))
@@ -434,5 +434,5 @@ def test_a_step_that_waits_for_its_queue_is_said_to(tmp_path: Path) -> None:
     assert (verdict.bottleneck.name, verdict.bottleneck.time_ms) == ("upstream", pytest.approx(70, abs=0.5))
     assert verdict.debug.runtime_ms == pytest.approx(100, abs=0.5)
     assert [(each.kind, round(each.cost_ms)) for each in verdict.debug.findings] == [("input", 70)]
-    assert verdict.recommendations[0].because == "input"  # of a step, a second is no measure
+    assert verdict.recommendations[0].because == "input"  # a second is not a threshold for a step
     assert abs(run.unchanged().replay_error_ratio) <= 0.03

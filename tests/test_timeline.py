@@ -47,7 +47,7 @@ def test_slots_are_full_while_units_hold_all_that_there_are() -> None:
     """Three units on two slots, the second of which is there from 4 on."""
     use = Use(np.array([0.0, 3.0, 5.0]), np.array([3.0, 7.0, 6.0]), np.array([0.0, 4.0]), np.array([np.inf, np.inf]))
     assert use.is_full(0, 1)
-    assert use.is_full(3, 4), "what ends makes room for what starts, which fills it again"
+    assert use.is_full(3, 4), "a unit that ends frees a place, which the next one fills"
     assert not use.is_full(4, 5)
     assert use.is_full(4, 6)
     assert not use.is_full(6, 20)
@@ -62,14 +62,14 @@ def units_of(*rows: tuple[float, float, list[float]]) -> Units:
     return Units(number, zero, zero, zero, launch, finish, parts, zero, np.zeros(len(rows)), zero - 1)
 
 
-def test_every_running_unit_has_the_same_voice() -> None:
-    """From 0 to 4 one on the CPU beside one on the disk, then the second alone."""
+def test_running_units_share_each_moment_equally() -> None:
+    """From 0 to 4 one on the CPU and one on the disk at once, then the second alone."""
     both = Timeline(units_of((0, 4, [4, 0, 0, 0]), (0, 6, [0, 6, 0, 0])))
     assert both.between(0, 6).tolist() == [2, 4, 0, 0]
 
 
 @pytest.mark.parametrize("units", [units_of(), units_of((3, 3, [0, 0, 0, 0]))])
-def test_no_unit_that_takes_time_is_no_time_on_anything(units: Units) -> None:
+def test_without_units_that_take_time_no_resource_has_time(units: Units) -> None:
     assert Timeline(units).between(0, 9).tolist() == [0, 0, 0, 0]
 
 
@@ -111,7 +111,7 @@ def test_merged_covers_the_same_and_overlaps_nowhere(found: list[Interval]) -> N
 
 
 @given(intervals, stretches)
-def test_what_is_covered_and_what_is_left_open_are_the_stretch(found: list[Interval], stretch: Interval) -> None:
+def test_covered_and_open_parts_add_up_to_the_interval(found: list[Interval], stretch: Interval) -> None:
     start, end = stretch
     union = merged(*columns(found))
     inside = [ms for ms in range(start, end) if open_at(found, ms)]

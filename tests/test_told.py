@@ -1,4 +1,4 @@
-"""What labels make of units whose functions the trace itself tells."""
+"""Labels of units whose functions the trace itself names."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_likely_time_is_on_the_device_that_a_function_is_for(
     assert bounds.likely_ms[0].tolist() == [8, 0, 0, 1]
 
 
-def test_a_function_has_the_number_of_its_stack_and_none_has_none() -> None:
+def test_function_has_the_number_of_its_stack_and_missing_ones_have_none() -> None:
     table = NumberedStacks(get("pytorch"))
     read = ("a.py", "read", 3)
     numbers = table.add_functions([None, read, ("a.py", "read", -1), read, ("a.py", "far", 2**40)])

@@ -1,4 +1,4 @@
-"""A framework of another package: installed beside CrystalPerf, read through profile, debug and predict."""
+"""A framework of another package: installed next to CrystalPerf, read through profile, debug and predict."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def crystalperf(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., subpr
     place = tmp_path_factory.mktemp("site")
     source = tmp_path_factory.mktemp("source") / "toy"
     source.mkdir()
-    for path in TOY.rglob("*"):  # a build leaves folders beside the sources
+    for path in TOY.rglob("*"):  # a build leaves folders next to the sources
         if path.is_file():
             target = source / path.relative_to(TOY)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +69,7 @@ def test_it_needs_no_more_lines_than_the_papers_flink() -> None:
     assert len(lines) <= THE_PAPERS_FLINK
 
 
-def test_it_imports_nothing_but_the_plugin_door() -> None:
+def test_imports_only_the_plugin_interface() -> None:
     text = (TOY / "toyflow" / "__init__.py").read_text(encoding="utf-8")
     imported = [line for line in text.split("\n") if line.startswith(("from ", "import "))]
     ours = [
@@ -78,7 +78,7 @@ def test_it_imports_nothing_but_the_plugin_door() -> None:
     assert ours == ["from crystalperf.plugin import ("]
 
 
-def test_time_is_told_by_the_fourth_resource(asked: Ask) -> None:
+def test_time_is_attributed_to_the_fourth_resource(asked: Ask) -> None:
     answer = asked("debug")
     # 1 s to the first station, 2 s washing, 9 s cooking (8 of heat), 1 s until the last jar is full, 1 s to the end
     assert [each["id"] for each in answer["critical_path"]] == [
@@ -104,11 +104,11 @@ def test_its_own_scope_is_asked_for_by_its_own_word(asked: Ask) -> None:
         ("kettles=2x", 14),  # two jars cannot use four kettles
     ],
 )
-def test_a_changed_world_changes_the_pipeline(asked: Ask, setting: str, runtime_s: float) -> None:
+def test_changed_scenario_changes_the_pipeline(asked: Ask, setting: str, runtime_s: float) -> None:
     assert asked("predict", "--set", setting)["predicted_ms"] == pytest.approx(runtime_s * 1000)
 
 
-def test_its_reader_speaks_its_own_words(crystalperf: Ask, tmp_path: Path) -> None:
+def test_reader_uses_its_own_vocabulary(crystalperf: Ask, tmp_path: Path) -> None:
     done = crystalperf("analyze", PLUM, "-o", tmp_path / "plum.duckdb")
     assert done.returncode == 0, done.stderr
     assert "2 kettles x 2 burners" in done.stdout
@@ -124,7 +124,7 @@ def test_sql_has_its_resource_as_a_column(asked: Ask, crystalperf: Ask, tmp_path
     assert json.loads(done.stdout) == [{"heat": 16_000.0}]
 
 
-def test_what_it_does_not_say_is_refused_in_a_sentence(crystalperf: Ask) -> None:
+def test_unsupported_questions_are_refused_in_a_sentence(crystalperf: Ask) -> None:
     done = crystalperf("setup", "jam")
     assert (done.returncode, done.stdout) == (1, "")
     is_one_line(done.stderr, "Jam")
@@ -139,7 +139,7 @@ def test_a_damaged_log_is_one_sentence(crystalperf: Ask, tmp_path: Path) -> None
     is_one_line(done.stderr, log, "line 9")
 
 
-def test_without_the_package_its_log_is_no_log() -> None:
+def test_without_the_package_its_log_is_not_recognized() -> None:
     from crystalperf.query.inputs.discover import discover
 
     with refused(InputError, PLUM, "JSON"):
@@ -147,7 +147,7 @@ def test_without_the_package_its_log_is_no_log() -> None:
 
 
 @pytest.mark.later
-def test_a_dependency_that_the_times_contradict_is_told(crystalperf: Ask, tmp_path: Path) -> None:
+def test_dependency_that_the_times_contradict_is_reported(crystalperf: Ask, tmp_path: Path) -> None:
     """Filling began before all was cooked: as a barrier, which it is not, that cannot be."""
     log = tmp_path / "plum.jam"
     log.write_text(PLUM.read_text(encoding="utf-8").replace(', "flows": true', ""), encoding="utf-8")

@@ -27,7 +27,7 @@ def listed(columns: Columns, *names: str) -> list[tuple[object, ...]]:
 # Values ---------------------------------------------------------------------------------------------------------------
 
 
-def test_what_contradicts_itself_in_a_trace_is_named() -> None:
+def test_contradictions_in_a_trace_are_named() -> None:
     assert mistakes(of_values()) == []
     wrong = of_rows(
         {"app_id": "run-1", "framework": "toy", "started_at_ms": 5},
@@ -53,7 +53,7 @@ def test_what_contradicts_itself_in_a_trace_is_named() -> None:
 @pytest.mark.parametrize(
     ("column", "value"), [("unit_functions", (("a.py", "read", 3),)), ("unit_threads", ("task 0", "task 1"))]
 )
-def test_what_is_told_of_units_is_told_of_each_or_of_none(column: str, value: tuple[object, ...]) -> None:
+def test_optional_unit_columns_are_stated_for_all_or_none(column: str, value: tuple[object, ...]) -> None:
     with refused(ValueError, column, len(value), 3):
         replace(of_values(), **{column: value})  # type: ignore[arg-type]
     assert replace(of_values(), **{column: value[:1] * 3}).without_units().unit_functions == ()  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ def test_values_become_columns() -> None:
     assert listed(made.scopes, "scope_id", "kind", "end_ms", "status") == [("step:0", "step", None, "succeeded")]
 
 
-def test_what_was_measured_is_a_floor_and_waiting_upstream_is_other() -> None:
+def test_measured_time_is_a_lower_bound_and_waiting_upstream_is_other_time() -> None:
     made = of_values()
     assert made.names == ("cpu", "disk", "net", "gpu")
     assert made.bounds.held_ms.tolist() == [4, 3, 4]
@@ -107,7 +107,7 @@ def test_what_was_measured_is_a_floor_and_waiting_upstream_is_other() -> None:
     assert not made.bounds.outside_ms.any()
 
 
-def test_a_run_says_what_it_is_made_shorter_for() -> None:
+def test_run_states_the_measure_to_optimize() -> None:
     assert of_values().run == {**RUN, "measure": "makespan", "complete": True, "properties": {}, "libraries": []}
     assert of_rows({**RUN, "measure": "latency", "complete": False}, [], [], []).run["measure"] == "latency"
 
@@ -183,7 +183,7 @@ def test_shuffles_are_barriers_and_attempts_follow_each_other() -> None:
         [
             *((f"stage:{parent}.0", f"stage:3.{n}", "barrier", "shuffle") for parent in (1, 2) for n in (0, 1)),
             ("stage:3.0", "stage:3.1", "order", "earlier attempt"),
-            ("stage:3.1", "stage:3.0", "order", "earlier attempt"),  # which of them was first, times tell
+            ("stage:3.1", "stage:3.0", "order", "earlier attempt"),  # the times show which was first
         ]
     )
 
@@ -297,7 +297,7 @@ def test_a_result_crosses_the_network_for_as_long_as_its_bytes_take(size: float,
 @pytest.mark.parametrize(
     ("measured", "held", "cpu", "net"),
     [
-        # What the split of tasks made of these before there were traces: held, on the CPU, waiting for blocks.
+        # The split of these tasks before there were traces: held, on the CPU, waiting for blocks.
         ({"run_ms": 90, "run_cpu_ms": 30, "fetch_wait_ms": 20, "gc_ms": 5, "scheduler_delay_ms": 10}, 90, 35, 20),
         ({"run_ms": 80, "run_cpu_ms": 70, "gc_ms": 20, "fetch_wait_ms": 9}, 80, 80, 0),  # no more than it ran
         ({"run_ms": 50, "run_cpu_ms": 30, "fetch_wait_ms": 40}, 50, 30, 20),  # of what it was off the CPU
@@ -305,7 +305,9 @@ def test_a_result_crosses_the_network_for_as_long_as_its_bytes_take(size: float,
         ({"deserialize_ms": 4, "deserialize_cpu_ms": 3}, 4, 3, 0),
     ],
 )
-def test_what_spark_measured_is_a_floor(measured: dict[str, float], held: float, cpu: float, net: float) -> None:
+def test_time_measured_by_spark_is_a_lower_bound(
+    measured: dict[str, float], held: float, cpu: float, net: float
+) -> None:
     found = bounds_of(**measured)
     assert found.held_ms.tolist() == [held]
     floor = dict(zip((*resources(), "other"), found.floor_ms[0].tolist(), strict=True))
@@ -370,12 +372,12 @@ def test_operators_know_the_stages_that_updated_their_metrics() -> None:
     assert listed(made.operator_metrics, "scope_id", "node_id", "group_id", "name", "unit", "value") == [
         ("sql:7", 0, "stage:2.0", "sort time", "ms", 6)
     ]
-    # Whose metrics are of no scan may have read what its query reads.
+    # Tasks without metrics of a scan may have read their query's input.
     roots = listed(made.group_inputs, "group_id", "root")
     assert roots == [(f"stage:{each}", "s3://b") for each in ("1.0", "2.0", "3.0", "3.1")]
 
 
-def test_the_run_is_told_as_its_log_tells_it() -> None:
+def test_run_agrees_with_its_log() -> None:
     run = trace(spark_tables()).run
     assert (run["app_id"], run["framework"], run["framework_version"]) == ("app-1", "spark", "4.0.1")
     assert (run["started_at_ms"], run["duration_ms"], run["measure"]) == (START, DURATION_MS, "makespan")
@@ -392,7 +394,7 @@ def test_sparks_own_tables_are_as_its_schema_says(of_spark: Table) -> None:
 
 
 @pytest.mark.parametrize(("mine", "every", "key"), [("tasks", "units", "unit_id"), ("stages", "groups", "group_id")])
-def test_what_every_run_has_is_not_kept_a_second_time(mine: str, every: str, key: str) -> None:
+def test_facts_common_to_all_runs_are_not_stored_twice(mine: str, every: str, key: str) -> None:
     (own,) = (each for each in raw_tables() if each.name == f"spark_{mine}")
     shared = {column.name for column in own.columns} & {column.name for column in table("run", every).columns}
     assert shared == {key}

@@ -39,7 +39,7 @@ def data() -> examples.Prepared:
     return examples.prepare(rows, words, embedding, (heads.CODE, heads.DOC))
 
 
-def test_measured_functions_are_no_development_set(data: examples.Prepared) -> None:
+def test_measured_functions_are_not_a_development_set(data: examples.Prepared) -> None:
     assert data.development == ("dev-a", "dev-b")
 
 
@@ -51,7 +51,7 @@ def test_folds_by_library_keep_a_library_together(data: examples.Prepared) -> No
     assert sorted(np.concatenate(parts)) == sorted(rows)
 
 
-def test_labels_that_other_files_contradict_are_sifted_out(data: examples.Prepared) -> None:
+def test_labels_contradicted_by_other_files_are_left_out(data: examples.Prepared) -> None:
     rows = data.rows("train")
     wrong = rows[::25]
     labels = data.labels.copy()
@@ -63,7 +63,7 @@ def test_labels_that_other_files_contradict_are_sifted_out(data: examples.Prepar
     assert set(heads.uncontradicted(data, rows, data.labels, seed=0)) >= set(wrong)
 
 
-def test_a_set_is_pooled_by_the_other_sets(data: examples.Prepared) -> None:
+def test_pooling_of_a_set_is_fitted_on_the_other_sets(data: examples.Prepared) -> None:
     """Turning the labels of a development set around changes the other's pooling and not its own."""
     both = heads.train_heads(data, data.rows("train"), data.labels)
     judged = heads.judge(both, data, data.rows("dev-a", "dev-b"))
@@ -94,7 +94,7 @@ def test_a_table_has_its_rows(data: examples.Prepared, monkeypatch: pytest.Monke
     assert any(line.startswith(row) for line in "\n".join(said).split("\n"))
 
 
-def test_topics_that_words_tell_apart_are_all_found(data: examples.Prepared) -> None:
+def test_topics_that_words_distinguish_are_all_found(data: examples.Prepared) -> None:
     found = evaluate.arms(data, data.rows("train"), data.rows("dev-a"), data.labels)
     for arm in (evaluate.CODE_ARM, evaluate.LINEAR, evaluate.TFIDF):
         assert (found[arm].argmax(axis=1) == data.labels[data.rows("dev-a")]).all(), arm
@@ -102,7 +102,7 @@ def test_topics_that_words_tell_apart_are_all_found(data: examples.Prepared) -> 
     assert np.isnan(found[evaluate.DOC_ARM][:, 0]).tolist() == (~documented).tolist()
 
 
-def test_the_table_of_words_marks_what_no_documentation_says(data: examples.Prepared) -> None:
+def test_word_table_marks_words_without_documentation(data: examples.Prepared) -> None:
     said: list[str] = []
     evaluate.table_of_words(data, said.append, top=3)
     lines = dict(line.split(": ", 1) for line in said)

@@ -1,4 +1,4 @@
-"""Class files: what is read of them, whom their calls mean, and that a damaged one is told as such."""
+"""Class files: the facts read of them, the targets of their calls, and errors of damaged ones."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_calls_are_found_behind_switches() -> None:
     ]  # fmt: skip
 
 
-def test_what_calls_mean(graph: Graph, sources: Sources) -> None:
+def test_targets_of_calls(graph: Graph, sources: Sources) -> None:
     assert sorted(graph.classes) == [CALLS, f"{CALLS}$Cached", f"{CALLS}$Disk", f"{CALLS}$Store"]
     assert [file for file, _ in graph.problems] == ["org/example/Broken.class"]
     found = told(graph, sources)
@@ -106,7 +106,7 @@ def test_what_calls_mean(graph: Graph, sources: Sources) -> None:
     assert found["Calls$Cached.reallyRead:29"] == {("read", "function", ("Calls$Disk.read:17",))}
 
 
-def test_overloads_are_told_apart_by_their_lines(graph: Graph, sources: Sources) -> None:
+def test_overloads_are_distinguished_by_their_lines(graph: Graph, sources: Sources) -> None:
     assert told(graph, sources)["Calls.overloads:46"] == {
         ("over", "function", ("Calls.over:34",)),
         ("over", "function", ("Calls.over:38",)),
@@ -133,11 +133,11 @@ def test_lambdas_and_references_are_calls_and_the_jdk_is_outside(graph: Graph, s
         (Call("virtual", CALLS, "nothing", "()V"), "function"),
     ],
 )
-def test_what_no_function_is_behind(graph: Graph, sources: Sources, call: Call, status: str) -> None:
+def test_calls_without_a_function_have_their_status(graph: Graph, sources: Sources, call: Call, status: str) -> None:
     assert meaning(graph, sources, call).status == status
 
 
-def test_what_scalac_makes_of_a_case_class_is_its_constructor_or_reads_a_field() -> None:
+def test_calls_generated_by_scalac_for_a_case_class_are_its_constructor_or_field_reads() -> None:
     """`Point(1)` is Point$.apply, `copy()` Point.copy: both make a Point.  `x` reads a field."""
     init = Call("special", "a.Point", "<init>", "(I)V")
     point = ClassFile(
@@ -193,7 +193,7 @@ def class_of(code: bytes, handlers: bytes = b"\0\0") -> bytes:
         (b"\xb1", False),  # return
     ],
 )
-def test_an_accessor_is_told_by_its_code(code: bytes, is_accessor: bool) -> None:
+def test_accessor_is_recognized_by_its_code(code: bytes, is_accessor: bool) -> None:
     (method,) = read(class_of(code)).methods
     assert method.is_accessor == is_accessor
     assert len(method.calls) == (code[1:2] == b"\xb6")
@@ -210,7 +210,7 @@ def test_an_accessor_is_told_by_its_code(code: bytes, is_accessor: bool) -> None
         (b"\x1b\xaa\0\0" + struct.pack(">4i", 32, 0, 0, 32), {0}),
     ],
 )
-def test_what_only_a_handler_calls(begin: bytes, handling: set[int]) -> None:
+def test_calls_made_only_by_an_exception_handler(begin: bytes, handling: set[int]) -> None:
     """After `begin` a handler: astore_1, aload_0, invokevirtual m; then return."""
     code = begin + (b"\0" * 8 if len(begin) > 7 else b"") + b"\x4c\x2a\xb6\0\x08\xb1"
     handlers = struct.pack(">HHHHH", 1, 0, 1, len(code) - 6, 0)
@@ -239,14 +239,14 @@ def test_a_trait_s_val_is_a_field_of_each_class_or_what_one_has_instead() -> Non
     assert (counts["field"], counts["functions"]) == (1, 1)
 
 
-def test_a_class_without_its_source_is_told(graph: Graph, sources: Sources) -> None:
+def test_class_without_its_source_is_reported(graph: Graph, sources: Sources) -> None:
     none = Sources(sources.functions, {})
     call = Call("static", CALLS, "over", "(I)I")
     assert meaning(graph, none, call).status == "no source"
     assert list(typed_calls(graph, none)) == []
 
 
-def test_a_damaged_class_file_is_told_as_such() -> None:
+def test_damaged_class_file_raises_one_kind_of_error() -> None:
     """Cut at every byte, and with bytes changed: a class or one kind of error, nothing else, and soon."""
     whole = (CLASSES / "Calls.class").read_bytes()
     for size in range(len(whole)):
@@ -266,13 +266,13 @@ def test_a_damaged_class_file_is_told_as_such() -> None:
     assert 0 < read_anyway < 4000
 
 
-def test_what_is_no_class_file_is_refused() -> None:
+def test_file_that_is_not_a_class_file_is_refused() -> None:
     for data in (b"", b"PK\3\4", b"\xca\xfe\xba\xbe", bytes(100)):
         with pytest.raises(ClassFileError):
             read(data)
 
 
-def test_types_settle_what_texts_say(graph: Graph, sources: Sources) -> None:
+def test_types_resolve_calls_that_texts_leave_open(graph: Graph, sources: Sources) -> None:
     number = {f"{each.class_name}.{each.name}:{each.first_line}": at for at, each in enumerate(sources.functions)}
     virtual, lambdas, overloads = (number[f"{CALLS}.{each}"] for each in ("virtual:42", "lambdas:50", "overloads:46"))
     asked = [(virtual, "twice"), (virtual, "read"), (lambdas, "forEach"), (lambdas, "read"), (overloads, "over")]
@@ -288,35 +288,35 @@ def test_types_settle_what_texts_say(graph: Graph, sources: Sources) -> None:
     assert counts["nowhere"] == 0
 
 
-def test_what_is_no_jar_is_told(tmp_path: Path) -> None:
+def test_file_that_is_not_a_jar_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a.jar").write_bytes(b"PK no")
     for path in (tmp_path / "a.jar", tmp_path / "b.jar"):
         with refused(BuildError, path):
             read_jars([path])
 
 
-def test_what_a_lambda_may_stand_for_is_open(open_graph: Graph, open_sources: Sources) -> None:
-    """An interface's one class is what a call runs, unless a lambda stands for the interface somewhere."""
+def test_call_that_may_run_a_lambda_stays_open(open_graph: Graph, open_sources: Sources) -> None:
+    """An interface's one class is the target of a call, unless a lambda implements the interface somewhere."""
     assert ("org.example.Open$Step", "run", "(I)I") in open_graph.of_lambdas
     found = told(open_graph, open_sources)
     assert found["Open.steps:37"] == {("run", "functions", ("Open$Step.run:10", "Open$Named.run:14"))}
     assert found["Open.only:49"] == {("once", "function", ("Open$Once.once:31",))}
 
 
-def test_abstract_overloads_that_nobody_has_stay_several(open_graph: Graph, open_sources: Sources) -> None:
+def test_unimplemented_abstract_overloads_stay_ambiguous(open_graph: Graph, open_sources: Sources) -> None:
     assert told(open_graph, open_sources)["Open.sinks:45"] == {
         ("put", "functions", ("Open$Sink.put:21", "Open$Sink.put:23"))
     }
 
 
-def test_what_very_many_classes_override_is_not_settled(graph: Graph, sources: Sources) -> None:
+def test_method_overridden_by_very_many_classes_stays_open(graph: Graph, sources: Sources) -> None:
     below = graph.classes[f"{CALLS}$Cached"]
     more = {name: replace(below, name=name) for name in (f"{CALLS}$Cached{number}" for number in range(65))}
     call = Call("virtual", f"{CALLS}$Disk", "read", "(Ljava/lang/String;)I")
     assert meaning(Graph({**graph.classes, **more}), sources, call).status == "functions"
 
 
-def test_a_name_of_several_classes_outside_is_no_function(open_graph: Graph, open_sources: Sources) -> None:
+def test_name_of_several_outside_classes_resolves_to_no_function(open_graph: Graph, open_sources: Sources) -> None:
     """Words would take `close` for the only function of that name."""
     number = {each.name: at for at, each in enumerate(open_sources.functions)}
     asked = [(number["twoOutside"], "close")]
@@ -324,7 +324,7 @@ def test_a_name_of_several_classes_outside_is_no_function(open_graph: Graph, ope
     assert resolved == {asked[0]: None}
 
 
-def test_a_shared_name_is_made_once() -> None:
+def test_shared_name_is_decoded_once() -> None:
     """20 000 calls of 200 members of one class with a name of 60 KB: the name is one text, and so are the calls."""
     long = b"a/" * 30_000
 

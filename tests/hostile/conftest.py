@@ -1,4 +1,4 @@
-"""What tests of hostile inputs share."""
+"""Fixtures that tests of hostile inputs share."""
 
 from __future__ import annotations
 

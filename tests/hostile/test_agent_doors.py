@@ -1,4 +1,4 @@
-"""An agent reads what strangers wrote, which may tell it what to ask: no question leads out of this machine."""
+"""An agent reads what strangers wrote, which may instruct it: no query reaches beyond this machine."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     exports.spare_folder.cache_clear()
 
 
-def test_a_home_that_is_shut_is_as_none(tmp_path: Path, fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inaccessible_home_is_treated_as_missing(tmp_path: Path, fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Root may look into every folder, so what others meet is made here."""
     monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "shut" / "home"))
     seen = Path.stat
@@ -44,7 +44,7 @@ def test_a_home_that_is_shut_is_as_none(tmp_path: Path, fresh: None, monkeypatch
     assert cp.profile([LOG]).header().complete
 
 
-def test_without_a_home_and_a_name(tmp_path: Path, fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_profile_works_without_home_and_user_name(tmp_path: Path, fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
     def none() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
@@ -57,12 +57,12 @@ def test_without_a_home_and_a_name(tmp_path: Path, fresh: None, monkeypatch: pyt
     assert (tmp_path / f"crystalperf-{os.getuid()}").stat().st_mode & 0o777 == 0o700
 
 
-def test_a_home_of_somebody_unknown(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_home_of_an_unknown_user(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRYSTALPERF_HOME", "~nobody-of-that-name/cache")
     assert cp.profile([LOG]).header().complete
 
 
-def test_a_cache_that_cannot_be_written(
+def test_unwritable_cache_does_not_fail(
     tmp_path: Path, fresh: None, crystalperf: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("no folder")
@@ -77,7 +77,7 @@ def test_a_cache_that_cannot_be_written(
 
 
 @pytest.mark.parametrize("kind", ["link", "open", "file"])
-def test_what_somebody_else_put_in_the_place_of_the_spare_folder(kind: str, tmp_path: Path, fresh: None) -> None:
+def test_ignores_foreign_files_in_place_of_the_spare_folder(kind: str, tmp_path: Path, fresh: None) -> None:
     place = tmp_path / f"crystalperf-{os.getuid()}"
     (tmp_path / "theirs").mkdir()
     if kind == "link":
@@ -149,7 +149,7 @@ def test_a_damaged_file_is_never_a_bug(number: int, run_copy: Path, crystalperf:
         assert code == 0 or (out, err.count("\n")) == ("", 1)
 
 
-def test_a_run_whose_facts_make_no_sense_is_refused(run_copy: Path) -> None:
+def test_run_with_invalid_facts_is_refused(run_copy: Path) -> None:
     import duckdb
 
     for statement in (

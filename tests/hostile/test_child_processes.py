@@ -1,4 +1,4 @@
-"""No child process runs what lies in the folder that the user happens to be in."""
+"""No child process runs code from the user's current folder."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def changed(lines: list[bytes], path: Path, properties: dict[str, str], version:
 
 @pytest.mark.few(3)
 @pytest.mark.parametrize("value", ODD, ids=ascii)
-def test_every_setting_may_have_any_value(value: str, lines: list[bytes], tmp_path: Path) -> None:
+def test_any_value_of_a_setting_is_answered(value: str, lines: list[bytes], tmp_path: Path) -> None:
     log = changed(lines, tmp_path / "log", dict.fromkeys(settings.READ, value) | {"spark.master": f"local[{value}]"})
     run = cp.profile([log], output=tmp_path / "run.duckdb")
     assert run.debug().runtime_ms > 0
@@ -59,7 +59,7 @@ def test_every_setting_may_have_any_value(value: str, lines: list[bytes], tmp_pa
         assert any(each.startswith(note[:60]) for each in said) == (read(value) is None and kept), key
 
 
-def test_auto_partitions_are_told_and_answered(lines: list[bytes], tmp_path: Path, crystalperf: Answer) -> None:
+def test_auto_partitions_are_reported_and_answered(lines: list[bytes], tmp_path: Path, crystalperf: Answer) -> None:
     log = changed(lines, tmp_path / "log", {"spark.sql.shuffle.partitions": "auto"})
     code, out, err = crystalperf("analyze", log, "-o", tmp_path / "run.duckdb")
     assert (code, err) == (0, "")
@@ -104,7 +104,7 @@ def test_every_version_is_answered_for(version: str, lines: list[bytes], tmp_pat
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("cores", [1e9, 2**31 - 1, 20_000])
-def test_more_cores_than_any_machine_has_are_not_believed(cores: float, lines: list[bytes], tmp_path: Path) -> None:
+def test_absurd_core_counts_are_ignored(cores: float, lines: list[bytes], tmp_path: Path) -> None:
     found = []
     for line in lines:
         if line.startswith(b'{"Event":"SparkListenerExecutorAdded"'):
@@ -118,7 +118,7 @@ def test_more_cores_than_any_machine_has_are_not_believed(cores: float, lines: l
     assert any("cores" in each.meaning for each in run.header().problems)
 
 
-def test_a_share_of_the_heap_is_one() -> None:
+def test_invalid_memory_fraction_is_ignored() -> None:
     assert usable_bytes(1e9, {"spark.memory.fraction": "0.5"}) < usable_bytes(1e9, {})
     for odd in ODD:
         assert usable_bytes(1e9, {"spark.memory.fraction": odd}) == usable_bytes(1e9, {})

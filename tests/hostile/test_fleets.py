@@ -1,4 +1,4 @@
-"""Folders of many logs, where strangers may write too: names that are no text, pipes, devices, links, lists, clocks."""
+"""Folders of many logs that strangers may write to: names that are not text, pipes, devices, links, lists, clocks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def unread(folder: Path) -> dict[str, str]:
     return {Path(path).name: what for path, what in rows}
 
 
-def test_a_name_that_is_no_text_costs_nothing(tmp_path: Path) -> None:
+def test_file_name_that_is_not_text_does_not_stop_the_build(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     good = log(tmp_path / "good").read_bytes()
@@ -53,7 +53,7 @@ def test_a_name_that_is_no_text_costs_nothing(tmp_path: Path) -> None:
     assert build([str(logs)], tmp_path / "fleet", InProcess()).known == 2
 
 
-def test_a_log_whose_name_is_no_text_is_analyzed(crystalperf: Answer, tmp_path: Path) -> None:
+def test_log_whose_name_is_not_text_is_analyzed(crystalperf: Answer, tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     os.rename(log(tmp_path / "good"), os.fsencode(logs) + b"/l\xffg")
@@ -63,7 +63,7 @@ def test_a_log_whose_name_is_no_text_is_analyzed(crystalperf: Answer, tmp_path: 
         assert json.loads(out)["schema"] == "crystalperf.verdict/1"
 
 
-def test_what_has_no_end_and_what_leads_nowhere_is_told(tmp_path: Path) -> None:
+def test_pipes_devices_and_dangling_links_are_reported(tmp_path: Path) -> None:
     """A pipe that nobody writes to, a device that never ends: whoever may write a log may put one there."""
     logs = tmp_path / "logs"
     logs.mkdir()
@@ -86,8 +86,8 @@ def test_a_list_that_names_itself_is_refused(crystalperf: Answer, tmp_path: Path
 
 
 @pytest.mark.later
-def test_a_batch_takes_memory_as_its_logs_are(tmp_path: Path) -> None:
-    """Room for two rows of 1 GiB was taken for each file, however small: a container of 2 GB could write no fleet."""
+def test_memory_of_a_batch_depends_on_the_size_of_its_logs(tmp_path: Path) -> None:
+    """Two rows of 1 GiB were reserved for each file, however small: a container of 2 GB could write no fleet."""
     logs = tmp_path / "logs"
     logs.mkdir()
     for number in range(3):
@@ -109,7 +109,7 @@ print(build([sys.argv[1]], Path(sys.argv[2]), InProcess()).unread)
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("spoilt", ["other type", "other column", "no parquet", "other day"])
-def test_a_fleet_of_somebody_else_is_data(crystalperf: Answer, tmp_path: Path, spoilt: str) -> None:
+def test_foreign_fleet_is_read_as_data(crystalperf: Answer, tmp_path: Path, spoilt: str) -> None:
     log(tmp_path / "logs")
     build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
     (place,) = (tmp_path / "fleet" / "runs").glob("day=*/*.parquet")
@@ -129,7 +129,7 @@ def test_a_fleet_of_somebody_else_is_data(crystalperf: Answer, tmp_path: Path, s
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("changed_s", [1e12, -1e12, 1e30])
-def test_a_clock_that_no_calendar_has_costs_nothing(tmp_path: Path, changed_s: float) -> None:
+def test_file_time_outside_the_calendar_is_accepted(tmp_path: Path, changed_s: float) -> None:
     (item,) = find_logs([str(log(tmp_path / "good"))])
     for path, runs in ((item.path, 1), (str(tmp_path / "none"), 0)):
         answer = read(Item(path, item.size_bytes, changed_s, item.state), tmp_path)
@@ -138,7 +138,7 @@ def test_a_clock_that_no_calendar_has_costs_nothing(tmp_path: Path, changed_s: f
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("size", [2**62, 2**63, 10**30])
-def test_sizes_that_no_disk_has_are_not_believed(crystalperf: Answer, tmp_path: Path, size: int) -> None:
+def test_absurd_file_sizes_are_ignored(crystalperf: Answer, tmp_path: Path, size: int) -> None:
     """Sums of two of them were too long for an integer, and the run file was called damaged, for ever."""
     lines = []
     for line in log(tmp_path / "good").read_text().splitlines():

@@ -26,7 +26,7 @@ def export(tmp_path: Path) -> Path:
     return Path(shutil.copytree(prebuilt_folder() / SHIPPED, tmp_path / SHIPPED))
 
 
-def test_a_pinned_hash_that_is_claimed_does_not_load_everything(
+def test_claimed_pinned_hash_does_not_load_everything(
     export: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """94 kB of Parquet that say one long text a million times."""
@@ -45,12 +45,12 @@ def test_a_pinned_hash_that_is_claimed_does_not_load_everything(
     assert sorted(os.listdir(tmp_path)) == [SHIPPED]
 
 
-def test_a_shipped_index_is_still_taken(export: Path, tmp_path: Path) -> None:
+def test_shipped_index_is_accepted(export: Path, tmp_path: Path) -> None:
     assert import_index(export, tmp_path / "built.duckdb").is_file()
 
 
 @pytest.mark.parametrize("name", ["metadata.json", "functions.parquet", "calls.parquet"])
-def test_a_pipe_is_not_waited_for(name: str, export: Path, tmp_path: Path) -> None:
+def test_pipe_in_an_export_does_not_block(name: str, export: Path, tmp_path: Path) -> None:
     (export / name).unlink()
     os.mkfifo(export / name)
     with pytest.raises(IndexFileError):
@@ -78,7 +78,7 @@ def test_metadata_of_any_shape_is_one_sentence(text: str, export: Path, tmp_path
 
 @pytest.mark.parametrize("odd", ["\ud800", "a\0b"])
 @pytest.mark.parametrize("place", ["key", "value"])
-def test_texts_that_no_database_takes_are_refused(place: str, odd: str, export: Path, tmp_path: Path) -> None:
+def test_texts_invalid_in_duckdb_are_refused(place: str, odd: str, export: Path, tmp_path: Path) -> None:
     facts = json.loads((export / "metadata.json").read_text())
     facts.update({odd: "x"} if place == "key" else {"x": odd})
     (export / "metadata.json").write_text(json.dumps(facts))
@@ -86,8 +86,8 @@ def test_texts_that_no_database_takes_are_refused(place: str, odd: str, export: 
         import_index(export, tmp_path / "built.duckdb", trust=True)
 
 
-def test_no_two_contents_have_one_hash(tmp_path: Path) -> None:
-    """A NUL separates the texts in the hash; where one stands in a text, a key could pass for another and its value."""
+def test_different_contents_have_different_hashes(tmp_path: Path) -> None:
+    """A NUL separates the texts in the hash; a NUL in a text could make two keys equal."""
     found = set()
     for metadata in ({"a": "b", "c": "d"}, {"a": "b\0c\0d"}, {"a\0b": "c\0d"}):
         with indexes.create(tmp_path / "a.duckdb", "index", metadata) as connection, suppress(IndexFileError):

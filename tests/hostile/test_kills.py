@@ -110,7 +110,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def cpu_s(process: int) -> float | None:
-    """What a process has had so far; None where it is gone."""
+    """The peak memory of a process so far; None if it is gone."""
     try:
         words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -166,7 +166,7 @@ def check(folder: Path, seen: dict[Path, tuple[int, int]]) -> None:
 
 
 @pytest.mark.later  # kills processes at random for 5 s
-def test_killed_processes_leave_whole_files(place: Path) -> None:
+def test_killed_processes_leave_complete_files(place: Path) -> None:
     moments = random.Random(16)
     seen: dict[Path, tuple[int, int]] = {}
     command = [sys.executable, "-c", _NURSERY, str(place / "log"), str(place)]

@@ -1,4 +1,4 @@
-"""`make fuzz` types commands too, on damaged logs and recordings, and goes through the other doors."""
+"""`make fuzz` also runs commands on damaged logs and recordings, and uses the other interfaces."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_commands_on_damaged_inputs_end_in_an_answer_or_a_sentence(
     assert outcome.what in ("read", "refused"), outcome.text
 
 
-def test_a_command_that_breaks_its_contract_is_noticed(
+def test_fuzzing_notices_a_command_that_breaks_its_contract(
     sources: Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(judging, "type_command", lambda _: 3)
@@ -44,13 +44,13 @@ def test_a_command_that_breaks_its_contract_is_noticed(
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("kind", cases.DOORS)
-def test_other_doors_end_in_an_answer_or_a_sentence(kind: str, sources: Sources, tmp_path: Path) -> None:
+def test_other_interfaces_end_in_an_answer_or_a_sentence(kind: str, sources: Sources, tmp_path: Path) -> None:
     for number in range(2):
         outcome = cases.run_case(Case(kind, number), 1, sources, tmp_path)
         assert outcome.what in ("read", "refused"), outcome.text
 
 
-def test_a_page_with_another_script_is_noticed(
+def test_fuzzing_notices_a_page_with_another_script(
     sources: Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doors, "_SCRIPTS", doors._SCRIPTS - 1)

@@ -31,7 +31,7 @@ def test_a_file_that_once_failed(
         for each in discover([path]).applications:
             check_trace(get(each.framework).reader.read(each.log))
     kind = path.name.partition(".")[2]
-    # Samples alone are no run: they come with a log.
+    # Samples alone are not a run: they come with a log.
     with_log = (path, DATA / "eventlog" / "q9.zstd") if kind in ("jfr.gz", "collapsed.gz") else (path,)
     code, out, err = crystalperf("analyze", *with_log, "--json")
     assert code in (0, 1)
@@ -48,8 +48,8 @@ def test_a_file_that_once_failed(
             assert (out == "") == (code == 1), out
 
 
-def test_every_reader_of_json_expects_broken_letters() -> None:
-    """Bytes that are no UTF-8 are no DecodeError of msgspec's: four readers told them as a bug."""
+def test_every_json_reader_handles_invalid_utf8() -> None:
+    """Bytes that are not UTF-8 do not raise msgspec's DecodeError: four readers reported them as a bug."""
     for path in (ROOT / "query").rglob("*.py"):
         for line in path.read_text(encoding="utf-8").split("\n"):
             if "except" in line and "msgspec.DecodeError" in line:

@@ -72,7 +72,7 @@ def test_hosts_are_compared_without_multiplying_units_by_hosts(hosts: int) -> No
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_the_rest_of_a_group_has_its_median(data: st.DataObject) -> None:
+def test_median_of_the_rest_of_a_group_is_exact(data: st.DataObject) -> None:
     """Of groups of two or more parts, with rows of parts that nobody asks for among them."""
     group = np.array(data.draw(st.lists(st.integers(0, 2), min_size=12, max_size=40)))
     part = np.array([each * 3 + data.draw(st.integers(0, 2)) for each in group])
@@ -86,7 +86,7 @@ def test_the_rest_of_a_group_has_its_median(data: st.DataObject) -> None:
         assert others[at] == np.median(values[(group == one // 3) & (part != one)])
 
 
-def test_memory_that_ends_is_told_as_memory(
+def test_running_out_of_memory_is_reported(
     crystalperf: Answer, run_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from crystalperf.query.diagnose import hosts
@@ -102,7 +102,7 @@ def test_memory_that_ends_is_told_as_memory(
     assert "bug" not in err
 
 
-def test_memory_that_ends_in_reading_a_log_is_told_as_memory(
+def test_running_out_of_memory_while_reading_a_log_is_reported(
     crystalperf: Answer, log_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def greedy(*_: object) -> object:

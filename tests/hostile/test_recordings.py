@@ -1,4 +1,4 @@
-"""Whatever is wrong with one recording is that recording's problem, never the run's."""
+"""A damaged recording is that recording's problem, never the run's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from crystalperf.query.recordings.jfr.model import ProblemLog
 DATA = Path(__file__).parents[1] / "data" / "acme"
 
 
-def test_a_thread_type_without_fields_is_no_error() -> None:
+def test_thread_type_without_fields_is_accepted() -> None:
     pool = SimpleNamespace(layout=(), keys=[7], values=[[]], column=lambda _: -1)
     types = SimpleNamespace(ids=lambda _: [1])
     pools: Any = SimpleNamespace(types=types, by_type={1: pool}, string=lambda _: None, text=lambda *_: None)
@@ -42,7 +42,7 @@ def test_a_recording_that_shrinks_while_it_is_read(
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
-def test_what_is_packed_again_and_again_is_not_unpacked_to_the_end(
+def test_nested_compression_is_not_unpacked_to_the_end(
     times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source, "FREE_BYTES", 1 << 20)

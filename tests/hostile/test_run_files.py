@@ -78,7 +78,7 @@ def test_a_run_file_that_is_not_only_tables_is_refused(
 
 
 def test_nothing_is_read_before_the_file_is_checked(run_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a view would read, the connection that looks at the catalogue has no file system."""
+    """The connection that looks at the catalogue has no file system, whichever files a view would read."""
     from crystalperf.indexes import guard
 
     with duckdb.connect(str(run_copy)) as connection:
@@ -120,14 +120,14 @@ def test_every_reader_is_locked(kind: indexes.Kind, tmp_path: Path) -> None:
     assert connection.execute("SELECT count(*) FROM metadata").fetchall()[0][0] > 3
 
 
-def test_a_file_of_another_kind_of_database_is_not_loaded_as_such(tmp_path: Path) -> None:
+def test_database_file_of_another_kind_is_not_loaded(tmp_path: Path) -> None:
     """DuckDB would look for an extension that reads SQLite."""
     (tmp_path / "a.duckdb").write_bytes(b"SQLite format 3\0" + bytes(4096))
     with pytest.raises(IndexFileError, match=r"a\.duckdb"):
         indexes.open_read_only(tmp_path / "a.duckdb", "run")
 
 
-def test_a_name_that_looks_like_a_service_is_a_file(
+def test_file_name_that_looks_like_a_url_is_a_file(
     crystalperf: Answer, run_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -136,7 +136,7 @@ def test_a_name_that_looks_like_a_service_is_a_file(
     assert (code, out) == (0, "some\ntrue\n")
 
 
-def test_a_log_of_unfinished_changes_beside_a_file_is_not_replayed(crystalperf: Answer, run_copy: Path) -> None:
+def test_write_ahead_log_next_to_a_file_is_not_replayed(crystalperf: Answer, run_copy: Path) -> None:
     run_copy.with_name(run_copy.name + ".wal").write_bytes(b"\0" * 100)
     code, out, err = crystalperf("debug", run_copy)
     assert (code, out) == (1, "")
@@ -152,7 +152,7 @@ def test_an_index_with_a_view_is_refused(tmp_path: Path) -> None:
         indexes.attach(duckdb.connect(), tmp_path / "a.duckdb", "index", "a")
 
 
-def test_a_file_that_changes_is_looked_at_again(run_copy: Path) -> None:
+def test_changed_file_is_checked_again(run_copy: Path) -> None:
     assert Run(run_copy).header().complete
     with duckdb.connect(str(run_copy)) as connection:
         connection.execute("CREATE VIEW mine AS SELECT 1")

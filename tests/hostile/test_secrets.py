@@ -1,4 +1,4 @@
-"""Secrets in a log do not get into the run file, whichever field they stand in."""
+"""Secrets in a log do not get into the run file, in whichever field they are."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda each: each[:40])
-def test_what_is_called_a_secret_is_hidden(text: str) -> None:
+def test_values_named_as_secrets_are_hidden(text: str) -> None:
     found = redacted(text)
     assert S not in found
     assert HIDDEN in found
@@ -63,7 +63,7 @@ def test_what_is_called_a_secret_is_hidden(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", SHAPES, ids=lambda each: each[:12])
-def test_what_looks_like_a_secret_is_hidden(text: str) -> None:
+def test_values_that_look_like_secrets_are_hidden(text: str) -> None:
     assert redacted(f"before {text} after").startswith(f"before {HIDDEN}")
 
 
@@ -115,7 +115,7 @@ def test_no_field_of_a_log_brings_a_secret_into_the_run_file(tmp_path: Path) -> 
     assert S.encode() not in run.path.read_bytes()
 
 
-def test_long_texts_take_no_long_time() -> None:
+def test_hiding_secrets_in_long_texts_is_fast() -> None:
     """Every repetition in the patterns has an end, but for those of the value, which nothing follows."""
     from crystalperf.query.trace import redaction
 

@@ -54,7 +54,7 @@ async def serving(
 
 
 async def ended(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, drip: bytes) -> bytes:
-    """What comes until the server ends the connection, while a byte is sent now and then."""
+    """The bytes received until the server ends the connection, while a byte is sent now and then."""
     got = b""
     for _ in range(2_000):
         try:
@@ -81,7 +81,7 @@ async def ended(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, drip
     ],
     ids=["no request", "a head that drips", "a body that drips", "half a second request"],
 )
-def test_a_connection_that_asks_nothing_ends(sent: bytes, drip: bytes, answer: bytes) -> None:
+def test_idle_connection_is_closed(sent: bytes, drip: bytes, answer: bytes) -> None:
     async def told() -> bytes:
         async with serving() as (_, reader, writer):
             writer.write(sent)
@@ -90,7 +90,7 @@ def test_a_connection_that_asks_nothing_ends(sent: bytes, drip: bytes, answer: b
     assert asyncio.run(told())[:12] == answer
 
 
-def test_an_answer_that_nobody_takes_is_not_kept_for_ever() -> None:
+def test_unread_answer_is_dropped_after_a_timeout() -> None:
     async def held() -> bool:
         async with serving() as (server, _, writer):
             writer.write(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")  # a reader that is not read takes 128 KiB at most
@@ -105,7 +105,7 @@ def test_an_answer_that_nobody_takes_is_not_kept_for_ever() -> None:
     assert not asyncio.run(held())
 
 
-def test_an_answer_that_is_late_or_taken_slowly_comes_and_the_connection_is_used_again() -> None:
+def test_late_or_slowly_read_answer_arrives_and_the_connection_is_reused() -> None:
     async def taken() -> list[int]:
         sizes = []
         async with serving(10 * SILENT_S) as (_, reader, writer):

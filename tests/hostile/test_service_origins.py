@@ -21,7 +21,7 @@ GIVEN = ["http://history:18080", "https://gate.corp/one/spark-history"]
         ("https://gate.corp/one/spark-history/", "https://gate.corp/one/spark-history/"),
     ],
 )  # fmt: skip
-def test_what_lies_below_a_given_server_is_asked_in_its_words(text: str, asked: str) -> None:
+def test_address_below_a_given_server_takes_its_spelling(text: str, asked: str) -> None:
     assert below(GIVEN, text) == asked
 
 
@@ -64,7 +64,7 @@ def test_what_lies_below_a_given_server_is_asked_in_its_words(text: str, asked: 
     ],
     ids=ascii,
 )
-def test_nothing_else_is_asked(text: str) -> None:
+def test_addresses_outside_the_given_servers_are_refused(text: str) -> None:
     with pytest.raises(ProblemError) as refused:
         below(GIVEN, text)
     assert refused.value.status == 403
@@ -75,12 +75,12 @@ def test_nothing_else_is_asked(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["history:18080", "file:///logs", "http://", "http://me@h", "http://h/x?y", "s3://b", ""]
 )
-def test_a_server_is_given_by_its_plain_address(text: str) -> None:
+def test_server_address_with_more_than_an_origin_is_refused(text: str) -> None:
     with pytest.raises(SettingError, match="http://HOST:18080"):
         origin(text)
 
 
-def test_a_slash_at_the_end_of_a_server_is_none() -> None:
+def test_trailing_slash_of_a_server_is_ignored() -> None:
     assert origin("http://history:18080/") == "http://history:18080"
     assert (
         below([origin("http://history:18080/")], "http://history:18080/history/a") == "http://history:18080/history/a"

@@ -1,4 +1,4 @@
-"""What strangers send to the service: other hosts, other pages, no token, bombs, cut files, statements."""
+"""Hostile requests to the service: other hosts, other pages, no token, bombs, cut files, statements."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def passed(settings: Settings, method: str = "GET", path: str = "/api/runs", **h
 @pytest.mark.parametrize(
     "host", ["localhost", "localhost:8090", "127.0.0.1", "[::1]:8090", "10.1.2.3:80", "perf.corp:1"]
 )
-def test_the_service_is_asked_by_its_names(tmp_path: Path, host: str) -> None:
+def test_service_accepts_its_own_host_names(tmp_path: Path, host: str) -> None:
     assert passed(Settings(tmp_path, hosts=("perf.corp",)), host=host) == 200
 
 
@@ -102,7 +102,7 @@ def test_the_service_is_asked_by_its_names(tmp_path: Path, host: str) -> None:
         "",
     ],
 )
-def test_a_name_that_was_made_to_lead_here_is_refused(tmp_path: Path, host: str) -> None:
+def test_rebound_host_name_is_refused(tmp_path: Path, host: str) -> None:
     assert passed(Settings(tmp_path, hosts=("perf.corp",)), host=host) == 421
 
 
@@ -120,16 +120,16 @@ def test_a_name_that_was_made_to_lead_here_is_refused(tmp_path: Path, host: str)
     ids=str,
 )
 @pytest.mark.parametrize("method", ["POST", "DELETE", "PUT"])
-def test_no_other_page_changes_anything(tmp_path: Path, method: str, headers: dict[str, str]) -> None:
+def test_requests_of_other_pages_change_nothing(tmp_path: Path, method: str, headers: dict[str, str]) -> None:
     assert passed(Settings(tmp_path), method, host="127.0.0.1:8090", **headers) == 403
 
 
-def test_own_pages_and_programs_change_things(tmp_path: Path) -> None:
+def test_own_pages_and_programs_may_change_runs(tmp_path: Path) -> None:
     assert passed(Settings(tmp_path), "POST", host="127.0.0.1:8090", origin="http://127.0.0.1:8090") == 200
     assert passed(Settings(tmp_path), "DELETE", host="127.0.0.1:8090") == 200
 
 
-def test_a_token_is_demanded_where_others_reach_the_service(tmp_path: Path) -> None:
+def test_token_is_required_if_others_can_reach_the_service(tmp_path: Path) -> None:
     for host in ("0.0.0.0", "::", "10.0.0.5", "perf.corp"):
         with pytest.raises(SettingError, match="token"):
             Settings(tmp_path, host=host)
@@ -138,7 +138,7 @@ def test_a_token_is_demanded_where_others_reach_the_service(tmp_path: Path) -> N
         Settings(tmp_path, token="short")
 
 
-def test_a_token_opens_and_nothing_else_does(tmp_path: Path) -> None:
+def test_only_the_token_gives_access(tmp_path: Path) -> None:
     settings = Settings(tmp_path, host="0.0.0.0", token=TOKEN)
     basic = base64.b64encode(f"me:{TOKEN}".encode()).decode()
     assert passed(settings, authorization=f"Bearer {TOKEN}") == 200
@@ -159,7 +159,7 @@ def test_a_token_opens_and_nothing_else_does(tmp_path: Path) -> None:
     assert passed(settings, path=f"/api/runs?token={TOKEN}") == 401
 
 
-def test_processes_of_the_service_are_not_told_the_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_child_processes_of_the_service_do_not_get_the_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(TOKEN[::-1])
     for file, token in (("", TOKEN), (str(tmp_path / "token"), TOKEN[::-1])):
         monkeypatch.setenv(serving.TOKEN, TOKEN)
@@ -167,13 +167,13 @@ def test_processes_of_the_service_are_not_told_the_token(monkeypatch: pytest.Mon
         assert serving.TOKEN not in os.environ
 
 
-def test_serve_refuses_to_be_open_without_a_token(crystalperf: Answer, tmp_path: Path) -> None:
+def test_serve_requires_a_token_on_public_addresses(crystalperf: Answer, tmp_path: Path) -> None:
     code, out, err = crystalperf("serve", "--home", tmp_path, "--host", "0.0.0.0", "--port", "0")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "--token-file" in err
 
 
-def test_every_answer_says_what_a_page_may_do(served: Served) -> None:
+def test_every_answer_has_a_content_security_policy(served: Served) -> None:
     for path in ("/", "/sql", "/indexes", "/nothing", "/api/runs", "/runs/q9"):
         found = served.get(path)
         policy = found.headers["content-security-policy"]
@@ -190,7 +190,7 @@ def test_every_answer_says_what_a_page_may_do(served: Served) -> None:
 # What is sent -------------------------------------------------------------------------------------------------------
 
 
-def test_more_than_may_be_uploaded_is_refused(served: Served) -> None:
+def test_upload_over_the_limit_is_refused(served: Served) -> None:
     found = served.client.post("/api/runs", files={"files": ("big", b"x" * 3_500_000)})
     assert "MiB" in told(found, 413)
 
@@ -254,8 +254,8 @@ BODIES = {
     [("an upload", b""), ("an upload", b"x"), ("JSON", b""), ("JSON", b"x"), ("a form", b"x")],
     ids=lambda each: {b"": "pauses", b"x": "drips"}.get(each, each),
 )
-def test_a_body_that_pauses_or_drips_is_given_up(served: Served, what: str, drip: bytes) -> None:
-    """A byte now and then is no pause, and would hold a connection, and one of a few seats, for days."""
+def test_body_that_stalls_or_drips_is_dropped(served: Served, what: str, drip: bytes) -> None:
+    """A client that sends a byte now and then never times out, and would keep one of a few connections for days."""
     with socket.create_connection(("127.0.0.1", served.port)) as client:
         client.settimeout(0.2)
         client.sendall(BODIES[what])
@@ -283,7 +283,7 @@ def test_a_boundary_that_is_too_long_and_a_form_of_too_many_fields_end_in_one_se
     nothing_left(served)
 
 
-def test_uploads_that_found_no_room_leave_their_seats(tmp_path: Path) -> None:
+def test_rejected_uploads_release_their_slots(tmp_path: Path) -> None:
     uploads = Uploads(tmp_path / "inputs", tmp_path / "gone", set(), Limits(uploads=1))
     headers = [(b"content-type", b"multipart/form-data; boundary=b")]
 
@@ -298,7 +298,7 @@ def test_uploads_that_found_no_room_leave_their_seats(tmp_path: Path) -> None:
     assert [asyncio.run(take()) for _ in range(3)] == [503, 503, 503]
 
 
-def test_an_upload_that_is_cut_leaves_nothing(served: Served) -> None:
+def test_truncated_upload_leaves_no_files(served: Served) -> None:
     with socket.create_connection(("127.0.0.1", served.port)) as client:
         client.sendall(
             b"POST /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
@@ -344,7 +344,7 @@ def test_bombs_and_cut_files_end_in_a_sentence(served: Served, tmp_path: Path) -
     assert served.get("/health").status_code == 200
 
 
-def test_too_many_jobs_wait_their_turn_elsewhere(served: Served) -> None:
+def test_jobs_beyond_the_queue_limit_are_refused(served: Served) -> None:
     sent = []
     for number in range(8):
         found = served.client.post("/api/runs", files={"files": (f"{number}", f"no log {number}".encode())})
@@ -375,12 +375,12 @@ def test_too_many_jobs_wait_their_turn_elsewhere(served: Served) -> None:
     ],
     ids=lambda each: ascii(each)[:40],
 )
-def test_a_body_that_is_none_ends_in_one_sentence(served: Served, body: bytes, status: int) -> None:
+def test_invalid_body_is_one_sentence(served: Served, body: bytes, status: int) -> None:
     headers = {"Content-Type": "application/json"}
     told(served.client.post("/api/runs/q9/sql", content=body, headers=headers), status)
 
 
-def test_a_form_of_another_page_is_no_json(served: Served) -> None:
+def test_form_of_another_page_is_not_accepted_as_json(served: Served) -> None:
     for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
         headers = {"Content-Type": kind}
         told(served.client.post("/api/sql", content=b'{"statement": "SELECT 1"}', headers=headers), 415)
@@ -393,7 +393,7 @@ def test_a_form_of_another_page_is_no_json(served: Served) -> None:
 @pytest.mark.parametrize(
     "name", ["..", "%2e%2e", "..%2f..%2fetc%2fpasswd", "a%00b", "x" * 300, ".hidden", "a%0d%0ab", "é"]
 )
-def test_names_of_runs_lead_nowhere(served: Served, name: str) -> None:
+def test_run_names_cannot_escape_the_folder(served: Served, name: str) -> None:
     for method, path in (("GET", ""), ("GET", "/debug"), ("DELETE", ""), ("GET", "/verdict")):
         found = served.client.request(method, f"/api/runs/{name}{path}")
         assert found.status_code in (400, 404, 405, 307), found.text
@@ -405,7 +405,7 @@ def test_names_of_runs_lead_nowhere(served: Served, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def places(served: Served) -> list[str]:
-    """What statements aim at: the run that is asked, a file beside it, a name that is free."""
+    """Targets of statements: the run that is asked, a file next to it, a free name."""
     secret = served.home / "runs" / "secret.csv"
     secret.write_text("a\nswordfish\n")
     run = str(served.home / "runs" / "q9.duckdb")
@@ -453,14 +453,14 @@ def test_no_statement_changes_or_reads_a_file(served: Served, places: list[str])
 
 @pytest.mark.later
 @pytest.mark.parametrize("part", range(4))  # each statement is half a second of CPU time
-def test_none_of_all_hostile_statements_does(served: Served, places: list[str], part: int) -> None:
+def test_hostile_statements_neither_change_nor_read_a_file(served: Served, places: list[str], part: int) -> None:
     statements = hostile_statements(places)
     assert len(statements) > 350
     check_statements(served, statements[part::4])
 
 
 @pytest.mark.later
-def test_what_a_statement_costs_ends(served: Served) -> None:
+def test_statement_is_stopped_at_its_limits(served: Served) -> None:
     def ask(statement: str) -> httpx.Response:
         return served.post("/api/runs/q9/sql", {"statement": statement})
 
@@ -473,7 +473,7 @@ def test_what_a_statement_costs_ends(served: Served) -> None:
     assert ask("SELECT 1 AS a").json() == [{"a": 1}]
 
 
-def test_more_statements_than_seats_are_told_to_come_again(served: Served) -> None:
+def test_statements_beyond_the_limit_get_retry_later(served: Served) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     slow = {"statement": "SELECT levenshtein(repeat('a', 10000000), repeat('b', 10000000))"}
@@ -508,6 +508,6 @@ def test_names_in_logs_are_text_on_pages(served: Served, tmp_path: Path) -> None
     assert served.client.delete(f"/api/runs/{job['run']}").status_code == 204
 
 
-def test_the_files_of_a_service_are_its_users_alone(served: Served) -> None:
+def test_files_of_the_service_are_private_to_its_user(served: Served) -> None:
     for each in (served.home / "service").rglob("*"):
         assert os.stat(each).st_mode & 0o077 == 0 or not each.is_dir(), each

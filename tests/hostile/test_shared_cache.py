@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 LOG = ROOT / "tests" / "data" / "runs" / "speculation"
 
 
-def test_builders_with_one_process_number_do_not_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_builders_with_equal_process_ids_do_not_collide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getpid", lambda: 1)
     path = tmp_path / "a.duckdb"
     with indexes.create(path, "index", {"note": "first"}), indexes.create(path, "index", {"note": "second"}):
@@ -32,7 +32,7 @@ def test_builders_with_one_process_number_do_not_meet(tmp_path: Path, monkeypatc
     assert os.listdir(tmp_path) == ["a.duckdb"]
 
 
-def test_what_is_being_built_is_not_taken_for_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_build_in_progress_is_not_removed_as_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By another process, which cannot know it by its number."""
     with temporary.building_folder(tmp_path / "a") as folder:
         program = (
@@ -43,7 +43,7 @@ def test_what_is_being_built_is_not_taken_for_left_behind(tmp_path: Path, monkey
         assert folder.is_dir()
 
 
-def test_what_a_killed_build_left_goes_with_the_next(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_build_are_removed_by_the_next(tmp_path: Path) -> None:
     program = """if True:
         import os, pathlib, sys
         from crystalperf.indexes import temporary
@@ -59,7 +59,7 @@ def test_what_a_killed_build_left_goes_with_the_next(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lock", [False, True])
-def test_a_folder_that_was_never_locked_is_given_up_after_a_minute(tmp_path: Path, lock: bool) -> None:
+def test_unlocked_folder_is_stale_after_a_minute(tmp_path: Path, lock: bool) -> None:
     """Of a process that was killed between making the folder and holding its lock, or that is just there."""
     left = tmp_path / ".a.17.building"
     left.mkdir()
@@ -73,7 +73,7 @@ def test_a_folder_that_was_never_locked_is_given_up_after_a_minute(tmp_path: Pat
     assert not left.exists()
 
 
-def test_where_locks_do_not_work_age_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_working_locks_age_decides_what_is_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_locks(*_: object) -> None:
         raise OSError(37, "No locks available")
 
@@ -107,7 +107,7 @@ def test_threads_that_profile_one_log_all_succeed(tmp_path: Path, monkeypatch: p
     assert os.listdir(tmp_path / "home" / "runs") == [runs[0].path.name]
 
 
-def test_a_run_is_for_its_user_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_file_is_private_to_its_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "home"))
     before = os.umask(0)
     try:
@@ -134,7 +134,7 @@ def test_a_build_that_fails_leaves_nothing(tmp_path: Path, run_copy: Path) -> No
     assert Run(run_copy).header().complete
 
 
-def test_a_removal_that_was_killed_is_finished_by_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_removal_finishes_a_killed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the lock went, and before the rest did: nothing holds the folder, and it is not old."""
 
     def killed(folder: Path, **_: object) -> None:

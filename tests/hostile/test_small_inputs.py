@@ -1,4 +1,4 @@
-"""Small inputs that would take long or much memory: work grows about as the input does, told by counting."""
+"""Small inputs that would take long or much memory: work grows about as the input does, by counting."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ def test_a_zip_is_opened_once_for_all_its_members(tmp_path: Path, monkeypatch: p
     assert len(opened) == 1
 
 
-def test_the_members_of_a_zip_take_work_as_they_are_many(tmp_path: Path) -> None:
+def test_work_grows_linearly_with_zip_members(tmp_path: Path) -> None:
     def look(count: int) -> None:
         discover([zipped(tmp_path / "logs", count)])
 
     assert grows(look, 100) < 2.5
 
 
-def test_members_that_unpack_to_too_much_are_not_all_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_zip_members_are_not_all_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(containers, "_MOST_UNPACKED_BYTES", 1 << 20)
     with zipfile.ZipFile(tmp_path / "logs", "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(40):
@@ -96,7 +96,7 @@ def test_members_that_unpack_to_too_much_are_not_all_looked_at(tmp_path: Path, m
 
 
 @pytest.mark.parametrize("filling", [b"\n", b" \n", b"\r\n\t", b"{\n", b'{"Event"\n', b'{ "Event" :\n', b" "])
-def test_the_sniffer_goes_over_a_text_once(filling: bytes) -> None:
+def test_sniffer_reads_a_text_once(filling: bytes) -> None:
     """The engine of regular expressions cannot be counted in; it may only go so far from where it starts."""
     text = filling * 200_000
     head = Head(Part("none"), "", "none", 0, text[: 64 << 10] + b'"Event' + files._START)
@@ -156,7 +156,7 @@ LONG_NAMES = {
 
 
 @pytest.mark.parametrize("kind", LONG_NAMES)
-def test_a_name_takes_work_as_it_is_long(kind: str) -> None:
+def test_work_grows_linearly_with_the_length_of_a_name(kind: str) -> None:
     make = LONG_NAMES[kind]
 
     def look(size: int) -> None:
@@ -182,7 +182,7 @@ def _frames(text: str) -> list[tuple[str, str, int]]:
     return list(table.frames)
 
 
-def test_a_line_of_many_frames_takes_work_as_it_is_long(tmp_path: Path) -> None:
+def test_work_grows_linearly_with_the_frames_of_a_line(tmp_path: Path) -> None:
     def look(size: int) -> None:
         (tmp_path / "stacks").write_bytes(b";".join(b"a.B.m%d" % each for each in range(size)) + b" 1\n")
         collapsed.read(str(tmp_path / "stacks"), Problems())
@@ -190,7 +190,7 @@ def test_a_line_of_many_frames_takes_work_as_it_is_long(tmp_path: Path) -> None:
     assert grows(look, 500) < 2.5
 
 
-def test_a_log_takes_work_as_it_is_long(tmp_path: Path) -> None:
+def test_work_grows_linearly_with_the_length_of_a_log(tmp_path: Path) -> None:
     def look(size: int) -> None:
         text = io.BytesIO()
         text.write(START)

@@ -21,7 +21,9 @@ LOG = Path(__file__).parents[1] / "data" / "eventlog" / "q9.zstd"
 
 
 @pytest.mark.parametrize("place", ["/", "/.", "..", ".", "/dev/null", "/dev/null/x", "/proc/x/y", "x" * 300, "a\0b"])
-def test_places_that_are_none(place: str, crystalperf: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_output_path_is_one_sentence(
+    place: str, crystalperf: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "inner").mkdir()
     monkeypatch.chdir(tmp_path / "inner")
     code, out, err = crystalperf("profile", LOG, "-o", place)
@@ -31,7 +33,7 @@ def test_places_that_are_none(place: str, crystalperf: Answer, tmp_path: Path, m
 
 
 @pytest.mark.parametrize("name", ["." * 300, "-1", "a" * 300 + "-1", "٣-٣", "../x-1", "x-1\n", ".-1"])
-def test_names_that_are_none(name: str, crystalperf: Answer) -> None:
+def test_invalid_index_name_is_one_sentence(name: str, crystalperf: Answer) -> None:
     for arguments in (
         ("index", "verify", name),
         ("sql", "--index", name, "SELECT 1"),
@@ -45,9 +47,7 @@ def test_names_that_are_none(name: str, crystalperf: Answer) -> None:
         assert "bug" not in err
 
 
-def test_a_full_disk_while_an_index_is_unpacked_is_told_as_such(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_while_unpacking_an_index_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from crystalperf.indexes import exports
 
     unpacking = exports.unpacking
@@ -63,12 +63,12 @@ def test_a_full_disk_while_an_index_is_unpacked_is_told_as_such(
 
 
 @pytest.mark.parametrize("word", ["$(touch x)", "`touch x`", "a; touch x", "a\nb", "--app", "'", '"'])
-def test_words_of_strangers_are_quoted_in_commands_to_paste(word: str) -> None:
+def test_untrusted_text_is_quoted_in_commands_to_paste(word: str) -> None:
     sentence = with_remedy("no index", Remedy("build the index", {"index": word}))
     assert shlex.quote(word) in sentence
 
 
-def test_an_export_that_fails_leaves_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_export_keeps_the_previous_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from crystalperf.indexes import exports
 
     with indexes.create(built_path("mine-1"), "index", {"name": "mine", "version": "1"}):

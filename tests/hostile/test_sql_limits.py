@@ -1,4 +1,4 @@
-"""What a statement costs ends: in memory, in time, and when the user has had enough."""
+"""The cost of a statement is bounded: in memory, in time, and when the user interrupts it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 ENDLESS = "SELECT levenshtein(repeat('a', 10000000), repeat('b', 10000000))"
 
 
-def test_what_hears_no_interrupt_is_stopped(crystalperf: Answer, run_copy: Path) -> None:
+def test_statement_that_ignores_interrupts_is_stopped(crystalperf: Answer, run_copy: Path) -> None:
     code, out, err = crystalperf("sql", "--run", run_copy, "--timeout", "1", ENDLESS)
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "--timeout" in err
@@ -42,7 +42,7 @@ def busy_child(process: subprocess.Popen[bytes]) -> str:
 
 
 @pytest.mark.later
-def test_the_first_interrupt_is_heard(run_copy: Path) -> None:
+def test_first_interrupt_stops_the_statement(run_copy: Path) -> None:
     command = [sys.executable, "-m", "crystalperf.cli.main", "sql", "--run", str(run_copy), "--timeout", "0", ENDLESS]
     before = signal.signal(
         signal.SIGINT, signal.default_int_handler
@@ -62,7 +62,7 @@ def test_the_first_interrupt_is_heard(run_copy: Path) -> None:
     assert not Path(f"/proc/{child}").exists()
 
 
-def test_the_process_that_answers_ends_with_the_one_that_asked(run_copy: Path) -> None:
+def test_worker_process_ends_with_its_parent(run_copy: Path) -> None:
     command = [sys.executable, "-m", "crystalperf.cli.main", "sql", "--run", str(run_copy), "--timeout", "0", ENDLESS]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     child = busy_child(process)
@@ -74,7 +74,7 @@ def test_the_process_that_answers_ends_with_the_one_that_asked(run_copy: Path) -
         time.sleep(0.1)
 
 
-def test_large_rows_are_sent_in_small_numbers(crystalperf: Answer, run_copy: Path) -> None:
+def test_large_rows_are_sent_in_small_batches(crystalperf: Answer, run_copy: Path) -> None:
     statement = "SELECT range AS n, repeat('x', 100000) AS long FROM range(300)"
     code, out, err = crystalperf("sql", "--run", run_copy, "--json", statement)
     assert (code, err) == (0, "")
@@ -112,7 +112,7 @@ def test_the_process_that_answers_has_its_limits(run_copy: Path) -> None:
         assert line.removeprefix(name).split()[0] == str(most)
 
 
-def test_there_is_a_limit_of_time_without_being_asked() -> None:
+def test_default_time_limit_applies() -> None:
     import inspect
 
     from crystalperf.cli.commands import sql
@@ -132,7 +132,7 @@ def test_there_is_a_limit_of_time_without_being_asked() -> None:
         "SELECT current_timestamp, TIMETZ '10:00:00+02' AS t",
     ],
 )
-def test_moments_with_a_zone_need_no_other_package(statement: str, crystalperf: Answer, run_copy: Path) -> None:
+def test_timestamps_with_a_zone_need_no_other_package(statement: str, crystalperf: Answer, run_copy: Path) -> None:
     for how in ("--json", "--csv"):
         code, out, err = crystalperf("sql", "--run", run_copy, how, statement)
         assert (code, err) == (0, "")

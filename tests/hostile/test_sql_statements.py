@@ -1,4 +1,4 @@
-"""What no SQL statement does: change a file, write one, read one that it was not given, reach the network."""
+"""No SQL statement changes a file, writes one, reads one that it was not given, or reaches the network."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ READERS = (
 
 @dataclass(frozen=True)
 class Places:
-    """What statements aim at: the attached run, its log of changes, a file beside, a folder, a name that is free."""
+    """Targets of statements: the attached run, its write-ahead log, a file next to it, a folder, a free name."""
 
     run: Path
     secret: Path
