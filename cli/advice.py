@@ -97,17 +97,17 @@ def choice_text(header: Header, answer: Choice) -> str:
     deadline = f", deadline {unit.text(answer.deadline_ms)}" if answer.deadline_ms is not None else ""
     page.line(f"{printable(header.name)}: cost on other machines{deadline}")
     page.line()
-    best, perhaps = answer.cheapest, answer.perhaps
+    best, likely = answer.cheapest, answer.likely
     least = min((each.price for each in answer.offers if each.price), default=answer.price)
     if best is not None:
         sure = "" if answer.deadline_ms is None else " (19 of 20 reruns meet the deadline)"
         page.strong(f"{_machines(best)}: {_money(best.price, least)} and {unit.text(best.predicted_ms or 0.0)}{sure}.")
     else:
         page.strong("No machine of the table meets the deadline in 19 of 20 reruns.")
-    if perhaps is not None:
+    if likely is not None:
         page.paragraph(
-            f"{_machines(perhaps)} would cost {_money(perhaps.price, least)} and meet the deadline in most reruns:"
-            f" {unit.text(perhaps.predicted_ms or 0.0)}."
+            f"{_machines(likely)} would cost {_money(likely.price, least)} and meet the deadline in most reruns:"
+            f" {unit.text(likely.predicted_ms or 0.0)}."
         )
     page.paragraph(
         f"The recorded run had {answer.workers} × {printable(answer.machine)}: {_money(answer.price, least)} and"
@@ -115,7 +115,7 @@ def choice_text(header: Header, answer: Choice) -> str:
     )
     page.line()
     known = [each for each in answer.offers if each.price is not None]
-    shown = [each for each in known if each.unbeaten or each in (best, perhaps)] or known
+    shown = [each for each in known if each.pareto_optimal or each in (best, likely)] or known
     shown = shown[:SHOWN]
     heads = ["machines", "price", f"runtime [{unit.name}]", "90 % range", "change"]
     if answer.deadline_ms is not None:
@@ -137,7 +137,7 @@ def choice_text(header: Header, answer: Choice) -> str:
         "Assumed",
         [
             f"each {words.worker} has its own machine, which you pay for while the run lasts",
-            f"the {words.coordinator} and the storage cost the same everywhere; the price does not include them",
+            f"the {words.driver} and the storage cost the same everywhere; the price does not include them",
             "prices are per hour, and you pay for parts of an hour in proportion",
         ],
     )
@@ -154,7 +154,7 @@ def _row(offer: Offer, answer: Choice, unit: TimeUnit, least: float) -> list[str
         f"{unit.number(low)} to {unit.number(high)}" if low is not None else "",
         change(predicted_ms, answer.runtime_ms),
     ]
-    return [*cells, offer.holds or ""] if answer.deadline_ms is not None else cells
+    return [*cells, offer.meets_deadline or ""] if answer.deadline_ms is not None else cells
 
 
 def _machines(offer: Offer) -> str:

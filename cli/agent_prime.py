@@ -17,8 +17,8 @@ crystalperf index list                    indexes of code: function → cpu, dis
 crystalperf index show FUNCTION --why     label of a function, with its evidence
 crystalperf setup {framework} --on PLACE        job settings that record a log and samples
 
-SQL, of a run:   critical_path findings group_resources scope_resources
-  worker_resources operator_resources unit_skew hot_functions waits stacks_of(…)
+SQL, of a run:   critical_path findings stage_resources scope_resources
+  worker_resources operator_resources task_skew hot_functions waits stacks_of(…)
   and all tables; of indexes: labelled callees callers functions. Times are ms.
   SELECT function, sum(time_ms) ms, any_value(label) FROM hot_functions GROUP BY 1
     ORDER BY ms DESC LIMIT 10

@@ -1,7 +1,7 @@
 """The tools for agents: typed answers of bounded length, with the same figures as at all other interfaces.
 
 An answer has a list that can be long, `rows`.  `limit` and `offset` select a page of it, which is shortened so that the
-answer has at most MOST_CHARACTERS; `next_offset` is the offset of the next page.
+answer has at most MAX_CHARACTERS; `next_offset` is the offset of the next page.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from crystalperf.query.lookup.functions import Function
 
-MOST_CHARACTERS = 14_000
+MAX_CHARACTERS = 14_000
 """Maximum characters of an answer's JSON: some 4 000 tokens of 3.5 characters each."""
 
 LONGEST_CELL = 400
@@ -28,10 +28,10 @@ LONGEST_CELL = 400
 TIMEOUT_S = 60.0
 """Time limit of a statement, s."""
 
-MOST_ROWS = 1000
+MAX_ROWS = 1000
 """Maximum `limit` of a request; far fewer rows fit into an answer."""
 
-Part = Literal["path", "groups", "functions", "findings", "operators"]
+Part = Literal["path", "stages", "functions", "findings", "operators"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def analyze(paths: Sequence[str], limit: int = 10, offset: int = 0) -> Answer:
             {"set": each.setting, "predicted_ms": None if each.predicted_ms is None else round(each.predicted_ms)}
             for each in found.what_ifs
         ],
-        "unseen": texts_of(found.debug.unseen, found.debug.words)[:5],
+        "not_recorded": texts_of(found.debug.not_recorded, found.debug.words)[:5],
     }
     rows = [_recommended(each) for each in as_json(found)["recommendations"]]
     return fitting(facts, rows, limit, offset)
@@ -106,7 +106,7 @@ def debug(run: str, scope: str = "all", part: Part = "path", limit: int = 40, of
         "bottleneck": answer.bottleneck,
         "resource_ms": plain["resource_ms"],
         "other_ms": plain["other_ms"],
-        "lists": {each: len(plain[each]) for each in ("critical_path", "groups", "functions", "findings", "operators")},
+        "lists": {each: len(plain[each]) for each in ("critical_path", "stages", "functions", "findings", "operators")},
     }
     return fitting(facts, plain[key], limit, offset)
 
@@ -216,13 +216,13 @@ _WHY = (
 
 
 def fitting(facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], limit: int, offset: int) -> Answer:
-    """The answer with rows from `offset` on: at most `limit`, and at most MOST_CHARACTERS in all.
+    """The answer with rows from `offset` on: at most `limit`, and at most MAX_CHARACTERS in all.
 
     Raises SettingError for an invalid limit or offset.
     """
     _check_part(limit, offset)
     chosen = [_cut(dict(each)) for each in rows[offset : offset + limit]]
-    left = MOST_CHARACTERS - _size(dict(facts)) - 100
+    left = MAX_CHARACTERS - _size(dict(facts)) - 100
     kept: list[dict[str, Any]] = []
     for each in chosen:
         left -= _size(each) + 2
@@ -234,8 +234,8 @@ def fitting(facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], limit: 
 
 
 def _check_part(limit: int, offset: int) -> None:
-    if not 1 <= limit <= MOST_ROWS or offset < 0:
-        raise SettingError(f"limit must be 1 to {MOST_ROWS}, and offset at least 0")
+    if not 1 <= limit <= MAX_ROWS or offset < 0:
+        raise SettingError(f"limit must be 1 to {MAX_ROWS}, and offset at least 0")
 
 
 def _local(text: str) -> str:

@@ -126,7 +126,7 @@ def fleet_summary(
         step("querying the tables")
         answer = summarize(Path(folder), top)
     if as_json:
-        write_json({"schema": "crystalperf.fleet/1", **asdict(answer)})
+        write_json({"schema": "crystalperf.fleet/2", **asdict(answer)})
     else:
         write(_text(answer))
     return 0
@@ -167,7 +167,7 @@ def _text(fleet: Fleet) -> str:
     if fleet.recurring:
         lines += ["", "Recurring findings                   runs  jobs  cost [h]  of their runtime"]
         lines += [
-            f"{cut_right(_RECURS.get(each.rule, each.rule), 36):36s} {each.runs:4d} {each.jobs:5d}"
+            f"{cut_right(_RECURS.get(each.kind, each.kind), 36):36s} {each.runs:4d} {each.jobs:5d}"
             f" {each.cost_hours:9.3f} {100 * each.share:15.0f} %"
             for each in fleet.recurring
         ]
@@ -190,16 +190,16 @@ def _text(fleet: Fleet) -> str:
 _RECURS = {
     "no-scope": "no job running (the program itself)",
     "no-worker": "waiting for workers",
-    "coordinator": "only the coordinator busy",
-    "no-unit": "gaps without a running task",
-    "starting-units": "overhead of short tasks",
+    "driver": "only the coordinator busy",
+    "no-task": "gaps without a running task",
+    "starting-tasks": "overhead of short tasks",
     "straggler": "stragglers",
     "garbage": "garbage collection",
     "wasted": "failed work",
     "kept": "cached data that did not fit",
     "odd-use": "device time for little data",
     "input": "waiting for the next batch",
-    "read-again": "the same files read again",
+    "repeated-reads": "the same files read again",
     "small-output": "many small files written",
     "spilling": "spilling to disk",
     "compiling": "compiling code",
@@ -242,7 +242,7 @@ def _unread(count: int, folder: str) -> str:
     rows = files_of(Path(folder), "problems").replace("'", "''")
     return (
         f"{counted(count, 'log')} could not be read. To see why, run this in DuckDB:"
-        f" SELECT path, what FROM '{rows}' WHERE severity = 'unread'"
+        f" SELECT path, text FROM '{rows}' WHERE severity = 'unread'"
     )
 
 

@@ -17,7 +17,7 @@ from crystalperf.query.lookup.functions import known_names
 LONGEST_FRAME = 10_000
 """Maximum characters of a line of stdin; a longer line is not a frame."""
 
-MOST_FRAMES = 10_000_000
+MAX_FRAMES = 10_000_000
 """Maximum frames of one call, so that an endless stdin ends with an error."""
 
 
@@ -64,8 +64,8 @@ def _stdin_lines() -> list[str]:
         text = line.decode("utf-8", "replace").strip()
         if text:
             found.append(text)
-        if len(found) > MOST_FRAMES:
-            raise InputError(f"stdin: more than {MOST_FRAMES} frames; split them into several calls")
+        if len(found) > MAX_FRAMES:
+            raise InputError(f"stdin: more than {MAX_FRAMES} frames; split them into several calls")
     return found
 
 

@@ -165,7 +165,7 @@ def _count(path: Path, table: str) -> int:
         connection.close()
 
 
-MOST_EXPLAINED = 3
+MAX_EXPLAINED = 3
 """Maximum functions whose words are explained; each reads the source once."""
 
 
@@ -177,7 +177,7 @@ def _explain(
 
     metadata = explain(connection, found)
     for position, facts in enumerate(found):
-        if position < MOST_EXPLAINED:
+        if position < MAX_EXPLAINED:
             with progress() as step:
                 step("reading the source")
                 facts["words"], facts["words_from"] = words(index_name, facts, metadata, source)

@@ -61,7 +61,7 @@ def _plain(changed: Changed, path: HotPath | None) -> dict[str, Any]:
     heat = None if path is None else _heat(path, changed)
     if heat is None:
         return plain
-    return {**plain, "time_ms": round(heat.time_ms, 3), "share": round(heat.share, 4), "groups": heat.groups}
+    return {**plain, "time_ms": round(heat.time_ms, 3), "share": round(heat.share, 4), "stages": heat.stages}
 
 
 def _text(before: str, after: str, found: Mapping[str, list[Changed]], path: HotPath | None) -> str:

@@ -12,7 +12,7 @@ from crystalperf.cli.remedies import with_remedy
 from crystalperf.cli.run_commands import next_command
 from crystalperf.cli.runs import find_run, run_word
 from crystalperf.cli.text import printable, shell_word
-from crystalperf.query.page.frontend import Door
+from crystalperf.query.page.frontend import Frontend
 
 if TYPE_CHECKING:
     from crystalperf.query.results.answers import Verdict
@@ -48,11 +48,11 @@ def write_page(
     path, application = Path(place), report.shown(run.header().app_id)
     report.check(path, application, replace=replace)  # fail before the work
     with run.redacted() if redact else nullcontext(run) as shown:
-        frontend = Door("RUN" if redact else shell_word(run_word(run.path)), with_remedy, lambda _step: "")
+        frontend = Frontend("RUN" if redact else shell_word(run_word(run.path)), with_remedy, lambda _step: "")
         answer = shown.verdict(step, paged=True) if verdict is None or redact else verdict
         if not redact:
-            frontend = Door(frontend.run, with_remedy, lambda found: next_command(found, run.path))
-        picture = shown.picture(answer, frontend, step, full=full)
+            frontend = Frontend(frontend.run, with_remedy, lambda found: next_command(found, run.path))
+        picture = shown.page_data(answer, frontend, step, full=full)
         step("writing the page")
         # A redacted page hides the application id, so pass the run's own: the page may replace a page of that run.
         report.keep(path, report.render(picture), application, replace=replace)

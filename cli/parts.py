@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from crystalperf.cli.remedies import unseen_sentence
+from crystalperf.cli.remedies import not_recorded_sentence
 from crystalperf.cli.text import counted, cut_left, grouped, percent, printable, time_unit, volume
 from crystalperf.query.text.answers import (
     WORTH_SHOWING,
@@ -38,7 +38,7 @@ PLAN_METRICS = "plan metrics"
 USUAL_RESOURCES = 4
 """Number of resource columns of a run whose framework adds none: CPU, disk, network and other."""
 
-TELLING_CALLEE = 0.25
+SHOWN_CALLEE_SHARE = 0.25
 """Minimum share of a function's time from which the callee that did the work is named."""
 
 SCOPES_SHOWN = 20
@@ -57,7 +57,7 @@ def lead(page: Page, found: Bottleneck, header: Header, debug: Debug, unit: Time
     if ended:
         page.line()
     if debug.unsubmitted is not None:
-        page.paragraph(unsubmitted_sentence(debug, time_unit(debug.unsubmitted.whole_ms), unit))
+        page.paragraph(unsubmitted_sentence(debug, time_unit(debug.unsubmitted.total_ms), unit))
     for sentence in flow_sentences(debug, header.resources):
         page.strong(printable(sentence))
     page.strong(bottleneck_sentence(found, debug, header.resources, unit))
@@ -100,15 +100,15 @@ def path_operators(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
     shown = [each for each in debug.path_operators[:most] if each.time_ms >= WORTH_SHOWING * whole_ms]
     rest = debug.path_operators[len(shown) :]
 
-    def row(name: str, groups: str, summed: Sequence[PathOperator]) -> list[str]:
+    def row(name: str, stages: str, summed: Sequence[PathOperator]) -> list[str]:
         parts = [sum(each.resource_ms.get(part, 0.0) for each in summed) for part in resources]
-        return [name, groups, unit.number(sum(each.time_ms for each in summed)), *map(unit.number, parts)]
+        return [name, stages, unit.number(sum(each.time_ms for each in summed)), *map(unit.number, parts)]
 
-    rows = [row(each.name, grouped(each.groups), [each]) for each in shown]
+    rows = [row(each.name, grouped(each.stages), [each]) for each in shown]
     if rest:
         rows.append(row(counted(len(rest), "shorter one"), "", rest))
     rows.append(["total", "", unit.number(whole_ms), *_whole(debug, resources, unit)])
-    heads = ["Critical path by operator", debug.vocabulary.groups, f"time [{unit.name}]", *resources]
+    heads = ["Critical path by operator", debug.vocabulary.stages, f"time [{unit.name}]", *resources]
     page.table(heads, rows, "<>>" + ">" * len(resources), cut=0, strong_last=True)
 
 
@@ -132,14 +132,14 @@ def other(page: Page, debug: Debug, unit: TimeUnit) -> None:
 
 
 def stations(page: Page, debug: Debug) -> None:
-    """Write the groups of a stream: their record rates and utilization."""
+    """Write the stages of a stream: their record rates and utilization."""
     heads, rows = stations_table(debug)
     if rows:
         page.line()
         page.table(heads, rows, "<<>>>>>>", cut=1)
 
 
-# Findings, groups, operators, functions -----------------------------------------------------------------------------
+# Findings, stages, operators, functions -----------------------------------------------------------------------------
 
 
 def findings(page: Page, debug: Debug, unit: TimeUnit) -> None:
@@ -155,10 +155,10 @@ def findings(page: Page, debug: Debug, unit: TimeUnit) -> None:
         page.paragraph(f"{'':15}{printable(advice)}", hanging=" " * 15)
 
 
-def groups(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
-    """Write the unit statistics of the groups with the most time on the critical path."""
+def stages(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
+    """Write the task statistics of the stages with the most time on the critical path."""
     words = debug.vocabulary
-    longest = sorted(debug.groups, key=lambda each: (-each.path_ms, -each.unit_ms))[:most]
+    longest = sorted(debug.stages, key=lambda each: (-each.path_ms, -each.task_ms))[:most]
     if not longest:
         return
     shown = {each.id for each in longest}
@@ -167,36 +167,36 @@ def groups(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
     rows = [
         [
             each.id,
-            grouped(each.units),
+            grouped(each.tasks),
             f"{each.waves:.1f}",
             unit.number(each.median_ms),
             "." if each.skew_time is None else f"{each.skew_time:.1f}x",
             "." if each.skew_bytes is None else f"{each.skew_bytes:.1f}x",
             percent(each.idle_ms, each.slots * each.length_ms),
-            percent(each.starting_ms, each.unit_ms),
-            percent(each.gc_ms, each.unit_ms),
+            percent(each.starting_ms, each.task_ms),
+            percent(each.gc_ms, each.task_ms),
             *([volume(each.spill_bytes) if each.spill_bytes else "."] if spilled else []),
         ]
-        for each in debug.groups
+        for each in debug.stages
         if each.id in shown
     ]
-    heads = [capitalised(words.group), words.units, "waves", f"median [{unit.name}]"]
+    heads = [capitalised(words.stage), words.tasks, "waves", f"median [{unit.name}]"]
     heads += ["longest", "bytes", "idle", "start", "GC", *(["spilled"] if spilled else [])]
-    waves = f"waves: {words.units} per {words.lane}; "
+    waves = f"waves: {words.tasks} per {words.slot}; "
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     if sum(widths) + 2 * (len(widths) - 1) > page.width:  # names are not to be broken; waves follow from the others
         heads, rows, waves = [*heads[:2], *heads[3:]], [[*row[:2], *row[3:]] for row in rows], ""
     page.table(heads, rows, "<" + ">" * (len(heads) - 1))
-    if len(debug.groups) > len(rows):
-        page.line(f"{counted(len(debug.groups) - len(rows), f'shorter {words.group}')} not shown; --json has all")
+    if len(debug.stages) > len(rows):
+        page.line(f"{counted(len(debug.stages) - len(rows), f'shorter {words.stage}')} not shown; --json has all")
     page.paragraph(
-        f"{waves}longest: the longest {words.unit}'s time over the median; bytes: the largest {words.unit}'s input over"
-        f" the median; idle: share of {words.lane} time; start, GC: shares of {words.unit} time"
+        f"{waves}longest: the longest {words.task}'s time over the median; bytes: the largest {words.task}'s input over"
+        f" the median; idle: share of {words.slot} time; start, GC: shares of {words.task} time"
     )
 
 
 def operators(page: Page, header: Header, debug: Debug, unit: TimeUnit, most: int) -> None:
-    """Write the plan operators with the most unit time."""
+    """Write the plan operators with the most task time."""
     known = [each for each in debug.operators if not unit.is_nothing(each.time_ms)]
     if any(each.scope is not None for each in known):  # time without an operator belongs to no plan
         known = [each for each in known if each.scope is not None]
@@ -205,13 +205,13 @@ def operators(page: Page, header: Header, debug: Debug, unit: TimeUnit, most: in
     page.line()
     resources = _resources(debug, unit)
     several = len({each.scope for each in known}) > 1
-    # Where each unit is an operator, all of its time is known.
+    # Where each task is an operator, all of its time is known.
     partly = () if debug.path_operators else (PLAN_METRICS,)
     starred = any(each.basis not in partly for each in known[:most] if each.node_id is not None)
     rows = []
     for each in known[:most]:
         place = "" if each.node_id is None else str(each.node_id)
-        ran_in = _short_ids(each.groups)
+        ran_in = _short_ids(each.stages)
         rows.append(
             [
                 f"{each.scope} {place}" if several else place,
@@ -222,7 +222,7 @@ def operators(page: Page, header: Header, debug: Debug, unit: TimeUnit, most: in
             ]
         )
     words = debug.vocabulary
-    heads = ["node", "Operator", words.groups, f"{words.unit} [{unit.name}]", *resources]
+    heads = ["node", "Operator", words.stages, f"{words.task} [{unit.name}]", *resources]
     page.table(heads, rows, ("<" if several else ">") + "<<>" + ">" * len(resources), cut=1)
     if len(known) > most:
         page.line(f"{counted(len(known) - most, 'more row')}; --json has all")
@@ -231,9 +231,9 @@ def operators(page: Page, header: Header, debug: Debug, unit: TimeUnit, most: in
         page.paragraph(f"{whose} by {header.framework_title}, which does not measure all operators")
 
 
-def _short_ids(groups: Sequence[str]) -> list[str]:
-    """Short ids of groups for a narrow column, in natural order: 3 and 4.1 for x:3.0 and x:4.1."""
-    return sorted({each.rpartition(":")[2].removesuffix(".0") for each in groups}, key=_natural)
+def _short_ids(stages: Sequence[str]) -> list[str]:
+    """Short ids of stages for a narrow column, in natural order: 3 and 4.1 for x:3.0 and x:4.1."""
+    return sorted({each.rpartition(":")[2].removesuffix(".0") for each in stages}, key=_natural)
 
 
 def _natural(text: str) -> list[tuple[bool, int, str]]:
@@ -255,7 +255,7 @@ def disagreements(page: Page, debug: Debug, most: int) -> None:
 
 
 def functions(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
-    """Write the functions with the most unit time, by samples."""
+    """Write the functions with the most task time, by samples."""
     if not debug.functions[:most]:
         return
     page.line()
@@ -263,10 +263,10 @@ def functions(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
     for each in debug.functions[:most]:
         name = cut_left(printable(each.qualified_name), page.width - 28)
         rows.append([unit.number(each.time_ms), f"{each.resource} {100 * each.share:.0f} %", name])
-        if each.callee and each.callee_ms >= TELLING_CALLEE * each.time_ms:
+        if each.callee and each.callee_ms >= SHOWN_CALLEE_SHARE * each.time_ms:
             share = f"{100 * each.callee_ms / each.time_ms:.0f} % in "
             rows.append(["", "", "  " + share + cut_left(printable(each.callee), page.width - 30 - len(share))])
-    page.table([f"{debug.vocabulary.unit} time [{unit.name}]", "label", "in function"], rows, "><<")
+    page.table([f"{debug.vocabulary.task} time [{unit.name}]", "label", "in function"], rows, "><<")
 
 
 def passed_over(page: Page, debug: Debug) -> None:
@@ -275,8 +275,8 @@ def passed_over(page: Page, debug: Debug) -> None:
         return
     page.line()
     counts = ", ".join(f"{printable(reason)} {grouped(count)}" for reason, count in debug.samples.skipped.items())
-    units = debug.vocabulary.units
-    page.paragraph(f"Skipped frames by reason, in samples of {units}: {counts}")
+    tasks = debug.vocabulary.tasks
+    page.paragraph(f"Skipped frames by reason, in samples of {tasks}: {counts}")
 
 
 def scopes(page: Page, debug: Debug, unit: TimeUnit) -> None:
@@ -310,10 +310,10 @@ def problems(page: Page, header: Header) -> None:
     listed(page, "Missing from the input", lost)
 
 
-def not_seen(page: Page, header: Header, debug: Debug) -> None:
+def not_recorded_notes(page: Page, header: Header, debug: Debug) -> None:
     """Write the problems of reading the input, and what the run does not show."""
     problems(page, header)
-    listed(page, "Not recorded", [unseen_sentence(each, debug.words) for each in debug.unseen])
+    listed(page, "Not recorded", [not_recorded_sentence(each, debug.words) for each in debug.not_recorded])
 
 
 def listed(page: Page, title: str, items: Sequence[str]) -> None:

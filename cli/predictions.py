@@ -30,11 +30,11 @@ from crystalperf.query.text.answers import (
 from crystalperf.query.text.sentences import text_of, texts_of
 
 if TYPE_CHECKING:
-    from crystalperf.query.results.answers import FlowChange, Header, Prediction, Sweep, Verdict, WhatIf
+    from crystalperf.query.results.answers import Header, Prediction, StreamPrediction, Sweep, Verdict, WhatIf
     from crystalperf.query.results.assumptions import Assumption
 
 RANGE = "90 % range"
-GROUPS_SHOWN = 20
+STAGES_SHOWN = 20
 
 
 def usual(page: Page, verdict: Verdict, unit: TimeUnit, most: int) -> None:
@@ -53,9 +53,9 @@ def usual(page: Page, verdict: Verdict, unit: TimeUnit, most: int) -> None:
     rates = [
         each
         for each in verdict.what_ifs
-        if each.flow is not None
-        and each.flow.most_per_s is not None
-        and not alike(each.flow.most_per_s, each.flow.recorded_most_per_s or 0.0)
+        if each.stream is not None
+        and each.stream.max_per_s is not None
+        and not alike(each.stream.max_per_s, each.stream.recorded_max_per_s or 0.0)
     ]
     if shown:
         heads = [
@@ -80,7 +80,7 @@ def usual(page: Page, verdict: Verdict, unit: TimeUnit, most: int) -> None:
     elif verdict.what_ifs and not rates:
         page.line("What if")
     if rates:
-        _rates(page, [(each.setting, each.flow) for each in rates if each.flow is not None])
+        _rates(page, [(each.setting, each.stream) for each in rates if each.stream is not None])
     if same := [each for each in found.same if each not in rates]:
         page.paragraph(same_sentence(same), hanging="  ")
     _not_known(page, found.unknown, runtime_ms, unit)
@@ -101,8 +101,8 @@ def prediction_text(header: Header, prediction: Prediction) -> str:
         )
     if step := step_sentence(header, prediction):
         page.paragraph(step)
-    if prediction.flow is not None:
-        page.paragraph(most_sentence(prediction.flow, header.vocabulary, header.resources))
+    if prediction.stream is not None:
+        page.paragraph(most_sentence(prediction.stream, header.vocabulary, header.resources))
         if prediction.predicted_ms is None:
             page.paragraph(f"Latency: unknown, because {'; '.join(texts_of(prediction.refused, prediction.words))}.")
     if prediction.interval_ms:
@@ -110,8 +110,8 @@ def prediction_text(header: Header, prediction: Prediction) -> str:
     page.paragraph(replay_sentence(prediction.replayed_ms, prediction.runtime_ms, unit))
     _learned(page, prediction, unit)
     page.line()
-    group = header.vocabulary.group
-    longest = sorted(prediction.groups, key=lambda each: -each.recorded_ms)[:GROUPS_SHOWN]
+    stage = header.vocabulary.stage
+    longest = sorted(prediction.stages, key=lambda each: -each.recorded_ms)[:STAGES_SHOWN]
     shown = {each.id for each in longest}
     rows = [
         [
@@ -121,27 +121,27 @@ def prediction_text(header: Header, prediction: Prediction) -> str:
             unit.number(each.predicted_ms),
             "" if each.predicted_ms is None else change(each.predicted_ms, each.recorded_ms),
         ]
-        for each in prediction.groups
+        for each in prediction.stages
         if each.id in shown
     ]
-    page.table([capitalised(group), "", f"recorded [{unit.name}]", "predicted", "change"], rows, "<<>>>", cut=1)
-    if len(prediction.groups) > len(rows):
-        page.line(f"{counted(len(prediction.groups) - len(rows), f'shorter {group}')} not shown; --json has all")
+    page.table([capitalised(stage), "", f"recorded [{unit.name}]", "predicted", "change"], rows, "<<>>>", cut=1)
+    if len(prediction.stages) > len(rows):
+        page.line(f"{counted(len(prediction.stages) - len(rows), f'shorter {stage}')} not shown; --json has all")
     listed(page, "Assumed", texts_of(prediction.assumptions, prediction.words))
     return page.text()
 
 
 def _learned(page: Page, prediction: Prediction, unit: TimeUnit) -> None:
     """Write what other runs of the job changed about a prediction; nothing if none were given."""
-    learned = prediction.learned
-    if learned is None:
+    rerun_correction = prediction.rerun_correction
+    if rerun_correction is None:
         return
-    others = counted(len(learned.reruns), "other run")
+    others = counted(len(rerun_correction.reruns), "other run")
     page.paragraph(
-        f"Without the {others}, the prediction for {prediction.setting} is {unit.text(learned.predicted_ms)}"
-        f" ({RANGE}: {_range(learned.interval_ms, unit)})."
+        f"Without the {others}, the prediction for {prediction.setting} is {unit.text(rerun_correction.predicted_ms)}"
+        f" ({RANGE}: {_range(rerun_correction.interval_ms, unit)})."
     )
-    for each in learned.reruns:
+    for each in rerun_correction.reruns:
         page.paragraph(
             f"{printable(each.run)}, {each.setting}: measured {unit.text(each.actual_ms)}, predicted from this run"
             f" {unit.text(each.predicted_ms)} ({change(each.predicted_ms, each.actual_ms)}).",
@@ -178,7 +178,7 @@ def sweep_text(header: Header, sweep: Sweep) -> str:
     time_head = f"{measure_word(first.measure)} [{unit.name}]"
     step_heads = [*steps.head, *(["examples/s"] if more_work else [])]
     heads = ["What if", *step_heads, time_head, "change", *([RANGE] if intervals else []), ""]
-    rates = [(each.setting, each.flow) for each in sweep.points if each.flow is not None]
+    rates = [(each.setting, each.stream) for each in sweep.points if each.stream is not None]
     if not rates or any(each.predicted_ms is not None for each in sweep.points):
         page.table(heads, rows, "<" + ">" * len(step_heads) + ">>" + ">" * intervals + "<", cut=0)
         page.line()
@@ -189,7 +189,7 @@ def sweep_text(header: Header, sweep: Sweep) -> str:
         page.paragraph(knee_sentence(knee, sweep))
     sentence = replay_sentence(first.replayed_ms, first.runtime_ms, unit)
     page.paragraph(f"{sentence} {range_sentence(RANGE)}" if intervals else sentence)
-    _learned(page, next((each for each in sweep.points if each.learned), first), unit)
+    _learned(page, next((each for each in sweep.points if each.rerun_correction), first), unit)
     _not_known(page, [each for each in sweep.points if each.predicted_ms is None], first.runtime_ms, unit)
     listed(page, "Assumed", _assumed(sweep.points))
     return page.text()
@@ -246,26 +246,26 @@ def _examples(point: Prediction) -> str:
     return "" if ratio is None else change(ratio, 1.0)
 
 
-def _rates(page: Page, answers: Sequence[tuple[str, FlowChange]]) -> None:
+def _rates(page: Page, answers: Sequence[tuple[str, StreamPrediction]]) -> None:
     """Write the highest rate that a stream sustains in each scenario in which it is known, and the recorded one."""
     rows = []
-    for setting, flow in answers:
-        if flow.most_per_s is None:
+    for setting, stream in answers:
+        if stream.max_per_s is None:
             continue
-        low, high = flow.most_per_s_interval or (flow.most_per_s, flow.most_per_s)
-        before = flow.recorded_most_per_s
+        low, high = stream.max_per_s_interval or (stream.max_per_s, stream.max_per_s)
+        before = stream.recorded_max_per_s
         rows.append(
             [
                 setting,
-                f"{'at least ' if flow.at_least else ''}{counted_digits(flow.most_per_s)}",
-                "" if before is None else change(flow.most_per_s, before),
-                "" if flow.at_least else f"{counted_digits(low)} to {counted_digits(high)}",
-                flow.limit,
+                f"{'at least ' if stream.is_lower_bound else ''}{counted_digits(stream.max_per_s)}",
+                "" if before is None else change(stream.max_per_s, before),
+                "" if stream.is_lower_bound else f"{counted_digits(low)} to {counted_digits(high)}",
+                stream.limit,
             ]
         )
     if not rows:
         return
-    before = answers[0][1].recorded_most_per_s
+    before = answers[0][1].recorded_max_per_s
     if before is not None:
         rows.append(["as recorded", counted_digits(before), "", "", ""])
     page.table(["What if", "rate limit [records/s]", "change", RANGE, "first reached by"], rows, "<>>><", cut=4)

@@ -10,7 +10,7 @@ from crystalperf.query.text.sentences import text_of
 
 if TYPE_CHECKING:
     from crystalperf.indexes.errors import CrystalPerfError, Remedy
-    from crystalperf.query.results.unseen import Unseen
+    from crystalperf.query.results.not_recorded import NotRecorded
     from crystalperf.query.results.words import Words
 
 
@@ -19,10 +19,10 @@ def error_sentence(error: CrystalPerfError) -> str:
     return with_remedy(str(error), error.remedy)
 
 
-def unseen_sentence(unseen: Unseen, words: Words) -> str:
+def not_recorded_sentence(not_recorded: NotRecorded, words: Words) -> str:
     """One sentence: what the run does not show, and what to type to change that."""
-    sentence = with_remedy(text_of(unseen, words), unseen.remedy)
-    again = unseen.remedy is not None and unseen.remedy.kind == "build the index"
+    sentence = with_remedy(text_of(not_recorded, words), not_recorded.remedy)
+    again = not_recorded.remedy is not None and not_recorded.remedy.kind == "build the index"
     return f"{sentence}, and analyze again" if again else sentence
 
 

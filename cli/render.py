@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crystalperf.query.results.answers import Debug, Header, Profiled
 
 PATH_ROWS = 40
-GROUP_ROWS = 12
+STAGE_ROWS = 12
 OPERATOR_ROWS = 20
 DISAGREEMENTS_SHOWN = 6
 
@@ -40,15 +40,17 @@ def debug_text(header: Header, debug: Debug) -> str:
     parts.path_table(page, debug, unit, PATH_ROWS)
     parts.findings(page, debug, unit)
     if not debug.path_operators:  # otherwise the tasks of a stage differ by design, and there is no straggler
-        parts.groups(page, debug, unit, GROUP_ROWS)
+        parts.stages(page, debug, unit, STAGE_ROWS)
     parts.operators(page, header, debug, unit, OPERATOR_ROWS)
     parts.functions(page, debug, unit, len(debug.functions))
     parts.disagreements(page, debug, DISAGREEMENTS_SHOWN)
-    parts.listed(page, f"Reported by {header.framework_title}", [text_of(each, debug.words) for each in debug.told])
+    parts.listed(
+        page, f"Reported by {header.framework_title}", [text_of(each, debug.words) for each in debug.measurements]
+    )
     parts.passed_over(page, debug)
     parts.scopes(page, debug, unit)
     parts.listed(page, "Assumed", texts_of(debug.assumptions, debug.words))
-    parts.not_seen(page, header, debug)
+    parts.not_recorded_notes(page, header, debug)
     return page.text()
 
 

@@ -14,15 +14,22 @@ from crystalperf.cli.runs import STDIN, find_run
 from crystalperf.cli.text import counted
 from crystalperf.indexes import resources
 from crystalperf.indexes.errors import InputError, SettingError
-from crystalperf.query.lookup.entering import Entering, Known, Labelled, NewCall, entering, made_on
 from crystalperf.query.lookup.hot import Heat, HotPath, hot_path
-from crystalperf.query.lookup.patch import MOST_BYTES, ChangedFile, changed_files
+from crystalperf.query.lookup.introduced_calls import (
+    IntroducedCall,
+    Known,
+    Labelled,
+    NewCall,
+    introduced_calls,
+    made_on,
+)
+from crystalperf.query.lookup.patch import MAX_BYTES, ChangedFile, changed_files
 
 if TYPE_CHECKING:
     from crystalperf.indexer.records import ParsedFile
     from crystalperf.query.run import Run
 
-MOST_HOPS = 3
+MAX_HOPS = 3
 """Maximum number of calls from a hot function to a new one, through other new functions."""
 
 _LABELLED = """
@@ -66,7 +73,7 @@ def review(change: str, run_text: str, source: str, *, as_json: bool) -> int:
             parsed.append(parse_file(text.encode(), language, file.path))
             calls += _new_calls(parsed[-1], file, text)
         step("searching the indexes")
-        found = entering(calls, Known(_functions(run, calls)), _heat(path, parsed, texts))
+        found = introduced_calls(calls, Known(_functions(run, calls)), _heat(path, parsed, texts))
     where = "use --source to name a checkout that contains the change"
     if missing and not parsed:
         raise InputError(f"{change}: no file below {source} matches the change; {where}")
@@ -82,21 +89,21 @@ def review(change: str, run_text: str, source: str, *, as_json: bool) -> int:
             {"run": run_text, "files": len(parsed), "calls": len(calls), "entering": entries, "missing": missing}
         )
     else:
-        write(_shown(found, len(parsed), len(calls), path, run.header().vocabulary.unit))
+        write(_shown(found, len(parsed), len(calls), path, run.header().vocabulary.task))
     return 0
 
 
 def _text(change: str) -> str:
     try:
         if change == STDIN:
-            content = sys.stdin.buffer.read(MOST_BYTES + 1)
+            content = sys.stdin.buffer.read(MAX_BYTES + 1)
         else:
             with open(change, "rb") as stream:
-                content = stream.read(MOST_BYTES + 1)
+                content = stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise InputError(f"{change}: cannot be read ({error.strerror or error})") from error
-    if len(content) > MOST_BYTES:
-        raise InputError(f"{change}: larger than {MOST_BYTES >> 20} MiB, the limit for a diff; split the change")
+    if len(content) > MAX_BYTES:
+        raise InputError(f"{change}: larger than {MAX_BYTES >> 20} MiB, the limit for a diff; split the change")
     return content.decode("utf-8", "replace")
 
 
@@ -179,12 +186,12 @@ def _heat(path: HotPath, parsed: Sequence[ParsedFile], texts: Mapping[str, str])
         heat = path.heat(name)
         if heat is not None:
             found[name] = (heat, None)
-    unseen = {name.rpartition(".")[2] for name in functions.keys() - found.keys()}
+    not_recorded = {name.rpartition(".")[2] for name in functions.keys() - found.keys()}
     types: dict[tuple[str, str], str] = {}  # search the text of a file once for each receiver
     callers: dict[tuple[str, str], set[str]] = {}  # by class and name of the callee
     for file in parsed:
         for call in file.calls:
-            if call.name not in unseen:
+            if call.name not in not_recorded:
                 continue
             caller = file.functions[call.caller]
             is_own_call = call.receiver in ("", "this", "self")
@@ -193,7 +200,7 @@ def _heat(path: HotPath, parsed: Sequence[ParsedFile], texts: Mapping[str, str])
                 types[key] = made_on(call.receiver, call.name, texts[file.file])
             type_name = _last(caller.class_name) if is_own_call else types[key]
             callers.setdefault((type_name, call.name), set()).add(_outer(caller.qualified_name))
-    for _ in range(MOST_HOPS):
+    for _ in range(MAX_HOPS):
         reached: dict[str, tuple[Heat, str | None]] = {}
         for name in functions.keys() - found.keys():
             key = (_last(functions[name].class_name), name.rpartition(".")[2])
@@ -209,7 +216,7 @@ def _last(class_name: str | None) -> str:
     return (class_name or "").rpartition(".")[2]
 
 
-def _plain(found: Entering) -> dict[str, Any]:
+def _plain(found: IntroducedCall) -> dict[str, Any]:
     plain = asdict(found)
     heat = plain.pop("heat")
     return {
@@ -219,11 +226,11 @@ def _plain(found: Entering) -> dict[str, Any]:
         "confidence": round(found.confidence, 4),
         "hot_ms": None if heat is None else round(heat["time_ms"], 3),
         "hot_share": None if heat is None else round(heat["share"], 4),
-        "groups": () if heat is None else heat["groups"],
+        "stages": () if heat is None else heat["stages"],
     }
 
 
-def _shown(found: Sequence[Entering], files: int, calls: int, path: HotPath, unit: str) -> str:
+def _shown(found: Sequence[IntroducedCall], files: int, calls: int, path: HotPath, unit: str) -> str:
     from crystalperf.cli.text import printable
 
     hot = [each for each in found if each.heat is not None]
@@ -250,9 +257,9 @@ def _shown(found: Sequence[Entering], files: int, calls: int, path: HotPath, uni
     return "\n".join(printable(each) for each in lines) + "\n"
 
 
-def _heat_words(found: Entering, heat: Heat, unit: str) -> str:
+def _heat_words(found: IntroducedCall, heat: Heat, unit: str) -> str:
     took = (
-        f"{heat.time_ms / 1000:.1f} s of {unit} time ({100 * heat.share:.0f} %), most in {', '.join(heat.groups[:2])}"
+        f"{heat.time_ms / 1000:.1f} s of {unit} time ({100 * heat.share:.0f} %), most in {', '.join(heat.stages[:2])}"
     )
     if found.through is None:
         return f"{found.call.function}: {took}"

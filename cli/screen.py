@@ -20,7 +20,7 @@ from crystalperf.query.text.sentences import lines_of, text_of, texts_of
 if TYPE_CHECKING:
     from crystalperf.query.results.answers import Verdict
 
-MOST_LINES = 45
+MAX_LINES = 45
 """Maximum lines that need no scrolling."""
 
 
@@ -53,7 +53,7 @@ def verdict_text(verdict: Verdict, next_command: str, run: str, *, full: bool = 
     text = ""
     for limits in _ROW_LIMITS:
         text = _text(verdict, next_command, run, limits, full=False)
-        if text.count("\n") <= MOST_LINES:
+        if text.count("\n") <= MAX_LINES:
             break
     return text
 
@@ -82,11 +82,11 @@ def _text(verdict: Verdict, next_command: str, run: str, limits: RowLimits, *, f
         parts.functions(page, debug, unit, len(debug.functions))
         parts.disagreements(page, debug, 6)
         parts.listed(page, "Assumed", texts_of(debug.assumptions, debug.words))
-        parts.not_seen(page, header, debug)
+        parts.not_recorded_notes(page, header, debug)
         page.line()
     else:
         page.line()
-        _not_seen(page, verdict)
+        _not_recorded_notes(page, verdict)
     page.line(f"Saved as {printable(verdict.run)}")
     if not full:
         page.line(f"Details: crystalperf debug {run}")
@@ -109,9 +109,9 @@ def _to_do(page: Page, verdict: Verdict, most: int, unit: TimeUnit) -> None:
             page.line(f"{'':7}{printable(line)}")
 
 
-def _not_seen(page: Page, verdict: Verdict) -> None:
+def _not_recorded_notes(page: Page, verdict: Verdict) -> None:
     """Write the worst problem of reading, and the first thing that the run does not show; one or two lines each."""
-    lost, notes = parts.serious_problems(verdict.header), verdict.debug.unseen
+    lost, notes = parts.serious_problems(verdict.header), verdict.debug.not_recorded
     if lost and verdict.debug.conclusive:  # otherwise the answer says what is missing
         more = f" ({len(lost) - 1} more)" if len(lost) > 1 else ""
         page.paragraph(f"Missing from the input: {printable(lost[0])}{more}.", hanging="  ")

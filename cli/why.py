@@ -8,7 +8,7 @@ from typing import Any
 from crystalperf.cli.remedies import error_sentence
 from crystalperf.indexes.errors import CrystalPerfError
 
-MOST_WORDS = 8
+MAX_WORDS = 8
 """Maximum words for each resource."""
 
 Words = Mapping[str, Sequence[tuple[str, str, float]]]
@@ -70,7 +70,7 @@ def words(
     same = metadata.get("model_hash") == classifier.identity.get("hash")
     whose = "the model of the index" if same else "the current model, not the model of the index"
     rest = "without the parts of the embedding and the sequence head"
-    return classifier.explain(text, MOST_WORDS), f"by {whose}; {rest}"
+    return classifier.explain(text, MAX_WORDS), f"by {whose}; {rest}"
 
 
 def why_text(facts: Mapping[str, Any]) -> str:

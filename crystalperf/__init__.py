@@ -5,7 +5,7 @@ import crystalperf as cp
 run = cp.profile(["log/", "recordings/"])
 print(run.debug().bottleneck)
 print(run.predict("cores=2x").predicted_ms)
-print(run.sql("SELECT most FROM group_resources").rows)
+print(run.sql("SELECT most FROM stage_resources").rows)
 print(cp.index("jdk-17").functions(text="socket", resource="net").total)
 """
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from crystalperf.indexes.errors import CrystalPerfError, Remedy
     from crystalperf.query import Debug, Header, Prediction, Run, Sweep, Verdict, as_json, open_run, profile
     from crystalperf.query.frameworks.registry import Settings
-    from crystalperf.query.page.frontend import Door
+    from crystalperf.query.page.frontend import Frontend
     from crystalperf.query.results.answers import Advice, Choice, Offer
-    from crystalperf.query.results.page import Picture
+    from crystalperf.query.results.page import PageData
     from crystalperf.query.results.recommendations import Candidate
     from crystalperf.query.results.refusals import Refusal
     from crystalperf.query.results.words import Words
@@ -38,14 +38,14 @@ __all__ = [
     "Choice",
     "CrystalPerfError",
     "Debug",
-    "Door",
+    "Frontend",
     "Function",
     "Functions",
     "Header",
     "Index",
     "Offer",
     "Other",
-    "Picture",
+    "PageData",
     "Prediction",
     "Refusal",
     "Remedy",
@@ -66,8 +66,8 @@ __all__ = [
 _WHERE = {
     "crystalperf.functions": ("Function", "Functions", "Index", "index"),
     "crystalperf.indexes.errors": ("CrystalPerfError", "Remedy"),
-    "crystalperf.query.page.frontend": ("Door",),
-    "crystalperf.query.results.page": ("Picture",),
+    "crystalperf.query.page.frontend": ("Frontend",),
+    "crystalperf.query.results.page": ("PageData",),
     "crystalperf.query.sql.rows": ("Rows",),
     "crystalperf.query.text.as_json": ("Answer",),
     "crystalperf.query.results.answers": ("Advice", "Choice", "Offer"),

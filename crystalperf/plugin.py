@@ -35,9 +35,9 @@ from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.remarks import Remark
 from crystalperf.query.results.sentences import Sentences
 from crystalperf.query.results.words import Words
-from crystalperf.query.trace.contract import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
+from crystalperf.query.trace.contract import Bounds, Edge, Scope, Stage, Task, Trace, Worker, of_rows
 from crystalperf.query.trace.records import Problem, Problems
-from crystalperf.query.trace.validate import mistakes
+from crystalperf.query.trace.validate import validate
 from crystalperf.query.trace.vocabulary import Vocabulary
 
 __all__ = [
@@ -52,7 +52,6 @@ __all__ = [
     "Finding",
     "Frames",
     "Framework",
-    "Group",
     "Growth",
     "Head",
     "InputError",
@@ -80,9 +79,10 @@ __all__ = [
     "Sentences",
     "SettingChange",
     "Setup",
+    "Stage",
     "Table",
+    "Task",
     "Trace",
-    "Unit",
     "Vocabulary",
     "Waiting",
     "Words",
@@ -91,8 +91,8 @@ __all__ = [
     "fair_share",
     "jvm",
     "lines",
-    "mistakes",
     "of_rows",
     "pieces",
     "tables_of",
+    "validate",
 ]

@@ -72,7 +72,7 @@ def build(
             if b'"runs":[]' in each.rows:
                 unread += 1
                 if len(reasons) < REASONS:
-                    reasons.append(msgspec.json.decode(each.rows)["problems"][0]["what"])
+                    reasons.append(msgspec.json.decode(each.rows)["problems"][0]["text"])
             store.keep(each)
             progress(f"{count} of {len(new)} logs read")
             if store.is_full:

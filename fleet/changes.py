@@ -16,7 +16,7 @@ import numpy as np
 
 from crystalperf.query.trace.records import Floats
 
-LEAST_EACH = 3
+MIN_EACH = 3
 """Minimum runs before and after a change."""
 
 CLEAR, FEW = 4.3, 8.0
@@ -24,7 +24,7 @@ CLEAR, FEW = 4.3, 8.0
 Some 1 % of jobs without a change then are false positives; `python -m crystalperf.fleet.changes` prints the rate, and
 how many real changes are found."""
 
-LEAST_NOISE = 0.02
+MIN_NOISE = 0.02
 """Minimum noise: runtimes on a real cluster vary at least that much."""
 
 _MEDIAN = 1.2533
@@ -64,7 +64,7 @@ def change(runtimes_ms: Sequence[float]) -> Change | None:
 
 def _borders(logs: Floats) -> list[int]:
     """The change points: the most significant one, and those on either side of it, recursively."""
-    places = range(LEAST_EACH, len(logs) - LEAST_EACH + 1)
+    places = range(MIN_EACH, len(logs) - MIN_EACH + 1)
     best = max((_step(logs, 0, first, len(logs)) for first in places), key=lambda each: each.clearness, default=None)
     if best is None or best.clearness < 1:
         return []
@@ -75,7 +75,7 @@ def _borders(logs: Floats) -> list[int]:
 def _step(logs: Floats, start: int, first: int, end: int) -> Change:
     before, after = logs[start:first], logs[first:end]
     was, now = np.median(before), np.median(after)
-    noise = max(_noise(np.concatenate([before - was, after - now]), levels=2), LEAST_NOISE)
+    noise = max(_noise(np.concatenate([before - was, after - now]), levels=2), MIN_NOISE)
     errors = abs(now - was) / (_MEDIAN * noise * math.sqrt(1 / len(before) + 1 / len(after)))
     return Change(start, first, math.exp(now - was), noise, float(errors) / (CLEAR * (1 + FEW / (end - start))))
 

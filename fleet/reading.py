@@ -20,7 +20,7 @@ from crystalperf.indexes import guard
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.indexes.resources import with_other
 from crystalperf.query import sql
-from crystalperf.query.advise.verdict import bottleneck_of, usual_questions
+from crystalperf.query.advise.verdict import bottleneck_of, usual_what_ifs
 from crystalperf.query.inputs.discover import discover
 from crystalperf.query.inputs.files import Application, Inputs
 from crystalperf.query.predict.interval import CALIBRATED
@@ -35,7 +35,7 @@ COMMON = ("model", "labels")
 """Sources of uncertainty with the same error in every run, so that more runs do not average it out: the model, and the
 labels of shared functions."""
 
-MOST_FUNCTIONS = 50
+MAX_FUNCTIONS = 50
 """Maximum functions of each run, by sampled time."""
 
 HALF_WIDTH = CALIBRATED.width
@@ -142,7 +142,7 @@ def _answer(item: Item, log: str, rows: Rows, day: str) -> Read:
 
 
 def _unread(item: Item, log: str, day: str, what: str) -> Row:
-    return {"log": log, "path": item.name, "run_id": None, "severity": "unread", "what": what, "day": day}
+    return {"log": log, "path": item.name, "run_id": None, "severity": "unread", "text": what, "day": day}
 
 
 def _moment(unix_ms: float) -> datetime:
@@ -166,7 +166,7 @@ def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Ap
         facts = _facts(connection, run_id)
         started, attempt = connection.execute("SELECT started_at_ms, attempt FROM runs").fetchall()[0]
         day = _day(started)
-        groups = list(_groups(connection, run_id, day, with_other(names)))
+        stages = list(_stages(connection, run_id, day, with_other(names)))
         operators = list(_operators(connection, run_id, day, names))
     place.unlink(missing_ok=True)
     columns = {
@@ -176,7 +176,7 @@ def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Ap
         "attempt": attempt,
         "started_at": _moment(started).strftime(_MOMENT),
         **facts,
-        "unit_ms": _summed(each["unit_ms"] for each in groups),
+        "task_ms": _summed(each["task_ms"] for each in stages),
         "replayed_ms": replayed_ms,
         "gains": gains,
         "day": day,
@@ -184,11 +184,11 @@ def _run_rows(item: Item, log: str, run_id: str, inputs: Inputs, application: Ap
     problem = {"log": log, "path": item.name, "run_id": run_id, "day": day}
     return {
         "runs": [columns | _answers(header, debug)],
-        "groups": groups,
+        "stages": stages,
         "operators": operators,
         "functions": _functions(debug, run_id, day),
         "findings": _findings(debug, run_id, day),
-        "problems": [problem | {"severity": each.severity, "what": each.meaning} for each in header.problems],
+        "problems": [problem | {"severity": each.severity, "text": each.meaning} for each in header.problems],
     }
 
 
@@ -198,7 +198,7 @@ def _gains(run: Run, header: Header, debug: Debug) -> tuple[list[Row], float | N
     A run whose measure is not the makespan has no savings, because savings are in hours of runtime.
     """
     gains, replayed_ms = [], None
-    for each in usual_questions(header) if debug.measure == "makespan" and debug.runtime_ms > 0 else ():
+    for each in usual_what_ifs(header) if debug.measure == "makespan" and debug.runtime_ms > 0 else ():
         try:
             prediction = run.predict([each.setting], path=False)
         except CrystalPerfError as error:
@@ -242,7 +242,7 @@ def _functions(debug: Debug, run_id: str, day: str) -> list[Row]:
             "time_ms": each.time_ms,
             "day": day,
         }
-        for each in debug.functions[:MOST_FUNCTIONS]
+        for each in debug.functions[:MAX_FUNCTIONS]
     ]
 
 
@@ -250,10 +250,10 @@ def _findings(debug: Debug, run_id: str, day: str) -> list[Row]:
     return [
         {
             "run_id": run_id,
-            "rule": each.kind,
+            "kind": each.kind,
             "cost_ms": each.cost_ms,
             "basis": each.basis,
-            "what": text_of(each, debug.words),
+            "text": text_of(each, debug.words),
             "advice": advice_text(each, debug.words),
             "day": day,
         }
@@ -262,7 +262,7 @@ def _findings(debug: Debug, run_id: str, day: str) -> list[Row]:
 
 
 def _facts(connection: duckdb.DuckDBPyConnection, run_id: str) -> Row:
-    """Totals over a run's units and slots, and the hash of its plan."""
+    """Totals over a run's tasks and slots, and the hash of its plan."""
     cursor = connection.execute(question("facts"))
     facts = dict(zip([each[0] for each in cursor.description], cursor.fetchall()[0], strict=True))
     duration = connection.execute("SELECT duration_ms FROM runs").fetchall()[0][0]
@@ -280,23 +280,23 @@ def _facts(connection: duckdb.DuckDBPyConnection, run_id: str) -> Row:
     }
 
 
-def _groups(connection: duckdb.DuckDBPyConnection, run_id: str, day: str, names: tuple[str, ...]) -> Iterator[Row]:
+def _stages(connection: duckdb.DuckDBPyConnection, run_id: str, day: str, names: tuple[str, ...]) -> Iterator[Row]:
     parts = ", ".join(f"coalesce({name}_ms, 0)" for name in names)
     rows = connection.execute(
-        f"SELECT group_id, coalesce(name, group_id), scope_id, status, unit_count, submit_ms, end_ms, {parts}"
-        " FROM groups ORDER BY rowid"
+        f"SELECT stage_id, coalesce(name, stage_id), scope_id, status, task_count, submit_ms, end_ms, {parts}"
+        " FROM stages ORDER BY rowid"
     ).fetchall()
-    for group_id, name, scope_id, status, units, submit_ms, end_ms, *spent in rows:
+    for stage_id, name, scope_id, status, tasks, submit_ms, end_ms, *spent in rows:
         yield {
             "run_id": run_id,
-            "group_id": group_id,
+            "stage_id": stage_id,
             "name": name,
             "scope_id": scope_id,
             "status": status,
-            "units": units,
+            "tasks": tasks,
             "submit_ms": submit_ms,
             "end_ms": end_ms,
-            "unit_ms": dict(zip(names, spent, strict=True)),
+            "task_ms": dict(zip(names, spent, strict=True)),
             "day": day,
         }
 
@@ -307,8 +307,8 @@ def _operators(connection: duckdb.DuckDBPyConnection, run_id: str, day: str, nam
         f"SELECT name, basis, {parts} FROM operator_times WHERE node_id IS NOT NULL GROUP BY ALL ORDER BY ALL"
     ).fetchall()
     for name, basis, *spent in rows:
-        unit_ms = dict(zip(with_other(names), spent, strict=True))
-        yield {"run_id": run_id, "name": name, "basis": basis, "unit_ms": unit_ms, "day": day}
+        task_ms = dict(zip(with_other(names), spent, strict=True))
+        yield {"run_id": run_id, "name": name, "basis": basis, "task_ms": task_ms, "day": day}
 
 
 def _summed(parts: Iterator[Mapping[str, float]]) -> dict[str, float]:

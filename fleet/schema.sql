@@ -34,16 +34,16 @@ CREATE TABLE runs (                           -- one row per application
     core_hours DOUBLE NOT NULL,               -- slots times their hours
     busy_core_hours DOUBLE NOT NULL,          -- of these, while a task ran
     lost_core_hours DOUBLE NOT NULL,          -- of these, for tasks that did not succeed
-    units BIGINT NOT NULL,                    -- attempts of tasks, including those that did not end
-    failed_units BIGINT NOT NULL,             -- of these, failed or killed
+    tasks BIGINT NOT NULL,                    -- attempts of tasks, including those that did not end
+    failed_tasks BIGINT NOT NULL,             -- of these, failed or killed
     input_bytes BIGINT NOT NULL,              -- read from storage or cache
     output_bytes BIGINT NOT NULL,             -- written to storage
-    moved_bytes BIGINT NOT NULL,              -- written for other tasks to read
+    exchange_write_bytes BIGINT NOT NULL,     -- written for other tasks to read
     spilled_bytes BIGINT NOT NULL,            -- spilled to disk because memory was short
     bottleneck VARCHAR NOT NULL,              -- the bottleneck: a resource, a cause of other time, or the driver
     bottleneck_ms DOUBLE NOT NULL,            -- of its runtime
     path_ms MAP(VARCHAR, DOUBLE) NOT NULL,    -- the critical path by resource and `other`; sums to the runtime
-    unit_ms MAP(VARCHAR, DOUBLE) NOT NULL,    -- the time of all tasks, by the same
+    task_ms MAP(VARCHAR, DOUBLE) NOT NULL,    -- the time of all tasks, by the same
     has_samples BOOLEAN NOT NULL,             -- whether it has recordings of stack samples
     indexes VARCHAR[] NOT NULL,               -- the resource indexes that were used
     replayed_ms DOUBLE,                       -- runtime of the baseline by the model; NULL if it could not be replayed
@@ -51,24 +51,24 @@ CREATE TABLE runs (                           -- one row per application
     day DATE NOT NULL                         -- on which it began, UTC
 );
 
-CREATE TABLE groups (                         -- one row per attempt of a stage
+CREATE TABLE stages (                         -- one row per attempt of a stage
     run_id VARCHAR NOT NULL,                  -- the run
-    group_id VARCHAR NOT NULL,                -- in the framework's terms, with its attempt
+    stage_id VARCHAR NOT NULL,                -- in the framework's terms, with its attempt
     name VARCHAR NOT NULL,                    -- its name in the framework's own UI
     scope_id VARCHAR,                         -- its query or job
     status VARCHAR NOT NULL,                  -- succeeded, failed, skipped or unfinished
-    units BIGINT NOT NULL,                    -- its number by its own record
+    tasks BIGINT NOT NULL,                    -- its number by its own record
     submit_ms DOUBLE,                         -- submitted; NULL if skipped
     end_ms DOUBLE,                            -- ended
-    unit_ms MAP(VARCHAR, DOUBLE) NOT NULL,    -- the time of its tasks by resource and `other`
+    task_ms MAP(VARCHAR, DOUBLE) NOT NULL,    -- the time of its tasks by resource and `other`
     day DATE NOT NULL                         -- of the run
 );
 
 CREATE TABLE operators (                      -- one row per operator of a run's plans, by name
     run_id VARCHAR NOT NULL,                  -- the run
     name VARCHAR NOT NULL,                    -- HashAggregate, Exchange, Scan parquet
-    basis VARCHAR NOT NULL,                   -- the source of the figure: samples, plan metrics, unit metrics, nothing
-    unit_ms MAP(VARCHAR, DOUBLE) NOT NULL,    -- task time in it, by resource and `other`
+    basis VARCHAR NOT NULL,                   -- the source of the figure: samples, plan metrics, task metrics, nothing
+    task_ms MAP(VARCHAR, DOUBLE) NOT NULL,    -- task time in it, by resource and `other`
     day DATE NOT NULL                         -- of the run
 );
 
@@ -83,10 +83,10 @@ CREATE TABLE functions (                      -- one row per attributed function
 
 CREATE TABLE findings (                       -- one row per finding: a cause of lost time in a run
     run_id VARCHAR NOT NULL,                  -- the run
-    rule VARCHAR NOT NULL,                    -- key of its kind, such as idle-slots
+    kind VARCHAR NOT NULL,                    -- key of its kind, such as idle-slots
     cost_ms DOUBLE NOT NULL,                  -- upper bound of the lost runtime
     basis VARCHAR NOT NULL,                   -- measured, modelled or guessed
-    what VARCHAR NOT NULL,                    -- a sentence
+    text VARCHAR NOT NULL,                    -- a sentence
     advice VARCHAR NOT NULL,                  -- the recommended action
     day DATE NOT NULL                         -- of the run
 );
@@ -97,6 +97,6 @@ CREATE TABLE problems (                       -- one row per reading problem of 
     read_at TIMESTAMP NOT NULL,               -- when it was read, UTC
     run_id VARCHAR,                           -- the run; NULL if none could be read
     severity VARCHAR NOT NULL,                -- unread, error, data loss or info
-    what VARCHAR NOT NULL,                    -- a sentence
+    text VARCHAR NOT NULL,                    -- a sentence
     day DATE NOT NULL                         -- as in logs
 );

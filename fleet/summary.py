@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 
-from crystalperf.fleet.changes import LEAST_EACH, change, noise
+from crystalperf.fleet.changes import MIN_EACH, change, noise
 from crystalperf.fleet.reading import HALF_WIDTH
 from crystalperf.fleet.tables import question, tables
 from crystalperf.indexes import guard
@@ -51,7 +51,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Day:
-    """Core-hours of the units of runs that started on a day, by resource and `other`."""
+    """Core-hours of the tasks of runs that started on a day, by resource and `other`."""
 
     day: str
     runs: int
@@ -62,13 +62,13 @@ class Day:
 class Recurring:
     """A finding of several runs: its total cost at most, in hours of runtime, and as a share of their runtime."""
 
-    rule: str
+    kind: str
     runs: int
     jobs: int
     cost_hours: float
     share: float
     basis: str
-    what: str
+    text: str
     advice: str
     path: str
 
@@ -126,7 +126,7 @@ class Fleet:
     first_day: str | None
     last_day: str | None
     days: int
-    """Days with unit time; `mix` has the last of them."""
+    """Days with task time; `mix` has the last of them."""
     core_hours: float
     idle_core_hours: float
     lost_core_hours: float
@@ -198,7 +198,7 @@ def summarize(folder: Path, top: int = TOP) -> Fleet:
         days = _days(connection)
         savings = [_saving(row) for row in _rows(connection, "gains")]
     count = top or None
-    watched = [row for row in history if len(row["runtimes_ms"]) >= 2 * LEAST_EACH]
+    watched = [row for row in history if len(row["runtimes_ms"]) >= 2 * MIN_EACH]
     regressions = [each for row in watched if (each := _regression(row)) is not None]
     return Fleet(
         folder=str(folder),

@@ -28,7 +28,7 @@ from crystalperf.indexer.vectors import Compute, Floats, FunctionText
 from crystalperf.indexes.exports import cache_folder, closest
 from crystalperf.indexes.temporary import building_folder
 
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 """Maximum total size of all builds; the oldest are evicted first.  Spark's takes 12 MB."""
 
 _MAGIC = b"CrystalPerf build 1\n"
@@ -121,7 +121,7 @@ class Kept:
                 judged.astype("<f4").tobytes(),
             )
         )
-        if len(contents) > MOST_BYTES // 2:
+        if len(contents) > MAX_BYTES // 2:
             return
         with suppress(OSError):
             with building_folder(self._path) as folder:
@@ -161,7 +161,7 @@ def _read_nearest(index_name: str) -> _Contents | None:
 def _read(path: Path) -> _Contents | None:
     start = len(_MAGIC) + hashlib.blake2b().digest_size
     try:
-        if path.stat().st_size > MOST_BYTES:
+        if path.stat().st_size > MAX_BYTES:
             return None
         content = memoryview(path.read_bytes())
         if content[:start] != _MAGIC + hashlib.blake2b(content[start:]).digest():
@@ -173,7 +173,7 @@ def _read(path: Path) -> _Contents | None:
 
 def _evict_oldest(folder: Path) -> None:
     """Remove the least recently used builds until the rest fits."""
-    left = MOST_BYTES
+    left = MAX_BYTES
     for _, size, path in sorted(
         ((each.stat().st_mtime, each.stat().st_size, each) for each in folder.glob("*.kept")), reverse=True
     ):

@@ -38,7 +38,7 @@ class Distillation:
 
 
 @dataclass(frozen=True)
-class Learned:
+class RerunCorrection:
     """The examples `rows` with their `labels`, and the two linear heads trained on them."""
 
     data: Prepared
@@ -49,7 +49,7 @@ class Learned:
 
 
 def distil(
-    learned: Learned,
+    learned: RerunCorrection,
     unlabelled: Sequence[tuple[str, FunctionText]],
     encoder: str,
     seed: int,

@@ -37,7 +37,7 @@ NAMES = (
 )
 """The shipped indexes: names in the catalogue."""
 
-MOST_BYTES = 30_000_000
+MAX_BYTES = 30_000_000
 """Maximum total size of the exports, because every clone has them."""
 
 
@@ -63,7 +63,7 @@ def main() -> None:
             total += size
             print(f"{name}: {size / 1e6:.2f} MB in {folder}", flush=True)
             built.unlink()
-    print(f"together {total / 1e6:.2f} MB of {MOST_BYTES / 1e6:.0f} MB")
+    print(f"together {total / 1e6:.2f} MB of {MAX_BYTES / 1e6:.0f} MB")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ CALLED: Final = "()"
 ENTERED: Final = "with"
 SUPER: Final = "super()"
 
-MOST_STEPS = 24
+MAX_STEPS = 24
 """Maximum steps; longer paths are unknown, because a chain of n calls would take O(n²) memory."""
 
 _LITERALS: Mapping[type[ast.expr], str] = {
@@ -379,7 +379,7 @@ def _expressions(node: ast.AST) -> Iterator[ast.AST]:
 def _on(path: Steps, step: str) -> Steps:
     if path[0] == UNKNOWN:
         return path
-    return (*path, step) if len(path) < MOST_STEPS else (UNKNOWN, "a long chain", step)
+    return (*path, step) if len(path) < MAX_STEPS else (UNKNOWN, "a long chain", step)
 
 
 def _agreed(paths: Sequence[Steps]) -> Steps:

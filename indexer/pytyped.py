@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 
 from crystalperf.indexer.pyfacts import CALLED, ENTERED, SUPER, UNKNOWN, PyCall, PyFacts, PyFunction, Steps
 from crystalperf.indexer.records import Function
-from crystalperf.indexer.typed import MOST_TARGETS, Meaning
+from crystalperf.indexer.typed import MAX_TARGETS, Meaning
 
 Kind = Literal["module", "class", "instance", "function", "outside", "outside instance", "unknown"]
 
@@ -262,7 +262,7 @@ class Linked:
         name = function.rpartition(".")[2]
         found: list[str] = []
         waiting, seen = list(self.subclasses.get(class_name, ())), set[str]()
-        while waiting and len(found) <= MOST_TARGETS:
+        while waiting and len(found) <= MAX_TARGETS:
             below = waiting.pop()
             if below in seen:
                 continue
@@ -319,7 +319,7 @@ def meaning(linked: Linked, numbers: Mapping[str, Sequence[int]], call: PyCall) 
         value = value._replace(of="") if of_class else value
     if value.kind == "function":
         others = linked.overriding(value.name, value.of) if value.of else []
-        many = len(others) > MOST_TARGETS
+        many = len(others) > MAX_TARGETS
         targets = tuple(each for name in (value.name, *(() if many else others)) for each in numbers.get(name, ()))
         owner, _, name = value.name.rpartition(".")
         if not targets:

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from crystalperf.indexer.classify import PooledClassifier
-from crystalperf.indexer.distil import Distillation, Learned, distil
+from crystalperf.indexer.distil import Distillation, RerunCorrection, distil
 from crystalperf.indexer.embed import Embedding, Ids, Words, dequantise, load_embedding, quantise, static_embedding
 from crystalperf.indexer.examples import TRAIN, Labels, Prepared, prepare, read_examples, with_sequence
 from crystalperf.indexer.heads import CODE, DOC, fit_pooling, judge, train_heads, uncontradicted
@@ -133,7 +133,7 @@ def train(
     rows = kept if is_sifted else rows
     heads = train_heads(data, rows, labels)
     if origin.sequence == "learn":
-        learned = Learned(data, rows, labels, heads, encoder)
+        learned = RerunCorrection(data, rows, labels, heads, encoder)
         sequence, _ = distil(learned, functions, origin.teacher, seed, report)
     data = with_sequence(data, sequence, encoder)
     judged = judge(heads, data, development, has_sequence=True)

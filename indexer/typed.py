@@ -42,7 +42,7 @@ from crystalperf.indexes.names import demangle
 
 Status = Literal["function", "functions", "outside", "field", "accessor", "made", "no source", "nowhere", "unknown"]
 
-MOST_TARGETS = 64
+MAX_TARGETS = 64
 """Maximum overrides that a call resolves to; if there are more, only the declared function is named."""
 
 _NUMBERED = re.compile(r"\$\d")
@@ -238,7 +238,7 @@ class Graph:
         """The overrides of a method in subclasses of a class; at most MOST_TARGETS + 1."""
         found: list[tuple[str, Method]] = []
         waiting, seen = list(self.subclasses.get(class_name, ())), set()
-        while waiting and len(found) <= MOST_TARGETS:
+        while waiting and len(found) <= MAX_TARGETS:
             below = waiting.pop()
             if below in seen:
                 continue
@@ -318,7 +318,7 @@ def meaning(graph: Graph, sources: Sources, call: Call) -> Meaning:
     unknown = False  # whether other functions may run than the targets
     if call.kind in ("virtual", "interface", "lambda"):
         others = graph.overriding(call.owner, call.name, call.descriptor)
-        if len(others) > MOST_TARGETS:
+        if len(others) > MAX_TARGETS:
             others, unknown = [], True
         unknown |= (owner, method.name, method.descriptor) in graph.of_lambdas
     instead = {each: _functions(graph, sources, *each) for each in others}

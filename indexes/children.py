@@ -54,9 +54,9 @@ def error_report(error: Exception) -> dict[str, object]:
     """An error as a mapping for JSON, sent by a child to its parent; errors that no user caused have the kind Bug."""
     if not isinstance(error, CrystalPerfError):
         what = " ".join(str(error).split())[:300] or "no message"
-        return {"kind": "Bug", "what": f"a bug of CrystalPerf ({type(error).__name__}: {what})", "remedy": None}
+        return {"kind": "Bug", "message": f"a bug of CrystalPerf ({type(error).__name__}: {what})", "remedy": None}
     remedy = None if error.remedy is None else msgspec.to_builtins(error.remedy)
-    return {"kind": type(error).__name__, "what": str(error), "remedy": remedy}
+    return {"kind": type(error).__name__, "message": str(error), "remedy": remedy}
 
 
 def reported_remedy(content: Mapping[str, Any]) -> Remedy | None:

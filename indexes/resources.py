@@ -29,7 +29,7 @@ class Resource:
     overhead_ms: float | None = None
     rate_bps: float | None = None
     moves: tuple[str, ...] = ()
-    """Columns of `units` whose bytes cross the device."""
+    """Columns of `tasks` whose bytes cross the device."""
 
 
 @cache

@@ -70,8 +70,8 @@ CREATE TABLE build_warnings (                 -- one row per source file that co
 -- part: run ----------------------------------------------------------------------------------------------------
 --
 -- The trace that a framework's reader returns (query.trace.contract), and CrystalPerf's results.  The terms are generic:
--- a worker is Spark's executor or Flink's TaskManager, a stage (table `groups`) Spark's stage or Flink's job vertex, a
--- task (table `units`) Spark's task or Flink's subtask.  A reader's data in the terms of its framework is in further
+-- a worker is Spark's executor or Flink's TaskManager, a stage (table `stages`) Spark's stage or Flink's job vertex, a
+-- task (table `tasks`) Spark's task or Flink's subtask.  A reader's data in the terms of its framework is in further
 -- tables, which are named after it (spark_tasks).
 
 CREATE TABLE runs (                           -- the one application this file describes
@@ -100,14 +100,14 @@ CREATE TABLE resources (                      -- one row per resource that this 
     buffer_bytes DOUBLE,                      -- bytes per transfer (paper, Algorithm 2: S_B); NULL if no bytes cross it
     overhead_ms DOUBLE,                       -- time to process one such buffer, which no bandwidth changes (o)
     rate_bps DOUBLE,                          -- assumed bandwidth, bytes per second, if the run does not record it
-    moves VARCHAR[]                           -- columns of `units` with bytes that cross the device
+    moves VARCHAR[]                           -- columns of `tasks` with bytes that cross the device
 );
 
 CREATE TABLE workers (                        -- one row per process that runs tasks, or plans them
     worker_id VARCHAR NOT NULL,               -- the framework's id
-    kind VARCHAR NOT NULL,                    -- worker, or coordinator for the driver, which may run tasks too
+    kind VARCHAR NOT NULL,                    -- worker, or driver for the driver, which may run tasks too
     host VARCHAR,                             -- node it ran on
-    lanes INTEGER,                            -- concurrent tasks: slots, threads, streams; NULL if unknown
+    slots INTEGER,                            -- concurrent tasks: slots, threads, streams; NULL if unknown
     cores INTEGER,                            -- its cores
     memory_bytes BIGINT,                      -- its memory: the heap of a JVM
     added_ms DOUBLE NOT NULL,                 -- when it registered
@@ -122,22 +122,22 @@ CREATE TABLE scopes (                         -- one row per part of the run tha
     kind VARCHAR NOT NULL,                    -- sql, job, step …, in the framework's term
     parent_id VARCHAR,                        -- the scope that this one is part of
     name VARCHAR,                             -- display name
-    place VARCHAR,                            -- where in the user's program
+    call_site VARCHAR,                        -- where in the user's program
     start_ms DOUBLE NOT NULL,                 -- submitted
     end_ms DOUBLE,                            -- ended; NULL if the log has no end
     status VARCHAR NOT NULL,                  -- succeeded, failed or unfinished
     error VARCHAR                             -- why it failed
 );
 
-CREATE TABLE groups (                         -- one row per attempt of a stage: tasks that do the same with different data; in Flink a job vertex
-    group_id VARCHAR NOT NULL,                -- stage:3.0 (id.attempt)
+CREATE TABLE stages (                         -- one row per attempt of a stage: tasks that do the same with different data; in Flink a job vertex
+    stage_id VARCHAR NOT NULL,                -- stage:3.0 (id.attempt)
     scope_id VARCHAR,                         -- the scope of its operators
     name VARCHAR,                             -- its name in the framework's own UI
-    place VARCHAR,                            -- where in the user's program
-    what VARCHAR,                             -- what its tasks read and write, in the framework's terms, comma separated
-    rank INTEGER NOT NULL,                    -- of two ready stages, the one with the lower rank runs first
+    call_site VARCHAR,                        -- where in the user's program
+    io_kinds VARCHAR,                         -- what its tasks read and write, in the framework's terms, comma separated
+    priority INTEGER NOT NULL,                -- of two ready stages, the one with the lower rank runs first
     pool VARCHAR,                             -- the scheduler's queue that it waits in
-    unit_count INTEGER NOT NULL,              -- its number of tasks by its own record, independent of lost events
+    task_count INTEGER NOT NULL,              -- its number of tasks by its own record, independent of lost events
     submit_ms DOUBLE,                         -- submitted by the driver; NULL if skipped
     first_launch_ms DOUBLE,                   -- launch of its first task; NULL if none ran
     end_ms DOUBLE,                            -- ended
@@ -147,10 +147,10 @@ CREATE TABLE groups (                         -- one row per attempt of a stage:
     other_ms DOUBLE                           -- time on no resource, or unknown; together the columns sum to the tasks' durations
 );
 
-CREATE TABLE units (                          -- one row per attempt of a task: in Flink a subtask, in a training an operator instance or kernel
-    unit_id BIGINT NOT NULL,                  -- the framework's id, unique in the application
-    group_id VARCHAR NOT NULL,                -- its stage
-    part INTEGER,                             -- index of its data within the stage
+CREATE TABLE tasks (                          -- one row per attempt of a task: in Flink a subtask, in a training an operator instance or kernel
+    task_id BIGINT NOT NULL,                  -- the framework's id, unique in the application
+    stage_id VARCHAR NOT NULL,                -- its stage
+    partition_index INTEGER,                  -- index of its data within the stage
     attempt INTEGER,                          -- attempt at that part, from 0
     worker_id VARCHAR,                        -- where it ran
     host VARCHAR,                             -- where it ran
@@ -158,23 +158,23 @@ CREATE TABLE units (                          -- one row per attempt of a task: 
     finish_ms DOUBLE NOT NULL,                -- end by the driver's record; if the log has none, the earliest end of its stage, its worker and the run
     status VARCHAR NOT NULL,                  -- succeeded, failed, killed or unfinished
     reason VARCHAR,                           -- why it did not succeed: the error, without stack and package
-    again BOOLEAN,                            -- whether another attempt started after it ended; if it succeeded, its output was lost
-    data_at VARCHAR,                          -- locality of its data: worker, host, rack, any (farther); NULL if it had no preference
-    held_ms DOUBLE,                           -- time it held its slot; NULL if not measured
+    recomputed BOOLEAN,                       -- whether another attempt started after it ended; if it succeeded, its output was lost
+    data_locality VARCHAR,                    -- locality of its data: worker, host, rack, any (farther); NULL if it had no preference
+    slot_ms DOUBLE,                           -- time it held its slot; NULL if not measured
     own_ms DOUBLE,                            -- of that, running its own code
     own_cpu_ms DOUBLE,                        -- of that, measured on the CPU, garbage collection included
-    on_cpu_ms DOUBLE,                         -- all its CPU time, with garbage collection and startup; if the log has none, that of its threads (thread_loads)
+    total_cpu_ms DOUBLE,                      -- all its CPU time, with garbage collection and startup; if the log has none, that of its threads (thread_loads)
     gc_ms DOUBLE,                             -- garbage collection of its process while it ran, any thread's
-    peers_ms DOUBLE,                          -- measured waiting for data of other workers
-    upstream_ms DOUBLE,                       -- waiting for a pipelined stage to send or take rows: time of others, not its own work
-    queued_ms DOUBLE,                         -- assigned but not started, or finished but not yet reported: scheduling delay
+    fetch_wait_ms DOUBLE,                     -- measured waiting for data of other workers
+    pipeline_wait_ms DOUBLE,                  -- waiting for a pipelined stage to send or take rows: time of others, not its own work
+    scheduler_delay_ms DOUBLE,                -- assigned but not started, or finished but not yet reported: scheduling delay
     starting_ms DOUBLE,                       -- the same, plus startup
     overhead_ms DOUBLE,                       -- the same, plus returning its result
     input_bytes BIGINT,                       -- read from storage or cache
     output_bytes BIGINT,                      -- written to storage
-    remote_bytes BIGINT,                      -- read from other workers
-    local_bytes BIGINT,                       -- read from tasks of the same worker
-    handed_bytes BIGINT,                      -- written for other tasks to read
+    remote_read_bytes BIGINT,                 -- read from other workers
+    local_read_bytes BIGINT,                  -- read from tasks of the same worker
+    exchange_write_bytes BIGINT,              -- written for other tasks to read
     spill_memory_bytes BIGINT,                -- size in memory of spilled data
     spill_disk_bytes BIGINT,                  -- size on disk of spilled data
     peak_memory_bytes BIGINT,                 -- peak memory of its data
@@ -185,8 +185,8 @@ CREATE TABLE units (                          -- one row per attempt of a task: 
 );
 
 CREATE TABLE dependencies (                   -- one row per dependency between stages that the framework records
-    source VARCHAR NOT NULL,                  -- group_id
-    target VARCHAR NOT NULL,                  -- group_id
+    source VARCHAR NOT NULL,                  -- stage_id
+    target VARCHAR NOT NULL,                  -- stage_id
     kind VARCHAR NOT NULL,                    -- barrier (all of the source before any of the target), pipelined (both run, rows flow), order (same slot, one after the other) or transfer (a barrier, then bytes over a device)
     why VARCHAR NOT NULL,                     -- reason, in the framework's term
     resource VARCHAR                          -- for a transfer: the resource of the device that its bytes cross
@@ -201,41 +201,41 @@ CREATE TABLE operators (                      -- one row per operator of the las
     location VARCHAR                          -- where a scan reads, by the plan: InMemoryFileIndex(1 paths)[s3a://bucket/table]
 );
 
-CREATE TABLE operator_groups (                -- one row per operator and stage that ran it, by the framework's own record
+CREATE TABLE operator_stages (                -- one row per operator and stage that ran it, by the framework's own record
     scope_id VARCHAR NOT NULL,                -- the operator's scope
     node_id INTEGER NOT NULL,                 -- the operator
-    group_id VARCHAR NOT NULL                 -- the stage
+    stage_id VARCHAR NOT NULL                 -- the stage
 );
 
 CREATE TABLE operator_metrics (               -- one row per metric of an operator and stage that updated it
     scope_id VARCHAR NOT NULL,                -- the operator's scope
     node_id INTEGER NOT NULL,                 -- the operator
-    group_id VARCHAR NOT NULL,                -- the stage
+    stage_id VARCHAR NOT NULL,                -- the stage
     name VARCHAR NOT NULL,                    -- as the plan names it: sort time, number of output rows
     unit VARCHAR NOT NULL,                    -- ms, bytes or count
     value DOUBLE NOT NULL                     -- sum over the stage's tasks
 );
 
 CREATE TABLE operator_times (                 -- one row per stage and operator; the rows of a stage sum to its tasks' durations
-    group_id VARCHAR NOT NULL,                -- the stage
+    stage_id VARCHAR NOT NULL,                -- the stage
     scope_id VARCHAR,                         -- the scope of its operators
     node_id INTEGER,                          -- the operator in its plan; NULL if the operator is unknown
     name VARCHAR NOT NULL,                    -- the operator's name, or another activity
-    basis VARCHAR NOT NULL,                   -- the source of the figure: samples, plan metrics, unit metrics, flow metrics (waits for tasks of its pipeline), nothing
+    basis VARCHAR NOT NULL,                   -- the source of the figure: samples, plan metrics, task metrics, stream metrics (waits for tasks of its pipeline), nothing
     <resource>_ms DOUBLE NOT NULL,            -- time of tasks on <resource>
     other_ms DOUBLE NOT NULL                  -- time on no resource, or unknown
 );
 
-CREATE TABLE group_inputs (                   -- one row per stage and file system that it reads, if known
-    group_id VARCHAR NOT NULL,                -- the stage
+CREATE TABLE stage_inputs (                   -- one row per stage and file system that it reads, if known
+    stage_id VARCHAR NOT NULL,                -- the stage
     root VARCHAR NOT NULL                     -- hdfs://namenode, s3a://bucket, file:; memory: for data cached in workers
 );
 
 CREATE TABLE nodes (                          -- one row per node of the execution DAG
-    node_id VARCHAR NOT NULL,                 -- a group_id, or for an interval of the driver between stages its name and a number: driver:7
-    kind VARCHAR NOT NULL,                    -- group, coordinator or transfer
+    node_id VARCHAR NOT NULL,                 -- a stage_id, or for an interval of the driver between stages its name and a number: driver:7
+    kind VARCHAR NOT NULL,                    -- stage, driver or transfer
     name VARCHAR,                             -- display name
-    group_id VARCHAR,                         -- of a stage
+    stage_id VARCHAR,                         -- of a stage
     scope_id VARCHAR,                         -- the scope it belongs to
     start_ms DOUBLE NOT NULL,                 -- first launch of a stage; start of a driver's interval
     end_ms DOUBLE NOT NULL,                   -- end
@@ -254,7 +254,7 @@ CREATE TABLE stacks (                         -- one row per distinct sampled st
     stack_id INTEGER NOT NULL,                -- number within this file
     frames VARCHAR[] NOT NULL,                -- 'package.Class.method:line', leaf first
     truncated BOOLEAN NOT NULL,               -- whether the sampler truncated it
-    deciding_depth INTEGER,                   -- 0-based position of the attributed frame; NULL if there is none
+    attributed_depth INTEGER,                 -- 0-based position of the attributed frame; NULL if there is none
     index_name VARCHAR,                       -- index of the attributed function
     symbol VARCHAR,                           -- the attributed function
     skipped VARCHAR,                          -- why frames above it were skipped: comma separated reasons, in order, without repetition
@@ -271,7 +271,7 @@ CREATE TABLE samples (                        -- one row per sample of a thread,
     kind VARCHAR NOT NULL,                    -- execution, native, wall, cpu, running (runnable), untimed (from a mixture that all tasks share), or an interval: park, sleep, wait, enter, socket read …; waking: CPU wait at the end of a wait that has another row at the same time
     weight_ms DOUBLE NOT NULL,                -- wall-clock that it represents
     bytes BIGINT,                             -- bytes moved in an interval of input or output
-    unit_id BIGINT                            -- the task on the thread; NULL for other threads
+    task_id BIGINT                            -- the task on the thread; NULL for other threads
 );
 
 CREATE TABLE loads (                          -- one row per measurement that a recording has of its whole process' CPU time (JFR's jdk.CPULoad)
@@ -292,7 +292,7 @@ CREATE TABLE thread_loads (                   -- one row per measurement that a 
     start_ms DOUBLE NOT NULL,                 -- start of the measured interval
     end_ms DOUBLE NOT NULL,                   -- its end
     cpu_ms DOUBLE NOT NULL,                   -- CPU time of the thread in it, including the kernel's for it
-    unit_id BIGINT                            -- the task on the thread; NULL for other threads, and if threads are not named after tasks
+    task_id BIGINT                            -- the task on the thread; NULL for other threads, and if threads are not named after tasks
 );
 
 CREATE TABLE import_stats (                   -- one row per kind of reading problem: data that was missing, repaired or left out

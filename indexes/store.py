@@ -282,7 +282,7 @@ def _check_resources(connection: duckdb.DuckDBPyConnection, path: Path, found: M
     """Refuse a run whose resources do not match its column names, because queries contain these names."""
     for name, moves in connection.execute("SELECT name, moves FROM checked.resources").fetchall():
         words = [name, *(moves or ())]
-        known = name in found["stacks"] and found["units"].keys() >= set(moves or ())
+        known = name in found["stacks"] and found["tasks"].keys() >= set(moves or ())
         if not known or not all(guard.PLAIN_NAME.fullmatch(each) for each in words):
             raise IndexFileError(
                 f"{path}: its resources do not match its tables; damaged, or not written by CrystalPerf"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 RECORDING = ROOT / "lab/recordings/demo-q9"
 PICTURES = ROOT / "docs/pictures"
-MOST_BYTES = 300_000
+MAX_BYTES = 300_000
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 WIDTH, PHONE, HEIGHT = 1_280, 400, 800
 ABOVE, BELOW = 18, 18  # offsets of a picture from the top and the end of its section
@@ -55,8 +55,8 @@ def _take(page: Page, part: str, place: Path) -> None:
         down = box["y"] + page.evaluate("scrollY")
         clip: FloatRect = {"x": 0, "y": down + ABOVE, "width": WIDTH, "height": box["height"] - ABOVE + BELOW}
         page.screenshot(path=place, full_page=True, clip=clip)
-    if place.stat().st_size > MOST_BYTES:
-        raise LabError(f"{place} has {place.stat().st_size} bytes; the limit is {MOST_BYTES}")
+    if place.stat().st_size > MAX_BYTES:
+        raise LabError(f"{place} has {place.stat().st_size} bytes; the limit is {MAX_BYTES}")
     print(f"{place.relative_to(ROOT)}: {place.stat().st_size / 1000:.0f} KB")
 
 

@@ -22,9 +22,9 @@ from crystalperf.query.advise import machine_prices, verdict
 from crystalperf.query.advise.candidates import candidates
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.diagnose import diagnosed
-from crystalperf.query.diagnose.group_statistics import Diagnosis
+from crystalperf.query.diagnose.stage_statistics import Diagnosis
 from crystalperf.query.execution.execution import Execution, work_of
-from crystalperf.query.execution.load import ALL, WHOLE, load, most_at_a_time, run_resources
+from crystalperf.query.execution.load import ALL, WHOLE, load, max_concurrent, run_resources
 from crystalperf.query.execution.scenario import (
     Configuration,
     Scenario,
@@ -38,10 +38,10 @@ from crystalperf.query.execution.scenario import (
 )
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.inputs.reader import Reader
-from crystalperf.query.page.frontend import ANY_DOOR, Door
+from crystalperf.query.page.frontend import PLAIN_FRONTEND, Frontend
 from crystalperf.query.predict.estimate import predict, predicted_by
-from crystalperf.query.predict.reruns import Compared, advice, compared, differences, in_their_light
-from crystalperf.query.predict.scenario_replay import Unchanged, replay_unchanged
+from crystalperf.query.predict.reruns import Compared, advice, apply_reruns, compared, differences
+from crystalperf.query.predict.scenario_replay import SharedBaseline, replay_baseline
 from crystalperf.query.results.answers import Advice, Choice, Debug, Header, Prediction, ReadingProblem, Sweep, Verdict
 from crystalperf.query.results.recommendations import Candidate
 from crystalperf.query.results.refusals import InvalidQuestion, Refusal, RefusedError
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from crystalperf.query.frameworks.registry import Settings
-    from crystalperf.query.results.page import Picture
+    from crystalperf.query.results.page import PageData
 
 
 RUNS_TO_ADVISE = ("workers=2x", "cores=2x", "memory=2x", "workers=0.5x", "cores=0.5x", "memory=0.5x")
@@ -102,8 +102,8 @@ class Run:
             ).fetchall()[0]
             workers = connection.execute(
                 """
-                SELECT added_ms, removed_ms, lanes FROM workers
-                WHERE lanes > 0 OR (lanes IS NULL AND worker_id IN (SELECT DISTINCT worker_id FROM units))
+                SELECT added_ms, removed_ms, slots FROM workers
+                WHERE slots > 0 OR (slots IS NULL AND worker_id IN (SELECT DISTINCT worker_id FROM tasks))
                 """
             ).fetchall()
             problems = connection.execute(
@@ -118,11 +118,11 @@ class Run:
         properties = dict(run[7] or {})
         configured = {} if framework.planner.configured is None else framework.planner.configured(properties)
         repeated = run[4] == "step time" and {"steps", "step_ms"} <= properties.keys()
-        most_lanes = max((lanes for _, _, lanes in workers if lanes is not None), default=None)
+        max_slots = max((slots for _, _, slots in workers if slots is not None), default=None)
         if "cores" not in configured:
-            most_lanes = framework.planner.shown_lanes(most_lanes, properties)
-        if most_lanes == 0:
-            workers, most_lanes = [], None
+            max_slots = framework.planner.shown_slots(max_slots, properties)
+        if max_slots == 0:
+            workers, max_slots = [], None
         return Header(
             app_id=run[0],
             name=run[1] or run[0],
@@ -130,9 +130,9 @@ class Run:
             framework_title=framework.title,
             framework_version=run[3],
             measure=run[4],
-            workers=most_at_a_time((added, removed) for added, removed, _ in workers),
+            workers=max_concurrent((added, removed) for added, removed, _ in workers),
             workers_in_all=len(workers),
-            slots_per_worker=round(configured["cores"]) if "cores" in configured else most_lanes,
+            slots_per_worker=round(configured["cores"]) if "cores" in configured else max_slots,
             duration_ms=run[5],
             complete=run[6],
             problems=tuple(_problem(framework.reader, *each) for each in problems),
@@ -142,7 +142,7 @@ class Run:
             vocabulary=framework.vocabulary,
             steps=int(properties["steps"]) if repeated else None,
             step_ms=float(properties["step_ms"]) if repeated else None,
-            unasked=tuple(sorted(framework.planner.excluded_settings(properties))),
+            excluded_settings=tuple(sorted(framework.planner.excluded_settings(properties))),
         )
 
     def verdict(self, progress: Callable[[str], None] = lambda _: None, *, paged: bool = False) -> Verdict:
@@ -154,25 +154,27 @@ class Run:
         with self._opened():
             return verdict.verdict(self, progress, path=paged)
 
-    def picture(
+    def page_data(
         self,
         verdict: Verdict | None = None,
-        door: Door = ANY_DOOR,
+        frontend: Frontend = PLAIN_FRONTEND,
         progress: Callable[[str], None] = lambda _: None,
         *,
         full: bool = False,
-    ) -> Picture:
-        """The data of the run's page: the verdict, a grid of what-ifs, the units over time, the DAG, stacks.
+    ) -> PageData:
+        """The data of the run's page: the verdict, a grid of what-ifs, the tasks over time, the DAG, stacks.
 
-        `verdict` is computed if it is not given; `door` words what a user can do.  For runs with many units the grid
+        `verdict` is computed if it is not given; `frontend` words what a user can do.  For runs with many tasks the grid
         has fewer settings, unless `full`, which can take long.  `progress` receives a description of each step.
         """
-        from crystalperf.query.page.page import picture
+        from crystalperf.query.page.page import page_data
 
         answer = self.verdict(progress, paged=True) if verdict is None else verdict
         with self._opened() as connection:
             execution = self._load("all")
-            return picture(self, connection, execution, answer, door, progress, compiled=has_compiled(), full=full)
+            return page_data(
+                self, connection, execution, answer, frontend, progress, compiled=has_compiled(), full=full
+            )
 
     @contextmanager
     def redacted(self) -> Iterator[Run]:
@@ -180,7 +182,7 @@ class Run:
 
         All answers about it, and their JSON, have the same pseudonyms (query.runfile.anonymize).
         """
-        from crystalperf.query.runfile.anonymize import replace_names
+        from crystalperf.query.runfile.anonymize import anonymize_names
 
         with TemporaryDirectory() as folder:
             copy = Path(folder) / "run.duckdb"
@@ -188,7 +190,7 @@ class Run:
             copyfile(self.path, copy)
             with guard.fresh() as connection:
                 connection.execute(f"ATTACH {guard.quoted(str(copy))} AS shared; USE shared")
-                replace_names(connection, get(self.header().framework))
+                anonymize_names(connection, get(self.header().framework))
                 connection.execute("USE memory; DETACH shared")
             yield Run(copy)
 
@@ -203,7 +205,7 @@ class Run:
     def _diagnose_scope(self, scope: str) -> Diagnosis:
         with self._opened() as connection:
             execution = self._load(scope)
-            if execution.flow is None:
+            if execution.stream is None:
                 found = diagnosed(connection, execution, self._advisor())
             else:
                 found = Diagnosis(diagnose_flow(connection, execution, self._advisor()))
@@ -213,7 +215,7 @@ class Run:
         """Candidate recommendations for the whole run, whose diagnosis is `debug`; query.advise.ranking ranks them."""
         with self._opened() as connection:
             execution = self._load("all")
-            if execution.flow is not None:
+            if execution.stream is not None:
                 return flow_candidates(execution, self._advisor(), debug)
             return candidates(connection, execution, self._advisor(), replace(self._diagnosed("all"), debug=debug))
 
@@ -235,8 +237,8 @@ class Run:
         """The runtime under changed resources: `predict("cores=2x")` or `predict(cores="2x")` (paper §5).
 
         Several settings are one scenario; for several values of one setting use sweep().  `recorded` states resources
-        of the run that its log does not record.  `replan` is whether groups are repartitioned as the framework would
-        for other slots, or keep their recorded units (the paper).  `predictor` names the model of another package.
+        of the run that its log does not record.  `replan` is whether stages are repartitioned as the framework would
+        for other slots, or keep their recorded tasks (the paper).  `predictor` names the model of another package.
         `reruns` are other runs of the job, or paths of them, which correct the prediction and narrow its interval
         (query.predict.rerun_errors).  `path` is whether to compute the predicted critical path by resource
         (resource_ms), a quarter of the work.  If no prediction is possible, `refused` says why.  Raises SettingError
@@ -247,8 +249,8 @@ class Run:
             scenario = self._scenario(texts, recorded, scope)
             others = self._compared(reruns, recorded, scope, replan)
         except RefusedError as error:
-            return self.unchanged(scope).refusing(", ".join(texts), error.refusal)
-        return in_their_light(scenario, self._predicted(scenario, scope, replan, predictor, path=path), others)
+            return self.baseline(scope).refusing(", ".join(texts), error.refusal)
+        return apply_reruns(scenario, self._predicted(scenario, scope, replan, predictor, path=path), others)
 
     def sweep(
         self,
@@ -273,20 +275,20 @@ class Run:
         try:
             others = self._compared(reruns, recorded, scope, replan)
         except RefusedError as error:
-            unchanged = self.unchanged(scope)
+            baseline = self.baseline(scope)
             return Sweep(
-                tuple(unchanged.refusing(Scenario(each).describe(), error.refusal) for each in several), amounts
+                tuple(baseline.refusing(Scenario(each).describe(), error.refusal) for each in several), amounts
             )
         points: list[Prediction] = []
         for chosen in several:
             progress(f"what if: {Scenario(chosen).describe()}")
             try:
                 scenario = scenario_of(chosen, known)
-                points.append(in_their_light(scenario, self._predicted(scenario, scope, replan, predictor), others))
+                points.append(apply_reruns(scenario, self._predicted(scenario, scope, replan, predictor), others))
             except (RefusedError, SettingError) as error:
                 if len(several) == 1 and isinstance(error, SettingError):
                     raise
-                points.append(self.unchanged(scope).refusing(Scenario(chosen).describe(), _refusal(error)))
+                points.append(self.baseline(scope).refusing(Scenario(chosen).describe(), _refusal(error)))
         return Sweep(tuple(points), amounts)
 
     def advise(
@@ -301,13 +303,13 @@ class Run:
         Without `settings`, the usual what-ifs count.
         """
         header = self.header()
-        usual = [each.setting for each in verdict.usual_questions(header)]
+        usual = [each.setting for each in verdict.usual_what_ifs(header)]
         others = self._comparable(reruns, recorded)
         wanted = [self._answered(text, recorded) for text in (_listed(settings) or usual)]
         runs = [self._answered(text, recorded) for text in RUNS_TO_ADVISE]
         same = scenario_of({}, self._load("all").recorded)
         known = [each for each in runs if each is not None]
-        return advice([each for each in wanted if each is not None], [(same, self.unchanged()), *known], others)
+        return advice([each for each in wanted if each is not None], [(same, self.baseline()), *known], others)
 
     def priced(
         self,
@@ -338,13 +340,13 @@ class Run:
                 scenario = self._scenario(each.settings, recorded, "all")
                 offers.append(
                     machine_prices.offer(
-                        each, in_their_light(scenario, self._predicted(scenario, "all", True, None), others)
+                        each, apply_reruns(scenario, self._predicted(scenario, "all", True, None), others)
                     )
                 )
             except (RefusedError, SettingError) as error:
-                offers.append(machine_prices.offer(each, self.unchanged().refusing("", _refusal(error))))
+                offers.append(machine_prices.offer(each, self.baseline().refusing("", _refusal(error))))
         here = machine_prices.PriceRequest(next(each for each in known if each.name == ran_on), int(workers), ())
-        return machine_prices.chosen(self.unchanged(), here, offers, deadline_ms)
+        return machine_prices.chosen(self.baseline(), here, offers, deadline_ms)
 
     def _answered(self, setting: str, recorded: str | Sequence[str]) -> tuple[Scenario, Prediction] | None:
         """The scenario of a setting for the whole run and its prediction; None if it is refused or invalid."""
@@ -376,7 +378,7 @@ class Run:
             execution, other = self._load(scope), each.run._load(scope)
             texts = differences(execution, other, each.name, each.settings)
             if not texts:
-                scenario, prediction = scenario_of({}, execution.recorded), self.unchanged(scope)
+                scenario, prediction = scenario_of({}, execution.recorded), self.baseline(scope)
             else:
                 scenario = self._scenario(texts, recorded, scope)
                 prediction = self._predicted(scenario, scope, replan, None)
@@ -429,8 +431,8 @@ class Run:
                 execution.resources,
                 execution.words.vocabulary,
                 execution.operators,
-                {each.group_id: each.name for each in execution.dag.groups},
-                flows=execution.flow is not None,
+                {each.stage_id: each.name for each in execution.dag.stages},
+                flows=execution.stream is not None,
             ),
             execution.words.vocabulary.settings,
         )
@@ -443,8 +445,8 @@ class Run:
         self, scenario: Scenario, scope: str, replan: bool, predictor: str | None, *, path: bool = True
     ) -> Prediction:
         execution = self._load(scope)
-        if execution.flow is not None and predictor is None:
-            return predict_flow(execution, execution.flow, scenario)
+        if execution.stream is not None and predictor is None:
+            return predict_flow(execution, execution.stream, scenario)
         base = self._replay(scope)
         if predictor is not None:
             return predicted_by(predictor, execution, scenario, base)
@@ -469,24 +471,24 @@ class Run:
     def _repr_html_(self) -> str:
         return self.verdict()._repr_html_()
 
-    def unchanged(self, scope: str = "all") -> Prediction:
+    def baseline(self, scope: str = "all") -> Prediction:
         """The prediction of the baseline: a scope with nothing changed."""
         return self._predicted(scenario_of({}, self._load(scope).recorded), scope, True, None)
 
     def _load_scope(self, scope: str) -> Execution:
         with self._opened() as connection:
             execution = load(connection, scope)
-            if execution.planner.flow is None:
+            if execution.planner.stream is None:
                 return execution
-            flow = execution.planner.flow(connection, execution)
-        if flow is None:  # then only its duration is known
+            stream = execution.planner.stream(connection, execution)
+        if stream is None:  # then only its duration is known
             return replace(execution, measure="makespan")
-        return replace(execution, flow=flow, measure="throughput" if flow.at_limit else "latency")
+        return replace(execution, stream=stream, measure="throughput" if stream.at_limit else "latency")
 
-    def _replay_scope(self, scope: str) -> Unchanged:
+    def _replay_scope(self, scope: str) -> SharedBaseline:
         execution = self._load(scope)
         try:
-            return replay_unchanged(execution)
+            return replay_baseline(execution)
         except RefusedError as error:  # without a baseline replay there is no prediction at all
             raise NoAnswerError(text_of(error.refusal, execution.words)) from error
 
@@ -560,7 +562,7 @@ def _amounts(wanted: dict[str, tuple[Value, ...]]) -> tuple[float, ...]:
     if len(wanted) != 1:
         return ()
     ((key, values),) = wanted.items()
-    if is_unchecked(key):  # more data, or more and smaller units, add no resources
+    if is_unchecked(key):  # more data, or more and smaller tasks, add no resources
         return ()
     for amounts in ([each.absolute for each in values], [each.ratio for each in values]):
         known = tuple(each for each in amounts if each is not None)

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from crystalperf.query.results.page import Picture
+from crystalperf.query.results.page import PageData
 from crystalperf.query.text.answers import measure_word
 from crystalperf.query.text.as_json import as_json
 from crystalperf.report.embedding import harmless, script_data
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from crystalperf.query.run import Run
 
 Data = Mapping[str, Any]
-"""The JSON of a Picture (docs/schema/picture.json)."""
+"""The JSON of a PageData (docs/schema/page.json)."""
 
 
-def render(source: Run | Picture | Data, live: Mapping[str, str] | None = None) -> str:
+def render(source: Run | PageData | Data, live: Mapping[str, str] | None = None) -> str:
     """The page of a run, of its picture, or of the JSON of that.
 
     `live` is the URL for exact predictions, `{"predict": URL}`: it answers POST {"settings": [KEY=VALUE, …]} with
@@ -51,7 +51,7 @@ def render(source: Run | Picture | Data, live: Mapping[str, str] | None = None) 
         .get_template("page.html.j2")
         .render(
             data=data,
-            said=data["said"],
+            page_text=data["said"],
             measure=measure_word(data["verdict"]["debug"]["measure"]),
             embedded=Markup(script_data(data)),
             script=Markup(script),
@@ -61,11 +61,11 @@ def render(source: Run | Picture | Data, live: Mapping[str, str] | None = None) 
     )
 
 
-def data_of(source: Run | Picture | Data) -> Data:
+def data_of(source: Run | PageData | Data) -> Data:
     """The data of a page."""
     if isinstance(source, Mapping):
         return source
-    return as_json(source if isinstance(source, Picture) else source.picture())
+    return as_json(source if isinstance(source, PageData) else source.page_data())
 
 
 @cache

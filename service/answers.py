@@ -22,7 +22,7 @@ from crystalperf.indexes.code_hash import code_hash
 from crystalperf.indexes.temporary import building_folder
 from crystalperf.service.catalog import Entry
 
-_MOST_DISK_BYTES = 4 << 20
+_MAX_DISK_BYTES = 4 << 20
 """Maximum size of an answer on disk."""
 
 
@@ -138,7 +138,7 @@ class Answers:
 
     def _write(self, run: Entry, name: str, content: bytes) -> None:
         """Write an answer to disk.  Errors are ignored: with a full disk the answer is computed again."""
-        if len(content) > _MOST_DISK_BYTES:
+        if len(content) > _MAX_DISK_BYTES:
             return
         place = self._folder / run.name / f"{name}.json.zst"
         with suppress(OSError), building_folder(place) as folder:

@@ -1,7 +1,7 @@
 """Messages between the service and its processes: a letter, the length (8 bytes, little endian), the content.
 
 service → process   Q  a query, JSON
-process → service   A  the answer, as bytes      E  {kind of error, what, remedy}, JSON
+process → service   A  the answer, as bytes      E  {kind of error, message, remedy}, JSON
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import BinaryIO
 
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 
 
 def framed(kind: str, content: bytes) -> bytes:
@@ -31,6 +31,6 @@ async def received(stream: asyncio.StreamReader) -> tuple[str, bytes]:
     """The next message.  Raises asyncio.IncompleteReadError if the process has ended."""
     head = await stream.readexactly(9)
     size = int.from_bytes(head[1:], "little")
-    if size > MOST_BYTES:
+    if size > MAX_BYTES:
         raise asyncio.IncompleteReadError(b"", size)
     return head[:1].decode(), await stream.readexactly(size)

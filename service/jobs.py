@@ -5,7 +5,7 @@
     HOME/service/inputs/fetched/…      the logs fetched from servers, until their jobs end
     HOME/service/uploads/…             uploads in progress; leftovers of a killed service are removed
 
-A job that a restart interrupted starts again and writes to the same run file.  After MOST_STARTS interruptions it has
+A job that a restart interrupted starts again and writes to the same run file.  After MAX_STARTS interruptions it has
 failed.
 """
 
@@ -35,13 +35,13 @@ from crystalperf.service.settings import Limits
 FOLDERS = ("jobs", "inputs", "uploads")
 """The subfolders of the service's folder."""
 
-MOST_STARTS = 5
+MAX_STARTS = 5
 """Maximum starts of a job that restarts interrupt."""
 
-MOST_KEPT = 500
+MAX_KEPT = 500
 """Maximum number of ended jobs in the list."""
 
-MOST_STEPS = 200
+MAX_STEPS = 200
 
 _LOOKED_AT_S = 1.0
 
@@ -136,8 +136,8 @@ class Jobs:
         for kept in self._kept.values():
             if kept.job.state == "running":
                 kept.job.state = "waiting"
-                if kept.job.starts >= MOST_STARTS:
-                    self._over(kept, "failed", problem=f"the service stopped {MOST_STARTS} times during this job")
+                if kept.job.starts >= MAX_STARTS:
+                    self._over(kept, "failed", problem=f"the service stopped {MAX_STARTS} times during this job")
         self._clear_inputs()
         for _ in range(self._limits.jobs):
             running = asyncio.ensure_future(self._work())
@@ -243,7 +243,7 @@ class Jobs:
 
     def _forget_old(self) -> None:
         over = [self._kept[each.id] for each in self.listed() if each.state in OVER]
-        for kept in over[MOST_KEPT:]:
+        for kept in over[MAX_KEPT:]:
             self._forget(kept)
 
     def _clear_inputs(self) -> None:
@@ -350,7 +350,7 @@ class Jobs:
             self._over(kept, "done", run=last["run"])
         elif "error" in last:
             sent = last["error"]
-            self._over(kept, "failed", problem=self._named(kept, sentence(sent["what"], reported_remedy(sent))))
+            self._over(kept, "failed", problem=self._named(kept, sentence(sent["message"], reported_remedy(sent))))
         else:
             self._over(kept, "failed", problem=why or "the profiling process crashed; use a smaller part of the input")
 
@@ -372,7 +372,7 @@ class Jobs:
                 last = json.loads(line)
             except ValueError:
                 break
-            if "step" in last and len(job.steps) < MOST_STEPS:
+            if "step" in last and len(job.steps) < MAX_STEPS:
                 job.steps.append(Step(int(time.time() * 1000), str(last["step"])))
                 self._notify()
         return last

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from crystalperf.query.page.frontend import Door
-from crystalperf.query.page.page_text import said
+from crystalperf.query.page.frontend import Frontend
+from crystalperf.query.page.page_text import page_text
 from crystalperf.query.results.answers import PathItem, PathOperator, Verdict
 from crystalperf.query.text.answers import device_name, measure_word
 from crystalperf.query.text.figures import counted
 from crystalperf.query.text.folding import fold_path
 from crystalperf.service.problems import sentence
 
-MOST_SEGMENTS = 12
+MAX_SEGMENTS = 12
 """Maximum segments of the critical path; the longest are shown."""
 
 
@@ -28,16 +28,16 @@ def overview(verdict: Verdict) -> dict[str, Any]:
     """
     debug, header = verdict.debug, verdict.header
     if debug.path_operators:
-        rows = [_row("", each.name, [each]) for each in debug.path_operators[:MOST_SEGMENTS]]
-        if others := debug.path_operators[MOST_SEGMENTS:]:
+        rows = [_row("", each.name, [each]) for each in debug.path_operators[:MAX_SEGMENTS]]
+        if others := debug.path_operators[MAX_SEGMENTS:]:
             rows.append(_row("", counted(len(others), "shorter one"), others))
     else:
-        shown, rest = fold_path(debug.critical_path, debug.runtime_ms, MOST_SEGMENTS)
+        shown, rest = fold_path(debug.critical_path, debug.runtime_ms, MAX_SEGMENTS)
         rows = [_row(each.id, each.name, [each]) for each in shown]
         if rest:
             rows.append(_row("", counted(len(rest), "shorter segment"), rest))
     return {
-        "said": asdict(said(verdict, Door(tell=sentence))),
+        "said": asdict(page_text(verdict, Frontend(with_remedy=sentence))),
         "measure": measure_word(header.measure),
         "runtime_ms": debug.runtime_ms,
         "resource_ms": dict(debug.resource_ms),
@@ -52,7 +52,7 @@ def overview(verdict: Verdict) -> dict[str, Any]:
             }
             for each in debug.functions
         ],
-        "unit": debug.vocabulary.unit,
+        "unit": debug.vocabulary.task,
     }
 
 

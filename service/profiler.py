@@ -1,7 +1,7 @@
 """The child process that profiles one job, within limits of time, memory and disk.
 
 The service starts it as `python -m crystalperf.service.profiler`, isolated.  It reads Work as JSON from stdin and
-writes JSON lines to stdout: {"step": …} for each step, then {"run": name} or {"error": {kind, what, remedy}}.
+writes JSON lines to stdout: {"step": …} for each step, then {"run": name} or {"error": {kind, message, remedy}}.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ def work() -> None:
 
 
 def _profiled(request: Work, progress: Any) -> str:
-    from crystalperf.query.inputs.served import handed_out
+    from crystalperf.query.inputs.served import fetch_log
     from crystalperf.query.runfile.pipeline import profile_inputs
 
     paths = request.paths
     if request.fetched is not None:
-        paths = [str(handed_out(each, request.app, Path(request.fetched), progress)) for each in paths]
+        paths = [str(fetch_log(each, request.app, Path(request.fetched), progress)) for each in paths]
     return profile_inputs(list(paths), None, request.app, tuple(request.indexes), progress).stem
 
 

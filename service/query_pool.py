@@ -101,7 +101,7 @@ class QueryPool:
         if kind == "E":
             failure = json.loads(content)
             status = 500 if failure["kind"] == "Bug" else _STATUS.get(failure["kind"], 422)
-            raise ProblemError(status, self._named(failure["what"]), remedy=reported_remedy(failure))
+            raise ProblemError(status, self._named(failure["message"]), remedy=reported_remedy(failure))
         return content
 
     async def _exchanged(self, worker: _QueryProcess, question: str, facts: Mapping[str, object]) -> tuple[str, bytes]:

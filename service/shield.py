@@ -39,7 +39,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 
-MOST_URL = 16_384
+MAX_URL = 16_384
 """Bytes of path and query."""
 
 
@@ -75,8 +75,8 @@ class Shield:
     def check(self, scope: Scope) -> None:
         """Raise ProblemError for a request with a wrong host, token or origin."""
         headers = Headers(scope=scope)
-        if len(scope.get("raw_path", b"")) + len(scope["query_string"]) > MOST_URL:
-            raise ProblemError(413, f"the URL is longer than {MOST_URL} bytes; send a body, or fewer parameters")
+        if len(scope.get("raw_path", b"")) + len(scope["query_string"]) > MAX_URL:
+            raise ProblemError(413, f"the URL is longer than {MAX_URL} bytes; send a body, or fewer parameters")
         host = headers.get("host", "")
         if not host or not self._is_ours(host) or len(headers.getlist("host")) > 1:
             raise ProblemError(421, "unknown host name in Host; start the service with --allow-host NAME")

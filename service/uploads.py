@@ -29,7 +29,7 @@ FIELDS = ("app", "index")
 """The names of the other parts; `index` may occur again."""
 
 _LONGEST_FIELD = 10_000
-_MOST_FIELDS = 32
+_MAX_FIELDS = 32
 _LONGEST_NAME = 100
 
 
@@ -188,8 +188,8 @@ class _Reader:
             self._hash = sha256(plain_name(given).encode() + b"\n")
         elif name in FIELDS:
             self._fields += 1
-            if self._fields > _MOST_FIELDS:  # they are kept in memory
-                raise ProblemError(413, f"the upload has more than {_MOST_FIELDS} parts besides the files; send fewer")
+            if self._fields > _MAX_FIELDS:  # they are kept in memory
+                raise ProblemError(413, f"the upload has more than {_MAX_FIELDS} parts besides the files; send fewer")
             self._field = (name, bytearray())
         else:
             raise ProblemError(400, f"unexpected part '{name[:60]}'; known parts: files, {', '.join(FIELDS)}")

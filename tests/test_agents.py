@@ -77,10 +77,10 @@ def test_tools_answer_as_the_commands_do(crystalperf: Answer, demo_run: Run) -> 
     run = str(demo_run.path)
     failed, found = asked("analyze", paths=[run])
     assert not failed
-    told = json.loads(crystalperf("analyze", run, "--json")[1])
-    assert found["facts"]["resource_ms"] == {key: round(ms) for key, ms in told["debug"]["resource_ms"].items()}
-    assert [each["do"] for each in found["rows"]] == [each["text"] for each in told["recommendations"]]
-    assert [each["kind"] for each in found["rows"]] == [each["kind"] for each in told["recommendations"]]
+    reported = json.loads(crystalperf("analyze", run, "--json")[1])
+    assert found["facts"]["resource_ms"] == {key: round(ms) for key, ms in reported["debug"]["resource_ms"].items()}
+    assert [each["do"] for each in found["rows"]] == [each["text"] for each in reported["recommendations"]]
+    assert [each["kind"] for each in found["rows"]] == [each["kind"] for each in reported["recommendations"]]
     assert found["facts"]["says"] in " ".join(crystalperf("analyze", run)[1].split())
     _, path = asked("debug", run=run, part="path", limit=100)
     assert path["rows"] == json.loads(crystalperf("debug", run, "--json")[1])["critical_path"]
@@ -116,14 +116,14 @@ def test_pages_of_an_answer_join_to_the_whole(demo_run: Run) -> None:
     [
         "SELECT repeat('x', 100000) AS long FROM range(1000)",
         "SELECT list_transform(range(1000), lambda x : repeat('y', 300)) AS lists FROM range(50)",
-        "SELECT * FROM units, units AS u",
+        "SELECT * FROM tasks, tasks AS u",
     ],
 )
 def test_no_answer_is_longer_than_the_bound(demo_run: Run, statement: str) -> None:
     failed, found = asked("sql", run=str(demo_run.path), statement=statement, limit=1000)
     assert not failed
     assert found["rows"]
-    assert len(json.dumps(found)) <= agent_tools.MOST_CHARACTERS + 200
+    assert len(json.dumps(found)) <= agent_tools.MAX_CHARACTERS + 200
     assert found["next_offset"] == len(found["rows"])
 
 
@@ -132,9 +132,9 @@ def test_functions_and_their_explanations(own_cache: None) -> None:
     assert len(found["rows"]) == 5 < found["total"]
     assert found["next_offset"] == 5
     assert {each["label"] for each in found["rows"]} == {"net"}
-    _, told = asked("why", function="socket.create_connection", index="python-3.11")
-    assert told["rows"][0]["qualified_name"] == "socket.create_connection"
-    assert told["rows"][0]["calls"]
+    _, reported = asked("why", function="socket.create_connection", index="python-3.11")
+    assert reported["rows"][0]["qualified_name"] == "socket.create_connection"
+    assert reported["rows"][0]["calls"]
 
 
 @pytest.mark.parametrize(

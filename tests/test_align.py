@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crystalperf.query.attribution.samples.align import Seen, assign, clock_shift, unit_at
+from crystalperf.query.attribution.samples.align import ThreadIntervals, assign, clock_shift, task_at
 
 
-def seen(*rows: tuple[int, float, float, bool]) -> Seen:
+def seen(*rows: tuple[int, float, float, bool]) -> ThreadIntervals:
     """(thread, start, end, in a task) rows."""
     ordered = sorted(rows, key=lambda row: row[1])
-    return Seen(
+    return ThreadIntervals(
         np.array([row[0] for row in ordered]),
         np.array([row[1] for row in ordered], float),
         np.array([row[2] for row in ordered], float),
@@ -68,7 +68,7 @@ def test_task_without_a_matching_thread_stays_unmatched() -> None:
 
 
 def test_samples_outside_all_tasks_are_not_attributed() -> None:
-    found = unit_at(
+    found = task_at(
         np.array([7, 7, 7, 9]), np.array([50.0, 150.0, 250.0, 50.0]),
         np.array([7, 7]), np.array([0.0, 200.0]), np.array([100.0, 300.0]),
     )  # fmt: skip

@@ -28,7 +28,7 @@ from crystalperf.query.advise.verdict import (
     completed,
     knee_of,
     next_step,
-    not_seen,
+    not_recorded_notes,
     questions,
 )
 from crystalperf.query.diagnose.bottleneck import bottleneck_in
@@ -39,18 +39,18 @@ from crystalperf.query.results.answers import (
     Bottleneck,
     Debug,
     Failure,
-    GroupFacts,
-    GroupPrediction,
     PathItem,
     Prediction,
     Profiled,
     SampleCounts,
+    StageFacts,
+    StagePrediction,
     Sweep,
     WhatIf,
 )
 from crystalperf.query.results.findings import Garbage, StageRef
+from crystalperf.query.results.not_recorded import BlockedThreadsUnsampled
 from crystalperf.query.results.refusals import InvalidQuestion, RecordedValueUnknown
-from crystalperf.query.results.unseen import BlockedThreadsUnsampled
 from crystalperf.query.run import Other
 from crystalperf.query.runfile.pipeline import gather, write_run
 from crystalperf.query.text.answers import bottleneck_sentence, cause_words, knee_sentence
@@ -72,7 +72,7 @@ def debug(
     net: float = 0.0,
     other: float = 0.0,
     *,
-    coordinator_ms: float = 0.0,
+    driver_ms: float = 0.0,
     **causes: float,
 ) -> Debug:
     """A run that spends these ms; of other time by cause, underscores for blanks."""
@@ -87,7 +87,7 @@ def debug(
         samples=SampleCounts(10, 10, 10, {}),
         scopes=(),
         other_ms={cause.replace("_", " "): ms for cause, ms in causes.items()},  # type: ignore[misc]
-        coordinator_ms=coordinator_ms,
+        driver_ms=driver_ms,
         vocabulary=SPARK,
     )
 
@@ -107,7 +107,7 @@ def test_spark_run_gets_the_usual_whatifs() -> None:
 
 
 def test_a_resource_of_a_framework_is_asked_for_as_well() -> None:
-    words = Vocabulary(worker="process", lane="stream", settings={"processes": "workers", "gpus": "gpu_speed"})
+    words = Vocabulary(worker="process", slot="stream", settings={"processes": "workers", "gpus": "gpu_speed"})
     asked = [each.setting for each in questions((*known(), GPU), words)]
     assert {"processes=2x", "cores=2x"} <= set(asked)
     assert asked[-3:] == ["gpus=2x", "memory=2x", "memory=0.5x"]
@@ -117,12 +117,12 @@ def test_a_resource_of_a_framework_is_asked_for_as_well() -> None:
     ("framework", "more"),
     [("pytorch", ("twice the ranks", "ranks=2x")), ("tensorflow", ("twice the processes", "processes=2x"))],
 )
-def test_a_training_is_asked_about_more_processes_and_not_about_lanes_or_memory(
+def test_a_training_is_asked_about_more_processes_and_not_about_slots_or_memory(
     framework: str, more: tuple[str, str]
 ) -> None:
     known = get(framework)
-    unasked = tuple(known.planner.excluded_settings({}))
-    header = replace(HEADER, framework=framework, vocabulary=known.vocabulary, unasked=unasked)
+    excluded_settings = tuple(known.planner.excluded_settings({}))
+    header = replace(HEADER, framework=framework, vocabulary=known.vocabulary, excluded_settings=excluded_settings)
     asked = [(each.text, each.setting) for each in verdict._what_ifs_of(header, debug(cpu=1))]
     assert asked[0] == more
     assert {each.partition("=")[0] for _, each in asked[1:]} == {"cpu_speed", "network", "disk"}
@@ -140,13 +140,13 @@ def test_bottleneck_names_a_resource_and_a_close_second() -> None:
 
 def test_cpu_that_only_collected_garbage_is_reported_as_garbage_collection() -> None:
     answer = debug(cpu=5_000, disk=1_000, other=12_000, unknown=12_000)
-    stage = GroupFacts(
-        id="stage:0.0", name="work", scope=None, units=4, slots=4, length_ms=18_000.0, path_ms=18_000.0,
-        median_ms=1000.0, longest_ms=1000.0, median_bytes=0.0, most_bytes=0.0, unit_ms=72_000.0, idle_ms=0.0,
-        starting_ms=0.0, queued_ms=0.0, gc_ms=19_000.0, spill_bytes=0, resource_ms={"cpu": 20_000.0, "disk": 4_000.0},
+    stage = StageFacts(
+        id="stage:0.0", name="work", scope=None, tasks=4, slots=4, length_ms=18_000.0, path_ms=18_000.0,
+        median_ms=1000.0, longest_ms=1000.0, median_bytes=0.0, most_bytes=0.0, task_ms=72_000.0, idle_ms=0.0,
+        starting_ms=0.0, scheduler_delay_ms=0.0, gc_ms=19_000.0, spill_bytes=0, resource_ms={"cpu": 20_000.0, "disk": 4_000.0},
     )  # fmt: skip
     collecting, computing = (
-        sentence(replace(answer, groups=(each,))) for each in (stage, replace(stage, gc_ms=10_000.0))
+        sentence(replace(answer, stages=(each,))) for each in (stage, replace(stage, gc_ms=10_000.0))
     )
     assert figures(collecting)[-1] == figures(computing)[-1] == 5.0
     assert ["garbage" in each for each in (collecting, computing)] == [True, False]
@@ -159,53 +159,53 @@ def test_other_time_counts_by_its_largest_cause() -> None:
     waiting = debug(cpu=5_000, other=12_000, no_worker=5_100, unknown=4_000, starting=2_900)
     assert bottleneck_of(waiting) == Bottleneck("cause", "no worker", 5_100, pytest.approx(5.1 / 17), "cpu", 5_000)
     assert figures(sentence(waiting)) == [5.1, 17.0, 30, 5.0]
-    alone = replace(waiting, no_unit_ms=6_000)
+    alone = replace(waiting, no_task_ms=6_000)
     assert figures(sentence(alone)) == [5.1, 17.0, 30, 6.0, 5.0]
-    assert bottleneck_of(replace(waiting, no_unit_ms=5_000)).alone_ms is None
+    assert bottleneck_of(replace(waiting, no_task_ms=5_000)).no_task_ms is None
 
 
 def test_cause_may_be_the_next_bottleneck() -> None:
     """CPU is not the second of a run whose tasks take 4 s to start, nor close to a driver's 8 s."""
     starting = debug(cpu=2_000, other=11_000, no_scope=6_000, starting=4_000, unknown=1_000)
-    driver = debug(cpu=10_000, disk=1_000, other=8_000, coordinator=8_000)
+    driver = debug(cpu=10_000, disk=1_000, other=8_000, driver=8_000)
     unknown = debug(cpu=10_000, other=8_000, unknown=8_000)
-    for answer, second, told in (
+    for answer, second, reported in (
         (starting, "starting", [6.0, 13.0, 46, 4.0]),
-        (driver, "coordinator", [10.0, 19.0, 53, 8.0]),
+        (driver, "driver", [10.0, 19.0, 53, 8.0]),
         (unknown, "unknown", [10.0, 18.0, 56, 8.0]),
     ):
         assert bottleneck_of(answer).second == second
-        assert figures(sentence(answer)) == told
+        assert figures(sentence(answer)) == reported
     either = debug(cpu=3_000, net=10_000, disk=1_000, other=8_000, unknown=8_000)
     neither = debug(cpu=1_900, net=10_000, other=8_000, unknown=8_000)
     assert ["CPU" in sentence(each) for each in (either, neither)] == [True, False], "it may be the longest, too"
 
 
 def test_time_without_tasks_is_one_figure_and_not_repeated_as_next_bottleneck() -> None:
-    found = debug(cpu=2_000, other=11_000, no_scope=6_000, coordinator=5_000)
-    assert figures(sentence(replace(found, no_unit_ms=11_000))) == [6.0, 13.0, 46, 11.0, 2.0]
+    found = debug(cpu=2_000, other=11_000, no_scope=6_000, driver=5_000)
+    assert figures(sentence(replace(found, no_task_ms=11_000))) == [6.0, 13.0, 46, 11.0, 2.0]
 
 
 def test_unknown_time_does_not_hide_longer_time_without_tasks() -> None:
     """Half of the run passed without a task: each known cause has less than the time of unknown cause."""
-    causes = {"coordinator": 22_000.0, "no_scope": 16_000.0, "no_worker": 14_000.0, "unknown": 27_000.0}
-    found = debug(cpu=11_000, other=79_000, coordinator_ms=42_000, **causes)
-    assert figures(sentence(replace(found, no_unit_ms=52_000))) == [22.0, 90.0, 24, 52.0, 27.0]
-    assert bottleneck_of(debug(cpu=11_000, other=60_000, coordinator=26_000, unknown=27_000)).kind == "unknown"
-    assert bottleneck_in({"cpu": 11_000, "other": 79_000}, found) == "coordinator"
+    causes = {"driver": 22_000.0, "no_scope": 16_000.0, "no_worker": 14_000.0, "unknown": 27_000.0}
+    found = debug(cpu=11_000, other=79_000, driver_ms=42_000, **causes)
+    assert figures(sentence(replace(found, no_task_ms=52_000))) == [22.0, 90.0, 24, 52.0, 27.0]
+    assert bottleneck_of(debug(cpu=11_000, other=60_000, driver=26_000, unknown=27_000)).kind == "unknown"
+    assert bottleneck_in({"cpu": 11_000, "other": 79_000}, found) == "driver"
 
 
 def test_the_largest_known_part_may_be_a_cause() -> None:
-    found = debug(cpu=2_000, other=24_000, unknown=16_000, coordinator=5_000, starting=3_000)
-    assert (bottleneck_of(found).second, figures(sentence(found))[-1]) == ("coordinator", 5.0)
+    found = debug(cpu=2_000, other=24_000, unknown=16_000, driver=5_000, starting=3_000)
+    assert (bottleneck_of(found).second, figures(sentence(found))[-1]) == ("driver", 5.0)
 
 
-def test_coordinator_is_the_bottleneck_if_it_works_alone_for_half_of_the_run() -> None:
+def test_driver_is_the_bottleneck_if_it_works_alone_for_half_of_the_run() -> None:
     """Of its 8 s the log shows the cause of 1 s only; no cause is known of the others."""
-    found = debug(cpu=3_000, other=9_000, coordinator=1_000, unknown=8_000, coordinator_ms=8_000)
-    assert bottleneck_of(found) == Bottleneck("coordinator", "coordinator", 8_000, pytest.approx(2 / 3), "cpu", 3_000)
+    found = debug(cpu=3_000, other=9_000, driver=1_000, unknown=8_000, driver_ms=8_000)
+    assert bottleneck_of(found) == Bottleneck("driver", "driver", 8_000, pytest.approx(2 / 3), "cpu", 3_000)
     assert figures(sentence(found)) == [8.0, 12.0, 67, 3.0]
-    assert bottleneck_of(replace(found, coordinator_ms=6_000)).kind == "unknown"
+    assert bottleneck_of(replace(found, driver_ms=6_000)).kind == "unknown"
 
 
 def test_unknown_time_is_not_a_cause() -> None:
@@ -230,14 +230,14 @@ def test_a_resource_of_a_framework_has_its_own_name() -> None:
 
 def test_json_names_what_the_sentence_names() -> None:
     """Of every kind of answer: the key in JSON is that of the bottleneck, and each has a sentence of its own."""
-    causes = ("no worker", "no scope", "coordinator", "no unit", "starting", "upstream", "unknown")
-    answers = [debug(net=9_000), debug(other=9_000, unknown=5_000, starting=4_000, coordinator_ms=8_000)]
+    causes = ("no worker", "no scope", "driver", "no task", "starting", "upstream", "unknown")
+    answers = [debug(net=9_000), debug(other=9_000, unknown=5_000, starting=4_000, driver_ms=8_000)]
     answers += [debug(other=9_000, **{cause.replace(" ", "_"): 9_000}) for cause in causes]
     named = {}
     for each in answers:
-        told = completed(each, HEADER)
-        assert as_json(told)["bottleneck"] == bottleneck_of(each).name
-        named[as_json(told)["bottleneck"]] = sentence(each)
+        reported = completed(each, HEADER)
+        assert as_json(reported)["bottleneck"] == bottleneck_of(each).name
+        named[as_json(reported)["bottleneck"]] = sentence(each)
     assert set(named) == {"net", *causes}
     assert len(set(named.values())) == len(named)
     assert all(each.startswith("Bottleneck: ") for each in named.values())
@@ -247,10 +247,10 @@ def test_json_names_what_the_sentence_names() -> None:
 
 
 def test_causes_use_the_vocabulary_of_the_framework() -> None:
-    words = {"no worker": "executors", "no scope": "query", "coordinator": "driver", "no unit": "task"}
+    words = {"no worker": "executors", "no scope": "query", "driver": "driver", "no task": "task"}
     assert all(word in cause_words(cause, SPARK) for cause, word in words.items())  # type: ignore[arg-type]
     plain = Vocabulary()
-    assert {"units", "groups"} <= set(cause_words("upstream", plain).split())
+    assert {"tasks", "stages"} <= set(cause_words("upstream", plain).split())
     assert "workers" in cause_words("no worker", plain)
     assert [plural(each) for each in ("query", "process", "day", "box")] == ["queries", "processes", "days", "boxes"]
 
@@ -291,19 +291,19 @@ def test_next_step_is_samples_then_an_index_then_the_scarce_resource(monkeypatch
     monkeypatch.setattr("crystalperf.query.advise.verdict.get", lambda _: bare)
     assert next_step(blind, on_net).kind == "predict"
     assert next_step(replace(header, indexes=()), on_net).kind == "predict"
-    assert not_seen(debug(), blind) == ()
-    assert not_seen(debug(), replace(header, indexes=()))[0].remedy is None
+    assert not_recorded_notes(debug(), blind) == ()
+    assert not_recorded_notes(debug(), replace(header, indexes=()))[0].remedy is None
 
 
 def test_missing_measurements_say_what_would_show_them() -> None:
-    seen = replace(debug(cpu=1), unseen=(BlockedThreadsUnsampled(),))
-    assert not_seen(seen, HEADER) == seen.unseen
-    unplaced, kept = not_seen(seen, replace(HEADER, indexes=()))
+    seen = replace(debug(cpu=1), not_recorded=(BlockedThreadsUnsampled(),))
+    assert not_recorded_notes(seen, HEADER) == seen.not_recorded
+    unplaced, kept = not_recorded_notes(seen, replace(HEADER, indexes=()))
     assert (unplaced.remedy, kept) == (Remedy("build the index", {"index": "spark-4.0.1"}), BlockedThreadsUnsampled())
     blind = replace(HEADER, has_samples=False)
-    kept, unsampled = not_seen(seen, blind)
+    kept, unsampled = not_recorded_notes(seen, blind)
     assert unsampled.remedy == Remedy("set up the job", {"framework": "spark"})
-    assert not_seen(replace(seen, unseen=(unsampled,)), blind) == (unsampled,)  # said once
+    assert not_recorded_notes(replace(seen, not_recorded=(unsampled,)), blind) == (unsampled,)  # said once
     assert completed(debug(other=9, no_worker=9), HEADER).bottleneck == "no worker"
 
 
@@ -318,8 +318,8 @@ def predicted(setting: str, ms: float | None, **more: object) -> Prediction:
 
 def sweep(*points: tuple[float, float | None]) -> Sweep:
     """Predicted times at amounts of cores."""
-    told = tuple(predicted(f"cores={amount:g}", ms) for amount, ms in points)
-    return Sweep(told, tuple(amount for amount, _ in points))
+    reported = tuple(predicted(f"cores={amount:g}", ms) for amount, ms in points)
+    return Sweep(reported, tuple(amount for amount, _ in points))
 
 
 @pytest.mark.parametrize(
@@ -345,8 +345,8 @@ def test_the_knee_counts_per_doubling() -> None:
 
 def test_knee_of_a_sweep_with_more_work_uses_time_per_work() -> None:
     """Twice the ranks of a training take a fifth longer for a step of twice the work, four times the ranks 3 times."""
-    told = [predicted(f"ranks={2**n}", ms, work_ratio=2.0**n) for n, ms in enumerate([110.0, 132.0, 330.0])]
-    ranks = Sweep(tuple(told), (1, 2, 4))
+    reported = [predicted(f"ranks={2**n}", ms, work_ratio=2.0**n) for n, ms in enumerate([110.0, 132.0, 330.0])]
+    ranks = Sweep(tuple(reported), (1, 2, 4))
     found = knee_of(ranks)
     assert (found.point, found.worth) == (1, True)
     assert "ranks=2 " in knee_sentence(found, ranks)
@@ -395,7 +395,7 @@ def test_a_refused_point_leaves_the_others_their_answers(run: Run) -> None:
 
 
 def test_unchanged_scenario_is_the_replay(run: Run) -> None:
-    unchanged = run.unchanged()
+    unchanged = run.baseline()
     assert unchanged.setting == "unchanged"
     assert unchanged.predicted_ms == unchanged.runtime_ms
     assert unchanged.replayed_ms == pytest.approx(unchanged.runtime_ms, rel=0.05)
@@ -410,7 +410,7 @@ def test_verdict_reports_its_progress_step_by_step(run: Run) -> None:
     assert found.bottleneck.name == found.debug.bottleneck == "no worker"
     assert found.best.setting == "cpu_speed=2x"
     assert found.next.kind == "setup"
-    assert found.replay_error_ratio == pytest.approx(run.unchanged().replay_error_ratio)
+    assert found.replay_error_ratio == pytest.approx(run.baseline().replay_error_ratio)
 
 
 # Another framework --------------------------------------------------------------------------------------------------
@@ -419,7 +419,7 @@ def test_verdict_reports_its_progress_step_by_step(run: Run) -> None:
 def test_run_with_a_fourth_resource_uses_its_vocabulary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two kernels of 4 s and 5 s, one after the other, 3.5 s and 3 s of them measured on the GPU."""
     words = Vocabulary(
-        worker="process", lane="stream", group="kernel group", unit="kernel", coordinator="host", scope="step"
+        worker="process", slot="stream", stage="kernel group", task="kernel", driver="host", scope="step"
     )
     bare = Framework(
         name="bare",
@@ -432,10 +432,10 @@ def test_run_with_a_fourth_resource_uses_its_vocabulary(tmp_path: Path, monkeypa
     run = contract.of_rows(
         facts,
         [contract.Worker("w", 1, "h")],
-        [contract.Group("kernel:0", 1, 0, 4_000.0), contract.Group("kernel:1", 1, 4_000.0, 9_000.0)],
+        [contract.Stage("kernel:0", 1, 0, 4_000.0), contract.Stage("kernel:1", 1, 4_000.0, 9_000.0)],
         [
-            contract.Unit(0, "kernel:0", "w", 0.0, 4_000.0, host="h", measured_ms={"gpu": 3_500.0}),
-            contract.Unit(1, "kernel:1", "w", 4_000.0, 9_000.0, host="h", measured_ms={"gpu": 3_000.0}),
+            contract.Task(0, "kernel:0", "w", 0.0, 4_000.0, host="h", measured_ms={"gpu": 3_500.0}),
+            contract.Task(1, "kernel:1", "w", 4_000.0, 9_000.0, host="h", measured_ms={"gpu": 3_000.0}),
         ],
         [contract.Edge("kernel:0", "kernel:1", "barrier", "data")],
         more_resources=[GPU],
@@ -511,7 +511,7 @@ def test_real_answers_match_their_schemas(run: Run, tmp_path: Path) -> None:
         found,
         found.debug,
         found.header,
-        run.picture(found),
+        run.page_data(found),
         Profiled(str(run.path), found.header),
         run.predict(["cores=2x"]),
         run.predict(["network=10x"]),  # refused, with bounds
@@ -526,24 +526,24 @@ def test_real_answers_match_their_schemas(run: Run, tmp_path: Path) -> None:
         plain = json.loads(json.dumps(as_json(each), allow_nan=False))
         schema = schemas()[KINDS[type(each)]]
         check(plain, schema, schema)
-        assert plain.pop("schema") == f"crystalperf.{KINDS[type(each)]}/1"
+        assert plain.pop("schema") == f"crystalperf.{KINDS[type(each)]}/2"
         msgspec.convert(plain, type(each))  # and a program of ours can read it back
 
 
 def test_json_keeps_all_former_fields() -> None:
     """Fields by their new names; waves, skew and the others that are computed among them."""
-    facts = GroupFacts(
-        id="stage:1.0", name="work", scope="sql:1", units=6, slots=4, length_ms=1.0, path_ms=1.0, median_ms=3.0,
-        longest_ms=10.0, median_bytes=3.0, most_bytes=9.0, unit_ms=1.23456, idle_ms=0.0, starting_ms=0.0, queued_ms=0.0,
+    facts = StageFacts(
+        id="stage:1.0", name="work", scope="sql:1", tasks=6, slots=4, length_ms=1.0, path_ms=1.0, median_ms=3.0,
+        longest_ms=10.0, median_bytes=3.0, most_bytes=9.0, task_ms=1.23456, idle_ms=0.0, starting_ms=0.0, scheduler_delay_ms=0.0,
         gc_ms=0.0, spill_bytes=0, resource_ms={"cpu": 1.23456},
     )  # fmt: skip
     stage = StageRef("stage:1.0", "work")
     finding = Garbage(5.0004, "measured", MoreMemory(fewer_slots=True), stage, 0.123456, 2)
-    told = as_json(replace(debug(cpu=1.0), groups=(facts,), findings=(finding,)))
-    (group,) = told["groups"]
-    assert (group["waves"], group["skew_time"], group["skew_bytes"]) == (1.5, 3.333, 3.0)
-    assert (group["unit_ms"], group["resource_ms"]) == (1.235, {"cpu": 1.235})
-    (shown,) = told["findings"]
+    reported = as_json(replace(debug(cpu=1.0), stages=(facts,), findings=(finding,)))
+    (shown_stage,) = reported["stages"]
+    assert (shown_stage["waves"], shown_stage["skew_time"], shown_stage["skew_bytes"]) == (1.5, 3.333, 3.0)
+    assert (shown_stage["task_ms"], shown_stage["resource_ms"]) == (1.235, {"cpu": 1.235})
+    (shown,) = reported["findings"]
     assert shown["text"]
     assert shown["advice"].pop("text")
     assert {**shown, "text": ""} == {
@@ -558,15 +558,15 @@ def test_json_keeps_all_former_fields() -> None:
         predicted("cores=2x", np.float64(80.12345)),
         interval_ms=(np.float64(70.0), 90.0),
         interval_shares={"model": 0.123456},
-        groups=(GroupPrediction("stage:1.0", "work", 1.0, None),),
+        stages=(StagePrediction("stage:1.0", "work", 1.0, None),),
     )
-    told = as_json(point)
-    assert told["predicted_ms"] == 80.123
-    assert told["interval_shares"] == {"model": 0.1235}
-    assert told["replay_error_ratio"] == 0.009091
-    assert told["groups"] == [{"id": "stage:1.0", "name": "work", "recorded_ms": 1.0, "predicted_ms": None}]
-    assert type(told["predicted_ms"]) is type(told["interval_ms"][0]) is float
-    told = as_json(Sweep((point, point), (2.0, 4.0)))
-    assert [each["setting"] for each in told["points"]] == ["cores=2x", "cores=2x"]
-    assert told["knee"] == {"point": 0, "worth": True, "least_share": 0.1}
+    reported = as_json(point)
+    assert reported["predicted_ms"] == 80.123
+    assert reported["interval_shares"] == {"model": 0.1235}
+    assert reported["replay_error_ratio"] == 0.009091
+    assert reported["stages"] == [{"id": "stage:1.0", "name": "work", "recorded_ms": 1.0, "predicted_ms": None}]
+    assert type(reported["predicted_ms"]) is type(reported["interval_ms"][0]) is float
+    reported = as_json(Sweep((point, point), (2.0, 4.0)))
+    assert [each["setting"] for each in reported["points"]] == ["cores=2x", "cores=2x"]
+    assert reported["knee"] == {"point": 0, "worth": True, "least_share": 0.1}
     assert as_json(HEADER)["resources"][2]["overhead_ms"] == 0.0067  # of the model, not measured: not rounded

@@ -64,12 +64,12 @@ def leaves_of(tree: Tree, forest: Forest, words: Words) -> list[str]:
 
 def random_forest(seed: int) -> Forest:
     """Trees of one-letter words, of all shapes."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
 
     def expression(depth: int) -> str:
-        if depth == 0 or chance.random() < 0.3:
-            return chance.choice("abcdefgh")
-        return f"{chance.choice('abcdefgh')}({', '.join(expression(depth - 1) for _ in range(chance.randint(1, 5)))})"
+        if depth == 0 or rng.random() < 0.3:
+            return rng.choice("abcdefgh")
+        return f"{rng.choice('abcdefgh')}({', '.join(expression(depth - 1) for _ in range(rng.randint(1, 5)))})"
 
     code = [function(f"int f() {{ return {expression(5)}; }}") for _ in range(6)]
     return binary_trees(code, new_words([*"abcdefgh", "return"]))
@@ -201,9 +201,9 @@ def test_links_and_punctuation_are_not_words() -> None:
 
 def test_words_in_similar_contexts_have_similar_vectors() -> None:
     words = new_words(["cat", "dog", "eats", "runs", "red", "blue", "paint", "wall"])
-    chance = random.Random(0)
-    texts = [f"{chance.choice(['cat', 'dog'])} {chance.choice(['eats', 'runs'])}" for _ in range(200)]
-    texts += [f"{chance.choice(['red', 'blue'])} {chance.choice(['paint', 'wall'])}" for _ in range(200)]
+    rng = random.Random(0)
+    texts = [f"{rng.choice(['cat', 'dog'])} {rng.choice(['eats', 'runs'])}" for _ in range(200)]
+    texts += [f"{rng.choice(['red', 'blue'])} {rng.choice(['paint', 'wall'])}" for _ in range(200)]
     vectors = documents.word_vectors(words.encode(texts), words.size, 4, seed=0)
     likeness = vectors @ vectors.T
     cat, dog, red = 1, 2, 5
@@ -224,8 +224,8 @@ def test_the_state_is_that_of_a_gru_over_the_words_alone() -> None:
 
 
 def test_reader_learns_to_distinguish_words() -> None:
-    chance = np.random.default_rng(0)
-    texts = [[1, 2, 3, 4] if each else [5, 6, 7, 8] for each in chance.random(200) < 0.5]
+    rng = np.random.default_rng(0)
+    texts = [[1, 2, 3, 4] if each else [5, 6, 7, 8] for each in rng.random(200) < 0.5]
     part = (np.array([word for text in texts for word in text]), np.arange(0, 801, 4))
     reader = documents.new_reader(np.eye(9, dtype=np.float32), 8, seed=0)
     losses = documents.train_reader(reader, part, documents.Training(reads=30 * 200, batch=32, rate=1e-2), seed=0)
@@ -234,9 +234,9 @@ def test_reader_learns_to_distinguish_words() -> None:
 
 
 def test_a_head_by_sgd_separates_what_can_be_separated() -> None:
-    chance = np.random.default_rng(0)
-    labels = chance.integers(0, 3, 300)
-    vectors = (np.eye(3)[labels] + 0.1 * chance.normal(size=(300, 3))).astype(np.float32)
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 300)
+    vectors = (np.eye(3)[labels] + 0.1 * rng.normal(size=(300, 3))).astype(np.float32)
     head = documents.sgd_head(vectors, labels, 3, seed=0)
     assert (head(torch.from_numpy(vectors)).argmax(1).numpy() == labels).mean() > 0.99
 

@@ -207,12 +207,12 @@ def test_a_file_that_took_too_long_is_tried_again(home: Path) -> None:
 def test_oldest_builds_are_evicted(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small(tmp_path)
     size = (home / "builds" / "small-1.0.kept").stat().st_size
-    monkeypatch.setattr(cache, "MOST_BYTES", 5 * size // 2)
+    monkeypatch.setattr(cache, "MAX_BYTES", 5 * size // 2)
     for number, name in enumerate(("small-1.1", "small-1.2"), 1):
         os.utime(home / "builds" / f"small-1.{number - 1}.kept", (number, number))
         small(tmp_path, name)
     assert sorted(each.name for each in (home / "builds").iterdir()) == ["small-1.1.kept", "small-1.2.kept"]
-    monkeypatch.setattr(cache, "MOST_BYTES", size)
+    monkeypatch.setattr(cache, "MAX_BYTES", size)
     shutil.rmtree(home)
     small(tmp_path)
     assert not (home / "builds").exists()

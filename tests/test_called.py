@@ -116,12 +116,10 @@ def test_features_and_rule_follow_the_callees(called: Path) -> None:
 
 
 def test_correction_follows_the_evidence_on_the_scale_of_the_logits() -> None:
-    chance = np.random.default_rng(0)
-    labels = chance.integers(0, 3, 6000)
-    features = np.eye(3, dtype=np.float32)[np.where(chance.random(6000) < 0.8, labels, chance.integers(0, 3, 6000))]
-    logits = (2 * np.eye(3)[np.where(chance.random(6000) < 0.7, labels, chance.integers(0, 3, 6000))]).astype(
-        np.float32
-    )
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 6000)
+    features = np.eye(3, dtype=np.float32)[np.where(rng.random(6000) < 0.8, labels, rng.integers(0, 3, 6000))]
+    logits = (2 * np.eye(3)[np.where(rng.random(6000) < 0.7, labels, rng.integers(0, 3, 6000))]).astype(np.float32)
     rows = np.arange(3000)
     found = added(logits, features, labels, rows)
     assert found.argmax(axis=1).tolist() == [0, 1, 2]

@@ -166,7 +166,7 @@ def test_invalid_embedding_is_refused(tmp_path: Path) -> None:
         embed.load_embedding(str(tmp_path))
 
 
-def test_words_count_by_field_and_rows_have_unit_length() -> None:
+def test_words_count_by_field_and_rows_have_task_length() -> None:
     words = embed.new_words(["read", "file"])
     functions = [FunctionText("read read file", "", "java", "x.read", None, "", ()), function("cpu", 0)]
     cut = classify.cut_words(functions, words, ("name", "code"))
@@ -387,9 +387,9 @@ def test_flipped_labels_are_as_many_as_asked_and_all_wrong() -> None:
 
 
 def test_pooling_calibrates_overconfident_heads() -> None:
-    chance = np.random.default_rng(0)
-    labels = chance.integers(0, 3, 600)
-    logits = 4 * np.eye(3, dtype=np.float32)[np.where(chance.random(600) < 0.7, labels, chance.integers(0, 3, 600))]
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 600)
+    logits = 4 * np.eye(3, dtype=np.float32)[np.where(rng.random(600) < 0.7, labels, rng.integers(0, 3, 600))]
     ones = np.ones(600, np.float32)
     judged = heads.Judged(np.arange(600), logits, np.full_like(logits, np.nan), np.zeros_like(logits))
     pooling = heads.fit_pooling(judged, labels)

@@ -52,12 +52,12 @@ def test_debug_json_keeps_the_contract(crystalperf: Answer, run_file: Path) -> N
     code, out, err = crystalperf("debug", run_file, "--json")
     answer = json.loads(out)
     assert (code, err) == (0, "")
-    assert answer["schema"] == "crystalperf.debug/1"
+    assert answer["schema"] == "crystalperf.debug/2"
     assert answer["bottleneck"] == "no worker"  # what the text says: waiting for executors
     assert list(answer["resource_ms"]) == ["cpu", "disk", "net", "other"]
     assert sum(answer["resource_ms"].values()) == pytest.approx(answer["runtime_ms"], rel=1e-3)
     assert {"id", "name", "start_ms", "end_ms", "resource_ms"} <= set(answer["critical_path"][0])
-    assert {"total", "on_units", "resolved"} <= set(answer["samples"])
+    assert {"total", "on_tasks", "resolved"} <= set(answer["samples"])
     assert {"id", "name", "start_ms", "end_ms"} == set(answer["scopes"][0])
 
 
@@ -79,7 +79,7 @@ def test_analyze_json_is_debug_json_and_more(crystalperf: Answer, run_file: Path
     verdict = json.loads(out)
     debug = json.loads(crystalperf("debug", run_file, "--json")[1])
     assert code == 0
-    assert (verdict["schema"], debug.pop("schema")) == ("crystalperf.verdict/1", "crystalperf.debug/1")
+    assert (verdict["schema"], debug.pop("schema")) == ("crystalperf.verdict/2", "crystalperf.debug/2")
     assert verdict["debug"] == debug
     assert verdict["run"] == str(tmp_path / "kept.duckdb")
     assert verdict["bottleneck"]["name"] == debug["bottleneck"]
@@ -97,7 +97,7 @@ def test_a_kept_run_is_found_by_its_name(crystalperf: Answer) -> None:
     assert code == 0
     name = Path(kept["run"]).stem
     assert name == kept["header"]["app_id"]
-    assert kept["schema"] == "crystalperf.profile/1"
+    assert kept["schema"] == "crystalperf.profile/2"
     assert crystalperf("debug", name)[0] == 0
 
 
@@ -117,8 +117,8 @@ def test_predict_json_keeps_the_contract(crystalperf: Answer, run_file: Path) ->
     assert answer["replay_error_ratio"] == pytest.approx(
         (answer["replayed_ms"] - answer["runtime_ms"]) / answer["runtime_ms"], abs=1e-5
     )
-    assert {"id", "name", "recorded_ms", "predicted_ms"} == set(answer["groups"][0])
-    assert answer["schema"] == "crystalperf.prediction/1"
+    assert {"id", "name", "recorded_ms", "predicted_ms"} == set(answer["stages"][0])
+    assert answer["schema"] == "crystalperf.prediction/2"
 
 
 def test_a_list_makes_a_sweep(crystalperf: Answer, run_file: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_list_makes_a_sweep(crystalperf: Answer, run_file: Path) -> None:
     code, out, _ = crystalperf(*arguments, "--json")
     sweep = json.loads(out)
     assert code == 0
-    assert sweep["schema"] == "crystalperf.sweep/1"
+    assert sweep["schema"] == "crystalperf.sweep/2"
     assert [each["setting"] for each in sweep["points"]] == ["cores=2", "cores=4", "cores=8"]
     assert sweep["amounts"] == [2, 4, 8]
     assert sweep["knee"] == {"point": 1, "worth": True, "least_share": 0.1}
@@ -320,7 +320,7 @@ def test_an_error_is_json_too_where_json_is_asked(crystalperf: Answer, tmp_path:
         assert one_sentence(err)
         answer = json.loads(out)
         check(answer, schema, schema)
-        assert answer["what"] in err
+        assert answer["message"] in err
     code, out, err = crystalperf("analyze", "--json")  # what cannot be parsed has no answer of any kind
     assert (code, out) == (2, "")
     assert crystalperf("analyze", "--", "--json")[1] == ""  # a path of that name
@@ -485,10 +485,10 @@ def test_long_step_shows_elapsed_time(monkeypatch: pytest.MonkeyPatch) -> None:
         step("thinking")
         while terminal.getvalue().count("thinking") < 5:
             time.sleep(0.001)
-    told = terminal.getvalue()
-    assert told.endswith("\r\x1b[K")
+    reported = terminal.getvalue()
+    assert reported.endswith("\r\x1b[K")
     step("too late")
-    assert terminal.getvalue() == told
+    assert terminal.getvalue() == reported
 
 
 def test_a_closed_pipe_is_silent(run_file: Path) -> None:

@@ -56,7 +56,7 @@ def tiny(own_cache: None) -> Iterator[tuple[str, str]]:
 def test_all_tables_of_a_run_are_there(crystalperf: Answer, run_file: str) -> None:
     _, out, _ = crystalperf("sql", "--run", run_file, "--json", "SHOW TABLES")
     found = {each["name"] for each in json.loads(out)}
-    wanted = "runs resources workers scopes groups units dependencies nodes edges samples stacks import_stats"
+    wanted = "runs resources workers scopes stages tasks dependencies nodes edges samples stacks import_stats"
     assert found >= set(wanted.split())
     assert found >= {each.name for each in indexes.tables("run")}
     assert found >= {each.name for each in get("spark").reader.raw()} >= {"spark_jobs", "spark_stages", "spark_tasks"}
@@ -75,7 +75,7 @@ def test_functions_are_a_union_with_index_name(crystalperf: Answer, tiny: tuple[
 
 
 def test_run_and_index_together(crystalperf: Answer, run_file: str, tiny: tuple[str, str]) -> None:
-    statement = "SELECT (SELECT count(*) FROM units) > 0 AS t, (SELECT count(*) FROM functions) AS f"
+    statement = "SELECT (SELECT count(*) FROM tasks) > 0 AS t, (SELECT count(*) FROM functions) AS f"
     _, out, _ = crystalperf("sql", "--run", run_file, "--index", tiny[0], "--json", statement)
     assert json.loads(out) == [{"t": True, "f": 2}]
 
@@ -151,7 +151,7 @@ def test_a_table_is_cut_and_says_so(crystalperf: Answer, run_file: str) -> None:
     [
         "FROM nodes, (SELECT repeat('long ', 100) AS a)",
         "SELECT repeat('long ', 100) AS a, repeat('text ', 100) AS b",
-        "FROM groups",
+        "FROM stages",
     ],
 )
 def test_a_table_stays_within_80_columns(statement: str, crystalperf: Answer, run_file: str) -> None:
@@ -160,9 +160,9 @@ def test_a_table_stays_within_80_columns(statement: str, crystalperf: Answer, ru
 
 
 def test_the_prebuilt_comments_explain_the_tables(crystalperf: Answer, run_file: str) -> None:
-    statement = "SELECT comment FROM duckdb_views() WHERE view_name = 'units'"
+    statement = "SELECT comment FROM duckdb_views() WHERE view_name = 'tasks'"
     _, out, _ = crystalperf("sql", "--run", run_file, "--json", statement)
-    assert json.loads(out) == [{"comment": indexes.table("run", "units").comment}]
+    assert json.loads(out) == [{"comment": indexes.table("run", "tasks").comment}]
 
 
 def test_metadata_of_all_files(crystalperf: Answer, run_file: str, tiny: tuple[str, str]) -> None:
@@ -210,17 +210,17 @@ HOSTILE = [
     "CREATE MACRO f() AS 1",
     "CREATE SECRET (TYPE s3)",
     "INSERT INTO run.runs SELECT * FROM run.runs",
-    "UPDATE run.units SET unit_id = 1",
-    "DELETE FROM run.units",
-    "ALTER TABLE run.units ADD COLUMN x INTEGER",
-    "DROP TABLE run.units",
-    "DROP VIEW units",
+    "UPDATE run.tasks SET task_id = 1",
+    "DELETE FROM run.tasks",
+    "ALTER TABLE run.tasks ADD COLUMN x INTEGER",
+    "DROP TABLE run.tasks",
+    "DROP VIEW tasks",
     "CHECKPOINT run",
     "VACUUM",
     "BEGIN",
     "PREPARE p AS SELECT 1",
     "EXECUTE p",
-    "SELECT 1; DROP VIEW units",
+    "SELECT 1; DROP VIEW tasks",
     "SELECT 1; SELECT 2",
     "",
     " -- nothing",
@@ -249,7 +249,7 @@ def test_a_hostile_statement_ends_in_one_sentence(
     text = statement.replace("{file}", str(secret)).replace("{folder}", str(tmp_path))
     code, out, err = crystalperf("sql", "--run", run_file, "--json", text)
     assert code == 1
-    assert json.loads(out)["schema"] == "crystalperf.error/1"
+    assert json.loads(out)["schema"] == "crystalperf.error/2"
     assert err.startswith("crystalperf: ")
     assert err.count("\n") == 1
     assert len(err) < 600
@@ -272,7 +272,7 @@ def test_statement_that_hangs_the_parser_is_refused(
 def test_long_list_is_accepted(crystalperf: Answer, run_file: str) -> None:
     values = ", ".join(map(str, range(10_000)))
     code, out, _ = crystalperf(
-        "sql", "--run", run_file, "--json", f"SELECT count(*) AS n FROM units WHERE 7 IN ({values})"
+        "sql", "--run", run_file, "--json", f"SELECT count(*) AS n FROM tasks WHERE 7 IN ({values})"
     )
     assert code == 0
     assert json.loads(out)[0]["n"] > 0
@@ -305,7 +305,7 @@ def test_memory_has_a_limit(crystalperf: Answer, run_file: str, monkeypatch: pyt
 
 def test_missing_table_names_the_option_that_adds_it(crystalperf: Answer, tiny: tuple[str, str]) -> None:
     assert "--index NAME" in crystalperf("sql", "FROM functions")[2]
-    assert "--run RUN" in crystalperf("sql", "--index", tiny[0], "FROM units")[2]
+    assert "--run RUN" in crystalperf("sql", "--index", tiny[0], "FROM tasks")[2]
     assert "--run RUN" in crystalperf("sql", "--index", tiny[0], "FROM spark_tasks")[2]
 
 

@@ -16,15 +16,15 @@ from crystalperf.cli import parts
 from crystalperf.cli.page import Page
 from crystalperf.cli.predictions import prediction_text, refusal_text, sweep_text
 from crystalperf.cli.reference import page
-from crystalperf.cli.remedies import error_sentence, unseen_sentence, with_remedy
+from crystalperf.cli.remedies import error_sentence, not_recorded_sentence, with_remedy
 from crystalperf.cli.render import debug_text
 from crystalperf.cli.rows import rows_text
 from crystalperf.cli.run_commands import next_command
-from crystalperf.cli.screen import MOST_LINES, verdict_text
+from crystalperf.cli.screen import MAX_LINES, verdict_text
 from crystalperf.cli.text import change, counted, cut_left, percent, printable, time_unit, volume
 from crystalperf.indexes.errors import NoAnswerError, Remedy
 from crystalperf.query.advise.ranking import ranked
-from crystalperf.query.advise.verdict import best_help, bottleneck_of, knee_of, not_seen
+from crystalperf.query.advise.verdict import best_help, bottleneck_of, knee_of, not_recorded_notes
 from crystalperf.query.frameworks import Job
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.frameworks.spark.deployments import NOT_TRIED, PLACES
@@ -32,10 +32,8 @@ from crystalperf.query.frameworks.spark.setup import facts, java_11_settings, se
 from crystalperf.query.results.advice import InspectProgram, ReadWorkerLog
 from crystalperf.query.results.answers import (
     Debug,
-    Doubt,
     FunctionTime,
-    GroupFacts,
-    GroupPrediction,
+    MissingDataDoubt,
     NextStep,
     Outcome,
     PathItem,
@@ -43,6 +41,8 @@ from crystalperf.query.results.answers import (
     ReadingProblem,
     SampleCounts,
     ScopeItem,
+    StageFacts,
+    StagePrediction,
     Sweep,
     Verdict,
     WhatIf,
@@ -50,6 +50,7 @@ from crystalperf.query.results.answers import (
 from crystalperf.query.results.assumptions import AddedSlots, NodeShared, OtherPredictor, SlotsIdle
 from crystalperf.query.results.findings import Loss, LostWorkers, NoScope
 from crystalperf.query.results.missing import UnendedTasks
+from crystalperf.query.results.not_recorded import BlockedThreadsUnsampled, CodeUnlabelled, RecordingLeftOut
 from crystalperf.query.results.recommendations import (
     Candidate,
     ChangeSetting,
@@ -59,7 +60,6 @@ from crystalperf.query.results.recommendations import (
     SettingChange,
 )
 from crystalperf.query.results.refusals import InvalidQuestion, RemoteReadsUnknown
-from crystalperf.query.results.unseen import BlockedThreadsUnsampled, CodeUnlabelled, RecordingLeftOut
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.answers import check_sentences
 from crystalperf.query.text.folding import fold_path
@@ -99,7 +99,7 @@ DEBUG = Debug(
     scopes=(ScopeItem("sql:3", "select 1", 0.0, 26_000.0),),
     findings=(NoScope(5_000.0, "measured", InspectProgram()),),
     functions=(FunctionTime(LONG_NAME, "spark-4.0.1", "net", 0.9, 9_000.0),),
-    unseen=(BlockedThreadsUnsampled(),),
+    not_recorded=(BlockedThreadsUnsampled(),),
     vocabulary=get("spark").vocabulary,
 )  # fmt: skip
 
@@ -179,13 +179,13 @@ def test_first_screen_of_a_long_answer_drops_rows_but_no_part() -> None:
     lost = Loss(("1",), 5_000.0, long)
     findings = (LostWorkers(9_000.0, "measured", ReadWorkerLog("1", long), lost, 2, 3, 100.0, 5.0),) * 5
     asked = [WhatIf(f"thing {each} twice as fast", f"thing{each}=2x", 9_000.0 + each) for each in range(12)]
-    debug = replace(DEBUG, critical_path=path, findings=findings, unseen=(RecordingLeftOut("a.jfr", long),) * 2)
+    debug = replace(DEBUG, critical_path=path, findings=findings, not_recorded=(RecordingLeftOut("a.jfr", long),) * 2)
     changes = tuple(SettingChange(f"{name}.{'x' * 45}", 1, 2) for name in ("first", "second"))
     to_do = (replace(RAISE, settings=changes),) * 3
     found = replace(verdict(*asked), debug=debug, recommendations=to_do)
     lines, words = screen(found)
     full, _ = screen(found, full=True)
-    assert len(lines) <= MOST_LINES < len(full)
+    assert len(lines) <= MAX_LINES < len(full)
     for part in (
         "19.7 of",
         "--conf first",
@@ -241,10 +241,10 @@ def test_names_a_second_resource_only_where_it_is_close() -> None:
 
 
 def test_recommends_nothing_if_missing_data_could_change_the_bottleneck() -> None:
-    doubt = Doubt(UnendedTasks(599, 600, None, 3), 20_000.0)
-    doubtful = replace(DEBUG, doubts=(doubt,))
+    missing = MissingDataDoubt(UnendedTasks(599, 600, None, 3), 20_000.0)
+    doubtful = replace(DEBUG, missing_data=(missing,))
     words = screen(replace(verdict(), debug=doubtful))[1]
-    assert words.count(text_of(doubt.missing, doubtful.words)) == 1
+    assert words.count(text_of(missing.missing, doubtful.words)) == 1
     assert PROBLEMS[0].meaning not in words  # the doubt says it
     assert bottleneck_of(doubtful).kind == "unknown"
     given = [Candidate(RAISE, at_most_ms=9_000.0)]
@@ -266,9 +266,9 @@ def test_lists_no_what_if_that_changes_nothing() -> None:
 
 def test_missing_samples_and_missing_indexes_say_what_to_do() -> None:
     blind = replace(HEADER, has_samples=False, indexes=())
-    assert "crystalperf setup spark" in debug_text(blind, replace(DEBUG, unseen=not_seen(DEBUG, blind)))
+    assert "crystalperf setup spark" in debug_text(blind, replace(DEBUG, not_recorded=not_recorded_notes(DEBUG, blind)))
     unplaced = replace(HEADER, indexes=())
-    text = debug_text(unplaced, replace(DEBUG, unseen=not_seen(DEBUG, unplaced)))
+    text = debug_text(unplaced, replace(DEBUG, not_recorded=not_recorded_notes(DEBUG, unplaced)))
     assert "`crystalperf index build spark-4.0.1`" in " ".join(text.split())
 
 
@@ -285,9 +285,9 @@ def test_folding_keeps_order_and_length() -> None:
 
 
 def test_shows_the_predicted_and_the_recorded_time_of_a_prediction() -> None:
-    groups = (GroupPrediction("stage:2.0", "fetch", 20_000.0, 10_000.0),)
+    stages = (StagePrediction("stage:2.0", "fetch", 20_000.0, 10_000.0),)
     assumed = (OtherPredictor("guess"),)
-    found = predicted("network=2x", 16_000.0, interval_ms=(15_000.0, 17_000.0), groups=groups, assumptions=assumed)
+    found = predicted("network=2x", 16_000.0, interval_ms=(15_000.0, 17_000.0), stages=stages, assumptions=assumed)
     words = " ".join(prediction_text(HEADER, found).split())
     for part in ("nightly, network=2x", "16.0 s", "26.0 s (-38 %)", "15.0 to 17.0 s", "26.3 s (+1 %)", "guess"):
         assert part in words
@@ -343,17 +343,17 @@ def test_refusal_shows_an_informative_bound() -> None:
 
 def test_words_a_remedy_in_flags_and_commands() -> None:
     remedy = Remedy("state what the run had", {"setting": "network"})
-    told = with_remedy("", remedy)
-    assert "--recorded network=" in told
-    assert error_sentence(NoAnswerError("unknown", remedy)) == f"unknown{told}"
+    reported = with_remedy("", remedy)
+    assert "--recorded network=" in reported
+    assert error_sentence(NoAnswerError("unknown", remedy)) == f"unknown{reported}"
     assert error_sentence(NoAnswerError("unknown")) == "unknown"
-    assert refusal_text([predicted("network=1Gbps", None, remedy=remedy)]).endswith(UNKNOWN + told)
+    assert refusal_text([predicted("network=1Gbps", None, remedy=remedy)]).endswith(UNKNOWN + reported)
     refused = (InvalidQuestion(UNKNOWN),)
     _, words = screen(verdict(WhatIf("fast", "network=1Gbps", None, refused=refused, remedy=remedy)))
-    assert f"network=1Gbps: {UNKNOWN}{told}" in words
+    assert f"network=1Gbps: {UNKNOWN}{reported}" in words
     assert with_remedy("", Remedy("choose an application", {"applications": "a, b"})).endswith(" --app: a, b")
     code = CodeUnlabelled("org.acme.*", remedy=Remedy("index the code", {"prefix": "org.acme"}))
-    assert "`crystalperf index build acme-1 --source PATH`" in unseen_sentence(code, Words())
+    assert "`crystalperf index build acme-1 --source PATH`" in not_recorded_sentence(code, Words())
 
 
 def test_every_remedy_has_its_words() -> None:
@@ -399,7 +399,7 @@ def test_long_cells_are_shortened_and_many_columns_are_stacked() -> None:
     assert many[30:32] == ["", "c0   0"]
 
 
-def test_answer_uses_one_unit_of_time() -> None:
+def test_answer_uses_one_task_of_time() -> None:
     assert time_unit(26_000).number(19_740.0) == "19.7"
     assert time_unit(26_000).number(40.0) == "."
     assert time_unit(26_000).number(None) == "?"
@@ -504,9 +504,9 @@ def test_the_reference_page_is_what_help_says() -> None:
     assert words(kept) == words(page()), "write it again with `python -m crystalperf.cli.reference > docs/cli.md`"
 
 
-def test_volumes_use_the_unit_that_fits() -> None:
-    told = [volume(each) for each in (0, 900, 12_345, 1.6 * 2**30, 389_837 * 2**20, 1023.9 * 2**20)]
-    assert told == ["0 bytes", "900 bytes", "12 KiB", "1.6 GiB", "381 GiB", "1.0 GiB"]
+def test_volumes_use_the_task_that_fits() -> None:
+    reported = [volume(each) for each in (0, 900, 12_345, 1.6 * 2**30, 389_837 * 2**20, 1023.9 * 2**20)]
+    assert reported == ["0 bytes", "900 bytes", "12 KiB", "1.6 GiB", "381 GiB", "1.0 GiB"]
 
 
 def test_first_screen_of_a_run_without_work_has_no_tables(tmp_path: Path) -> None:
@@ -521,21 +521,21 @@ def test_first_screen_of_a_run_without_work_has_no_tables(tmp_path: Path) -> Non
     (tmp_path / "log").write_text("".join(f"{json.dumps(each)}\n" for each in events), encoding="utf-8")
     found = cp.profile([tmp_path / "log"], output=tmp_path / "run.duckdb").verdict()
     assert found.bottleneck.kind == "nothing"
-    _, answer, not_seen = verdict_text(found, "", "run").split("\n\n")
+    _, answer, not_recorded_notes = verdict_text(found, "", "run").split("\n\n")
     assert "8.1 s" in answer
     assert "\n" not in answer
-    assert not any(each in not_seen for each in ("What to do", "total"))
+    assert not any(each in not_recorded_notes for each in ("What to do", "total"))
 
 
 def test_no_name_of_a_wide_table_is_broken() -> None:
     """A column more, of what was spilled, broke `stage:14.0` in two lines."""
-    stage = GroupFacts(
-        id="stage:1414.0", name="work", scope=None, units=6758, slots=4, length_ms=18e3, path_ms=18e3, median_ms=1e3,
-        longest_ms=29.8e3, median_bytes=1.0, most_bytes=2.0, unit_ms=72e3, idle_ms=0.0, starting_ms=0.0, queued_ms=0.0,
+    stage = StageFacts(
+        id="stage:1414.0", name="work", scope=None, tasks=6758, slots=4, length_ms=18e3, path_ms=18e3, median_ms=1e3,
+        longest_ms=29.8e3, median_bytes=1.0, most_bytes=2.0, task_ms=72e3, idle_ms=0.0, starting_ms=0.0, scheduler_delay_ms=0.0,
         gc_ms=19e3, spill_bytes=389_837 << 20, resource_ms={"cpu": 20e3},
     )  # fmt: skip
     page = Page()
-    parts.groups(page, replace(DEBUG, groups=(stage,)), time_unit(18e3), 5)
+    parts.stages(page, replace(DEBUG, stages=(stage,)), time_unit(18e3), 5)
     (row,) = [each for each in page.text().split("\n") if each.startswith("stage:")]
     assert row.startswith("stage:1414.0  6 758 ")
     assert row.endswith("381 GiB")

@@ -20,16 +20,16 @@ from crystalperf.query.execution.intervals import merged
 from crystalperf.query.execution.load import load
 from crystalperf.query.frameworks import Framework, Reader
 from crystalperf.query.frameworks.registry import frameworks
-from crystalperf.query.frameworks.spark.attended import attended
+from crystalperf.query.frameworks.spark.interactive import interactive
 from crystalperf.query.runfile.pipeline import gather, write_run
-from crystalperf.query.trace.contract import Edge, Group, Scope, Unit, Worker, of_rows
+from crystalperf.query.trace.contract import Edge, Scope, Stage, Task, Worker, of_rows
 from crystalperf.query.trace.records import Problems
 from crystalperf.query.trace.vocabulary import Vocabulary
 
 LAST_MS = 15
 moments = st.integers(0, LAST_MS)
-stretches = st.tuples(moments, moments).map(sorted)
-left_out = st.lists(stretches, max_size=4)
+intervals = st.tuples(moments, moments).map(sorted)
+left_out = st.lists(intervals, max_size=4)
 
 
 def clock_of(rows: list[list[int]]) -> Clock:
@@ -37,19 +37,19 @@ def clock_of(rows: list[list[int]]) -> Clock:
     return Clock(merged(lasting[:, 0], lasting[:, 1]))
 
 
-@given(left_out, stretches)
-def test_shows_elapsed_milliseconds(rows: list[list[int]], stretch: list[int]) -> None:
+@given(left_out, intervals)
+def test_shows_elapsed_milliseconds(rows: list[list[int]], interval: list[int]) -> None:
     clock = clock_of(rows)
     goes = [not any(start <= ms < end for start, end in rows) for ms in range(LAST_MS + 1)]
     assert clock.is_active(np.arange(LAST_MS + 1.0)).tolist() == goes
     for ms in range(LAST_MS + 1):
         assert clock.when(ms) == sum(goes[:ms])
     assert clock.at(np.array([np.inf])).tolist() == [np.inf]
-    start, end = map(clock.when, map(float, stretch))
+    start, end = map(clock.when, map(float, interval))
     back = clock.recorded(start, end)
     assert sum(high - low for low, high in back) == pytest.approx(end - start)
     inside = {ms for low, high in back for ms in range(int(low), int(high))}
-    assert inside == {ms for ms in range(stretch[0], stretch[1]) if goes[ms]}
+    assert inside == {ms for ms in range(interval[0], interval[1]) if goes[ms]}
 
 
 # Runs made by hand ----------------------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ SHELL = Framework(
     reader=Reader(
         recognise=lambda _head: None,
         read=lambda _log: of_rows({}, [], [], []),
-        attended=lambda name, _properties: {"shell": True, "program": False}.get(name or ""),
+        interactive=lambda name, _properties: {"shell": True, "program": False}.get(name or ""),
         unread_work=frozenset({"hole"}),
     ),
     vocabulary=Vocabulary(scope="step", scopes=("step",)),
@@ -75,19 +75,21 @@ def known() -> Iterator[None]:
 
 
 def made(folder: Path, name: str, steps: list[tuple[float, float]], duration_ms: float, *problems: str) -> Path:
-    """A run whose steps each have two groups of a unit, one after the other, and then 100 ms of their own."""
-    groups, units, edges, scopes = [], [], [], []
+    """A run whose steps each have two stages of a task, one after the other, and then 100 ms of their own."""
+    stages, tasks, edges, scopes = [], [], [], []
     for number, (start, end) in enumerate(steps):
         middle, last = (start + end - 100) / 2, end - 100
         for part, (begin, stop) in enumerate([(start + 50, middle), (middle + 10, last)]):
-            group = f"{number}.{part}"
-            groups.append(Group(group, 1, begin, stop, group, f"step:{number}", submit_ms=begin - 10, rank=len(groups)))
-            units.append(Unit(len(units), group, "w", begin, stop, measured_ms={"cpu": (stop - begin) / 2}))
+            stage = f"{number}.{part}"
+            stages.append(
+                Stage(stage, 1, begin, stop, stage, f"step:{number}", submit_ms=begin - 10, priority=len(stages))
+            )
+            tasks.append(Task(len(tasks), stage, "w", begin, stop, measured_ms={"cpu": (stop - begin) / 2}))
         edges.append(Edge(f"{number}.0", f"{number}.1", "barrier", "rows"))
         edges += [Edge(f"{number - 1}.1", f"{number}.0", "order", "the program")] if number else []
         scopes.append(Scope(f"step:{number}", "step", start, end))
     run = {"app_id": "made", "name": name, "framework": "shell", "started_at_ms": 0, "duration_ms": duration_ms}
-    trace = of_rows(run, [Worker("w", 2, added_ms=2000.0)], groups, units, edges, scopes)
+    trace = of_rows(run, [Worker("w", 2, added_ms=2000.0)], stages, tasks, edges, scopes)
     found = Problems()
     for each in problems:
         found.add(each, "data loss", "log", None, "something is missing")
@@ -113,7 +115,7 @@ def test_pauses_of_a_shell_are_left_out(tmp_path: Path) -> None:
         answer = diagnosed(connection, run, Advisor()).debug
         whole = diagnosed(connection, load(connection, "whole"), Advisor()).debug
     assert answer.unsubmitted is not None
-    assert (answer.unsubmitted.left_out_ms, answer.unsubmitted.whole_ms, answer.unsubmitted.stretches) == (
+    assert (answer.unsubmitted.left_out_ms, answer.unsubmitted.total_ms, answer.unsubmitted.intervals) == (
         35_000,
         40_000,
         3,
@@ -154,7 +156,7 @@ def test_nothing_is_left_out_of_a_log_with_holes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_cutting_pauses_keeps_durations_order_and_dependencies(tmp_path: Path, seed: int) -> None:
-    """Time of every unit, order of every two, and the dependencies, with and without the pauses."""
+    """Time of every task, order of every two, and the dependencies, with and without the pauses."""
     chosen = np.random.default_rng(seed)
     begins, work = 0.0, []
     for pause, length in zip(chosen.integers(0, 5000, 6), chosen.integers(400, 3000, 6), strict=True):
@@ -164,15 +166,15 @@ def test_cutting_pauses_keeps_durations_order_and_dependencies(tmp_path: Path, s
     run, whole = loaded(path), loaded(path, "whole")
     assert run.clock.left_out_ms > 0
     assert run.runtime_ms == pytest.approx(whole.runtime_ms - run.clock.left_out_ms)
-    assert run.units.duration_ms.tolist() == pytest.approx(whole.units.duration_ms.tolist())
+    assert run.tasks.duration_ms.tolist() == pytest.approx(whole.tasks.duration_ms.tolist())
     assert (
-        np.argsort(run.units.launch_ms, kind="stable").tolist()
-        == np.argsort(whole.units.launch_ms, kind="stable").tolist()
+        np.argsort(run.tasks.launch_ms, kind="stable").tolist()
+        == np.argsort(whole.tasks.launch_ms, kind="stable").tolist()
     )
     assert set(run.dag.edges) == set(whole.dag.edges)
     run.dag.check()
     for node_id, node in run.dag.nodes.items():
-        if node.group is not None:
+        if node.stage is not None:
             assert node.end_ms - node.start_ms == pytest.approx(
                 whole.dag.nodes[node_id].end_ms - whole.dag.nodes[node_id].start_ms
             )
@@ -182,7 +184,7 @@ def test_cutting_pauses_keeps_durations_order_and_dependencies(tmp_path: Path, s
 
 
 @pytest.mark.parametrize(
-    ("name", "properties", "told"),
+    ("name", "properties", "reported"),
     [
         ("Spark shell", {}, True),
         ("GraphX", {"spark.repl.class.uri": "http://10.0.0.1:1"}, True),
@@ -194,9 +196,9 @@ def test_cutting_pauses_keeps_durations_order_and_dependencies(tmp_path: Path, s
     ],
 )
 def test_attended_sessions_are_known_by_name_and_properties(
-    name: str | None, properties: dict[str, str], told: bool | None
+    name: str | None, properties: dict[str, str], reported: bool | None
 ) -> None:
-    assert attended(name, properties) is told
+    assert interactive(name, properties) is reported
 
 
 # Public logs ----------------------------------------------------------------------------------------------------------
@@ -216,14 +218,14 @@ def test_shells_among_public_logs(
     real_inputs: Path, crystalperf: Callable[..., tuple[int, str, str]], log: str, left_out_s: float, whole_s: float
 ) -> None:
     code, out, _ = crystalperf("analyze", real_inputs / "spark-eventlog" / log, "--json")
-    told = json.loads(out)["debug"]
+    reported = json.loads(out)["debug"]
     assert code == 0
     if not left_out_s:
-        assert told["unsubmitted"] is None
+        assert reported["unsubmitted"] is None
         return
-    assert told["unsubmitted"]["left_out_ms"] == pytest.approx(left_out_s * 1000, abs=100)
-    assert told["runtime_ms"] == pytest.approx((whole_s - left_out_s) * 1000, abs=100)
-    assert told["other_ms"].get("no scope", 0) < 0.35 * told["runtime_ms"]
+    assert reported["unsubmitted"]["left_out_ms"] == pytest.approx(left_out_s * 1000, abs=100)
+    assert reported["runtime_ms"] == pytest.approx((whole_s - left_out_s) * 1000, abs=100)
+    assert reported["other_ms"].get("no scope", 0) < 0.35 * reported["runtime_ms"]
     _, out, _ = crystalperf("analyze", real_inputs / "spark-eventlog" / log)
     assert f" {left_out_s} of {whole_s} s" in " ".join(out.split())
 

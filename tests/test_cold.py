@@ -1,4 +1,4 @@
-"""Units that are the first on their worker, each a sum that can be done by hand."""
+"""Tasks that are the first on their worker, each a sum that can be done by hand."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.predict.estimate import predict
-from crystalperf.query.predict.scenario_replay import replay_unchanged
-from crystalperf.query.simulate.repartition import with_units
+from crystalperf.query.predict.scenario_replay import replay_baseline
+from crystalperf.query.simulate.repartition import with_tasks
 from crystalperf.query.simulate.warmup import (
     FIRST,
     LATER,
@@ -18,11 +18,11 @@ from crystalperf.query.simulate.warmup import (
     REPEATED_MS,
     STARTING,
     STARTING_MOST,
-    Firsts,
-    cold,
+    FirstTasks,
     levels,
     others,
     placed_before,
+    warmup_cost,
 )
 from tests.test_predict import execution, predicted, scenario
 
@@ -31,14 +31,14 @@ def waves(count: int, executors: int, *, repeated: bool = False, starts: bool = 
     """So many waves of one task on each executor of one slot, all of one length."""
     rows = [(wave * ms, (wave + 1) * ms) for wave in range(count) for _ in range(executors)]
     run = execution(rows, (1, 0, 0, 0), executors=executors)
-    return replace(run, repeated=np.array([repeated]), starts=starts)
+    return replace(run, repeated=np.array([repeated]), is_first_scope=starts)
 
 
-def test_units_are_cold_until_one_has_ended_on_their_worker() -> None:
+def test_tasks_are_cold_until_one_has_ended_on_their_worker() -> None:
     launch, finish = np.array([0.0, 0.0, 10.0, 10.0, 20.0]), np.array([10.0, 20.0, 20.0, 30.0, 30.0])
-    group, worker = np.array([0, 0, 0, 1, 1]), np.array([0, 1, 0, 0, 1])
-    assert levels(group, worker, launch, finish, starts=False).tolist() == [FIRST, FIRST, LATER, FIRST, FIRST]
-    assert levels(group, worker, launch, finish, starts=True).tolist() == [STARTING, STARTING, LATER, FIRST, FIRST]
+    stage, worker = np.array([0, 0, 0, 1, 1]), np.array([0, 1, 0, 0, 1])
+    assert levels(stage, worker, launch, finish, starts=False).tolist() == [FIRST, FIRST, LATER, FIRST, FIRST]
+    assert levels(stage, worker, launch, finish, starts=True).tolist() == [STARTING, STARTING, LATER, FIRST, FIRST]
 
 
 @pytest.mark.parametrize(
@@ -49,27 +49,27 @@ def test_units_are_cold_until_one_has_ended_on_their_worker() -> None:
         (waves(1, 4, starts=True), 1000 * STARTING_MOST / (STARTING_MOST + 1)),
     ],
 )
-def test_half_the_workers_warm_up_half_of_the_units(run: Execution, more_ms: float) -> None:
+def test_half_the_workers_warm_up_half_of_the_tasks(run: Execution, more_ms: float) -> None:
     assert predicted(run, "executors=0.5x") == pytest.approx(2000 - more_ms)
 
 
-def test_twice_the_workers_make_all_units_cold() -> None:
+def test_twice_the_workers_make_all_tasks_cold() -> None:
     assert predicted(waves(2, 2), "executors=2x") == pytest.approx(1000 + NEW_MS)
     assert predicted(waves(2, 2, repeated=True), "executors=2x") == pytest.approx(1000 + REPEATED_MS)
 
 
-def test_split_units_share_the_warmup_of_the_original() -> None:
+def test_split_tasks_share_the_warmup_of_the_original() -> None:
     """Two executors of one slot had a task each, 1 000 ms of which 250 went to being first; four pieces have 375 ms of
     work each, and on four executors all of them are first."""
     run = waves(1, 2)
-    cut = with_units(run, {0: 4})
-    base = replay_unchanged(run)
-    costs = cold(run, base.replayed)
+    cut = with_tasks(run, {0: 4})
+    base = replay_baseline(run)
+    costs = warmup_cost(run, base.replayed)
     assert costs is not None
-    pieces = placed_before(costs, run, base.replayed, cut.units, replay_unchanged(cut).replayed)
+    pieces = placed_before(costs, run, base.replayed, cut.tasks, replay_baseline(cut).replayed)
     assert pieces.is_cut.all()
-    first = Firsts(np.full(4, FIRST), np.zeros(4, dtype=np.int64))
-    assert pieces.moved(costs, first, cut.units.group, cut.units.duration_ms) == pytest.approx([375 + NEW_MS] * 4)
+    first = FirstTasks(np.full(4, FIRST), np.zeros(4, dtype=np.int64))
+    assert pieces.moved(costs, first, cut.tasks.stage, cut.tasks.duration_ms) == pytest.approx([375 + NEW_MS] * 4)
 
 
 def test_loading_and_compiling_is_computing() -> None:
@@ -80,16 +80,16 @@ def test_unchanged_slots_keep_the_recorded_warmup() -> None:
     assert predicted(waves(1, 4, starts=True), "cpu_speed=2x") == pytest.approx(500)
 
 
-def test_run_without_data_on_earlier_units_reports_no_warmup() -> None:
+def test_run_without_data_on_earlier_tasks_reports_no_warmup() -> None:
     run = replace(waves(1, 4), repeated=None)
     assert predicted(run, "executors=0.5x") == pytest.approx(2000)
 
 
-def test_run_with_both_kinds_of_units_measures_its_own_warmup() -> None:
+def test_run_with_both_kinds_of_tasks_measures_its_own_warmup() -> None:
     """The first of each of four executors take 1 600 ms, later ones 1 000."""
     rows = [(0.0, 1600.0)] * 4 + [(1600.0, 2600.0)] * 4
     run = replace(execution(rows, (1, 0, 0, 0), executors=4), repeated=np.array([False]))
-    costs = cold(run, replay_unchanged(run).replayed)
+    costs = warmup_cost(run, replay_baseline(run).replayed)
     assert costs.more_ms[FIRST] == pytest.approx([600])
     assert predicted(run, "executors=2x") == pytest.approx(1600)
     assert predicted(run, "executors=0.5x") == pytest.approx(1600 + 3 * 1000)
@@ -97,27 +97,27 @@ def test_run_with_both_kinds_of_units_measures_its_own_warmup() -> None:
 
 def test_range_includes_no_warmup_cost() -> None:
     run = waves(1, 4, starts=True)
-    told = predict(run, scenario(run, "executors=0.5x"))
-    assert told.interval_ms[1] >= 2000
-    assert told.interval_shares["physics"] > 0.3
+    reported = predict(run, scenario(run, "executors=0.5x"))
+    assert reported.interval_ms[1] >= 2000
+    assert reported.interval_shares["physics"] > 0.3
     surer = predict(replace(run, repeated=None), scenario(run, "executors=0.5x"))
     assert surer.interval_shares["physics"] == 0
 
 
-def test_split_units_do_not_repeat_unpacking_on_a_worker() -> None:
+def test_split_tasks_do_not_repeat_unpacking_on_a_worker() -> None:
     """Two workers have a task of 1 000 ms each, 800 of it unpacking, and then one with 100; eight pieces of the first
-    group take 100 each for that, and share the rest."""
+    stage take 100 each for that, and share the rest."""
     run = waves(2, 2, starts=True)
-    units = replace(run.units, group=np.array([0, 0, 1, 1]))
+    tasks = replace(run.tasks, stage=np.array([0, 0, 1, 1]))
     volumes = replace(run.volumes, overhead_ms=np.array([800.0, 800.0, 100.0, 100.0]))
-    groups = (run.dag.groups[0], replace(run.dag.groups[0], group_id="stage:1.0"))
+    stages = (run.dag.stages[0], replace(run.dag.stages[0], stage_id="stage:1.0"))
     run = replace(
-        run, units=units, volumes=volumes, dag=replace(run.dag, groups=groups), repeated=np.array([False] * 2)
+        run, tasks=tasks, volumes=volumes, dag=replace(run.dag, stages=stages), repeated=np.array([False] * 2)
     )
-    pieces = with_units(run, {0: 8})
-    mine = pieces.units.group == 0
+    pieces = with_tasks(run, {0: 8})
+    mine = pieces.tasks.stage == 0
     assert pieces.volumes.overhead_ms[mine] == pytest.approx([100] * 8)
-    assert pieces.units.duration_ms[mine].sum() == pytest.approx(8 * 100 + 2 * 900)
+    assert pieces.tasks.duration_ms[mine].sum() == pytest.approx(8 * 100 + 2 * 900)
 
 
 def started(executors: int, unpacks_ms: float) -> Execution:
@@ -127,18 +127,18 @@ def started(executors: int, unpacks_ms: float) -> Execution:
     run = execution(rows, (1, 0, 0, 0), executors=executors)
     overhead = np.repeat([unpacks_ms, 0.0], executors)
     volumes = replace(run.volumes, overhead_ms=overhead)
-    return replace(run, volumes=volumes, repeated=np.array([True]), starts=True)
+    return replace(run, volumes=volumes, repeated=np.array([True]), is_first_scope=True)
 
 
 def test_executors_that_start_together_share_the_download_bandwidth() -> None:
     """21 executors take twice as long as one alone, because each other executor adds a twentieth."""
     run = started(21, 2000.0)
-    costs = cold(run, replay_unchanged(run).replayed)
+    costs = warmup_cost(run, replay_baseline(run).replayed)
     assert costs.unpacks_ms.tolist() == pytest.approx([0, 0, 1000])
     assert costs.more_ms[STARTING] == pytest.approx([REPEATED_MS])  # they take no longer than unpacking
-    alone = Firsts(np.array([STARTING]), np.array([0]))
+    alone = FirstTasks(np.array([STARTING]), np.array([0]))
     assert costs.at(alone, np.array([0]), np.array([1000.0])) == pytest.approx([2000 + REPEATED_MS])
-    together = Firsts(np.array([STARTING]), np.array([20]))
+    together = FirstTasks(np.array([STARTING]), np.array([20]))
     assert costs.at(together, np.array([0]), np.array([1000.0])) == pytest.approx([3000 + REPEATED_MS])
     assert costs.of(together, np.array([0]), np.array([3000.0 + REPEATED_MS])) == pytest.approx([2000 + REPEATED_MS])
 
@@ -150,10 +150,10 @@ def test_executors_that_start_apart_do_not_share_the_download_bandwidth() -> Non
 
 
 @pytest.mark.parametrize(("reads", "more_ms"), [(True, 2000.0), (False, REPEATED_MS)])
-def test_first_unit_on_a_worker_loads_more_code_if_it_reads_files(reads: bool, more_ms: float) -> None:
+def test_first_task_on_a_worker_loads_more_code_if_it_reads_files(reads: bool, more_ms: float) -> None:
     run = waves(2, 1, repeated=True, starts=True)
     overhead, read = np.array([500.0, 0.0]), np.full(2, 10**6 if reads else 0)
-    costs = cold(
-        replace(run, volumes=replace(run.volumes, overhead_ms=overhead, input=read)), replay_unchanged(run).replayed
+    costs = warmup_cost(
+        replace(run, volumes=replace(run.volumes, overhead_ms=overhead, input=read)), replay_baseline(run).replayed
     )
     assert costs.more_ms[STARTING] == pytest.approx([more_ms])

@@ -17,7 +17,7 @@ from crystalperf.indexes.errors import InputError
 from crystalperf.query.attribution.samples.untimed import spread
 from crystalperf.query.recordings import jfr
 from crystalperf.query.recordings.collapsed import could_run, frame, read
-from crystalperf.query.results.unseen import RecordingLeftOut
+from crystalperf.query.results.not_recorded import RecordingLeftOut
 from crystalperf.query.run import Run
 from crystalperf.query.trace.records import Problems
 from tests.reading import rows
@@ -109,14 +109,14 @@ def run(shared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_tasks_without_a_recording_are_split_by_the_mixture(run: Run, log_run: Run) -> None:
     total = "sum(cpu_ms), sum(disk_ms), sum(net_ms), sum(other_ms), sum(finish_ms - launch_ms)"
-    (before,), (after,) = (rows(each, f"SELECT {total} FROM units WHERE worker_id = '0'") for each in (log_run, run))
+    (before,), (after,) = (rows(each, f"SELECT {total} FROM tasks WHERE worker_id = '0'") for each in (log_run, run))
     assert sum(after[:4]) == pytest.approx(after[4])  # type: ignore[arg-type]
     assert after[3] < 0.8 * before[3]  # type: ignore[operator]
-    assert rows(run, "SELECT DISTINCT worker_id, thread FROM samples WHERE unit_id IS NOT NULL") == [("0", None)]
+    assert rows(run, "SELECT DISTINCT worker_id, thread FROM samples WHERE task_id IS NOT NULL") == [("0", None)]
     ((severity, origin),) = rows(run, "SELECT severity, origin FROM import_stats WHERE name = 'untimed stacks'")
     assert severity == "info"
     assert "executor-0.collapsed.gz" in str(origin)
-    left_out = [each.recording for each in run.debug().unseen if isinstance(each, RecordingLeftOut)]
+    left_out = [each.recording for each in run.debug().not_recorded if isinstance(each, RecordingLeftOut)]
     assert left_out == ["executor-0.collapsed.gz"]
     assert run.debug().functions
 
@@ -124,7 +124,7 @@ def test_tasks_without_a_recording_are_split_by_the_mixture(run: Run, log_run: R
 def test_file_that_names_no_executor_counts_for_all(tmp_path: Path) -> None:
     shutil.copy(STACKS, tmp_path / "flames")
     run = cp.profile([LOG, tmp_path / "flames"], output=tmp_path / "run.duckdb")
-    assert rows(run, "SELECT count(DISTINCT worker_id) FROM samples WHERE unit_id IS NOT NULL") == [(2,)]
+    assert rows(run, "SELECT count(DISTINCT worker_id) FROM samples WHERE task_id IS NOT NULL") == [(2,)]
 
 
 def test_recording_with_times_takes_precedence_over_untimed_stacks(demo: Path, tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_ended_attempts_are_requested_once_if_they_are_kept(
         cluster.pages[f"{vertex}/subtasks/0/attempts/{attempt}"] = earlier
     path = collect.collect(serve(cluster), None, tmp_path, lambda _: None)
     asked = Counter(int(each.rpartition("/")[2]) for each in cluster.attempts)
-    assert min(asked) == 300 - collect.MOST_ATTEMPTS
+    assert min(asked) == 300 - collect.MAX_ATTEMPTS
     assert (asked[297], asked[298]) == (1, 1)
     assert asked[299] > 1  # it still ran, as did the last
     kept = {each["path"].rpartition("/")[2] for each in json.loads(path.read_text())["archive"]}

@@ -126,7 +126,7 @@ def test_a_list_without_any_answer_is_refused_as_a_list(crystalperf: Answer, run
     assert code == 1
     assert err.count("\n") == 1
     answer = json.loads(out)
-    assert answer["schema"] == "crystalperf.sweep/1"
+    assert answer["schema"] == "crystalperf.sweep/2"
     assert [each["predicted_ms"] for each in answer["points"]] == [None, None]
     assert [each["runtime_ms"] for each in answer["points"]] == pytest.approx([116238, 116238], abs=1)
 
@@ -191,7 +191,7 @@ def test_a_recording_that_is_left_out_is_named_with_the_reason(crystalperf: Answ
     assert "Not recorded: cut.jfr: " in " ".join(out.split())
     answer = json.loads(crystalperf("analyze", tmp_path / "run", "--json")[1])
     assert answer["header"]["has_samples"] is False
-    assert len([each for each in answer["debug"]["unseen"] if each.get("recording") == "cut.jfr"]) == 1
+    assert len([each for each in answer["debug"]["not_recorded"] if each.get("recording") == "cut.jfr"]) == 1
 
 
 def test_driver_recording_of_another_day_is_left_out(crystalperf: Answer, demo: Path, tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_driver_recording_of_another_day_is_left_out(crystalperf: Answer, demo: 
     answer = json.loads(out)
     assert code == 0
     assert answer["header"]["has_samples"] is False
-    assert any(each.get("recording") == "driver.jfr.gz" for each in answer["debug"]["unseen"])
+    assert any(each.get("recording") == "driver.jfr.gz" for each in answer["debug"]["not_recorded"])
     assert answer["next"] == {"kind": "setup", "facts": {"framework": "spark"}}
 
 
@@ -223,8 +223,8 @@ def test_executors_without_a_recording_are_reported_as_unsampled(
     crystalperf: Answer, demo: Path, tmp_path: Path
 ) -> None:
     _, out, _ = crystalperf("analyze", demo / LOG, demo / "driver.jfr.gz", "--json", "-o", tmp_path / "run")
-    unseen = [each["kind"] for each in json.loads(out)["debug"]["unseen"]]
-    assert unseen.count("all-workers-unsampled") == 1
+    not_recorded = [each["kind"] for each in json.loads(out)["debug"]["not_recorded"]]
+    assert not_recorded.count("all-workers-unsampled") == 1
 
 
 @pytest.mark.later

@@ -10,7 +10,7 @@ import pytest
 
 from crystalperf.indexes.resources import resources
 from crystalperf.query.execution.critical_path import bottleneck, critical_path
-from crystalperf.query.execution.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, DagRules, Dependency, GroupRun, Units
+from crystalperf.query.execution.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, DagRules, Dependency, StageRun, Tasks
 from crystalperf.query.execution.dag import build as build_dag
 from crystalperf.query.execution.intervals import Timeline
 from crystalperf.query.execution.scheduling import Policy, by_rank, fair_share
@@ -20,8 +20,8 @@ from crystalperf.query.simulate.replay import replay
 
 OTHER_ONLY = (0.0, 0.0, 0.0, 1.0)
 
-Stage = tuple[GroupRun, dict[tuple[str, str], Dependency]]
-"""A group of Spark, and what the log states of its parents."""
+Stage = tuple[StageRun, dict[tuple[str, str], Dependency]]
+"""A stage of Spark, and what the log states of its parents."""
 
 
 def stage(
@@ -36,21 +36,21 @@ def stage(
 ) -> Stage:
     """Of several that could start, the one of the lowest number goes first; a later attempt follows the earlier one."""
     name = f"stage:{number}.{attempt}"
-    group = GroupRun(name, f"s{number}", f"sql:{sql}", number, start if submit is None else submit, start, end)
+    run = StageRun(name, f"s{number}", f"sql:{sql}", number, start if submit is None else submit, start, end)
     stated = {(f"stage:{parent}.0", name): Dependency("barrier", "shuffle") for parent in parents}
     if attempt:
         stated[f"stage:{number}.{attempt - 1}", name] = Dependency("order", "earlier attempt")
-    return group, stated
+    return run, stated
 
 
-def build(stages: list[Stage], units: Units, start_ms: float, end_ms: float, slots: int) -> Dag:
-    """The DAG as Spark's coordinator makes it."""
+def build(stages: list[Stage], tasks: Tasks, start_ms: float, end_ms: float, slots: int) -> Dag:
+    """The DAG as Spark's driver makes it."""
     stated = {pair: dependency for _, each in stages for pair, dependency in each.items()}
-    groups = [group for group, _ in stages]
-    return build_dag(groups, units, start_ms, end_ms, pool_of(slots), stated, DagRules(JobBarriers, "driver"))
+    runs = [run for run, _ in stages]
+    return build_dag(runs, tasks, start_ms, end_ms, pool_of(slots), stated, DagRules(JobBarriers, "driver"))
 
 
-def tasks_of(*rows: tuple[int, float, float], parts: tuple[float, ...] = OTHER_ONLY) -> Units:
+def tasks_of(*rows: tuple[int, float, float], parts: tuple[float, ...] = OTHER_ONLY) -> Tasks:
     """(stage position, launch, finish) rows; every task splits its time by `parts`."""
     rows = tuple(sorted(rows, key=lambda row: row[1]))
     number = np.arange(len(rows))
@@ -58,7 +58,7 @@ def tasks_of(*rows: tuple[int, float, float], parts: tuple[float, ...] = OTHER_O
     shares = np.outer(finish - launch, np.array(parts))
     zero = np.zeros(len(rows), dtype=np.int64)
     stages = np.array([row[0] for row in rows], dtype=np.int64)
-    return Units(number, stages, zero - 1, zero, launch, finish, shares, zero, np.zeros(len(rows)), zero - 1)
+    return Tasks(number, stages, zero - 1, zero, launch, finish, shares, zero, np.zeros(len(rows)), zero - 1)
 
 
 def pool_of(count: int, executors: int = 1) -> Slots:
@@ -67,11 +67,11 @@ def pool_of(count: int, executors: int = 1) -> Slots:
     return Slots(executor, executor, np.zeros(len(executor)), endless, endless)
 
 
-def path_of(dag: Dag, tasks: Units) -> list[str]:
-    def unseen(start: float, end: float) -> np.ndarray:  # type: ignore[type-arg]
+def path_of(dag: Dag, tasks: Tasks) -> list[str]:
+    def not_recorded(start: float, end: float) -> np.ndarray:  # type: ignore[type-arg]
         return np.array([0, 0, 0, end - start])
 
-    return [piece.node.node_id for piece in critical_path(dag, tasks, unseen, resources())]
+    return [piece.node.node_id for piece in critical_path(dag, tasks, not_recorded, resources())]
 
 
 def test_driver_gaps_become_nodes_and_everything_tiles_the_scope() -> None:
@@ -104,22 +104,22 @@ def test_waiting_for_slots_is_not_driver_time() -> None:
     stages = [stage(0, 0, 40), stage(1, 40, 50, submit=5)]
     tasks = tasks_of((0, 0, 40), (1, 40, 50))
     dag = build(stages, tasks, 0, 50, slots=1)
-    assert sum(node.end_ms - node.start_ms for node in dag.nodes.values() if node.kind == "coordinator") == 5
+    assert sum(node.end_ms - node.start_ms for node in dag.nodes.values() if node.kind == "driver") == 5
     assert replay(dag, tasks, tasks.duration_ms, pool_of(1)).makespan_ms == 50
 
 
 def unsubmitted(number: int, start: float, end: float) -> Stage:
-    return GroupRun(f"step:{number}", f"s{number}", None, number, None, start, end), {}
+    return StageRun(f"step:{number}", f"s{number}", None, number, None, start, end), {}
 
 
-def test_unsubmitted_group_waited_for_a_slot_if_none_was_free() -> None:
+def test_unsubmitted_stage_waited_for_a_slot_if_none_was_free() -> None:
     stages, tasks = [unsubmitted(0, 0, 40), unsubmitted(1, 40, 50)], tasks_of((0, 0, 40), (1, 40, 50))
     dag = build(stages, tasks, 0, 50, slots=1)
     assert replay(dag, tasks, tasks.duration_ms, pool_of(1)).makespan_ms == 50
     assert replay(dag, tasks, tasks.duration_ms, pool_of(2)).makespan_ms == 40
 
 
-def test_unsubmitted_group_was_delayed_if_a_slot_was_free() -> None:
+def test_unsubmitted_stage_was_delayed_if_a_slot_was_free() -> None:
     stages, tasks = [unsubmitted(0, 0, 40), unsubmitted(1, 42, 50)], tasks_of((0, 0, 40), (1, 42, 50))
     dag = build(stages, tasks, 0, 50, slots=1)
     assert replay(dag, tasks, tasks.duration_ms, pool_of(2)).makespan_ms == 50
@@ -209,7 +209,7 @@ def test_fifo_serves_the_earlier_job_and_fair_shares() -> None:
     shared = replay(dag, tasks, tasks.duration_ms, pool_of(2), Policy(fair_share))
     assert first.node_end_ms["stage:0.0"] == 20
     assert shared.node_end_ms["stage:0.0"] == 40 or shared.node_end_ms["stage:1.0"] == 40
-    assert shared.launch_ms[tasks.group == 1].min() == 0
+    assert shared.launch_ms[tasks.stage == 1].min() == 0
 
 
 def test_a_slot_is_used_only_while_its_executor_lives() -> None:
@@ -240,7 +240,7 @@ def test_a_task_does_not_go_where_its_executor_is_lost_before_it_would_end() -> 
     assert again.slot.tolist() == [0, 1]
 
 
-def at_home(*rows: tuple[int, float, float, int], elsewhere: tuple[int, ...] = ()) -> Units:
+def at_home(*rows: tuple[int, float, float, int], elsewhere: tuple[int, ...] = ()) -> Tasks:
     """(stage, launch, finish, host) rows of tasks that ran with their data, but for those that had given up on it."""
     tasks = tasks_of(*(row[:3] for row in rows))
     host = np.array([row[3] for row in sorted(rows, key=lambda row: row[1])])
@@ -304,7 +304,7 @@ def test_tasks_follow_others_to_where_these_are_replayed() -> None:
         tasks,
         worker=np.full(8, -1),
         placement=np.repeat([ANYWHERE, AT_HOME], 4),
-        follows=np.r_[np.full(4, -1), tasks.unit_id[:4]],
+        follows=np.r_[np.full(4, -1), tasks.task_id[:4]],
     )
     dag = build([stage(0, 0, 20), stage(1, 20, 40)], tasks, 0, 40, slots=2)
     pool = pool_of(1, executors=2)

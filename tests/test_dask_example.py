@@ -85,18 +85,18 @@ def test_a_report_and_a_dump_are_one_run(folder: Callable[..., Path]) -> None:
     assert len(found.applications) == 1
     assert len(found.applications[0].log.parts) == 2
     read = read_log(found.applications[0].log)
-    assert len(read.units["unit_id"]) == 49  # 24 fetched, 24 parsed, 1 sum
-    assert len(read.groups["group_id"]) == 49
+    assert len(read.tasks["task_id"]) == 49  # 24 fetched, 24 parsed, 1 sum
+    assert len(read.stages["stage_id"]) == 49
     assert len(read.dependencies["source"]) == 48
     assert [each.name for each in read.resources][-2:] == ["python", "service"]
-    assert read.workers["lanes"].tolist() == [1, 1]
+    assert read.workers["slots"].tolist() == [1, 1]
 
 
 def test_waiting_for_a_server_is_distinguished_from_computing(folder: Callable[..., Path]) -> None:
     read = read_log(discover([folder(REPORT, DUMP)]).applications[0].log)
     names = [*read.names, "other"]
-    fetched = [name == "fetch" for name in read.groups["name"].tolist()]
-    parsed = [name == "parse" for name in read.groups["name"].tolist()]
+    fetched = [name == "fetch" for name in read.stages["name"].tolist()]
+    parsed = [name == "parse" for name in read.stages["name"].tolist()]
     likely = read.bounds.likely_ms
     assert likely[fetched][:, names.index("service")].sum() > 9_000  # 24 times 0.4 s
     assert likely[parsed][:, names.index("service")].sum() == 0
@@ -107,7 +107,7 @@ def test_waiting_for_a_server_is_distinguished_from_computing(folder: Callable[.
 def test_threads_that_share_an_interpreter_gain_nothing(folder: Callable[..., Path], tmp_path: Path) -> None:
     run = cp.profile([folder(REPORT, DUMP)], output=tmp_path / "run.duckdb")
     before_ms, after_ms = (run.sql(
-        f"SELECT sum(units.python_ms) AS ms FROM units JOIN groups USING (group_id) WHERE groups.name = '{name}'"
+        f"SELECT sum(tasks.python_ms) AS ms FROM tasks JOIN stages USING (stage_id) WHERE stages.name = '{name}'"
     ).rows[0][0] for name in ("fetch", "parse"))  # fmt: skip
     assert before_ms == 0 < after_ms
     assert run.predict(cores="2x").predicted_ms >= run.predict(workers="2x").predicted_ms
@@ -115,7 +115,7 @@ def test_threads_that_share_an_interpreter_gain_nothing(folder: Callable[..., Pa
 
 def test_a_report_alone_says_that_it_lacks_what_tasks_waited_for(folder: Callable[..., Path]) -> None:
     read = read_log(discover([folder(REPORT)]).applications[0].log)
-    assert read.groups["name"].tolist() == ["fetch and 1 more", "sum"]
+    assert read.stages["name"].tolist() == ["fetch and 1 more", "sum"]
     assert [each.name for each in read.problems] == ["no dependencies"]
 
 
@@ -136,7 +136,7 @@ def test_a_transfer_counts_while_its_thread_is_idle(tmp_path: Path) -> None:
     )))  # fmt: skip
     read = read_log(discover([path]).applications[0].log)
     net = read.names.index("net")
-    assert read.units["launch_ms"].tolist() == [0.0, 1000.0]  # before 101 s the thread had something to do
+    assert read.tasks["launch_ms"].tolist() == [0.0, 1000.0]  # before 101 s the thread had something to do
     assert read.bounds.floor_ms[:, net].tolist() == [0.0, 2000.0]  # two at a time count once
 
 
@@ -172,7 +172,7 @@ def test_a_damaged_dump_leaves_the_report(folder: Callable[..., Path]) -> None:
     place = folder(REPORT)
     (place / DUMP).write_bytes((DATA / DUMP).read_bytes()[:20_000])
     read = read_log(discover([place]).applications[0].log)
-    assert len(read.units["unit_id"]) == 49
+    assert len(read.tasks["task_id"]) == 49
     assert "damaged dump" in {each.name for each in read.problems}
 
 

@@ -19,17 +19,19 @@ from crystalperf.query.execution.execution import Lost
 from crystalperf.query.execution.load import load
 from crystalperf.query.frameworks import Framework, Reader
 from crystalperf.query.frameworks.registry import frameworks
-from crystalperf.query.results.answers import Bottleneck, Debug, Doubt
+from crystalperf.query.results.answers import Bottleneck, Debug, MissingDataDoubt
 from crystalperf.query.results.missing import UnannouncedWorkers, UnendedTasks, UnreadPart, UnreadParts
 from crystalperf.query.results.refusals import TasksWithoutEnd
 from crystalperf.query.run import Run
 from crystalperf.query.runfile.pipeline import gather, write_run
 from crystalperf.query.text.answers import bottleneck_sentence
-from crystalperf.query.trace.contract import Group, Scope, Unit, Worker, of_rows
+from crystalperf.query.trace.contract import Scope, Stage, Task, Worker, of_rows
 from crystalperf.query.trace.records import Problems
 from crystalperf.query.trace.vocabulary import Vocabulary
 from tests.hand_made import Seconds, figures
-from tests.spark_logs import Stage, Task, write
+from tests.spark_logs import Stage as SparkStage
+from tests.spark_logs import Task as SparkTask
+from tests.spark_logs import write
 
 TORN = Framework(
     name="torn",
@@ -61,24 +63,24 @@ def made(
     cpu: float = 0.9,
     finished: bool = True,
     problems: tuple[str, ...] = (),
-    lanes: int | None = 2,
+    slots: int | None = 2,
     first_ms: float = 2000.0,
 ) -> Run:
-    """A run of 20 s: a step from 2 s on, whose only group is submitted then and ends at 16 s.  Of its `expected` units
+    """A run of 20 s: a step from 2 s on, whose only stage is submitted then and ends at 16 s.  Of its `expected` tasks
     of 2 s, two at a time, the first at `first_ms`, the log has the first `ends`; `cpu` of their time was on the CPU."""
     launches = [first_ms + number // 2 * 2000 for number in range(ends)]
-    units = [
-        Unit(number, "g", "w", launch, launch + 2000, measured_ms={"cpu": cpu * 2000})
+    tasks = [
+        Task(number, "g", "w", launch, launch + 2000, measured_ms={"cpu": cpu * 2000})
         for number, launch in enumerate(launches)
     ]
     if not finished:
-        units.append(Unit(ends, "g", "w", 10_000.0, 16_000.0, status="unfinished"))
+        tasks.append(Task(ends, "g", "w", 10_000.0, 16_000.0, status="unfinished"))
     status = "succeeded" if finished else "unfinished"
     trace = of_rows(
         {"app_id": "made", "framework": "torn", "started_at_ms": 0, "duration_ms": 20_000.0},
-        [Worker("w", lanes, added_ms=first_ms)],
-        [Group("g", expected, 2000.0, 16_000.0, "g", "step:0", submit_ms=2000.0, status=status)],  # type: ignore[arg-type]
-        units,
+        [Worker("w", slots, added_ms=first_ms)],
+        [Stage("g", expected, 2000.0, 16_000.0, "g", "step:0", submit_ms=2000.0, status=status)],  # type: ignore[arg-type]
+        tasks,
         [],
         [Scope("step:0", "step", 2000.0, 16_100.0)],
     )
@@ -105,14 +107,14 @@ def test_a_few_missing_ends_change_nothing(tmp_path: Path) -> None:
 
 
 def test_missing_ends_that_could_change_the_bottleneck(tmp_path: Path) -> None:
-    """3 of 10, in 2..6 s: of 14 s of the group, 10 have no unit that is known, and of the 4 others 70 % are lost."""
+    """3 of 10, in 2..6 s: of 14 s of the stage, 10 have no task that is known, and of the 4 others 70 % are lost."""
     answer = made(tmp_path, ends=3, expected=10).debug()
-    (doubt,) = answer.doubts
-    assert doubt.missing == UnendedTasks(lost=7, total=10, stage="g", stages=1)
-    assert doubt.time_ms == pytest.approx(10_000 + 0.7 * 4000)
-    assert doubt.rest == "no scope"
-    assert doubt.rest_ms == pytest.approx(3900)  # after the step; before it no worker was there
-    assert doubt.least == "coordinator"  # as it seems where the group is taken to end with its last known unit
+    (missing,) = answer.missing_data
+    assert missing.missing == UnendedTasks(lost=7, total=10, stage="g", stages=1)
+    assert missing.time_ms == pytest.approx(10_000 + 0.7 * 4000)
+    assert missing.rest == "no scope"
+    assert missing.rest_ms == pytest.approx(3900)  # after the step; before it no worker was there
+    assert missing.least == "driver"  # as it seems where the stage is taken to end with its last known task
     assert not answer.conclusive
     assert answer.bottleneck == "unknown"
     assert bottleneck_of(answer) == Bottleneck("unknown", "unknown", 12_800, 0.64, "no scope", 3900)
@@ -121,41 +123,41 @@ def test_missing_ends_that_could_change_the_bottleneck(tmp_path: Path) -> None:
 def test_missing_time_never_exceeds_the_runtime(tmp_path: Path) -> None:
     for ends in (1, 4, 7):
         answer = made(tmp_path, ends=ends, expected=14).debug()
-        missing_ms = sum(each.time_ms for each in answer.doubts)
+        missing_ms = sum(each.time_ms for each in answer.missing_data)
         assert 0 <= missing_ms <= answer.runtime_ms
-        assert answer.conclusive == (bottleneck_of(replace(answer, doubts=())) == bottleneck_of(answer))
+        assert answer.conclusive == (bottleneck_of(replace(answer, missing_data=())) == bottleneck_of(answer))
 
 
-def test_units_that_ran_when_the_log_breaks_off(tmp_path: Path) -> None:
+def test_tasks_that_ran_when_the_log_breaks_off(tmp_path: Path) -> None:
     answer = made(tmp_path, ends=3, expected=100, finished=False, cpu=0.1).debug()
-    (doubt,) = answer.doubts
-    assert doubt.missing == UnendedTasks(lost=1, total=4, stage="g", stages=1)
+    (missing,) = answer.missing_data
+    assert missing.missing == UnendedTasks(lost=1, total=4, stage="g", stages=1)
 
 
-def test_missing_parts_hide_all_time_without_a_unit(tmp_path: Path) -> None:
-    """Ten units fill 2..12 s of 20; the CPU has 9 s, and the others may have been anything."""
+def test_missing_parts_hide_all_time_without_a_task(tmp_path: Path) -> None:
+    """Ten tasks fill 2..12 s of 20; the CPU has 9 s, and the others may have been anything."""
     run = made(tmp_path, ends=10, problems=("hole",))
-    (doubt,) = run.debug().doubts
-    assert doubt.missing == HOLES
-    assert doubt.time_ms == pytest.approx(10_000)
-    assert (doubt.rest, doubt.rest_ms) == ("cpu", pytest.approx(9000))
+    (missing,) = run.debug().missing_data
+    assert missing.missing == HOLES
+    assert missing.time_ms == pytest.approx(10_000)
+    assert (missing.rest, missing.rest_ms) == ("cpu", pytest.approx(9000))
 
 
 def test_missing_beginning_leaves_the_run_unbounded_but_scopes_known(tmp_path: Path) -> None:
     run = made(tmp_path, ends=14, expected=14, problems=("hole", "no start"))
-    (doubt,) = run.debug().doubts
-    assert (doubt.missing, doubt.time_ms, doubt.rest) == (HOLES, 0, "cpu")
+    (missing,) = run.debug().missing_data
+    assert (missing.missing, missing.time_ms, missing.rest) == (HOLES, 0, "cpu")
     assert run.debug("step:0").conclusive
 
 
 def test_unannounced_workers_may_have_existed_earlier(tmp_path: Path) -> None:
-    """The first unit starts after 12 s, in which a worker may have waited or been waited for."""
+    """The first task starts after 12 s, in which a worker may have waited or been waited for."""
     announced = made(tmp_path, ends=4, expected=4, first_ms=12_000.0).debug()
     assert announced.conclusive
     assert bottleneck_of(announced).name == "no worker"
-    (doubt,) = made(tmp_path, ends=4, expected=4, first_ms=12_000.0, lanes=None).debug().doubts
-    assert doubt.missing == UnannouncedWorkers(1)
-    assert doubt.time_ms == pytest.approx(12_000)
+    (missing,) = made(tmp_path, ends=4, expected=4, first_ms=12_000.0, slots=None).debug().missing_data
+    assert missing.missing == UnannouncedWorkers(1)
+    assert missing.time_ms == pytest.approx(12_000)
 
 
 def test_no_whatif_is_answered_if_most_work_is_missing(tmp_path: Path) -> None:
@@ -186,12 +188,12 @@ def test_an_inconclusive_answer_says_so_and_exits_0(
 def test_the_sentence_says_what_is_missing_how_much_that_is_and_what_the_rest_says(tmp_path: Path) -> None:
     answer = made(tmp_path, ends=3, expected=10).debug()
 
-    def told(debug: Debug) -> str:
+    def reported(debug: Debug) -> str:
         return bottleneck_sentence(bottleneck_of(debug), debug, (), Seconds())
 
-    assert figures(told(answer)) == [7, 10, 13, 20, 64, 4]
-    endless = replace(answer, doubts=(*answer.doubts, Doubt(HOLES, 0.0)))
-    assert figures(told(endless))[2:6] == [3, 13, 20, 64]
+    assert figures(reported(answer)) == [7, 10, 13, 20, 64, 4]
+    endless = replace(answer, missing_data=(*answer.missing_data, MissingDataDoubt(HOLES, 0.0)))
+    assert figures(reported(endless))[2:6] == [3, 13, 20, 64]
 
 
 def test_removing_the_missing_data_restores_the_bottleneck(tmp_path: Path) -> None:
@@ -199,7 +201,7 @@ def test_removing_the_missing_data_restores_the_bottleneck(tmp_path: Path) -> No
     with duckdb.connect(str(made(tmp_path, ends=3, expected=10).path), read_only=True) as connection:
         run = load(connection)
         doubtful, sure = (diagnosed(connection, each, Advisor()).debug for each in (run, replace(run, lost=())))
-    assert bottleneck_of(replace(doubtful, doubts=())) == bottleneck_of(sure)
+    assert bottleneck_of(replace(doubtful, missing_data=())) == bottleneck_of(sure)
 
 
 # Public logs ----------------------------------------------------------------------------------------------------------
@@ -220,16 +222,18 @@ def test_fragments_among_public_logs(
     real_inputs: Path, crystalperf: Callable[..., tuple[int, str, str]], log: str, lost: tuple[int, int, str] | None
 ) -> None:
     code, out, _ = crystalperf("analyze", real_inputs / "spark-eventlog" / log, "--json")
-    told = json.loads(out)
-    doubts = [each["missing"] for each in told["debug"]["doubts"]]
+    reported = json.loads(out)
+    missing_data = [each["missing"] for each in reported["debug"]["missing_data"]]
     if lost is None:
-        assert (code, doubts) == (0, [])
+        assert (code, missing_data) == (0, [])
         return
     assert code == 0
-    assert told["debug"]["conclusive"] is False
-    assert lost in [(each["lost"], each["total"], each["stage"]) for each in doubts if each["kind"] == "unended-tasks"]
-    assert told["bottleneck"]["kind"] == told["debug"]["bottleneck"] == "unknown"
-    assert all(each["predicted_ms"] is None for each in told["what_ifs"])
+    assert reported["debug"]["conclusive"] is False
+    assert lost in [
+        (each["lost"], each["total"], each["stage"]) for each in missing_data if each["kind"] == "unended-tasks"
+    ]
+    assert reported["bottleneck"]["kind"] == reported["debug"]["bottleneck"] == "unknown"
+    assert all(each["predicted_ms"] is None for each in reported["what_ifs"])
 
 
 @pytest.mark.parametrize(
@@ -257,14 +261,14 @@ def test_log_of_two_applications_is_reported_as_neither(tmp_path: Path) -> None:
     """Their stages have the same numbers, so that one's tasks pass for the other's."""
     logs = []
     for number, after_ms in enumerate((100, 700)):
-        one = write(tmp_path / str(number), [Stage([Task(4000)] * 4, after_ms=after_ms)], executors={"1": 4})
+        one = write(tmp_path / str(number), [SparkStage([SparkTask(4000)] * 4, after_ms=after_ms)], executors={"1": 4})
         logs.append(one.read_text(encoding="utf-8").replace("app-made", f"app-{number}").splitlines())
     mixed = tmp_path / "mixed"
     mixed.write_text("\n".join(line for both in zip(*logs, strict=True) for line in both), encoding="utf-8")
     verdict = cp.profile([mixed], output=tmp_path / "mixed.duckdb").verdict()
-    assert verdict.debug.doubts
+    assert verdict.debug.missing_data
     assert verdict.bottleneck.kind == "unknown"
     assert not verdict.recommendations
     twice = tmp_path / "twice"
     twice.write_text("\n".join(line for line in logs[0] for _ in range(1 + ("ApplicationStart" in line))), "utf-8")
-    assert not cp.profile([twice], output=tmp_path / "twice.duckdb").debug().doubts
+    assert not cp.profile([twice], output=tmp_path / "twice.duckdb").debug().missing_data

@@ -1,6 +1,6 @@
-"""Costs and causes: each rule on made groups, the causes of other time, and labels against measurements.
+"""Costs and causes: each rule on made stages, the causes of other time, and labels against measurements.
 
-Made groups are stages of Spark: what a user of it reads is what is asked for here.
+Made stages are stages of Spark: what a user of it reads is what is asked for here.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from crystalperf.indexes.resources import Resource, known
 from crystalperf.indexes.store import create
 from crystalperf.query.diagnose import findings
 from crystalperf.query.diagnose.diagnose import diagnosed
-from crystalperf.query.diagnose.group_statistics import (
-    GroupStats,
-    Longest,
-    Neighbours,
-    Siblings,
-    group_details,
-    neighbours,
-)
 from crystalperf.query.diagnose.hosts import HostTime
+from crystalperf.query.diagnose.stage_statistics import (
+    CpuContention,
+    Longest,
+    StagePeers,
+    StageStats,
+    neighbours,
+    stage_stats,
+)
 from crystalperf.query.diagnose.waiting import waiting, with_workers
 from crystalperf.query.execution.critical_path import Piece, critical_path
 from crystalperf.query.execution.intervals import merged
@@ -49,7 +49,7 @@ from crystalperf.query.frameworks.spark.findings import (
 from crystalperf.query.frameworks.spark.rules import RULES, compiling, few_tasks_advice, uneven_advice
 from crystalperf.query.results.advice import (
     AvoidSpilling,
-    InspectCoordinator,
+    InspectDriver,
     InspectProgram,
     InspectTaskWaits,
     MoreCpu,
@@ -58,10 +58,10 @@ from crystalperf.query.results.advice import (
     SmallerTasks,
     SpreadInput,
 )
-from crystalperf.query.results.answers import Cause, GroupFacts
+from crystalperf.query.results.answers import Cause, StageFacts
 from crystalperf.query.results.findings import (
     CollectedGarbage,
-    Coordinator,
+    Driver,
     FirstOnWorker,
     IdleSlots,
     IdleStage,
@@ -73,14 +73,14 @@ from crystalperf.query.results.findings import (
     Unexplained,
     Waited,
 )
-from crystalperf.query.results.unseen import CodeUnlabelled, CodeUnsampled, TimeUnmeasured
+from crystalperf.query.results.not_recorded import CodeUnlabelled, CodeUnsampled, TimeUnmeasured
 from crystalperf.query.results.words import Words
 from crystalperf.query.run import Run
 from crystalperf.query.runfile.pipeline import gather, write_run
 from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import text_of
 from crystalperf.query.trace.amounts import counted, lasting, part_of
-from crystalperf.query.trace.contract import Edge, Group, Scope, Unit, Worker, of_rows
+from crystalperf.query.trace.contract import Edge, Scope, Stage, Task, Worker, of_rows
 from crystalperf.query.trace.records import Problems
 from crystalperf.query.trace.vocabulary import Vocabulary
 from tests.hand_made import figures
@@ -94,24 +94,24 @@ def parts(cpu: float = 0.0, disk: float = 0.0, net: float = 0.0, other: float = 
     return {"cpu": cpu, "disk": disk, "net": net, "other": other}
 
 
-def detail(longest: dict[str, Any] | None = None, facts: dict[str, Any] | None = None, **more: Any) -> GroupStats:
+def detail(longest: dict[str, Any] | None = None, facts: dict[str, Any] | None = None, **more: Any) -> StageStats:
     """A stage of 40 even tasks of a second, all CPU, on 4 slots, ten seconds on the path; then changed."""
-    even = GroupFacts(
-        id="stage:3.0", name="work", scope="sql:1", units=40, slots=4, length_ms=10_000.0, path_ms=10_000.0,
-        median_ms=1000.0, longest_ms=1000.0, median_bytes=8 * MIB, most_bytes=8 * MIB, unit_ms=40_000.0, idle_ms=0.0,
-        starting_ms=0.0, queued_ms=0.0, gc_ms=0.0, spill_bytes=0, resource_ms=parts(cpu=40_000.0),
+    even = StageFacts(
+        id="stage:3.0", name="work", scope="sql:1", tasks=40, slots=4, length_ms=10_000.0, path_ms=10_000.0,
+        median_ms=1000.0, longest_ms=1000.0, median_bytes=8 * MIB, most_bytes=8 * MIB, task_ms=40_000.0, idle_ms=0.0,
+        starting_ms=0.0, scheduler_delay_ms=0.0, gc_ms=0.0, spill_bytes=0, resource_ms=parts(cpu=40_000.0),
     )  # fmt: skip
     usual = Longest(
-        unit_id=17, worker_id="1", host="w1", duration_ms=1000.0, read_bytes=8 * MIB, gc_ms=0.0,
+        task_id=17, worker_id="1", host="w1", duration_ms=1000.0, read_bytes=8 * MIB, gc_ms=0.0,
         resource_ms=parts(cpu=1000.0),
     )  # fmt: skip
-    whole = GroupStats(
+    whole = StageStats(
         facts=replace(even, **(facts or {})),
         longest=replace(usual, **(longest or {})),
         own_ms=39_000.0,
         own_cpu_ms=39_000.0,
-        ready_ms=1000.0,
-        peers_ms=0.0,
+        cpu_wait_ms=1000.0,
+        fetch_wait_ms=0.0,
         read_bytes=320 * MIB,
         moved_bytes={"disk": 640 * MIB, "net": 320 * MIB},
         median_resource_ms=parts(cpu=1000.0),
@@ -119,13 +119,13 @@ def detail(longest: dict[str, Any] | None = None, facts: dict[str, Any] | None =
         place="collect at job.py:1",
         operators=("Scan parquet",),
         details=("FileScan parquet [a#1]",),
-        siblings=Siblings(loaded=38, loaded_ms=1000.0),
+        siblings=StagePeers(loaded=38, loaded_ms=1000.0),
         median_cpu_ms=1000.0,
     )
     return replace(whole, **more)
 
 
-def late(more: dict[str, Any] | None = None, **longest: Any) -> GroupStats:
+def late(more: dict[str, Any] | None = None, **longest: Any) -> StageStats:
     """The same with one task that takes seven seconds, on the CPU."""
     facts = {"longest_ms": 7000.0}
     usual = {"duration_ms": 7000.0, "resource_ms": parts(cpu=7000.0), "cpu_ms": 7000.0}
@@ -166,10 +166,10 @@ def test_a_straggler_that_read_more_has_more_data() -> None:
 
 
 def test_more_data_does_not_explain_a_straggler_if_others_read_as_much_in_half_the_time() -> None:
-    alike = {"siblings": Siblings(alike=3, alike_ms=1100.0)}
+    alike = {"siblings": StagePeers(alike=3, alike_ms=1100.0)}
     (found,) = findings.straggler(RULES, late(alike, read_bytes=56 * MIB), [])
     assert not isinstance(found.cause, MoreData)
-    slow = {"siblings": Siblings(alike=3, alike_ms=6000.0)}
+    slow = {"siblings": StagePeers(alike=3, alike_ms=6000.0)}
     (found,) = findings.straggler(RULES, late(slow, read_bytes=56 * MIB), [])
     assert isinstance(found.cause, MoreData)
 
@@ -196,7 +196,7 @@ def test_a_straggler_on_a_slow_node() -> None:
 
 
 def test_first_task_is_warmup_if_cpu_time_and_other_first_tasks_confirm_it() -> None:
-    others = {"siblings": Siblings(firsts=3, firsts_ms=6500.0)}
+    others = {"siblings": StagePeers(firsts=3, firsts_ms=6500.0)}
     (found,) = findings.straggler(RULES, late(others, first=True), [])
     assert found.cause == FirstOnWorker("1", confirmed=True)
     assert found.basis == "modelled"
@@ -212,7 +212,7 @@ def test_first_task_that_waited_or_has_only_first_siblings_is_not_warmup() -> No
     (found,) = findings.straggler(RULES, waited, [])
     assert found.cause == Waited(67, 7000)
     assert found.basis == "measured"
-    (found,) = findings.straggler(RULES, late({"siblings": Siblings(firsts=3, firsts_ms=1000.0)}, first=True), [])
+    (found,) = findings.straggler(RULES, late({"siblings": StagePeers(firsts=3, firsts_ms=1000.0)}, first=True), [])
     assert not isinstance(found.cause, FirstOnWorker)
 
 
@@ -246,7 +246,7 @@ def test_a_node_that_reads_more_is_not_slow() -> None:
 
 
 def test_node_slow_in_one_short_stage_of_many_is_random_variation() -> None:
-    usual = [host("w1", 300.0, 300.0, group=f"stage:{number}.0", units=50) for number in range(4, 9)]
+    usual = [host("w1", 300.0, 300.0, stage=f"stage:{number}.0", tasks=50) for number in range(4, 9)]
     assert findings.slow_hosts([host("w1", 900.0, 200.0), *usual], [detail()]) == []
 
 
@@ -265,19 +265,19 @@ def test_full_slots_give_no_finding() -> None:
 
 
 def test_a_half_empty_last_wave() -> None:
-    (found,) = findings.idle_slots(RULES, detail(facts={"units": 6, "idle_ms": 10_000.0, "longest_ms": 5000.0}))
+    (found,) = findings.idle_slots(RULES, detail(facts={"tasks": 6, "idle_ms": 10_000.0, "longest_ms": 5000.0}))
     assert found.cost_ms == pytest.approx(2500)
     assert (found.cause, found.waves, found.advice) == ("last-wave", 1.5, SmallerTasks())
 
 
 def test_idle_slots_of_uneven_data_ask_for_even_data() -> None:
-    facts = {"units": 4, "idle_ms": 10_000.0, "longest_ms": 5000.0, "most_bytes": 20 * MIB}
+    facts = {"tasks": 4, "idle_ms": 10_000.0, "longest_ms": 5000.0, "most_bytes": 20 * MIB}
     uneven = detail(facts=facts, uses=frozenset({"shuffle read"}))
     (found,) = findings.idle_slots(RULES, uneven)
     assert (found.skew_bytes, found.advice) == (2.5, SplitKeys())
 
 
-FEW: dict[str, Any] = {"units": 1, "idle_ms": 30_000.0}
+FEW: dict[str, Any] = {"tasks": 1, "idle_ms": 30_000.0}
 
 
 def test_few_tasks_of_a_scan() -> None:
@@ -298,17 +298,17 @@ def test_starting_tasks_is_not_work_to_spread() -> None:
 
 
 def test_free_slots_while_tasks_wait_are_not_a_last_wave() -> None:
-    one_by_one = detail(facts={"units": 10, "idle_ms": 30_000.0, "unit_ms": 10_000.0, "starting_ms": 0.0})
+    one_by_one = detail(facts={"tasks": 10, "idle_ms": 30_000.0, "task_ms": 10_000.0, "starting_ms": 0.0})
     (found,) = findings.idle_slots(RULES, one_by_one)
     assert (found.cause, found.advice) == ("free-slots", InspectTaskWaits())
 
 
 def test_slots_free_while_tasks_waited_for_locality() -> None:
-    one_by_one = {"units": 10, "idle_ms": 30_000.0, "unit_ms": 10_000.0, "starting_ms": 6000.0}
-    (found,) = findings.idle_slots(RULES, detail(facts=one_by_one, at_home=10, on_busiest=9))
+    one_by_one = {"tasks": 10, "idle_ms": 30_000.0, "task_ms": 10_000.0, "starting_ms": 6000.0}
+    (found,) = findings.idle_slots(RULES, detail(facts=one_by_one, data_local=10, on_busiest=9))
     assert (found.cause, found.on_busiest, found.advice) == ("bound-to-data", 9, RelaxPlacement())
     assert found.cost_ms == pytest.approx(7500)
-    assert findings.idle_slots(RULES, detail(facts=one_by_one, at_home=4, on_busiest=9))[0].cause == "free-slots"
+    assert findings.idle_slots(RULES, detail(facts=one_by_one, data_local=4, on_busiest=9))[0].cause == "free-slots"
 
 
 def test_task_that_only_waited_is_not_split() -> None:
@@ -319,12 +319,12 @@ def test_task_that_only_waited_is_not_split() -> None:
     assert findings.idle_slots(RULES, detail({**slow, "read_bytes": 80 * MIB}, FEW))[0].cost_ms == pytest.approx(7500)
 
 
-def empty(**more: Any) -> GroupStats:
+def empty(**more: Any) -> StageStats:
     """Thirty tasks for 30 slots, of which six read what there is and the others ended at once."""
-    facts = {"units": 30, "slots": 30, "median_ms": 100.0, "median_bytes": 1000.0, "most_bytes": 50 * MIB}
+    facts = {"tasks": 30, "slots": 30, "median_ms": 100.0, "median_bytes": 1000.0, "most_bytes": 50 * MIB}
     idle = {"length_ms": 10_000.0, "idle_ms": 240_000.0, "longest_ms": 1100.0}
     return detail(
-        {"read_bytes": 50 * MIB}, {**facts, **idle}, **{"siblings": Siblings(loaded=6, loaded_ms=1000.0), **more}
+        {"read_bytes": 50 * MIB}, {**facts, **idle}, **{"siblings": StagePeers(loaded=6, loaded_ms=1000.0), **more}
     )
 
 
@@ -337,13 +337,13 @@ def test_tasks_without_input_do_not_share_work() -> None:
 
 
 def test_tasks_that_read_nothing_and_take_as_long_share_the_work() -> None:
-    made = empty(siblings=Siblings(loaded=6, loaded_ms=150.0))
+    made = empty(siblings=StagePeers(loaded=6, loaded_ms=150.0))
     assert made.with_data == 30
     assert [each.cause for each in findings.idle_slots(RULES, made)] == ["free-slots"]
 
 
 def test_a_file_cannot_be_split_where_a_task_read_more_than_spark_cuts() -> None:
-    large = detail(facts={"units": 4, "most_bytes": 300 * MIB})
+    large = detail(facts={"tasks": 4, "most_bytes": 300 * MIB})
     assert uneven_advice(large) == SplittableFiles()
     assert uneven_advice(replace(large, facts=replace(large.facts, most_bytes=100 * MIB))) == EvenFiles()
     assert uneven_advice(replace(large, settings={"spark.sql.files.maxPartitionBytes": "1g"})) == EvenFiles()
@@ -361,7 +361,7 @@ def few(stage: str, cost_ms: float) -> IdleStage:
 
 
 def test_findings_of_one_kind_merge_with_summed_cost_and_largest_name() -> None:
-    (found,) = findings.added_up([few(f"stage:{seconds}.0", 1000.0 * seconds) for seconds in range(1, 11)])
+    (found,) = findings.sum_of_stages([few(f"stage:{seconds}.0", 1000.0 * seconds) for seconds in range(1, 11)])
     assert isinstance(found, IdleSlots)
     assert (found.kind, found.cost_ms, found.advice) == ("idle-slots", 55_000, MoreTasks())
     assert [each.id for each in found.stages[:2]] == ["stage:10.0", "stage:9.0"]
@@ -369,14 +369,14 @@ def test_findings_of_one_kind_merge_with_summed_cost_and_largest_name() -> None:
     assert {"stage:10.0", "stage:9.0"} <= set(re.findall(r"stage:[\d.]*\d", text_of(found, WORDS)))
 
 
-def test_findings_of_two_kinds_stay_two_and_a_second_advice_names_its_group() -> None:
+def test_findings_of_two_kinds_stay_two_and_a_second_advice_names_its_stage() -> None:
     first = few("stage:1.0", 3000.0)
-    assert len(findings.added_up([first, replace(first, cause="last-wave")])) == 2
+    assert len(findings.sum_of_stages([first, replace(first, cause="last-wave")])) == 2
     other = replace(few("stage:2.0", 2000.0), advice=SplitKeys())
-    (found,) = findings.added_up([first, other])
+    (found,) = findings.sum_of_stages([first, other])
     assert (found.advice, found.other_advice) == (MoreTasks(), other)
     assert "; for stage:2.0: " in advice_text(found, WORDS)
-    (found,) = findings.added_up([first, replace(other, cost_ms=500.0)])
+    (found,) = findings.sum_of_stages([first, replace(other, cost_ms=500.0)])
     assert found.other_advice is None
 
 
@@ -397,12 +397,12 @@ def test_more_partitions_are_not_advised_where_they_cannot_be() -> None:
 
 
 def test_tasks_dominated_by_their_start_are_a_finding() -> None:
-    assert findings.starting_units(detail()) == []
-    (found,) = findings.starting_units(detail(facts={"starting_ms": 20_000.0, "queued_ms": 15_000.0}))
+    assert findings.starting_tasks(detail()) == []
+    (found,) = findings.starting_tasks(detail(facts={"starting_ms": 20_000.0, "scheduler_delay_ms": 15_000.0}))
     assert found.cost_ms == pytest.approx(5000)
-    assert (found.tasks, found.share, found.queued_ms) == (40, 0.5, 15_000)
-    few = detail(facts={"starting_ms": 20_000.0, "queued_ms": 15_000.0}, median_starting=0.01)
-    assert findings.starting_units(few) == [], "only the first ones of their executors took long to start"
+    assert (found.tasks, found.share, found.scheduler_delay_ms) == (40, 0.5, 15_000)
+    few = detail(facts={"starting_ms": 20_000.0, "scheduler_delay_ms": 15_000.0}, median_starting=0.01)
+    assert findings.starting_tasks(few) == [], "only the first ones of their executors took long to start"
 
 
 def test_spills_name_the_operator_and_cost_the_disks_share() -> None:
@@ -410,8 +410,8 @@ def test_spills_name_the_operator_and_cost_the_disks_share() -> None:
     spilled = detail(facts={"spill_bytes": 500 * MIB, "resource_ms": parts(cpu=30_000.0, disk=10_000.0)})
     (found,) = findings.spilling([detail(), spilled], ["Sort", "HashAggregate"])
     assert found.cost_ms == pytest.approx(2500)
-    unseen = detail(facts={"spill_bytes": 50 * 10**6, "resource_ms": parts(cpu=30_000.0, other=10_000.0)})
-    (small,) = findings.spilling([unseen], [])
+    not_recorded = detail(facts={"spill_bytes": 50 * 10**6, "resource_ms": parts(cpu=30_000.0, other=10_000.0)})
+    (small,) = findings.spilling([not_recorded], [])
     assert small.cost_ms == pytest.approx(10_000 * 2000 / 40_000), "no more than moving its bytes takes"
     assert (found.spilled_bytes, found.operator) == (500 * MIB, "Sort")
 
@@ -449,7 +449,7 @@ def test_no_time_gives_no_finding() -> None:
 
 def test_tasks_without_a_cpu_cost_what_they_waited_for_one() -> None:
     assert findings.short_of_cpus([detail()], [], np.inf) == []
-    starved = detail(ready_ms=30_000.0)
+    starved = detail(cpu_wait_ms=30_000.0)
     (found,) = findings.short_of_cpus([starved], [], np.inf)
     assert found.cost_ms == 7500
     assert (found.waited_ms, found.cpu_ms) == (30_000, 40_000)
@@ -459,7 +459,7 @@ def test_tasks_without_a_cpu_cost_what_they_waited_for_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("crowded", "cores_per_slot", "advice"),
+    ("contended_share", "cores_per_slot", "advice"),
     [
         (0.0, np.inf, MoreCpu(larger_limit=False, own_machines=False, slots="fewer-than-cores")),
         (0.0, 0.2, MoreCpu(larger_limit=True, own_machines=False, slots="fewer")),
@@ -468,33 +468,33 @@ def test_tasks_without_a_cpu_cost_what_they_waited_for_one() -> None:
     ],
 )
 def test_advice_on_waiting_for_a_cpu_follows_who_was_seen_to_use_it(
-    crowded: float, cores_per_slot: float, advice: MoreCpu
+    contended_share: float, cores_per_slot: float, advice: MoreCpu
 ) -> None:
-    crowd = [Neighbours("stage:3.0", crowded, 5.5, 8.0)]
-    (found,) = findings.short_of_cpus([detail(ready_ms=30_000.0)], crowd, cores_per_slot)
+    contention = [CpuContention("stage:3.0", contended_share, 5.5, 8.0)]
+    (found,) = findings.short_of_cpus([detail(cpu_wait_ms=30_000.0)], contention, cores_per_slot)
     assert found.advice == advice
 
 
 def test_exhausted_quota_explains_cpu_waits_despite_neighbours() -> None:
-    starved, crowd = detail(ready_ms=30_000.0), [Neighbours("stage:3.0", 0.9, 5.5, 8.0)]
-    (found,) = findings.short_of_cpus([starved], crowd, 0.2, throttled={"stage:3.0": 0.82})
+    starved, contention = detail(cpu_wait_ms=30_000.0), [CpuContention("stage:3.0", 0.9, 5.5, 8.0)]
+    (found,) = findings.short_of_cpus([starved], contention, 0.2, throttled={"stage:3.0": 0.82})
     assert found.throttled_share == pytest.approx(0.82)
     assert (found.cores_per_slot, found.others_cores) == (None, None)
     assert found.advice == MoreCpu(larger_limit=True, own_machines=False, slots="same")
-    (found,) = findings.short_of_cpus([starved], crowd, 0.2, throttled={"stage:3.0": 0.3})
+    (found,) = findings.short_of_cpus([starved], contention, 0.2, throttled={"stage:3.0": 0.3})
     assert (found.throttled_share, found.others_cores) == (None, 5.5)
 
 
 def test_task_whose_python_worker_computes_has_no_cpu_wait() -> None:
     assert SPARK.reader.delegates(frozenset({"scan", "python"}))
-    assert findings.short_of_cpus([detail(ready_ms=30_000.0, delegates=True)], [], np.inf) == []
+    assert findings.short_of_cpus([detail(cpu_wait_ms=30_000.0, delegates=True)], [], np.inf) == []
 
 
 def test_other_processes_are_named_if_the_machine_was_full_most_of_the_time() -> None:
-    starved = detail(ready_ms=30_000.0)
-    (found,) = findings.short_of_cpus([starved], [Neighbours("stage:3.0", 0.7, 5.5, 8.0)], np.inf)
+    starved = detail(cpu_wait_ms=30_000.0)
+    (found,) = findings.short_of_cpus([starved], [CpuContention("stage:3.0", 0.7, 5.5, 8.0)], np.inf)
     assert (found.others_cores, found.host_cores) == (pytest.approx(5.5), 8)
-    (found,) = findings.short_of_cpus([starved], [Neighbours("stage:3.0", 0.4, 5.5, 8.0)], np.inf)
+    (found,) = findings.short_of_cpus([starved], [CpuContention("stage:3.0", 0.4, 5.5, 8.0)], np.inf)
     assert found.others_cores is None
 
 
@@ -518,7 +518,7 @@ def test_neighbours_are_the_use_of_a_full_machine_by_other_applications(tmp_path
                 rows,
             )
         connection.executemany(
-            "INSERT INTO units (unit_id, group_id, worker_id, launch_ms, finish_ms, status)"
+            "INSERT INTO tasks (task_id, stage_id, worker_id, launch_ms, finish_ms, status)"
             " VALUES (?, ?, ?, ?, ?, 'succeeded')",
             [
                 (0, "stage:0.0", "0", 0, 5000),
@@ -528,22 +528,22 @@ def test_neighbours_are_the_use_of_a_full_machine_by_other_applications(tmp_path
             ],
         )
         found = neighbours(connection, 0.0, 20_000.0)
-        assert [each.group for each in found] == ["stage:1.0", "stage:2.0"]
-        assert [each.crowded for each in found] == pytest.approx([0.25, 1.0])
+        assert [each.stage for each in found] == ["stage:1.0", "stage:2.0"]
+        assert [each.contended_share for each in found] == pytest.approx([0.25, 1.0])
         assert [each.others_cores for each in found] == pytest.approx([2.5, 2.5])
         assert [each.processors for each in found] == [4.0, 4.0]
         (early,) = neighbours(connection, 0.0, 11_000.0)
-        assert (early.group, early.crowded) == ("stage:1.0", pytest.approx(1 / 12))
+        assert (early.stage, early.contended_share) == ("stage:1.0", pytest.approx(1 / 12))
 
 
 def test_time_without_a_task_is_separate() -> None:
-    alone: dict[Cause, float] = {"no worker": 4000.0, "no scope": 2000.0, "coordinator": 1000.0}
-    assert findings.coordinator(alone, {"coordinator": 700.0}) == [
+    alone: dict[Cause, float] = {"no worker": 4000.0, "no scope": 2000.0, "driver": 1000.0}
+    assert findings.driver(alone, {"driver": 700.0}) == [
         NoScope(2000, "measured", InspectProgram()),
-        Coordinator(1000, "measured", InspectCoordinator(), unknown_ms=700),
+        Driver(1000, "measured", InspectDriver(), unknown_ms=700),
     ]
-    (_, whole) = findings.coordinator(alone, {"coordinator": 1000.0})
-    assert whole == Coordinator(1000, "measured", InspectCoordinator(), unknown_ms=None), "all of it is said already"
+    (_, whole) = findings.driver(alone, {"driver": 1000.0})
+    assert whole == Driver(1000, "measured", InspectDriver(), unknown_ms=None), "all of it is said already"
 
 
 def test_code_generation_is_a_finding_of_spark() -> None:
@@ -558,7 +558,7 @@ def test_code_generation_is_a_finding_of_spark() -> None:
 def test_rules_use_any_frameworks_vocabulary_and_generic_advice() -> None:
     gpu = Resource("gpu", "GPU", "gpu_speed", "speed", "worker")
     link = Resource("link", "PCIe", "link", "bytes per second", "worker", 1 << 20, 0.01, 16e9, ("input_bytes",))
-    words = Vocabulary(worker="process", lane="stream", group="layer", unit="kernel", coordinator="host", scope="step")
+    words = Vocabulary(worker="process", slot="stream", stage="layer", task="kernel", driver="host", scope="step")
     rules, own = Advisor(), Words("", words, (*known(), gpu, link))
     slow = detail(
         {"duration_ms": 7000.0, "resource_ms": {**parts(cpu=1000.0), "gpu": 6000.0}},
@@ -600,17 +600,19 @@ def test_intervals_are_merged() -> None:
 
 @pytest.fixture(scope="module")
 def flowing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Two groups in a pipeline from second 1 to 11, of which the second waits 8 s for the first; no coordinator's
+    """Two stages in a pipeline from second 1 to 11, of which the second waits 8 s for the first; no driver's
     process, no samples, and a resource of its own."""
-    link = Resource("link", "PCIe", "link", "bytes per second", "worker", 1 << 20, 0.01, 16e9, ("handed_bytes",))
+    link = Resource(
+        "link", "PCIe", "link", "bytes per second", "worker", 1 << 20, 0.01, 16e9, ("exchange_write_bytes",)
+    )
     made = of_rows(
         {"app_id": "made", "framework": "flowing", "started_at_ms": 0, "duration_ms": 12_000.0},
         [Worker("w", 2)],
-        [Group(name, 1, 1000.0, 11_000.0, name) for name in ("reads", "writes")],
+        [Stage(name, 1, 1000.0, 11_000.0, name) for name in ("reads", "writes")],
         [
-            Unit(1, "reads", "w", 1000.0, 11_000.0, input_bytes=5, remote_bytes=7, measured_ms={"cpu": 10_000.0}),
-            Unit(
-                2, "writes", "w", 1000.0, 11_000.0, upstream_ms=8000.0, handed_bytes=3, output_bytes=11,
+            Task(1, "reads", "w", 1000.0, 11_000.0, input_bytes=5, remote_read_bytes=7, measured_ms={"cpu": 10_000.0}),
+            Task(
+                2, "writes", "w", 1000.0, 11_000.0, pipeline_wait_ms=8000.0, exchange_write_bytes=3, output_bytes=11,
                 measured_ms={"link": 1500.0},
             ),
         ],
@@ -640,30 +642,30 @@ FLOWING = Framework(
 )
 
 
-def test_waiting_for_a_pipelined_group_is_a_cause_of_its_own(flowing: Path) -> None:
+def test_waiting_for_a_pipelined_stage_is_a_cause_of_its_own(flowing: Path) -> None:
     with duckdb.connect(str(flowing), read_only=True) as connection:
         execution = load(connection)
-        pieces = critical_path(execution.dag, execution.units, execution.coordinator.between, execution.names)
+        pieces = critical_path(execution.dag, execution.tasks, execution.driver.between, execution.names)
         last = next(each for each in execution.dag.nodes.values() if each.node_id == "writes")
         piece = Piece(last, 1000.0, 11_000.0, np.array([0.0, 0.0, 0.0, 1500.0, 8500.0]))
         alive = with_workers(connection, execution)
         other_ms, alone_ms = waiting(connection, execution, FLOWING.advisor, [piece], alive)
         assert other_ms == pytest.approx({"upstream": 8000, "unknown": 500})
-        assert alone_ms == {"no worker": 0, "no scope": 0, "coordinator": 0}
+        assert alone_ms == {"no worker": 0, "no scope": 0, "driver": 0}
         other_ms, _ = waiting(connection, execution, FLOWING.advisor, pieces, alive)
         assert sum(other_ms.values()) == pytest.approx(sum(float(each.parts_ms[-1]) for each in pieces))
 
 
-def test_groups_that_other_processes_compute_for_are_known(flowing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such processes spill apart from workers, but for a group of a scope, as a query is one."""
+def test_stages_that_other_processes_compute_for_are_known(flowing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such processes spill apart from workers, but for a stage of a scope, as a query is one."""
     delegating = replace(FLOWING, reader=replace(FLOWING.reader, delegates=lambda uses: "python" in uses))
     monkeypatch.setitem(frameworks(), "flowing", delegating)
     with duckdb.connect(str(flowing)) as connection:
         connection.execute("BEGIN")
-        connection.execute("UPDATE groups SET what = 'scan, python'")
-        connection.execute("UPDATE groups SET scope_id = 'step:2' WHERE group_id = 'writes'")
+        connection.execute("UPDATE stages SET io_kinds = 'scan, python'")
+        connection.execute("UPDATE stages SET scope_id = 'step:2' WHERE stage_id = 'writes'")
         execution = load(connection)
-        details = {each.facts.id: each for each in group_details(connection, execution, ())}
+        details = {each.facts.id: each for each in stage_stats(connection, execution, ())}
         alive = with_workers(connection, execution)
         piece = Piece(execution.dag.nodes["writes"], 1000.0, 11_000.0, np.array([0.0, 0.0, 0.0, 1500.0, 8500.0]))
         other_ms, _ = waiting(connection, execution, Advisor(), [piece], alive)
@@ -676,9 +678,9 @@ def test_groups_that_other_processes_compute_for_are_known(flowing: Path, monkey
 
 
 def test_bytes_that_may_have_crossed_each_device_are_summed(flowing: Path) -> None:
-    """Input may lie elsewhere, so it may have crossed the network; a disk also had what units of others wrote."""
+    """Input may lie elsewhere, so it may have crossed the network; a disk also had what tasks of others wrote."""
     with duckdb.connect(str(flowing), read_only=True) as connection:
-        details = {each.facts.id: each for each in group_details(connection, load(connection), ())}
+        details = {each.facts.id: each for each in stage_stats(connection, load(connection), ())}
     assert details["reads"].moved_bytes == {"disk": 5 + 12, "net": 7 + 5, "link": None}
     assert details["writes"].moved_bytes == {"disk": 3 + 11, "net": None, "link": 3}
 
@@ -686,18 +688,18 @@ def test_bytes_that_may_have_crossed_each_device_are_summed(flowing: Path) -> No
 def test_unseen_time_names_an_action_and_no_command(flowing: Path) -> None:
     with duckdb.connect(str(flowing), read_only=True) as connection:
         answer = diagnosed(connection, load(connection), FLOWING.advisor).debug
-    (note,) = answer.unseen
+    (note,) = answer.not_recorded
     remedy = Remedy("set up the job", {"framework": "flowing"})
     assert note == CodeUnsampled("Flowing", storage=True, unusable=False, remedy=remedy)
     assert [(each.id, each.name, each.end_ms) for each in answer.scopes] == [("step:2", "second", None)]
-    assert answer.coordinator_ms == pytest.approx(2000)  # before the first unit and after the last
+    assert answer.driver_ms == pytest.approx(2000)  # before the first task and after the last
     assert (answer.measure, set(answer.resource_ms)) == ("makespan", {"cpu", "disk", "net", "link", "other"})
 
 
 def test_unusable_recordings_are_not_requested(flowing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(frameworks(), "flowing", replace(FLOWING, reader=replace(FLOWING.reader, frames=Frames())))
     with duckdb.connect(str(flowing), read_only=True) as connection:
-        (note,) = diagnosed(connection, load(connection), FLOWING.advisor).debug.unseen
+        (note,) = diagnosed(connection, load(connection), FLOWING.advisor).debug.not_recorded
     assert (type(note), note.remedy) == (TimeUnmeasured, None)
 
 
@@ -709,10 +711,10 @@ def test_code_that_no_index_knows_is_named_by_its_package(flowing: Path, tmp_pat
         connection.executemany("INSERT INTO import_stats VALUES (?, 'info', ?, 1, NULL, ?)", rows)
         (note,) = diagnosed(
             connection, load(connection), FLOWING.advisor
-        ).debug.unseen  # without samples no code was looked up
+        ).debug.not_recorded  # without samples no code was looked up
         assert isinstance(note, CodeUnsampled)
         connection.execute("INSERT INTO samples (time_ms, kind, weight_ms) VALUES (1.0, 'wall', 1.0)")
-        first, second, *_ = diagnosed(connection, load(connection), FLOWING.advisor).debug.unseen
+        first, second, *_ = diagnosed(connection, load(connection), FLOWING.advisor).debug.not_recorded
     remedy = Remedy("index the code", {"prefix": "com.acme"})
     assert first == CodeUnlabelled("9% is in com.acme.*", remedy=remedy)
     assert second == CodeUnlabelled("another version")
@@ -741,18 +743,18 @@ def test_a_scope_within_a_query_waits_for_no_executor(run: Run) -> None:
 
 def test_every_stage_of_the_scope_has_its_facts(run: Run) -> None:
     answer = run.debug()
-    stages = {each.id: each for each in answer.groups}
+    stages = {each.id: each for each in answer.stages}
     on_path = [item for item in answer.critical_path if item.id.startswith("stage:")]
     assert {item.id for item in on_path} <= set(stages)
     assert sum(each.path_ms for each in stages.values()) == pytest.approx(
         sum(item.end_ms - item.start_ms for item in on_path)
     )
     exchange = stages["stage:14.0"]
-    assert (exchange.units, exchange.slots) == (5, 4)
+    assert (exchange.tasks, exchange.slots) == (5, 4)
     assert 1 < exchange.skew_time < 1.5
     assert stages["stage:0.0"].skew_time is None
     for each in stages.values():
-        assert sum(each.resource_ms.values()) == pytest.approx(each.unit_ms)
+        assert sum(each.resource_ms.values()) == pytest.approx(each.task_ms)
         assert 0 <= each.idle_ms <= each.slots * each.length_ms
 
 
@@ -780,16 +782,16 @@ def test_labels_that_the_log_contradicts_are_shown(run: Run, tmp_path: Path) -> 
             "UPDATE stacks SET cpu = 0, disk = 1, net = 0"
             " WHERE contains(frames::VARCHAR, 'ShuffleBlockFetcherIterator')"
         )
-    found = {(each.group, each.resource): each for each in Run(wrong).debug().disagreements}
+    found = {(each.stage, each.resource): each for each in Run(wrong).debug().disagreements}
     net, disk = found["stage:14.0", "net"], found["stage:14.0", "disk"]
     assert net.label_share < net.at_least_share - 0.1
     assert disk.label_share > disk.at_most_share + 0.1
 
 
-def test_group_of_negligible_cost_is_counted_and_not_named() -> None:
-    (found,) = findings.added_up([few("stage:1.0", 9000.0), few("stage:2.0", 300.0), few("stage:3.0", 100.0)])
+def test_stage_of_negligible_cost_is_counted_and_not_named() -> None:
+    (found,) = findings.sum_of_stages([few("stage:1.0", 9000.0), few("stage:2.0", 300.0), few("stage:3.0", 100.0)])
     text = text_of(found, WORDS)
     assert "stage:1.0" in text
     assert "stage:2.0" not in text
-    (found,) = findings.added_up([few("stage:1.0", 9000.0), few("stage:2.0", 3000.0)])
+    (found,) = findings.sum_of_stages([few("stage:1.0", 9000.0), few("stage:2.0", 3000.0)])
     assert "stage:2.0" in text_of(found, WORDS)

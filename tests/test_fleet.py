@@ -87,7 +87,7 @@ def test_each_log_is_a_row_and_one_of_a_content_is_a_run(small: Path) -> None:
 
 
 def test_unreadable_log_becomes_a_row_with_its_error(small: Path) -> None:
-    ((path, what),) = rows(small / "fleet", "SELECT path, what FROM problems WHERE severity = 'unread'")
+    ((path, what),) = rows(small / "fleet", "SELECT path, text FROM problems WHERE severity = 'unread'")
     assert Path(str(path)).name == "broken"
     assert "broken" in str(what)
     assert "\n" not in str(what)
@@ -119,7 +119,7 @@ def test_log_that_grew_is_read_again_and_counts_once(tmp_path: Path, final: str)
     assert build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess()).read == 1
     assert rows(tmp_path / "fleet", "SELECT complete FROM runs") == [(True,)]
     assert rows(tmp_path / "fleet", "SELECT complete FROM all_runs ORDER BY ALL") == [(False,), (True,)]
-    for table in ("groups", "operators", "findings", "problems"):
+    for table in ("stages", "operators", "findings", "problems"):
         assert rows(tmp_path / "fleet", f"FROM {table} WHERE run_id NOT IN (SELECT run_id FROM runs)") == []
     assert summarize(tmp_path / "fleet").logs == (1 if final == "one" else 2)
 
@@ -175,7 +175,7 @@ def test_unreadable_logs_are_reported_each_time_and_retried_when_asked(
     assert (built.known, built.known_unread, built.read, built.unread) == (0, 0, 2, 1)
     fleet = summarize(tmp_path / "fleet")
     assert (fleet.logs, fleet.unread_logs, fleet.runs) == (2, 1, 1)
-    ((path, _),) = rows(tmp_path / "fleet", "SELECT path, what FROM problems WHERE severity = 'unread'")
+    ((path, _),) = rows(tmp_path / "fleet", "SELECT path, text FROM problems WHERE severity = 'unread'")
     assert Path(str(path)).name == "broken"
     assert build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess()).known_unread == 1
 
@@ -305,7 +305,7 @@ def test_processes_read_and_one_that_dies_is_a_row(tmp_path: Path, monkeypatch: 
     starved = list(local.read_all(items, tmp_path, 1, 64 << 20))  # too little for Python and its libraries
     (problem,) = json.loads(starved[0].rows)["problems"]
     assert problem["severity"] == "unread"
-    assert "memory" in problem["what"]
+    assert "memory" in problem["text"]
 
 
 def test_a_process_that_ends_in_the_middle_of_an_answer_is_a_row(
@@ -322,13 +322,13 @@ def test_a_process_that_ends_in_the_middle_of_an_answer_is_a_row(
     monkeypatch.setattr(local, "own_module", lambda _name: [sys.executable, "-c", program])
     (answer,) = local.read_all([Item("/logs/one", 1, 0.0, "state")], tmp_path, 1, local.memory_of(1))
     (problem,) = json.loads(answer.rows)["problems"]
-    assert re.search(r"/logs/one: .*\b7\b", problem["what"])
+    assert re.search(r"/logs/one: .*\b7\b", problem["text"])
 
 
 def test_a_store_whose_client_has_errors_of_its_own_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crystalperf.fleet.reading.content_hash", lambda _item: os.environ["NO_CREDENTIALS"])
     (problem,) = json.loads(read(Item("s3://logs/one", 1, 0.0, "state"), tmp_path).rows)["problems"]
-    assert "KeyError" in problem["what"]
+    assert "KeyError" in problem["text"]
 
 
 @pytest.mark.few(1)
@@ -383,9 +383,9 @@ def test_paths_are_folders_globs_and_lists(tmp_path: Path) -> None:
     ]
     assert names == [["a", "b"], ["a", "b"], ["a"], ["b"]]
     for nowhere in (tmp_path / "none", tmp_path / "none*", f"@{tmp_path / 'none'}"):
-        with pytest.raises(InputError, match="none") as told:
+        with pytest.raises(InputError, match="none") as reported:
             find_logs([str(nowhere)])
-        assert "Errno" not in str(told.value)
+        assert "Errno" not in str(reported.value)
 
 
 @pytest.mark.later
@@ -395,9 +395,9 @@ def test_list_may_name_missing_logs(tmp_path: Path) -> None:
     (tmp_path / "list").write_text("\n".join([*gone, str(place)]))
     built = build([f"@{tmp_path / 'list'}"], tmp_path / "fleet", InProcess())
     assert (built.logs, built.unread) == (4, 3)
-    told = dict(rows(tmp_path / "fleet", "SELECT path, what FROM problems WHERE severity = 'unread'"))
-    assert told.keys() == set(gone)
-    assert told[gone[0]].startswith(f"{gone[0]}: ")
+    reported = dict(rows(tmp_path / "fleet", "SELECT path, text FROM problems WHERE severity = 'unread'"))
+    assert reported.keys() == set(gone)
+    assert reported[gone[0]].startswith(f"{gone[0]}: ")
     assert build([f"@{tmp_path / 'list'}"], tmp_path / "fleet", InProcess()).known == 4
     log(tmp_path, "gone", ms=2000)
     assert build([f"@{tmp_path / 'list'}"], tmp_path / "fleet", InProcess()).unread == 0
@@ -415,7 +415,7 @@ def test_a_folder_that_cannot_be_read_is_a_row(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(os, "scandir", refusing)
     build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
-    ((path, what),) = rows(tmp_path / "fleet", "SELECT path, what FROM problems WHERE severity = 'unread'")
+    ((path, what),) = rows(tmp_path / "fleet", "SELECT path, text FROM problems WHERE severity = 'unread'")
     assert path == str(tmp_path / "logs" / "closed")
     assert what.startswith(f"{path}: ")
     assert os.strerror(errno.EACCES) in what
@@ -495,7 +495,7 @@ def test_error_of_a_reader_becomes_a_row(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("crystalperf.fleet.reading.profile_application", lambda *_: 1 / 0)
     answer = read(Item(str(place), 1, 0.0, "state"))
     (problem,) = json.loads(answer.rows)["problems"]
-    assert "(ZeroDivisionError: " in problem["what"]
+    assert "(ZeroDivisionError: " in problem["text"]
 
 
 def test_engine_rejects_unknown_options() -> None:
@@ -567,7 +567,7 @@ def made(folder: Path, runs: list[dict[str, object]], findings: Sequence[dict[st
             begun = {"started_at": f"2026-11-{1 + number // 24:02d} {number % 24:02d}:00:00"}
             row["runs"][0] |= {"run_id": run_id, "log": log_hash, "app_id": f"app-{number}", **begun, **given}
             row["logs"][0] |= {"log": log_hash, "path": row["runs"][0]["path"] + log_hash}
-            about = {"run_id": run_id, "basis": "measured", "what": "It.", "advice": "Do.", "day": "2026-11-01"}
+            about = {"run_id": run_id, "basis": "measured", "text": "It.", "advice": "Do.", "day": "2026-11-01"}
             row["findings"] = [about | each for each in findings]
             kept.keep(Read(log_hash, f"{number}", json.dumps(row).encode()))
         kept.write()
@@ -575,8 +575,8 @@ def made(folder: Path, runs: list[dict[str, object]], findings: Sequence[dict[st
 
 def test_a_run_with_two_findings_of_a_rule_counts_once(tmp_path: Path) -> None:
     runs: list[dict[str, object]] = [{"runtime_ms": 1000.0}, {"runtime_ms": 3000.0}]
-    flow: dict[str, object] = {"runtime_ms": 50.0, "measure": "latency"}
-    made(tmp_path, [*runs, flow], [{"rule": "skew", "cost_ms": 100.0}, {"rule": "skew", "cost_ms": 300.0}])
+    stream: dict[str, object] = {"runtime_ms": 50.0, "measure": "latency"}
+    made(tmp_path, [*runs, stream], [{"kind": "skew", "cost_ms": 100.0}, {"kind": "skew", "cost_ms": 300.0}])
     (recurring,) = summarize(tmp_path / "fleet").recurring
     assert (recurring.runs, recurring.cost_hours) == (2, pytest.approx(800 / 3.6e6))
     assert recurring.share == pytest.approx(800 / 4000)
@@ -585,28 +585,28 @@ def test_a_run_with_two_findings_of_a_rule_counts_once(tmp_path: Path) -> None:
 def test_latency_is_not_counted_as_runtime(crystalperf: Answer, tmp_path: Path) -> None:
     runs: list[dict[str, object]] = [
         {"name": name, "measure": measure, "runtime_ms": ms * (1 + number % 3 / 100), "path": f"/{name}/{number}"}
-        for name, measure in (("flow", "latency"), ("both", "latency"), ("both", "makespan"))
+        for name, measure in (("stream", "latency"), ("both", "latency"), ("both", "makespan"))
         for number, ms in enumerate([100.0] * 10 + [200.0] * 10)
     ]
     made(tmp_path, runs)
     fleet = summarize(tmp_path / "fleet")
     medians = {each.name: each.median_runtime_ms for each in fleet.by_core_hours}
-    assert medians == {"flow": None, "both": pytest.approx(150, rel=0.5)}
-    told = [(each.name, each.measure, each.runs_before, each.runs_after) for each in fleet.regressions]
-    assert told == [("both", "makespan", 10, 10), ("both", "latency", 10, 10), ("flow", "latency", 10, 10)]
+    assert medians == {"stream": None, "both": pytest.approx(150, rel=0.5)}
+    reported = [(each.name, each.measure, each.runs_before, each.runs_after) for each in fleet.regressions]
+    assert reported == [("both", "makespan", 10, 10), ("both", "latency", 10, 10), ("stream", "latency", 10, 10)]
     _, out, _ = crystalperf("fleet", "ask", tmp_path / "fleet")
     assert re.search(r"flow: .*\b101\b.*\b202 ms.*100 %", out)
     assert re.search(r"\b10 .*\b10 .* /flow/10\b", out)  # runs before and after, and the first of the slower
 
 
 def test_ask_names_bottlenecks_and_the_days_left_out(crystalperf: Answer, tmp_path: Path) -> None:
-    names = ("cpu", "coordinator", "unknown", "nothing")
+    names = ("cpu", "driver", "unknown", "nothing")
     days = [{"name": each, "bottleneck": each, "day": f"2026-11-{1 + n:02d}"} for n, each in enumerate(names)]
     made(tmp_path, [*days, *({"day": f"2026-12-{1 + each:02d}"} for each in range(10))])
     _, out, _ = crystalperf("fleet", "ask", tmp_path / "fleet")
     words = {line.split()[0]: line.split()[-1] for line in out.splitlines() if line.startswith(names)}
     assert words["cpu"] == "CPU"
-    assert words["coordinator"] not in ("coordinator", "CPU")
+    assert words["driver"] not in ("driver", "CPU")
     assert re.search(r"\b10 of 14\b", out)
     _, out, _ = crystalperf("fleet", "ask", tmp_path / "fleet", "--top", 0)
     assert len(re.findall("^2026-", out, re.MULTILINE)) == 14

@@ -118,7 +118,7 @@ def test_an_archive_is_recognised_packed_and_all_and_answered() -> None:
 
 
 def test_replay_of_a_real_flink_job_reproduces_it() -> None:
-    assert abs(profiled(JOIN).unchanged().replay_error_ratio) <= 0.02
+    assert abs(profiled(JOIN).baseline().replay_error_ratio) <= 0.02
 
 
 def test_states_and_bytes_of_a_real_job_are_kept_in_flinks_words() -> None:
@@ -127,25 +127,25 @@ def test_states_and_bytes_of_a_real_job_are_kept_in_flinks_words() -> None:
     assert vertices["parallelism"].tolist() == [1, 1, 4, 1, 1]
     assert set(subtasks["state"].tolist()) == {"FINISHED"}
     assert all(each > 0 for each in subtasks["deploying_ms"].tolist())
-    source = of(trace, "units", "group_id").index("vertex:1")
+    source = of(trace, "tasks", "stage_id").index("vertex:1")
     assert subtasks["written_records"].tolist()[source] == 600_000
     assert set(of(trace, "dependencies", "kind")) == {"barrier"}
-    assert len(trace.unit_threads) == 8
-    assert "Source: lineitem[4] (1/1)#0" in trace.unit_threads
+    assert len(trace.task_threads) == 8
+    assert "Source: lineitem[4] (1/1)#0" in trace.task_threads
 
 
 def test_a_vertex_on_more_subtasks_takes_less_where_there_are_slots_for_them() -> None:
     """HashJoin ran on all four slots: eight subtasks need eight."""
     run = profiled(JOIN)
-    join = next(each for each in run.predict(["slots=2x"]).groups if each.name.startswith("HashJoin"))
+    join = next(each for each in run.predict(["slots=2x"]).stages if each.name.startswith("HashJoin"))
     assert join.predicted_ms == pytest.approx(join.recorded_ms, rel=0.02)  # slots alone change nothing
     both = run.predict(["slots=2x", "parallelism.HashJoin=8"])
-    wider = next(each for each in both.groups if each.id == join.id)
+    wider = next(each for each in both.stages if each.id == join.id)
     assert join.recorded_ms > 1.3 * wider.predicted_ms
     assert RecordsRespread(1) in both.assumptions
     assert both.interval_ms is None  # nobody checked it by a rerun
     alone = run.predict(["parallelism.HashJoin=8"])
-    again = next(each for each in alone.groups if each.id == join.id)
+    again = next(each for each in alone.stages if each.id == join.id)
     assert again.predicted_ms >= join.recorded_ms  # two waves of half of the work, and each starts again
 
 
@@ -156,11 +156,11 @@ def test_names_a_setting_of_one_vertex_as_the_user_did() -> None:
 
 
 def test_parallelism_of_all_vertices_leaves_those_of_one_subtask() -> None:
-    told = profiled(JOIN).predict(["parallelism=2x", "slots=2x"])
-    (kept,) = (each for each in told.assumptions if isinstance(each, SingleSubtasksKept))
+    reported = profiled(JOIN).predict(["parallelism=2x", "slots=2x"])
+    (kept,) = (each for each in reported.assumptions if isinstance(each, SingleSubtasksKept))
     assert kept.vertices[0].startswith("Source: ")
-    assert told.interval_ms is not None  # reruns have checked it
-    assert not any(isinstance(each, NoInterval) for each in told.assumptions)
+    assert reported.interval_ms is not None  # reruns have checked it
+    assert not any(isinstance(each, NoInterval) for each in reported.assumptions)
 
 
 def test_a_vertex_that_is_not_there_is_named_with_those_that_are() -> None:
@@ -176,7 +176,7 @@ def test_a_blocking_exchange_is_a_barrier_and_any_other_a_pipeline(tmp_path: Pat
     inputs = {"bb": [("aa", "blocking")], "cc": [("bb", "pipelined_bounded")]}
     trace = read(archive_of(tmp_path / "a", vertices, inputs))
     assert of(trace, "dependencies", "kind") == ["barrier", "pipelined"]
-    assert of(trace, "groups", "submit_ms") == [0.0, 0.0, None]
+    assert of(trace, "stages", "submit_ms") == [0.0, 0.0, None]
 
 
 def test_waiting_for_a_pipeline_is_upstream_time(tmp_path: Path) -> None:
@@ -185,26 +185,26 @@ def test_waiting_for_a_pipeline_is_upstream_time(tmp_path: Path) -> None:
     idle = {"accumulated-idle-time": 40, "accumulated-backpressured-time": 0}
     vertices = {"aa": [attempt(0, 0, 50, **pressed)], "bb": [attempt(0, 0, 60, **idle)]}
     trace = read(archive_of(tmp_path / "a", vertices, {"bb": [("aa", "pipelined")]}))
-    assert of(trace, "units", "upstream_ms") == [30, 40]
+    assert of(trace, "tasks", "pipeline_wait_ms") == [30, 40]
     assert trace.raw["flink_subtasks"]["busy_ms"].mask.tolist() == [True, True]
 
 
 def test_idling_behind_a_blocking_exchange_is_own_time(tmp_path: Path) -> None:
     vertices = {"aa": [attempt(0, 0, 50)], "bb": [attempt(0, 50, 100, **{"accumulated-idle-time": 40})]}
     trace = read(archive_of(tmp_path / "a", vertices, {"bb": [("aa", "blocking")]}))
-    assert of(trace, "units", "upstream_ms") == [0, 0]
+    assert of(trace, "tasks", "pipeline_wait_ms") == [0, 0]
 
 
 def test_samples_show_the_startup_work_of_a_subtask() -> None:
     """Seven tenths of the aggregate's 570 ms are opening it, with its classes loaded and its code compiled."""
     run = profiled(KEPT / "084-join-0/collected", KEPT / "084-join-0/recordings")
     with run.reading() as connection:
-        (row,) = connection.execute("SELECT starting_ms, other_ms FROM units WHERE group_id = 'vertex:3'").fetchall()
-        unseen = profiled(KEPT / "084-join-0/collected")
+        (row,) = connection.execute("SELECT starting_ms, other_ms FROM tasks WHERE stage_id = 'vertex:3'").fetchall()
+        not_recorded = profiled(KEPT / "084-join-0/collected")
     assert row[0] == 398
     assert row[1] < 0.2 * row[0]
-    with unseen.reading() as connection:
-        (row,) = connection.execute("SELECT starting_ms, other_ms FROM units WHERE group_id = 'vertex:3'").fetchall()
+    with not_recorded.reading() as connection:
+        (row,) = connection.execute("SELECT starting_ms, other_ms FROM tasks WHERE stage_id = 'vertex:3'").fetchall()
     assert row[1] >= row[0], "not known without a recording"
 
 
@@ -212,7 +212,7 @@ def test_other_subtasks_share_the_cpu_that_a_task_manager_has() -> None:
     """Its TaskManagers were at their CPU limit: half of the subtasks have twice the CPU each, and none is idle."""
     run = profiled(KEPT / "084-join-0/collected", KEPT / "084-join-0/recordings")
     for count, least, most in ((2, 0.9, 1.1), (8, 1.0, 1.3)):
-        join = next(each for each in run.predict([f"parallelism.HashJoin={count}"]).groups if "HashJoin" in each.name)
+        join = next(each for each in run.predict([f"parallelism.HashJoin={count}"]).stages if "HashJoin" in each.name)
         assert least * join.recorded_ms < join.predicted_ms < most * join.recorded_ms
 
 
@@ -220,12 +220,12 @@ def test_operators_of_a_chain_are_distinguished_by_how_often_one_called_the_next
     run = profiled(KEPT / "084-join-0/collected", KEPT / "084-join-0/recordings")
     with run.reading() as connection:
         rows = connection.execute(
-            "SELECT name, cpu_ms FROM operator_times WHERE group_id = 'vertex:2' AND node_id >= 0 ORDER BY node_id"
+            "SELECT name, cpu_ms FROM operator_times WHERE stage_id = 'vertex:2' AND node_id >= 0 ORDER BY node_id"
         ).fetchall()
         (apart,) = connection.execute(
-            "SELECT max(abs(told - whole)) FROM (SELECT group_id, sum(cpu_ms + disk_ms + net_ms + other_ms) AS told"
-            " FROM operator_times GROUP BY group_id) JOIN (SELECT group_id, sum(finish_ms - launch_ms) AS whole"
-            " FROM units GROUP BY group_id) USING (group_id)"
+            "SELECT max(abs(told - whole)) FROM (SELECT stage_id, sum(cpu_ms + disk_ms + net_ms + other_ms) AS told"
+            " FROM operator_times GROUP BY stage_id) JOIN (SELECT stage_id, sum(finish_ms - launch_ms) AS whole"
+            " FROM tasks GROUP BY stage_id) USING (stage_id)"
         ).fetchall()
     assert [name for name, _ in rows] == ["HashJoin[6]", "Calc[7]", "HashAggregate[8]"]
     join, calc, aggregate = (ms for _, ms in rows)
@@ -243,8 +243,8 @@ def test_bytes_written_on_another_machine_crossed_the_network(tmp_path: Path) ->
     for each in (sources[1], readers[1]):
         each["host"] = "h2:4711"
     trace = read(archive_of(tmp_path / "a", {"aa": sources, "bb": readers}, {"bb": [("aa", "blocking")]}))
-    assert of(trace, "units", "remote_bytes") == [0, 0, 10, 20]
-    assert of(trace, "units", "local_bytes") == [10, 10, 20, 10]
+    assert of(trace, "tasks", "remote_read_bytes") == [0, 0, 10, 20]
+    assert of(trace, "tasks", "local_read_bytes") == [10, 10, 20, 10]
 
 
 def test_deploying_is_reported_as_starting(tmp_path: Path) -> None:
@@ -264,50 +264,50 @@ def test_starting_a_stream_is_on_no_resource_whether_it_has_exchanges_or_not(
     connection.execute(
         """
         CREATE TABLE runs (properties MAP(VARCHAR, VARCHAR));
-        CREATE TABLE groups AS SELECT 'vertex:0' AS group_id, 'A' AS name, 'job:1' AS scope_id, 0 AS rank;
-        CREATE TABLE units (unit_id BIGINT, group_id VARCHAR, launch_ms DOUBLE, finish_ms DOUBLE, overhead_ms DOUBLE,
-            upstream_ms DOUBLE, cpu_ms DOUBLE, other_ms DOUBLE);
-        INSERT INTO units VALUES (0, 'vertex:0', 0, 100, 30, 0, 60, 40);
+        CREATE TABLE stages AS SELECT 'vertex:0' AS stage_id, 'A' AS name, 'job:1' AS scope_id, 0 AS priority;
+        CREATE TABLE tasks (task_id BIGINT, stage_id VARCHAR, launch_ms DOUBLE, finish_ms DOUBLE, overhead_ms DOUBLE,
+            pipeline_wait_ms DOUBLE, cpu_ms DOUBLE, other_ms DOUBLE);
+        INSERT INTO tasks VALUES (0, 'vertex:0', 0, 100, 30, 0, 60, 40);
         CREATE TABLE dependencies (source VARCHAR, target VARCHAR, kind VARCHAR);
-        CREATE TABLE samples (unit_id BIGINT, stack_id BIGINT, weight_ms DOUBLE, kind VARCHAR);
+        CREATE TABLE samples (task_id BIGINT, stack_id BIGINT, weight_ms DOUBLE, kind VARCHAR);
         CREATE TABLE stacks (stack_id BIGINT, frames VARCHAR[], cpu DOUBLE);
         """
     )
     connection.execute("INSERT INTO runs VALUES (?)", [properties])
     times = chained_operators.times(connection, ("cpu",), True)
-    told = dict(zip(times["name"].tolist(), times["other_ms"].tolist(), strict=True))
-    assert told["starting"] == pytest.approx(starting_ms)
+    reported = dict(zip(times["name"].tolist(), times["other_ms"].tolist(), strict=True))
+    assert reported["starting"] == pytest.approx(starting_ms)
 
 
-def test_every_attempt_is_a_unit_and_the_last_says_how_it_ended(tmp_path: Path) -> None:
+def test_every_attempt_is_a_task_and_the_last_says_how_it_ended(tmp_path: Path) -> None:
     vertices = {"aa": [attempt(0, 40, 90, attempt=1, worker="tm2")]}
     failed = {"aa": [attempt(0, 0, 30, state="FAILED")]}
     trace = read(archive_of(tmp_path / "a", vertices, earlier=failed))
-    assert of(trace, "units", "status") == ["failed", "succeeded"]
-    assert of(trace, "units", "attempt") == [0, 1]
-    assert of(trace, "groups", "status") == ["succeeded"]
+    assert of(trace, "tasks", "status") == ["failed", "succeeded"]
+    assert of(trace, "tasks", "attempt") == [0, 1]
+    assert of(trace, "stages", "status") == ["succeeded"]
     assert sorted(of(trace, "workers", "worker_id")) == ["tm1", "tm2"]
 
 
-@pytest.mark.parametrize("beside", [False, True])
-def test_finished_one_of_concurrent_attempts_gives_the_status(tmp_path: Path, beside: bool) -> None:
+@pytest.mark.parametrize("compared", [False, True])
+def test_finished_one_of_concurrent_attempts_gives_the_status(tmp_path: Path, compared: bool) -> None:
     """Speculative execution; a page of the vertex has the others within the one that it counts as current."""
     copy = attempt(0, 40, 60, state="CANCELED", attempt=1, worker="tm2")
     won = attempt(0, 0, 60)
-    if beside:
+    if compared:
         path = archive_of(tmp_path / "a", {"aa": [{**won, "other-concurrent-attempts": [copy]}]})
     else:
         path = archive_of(tmp_path / "a", {"aa": [won]}, earlier={"aa": [copy]})
     trace = read(path)
-    assert of(trace, "units", "status") == ["succeeded", "killed"]
-    assert of(trace, "groups", "status") == ["succeeded"]
+    assert of(trace, "tasks", "status") == ["succeeded", "killed"]
+    assert of(trace, "stages", "status") == ["succeeded"]
 
 
 def test_earlier_finished_attempt_does_not_give_the_status(tmp_path: Path) -> None:
     """Its output was lost, and made again in vain."""
     vertices = {"aa": [attempt(0, 40, 90, attempt=1, state="FAILED")]}
     trace = read(archive_of(tmp_path / "a", vertices, state="FAILED", earlier={"aa": [attempt(0, 0, 30)]}))
-    assert of(trace, "groups", "status") == ["failed"]
+    assert of(trace, "stages", "status") == ["failed"]
 
 
 def test_failed_job_reports_its_last_cause(tmp_path: Path) -> None:
@@ -321,13 +321,13 @@ def test_failed_job_reports_its_last_cause(tmp_path: Path) -> None:
     assert of(trace, "scopes", "error") == ["ConnectException: Connection refused"]
 
 
-def test_lanes_are_the_most_subtasks_at_a_time(tmp_path: Path) -> None:
+def test_slots_are_the_most_subtasks_at_a_time(tmp_path: Path) -> None:
     vertices = {"aa": [attempt(0, 0, 50), attempt(1, 0, 50)], "bb": [attempt(0, 40, 90)]}
     trace = read(archive_of(tmp_path / "a", vertices, {"bb": [("aa", "pipelined")]}))
-    assert of(trace, "workers", "lanes") == [3]
+    assert of(trace, "workers", "slots") == [3]
 
 
-def test_a_job_that_never_got_a_slot_is_a_run_without_units(tmp_path: Path) -> None:
+def test_a_job_that_never_got_a_slot_is_a_run_without_tasks(tmp_path: Path) -> None:
     never = {"subtask": 0, "attempt": 0, "status": "CANCELED", "start-time": -1, "end-time": START + 10}
     path = archive_of(tmp_path / "a", {"aa": [never]}, state="CANCELED")
     debug = cp.profile(path, output=tmp_path / "run.duckdb").debug()
@@ -353,7 +353,7 @@ def test_a_damaged_page_costs_that_page(tmp_path: Path) -> None:
             page["json"] = page["json"][:40]
     path.write_text(json.dumps(document))
     trace = read(path)
-    assert of(trace, "groups", "name") == ["vertex aa"]
+    assert of(trace, "stages", "name") == ["vertex aa"]
     assert any(each.name == "damaged page" for each in trace.problems)
 
 
@@ -361,7 +361,7 @@ def test_names_are_as_the_user_wrote_them(tmp_path: Path) -> None:
     """Flink escapes names for its web page."""
     path = archive_of(tmp_path / "a", {"aa": [attempt(0, 0, 50)]})
     path.write_text(path.read_text().replace("vertex aa", "Source -&gt; Map"))
-    assert of(read(path), "groups", "name") == ["Source -> Map"]
+    assert of(read(path), "stages", "name") == ["Source -> Map"]
 
 
 # Frames and processes -----------------------------------------------------------------------------------------------
@@ -369,11 +369,11 @@ def test_names_are_as_the_user_wrote_them(tmp_path: Path) -> None:
 
 def test_a_helper_thread_works_for_its_subtask() -> None:
     subtask = "Source: lineitem[4] (1/1)#0"
-    assert frames.unit_thread(f"Source Data Fetcher for {subtask}") == subtask
-    assert frames.unit_thread(f"Legacy Source Thread - {subtask}") == subtask
-    beside = f"OutputFlusher for {subtask}"  # it sleeps while the subtask works, and works while that waits
-    assert frames.unit_thread(beside) == beside
-    assert frames.unit_thread(subtask) == subtask
+    assert frames.task_thread(f"Source Data Fetcher for {subtask}") == subtask
+    assert frames.task_thread(f"Legacy Source Thread - {subtask}") == subtask
+    compared = f"OutputFlusher for {subtask}"  # it sleeps while the subtask works, and works while that waits
+    assert frames.task_thread(compared) == compared
+    assert frames.task_thread(subtask) == subtask
 
 
 def test_task_managers_are_identified_by_their_resource_id() -> None:
@@ -398,7 +398,7 @@ def test_roles_of_frames() -> None:
 
 def test_flink_plurals_are_correct() -> None:
     framework: Framework = FLINK
-    assert (framework.vocabulary.groups, framework.vocabulary.units) == ("vertices", "subtasks")
+    assert (framework.vocabulary.stages, framework.vocabulary.tasks) == ("vertices", "subtasks")
     assert plural("index") == "indices"
 
 
@@ -423,7 +423,7 @@ def test_a_page_of_a_job_that_was_restarted_begins_there(tmp_path: Path) -> None
     path.write_text(json.dumps(page))
     trace = read(path)
     assert trace.run["duration_ms"] == 30_000
-    assert of(trace, "units", "launch_ms") == [500]
+    assert of(trace, "tasks", "launch_ms") == [500]
     assert of(trace, "workers", "added_ms") == [0]
     assert "restarted" in {each.name for each in trace.problems}
 

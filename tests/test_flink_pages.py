@@ -74,30 +74,30 @@ def screen(run: cp.Run) -> str:
 def test_a_stream_without_records_waits_for_them(tmp_path: Path) -> None:
     idle = {"busy": 0, "idle": 99_900, "pressed": 0}
     run = page(tmp_path / "job.json", [vertex(1, "Source", **idle), vertex(2, "Sink", **idle)])
-    assert run.debug().unending == IdleSources(pytest.approx(0.999, abs=0.02))
+    assert run.debug().unbounded == IdleSources(pytest.approx(0.999, abs=0.02))
 
 
 def test_vertex_with_inputs_is_not_a_source_if_the_page_lacks_the_plan(tmp_path: Path) -> None:
     reader = vertex(1, "Sink", busy=1_000, idle=99_000, pressed=0, read=4_000)
-    found = page(tmp_path / "job.json", [reader]).debug().unending
+    found = page(tmp_path / "job.json", [reader]).debug().unbounded
     assert found == KeptUp("Sink", pytest.approx(0.01, abs=0.001), measured=1, vertices=1)
 
 
 def test_bottleneck_of_a_stream_is_the_vertex_that_is_always_busy(tmp_path: Path) -> None:
     source = vertex(1, "Source", busy=20_000, idle=0, pressed=80_000)
     run = page(tmp_path / "job.json", [source, vertex(2, "Join", busy=98_000, idle=2_000, pressed=0)])
-    assert run.debug().unending == FullVertex("Join", pytest.approx(0.98), pytest.approx(0.8))
+    assert run.debug().unbounded == FullVertex("Join", pytest.approx(0.98), pytest.approx(0.8))
 
 
 def test_a_stream_that_keeps_up_says_how_busy_it_was_at_most(tmp_path: Path) -> None:
-    told = {"busy": "NaN", "idle": 60_000, "pressed": 10_000}  # what is neither idle nor back-pressured is busy
-    run = page(tmp_path / "job.json", [vertex(1, "Source", **told), vertex(2, "Sink")])
-    assert run.debug().unending == KeptUp("Source", pytest.approx(0.3), measured=1, vertices=2)
+    reported = {"busy": "NaN", "idle": 60_000, "pressed": 10_000}  # what is neither idle nor back-pressured is busy
+    run = page(tmp_path / "job.json", [vertex(1, "Source", **reported), vertex(2, "Sink")])
+    assert run.debug().unbounded == KeptUp("Source", pytest.approx(0.3), measured=1, vertices=2)
 
 
 def test_a_stream_of_which_nothing_was_measured_is_not_known(tmp_path: Path) -> None:
     run = page(tmp_path / "job.json", [vertex(1, "Source"), vertex(2, "Sink")])
-    assert run.debug().unending == UnknownLoad()
+    assert run.debug().unbounded == UnknownLoad()
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "CANCELED"])
@@ -115,7 +115,7 @@ def test_bottleneck_is_waiting_for_slots_if_it_outlasts_the_stream(tmp_path: Pat
     late = vertex(1, "Source", "CANCELED")
     late |= {"start-time": BEGAN + 90_000, "end-time": BEGAN + 101_000, "duration": 11_000}
     debug = page(tmp_path / "job.json", [late], "CANCELED").debug()
-    assert (debug.unending, bottleneck_of(debug).name) == (None, "no worker")
+    assert (debug.unbounded, bottleneck_of(debug).name) == (None, "no worker")
 
 
 def test_ended_stream_is_asked_about_its_runtime(tmp_path: Path) -> None:
@@ -167,8 +167,8 @@ def test_a_pipeline_leaves_no_slots_idle_that_its_vertices_share(tmp_path: Path)
 
 
 def test_a_slot_takes_a_subtask_of_each_vertex_of_a_pipeline() -> None:
-    assert planning.shown_lanes(8, {"slot_sharing": "4"}) == 2
-    assert planning.shown_lanes(4, {}) == 4
+    assert planning.shown_slots(8, {"slot_sharing": "4"}) == 2
+    assert planning.shown_slots(4, {}) == 4
 
 
 def test_idle_slots_are_counted_as_their_user_does(tmp_path: Path) -> None:
@@ -178,8 +178,8 @@ def test_idle_slots_are_counted_as_their_user_does(tmp_path: Path) -> None:
     run = cp.profile(archive)
     header, answer = run.header(), run.debug()
     assert (header.workers, header.slots_per_worker) == (2, 2)
-    assert {(each.units, each.slots, each.waves) for each in answer.groups} == {(2, 4, 0.5)}
-    assert all(each.idle_ms == pytest.approx(2 * each.length_ms, rel=0.01) for each in answer.groups)
+    assert {(each.tasks, each.slots, each.waves) for each in answer.stages} == {(2, 4, 0.5)}
+    assert all(each.idle_ms == pytest.approx(2 * each.length_ms, rel=0.01) for each in answer.stages)
     (found,) = [each for each in answer.findings if isinstance(each, IdleSlots)]
     assert {(each.cause, each.tasks, each.slots) for each in found.stages} == {("few-tasks", 2, 4)}
 
@@ -187,11 +187,11 @@ def test_idle_slots_are_counted_as_their_user_does(tmp_path: Path) -> None:
 def test_vertex_of_maximum_parallelism_one_keeps_its_parallelism(tmp_path: Path) -> None:
     vertices = [vertex(1, "Write", "FINISHED"), vertex(2, "Commit", "FINISHED", maxParallelism=1)]
     answer = page(tmp_path / "job.json", vertices, "FINISHED", kind="BATCH").predict(["parallelism=2x"])
-    took = {each.name: (each.recorded_ms, each.predicted_ms) for each in answer.groups}
+    took = {each.name: (each.recorded_ms, each.predicted_ms) for each in answer.stages}
     assert took["Commit"][1] == took["Commit"][0]
     assert took["Write"][1] == pytest.approx((took["Write"][0] or 0) / 2)
 
 
-def test_units_of_which_a_log_has_no_end_are_counted_once(tmp_path: Path) -> None:
+def test_tasks_of_which_a_log_has_no_end_are_counted_once(tmp_path: Path) -> None:
     run = page(tmp_path / "job.json", [vertex(1, "a"), vertex(2, "b")], kind="BATCH", exchange="blocking")
     assert run.predict(["cpu_speed=2x"]).refused == (TasksWithoutEnd(2, 2),)

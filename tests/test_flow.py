@@ -25,7 +25,15 @@ from crystalperf.indexes.errors import InputError, SettingError
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.load import load
 from crystalperf.query.execution.scenario import Scenario
-from crystalperf.query.execution.stream import Flow, Hop, Place, Station, cpu_wait_ms, filling_ms, legs
+from crystalperf.query.execution.stream import (
+    Hop,
+    Station,
+    Stream,
+    StreamWorker,
+    cpu_wait_ms,
+    filling_ms,
+    path_segments,
+)
 from crystalperf.query.frameworks.flink import held as held_by
 from crystalperf.query.frameworks.flink import steady, timeout
 from crystalperf.query.frameworks.flink.frames import NETWORK
@@ -45,8 +53,8 @@ from crystalperf.query.results.refusals import (
     RateNotSustained,
 )
 from crystalperf.query.run import Run
-from crystalperf.query.streaming.backlog import settled
-from crystalperf.query.streaming.predict import _spread, changed, highest, predict_flow
+from crystalperf.query.streaming.backlog import with_full_buffers
+from crystalperf.query.streaming.predict import _spread, changed, highest_rate, predict_flow
 from tests.reading import profiled, rows
 
 DATA = Path(__file__).parent / "data/flink"
@@ -89,21 +97,21 @@ def changed_run(folder: Path, change: Callable[[int, Look], None], settings: dic
 
 
 @pytest.fixture(scope="module")
-def ads() -> tuple[Execution, Flow]:
+def ads() -> tuple[Execution, Stream]:
     """ads-3000 as it is loaded, and its flow."""
     with real("ads-3000").reading() as connection:
         execution = load(connection)
-        assert execution.planner.flow is not None
-        flow = execution.planner.flow(connection, execution)
-    assert flow is not None
-    return execution, flow
+        assert execution.planner.stream is not None
+        stream = execution.planner.stream(connection, execution)
+    assert stream is not None
+    return execution, stream
 
 
-def flow_of(run: Run) -> Flow | None:
+def flow_of(run: Run) -> Stream | None:
     with run.reading() as connection:
         execution = load(connection)
-        assert execution.planner.flow is not None
-        return execution.planner.flow(connection, execution)
+        assert execution.planner.stream is not None
+        return execution.planner.stream(connection, execution)
 
 
 def slow(_: int, look: Look) -> None:
@@ -121,7 +129,7 @@ def looked_at(rows: list[Look]) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     connection.execute(FLINK_SCHEMA.read_text(encoding="utf-8"))
     connection.executemany(
-        "INSERT INTO flink_series (time_ms, group_id, subtask, records_in, records_out) VALUES (?, 'v', ?, ?, ?)",
+        "INSERT INTO flink_series (time_ms, stage_id, subtask, records_in, records_out) VALUES (?, 'v', ?, ?, ?)",
         [list(row.values()) for row in rows],
     )
     return connection
@@ -144,10 +152,10 @@ def ran(seconds: range, subtasks: int, per_s: float = 100.0) -> list[Look]:
 AT_A_RATE, AT_ITS_LIMIT = "011-ads-0", "071-full-0"
 
 
-def station(name: str, busy: float, *, lanes: int = 2, rate: float = 1000.0, **more: object) -> Station:
+def station(name: str, busy: float, *, slots: int = 2, rate: float = 1000.0, **more: object) -> Station:
     shares = np.array([1.0, 0.0, 0.0, 0.0])
     facts = {"busiest": busy, "blocked": 0.0, "shares": shares, **more}
-    return Station(name, name, lanes, rate, busy, **facts)  # type: ignore[arg-type]
+    return Station(name, name, slots, rate, busy, **facts)  # type: ignore[arg-type]
 
 
 def hop(source: str, target: str, *, due_ms: float = 100.0, size: float = 100.0, rate: float = 1000.0) -> Hop:
@@ -156,9 +164,9 @@ def hop(source: str, target: str, *, due_ms: float = 100.0, size: float = 100.0,
     return Hop(source, target, 4, rate, rate * size, buffers, 0.5, 0.0)
 
 
-def line(*stations: Station, hops: tuple[Hop, ...] = (), cores: float = np.inf) -> Flow:
+def line(*stations: Station, hops: tuple[Hop, ...] = (), cores: float = np.inf) -> Stream:
     first = replace(stations[0], is_source=True)
-    return Flow((first, *stations[1:]), hops, (Place("w", 0.2, cores),), 0.0, 60_000.0)
+    return Stream((first, *stations[1:]), hops, (StreamWorker("w", 0.2, cores),), 0.0, 60_000.0)
 
 
 # The model --------------------------------------------------------------------------------------------------------
@@ -190,12 +198,12 @@ def test_records_that_come_in_bursts_wait_less_where_full_buffers_are_sent() -> 
 @pytest.mark.parametrize(("full_ms", "bursts"), [(30.0, 2), (84.0, 3), (170.0, 2), (250.0, 1)])
 def test_waiting_of_bursts_matches_a_simulation(full_ms: float, bursts: int) -> None:
     """Played through: a thousand timers and bursts, a buffer cut wherever its bytes are full."""
-    chance, pieces, due_ms = np.random.default_rng(5), 50, 100.0
+    rng, pieces, due_ms = np.random.default_rng(5), 50, 100.0
     waits = []
     for _ in range(1000):
-        came = np.sort(chance.uniform(0, due_ms, bursts)) + due_ms * np.arange(6)[:, None]
+        came = np.sort(rng.uniform(0, due_ms, bursts)) + due_ms * np.arange(6)[:, None]
         at = np.repeat(came.ravel(), pieces)
-        filled = np.arange(1, len(at) + 1) * due_ms / full_ms / bursts / pieces + chance.uniform()
+        filled = np.arange(1, len(at) + 1) * due_ms / full_ms / bursts / pieces + rng.uniform()
         full = np.append(at, np.inf)[np.searchsorted(filled, np.floor(filled) + 1)]
         first = slice(0, 3 * bursts * pieces)
         waits.append((np.minimum(full, due_ms * np.ceil(at / due_ms)) - at)[first].mean())
@@ -217,19 +225,19 @@ def test_how_long_buffers_fill_is_found_from_their_number() -> None:
 def test_latency_of_a_record_is_its_longest_path() -> None:
     stations = station("a", 0.1), station("b", 0.1), station("c", 0.1), station("d", 0.1)
     hops = hop("a", "b"), hop("a", "c", due_ms=10), hop("b", "d"), hop("c", "d")
-    path = legs(line(*stations, hops=hops), measured=False, names=NAMES)
+    path = path_segments(line(*stations, hops=hops), measured=False, names=NAMES)
     assert [each.id for each in path] == ["a", "a>b", "b", "b>d", "d"]
 
 
-def test_the_busiest_lane_limits_and_not_the_mean() -> None:
-    flow = line(station("a", 0.1), station("b", 0.2, busiest=0.4, keyed=True), hops=(hop("a", "b"),))
-    limit = highest(flow)
+def test_the_busiest_slot_limits_and_not_the_mean() -> None:
+    stream = line(station("a", 0.1), station("b", 0.2, busiest=0.4, keyed=True), hops=(hop("a", "b"),))
+    limit = highest_rate(stream)
     assert (limit.id, limit.rate_per_s) == ("b", pytest.approx(2500))
 
 
 def test_worker_with_a_full_cpu_limits_the_rate() -> None:
-    flow = line(station("a", 0.1), station("b", 0.2), hops=(hop("a", "b"),), cores=0.3)
-    limit = highest(flow)
+    stream = line(station("a", 0.1), station("b", 0.2), hops=(hop("a", "b"),), cores=0.3)
+    limit = highest_rate(stream)
     assert (limit.id, limit.kind, limit.resource) == ("w", "worker", "cpu")
     assert limit.rate_per_s == pytest.approx(1500)
 
@@ -237,22 +245,24 @@ def test_worker_with_a_full_cpu_limits_the_rate() -> None:
 def test_waiting_grows_without_bound_towards_full_use() -> None:
     waits = []
     for busy in (0.2, 0.5, 0.8, 0.95):
-        flow = line(station("a", 0.1), station("b", busy), hops=(hop("a", "b"),))
-        waits.append(next(each.queue_ms for each in legs(flow, measured=False, names=NAMES) if each.id == "a>b"))
+        stream = line(station("a", 0.1), station("b", busy), hops=(hop("a", "b"),))
+        waits.append(
+            next(each.queue_ms for each in path_segments(stream, measured=False, names=NAMES) if each.id == "a>b")
+        )
     assert waits == sorted(waits)
     assert waits[-1] > 20 * waits[0]
 
 
 def waits_for_cpu(used: float, cores: float, fixed: float = 0.0) -> float:
-    flow = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b"),), cores=cores)
-    return cpu_wait_ms(replace(flow, places=(Place("w", used, cores, fixed),)), flow.hops[0])
+    stream = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b"),), cores=cores)
+    return cpu_wait_ms(replace(stream, places=(StreamWorker("w", used, cores, fixed),)), stream.hops[0])
 
 
 def test_a_worker_whose_cpu_is_nearly_used_up_makes_buffers_wait() -> None:
     assert waits_for_cpu(0.5, np.inf) == 0.0
     waits = [waits_for_cpu(0.7 * rho, 0.7) for rho in (0.2, 0.5, 0.8, 0.95)]
     assert waits == sorted(waits)
-    # Two lanes of b get a's buffers together: 2 / 2 of ρ / (1 − ρ) times what one takes of the 0.7.
+    # Two slots of b get a's buffers together: 2 / 2 of ρ / (1 − ρ) times what one takes of the 0.7.
     buffers_per_s = 4 * 10 + 1000 * 100 / 32768
     assert waits[1] == pytest.approx(1e3 * 0.35 / buffers_per_s / 0.7)
     assert waits_for_cpu(0.5 * 8, 8.0) < waits_for_cpu(0.5, 1.0) * 8  # several servers wait for each other less
@@ -260,21 +270,23 @@ def test_a_worker_whose_cpu_is_nearly_used_up_makes_buffers_wait() -> None:
 
 
 def test_slower_cpu_also_slows_fixed_work() -> None:
-    flow = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b"),), cores=0.7)
-    place = Place("w", 0.3, 0.7, fixed_cores=0.1)
-    assert highest(replace(flow, places=(place,))).rate_per_s == pytest.approx(3000)
+    stream = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b"),), cores=0.7)
+    place = StreamWorker("w", 0.3, 0.7, fixed_cores=0.1)
+    assert highest_rate(replace(stream, places=(place,))).rate_per_s == pytest.approx(3000)
     slower = replace(place, cpu_cores=0.6, fixed_cores=0.2)  # as changed() has it at half the speed
-    assert highest(replace(flow, places=(slower,))).rate_per_s == pytest.approx(1250)
-    assert highest(replace(flow, places=(replace(slower, fixed_cores=0.7, cpu_cores=0.8),))).rate_per_s == 0.0
+    assert highest_rate(replace(stream, places=(slower,))).rate_per_s == pytest.approx(1250)
+    assert highest_rate(replace(stream, places=(replace(slower, fixed_cores=0.7, cpu_cores=0.8),))).rate_per_s == 0.0
 
 
 def test_cost_of_buffer_timeouts_does_not_grow_with_the_record_rate() -> None:
-    stations = station("a", 0.1), station("b", 0.2, waking=0.1)
-    flow = line(*stations, hops=(hop("a", "b"),), cores=0.7)
-    assert highest(flow).rate_per_s == pytest.approx(3500)  # of the worker, all of whose CPU grows
-    half = replace(flow, places=(Place("w", 0.2, 0.7, due_cores=0.1),))
-    assert highest(half).rate_per_s == pytest.approx(6000)
-    assert highest(replace(half, places=())).rate_per_s == pytest.approx(9000)  # of b, which has 0.1 of growing work
+    stations = station("a", 0.1), station("b", 0.2, due_buffer_share=0.1)
+    stream = line(*stations, hops=(hop("a", "b"),), cores=0.7)
+    assert highest_rate(stream).rate_per_s == pytest.approx(3500)  # of the worker, all of whose CPU grows
+    half = replace(stream, places=(StreamWorker("w", 0.2, 0.7, due_cores=0.1),))
+    assert highest_rate(half).rate_per_s == pytest.approx(6000)
+    assert highest_rate(replace(half, places=())).rate_per_s == pytest.approx(
+        9000
+    )  # of b, which has 0.1 of growing work
 
 
 @pytest.mark.later
@@ -283,23 +295,23 @@ def test_network_threads_show_the_cost_of_buffers_to_subtasks() -> None:
     slow, fast = (flow_of(profiled(SWEEPS / name)) for name in (AT_A_RATE, AT_ITS_LIMIT))
     assert slow is not None
     assert fast is not None
-    for flow, least, most in ((slow, 0.15, 0.6), (fast, 0.0, 0.02)):
-        reading = [each for each in flow.stations if not each.is_source]
-        waking = sum(each.waking for each in reading) / sum(each.busy for each in reading)
-        assert least < waking < most
-        assert all(each.waking == 0 for each in flow.stations if each.is_source)
-        assert all(0 < each.due_cores <= each.cpu_cores - each.fixed_cores for each in flow.places)
-        assert all(0 < each.crossing_due_cores < each.due_cores for each in flow.places)
-        assert all(0 < each.crossing_cores < each.growing_cores for each in flow.places)
+    for stream, least, most in ((slow, 0.15, 0.6), (fast, 0.0, 0.02)):
+        reading = [each for each in stream.stations if not each.is_source]
+        due_buffer_share = sum(each.due_buffer_share for each in reading) / sum(each.busy for each in reading)
+        assert least < due_buffer_share < most
+        assert all(each.due_buffer_share == 0 for each in stream.stations if each.is_source)
+        assert all(0 < each.due_cores <= each.cpu_cores - each.fixed_cores for each in stream.places)
+        assert all(0 < each.crossing_due_cores < each.due_cores for each in stream.places)
+        assert all(0 < each.crossing_cores < each.growing_cores for each in stream.places)
 
 
 def test_a_buffer_without_a_record_is_not_sent() -> None:
     """Of a rate at which a channel has 0.25 records within the timeout; beyond it buffers would outnumber records."""
-    flow = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b", due_ms=100.0, size=100.0),))
-    slower = _spread(flow.hops[0], 0.01, 4)
+    stream = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b", due_ms=100.0, size=100.0),))
+    slower = _spread(stream.hops[0], 0.01, 4)
     assert slower.due_ms == pytest.approx(100.0)
     assert slower.buffers_per_s == pytest.approx(10.0, rel=0.01)
-    at_once = _spread(replace(flow.hops[0], most_due_ms=0.0, buffers_per_s=1000.0), 2.0, 4)
+    at_once = _spread(replace(stream.hops[0], most_due_ms=0.0, buffers_per_s=1000.0), 2.0, 4)
     assert at_once.due_ms == 0.0
     assert at_once.buffers_per_s == pytest.approx(2000.0, rel=0.01)
 
@@ -315,30 +327,30 @@ def test_predicted_latency_is_near_the_latency_at_sinks(name: str) -> None:
     assert debug.runtime_ms == pytest.approx(AGES_MS[name], rel=0.15)
     assert sum(each.end_ms - each.start_ms for each in debug.critical_path) == pytest.approx(debug.runtime_ms)
     assert sum(debug.resource_ms.values()) == pytest.approx(debug.runtime_ms)
-    assert debug.flow.rate_per_s == pytest.approx(int(name.rpartition("-")[2]), rel=0.02)
-    assert not debug.flow.at_limit
+    assert debug.stream.rate_per_s == pytest.approx(int(name.rpartition("-")[2]), rel=0.02)
+    assert not debug.stream.at_limit
 
 
 def test_range_of_another_rate_covers_its_measurement() -> None:
-    told = real("ads-3000").predict(["rate=12000"])
-    assert told.interval_ms[0] <= AGES_MS["ads-12000"] <= told.interval_ms[1]
-    assert told.predicted_ms == pytest.approx(AGES_MS["ads-12000"], rel=0.15)
+    reported = real("ads-3000").predict(["rate=12000"])
+    assert reported.interval_ms[0] <= AGES_MS["ads-12000"] <= reported.interval_ms[1]
+    assert reported.predicted_ms == pytest.approx(AGES_MS["ads-12000"], rel=0.15)
 
 
 def test_channels_with_few_records_send_no_empty_buffers(tmp_path: Path) -> None:
     """Two exchanges at ten records a second keep a record for about 50 ms each; by their number of buffers, for more
     than a second in all."""
     run = changed_run(tmp_path, slow)
-    flow = flow_of(run)
-    assert flow.rate_per_s == pytest.approx(10, rel=0.02)
-    assert [each.due_ms for each in flow.hops] == [100.0, 100.0]
+    stream = flow_of(run)
+    assert stream.rate_per_s == pytest.approx(10, rel=0.02)
+    assert [each.due_ms for each in stream.hops] == [100.0, 100.0]
     assert run.debug().other_ms["filling"] == pytest.approx(100.0, rel=0.01)
-    assert AssumedTimeout(100) in run.debug().told
+    assert AssumedTimeout(100) in run.debug().measurements
     (sooner,) = (each for each in run.verdict().recommendations if isinstance(each, ShortenBufferTimeout))
     assert (sooner.before_ms, sooner.after_ms) == (100, 10)
-    told = run.predict(["rate=2x"])
-    assert told.interval_ms[1] > 1.4 * told.predicted_ms  # nobody knows the timeout
-    assert BufferTimeout(100.0) in told.assumptions
+    reported = run.predict(["rate=2x"])
+    assert reported.interval_ms[1] > 1.4 * reported.predicted_ms  # nobody knows the timeout
+    assert BufferTimeout(100.0) in reported.assumptions
 
 
 @pytest.mark.few(2)
@@ -356,20 +368,20 @@ def test_channels_with_few_records_send_no_empty_buffers(tmp_path: Path) -> None
 def test_a_stated_timeout_is_the_longest_that_buffers_fill(
     settings: dict[str, str], due_ms: float, tmp_path: Path
 ) -> None:
-    flow = flow_of(changed_run(tmp_path, slow, settings))
-    assert flow is not None
-    assert [each.most_due_ms for each in flow.hops] == [due_ms, due_ms]
-    assert not any(each.is_due_assumed for each in flow.hops)
-    assert all(each.due_ms <= due_ms for each in flow.hops)
+    stream = flow_of(changed_run(tmp_path, slow, settings))
+    assert stream is not None
+    assert [each.most_due_ms for each in stream.hops] == [due_ms, due_ms]
+    assert not any(each.is_due_assumed for each in stream.hops)
+    assert all(each.due_ms <= due_ms for each in stream.hops)
 
 
 @pytest.mark.later
 def test_requests_that_a_record_waits_for_are_reported_as_unknown() -> None:
     """Half a hundredth of a second each in this job, of which no metric of Flink knows."""
     waits, plain = (profiled(SWEEPS / name) for name in ("064-async-0", AT_A_RATE))
-    (found,) = (each for each in waits.debug().told if isinstance(each, UntimedRequests))
+    (found,) = (each for each in waits.debug().measurements if isinstance(each, UntimedRequests))
     assert any(each.startswith("Parse -> Lookup") for each in found.vertices)
-    assert not any(isinstance(each, UntimedRequests) for each in plain.debug().told)
+    assert not any(isinstance(each, UntimedRequests) for each in plain.debug().measurements)
 
 
 Held = Callable[[int], float]
@@ -382,13 +394,13 @@ def operator(held: Held, *, per_s: float = 1000.0, stack: str | None = held_by.A
     `stack` is a function of the vertex' samples; None without any.
     """
     connection = looked_at(ran(range(1), 1))
-    connection.execute("CREATE TABLE units AS SELECT 0 AS unit_id, 'v' AS group_id")
-    connection.execute("CREATE TABLE samples AS SELECT 0 AS stack_id, 0 AS unit_id")
+    connection.execute("CREATE TABLE tasks AS SELECT 0 AS task_id, 'v' AS stage_id")
+    connection.execute("CREATE TABLE samples AS SELECT 0 AS stack_id, 0 AS task_id")
     connection.execute("CREATE TABLE stacks AS SELECT 0 AS stack_id, [''] AS frames")
     connection.execute("DELETE FROM samples" if stack is None else f"UPDATE stacks SET frames = ['{stack}']")
     rows = [(1e3 * each, "v", "Lookup", per_s * each, per_s * each - held(each)) for each in range(20, 80)]
     connection.executemany("INSERT INTO flink_operators VALUES (?, ?, ?, ?, ?)", rows)
-    return held_by.held_ms(connection, (0.0, 1e9), {"v": 2}, {"v": "Parse -> Lookup"})
+    return held_by.external_wait_ms(connection, (0.0, 1e9), {"v": 2}, {"v": "Parse -> Lookup"})
 
 
 def in_bursts(second: int) -> float:
@@ -436,18 +448,18 @@ def test_poll_between_two_counter_updates_is_ignored() -> None:
     assert operator(lambda second: -1000.0 if second % 4 == 0 else some(second)) == {}
 
 
-def test_held_record_waits_as_long_in_another_scenario(ads: tuple[Execution, Flow]) -> None:
+def test_held_record_waits_as_long_in_another_scenario(ads: tuple[Execution, Stream]) -> None:
     """100 ms at the second station, of which no work, at twice the rate and on twice the cores too."""
     execution, _ = ads
     free = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b"),), cores=1.0)
-    run = replace(free, stations=(free.stations[0], replace(free.stations[1], held_ms=100.0)))
-    for ratios in ({}, {"rate": 2.0}, {"cores": 2.0}, {"cpu_speed": 2.0}, {"units": 2.0}):
+    run = replace(free, stations=(free.stations[0], replace(free.stations[1], external_wait_ms=100.0)))
+    for ratios in ({}, {"rate": 2.0}, {"cores": 2.0}, {"cpu_speed": 2.0}, {"tasks": 2.0}):
         (held, said), (plain, _) = (changed(each, execution, Scenario(ratios=ratios)) for each in (run, free))
-        (path, without) = (legs(each, measured=False, names=NAMES) for each in (held, plain))
-        assert [each.held_ms for each in path] == [0.0, 0.0, 100.0]
+        (path, without) = (path_segments(each, measured=False, names=NAMES) for each in (held, plain))
+        assert [each.external_wait_ms for each in path] == [0.0, 0.0, 100.0]
         assert sum(each.time_ms for each in path) == pytest.approx(100 + sum(each.time_ms for each in without))
         assert OutsideLatencyKept(("b",)) in said
-    assert highest(run) == highest(free)
+    assert highest_rate(run) == highest_rate(free)
 
 
 def test_collected_operator_metrics_are_reported(tmp_path: Path) -> None:
@@ -466,19 +478,19 @@ def test_collected_operator_metrics_are_reported(tmp_path: Path) -> None:
     assert debug.other_ms["held"] == pytest.approx(170 / 3, rel=0.05)  # looks are not a second apart to the ms
     assert debug.runtime_ms == pytest.approx(plain.runtime_ms + debug.other_ms["held"])
     assert sum(each.end_ms - each.start_ms for each in debug.critical_path) == pytest.approx(debug.runtime_ms)
-    held = [each.held_ms for each in debug.told if isinstance(each, HeldRecords)]
+    held = [each.external_wait_ms for each in debug.measurements if isinstance(each, HeldRecords)]
     assert held == [pytest.approx(debug.other_ms["held"])]
     assert any(isinstance(each, OutsideLatencyKept) for each in run.predict(["rate=2x"]).assumptions)
 
 
 def test_a_rate_beyond_the_highest_has_no_latency_and_names_what_is_full() -> None:
     run = real("ads-3000")
-    told = run.predict(["rate=100x"])
-    assert told.predicted_ms is None
-    assert isinstance(told.refused[0], RateBeyondMeasured)  # the run was at a fortieth of its limit
-    assert told.flow.most_per_s is not None
-    assert told.flow.rate_per_s == pytest.approx(100 * told.flow.recorded_per_s)
-    assert told.is_answered
+    reported = run.predict(["rate=100x"])
+    assert reported.predicted_ms is None
+    assert isinstance(reported.refused[0], RateBeyondMeasured)  # the run was at a fortieth of its limit
+    assert reported.stream.max_per_s is not None
+    assert reported.stream.rate_per_s == pytest.approx(100 * reported.stream.recorded_per_s)
+    assert reported.is_answered
 
 
 def test_table_of_scenarios_shows_sustained_rates_if_latency_is_unknown() -> None:
@@ -492,12 +504,12 @@ def test_table_of_scenarios_shows_sustained_rates_if_latency_is_unknown() -> Non
 def test_rate_at_the_limit_is_that_of_the_sink_and_not_of_the_source() -> None:
     """The sink saw 1 425 records a second in the mean; the source made 4 000, because buffers never filled up."""
     run = real("slow-sink")
-    flow = flow_of(run)
-    assert flow.at_limit
-    assert flow.rate_per_s == pytest.approx(1424.8, rel=0.03)
-    assert {round(each.records_per_s) for each in flow.stations} == {round(flow.rate_per_s)}
-    assert flow.stations[0].blocked > 0.95
-    limits = run.debug().flow
+    stream = flow_of(run)
+    assert stream.at_limit
+    assert stream.rate_per_s == pytest.approx(1424.8, rel=0.03)
+    assert {round(each.records_per_s) for each in stream.stations} == {round(stream.rate_per_s)}
+    assert stream.stations[0].blocked > 0.95
+    limits = run.debug().stream
     assert (limits.at_limit, limits.limit, limits.limit_kind) == (True, "vertex:3", "station")
     assert limits.rate_per_s == pytest.approx(1410, abs=5)
 
@@ -507,15 +519,15 @@ def test_flow_converges_once_each_station_gets_what_the_full_one_passes_on() -> 
     stations = station("a", 0.04, rate=4000.0), station("b", 0.01, rate=2000.0), station("c", 1.0, rate=1400.0)
     apart = station("d", 0.2, rate=500.0, is_source=True), station("e", 0.2, rate=500.0)
     whole = line(*stations, *apart, hops=(*hops, hop("d", "e", rate=500.0)))
-    done = settled(whole)
+    done = with_full_buffers(whole)
     assert [each.records_per_s for each in done.stations] == pytest.approx([1400, 1400, 1400, 500, 500])
     assert [each.records_per_s for each in done.hops] == pytest.approx([1400, 1400, 500])
     assert done.stations[0].busy == pytest.approx(0.04 * 0.35)
     assert done.stations[0].blocked == pytest.approx(1 - 0.04 * 0.35)
     assert done.stations[3] == apart[0]  # what has nothing to do with it
-    assert settled(done) == done
+    assert with_full_buffers(done) == done
     calm = replace(whole, stations=tuple(replace(each, busy=0.1, busiest=0.1) for each in whole.stations))
-    assert settled(calm) is calm  # counters are a little apart, and nothing is full
+    assert with_full_buffers(calm) is calm  # counters are a little apart, and nothing is full
 
 
 def test_counters_of_the_first_poll_may_be_stale() -> None:
@@ -534,9 +546,9 @@ def test_each_of_two_inputs_has_buffers_of_its_own() -> None:
     """Their records were 131 ms old in the mean; shared out by records, few buffers came of the slow source, each full
     of what had waited for most of a second."""
     run = real("two-rates")
-    flow = flow_of(run)
-    assert flow.stations[0].records_per_s == pytest.approx(4002, rel=0.01)  # the sinks saw so many
-    fast, slow_one = (each for each in flow.hops if each.target == "vertex:2")
+    stream = flow_of(run)
+    assert stream.stations[0].records_per_s == pytest.approx(4002, rel=0.01)  # the sinks saw so many
+    fast, slow_one = (each for each in stream.hops if each.target == "vertex:2")
     assert slow_one.buffers_per_s == pytest.approx(fast.buffers_per_s, rel=0.1)
     assert run.debug().runtime_ms == pytest.approx(130.6, rel=0.15)
 
@@ -555,8 +567,8 @@ def test_a_source_that_waits_long_at_a_time_sends_bursts(
 ) -> None:
     connection = duckdb.connect()
     connection.execute("CREATE TABLE dependencies AS SELECT 'a' AS source, 'b' AS target")
-    connection.execute("CREATE TABLE units AS SELECT 1 AS unit_id, 'a' AS group_id, 0.0 AS launch_ms, 3e4 AS finish_ms")
-    connection.execute("CREATE TABLE samples (unit_id INT, thread VARCHAR, kind VARCHAR, weight_ms DOUBLE)")
+    connection.execute("CREATE TABLE tasks AS SELECT 1 AS task_id, 'a' AS stage_id, 0.0 AS launch_ms, 3e4 AS finish_ms")
+    connection.execute("CREATE TABLE samples (task_id INT, thread VARCHAR, kind VARCHAR, weight_ms DOUBLE)")
     waits = [(1, thread, kind, wait_ms)] * int(2.9e4 / wait_ms)
     idle = [(1, "a", "park", 3e4)] if thread != "a" else []  # the thread that waits for the other
     connection.executemany("INSERT INTO samples VALUES (?, ?, ?, ?)", [*waits, (1, thread, "execution", 600.0), *idle])
@@ -572,11 +584,11 @@ def test_bursts_do_not_show_when_buffers_time_out() -> None:
     assert due(counted, 500.0, at_limit=False, bursts=True).due_ms == 500.0
 
 
-def test_records_of_one_key_use_one_lane(ads: tuple[Execution, Flow]) -> None:
-    """Seven of ten records on a key: 85 % go to one of two lanes and 77.5 % to one of four, so 10 % more are taken."""
+def test_records_of_one_key_use_one_slot(ads: tuple[Execution, Stream]) -> None:
+    """Seven of ten records on a key: 85 % go to one of two slots and 77.5 % to one of four, so 10 % more are taken."""
     execution, _ = ads
     run = line(station("a", 0.01), station("b", 1 / 1.7, busiest=1.0, keyed=True), hops=(hop("a", "b"),))
-    more, _ = changed(run, execution, Scenario(ratios={"units": 2.0}))
+    more, _ = changed(run, execution, Scenario(ratios={"tasks": 2.0}))
     assert more.stations[1].busiest == pytest.approx(0.775 / 0.85)
     assert changed(run, execution, Scenario(ratios={"rate": 1.0}))[0].stations[1].busiest == pytest.approx(1.0)
 
@@ -584,13 +596,19 @@ def test_records_of_one_key_use_one_lane(ads: tuple[Execution, Flow]) -> None:
 def test_bottleneck_may_be_the_channel_between_two_vertices() -> None:
     """The base that goes as fast as it can fills most of its cable, and no subtask nor CPU is busy all the time."""
     run = profiled(SWEEPS / AT_ITS_LIMIT)
-    limits = run.debug().flow
+    limits = run.debug().stream
     assert (limits.at_limit, limits.limit_kind) == (True, "hop")
     faster = run.predict(["cpu_speed=2x"])
     assert isinstance(faster.refused[0], LimitNotMeasured)
     assert not faster.refused[0].network_known
-    told, wider = (run.predict([each], recorded=["network=100Mbps"]).flow for each in ("cpu_speed=2x", "network=2x"))
-    assert (told.limit_kind, told.limit_resource, told.most_per_s) == ("worker", "net", told.recorded_per_s)
+    reported, wider = (
+        run.predict([each], recorded=["network=100Mbps"]).stream for each in ("cpu_speed=2x", "network=2x")
+    )
+    assert (reported.limit_kind, reported.limit_resource, reported.max_per_s) == (
+        "worker",
+        "net",
+        reported.recorded_per_s,
+    )
     assert wider.limit_resource == "cpu"
     slower = run.predict(["rate=6000"])
     assert slower.predicted_ms == pytest.approx(86, abs=2)
@@ -598,7 +616,7 @@ def test_bottleneck_may_be_the_channel_between_two_vertices() -> None:
 
 def test_a_rate_just_beyond_the_limit_makes_records_wait_longer_and_longer() -> None:
     run = line(station("a", 0.1), station("b", 0.7), hops=(hop("a", "b"),))
-    limit = highest(run)
+    limit = highest_rate(run)
     assert (limit.id, round(limit.rate_per_s)) == ("b", 1429)
 
 
@@ -607,8 +625,8 @@ def test_a_rate_just_beyond_the_limit_makes_records_wait_longer_and_longer() -> 
     [
         ({"busy": 0.5, "blocked": 0.47}, 0.9, True),  # nothing is left of the source's time
         ({"busy": 0.0, "blocked": 0.6}, 0.97, True),  # its busy time was not measured
-        ({"busy": 0.3, "blocked": 0.6}, 0.9, False),  # now and then, and all lanes have time left
-        ({"busy": 0.3, "blocked": 0.1}, 0.97, False),  # a lane is nearly full, and hardly blocks anything
+        ({"busy": 0.3, "blocked": 0.6}, 0.9, False),  # now and then, and all slots have time left
+        ({"busy": 0.3, "blocked": 0.1}, 0.97, False),  # a slot is nearly full, and hardly blocks anything
     ],
 )
 def test_a_rate_that_is_not_kept_up_with_is_a_limit(source: dict[str, float], behind: float, at_limit: bool) -> None:
@@ -633,47 +651,47 @@ def test_rate_near_the_limit_has_bounds_only() -> None:
     """Four times the rate on half the CPU took 69 and 169 ms; the CPU is reported 97 % full."""
     kept = SWEEPS / "011-ads-0"
     run = profiled(kept / "collected", kept / "recordings")
-    told = run.predict(["rate=24000", "cpu_speed=0.5x"])
-    assert told.predicted_ms is None
-    assert isinstance(told.refused[0], RateNearLimit)
-    assert told.bound_ms is not None
-    low, high = told.bound_ms
+    reported = run.predict(["rate=24000", "cpu_speed=0.5x"])
+    assert reported.predicted_ms is None
+    assert isinstance(reported.refused[0], RateNearLimit)
+    assert reported.bound_ms is not None
+    low, high = reported.bound_ms
     assert low < 169 < high
     assert high > 3 * low
 
 
 def test_baseline_is_unchanged_and_more_subtasks_are_less_busy() -> None:
     run = real("skew-8000")
-    same = run.unchanged()
+    same = run.baseline()
     assert same.predicted_ms == same.runtime_ms
     wider = run.predict(["parallelism=2x"])
-    assert (same.flow.limit, wider.flow.limit) == ("vertex:0", "tm1")  # then the machines' CPU is what limits
-    assert wider.flow.most_per_s > 1.2 * same.flow.most_per_s
+    assert (same.stream.limit, wider.stream.limit) == ("vertex:0", "tm1")  # then the machines' CPU is what limits
+    assert wider.stream.max_per_s > 1.2 * same.stream.max_per_s
     one = run.predict(["parallelism.Parse=4"])
-    assert one.flow.limit == "vertex:0"  # the source stays as it was, and is what limits
-    assert one.flow.most_per_s == pytest.approx(same.flow.most_per_s)
+    assert one.stream.limit == "vertex:0"  # the source stays as it was, and is what limits
+    assert one.stream.max_per_s == pytest.approx(same.stream.max_per_s)
 
 
 def test_worker_whose_fixed_work_fills_its_cpu_gives_an_answer() -> None:
     """A run at its limit, whose workers' CPU shows that it could not take another record."""
     with real("ads-3000").reading() as connection:
         execution = load(connection)
-        assert execution.planner.flow is not None
-        known = execution.planner.flow(connection, execution)
+        assert execution.planner.stream is not None
+        known = execution.planner.stream(connection, execution)
     assert known is not None
     full = tuple(replace(each, busy=1.0) if each.is_source else each for each in known.stations)
     places = tuple(replace(each, cpu_cores=0.8, most_cores=0.7, fixed_cores=0.75) for each in known.places)
-    flow = replace(known, stations=full, places=places)
-    assert flow.at_limit
-    assert highest(flow).rate_per_s == 0.0
-    answer = predict_flow(execution, flow, Scenario(recorded=execution.recorded))
+    stream = replace(known, stations=full, places=places)
+    assert stream.at_limit
+    assert highest_rate(stream).rate_per_s == 0.0
+    answer = predict_flow(execution, stream, Scenario(recorded=execution.recorded))
     assert answer.refused == (AtLimit(),)
 
 
 def test_slots_alone_change_nothing() -> None:
-    told = real("ads-3000").predict(["slots=2x"])
-    assert told.predicted_ms == pytest.approx(told.runtime_ms, rel=1e-6)
-    assert SlotsUnused() in told.assumptions
+    reported = real("ads-3000").predict(["slots=2x"])
+    assert reported.predicted_ms == pytest.approx(reported.runtime_ms, rel=1e-6)
+    assert SlotsUnused() in reported.assumptions
 
 
 def test_memory_of_a_stream_is_refused() -> None:
@@ -690,7 +708,7 @@ def test_a_stream_without_its_metrics_says_why_it_has_no_latency() -> None:
     run = profiled(DATA / "ads-3000.json.gz")
     debug = run.debug()
     assert debug.measure == "makespan"
-    assert NoFlow("metrics") in debug.told
+    assert NoFlow("metrics") in debug.measurements
     with pytest.raises(SettingError, match="'rate'"):
         run.predict(["rate=2x"])
 
@@ -698,7 +716,7 @@ def test_a_stream_without_its_metrics_says_why_it_has_no_latency() -> None:
 def test_single_chain_stream_does_not_request_metrics_again() -> None:
     """A source, a map and a sink without an exchange, of 2 000 records a second: Flink counts no record of it."""
     alone = real("one-chain")
-    assert [each for each in alone.debug().told if isinstance(each, NoFlow)] == [NoFlow("exchanges")]
+    assert [each for each in alone.debug().measurements if isinstance(each, NoFlow)] == [NoFlow("exchanges")]
     verdict = alone.verdict()
     kinds = {type(each) for each in verdict.recommendations}
     assert BreakChain in kinds
@@ -710,7 +728,7 @@ def test_a_stream_that_was_collected_too_shortly_says_so(tmp_path: Path) -> None
         if number > 5:
             look |= dict.fromkeys(look)
 
-    assert NoFlow("time") in changed_run(tmp_path, begun).debug().told
+    assert NoFlow("time") in changed_run(tmp_path, begun).debug().measurements
 
 
 @pytest.mark.few(2)
@@ -765,30 +783,31 @@ def test_channels_are_those_of_the_ship_strategy() -> None:
 
 @pytest.mark.parametrize(("all_to_all", "channels"), [(True, 16), (False, 4)])
 def test_other_subtasks_have_the_channels_of_their_strategy(
-    all_to_all: bool, channels: int, ads: tuple[Execution, Flow]
+    all_to_all: bool, channels: int, ads: tuple[Execution, Stream]
 ) -> None:
     """One subtask that sends to one does not form pairs by number."""
     execution, _ = ads
     one = Hop("a", "b", 1, 1000.0, 1e5, 13.0, 0.0, 0.0, all_to_all=all_to_all)
-    run = line(station("a", 0.1, lanes=1), station("b", 0.1, lanes=1), hops=(one,))
-    wider, _ = changed(run, execution, Scenario(ratios={"units": 4.0}))
+    run = line(station("a", 0.1, slots=1), station("b", 0.1, slots=1), hops=(one,))
+    wider, _ = changed(run, execution, Scenario(ratios={"tasks": 4.0}))
     assert wider.hops[0].channels == channels
     assert wider.hops[0].due_ms == pytest.approx(one.due_ms)
 
 
-def test_more_workers_share_what_records_take_and_more_crosses_between_them(ads: tuple[Execution, Flow]) -> None:
+def test_more_workers_share_what_records_take_and_more_crosses_between_them(ads: tuple[Execution, Stream]) -> None:
     execution, _ = ads
-    run = line(station("a", 0.1, lanes=4), station("b", 0.1, lanes=4), hops=(hop("a", "b", rate=100_000.0),))
-    run = replace(run, places=(Place("w1", 0.3, 0.7, 0.1), Place("w2", 0.5, 0.7, 0.1)))
+    run = line(station("a", 0.1, slots=4), station("b", 0.1, slots=4), hops=(hop("a", "b", rate=100_000.0),))
+    run = replace(run, places=(StreamWorker("w1", 0.3, 0.7, 0.1), StreamWorker("w2", 0.5, 0.7, 0.1)))
     four, _ = changed(run, execution, Scenario(ratios={"workers": 2.0}))
     assert [each.cpu_cores for each in four.places] == pytest.approx([0.25] * 4)
     assert four.hops[0].remote == pytest.approx(0.75)
     # Each carries (3 / 4) / 4 of the bytes and no longer (1 / 2) / 2.
-    limits = [highest(each, net_bytes_per_s=1e6).rate_per_s for each in (run, four)]
+    limits = [highest_rate(each, net_bytes_per_s=1e6).rate_per_s for each in (run, four)]
     assert limits[1] == pytest.approx(limits[0] * 0.25 / (0.75 / 4))
     # As many of the buffers are each one's, which takes as long over one as before.
     before, after = (
-        cpu_wait_ms(each, each.hops[0]) for each in (replace(run, places=(Place("w", 0.25, 0.7, 0.1),) * 4), four)
+        cpu_wait_ms(each, each.hops[0])
+        for each in (replace(run, places=(StreamWorker("w", 0.25, 0.7, 0.1),) * 4), four)
     )
     assert after == pytest.approx(before)
     alone, _ = changed(run, execution, Scenario(ratios={"workers": 0.5}))
@@ -800,14 +819,14 @@ def test_more_workers_share_what_records_take_and_more_crosses_between_them(ads:
     assert (none.places, none.hops[0].remote) == ((), 0.5)
 
 
-def test_cpu_time_of_the_network_scales_with_bytes_that_cross_it(ads: tuple[Execution, Flow]) -> None:
+def test_cpu_time_of_the_network_scales_with_bytes_that_cross_it(ads: tuple[Execution, Stream]) -> None:
     """Of two workers' 0.8 cores 0.4 are for records, 0.04 for buffers that are due, 0.2 by the clock; 0.12 and 0.04 are
     for what crosses the network, of records and of buffers that are due."""
     execution, _ = ads
-    stations = (station(name, 0.1, lanes=4) for name in "abc")
+    stations = (station(name, 0.1, slots=4) for name in "abc")
     ahead = replace(hop("b", "c", rate=50_000.0), remote=0.0, all_to_all=False)
     run = line(*stations, hops=(hop("a", "b", rate=100_000.0), ahead))
-    places = tuple(Place(name, used, 0.7, 0.1, 0.04, 0.06, 0.02) for name, used in (("w1", 0.3), ("w2", 0.5)))
+    places = tuple(StreamWorker(name, used, 0.7, 0.1, 0.04, 0.06, 0.02) for name, used in (("w1", 0.3), ("w2", 0.5)))
     run = replace(run, places=places)
     # Between four 3 / 4 cross and not 1 / 2, so 1.5 times as much, and each has a quarter of it.
     four, said = changed(run, execution, Scenario(ratios={"workers": 2.0}))
@@ -826,15 +845,15 @@ def test_cpu_time_of_the_network_scales_with_bytes_that_cross_it(ads: tuple[Exec
     again, _ = changed(four, execution, Scenario(ratios={"workers": 0.5}))
     assert sum(each.crossing_cores for each in again.places) == pytest.approx(0.12)
     alone = replace(run, places=(one,), hops=tuple(replace(each, remote=0.0) for each in run.hops))
-    for unknown in (alone, replace(run, places=(Place("w1", 0.3, 0.7), Place("w2", 0.5, 0.7)))):
-        told, said = changed(unknown, execution, Scenario(ratios={"workers": 2.0}))
-        assert sum(map(growing_for_records, told.places)) == pytest.approx(
+    for unknown in (alone, replace(run, places=(StreamWorker("w1", 0.3, 0.7), StreamWorker("w2", 0.5, 0.7)))):
+        reported, said = changed(unknown, execution, Scenario(ratios={"workers": 2.0}))
+        assert sum(map(growing_for_records, reported.places)) == pytest.approx(
             sum(map(growing_for_records, unknown.places))
         )
         assert CrossingCpuKept() in said
 
 
-def growing_for_records(place: Place) -> float:
+def growing_for_records(place: StreamWorker) -> float:
     return place.growing_cores - place.crossing_cores
 
 
@@ -844,13 +863,13 @@ def test_network_threads_work_where_every_buffer_is_full_too() -> None:
     assert [(each.crossing_cores, each.due_cores) for each in run.places] == [(0.05, 0.0)]
 
 
-def test_as_many_workers_are_used_as_a_station_has_lanes(ads: tuple[Execution, Flow]) -> None:
+def test_as_many_workers_are_used_as_a_station_has_slots(ads: tuple[Execution, Stream]) -> None:
     """A slot takes one subtask of each vertex, so a job of two has no more than two TaskManagers to use."""
     execution, _ = ads
     run = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b"),))
-    run = replace(run, places=(Place("w1", 0.3, 0.7, 0.1), Place("w2", 0.3, 0.7, 0.1)))
+    run = replace(run, places=(StreamWorker("w1", 0.3, 0.7, 0.1), StreamWorker("w2", 0.3, 0.7, 0.1)))
     assert len(changed(run, execution, Scenario(ratios={"workers": 2.0}))[0].places) == 2
-    alone, _ = changed(run, execution, Scenario(ratios={"units": 0.5}))
+    alone, _ = changed(run, execution, Scenario(ratios={"tasks": 0.5}))
     assert [each.cpu_cores for each in alone.places] == pytest.approx([0.5])
     assert alone.hops[0].remote == 0.0
 

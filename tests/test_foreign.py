@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from crystalperf.indexes.errors import InputError
-from crystalperf.query.inputs import foreign
+from crystalperf.query.inputs import unsupported
 from crystalperf.query.inputs.discover import discover
 from tests.refusals import is_one_line, refused
 
@@ -189,5 +189,5 @@ def test_recognizing_a_file_is_fast_for_any_content() -> None:
     ]
     begin = time.process_time()
     for content in contents:
-        foreign.described(content[:4096], content)
+        unsupported.described(content[:4096], content)
     assert time.process_time() - begin < 0.1 * len(contents)

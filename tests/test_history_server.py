@@ -263,8 +263,8 @@ class Hostile:
         self.address = ""
 
     def has(self, *ids: str, last_updated: int = 7) -> None:
-        told = [{"id": each, "name": each, "attempts": [{"lastUpdatedEpoch": last_updated}]} for each in ids]
-        self.pages["/api/v1/applications"] = (200, {}, [json.dumps(told).encode()])
+        reported = [{"id": each, "name": each, "attempts": [{"lastUpdatedEpoch": last_updated}]} for each in ids]
+        self.pages["/api/v1/applications"] = (200, {}, [json.dumps(reported).encode()])
 
 
 @pytest.fixture
@@ -328,7 +328,7 @@ def test_redirect_loops_end(crystalperf: Answer, hostile: Hostile) -> None:
 def test_a_log_without_end_is_given_up(
     crystalperf: Answer, hostile: Hostile, monkeypatch: pytest.MonkeyPatch, shared_home: Path
 ) -> None:
-    monkeypatch.setattr(history, "MOST_LOG_BYTES", 1 << 20)
+    monkeypatch.setattr(history, "MAX_LOG_BYTES", 1 << 20)
     hostile.has("app-1")
     hostile.pages["/api/v1/applications/app-1/logs"] = (200, {}, (b"x" * 65536 for _ in range(10_000)))
     is_refused(crystalperf, hostile, "1 MiB")
@@ -336,7 +336,7 @@ def test_a_log_without_end_is_given_up(
 
 
 def test_a_list_without_end_is_given_up(crystalperf: Answer, hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rest, "MOST_PAGE_BYTES", 1 << 20)
+    monkeypatch.setattr(rest, "MAX_PAGE_BYTES", 1 << 20)
     hostile.pages["/api/v1/applications"] = (200, {}, (b" " * 65536 for _ in range(10_000)))
     is_refused(crystalperf, hostile, "1 MiB")
 
@@ -364,10 +364,10 @@ def test_invalid_application_ids_are_skipped(crystalperf: Answer, hostile: Hosti
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
-    "told", [b"[]", b"{}", b"null", b"[[[[", b'[{"id": 1}]', b'[{"id": "a", "attempts": [null]}]', b"\xff" * 9]
+    "reported", [b"[]", b"{}", b"null", b"[[[[", b'[{"id": 1}]', b'[{"id": "a", "attempts": [null]}]', b"\xff" * 9]
 )
-def test_lists_of_another_shape_hold_no_application(crystalperf: Answer, hostile: Hostile, told: bytes) -> None:
-    hostile.pages["/api/v1/applications"] = (200, {}, [told])
+def test_lists_of_another_shape_hold_no_application(crystalperf: Answer, hostile: Hostile, reported: bytes) -> None:
+    hostile.pages["/api/v1/applications"] = (200, {}, [reported])
     is_refused(crystalperf, hostile)
 
 

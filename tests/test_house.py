@@ -84,10 +84,10 @@ def test_crystalperf_is_the_only_name_that_is_installed() -> None:
 def test_every_package_has_its_link_and_is_installed() -> None:
     rooms = [each for each in ROOMS if each != "crystalperf"]
     assert all((ROOT / "crystalperf" / each).readlink() == Path("..", each) for each in rooms)
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
-    assert told["package-dir"] == {f"crystalperf.{each}": each for each in rooms}
+    reported = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    assert reported["package-dir"] == {f"crystalperf.{each}": each for each in rooms}
     folders = {path.parent.relative_to(ROOT) for room in rooms for path in files(room)}
-    assert set(told["packages"]) == {"crystalperf", *(".".join(("crystalperf", *each.parts)) for each in folders)}
+    assert set(reported["packages"]) == {"crystalperf", *(".".join(("crystalperf", *each.parts)) for each in folders)}
 
 
 def test_no_module_is_imported_under_two_names() -> None:

@@ -18,7 +18,7 @@ from tests.reading import rows
 
 DATA = Path(__file__).parent / "data/jax"
 OPERATORS = (
-    "SELECT operator, kind, place, sum(finish_ms - launch_ms) FROM training_operations JOIN units USING (unit_id)"
+    "SELECT operator, kind, call_site, sum(finish_ms - launch_ms) FROM training_operations JOIN tasks USING (task_id)"
 )
 
 
@@ -63,14 +63,14 @@ def event(name: str, start_ms: float, end_ms: float, **stats: str) -> Traced:
     return Traced(name, start_ms, end_ms, stats)
 
 
-def told(*events: Traced, line: str = "python") -> list[tuple[str, float, float, str]]:
+def reported(*events: Traced, line: str = "python") -> list[tuple[str, float, float, str]]:
     return [
         (each.operator, each.start_ms, each.end_ms, each.likely) for each in of_line("process", Line(line, [*events]))
     ]
 
 
 def test_the_innermost_event_says_what_a_thread_did() -> None:
-    assert told(
+    assert reported(
         event("train", 0, 100, step_num="0"),
         event("$loop.py:3 batch", 10, 40),
         event("$numpy zeros", 20, 30),
@@ -91,7 +91,7 @@ def test_the_innermost_event_says_what_a_thread_did() -> None:
 
 
 def test_starting_and_stopping_the_profiler_is_not_time_of_the_program() -> None:
-    assert told(
+    assert reported(
         event("$profiler.py:101 start_trace", 0, 9_700),
         event("PythonRefManager::CollectGarbage", 5, 6),
         event("PjitFunction(step)", 9_710, 9_712),
@@ -101,7 +101,7 @@ def test_starting_and_stopping_the_profiler_is_not_time_of_the_program() -> None
 
 
 def test_an_operator_keeps_what_is_within_it_and_memory_that_is_asked_for_is_of_no_known_resource() -> None:
-    assert told(
+    assert reported(
         event("PjRtStreamExecutorLoadedExecutable::EnqueueExecution", 0, 10),
         event("Build buffer allocations", 1, 6),
         event("dot.3", 7, 9, hlo_op="dot.3"),

@@ -299,10 +299,10 @@ def names(recording: Recording) -> set[str]:
 
 
 def test_integers_of_every_length_scalar_and_vectorised() -> None:
-    chance = random.Random(1)
+    rng = random.Random(1)
     values = [0, 1, 127, 128, (1 << 63) - 1, -1, -(1 << 63), 1 << 62]
-    values += [chance.getrandbits(chance.randint(1, 63)) * chance.choice([1, -1]) for _ in range(2000)]
-    encoded = [varint(v, chance.choice([0, 0, 4])) for v in values]
+    values += [rng.getrandbits(rng.randint(1, 63)) * rng.choice([1, -1]) for _ in range(2000)]
+    encoded = [varint(v, rng.choice([0, 0, 4])) for v in values]
     data = np.frombuffer(b"".join(encoded), np.uint8)
     starts = np.cumsum([0, *map(len, encoded)])[:-1]
     assert [read_varint(data.tobytes(), s, data.size)[0] for s in starts.tolist()] == values
@@ -326,13 +326,13 @@ def test_unfinished_integer_is_rejected() -> None:
 
 @pytest.mark.parametrize("known", ["", "plain", "é and 漢", "plain, then é", "x" * 200, "𝄞"])
 def test_texts_of_every_encoding(known: str) -> None:
-    units = np.frombuffer(known.encode("utf-16-le"), np.uint16).tolist()
+    tasks = np.frombuffer(known.encode("utf-16-le"), np.uint16).tolist()
     written = [
         bytes([3]) + varint(len(known.encode())) + known.encode(),
-        bytes([4]) + varint(len(units)) + b"".join(map(varint, units)),
+        bytes([4]) + varint(len(tasks)) + b"".join(map(varint, tasks)),
     ]
-    if all(unit < 256 for unit in units):
-        written.append(bytes([5]) + varint(len(units)) + known.encode("latin-1"))
+    if all(unit < 256 for unit in tasks):
+        written.append(bytes([5]) + varint(len(tasks)) + known.encode("latin-1"))
     for each in written:
         behind = memoryview(each + b"\x7f" * 9)
         assert read_string(behind, 0, len(behind)) == (known, len(each))
@@ -636,25 +636,25 @@ def test_pools_that_are_empty_cyclic_or_claim_too_much() -> None:
         assert names(got) == {"pool damaged"}
 
 
-def mutate(data: bytes, chance: random.Random) -> bytes:
+def mutate(data: bytes, rng: random.Random) -> bytes:
     """Cut, flip, delete, double, or overwrite with extreme integers, one to six times."""
     out = bytearray(data)
-    for _ in range(chance.randint(1, 6)):
-        at = chance.randrange(len(out)) if chance.random() < 0.7 else chance.randrange(min(200, len(out)))
-        span = chance.randint(1, 1 << chance.randint(0, 9))
-        what = chance.randrange(6)
+    for _ in range(rng.randint(1, 6)):
+        at = rng.randrange(len(out)) if rng.random() < 0.7 else rng.randrange(min(200, len(out)))
+        span = rng.randint(1, 1 << rng.randint(0, 9))
+        what = rng.randrange(6)
         if what == 0:
             del out[max(at, 1) :]
         elif what == 1:
-            out[at] ^= 1 << chance.randrange(8)
+            out[at] ^= 1 << rng.randrange(8)
         elif what == 2:
             del out[at : at + span]
         elif what == 3:
             out[at:at] = out[at : at + span]
         elif what == 4:
-            out[at : at + 9] = chance.choice([b"\xff" * 9, b"\0" * 9, b"\x80" * 8 + b"\1", b"\xff\xff\xff\xff\x07"])
+            out[at : at + 9] = rng.choice([b"\xff" * 9, b"\0" * 9, b"\x80" * 8 + b"\1", b"\xff\xff\xff\xff\x07"])
         else:
-            out[at : at + span] = chance.randbytes(span)
+            out[at : at + span] = rng.randbytes(span)
         if not out:
             out += b"F"
     return bytes(out)
@@ -690,11 +690,11 @@ def rich() -> bytes:
 
 
 def test_no_mutation_breaks_the_reader() -> None:
-    chance = random.Random(20211)
+    rng = random.Random(20211)
     original = rich()
     outcomes: Counter[str] = Counter()
     for _ in range(400):
-        data = mutate(original, chance)
+        data = mutate(original, rng)
         try:
             got = read(data)
         except JfrError:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import crystalperf as cp
-from crystalperf.query.attribution.input_places import KEPT, kept_groups, reaches
+from crystalperf.query.attribution.locality import CACHE_ROOT, kept_stages, reaches
 from crystalperf.query.attribution.storage import assumptions
 from crystalperf.query.execution.dag import AT_HOME
 from crystalperf.query.execution.execution import Execution
@@ -23,7 +23,7 @@ from crystalperf.query.results.findings import IdleSlots, Kept
 from crystalperf.query.results.recommendations import MoreMemory, SettingChange
 from crystalperf.query.results.refusals import CacheTooSmall
 from crystalperf.query.run import Run
-from crystalperf.query.simulate.caching import anew, with_memory_capacity
+from crystalperf.query.simulate.caching import cache_misses, with_memory_capacity
 from crystalperf.query.text.notebook import sentence_of
 from tests.hand_made import figures
 from tests.spark_logs import MIB, Stage, Task, write
@@ -43,13 +43,15 @@ def stage(bytes_: int, *, tasks: int = 4, keeps: bool = True) -> Stage:
     return Stage(every, reads=FILES, keeps=(KEPT_RDD, 4) if keeps else None)
 
 
-def half_kept(*, says: bool = False, tasks: int = 4, anew_ms: int = 6000, kept_ms: int = 1000) -> Stage:
+def half_kept(*, says: bool = False, tasks: int = 4, cache_miss_ms: int = 6000, kept_ms: int = 1000) -> Stage:
     """A stage of tasks of which every other found its rows in memory, and the others read their files again.
 
     `says` is whether the log says so itself, as Spark before 2.0 does.
     """
     there = Task(kept_ms, cpu_ms=300, read_bytes=70 * MIB, locality="PROCESS_LOCAL", method="Memory" if says else None)
-    gone = Task(anew_ms, cpu_ms=300, read_bytes=10 * MIB, locality="NODE_LOCAL", method="Hadoop" if says else None)
+    gone = Task(
+        cache_miss_ms, cpu_ms=300, read_bytes=10 * MIB, locality="NODE_LOCAL", method="Hadoop" if says else None
+    )
     every = [replace(gone if number % 2 else there, executor=str(number // 2 % 2 + 1)) for number in range(tasks)]
     return Stage(every, reads=FILES, keeps=(KEPT_RDD, 4))
 
@@ -60,7 +62,7 @@ def profiled(folder: Path, *stages: Stage) -> Run:
 
 def kept(run: Run) -> set[str]:
     with duckdb.connect(str(run.path), read_only=True) as connection:
-        return {group_id for group_id, in_part in kept_groups(reaches(connection)).items() if not in_part}
+        return {stage_id for stage_id, in_part in kept_stages(reaches(connection)).items() if not in_part}
 
 
 def execution(run: Run) -> Execution:
@@ -76,7 +78,7 @@ def test_rows_that_were_all_computed_before_are_read_from_memory(tmp_path: Path)
         if each.moves:
             assert not volumes.moved(each)[4:].any(), each.name
     assert volumes.far[:4].tolist() == [10 * MIB] * 4
-    assert volumes.kept.tolist() == [0] * 4 + [70 * MIB] * 8
+    assert volumes.cached.tolist() == [0] * 4 + [70 * MIB] * 8
 
 
 def test_a_part_of_the_rows_is_not_all_of_them(tmp_path: Path) -> None:
@@ -106,11 +108,11 @@ def test_only_rows_that_were_in_memory_count_as_cached(tmp_path: Path, says: boo
     run = profiled(tmp_path, stage(10 * MIB), half_kept(says=says))
     assert kept(run) == set()
     with duckdb.connect(str(run.path), read_only=True) as connection:
-        assert kept_groups(reaches(connection)) == {"stage:1.0": True}
+        assert kept_stages(reaches(connection)) == {"stage:1.0": True}
     here = execution(run)
-    found = np.sort(here.volumes.kept[4:])
+    found = np.sort(here.volumes.cached[4:])
     assert found.tolist() == [0, 0, 70 * MIB, 70 * MIB]
-    assert anew(here).sum() == 2
+    assert cache_misses(here).sum() == 2
 
 
 def test_a_stage_that_reads_files_for_rows_that_are_kept_scans(tmp_path: Path) -> None:
@@ -120,7 +122,7 @@ def test_a_stage_that_reads_files_for_rows_that_are_kept_scans(tmp_path: Path) -
     there = Stage([found] * 4, reads=FILES, keeps=(KEPT_RDD, 4))
     run = profiled(tmp_path, first, there, half_kept(says=True))
     with duckdb.connect(str(run.path), read_only=True) as connection:
-        kinds = dict(connection.execute("SELECT group_id, what FROM groups").fetchall())
+        kinds = dict(connection.execute("SELECT stage_id, io_kinds FROM stages").fetchall())
     assert kinds == {"stage:0.0": "scan, cached", "stage:1.0": "cached", "stage:2.0": "scan, cached"}
 
 
@@ -143,7 +145,7 @@ def test_task_with_a_cache_miss_was_not_local_to_its_rows(tmp_path: Path) -> Non
     there = Task(1000, read_bytes=70 * MIB, locality="PROCESS_LOCAL")
     mixed = Stage([gone, there, gone, there], reads="s3a://bucket/points.csv", keeps=(KEPT_RDD, 4))
     here = execution(profiled(tmp_path, replace(stage(10 * MIB), reads="s3a://bucket/points.csv"), mixed))
-    assert here.volumes.kept[4:].tolist() == [0, 70 * MIB, 0, 70 * MIB]
+    assert here.volumes.cached[4:].tolist() == [0, 70 * MIB, 0, 70 * MIB]
     assert here.volumes.far[4:].tolist() == [10 * MIB, 0, 10 * MIB, 0]
 
 
@@ -182,8 +184,8 @@ def test_twice_the_memory_caches_all_rows(tmp_path: Path) -> None:
 
 def test_half_as_much_memory_again_caches_half_of_the_misses(tmp_path: Path) -> None:
     run = execution(profiled(tmp_path, stage(10 * MIB), *[half_kept(says=True)] * 5))
-    before, after = run.units.parts_ms.sum(axis=1), with_memory_capacity(run, 1.5).units.parts_ms.sum(axis=1)
-    again = anew(run)
+    before, after = run.tasks.parts_ms.sum(axis=1), with_memory_capacity(run, 1.5).tasks.parts_ms.sum(axis=1)
+    again = cache_misses(run)
     assert sorted(after[again].tolist()) == pytest.approx([1000] * 5 + [6000] * 5)
     assert after[~again].tolist() == pytest.approx(before[~again].tolist())
     answer = predict(run, scenario_of({"workers": Value("workers", "3", ratio=1.5)}, run.recorded))
@@ -192,15 +194,19 @@ def test_half_as_much_memory_again_caches_half_of_the_misses(tmp_path: Path) -> 
 
 
 def test_garbage_collection_of_full_memory_disappears_if_rows_fit(tmp_path: Path) -> None:
-    """Units that find their rows after all do not have to collect what a full heap made them collect."""
-    here = execution(profiled(tmp_path, stage(10 * MIB), half_kept(says=True, tasks=20, anew_ms=6000)))
-    full = replace(here.volumes, gc_ms=np.where(anew(here), 5000.0, 0.0), on_cpu_ms=np.where(anew(here), 5000.0, 300.0))
-    run, again = replace(here, volumes=full), anew(here)
+    """Tasks that find their rows after all do not have to collect what a full heap made them collect."""
+    here = execution(profiled(tmp_path, stage(10 * MIB), half_kept(says=True, tasks=20, cache_miss_ms=6000)))
+    full = replace(
+        here.volumes,
+        gc_ms=np.where(cache_misses(here), 5000.0, 0.0),
+        total_cpu_ms=np.where(cache_misses(here), 5000.0, 300.0),
+    )
+    run, again = replace(here, volumes=full), cache_misses(here)
     roomy = with_memory_capacity(run, 2.0)
-    assert not anew(roomy).any()
-    assert roomy.units.parts_ms[again].sum(axis=1).max() == pytest.approx(1000)
+    assert not cache_misses(roomy).any()
+    assert roomy.tasks.parts_ms[again].sum(axis=1).max() == pytest.approx(1000)
     assert roomy.volumes.gc_ms[again].max() < 1000
-    assert roomy.volumes.on_cpu_ms[again].max() < 1000
+    assert roomy.volumes.total_cpu_ms[again].max() < 1000
     assert not roomy.volumes.moved(run.resources[run.names.index("disk")])[again].any()
 
 
@@ -215,13 +221,13 @@ def test_rows_that_would_not_fit_have_no_figure(tmp_path: Path) -> None:
         assert answer.bound_ms == (here.runtime_ms, None)
         (refusal,) = answer.refused
         assert isinstance(refusal, CacheTooSmall)
-        assert refusal.room_bytes < refusal.cached_bytes == 1600 * MIB
+        assert refusal.capacity_bytes < refusal.cached_bytes == 1600 * MIB
     tight = replace(here, recorded={**here.recorded, "memory": 3.3 * 1024 * MIB})  # one holds 1 849 MiB, of even parts
     answer = predict(tight, scenario_of({"workers": Value("workers", "0.5x", ratio=0.5)}, tight.recorded))
     assert answer.predicted_ms is None
     (refusal,) = answer.refused
     assert isinstance(refusal, CacheTooSmall)
-    assert refusal.cached_bytes < refusal.room_bytes
+    assert refusal.cached_bytes < refusal.capacity_bytes
     roomy = replace(here, recorded={**here.recorded, "memory": 8.0 * 1024 * MIB})
     assert predict(roomy, scenario_of({"workers": Value("workers", "0.5x", ratio=0.5)}, roomy.recorded)).predicted_ms
 
@@ -235,7 +241,7 @@ def test_rows_in_another_executor_cross_the_network(tmp_path: Path) -> None:
     moved = {each.name: here.volumes.moved(each)[4:].tolist() for each in here.resources}
     assert moved["net"] == [0, 0, 0, 70 * MIB]
     assert moved["disk"] == [0, 0, 0, 0]
-    assert not anew(here).any()
+    assert not cache_misses(here).any()
     with duckdb.connect(str(run.path), read_only=True) as connection:
         said = assumptions(connection, ["stage:1.0"], False, "Spark")
     assert InputCached(stages=1, tasks=3, total=4) in said
@@ -244,8 +250,8 @@ def test_rows_in_another_executor_cross_the_network(tmp_path: Path) -> None:
 def test_cached_rows_are_reported(tmp_path: Path) -> None:
     run = profiled(tmp_path, stage(10 * MIB), stage(70 * MIB), stage(70 * MIB))
     with duckdb.connect(str(run.path), read_only=True) as connection:
-        groups = [name for (name,) in connection.execute("SELECT group_id FROM groups").fetchall()]
-        said = assumptions(connection, groups, False, "Spark")
+        names = [name for (name,) in connection.execute("SELECT stage_id FROM stages").fetchall()]
+        said = assumptions(connection, names, False, "Spark")
     assert InputCached(stages=2, tasks=8, total=8) in said
 
 
@@ -257,9 +263,9 @@ def test_the_rows_of_a_real_job_are_read_from_memory_once_they_are_there(tmp_pat
         rows = connection.execute(
             """
             SELECT root = ?, sum(input_bytes)::BIGINT
-            FROM units JOIN group_inputs USING (group_id) GROUP BY group_id, root ORDER BY min(launch_ms)
+            FROM tasks JOIN stage_inputs USING (stage_id) GROUP BY stage_id, root ORDER BY min(launch_ms)
             """,
-            [KEPT],
+            [CACHE_ROOT],
         ).fetchall()
     of_files = [bytes_ for is_kept, bytes_ in rows if not is_kept]
     assert of_files == [22_635_337] * 4
@@ -283,14 +289,14 @@ def skewed() -> list[Stage]:
 
 
 @pytest.mark.parametrize("version", ["2.4.8", "3.5.1"])
-def test_units_wait_for_the_worker_that_caches_their_rows(tmp_path: Path, version: str) -> None:
+def test_tasks_wait_for_the_worker_that_caches_their_rows(tmp_path: Path, version: str) -> None:
     log = write(tmp_path / "log", skewed(), executors={"1": 1, "2": 1}, version=version)
     run = cp.profile([log], output=tmp_path / "run.duckdb")
-    assert run.unchanged().replay_error_ratio == pytest.approx(0.0, abs=1e-3)
-    units = execution(run).units
-    assert (units.placement[units.group > 0] == AT_HOME).all()
-    by_id = dict(zip(units.unit_id.tolist(), units.worker.tolist(), strict=True))
-    followed = [(worker, by_id[other]) for worker, other in zip(units.worker, units.follows, strict=True) if other >= 0]
+    assert run.baseline().replay_error_ratio == pytest.approx(0.0, abs=1e-3)
+    tasks = execution(run).tasks
+    assert (tasks.placement[tasks.stage > 0] == AT_HOME).all()
+    by_id = dict(zip(tasks.task_id.tolist(), tasks.worker.tolist(), strict=True))
+    followed = [(worker, by_id[other]) for worker, other in zip(tasks.worker, tasks.follows, strict=True) if other >= 0]
     assert len(followed) == 12
     assert all(worker == other for worker, other in followed)
 
@@ -301,11 +307,11 @@ def test_other_workers_cache_the_rows_that_they_scan(tmp_path: Path) -> None:
     run = cp.profile([write(tmp_path / "log", skewed(), executors={"1": 1, "2": 1})], output=tmp_path / "run.duckdb")
     whole = execution(run)
     other = predict(whole, scenario_of({"workers": Value("workers", "3", ratio=1.5)}, whole.recorded))
-    assert run.unchanged().replayed_ms - other.predicted_ms == pytest.approx(3 * 1500, abs=600)
+    assert run.baseline().replayed_ms - other.predicted_ms == pytest.approx(3 * 1500, abs=600)
 
 
-def test_cache_miss_waits_for_locality_as_other_units_do(tmp_path: Path) -> None:
-    """Three seconds after the last unit was launched at home, and half a second until idle slots are offered again."""
+def test_cache_miss_waits_for_locality_as_other_tasks_do(tmp_path: Path) -> None:
+    """Three seconds after the last task was launched at home, and half a second until idle slots are offered again."""
     there = Task(500, cpu_ms=300, read_bytes=70 * MIB, locality="PROCESS_LOCAL")
     gone = Task(2000, cpu_ms=300, read_bytes=10 * MIB, locality="ANY", launch_ms=3500, executor="2")
     scan = Stage([replace(there, read_bytes=10 * MIB, locality="NODE_LOCAL")] * 2, reads=FILES, keeps=(KEPT_RDD, 2))
@@ -316,7 +322,7 @@ def test_cache_miss_waits_for_locality_as_other_units_do(tmp_path: Path) -> None
         version="2.4.8",
     )
     run = cp.profile([log], output=tmp_path / "run.duckdb")
-    assert run.unchanged().replay_error_ratio == pytest.approx(0.0, abs=1e-3)
+    assert run.baseline().replay_error_ratio == pytest.approx(0.0, abs=1e-3)
 
 
 def test_idle_slots_of_workers_without_the_cached_data_are_reported(tmp_path: Path) -> None:

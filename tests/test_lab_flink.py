@@ -13,7 +13,7 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.query.execution.load import load
-from crystalperf.query.execution.stream import Flow, Hop, Station
+from crystalperf.query.execution.stream import Hop, Station, Stream
 from crystalperf.query.frameworks.flink import FLINK
 from crystalperf.query.frameworks.flink.remarks import Helpers
 from crystalperf.query.results.advice import MoreCpu
@@ -22,7 +22,7 @@ from crystalperf.query.results.findings import ShortOfCpus
 from crystalperf.query.results.recommendations import FollowAdvice
 from lab.errors import LabError
 from lab.flink import sweep
-from lab.flink.baselines import BASELINES, Changed, Seen, covered_ms
+from lab.flink.baselines import BASELINES, Changed, Observation, covered_ms
 from lab.flink.suite import configurations
 from lab.flink.truth import Ages
 from lab.scored import spread
@@ -35,42 +35,42 @@ def station(name: str, busy: float, busiest: float, *, is_source: bool = False) 
     return Station(name, name, 2, 1000.0, busy, busiest, 0.0, CPU, is_source=is_source)
 
 
-def flow() -> Flow:
+def stream() -> Stream:
     """1 000 records a second; the second vertex is busy for half its time, its busiest subtask for 0.8."""
     between = Hop("a", "b", 4, 1000.0, 100_000.0, 1000.0, 0.5, 0.0)
-    return Flow((station("a", 0.1, 0.1, is_source=True), station("b", 0.5, 0.8)), (between,), (), 0.0, 60_000.0)
+    return Stream((station("a", 0.1, 0.1, is_source=True), station("b", 0.5, 0.8)), (between,), (), 0.0, 60_000.0)
 
 
-def told(measure: str, changed: Changed, seen: Seen) -> Mapping[str, float | None]:
+def reported(measure: str, changed: Changed, seen: Observation) -> Mapping[str, float | None]:
     return {name: baseline(seen, changed, measure) for name, baseline in BASELINES.items()}
 
 
 def test_busy_time_rules_predict_the_rate_of_the_busiest_vertex() -> None:
-    seen = Seen({"throughput_per_s": 1900.0}, flow())
-    found = told("throughput_per_s", Changed(lanes=2.0), seen)
+    seen = Observation({"throughput_per_s": 1900.0}, stream())
+    found = reported("throughput_per_s", Changed(slots=2.0), seen)
     assert found["DS2"] == pytest.approx(1000 * 2 / 0.5)
     assert found["autoscaler"] == pytest.approx(1000 * 2 / 0.8)
     assert found["linear"] == pytest.approx(3800.0)
     assert found["no change"] == 1900.0
     assert found["Amdahl"] is None
-    slower = told("throughput_per_s", Changed(cpu=0.5), seen)
+    slower = reported("throughput_per_s", Changed(cpu=0.5), seen)
     assert slower["DS2"] == pytest.approx(1000 * 0.5 / 0.5)
 
 
 def test_only_work_per_record_scales_with_the_cpu() -> None:
-    """2 lanes at 0.1 and 0.5 busy are 0.2 and 1 ms a record; a buffer holds one record, so nobody has mates."""
-    seen = Seen({"latency_ms": 101.2}, flow())
-    found = told("latency_ms", Changed(cpu=0.5), seen)
+    """2 slots at 0.1 and 0.5 busy are 0.2 and 1 ms a record; a buffer holds one record, so nobody has mates."""
+    seen = Observation({"latency_ms": 101.2}, stream())
+    found = reported("latency_ms", Changed(cpu=0.5), seen)
     assert found["Amdahl"] == pytest.approx(101.2 + 1.2)
     assert found["the paper's model"] == pytest.approx(101.2 + 1.2)
     assert found["linear"] == pytest.approx(202.4)
     assert found["DS2"] is None
-    assert told("latency_ms", Changed(rate=2.0), seen)["the paper's model"] == pytest.approx(101.2)
+    assert reported("latency_ms", Changed(rate=2.0), seen)["the paper's model"] == pytest.approx(101.2)
 
 
 def test_only_time_with_subtasks_scales_in_a_bounded_job() -> None:
-    seen = Seen({"makespan_ms": 100.0}, busy_ms=80.0)
-    found = told("makespan_ms", Changed(lanes=2.0), seen)
+    seen = Observation({"makespan_ms": 100.0}, busy_ms=80.0)
+    found = reported("makespan_ms", Changed(slots=2.0), seen)
     assert found["Amdahl"] == pytest.approx(60.0)
     assert found["linear"] == pytest.approx(50.0)
     assert found["the paper's model"] is None
@@ -171,18 +171,18 @@ def test_threads_use_no_more_cpu_than_their_process(tmp_path: Path) -> None:
             """
         ).fetchall()
         (named,) = connection.execute(
-            "SELECT count(DISTINCT unit_id) = (SELECT count(*) FROM units) FROM thread_loads"
+            "SELECT count(DISTINCT task_id) = (SELECT count(*) FROM tasks) FROM thread_loads"
         ).fetchall()
         execution = load(connection, "all")
-        assert execution.planner.flow is not None
-        flow = execution.planner.flow(connection, execution)
+        assert execution.planner.stream is not None
+        stream = execution.planner.stream(connection, execution)
         said = FLINK.advisor.remarks(connection, execution)
     assert len(rows) == 2
     assert all(0.75 * whole < threads < 1.05 * whole for threads, whole in rows)
     assert named == (True,)
-    assert flow is not None
+    assert stream is not None
     # Compilers, metrics and the virtual machine's own threads; by Java's threads alone it would be a third.
-    assert all(0.5 * each.cpu_cores < each.fixed_cores < 0.7 * each.cpu_cores for each in flow.places)
+    assert all(0.5 * each.cpu_cores < each.fixed_cores < 0.7 * each.cpu_cores for each in stream.places)
     assert isinstance(said[0], Helpers)
     assert (said[0].is_cpu_time, said[0].helpers[0].does) == (True, "compiling")
 
@@ -192,12 +192,14 @@ def test_cpu_time_of_subtasks_is_their_threads(tmp_path: Path) -> None:
     folder = Path(__file__).parents[1] / "lab/recordings/sweeps/flink/084-join-0"
     run = cp.profile([folder / "collected", folder / "recordings"], output=tmp_path / "run.duckdb")
     with run.reading() as connection:
-        (told,) = connection.execute("SELECT sum(on_cpu_ms), count(*) - count(on_cpu_ms) FROM units").fetchall()
-        (threads,) = connection.execute("SELECT sum(cpu_ms) FROM thread_loads WHERE unit_id IS NOT NULL").fetchall()
+        (reported,) = connection.execute(
+            "SELECT sum(total_cpu_ms), count(*) - count(total_cpu_ms) FROM tasks"
+        ).fetchall()
+        (threads,) = connection.execute("SELECT sum(cpu_ms) FROM thread_loads WHERE task_id IS NOT NULL").fetchall()
         (process,) = connection.execute("SELECT sum(cpu_cores) * 1000 FROM loads").fetchall()  # one a second
-        (over,) = connection.execute("SELECT count(*) FROM units WHERE on_cpu_ms > finish_ms - launch_ms").fetchall()
-    assert told == (pytest.approx(threads[0], rel=0.1), 0)
-    assert told[0] < process[0]
+        (over,) = connection.execute("SELECT count(*) FROM tasks WHERE total_cpu_ms > finish_ms - launch_ms").fetchall()
+    assert reported == (pytest.approx(threads[0], rel=0.1), 0)
+    assert reported[0] < process[0]
     assert over == (0,)
     # Its TaskManagers are at the limit of their CPU, and more slots bring them none.
     more = run.predict(["slots=2x"])

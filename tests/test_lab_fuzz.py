@@ -122,7 +122,7 @@ def test_a_reader_that_fails_is_noticed(
 ) -> None:
     monkeypatch.setattr(cases, "_read_log", reader)
     monkeypatch.setattr(fuzz, "LONGEST_S", 2.0)
-    monkeypatch.setattr(fuzz, "MOST_MEMORY_BYTES", 1 << 20 if reader is swell else 1 << 40)
+    monkeypatch.setattr(fuzz, "MAX_MEMORY_BYTES", 1 << 20 if reader is swell else 1 << 40)
     (outcome,) = fuzz.fuzz([Case("log", 1)], 0, 1, sources)
     assert outcome.what == "failed"
     assert expected in outcome.text
@@ -131,6 +131,6 @@ def test_a_reader_that_fails_is_noticed(
 def test_contradicting_tables_are_a_failure() -> None:
     trace = get("spark").reader.read(discover([LOG]).applications[0].log)
     cases.check_trace(trace)
-    trace.units["finish_ms"][3] = -1.0
+    trace.tasks["finish_ms"][3] = -1.0
     with pytest.raises(cases.ContradictionError, match="before it starts"):
         cases.check_trace(trace)

@@ -21,7 +21,7 @@ def test_each_file_is_read_or_refused_by_name(tmp_path: Path, capsys: pytest.Cap
     found = {each.name: each for each in rows([folder])}
     read = found[f"some/{TRACE.name}"]
     assert (read.framework, read.broke, read.is_unnamed) == ("tensorflow", False, False)
-    assert read.units.endswith(" operators")
+    assert read.tasks.endswith(" operators")
     assert read.step_ms > 0
     assert found["some/nothing"].is_unnamed, "that it is empty says nothing of what it is"
     assert not found["some/table.csv"].is_unnamed

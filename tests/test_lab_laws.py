@@ -9,15 +9,15 @@ from lab.checks.laws import against, check
 
 
 @pytest.mark.parametrize(
-    ("setting", "told", "law"),
+    ("setting", "reported", "law"),
     [
         ("disk", {1.0: 1000.0, 2.0: 1002.0}, "more of a device costs time"),
         ("cores", {1.0: 1000.0, 2.0: 1030.0}, "more slots cost time"),
         ("network", {0.99: 1060.0, 1.0: 1000.0}, "a small change is a large one"),
     ],
 )
-def test_a_broken_law_is_named(setting: str, told: dict[float, float], law: str) -> None:
-    (found,) = against("run", setting, told, 1000.0)
+def test_a_broken_law_is_named(setting: str, reported: dict[float, float], law: str) -> None:
+    (found,) = against("run", setting, reported, 1000.0)
     assert (found.law, found.setting) == (law, setting)
 
 

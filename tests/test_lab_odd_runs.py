@@ -65,14 +65,14 @@ def test_parts_sum_and_the_replay_gives_the_run_back(name: str, found: dict[str,
 def test_a_rolled_log_is_read_in_the_order_of_its_parts(found: dict[str, Profiled]) -> None:
     (application,) = discover([FOLDER / "rolled"]).applications
     assert len(application.log.parts) == 4
-    assert counted(found["rolled"], "status", "units") == {"succeeded": 14_411}
+    assert counted(found["rolled"], "status", "tasks") == {"succeeded": 14_411}
     assert lost(found["rolled"]) == []
 
 
 def test_records_dropped_by_compaction_are_data_loss(found: dict[str, Profiled]) -> None:
     one = found["compacted"]
     assert lost(one) == ["compacted_log"]
-    assert counted(one, "status", "units")["succeeded"] < 14_411
+    assert counted(one, "status", "tasks")["succeeded"] < 14_411
     assert one.answer.runtime_ms == pytest.approx(found["rolled"].answer.runtime_ms)
     assert any("compacted" in each.meaning for each in one.run.header().problems)
 
@@ -80,26 +80,26 @@ def test_records_dropped_by_compaction_are_data_loss(found: dict[str, Profiled])
 @pytest.mark.parametrize("name", ["lz4", "snappy", "lzf"])
 def test_every_codec_gives_all_events(name: str, found: dict[str, Profiled]) -> None:
     assert lost(found[name]) == []
-    assert counted(found[name], "status", "units") == {"succeeded": 22}
+    assert counted(found[name], "status", "tasks") == {"succeeded": 22}
     assert counted(found[name], "status", "spark_jobs") == {"succeeded": 8}
 
 
 def test_a_speculative_copy_that_won(found: dict[str, Profiled]) -> None:
     one = found["speculation"]
-    tasks = "FROM units JOIN spark_tasks USING (unit_id)"
-    assert rows(one.run, f"SELECT part, status {tasks} WHERE speculative") == [(3, "succeeded")]
-    assert rows(one.run, f"SELECT status {tasks} WHERE part = 3 AND NOT speculative") == [("unfinished",)]
+    tasks = "FROM tasks JOIN spark_tasks USING (task_id)"
+    assert rows(one.run, f"SELECT partition_index, status {tasks} WHERE speculative") == [(3, "succeeded")]
+    assert rows(one.run, f"SELECT status {tasks} WHERE partition_index = 3 AND NOT speculative") == [("unfinished",)]
 
 
 def test_a_failed_fetch_makes_a_stage_run_again(found: dict[str, Profiled]) -> None:
     one = found["fetch-failure"]
     stages = rows(
         one.run,
-        "SELECT stage_id, attempt, status FROM spark_stages JOIN groups USING (group_id)"
+        "SELECT spark_stage_id, attempt, status FROM spark_stages JOIN stages USING (stage_id)"
         " WHERE attempt > 0 OR status = 'failed' ORDER BY ALL",
     )
     assert stages == [(2, 1, "succeeded"), (3, 0, "failed"), (3, 1, "succeeded")]
-    reasons = rows(one.run, "SELECT DISTINCT starts_with(reason, 'FetchFailed') FROM units WHERE status = 'failed'")
+    reasons = rows(one.run, "SELECT DISTINCT starts_with(reason, 'FetchFailed') FROM tasks WHERE status = 'failed'")
     assert reasons == [(True,)]
 
 
@@ -108,12 +108,12 @@ def test_a_killed_executor_costs_its_tasks_and_is_replaced(found: dict[str, Prof
     (killed,) = rows(one.run, "SELECT worker_id, removed_reason FROM workers WHERE removed_ms IS NOT NULL")
     assert killed == ("0", "Command exited with code 137")
     failed = rows(
-        one.run, "SELECT DISTINCT worker_id, reason LIKE 'ExecutorLostFailure%' FROM units WHERE status = 'failed'"
+        one.run, "SELECT DISTINCT worker_id, reason LIKE 'ExecutorLostFailure%' FROM tasks WHERE status = 'failed'"
     )
     assert failed == [("0", True)]
-    assert rows(one.run, "SELECT count(*) FROM workers WHERE lanes > 0") == [(3,)]
+    assert rows(one.run, "SELECT count(*) FROM workers WHERE slots > 0") == [(3,)]
     partitions = (
-        "SELECT count(DISTINCT (stage_id, part)) FROM units JOIN spark_stages USING (group_id)"
+        "SELECT count(DISTINCT (spark_stage_id, partition_index)) FROM tasks JOIN spark_stages USING (stage_id)"
         " WHERE status = 'succeeded'"
     )
     assert rows(one.run, partitions) == [(44,)]
@@ -121,21 +121,21 @@ def test_a_killed_executor_costs_its_tasks_and_is_replaced(found: dict[str, Prof
 
 def test_executors_come_and_go_with_the_work(found: dict[str, Profiled]) -> None:
     one = found["dynamic-allocation"]
-    assert rows(one.run, "SELECT count(*), count(removed_ms) FROM workers WHERE lanes > 0") == [(7, 5)]
+    assert rows(one.run, "SELECT count(*), count(removed_ms) FROM workers WHERE slots > 0") == [(7, 5)]
     assert one.execution.recorded["workers"] == 4
 
 
 def test_a_cancelled_job_failed_and_its_running_tasks_were_killed(found: dict[str, Profiled]) -> None:
     one = found["cancelled-job"]
     assert counted(one, "status", "spark_jobs") == {"failed": 1, "succeeded": 4}
-    assert counted(one, "status", "units") == {"succeeded": 15, "killed": 2}
+    assert counted(one, "status", "tasks") == {"succeeded": 15, "killed": 2}
     assert rows(one.run, "SELECT job_group FROM spark_jobs WHERE status = 'failed'") == [("to-cancel",)]
 
 
 def test_queries_at_once_keep_their_pools(found: dict[str, Profiled]) -> None:
     one = found["several-queries"]
     assert rows(one.run, "SELECT scheduler FROM runs") == [("FAIR",)]
-    assert set(counted(one, "pool", "groups")) == {"user-0", "user-1", "user-2", None}
+    assert set(counted(one, "pool", "stages")) == {"user-0", "user-1", "user-2", None}
     at_once = rows(
         one.run,
         "SELECT count(*) FROM scopes AS a JOIN scopes AS b ON a.kind = 'sql' AND b.kind = 'sql'"
@@ -151,7 +151,7 @@ def test_micro_batches_are_queries_of_one_run(found: dict[str, Profiled]) -> Non
 
 
 def test_a_clock_that_is_ahead_is_found_out(found: dict[str, Profiled]) -> None:
-    query = "SELECT clock_offset_ms FROM workers WHERE lanes > 0 ORDER BY worker_id"
+    query = "SELECT clock_offset_ms FROM workers WHERE slots > 0 ORDER BY worker_id"
     (same,), (ahead,) = rows(found["clock-off"].run, query)
     assert same == 0
     assert ahead == pytest.approx(-3000, abs=50)

@@ -19,10 +19,10 @@ def test_keeps_the_page_of_a_million_samples_below_3_mb(tmp_path: Path) -> None:
     count = made_samples.add(made.path)
     assert count > 1_000_000
     run = query.open_run(made.path)
-    picture = run.picture()
+    picture = run.page_data()
     assert picture.flames is not None
     assert picture.flames.coarsened
-    assert 0.9 * flames.MOST_ROWS <= len(picture.flames.sampled.node) <= flames.MOST_ROWS
+    assert 0.9 * flames.MAX_ROWS <= len(picture.flames.sampled.node) <= flames.MAX_ROWS
     html = report.render(picture)
     assert len(html.encode()) <= 3_000_000
     columns = [*picture.flames.sampled.resource_ms.values(), picture.flames.sampled.unknown_ms]

@@ -16,14 +16,14 @@ from tests.refusals import refused
 def test_each_command_reads_the_plain_log_in_every_round(tmp_path: Path) -> None:
     log = tmp_path / "log.zstd"
     log.write_bytes(zstandard.compress(b"a line\n"))
-    told = tmp_path / "told"
+    reported = tmp_path / "told"
 
     def command(name: str) -> peers.Line:
-        program = f"import sys; open({str(told)!r}, 'a').write({name!r} + open(sys.argv[1]).read())"
+        program = f"import sys; open({str(reported)!r}, 'a').write({name!r} + open(sys.argv[1]).read())"
         return lambda plain, _: [sys.executable, "-c", program, str(plain)]
 
     costs = peers.measured(log, {"one": command("one: "), "other": command("other: ")}, rounds=2)
-    assert told.read_text().splitlines() == ["one: a line", "other: a line"] * 3
+    assert reported.read_text().splitlines() == ["one: a line", "other: a line"] * 3
     assert all(each.wall_s > 0 and each.cpu_s > 0 and each.peak_mib > 1 for each in costs.values())
 
 

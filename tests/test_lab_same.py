@@ -22,7 +22,7 @@ BEFORE: dict[str, Any] = {
         {"rule": "input", "cost_ms": 20.0, "what": "input was late"},
     ],
     "refused": ["no memory is known", "no disk is known"],
-    "groups": [{"id": f"stage:{number}", "unit_ms": number * 1.5, "share": 0.5} for number in range(LONG + 1)],
+    "stages": [{"id": f"stage:{number}", "task_ms": number * 1.5, "share": 0.5} for number in range(LONG + 1)],
 }
 AFTER: dict[str, Any] = {
     "runtime_ms": 1000.001,
@@ -31,7 +31,7 @@ AFTER: dict[str, Any] = {
         {"kind": "input", "cost_ms": 20.0, "text": "input was late"},
     ],
     "refused": [{"kind": "unknown", "text": "no memory is known"}, {"kind": "unknown", "text": "no disk is known"}],
-    "groups": BEFORE["groups"],
+    "stages": BEFORE["stages"],
 }
 RENAMED = {
     "renamed": {
@@ -96,8 +96,8 @@ def test_compares_sentences_only_when_asked() -> None:
         ),
         (changed("refused", to=AFTER["refused"][:1]), ENTRIES, "debug refused#"),
         (changed("refused", to=AFTER["refused"][::-1]), ENTRIES, "debug refused[]/text"),
-        (changed("groups", 7, "unit_ms", to=11.0), FIGURES, "debug groups[]/unit_ms"),
-        (changed("groups", to=AFTER["groups"][::-1]), FIGURES, "debug groups[]/unit_ms"),
+        (changed("stages", 7, "task_ms", to=11.0), FIGURES, "debug groups[]/task_ms"),
+        (changed("stages", to=AFTER["stages"][::-1]), FIGURES, "debug groups[]/task_ms"),
         (changed("findings", 0, "extra", to=1), FIELDS, "debug findings[]/extra"),
     ],
 )
@@ -106,9 +106,9 @@ def test_reports_what_moved(after: Any, which: str, path: str) -> None:
 
 
 def test_compares_numbers_in_fields_of_prose() -> None:
-    told = {"text": {"prose": ["told"]}}
+    reported = {"text": {"prose": ["told"]}}
     before, after = ({"told": {"text": words, "ms": ms}} for words, ms in (("late", 7.0), ("it was late", 8.0)))
-    assert list(difference(before, after, told).counts[FIGURES]) == ["debug told/ms"]
+    assert list(difference(before, after, reported).counts[FIGURES]) == ["debug told/ms"]
 
 
 @pytest.mark.parametrize("removed", [True, False])
@@ -119,9 +119,9 @@ def test_field_without_partner_must_be_stated_as_removed(removed: bool) -> None:
 
 
 def test_empty_value_means_none() -> None:
-    told = {"values": {"errors[]": {"unknown": ""}}}
+    reported = {"values": {"errors[]": {"unknown": ""}}}
     before, after = {"errors": ["bad", "unknown"]}, {"errors": ["bad", None]}
-    assert not difference(before, after, told).counts[FIGURES]
+    assert not difference(before, after, reported).counts[FIGURES]
     assert difference(before, after).counts[FIGURES]
 
 

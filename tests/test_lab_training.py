@@ -76,7 +76,7 @@ def test_a_thread_that_waits_for_a_collective_runs_no_python() -> None:
     """A rank went on some ms before the collective's own thread, short of CPU, had stamped its end."""
     run = cp.profile(KEPT / "cnn-r2-c0.6-n200.0/traces")
     python = (
-        "SELECT max(finish_ms - launch_ms) FROM units JOIN training_operations USING (unit_id) WHERE kind = 'python'"
+        "SELECT max(finish_ms - launch_ms) FROM tasks JOIN training_operations USING (task_id) WHERE kind = 'python'"
     )
     (longest_ms,) = run.sql(python).rows[0]
     assert longest_ms < 10

@@ -84,8 +84,8 @@ def recorded_base(demo: Path, shared_home: Path, tmp_path_factory: pytest.TempPa
         run = cp.profile([log, *(demo / name for name in recordings)], output=tmp_path / "run.duckdb").path
     recorded = json.loads((demo / "run.json").read_text())
     stages = []
-    for group, share in split_vectors(run).items():
-        stage, attempt = group.removeprefix("stage:").split(".")
+    for key, share in split_vectors(run).items():
+        stage, attempt = key.removeprefix("stage:").split(".")
         stages.append(stage_row(int(stage), int(attempt), share.tolist()))
     changes = {"event_logs": [log.name], "recordings": recordings, "truth": {"stages": stages}}
     cluster = {"disk_bytes_per_s": None, "storage": "local"} | recorded["configuration"]

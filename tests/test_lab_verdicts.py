@@ -78,8 +78,8 @@ LOST = {"status": "succeeded", "tallies": [], "lost": [{"worker": "7"}]}
 @pytest.mark.parametrize(
     ("path", "value", "expected"),
     [
-        (("debug", "coordinator_ms"), 100_000.0, "while no task runs"),
-        (("bottleneck", "alone_ms"), 100_000.0, "while no task runs"),
+        (("debug", "driver_ms"), 100_000.0, "while no task runs"),
+        (("bottleneck", "no_task_ms"), 100_000.0, "while no task runs"),
         (("debug", "resource_ms", "net"), 1e6, "resources and other"),
         (("debug", "resource_ms", "cpu"), 1e6, "cpu takes 1000.0 s"),
         (("debug", "other_ms", "no worker"), 60_000.0, "waits for executors"),
@@ -103,24 +103,24 @@ def test_driver_interval_that_overlaps_tasks_is_contradicted(
     demo_answer: dict[str, Any], demo_figures: Figures
 ) -> None:
     answer = copy.deepcopy(demo_answer)
-    stretch = max(answer["debug"]["critical_path"], key=lambda each: each["end_ms"] - each["start_ms"])
-    assert stretch["id"].startswith("stage:")
-    stretch["id"] = "driver:99"
+    interval = max(answer["debug"]["critical_path"], key=lambda each: each["end_ms"] - each["start_ms"])
+    assert interval["id"].startswith("stage:")
+    interval["id"] = "driver:99"
     assert any("driver:99" in each for each in contradictions(answer, demo_figures))
 
 
 def test_cpu_time_that_no_task_spent_is_contradicted(demo_answer: dict[str, Any], demo_figures: Figures) -> None:
     answer = copy.deepcopy(demo_answer)
-    group = answer["debug"]["groups"][0]
-    group["resource_ms"]["cpu"] = group["unit_ms"] + 1e5
-    assert any(f"{group['id']}: " in each for each in contradictions(answer, demo_figures))
+    stage = answer["debug"]["stages"][0]
+    stage["resource_ms"]["cpu"] = stage["task_ms"] + 1e5
+    assert any(f"{stage['id']}: " in each for each in contradictions(answer, demo_figures))
 
 
 def test_missing_ends_of_tasks_are_not_certain(demo_answer: dict[str, Any], demo: Path) -> None:
     figures = plainlog.figures(next(demo.glob("eventlog*")))
     figures.tasks = figures.tasks[:3]
     assert any("task ends are missing" in each for each in contradictions(demo_answer, figures))
-    answer = falsified(demo_answer, "debug", "doubts", value=[{"missing": {"kind": "unread-parts"}}])
+    answer = falsified(demo_answer, "debug", "missing_data", value=[{"missing": {"kind": "unread-parts"}}])
     assert not any("task ends are missing" in each for each in contradictions(answer, figures))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crystalperf.query.attribution.samples.calls import NO_CALL, file_calls
-from crystalperf.query.attribution.samples.lateness import Ticks, ticks, waking
+from crystalperf.query.attribution.samples.sampling_delay import Ticks, ticks, waking
 from crystalperf.query.attribution.samples.threadtime import KINDS, thread_time
 from crystalperf.query.attribution.samples.weights import rotation_ticks
 from crystalperf.query.recordings import jfr

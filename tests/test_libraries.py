@@ -15,7 +15,7 @@ import duckdb
 import pytest
 
 from crystalperf import query
-from crystalperf.cli.remedies import unseen_sentence
+from crystalperf.cli.remedies import not_recorded_sentence
 from crystalperf.indexes.errors import CrystalPerfError, Remedy
 from crystalperf.indexes.exports import (
     built_path,
@@ -30,24 +30,26 @@ from crystalperf.indexes.packing import NAME, read_parquet, unpacking
 from crystalperf.indexes.places import QUALIFIED_NAME, load_part, load_places
 from crystalperf.query.attribution.code.libraries import (
     LIBRARIES,
-    Fit,
-    Ran,
+    IndexMatch,
+    ProgramVersions,
     fitting,
     library_of,
     package_prefix,
     stand_ins,
     unknown_code,
 )
-from crystalperf.query.diagnose.unseen import index_of
+from crystalperf.query.diagnose.not_recorded import index_of
 from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.lookup.frames import resolve_frames
-from crystalperf.query.results.unseen import CodeUnlabelled
+from crystalperf.query.results.not_recorded import CodeUnlabelled
 from crystalperf.query.results.words import Words
 from tests.small_indexes import small_index
 
 DATA = Path(__file__).parent / "data"
 ACME = DATA / "acme"
-RAN = Ran("17.0.15 (Debian)", ["netty-all-4.1.118.Final", "netty-common-4.1.118.Final", "guava-33.4.0-jre"], "4.0.1")
+RAN = ProgramVersions(
+    "17.0.15 (Debian)", ["netty-all-4.1.118.Final", "netty-common-4.1.118.Final", "guava-33.4.0-jre"], "4.0.1"
+)
 
 
 @pytest.fixture
@@ -111,29 +113,29 @@ def test_indexes_of_the_class_path_and_the_jdk(home: Path) -> None:
     make("mine-1", origin="user")
     fits = fitting(SPARK, RAN, ["java.lang.Thread"])
     assert fits == [
-        Fit("spark-4.0.1", "spark-4.0.0", "framework", False),
-        Fit("mine-1", "mine-1", "user", True),
-        Fit("jdk-17", "jdk-17", "library", True),
-        Fit("netty-4.1.118.Final", "netty-4.1.96.Final", "library", False),
+        IndexMatch("spark-4.0.1", "spark-4.0.0", "framework", False),
+        IndexMatch("mine-1", "mine-1", "user", True),
+        IndexMatch("jdk-17", "jdk-17", "library", True),
+        IndexMatch("netty-4.1.118.Final", "netty-4.1.96.Final", "library", False),
     ]
     assert [each.split()[::2] for each in stand_ins(fits)] == [
         ["spark-4.0.0", "spark-4.0.1"],
         ["netty-4.1.96.Final", "netty-4.1.118.Final"],
     ]
     other_java = fitting(SPARK, replace(RAN, java_version="1.8.0_292"), [])
-    assert Fit("jdk-8", "jdk-17", "library", False) in other_java
+    assert IndexMatch("jdk-8", "jdk-17", "library", False) in other_java
     same_major = fitting(SPARK, replace(RAN, java_version="17.0.2"), [])
-    assert Fit("jdk-17", "jdk-17", "library", False) in same_major  # its lines may differ
+    assert IndexMatch("jdk-17", "jdk-17", "library", False) in same_major  # its lines may differ
     asked = fitting(SPARK, RAN, [], ["mine-1", "jdk-17"])
-    assert asked == [Fit("mine-1", "mine-1", "user", True), Fit("jdk-17", "jdk-17", "library", True)]
+    assert asked == [IndexMatch("mine-1", "mine-1", "user", True), IndexMatch("jdk-17", "jdk-17", "library", True)]
 
 
 def test_anindex_of_several_libraries_fits_where_one_of_them_ran(home: Path) -> None:
     make("jvm-libraries-1", artifacts=["guava:33.4.0-jre", "log4j-core:2.24.3"])
-    assert fitting(SPARK, RAN, [])[1:] == [Fit("jvm-libraries-1", "jvm-libraries-1", "library", True)]
+    assert fitting(SPARK, RAN, [])[1:] == [IndexMatch("jvm-libraries-1", "jvm-libraries-1", "library", True)]
     older = replace(RAN, archives=["guava-14.0.1", "log4j-core-2.24.3"])
     found = fitting(SPARK, older, [])[1:]
-    assert found == [Fit("guava-14.0.1", "jvm-libraries-1", "library", False)]
+    assert found == [IndexMatch("guava-14.0.1", "jvm-libraries-1", "library", False)]
     assert stand_ins(found) == ["jvm-libraries-1 for guava-14.0.1"]
     assert fitting(SPARK, replace(RAN, archives=["acme-1.2"]), [])[1:] == []
 
@@ -147,7 +149,7 @@ def test_without_a_class_path_any_library_may_have_run(home: Path) -> None:
     bare = replace(RAN, archives=[], java_version=None)
     found = [each for each in fitting(SPARK, bare, []) if each.kind == "library"]
     names = ["jdk-17", "jvm-libraries-1", "netty-4.1.96.Final"]
-    assert found == [Fit(name, name, "library", False) for name in names]
+    assert found == [IndexMatch(name, name, "library", False) for name in names]
 
 
 def test_the_advice_names_a_library_that_the_indexer_can_fetch() -> None:
@@ -158,7 +160,7 @@ def test_the_advice_names_a_library_that_the_indexer_can_fetch() -> None:
     for start, name in LIBRARIES.items():
         assert library_of(package_prefix(f"{start}.inner.deep.Thing") or "") == name
     assert index_of("it.unimi") == Remedy("index the library", {"library": "fastutil"})
-    assert "fastutil-VERSION`" in unseen_sentence(CodeUnlabelled("much", remedy=index_of("it.unimi")), Words())
+    assert "fastutil-VERSION`" in not_recorded_sentence(CodeUnlabelled("much", remedy=index_of("it.unimi")), Words())
 
 
 def test_python_index_is_used_if_its_frames_occur(home: Path) -> None:
@@ -189,7 +191,7 @@ def test_python_library_is_used_if_a_frame_is_in_its_folder(home: Path) -> None:
     make("torch-2.15.0", of="python-1")
     bare = replace(SPARK, reader=replace(SPARK.reader, frames=replace(SPARK.reader.frames, sources=lambda _: ())))
     frames = ["/opt/venv/lib/python3.12/site-packages/torch/nn/modules/module.py"]
-    assert fitting(bare, RAN, frames) == [Fit("torch-2.15.0", "torch-2.15.0", "library", False)]
+    assert fitting(bare, RAN, frames) == [IndexMatch("torch-2.15.0", "torch-2.15.0", "library", False)]
     assert fitting(bare, RAN, ["/opt/venv/lib/python3.12/site-packages/torchvision/ops/misc.py"]) == []
     assert fitting(bare, RAN, ["/home/me/torch/model.py"]) == []
 
@@ -283,9 +285,9 @@ def test_frames_of_python_are_found_in_an_index_without_jvm_classes(home: Path) 
 def test_packed_function_is_recognized_by_its_name() -> None:
     with duckdb.connect() as connection:
         for each in sorted(prebuilt_folder().glob("*/functions.parquet")):
-            told = f"SELECT function_id, {NAME} AS name FROM {read_parquet(each.parent, 'functions')}"
+            reported = f"SELECT function_id, {NAME} AS name FROM {read_parquet(each.parent, 'functions')}"
             wrong = (
-                f"FROM ({told}) JOIN ({unpacking('functions', each.parent, '')}) USING (function_id)"
+                f"FROM ({reported}) JOIN ({unpacking('functions', each.parent, '')}) USING (function_id)"
                 " WHERE name IS DISTINCT FROM split_part(qualified_name, '.', -1) LIMIT 5"
             )
             assert connection.execute(f"SELECT symbol, name {wrong}").fetchall() == [], each.parent.name
@@ -330,7 +332,7 @@ def test_unknown_code_counts_once_a_stack_and_above_a_threshold() -> None:
 
 def test_a_run_says_that_its_own_code_is_not_indexed_until_it_is(spark_alone: Path) -> None:
     before = query.profile([ACME])
-    (code,) = (each for each in before.debug().unseen if isinstance(each, CodeUnlabelled))
+    (code,) = (each for each in before.debug().not_recorded if isinstance(each, CodeUnlabelled))
     assert 60 <= int(code.problem.partition("%")[0]) <= 95
     assert code.remedy == Remedy("index the code", {"prefix": "com.acme"})
     assert not any("com.acme" in each.qualified_name for each in before.debug().functions)
@@ -338,7 +340,7 @@ def test_a_run_says_that_its_own_code_is_not_indexed_until_it_is(spark_alone: Pa
     make("acme-1", origin="user", of="acme-1")
     after = query.profile([ACME])  # the kept run is not reused: another index fits now
     assert after.header().indexes[:2] == ("spark-4.0.1", "acme-1")
-    assert not any(isinstance(each, CodeUnlabelled) for each in after.debug().unseen)
+    assert not any(isinstance(each, CodeUnlabelled) for each in after.debug().not_recorded)
     assert after.debug().functions[0].qualified_name == "com.acme.etl.Parser.digit"
 
 
@@ -346,9 +348,9 @@ def test_library_decides_only_if_no_other_frame_does(spark_alone: Path, tmp_path
     """The same job, with its own code indexed as if it were a library of the class path."""
     alone = query.profile([ACME], output=tmp_path / "alone.duckdb")
     make("acme-1.2", artifacts=["acme-etl"], of="acme-1")
-    beside = query.profile([ACME], output=tmp_path / "beside.duckdb")
-    assert beside.header().indexes[:2] == ("spark-4.0.1", "acme-1.2")
-    decided = [deciders(each.path) for each in (alone, beside)]
+    compared = query.profile([ACME], output=tmp_path / "beside.duckdb")
+    assert compared.header().indexes[:2] == ("spark-4.0.1", "acme-1.2")
+    decided = [deciders(each.path) for each in (alone, compared)]
     assert decided[0] == {stack: name for stack, name in decided[1].items() if "com/acme" not in name}
     only = set(decided[1]) - set(decided[0])
     assert all("com/acme" in decided[1][stack] for stack in only)
@@ -356,5 +358,5 @@ def test_library_decides_only_if_no_other_frame_does(spark_alone: Path, tmp_path
 
 def deciders(path: Path) -> dict[int, str]:
     with duckdb.connect(str(path), read_only=True) as connection:
-        query_text = "SELECT stack_id, symbol FROM stacks WHERE deciding_depth IS NOT NULL"
+        query_text = "SELECT stack_id, symbol FROM stacks WHERE attributed_depth IS NOT NULL"
         return dict(connection.execute(query_text).fetchall())

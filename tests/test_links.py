@@ -24,33 +24,33 @@ DEMO = Path(__file__).parent.parent / "lab" / "recordings" / "demo-q9"
 CABLE_BPS = 10e6 / 8
 """The demo's cables, as the lab shaped them, bytes a second."""
 
-UNITS = st.lists(
+TASKS = st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 1000), st.integers(1, 400), st.integers(1, 10**6)),
     min_size=1,
     max_size=8,
 )
 
 
-def within_by_hand(units: list[tuple[int, int, int, int]]) -> float:
-    """The greatest rate over every interval from one unit's start to one unit's end."""
+def within_by_hand(tasks: list[tuple[int, int, int, int]]) -> float:
+    """The greatest rate over every interval from one task's start to one task's end."""
     best = 0.0
-    for group, begin, _, _ in units:
-        for _, start, length, _ in units:
+    for group, begin, _, _ in tasks:
+        for _, start, length, _ in tasks:
             end = start + length
-            moved = sum(each[3] for each in units if each[0] == group and begin <= each[1] and each[1] + each[2] <= end)
+            moved = sum(each[3] for each in tasks if each[0] == group and begin <= each[1] and each[1] + each[2] <= end)
             best = max(best, moved / (end - begin)) if end > begin else best
     return best
 
 
-@given(UNITS)
-def test_proven_rate_is_at_least_the_rate_of_a_single_unit(units: list[tuple[int, int, int, int]]) -> None:
-    group, start, length, amount = (np.array(each) for each in zip(*units, strict=True))
+@given(TASKS)
+def test_proven_rate_is_at_least_the_rate_of_a_single_task(tasks: list[tuple[int, int, int, int]]) -> None:
+    group, start, length, amount = (np.array(each) for each in zip(*tasks, strict=True))
     found = most_within(group, start.astype(float), (start + length).astype(float), amount.astype(float))
-    assert found <= within_by_hand(units) * (1 + 1e-9)
+    assert found <= within_by_hand(tasks) * (1 + 1e-9)
     assert found >= (amount / length).max() * (1 - 1e-9)
 
 
-def test_concurrent_units_prove_more_than_one_of_them() -> None:
+def test_concurrent_tasks_prove_more_than_one_of_them() -> None:
     times = np.array([0.0, 0.0, 100.0]), np.array([100.0, 100.0, 200.0])
     assert most_within(np.zeros(3, np.int64), *times, np.array([10.0, 20.0, 5.0])) == pytest.approx(0.3)
     assert most_within(np.array([0, 1, 0]), *times, np.array([10.0, 20.0, 5.0])) == pytest.approx(0.2)
@@ -87,13 +87,13 @@ def test_unstated_and_stated_cables_give_nearly_the_same(demo: Execution, times:
 
 
 def test_run_without_fetches_proves_nothing_about_its_network(demo: Execution) -> None:
-    none = np.zeros_like(demo.volumes.remote)
-    assert carried_bps(replace(demo, volumes=replace(demo.volumes, remote=none, far=none))) is None
+    none = np.zeros_like(demo.volumes.remote_read)
+    assert carried_bps(replace(demo, volumes=replace(demo.volumes, remote_read=none, far=none))) is None
 
 
 def test_bytes_cross_at_the_payload_rate(demo: Execution) -> None:
-    first = np.arange(len(demo.units)) == 0
+    first = np.arange(len(demo.tasks)) == 0
     alone = np.where(first, 10**6, 0)
-    run = replace(demo, volumes=replace(demo.volumes, remote=alone, far=np.zeros_like(alone)))
-    seconds = float(demo.units.finish_ms[0] - demo.units.launch_ms[0]) / 1e3
+    run = replace(demo, volumes=replace(demo.volumes, remote_read=alone, far=np.zeros_like(alone)))
+    seconds = float(demo.tasks.finish_ms[0] - demo.tasks.launch_ms[0]) / 1e3
     assert carried_bps(run) == pytest.approx(1e6 / seconds / PAYLOAD["net"])

@@ -72,8 +72,8 @@ def test_zstd_as_spark_writes_it() -> None:
 @pytest.mark.parametrize("container", [each for each in CONTAINERS if each != "plain"])
 def test_cut_stream_is_reported_and_the_rest_kept(packed: dict[str, Path], container: str, tmp_path: Path) -> None:
     whole = packed[container].read_bytes()
-    chance = random.Random(7)
-    for cut in (len(whole) - 1, *(chance.randrange(30, len(whole) - 1) for _ in range(25))):
+    rng = random.Random(7)
+    for cut in (len(whole) - 1, *(rng.randrange(30, len(whole) - 1) for _ in range(25))):
         (tmp_path / "cut").write_bytes(whole[:cut])
         text, problems = read(tmp_path / "cut")
         assert FIRST.startswith(text)
@@ -86,11 +86,11 @@ def test_cut_stream_is_reported_and_the_rest_kept(packed: dict[str, Path], conta
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_flipped_bytes_never_raise(packed: dict[str, Path], container: str, tmp_path: Path) -> None:
     whole = packed[container].read_bytes()
-    chance = random.Random(11)
+    rng = random.Random(11)
     for _ in range(40):
         damaged = bytearray(whole)
-        for _ in range(chance.randrange(1, 20)):
-            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        for _ in range(rng.randrange(1, 20)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
         (tmp_path / "damaged").write_bytes(damaged)
         text, _ = read(tmp_path / "damaged")
         assert len(text) < 40 * len(FIRST)

@@ -70,7 +70,7 @@ def test_operators_are_on_devices_and_a_call_that_waits_waits_for_the_last_of_th
     assert [each.split(" and ")[0] for each in ordered] == [
         "MXImperativeInvokeEx", "CopyCPU2GPU", "dot", "MXNDArrayWaitAll",
     ]  # fmt: skip
-    assert abs(run.unchanged().replay_error_ratio) <= 0.03
+    assert abs(run.baseline().replay_error_ratio) <= 0.03
     assert rows(run, "SELECT count(*) FROM training_operations WHERE operator = 'dot'") == [(1,)]
 
 
@@ -104,7 +104,7 @@ def test_each_thread_of_the_program_waits_for_the_engine_and_not_for_another_thr
     ]
     run = cp.profile(written(tmp_path / "threads.json", events))
     waited = rows(run, "SELECT source, target FROM dependencies WHERE why = 'waited for it' ORDER BY target")
-    names = dict(rows(run, "SELECT group_id, name FROM groups"))
+    names = dict(rows(run, "SELECT stage_id, name FROM stages"))
     assert [(names[source], names[target]) for source, target in waited] == [
         ("dot", "MXNDArrayWaitAll"), ("dot", "MXNDArrayWaitToRead"),
     ]  # fmt: skip

@@ -40,7 +40,7 @@ from tests.reading import profiled, rows
 from tests.spark_logs import MIB, Query, Stage, waves, write
 
 LOGS = Path(__file__).parent / "data" / "spark"
-Told = Callable[[str], Verdict]
+Reported = Callable[[str], Verdict]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def run() -> Callable[[str], Run]:
 
 
 @pytest.fixture(scope="module")
-def told(run: Callable[[str], Run]) -> Told:
+def reported(run: Callable[[str], Run]) -> Reported:
     return cache(lambda name: run(name).verdict())
 
 
@@ -61,18 +61,18 @@ def of(verdict: Verdict, kind: type[Finding]) -> float:
     return sum(each.cost_ms for each in verdict.debug.findings if isinstance(each, kind))
 
 
-def test_many_small_files_that_were_read_are_reported(told: Told) -> None:
-    verdict = told("tiny-files")
+def test_many_small_files_that_were_read_are_reported(reported: Reported) -> None:
+    verdict = reported("tiny-files")
     (found,) = (each for each in verdict.debug.findings if isinstance(each, SmallFiles))
     assert (found.stage, found.other_stages, found.files, found.file_bytes) == ("stage:0.0", 1, 3000, 570)
     assert "files" in first_sentence(verdict)
     assert verdict.recommendations[0].because == "small-files"
-    path_ms = sum(each.path_ms for each in verdict.debug.groups if each.id in ("stage:0.0", "stage:3.0"))
+    path_ms = sum(each.path_ms for each in verdict.debug.stages if each.id in ("stage:0.0", "stage:3.0"))
     assert 0.5 * path_ms < of(verdict, SmallFiles) < path_ms, "what tasks computed is not for the files' number"
 
 
-def test_many_small_files_that_were_written_are_reported_with_their_writer(told: Told) -> None:
-    verdict = told("small-output")
+def test_many_small_files_that_were_written_are_reported_with_their_writer(reported: Reported) -> None:
+    verdict = reported("small-output")
     (found,) = (each for each in verdict.debug.findings if isinstance(each, SmallOutput))
     assert (found.stage, found.other_stages, found.files) == ("stage:1.0", 0, 4000)
     assert isinstance(found.advice, WriteFewerFiles)
@@ -88,12 +88,12 @@ def test_driver_counters_become_a_table(run: Callable[[str], Run]) -> None:
     assert dict(found)["job commit time"] == 13_965
 
 
-def test_rows_read_by_several_queries_should_be_cached(told: Told) -> None:
-    verdict = told("read-again")
+def test_rows_read_by_several_queries_should_be_cached(reported: Reported) -> None:
+    verdict = reported("repeated-reads")
     (found,) = (each for each in verdict.debug.findings if isinstance(each, ReadAgain))
     assert (found.readers, found.advice) == (6, CacheRows("query"))
-    assert verdict.recommendations[0].because == "read-again"
-    scans_ms = [each.path_ms for each in verdict.debug.groups if "scan" in each.name]
+    assert verdict.recommendations[0].because == "repeated-reads"
+    scans_ms = [each.path_ms for each in verdict.debug.stages if "scan" in each.name]
     assert of(verdict, ReadAgain) == pytest.approx(sum(scans_ms) - max(scans_ms)), "the first has to read"
 
 
@@ -119,8 +119,8 @@ def test_scans_of_other_columns_read_other_rows() -> None:
     assert storage._rows_read("Scan hive db.sales", None, None) == ("db.sales", "")
 
 
-def test_tasks_that_wait_for_python_workers_are_reported_by_the_plans_own_times(told: Told) -> None:
-    verdict = told("python-udf")
+def test_tasks_that_wait_for_python_workers_are_reported_by_the_plans_own_times(reported: Reported) -> None:
+    verdict = reported("python-udf")
     assert bottleneck_of(verdict.debug).name == "delegated"
     assert "Python workers" in first_sentence(verdict)
     other_ms = verdict.debug.other_ms
@@ -140,8 +140,8 @@ def test_without_such_times_a_task_that_has_a_python_worker_waits_for_it(tmp_pat
     assert debug.other_ms.get("unknown", 0.0) < 500
 
 
-def test_collecting_rows_is_program_time_and_not_a_pause(told: Told) -> None:
-    verdict = told("collect")
+def test_collecting_rows_is_program_time_and_not_a_pause(reported: Reported) -> None:
+    verdict = reported("collect")
     assert verdict.debug.unsubmitted is None, "19 of 26 s without a query, in which the program read 81 MiB of rows"
     assert bottleneck_of(verdict.debug).name == "no scope"
     (collected,) = (each for each in verdict.recommendations if isinstance(each, SendFewerRows))
@@ -150,20 +150,22 @@ def test_collecting_rows_is_program_time_and_not_a_pause(told: Told) -> None:
     assert 5_000 < collected.saving.range_ms[1] < 16_000
 
 
-def test_results_that_the_driver_fetches_from_itself_cross_no_network(told: Told, run: Callable[[str], Run]) -> None:
-    assert told("collect").debug.resource_ms["net"] == 0
-    assert of(told("collect"), OddUse) == 0, "3 s of getting results are not network time for 0 bytes"
+def test_results_that_the_driver_fetches_from_itself_cross_no_network(
+    reported: Reported, run: Callable[[str], Run]
+) -> None:
+    assert reported("collect").debug.resource_ms["net"] == 0
+    assert of(reported("collect"), OddUse) == 0, "3 s of getting results are not network time for 0 bytes"
     slower = run("collect").predict(["network=0.5x"])
     assert slower.predicted_ms is None or slower.predicted_ms == pytest.approx(slower.runtime_ms, rel=0.01)
 
 
-def test_large_broadcast_is_reported(told: Told) -> None:
-    (avoid,) = (each for each in told("large-broadcast").recommendations if isinstance(each, AvoidBroadcast))
+def test_large_broadcast_is_reported(reported: Reported) -> None:
+    (avoid,) = (each for each in reported("large-broadcast").recommendations if isinstance(each, AvoidBroadcast))
     assert [(each.name, each.after) for each in avoid.settings] == [("spark.sql.autoBroadcastJoinThreshold", -1)]
 
 
-def test_a_join_is_split_only_above_the_threshold_that_is_set_with_it(told: Told) -> None:
-    first = told("skewed-join").recommendations[0]
+def test_a_join_is_split_only_above_the_threshold_that_is_set_with_it(reported: Reported) -> None:
+    first = reported("skewed-join").recommendations[0]
     assert isinstance(first, SplitSkewedJoin)
     assert first.threshold_bytes == 256 * 2**20
     assert first.largest_bytes == pytest.approx(79 * 2**20, rel=0.01)
@@ -174,14 +176,14 @@ def test_a_join_is_split_only_above_the_threshold_that_is_set_with_it(told: Told
     ]
 
 
-def test_window_over_all_rows_is_reported(told: Told) -> None:
-    verdict = told("one-window")
+def test_window_over_all_rows_is_reported(reported: Reported) -> None:
+    verdict = reported("one-window")
     assert PartitionWindow() in {each.advice for each in verdict.debug.findings}
     assert spark.PartitionWindow in {type(each) for each in verdict.recommendations}
 
 
-def test_a_stream_that_its_user_stopped_in_a_batch_did_not_fail(told: Told) -> None:
-    outcome = told("stopped-stream").debug.outcome
+def test_a_stream_that_its_user_stopped_in_a_batch_did_not_fail(reported: Reported) -> None:
+    outcome = reported("stopped-stream").debug.outcome
     assert outcome.status != "failed"
 
 
@@ -194,9 +196,9 @@ def test_exception_of_the_jvm_is_reported_for_python_that_called_it() -> None:
     assert cause(f"{stack}{error}") == error.partition("protocol.")[2]
 
 
-def test_pauses_without_a_known_cause_are_reported_as_pauses(told: Told) -> None:
-    debug = told("pauses").debug
-    assert not debug.unsubmitted.attended
+def test_pauses_without_a_known_cause_are_reported_as_pauses(reported: Reported) -> None:
+    debug = reported("pauses").debug
+    assert not debug.unsubmitted.interactive
     assert figures(unsubmitted_sentence(debug, Seconds(), Seconds()))
 
 

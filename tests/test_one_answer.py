@@ -12,22 +12,22 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.query import sql
-from crystalperf.query.execution.dag import Units
+from crystalperf.query.execution.dag import Tasks
 from crystalperf.query.execution.evidence import gathered
 from crystalperf.query.page.stacktree import Tree, least_cut
 
 ORDERS = pytest.mark.parametrize("order", [1, -1])
 
-UNITS = Units(
-    unit_id=np.array([1]),
-    group=np.array([0]),
+TASKS = Tasks(
+    task_id=np.array([1]),
+    stage=np.array([0]),
     worker=np.array([0]),
     host=np.array([0]),
     launch_ms=np.array([0.0]),
     finish_ms=np.array([200.0]),
     parts_ms=np.array([[0.0, 0.0, 200.0, 0.0]]),
     placement=np.array([0]),
-    upstream_ms=np.array([0.0]),
+    pipeline_wait_ms=np.array([0.0]),
     follows=np.array([-1]),
 )
 
@@ -37,17 +37,17 @@ def sampled(
     samples: Sequence[tuple[int, float]],
     order: int,
 ) -> duckdb.DuckDBPyConnection:
-    """Samples (stack, weight in ms) of one unit, blocked; stacks are (frames, symbol, vector), and the last frame
+    """Samples (stack, weight in ms) of one task, blocked; stacks are (frames, symbol, vector), and the last frame
     decides."""
     connection = duckdb.connect()
     connection.execute(
         """
         CREATE TABLE stacks (
-            stack_id INTEGER, frames VARCHAR[], deciding_depth INTEGER, index_name VARCHAR, symbol VARCHAR,
+            stack_id INTEGER, frames VARCHAR[], attributed_depth INTEGER, index_name VARCHAR, symbol VARCHAR,
             skipped VARCHAR, cpu FLOAT, disk FLOAT, net FLOAT
         );
-        CREATE TABLE samples (time_ms DOUBLE, stack_id INTEGER, kind VARCHAR, weight_ms DOUBLE, unit_id BIGINT);
-        CREATE TABLE units (launch_ms DOUBLE, finish_ms DOUBLE, peers_ms DOUBLE);
+        CREATE TABLE samples (time_ms DOUBLE, stack_id INTEGER, kind VARCHAR, weight_ms DOUBLE, task_id BIGINT);
+        CREATE TABLE tasks (launch_ms DOUBLE, finish_ms DOUBLE, fetch_wait_ms DOUBLE);
         """
     )
     rows = [
@@ -63,10 +63,10 @@ def put(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[tuple[
     connection.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
 
-def test_groups_are_kept_in_the_order_of_their_trace(tmp_path: Path) -> None:
+def test_stages_are_kept_in_the_order_of_their_trace(tmp_path: Path) -> None:
     run = cp.profile(Path(__file__).parent / "data/training/torch-loader", output=tmp_path / "run.duckdb")
     with duckdb.connect(str(run.path), read_only=True) as connection:
-        ids = [row[0] for row in connection.execute("SELECT group_id FROM groups ORDER BY rowid").fetchall()]
+        ids = [row[0] for row in connection.execute("SELECT stage_id FROM stages ORDER BY rowid").fetchall()]
     assert len(ids) > 10
     assert ids == [f"stretch:{number}" for number in range(len(ids))]
 
@@ -76,7 +76,12 @@ def test_function_label_is_uncertain_only_where_no_call_decides(order: int) -> N
     """100 of 200 ms are of a label that says half disk, half network: 50 ms either way."""
     stacks = [(["Reader.read"], "read", (0.0, 0.5, 0.5)), (["Socket.read0", "Reader.read"], "read", (0.0, 0.0, 1.0))]
     found = gathered(
-        sampled(stacks, [(0, 100.0), (1, 100.0)], order), 0.0, 10.0, UNITS, ("cpu", "disk", "net"), tells_upstream=False
+        sampled(stacks, [(0, 100.0), (1, 100.0)], order),
+        0.0,
+        10.0,
+        TASKS,
+        ("cpu", "disk", "net"),
+        has_upstream_waits=False,
     )
     assert found.labels.tolist() == [0.0, 0.25, 0.25]
 

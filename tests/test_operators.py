@@ -205,8 +205,8 @@ BY_RESOURCE = ", ".join(f"sum({name}_ms)" for name in ("cpu", "disk", "net", "ot
 
 
 def test_operators_and_what_is_not_attributed_sum_to_the_stages_by_resource(run: Run) -> None:
-    stages = f"SELECT group_id, {BY_RESOURCE} FROM {{}} GROUP BY ALL ORDER BY ALL"
-    tasks, operators = rows(run, stages.format("units")), rows(run, stages.format("operator_times"))
+    stages = f"SELECT stage_id, {BY_RESOURCE} FROM {{}} GROUP BY ALL ORDER BY ALL"
+    tasks, operators = rows(run, stages.format("tasks")), rows(run, stages.format("operator_times"))
     assert len(tasks) == len(operators)
     for one, other in zip(tasks, operators, strict=True):
         assert one == pytest.approx(other)
@@ -216,7 +216,7 @@ def test_top_operator_of_the_demo_is_the_exchange_of_its_largest_table(run: Run)
     first, *rest = run.debug().operators
     assert first.name == "Exchange by l_partkey"
     assert first.basis == "samples"
-    assert first.groups == ("stage:10.0", "stage:14.0")
+    assert first.stages == ("stage:10.0", "stage:14.0")
     assert first.resource_ms["net"] > 0.7 * first.time_ms
     names = {each.name.partition(" ")[0] for each in rest}
     assert {"Sort", "Scan", "HashAggregate", "SortMergeJoin", "compiling"} <= names
@@ -251,7 +251,7 @@ def test_stage_metrics_are_its_own_increments(tmp_path: Path) -> None:
     ]
     (tmp_path / "log").write_text("\n".join(json.dumps(each, separators=(",", ":")) for each in events) + "\n")
     found = read_log(LogFile("log", (Part(str(tmp_path / "log")),))).operator_metrics
-    assert sorted(zip(found["group_id"].tolist(), found["value"].tolist(), strict=True)) == [
+    assert sorted(zip(found["stage_id"].tolist(), found["value"].tolist(), strict=True)) == [
         ("stage:0.0", 5.0),
         ("stage:1.0", 7.0),
     ]

@@ -114,14 +114,14 @@ def make(tmp_path: Path) -> Make:
     return made
 
 
-def told(debug: Debug) -> tuple[str, ...]:
+def reported(debug: Debug) -> tuple[str, ...]:
     return outcome_sentences(debug, time_unit(debug.runtime_ms))
 
 
 def asked(run: Run, scope: str = "all") -> tuple[Outcome, tuple[str, ...], dict[str, Finding]]:
     debug = run.debug(scope)
     assert debug.outcome is not None
-    return debug.outcome, told(debug), {each.kind: each for each in debug.findings}
+    return debug.outcome, reported(debug), {each.kind: each for each in debug.findings}
 
 
 WORK = [job(0, 1000, 0), *stage(0, 1000, 9000, 2), task(0, 1100, 8000, 0, "1"), task(1, 1100, 9000, 1, "1")]
@@ -147,7 +147,7 @@ LEGACY = json.dumps(
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "reported"),
     [
         (LEGACY, "ExecutorLostFailure: Command exited with code 137"),
         ('{"errorClass":"NO_ROOM","messageTemplate":"<what> is full","messageParameters":{"what":"/tmp"}}',
@@ -157,8 +157,8 @@ LEGACY = json.dumps(
         ('{"errorClass":3,"messageParameters":[1]}', '{"errorClass":3,"messageParameters":[1]}'),
     ],
 )  # fmt: skip
-def test_an_error_that_spark_wrote_as_json_is_its_message(error: str, told: str) -> None:
-    assert failures.cause(error) == told
+def test_an_error_that_spark_wrote_as_json_is_its_message(error: str, reported: str) -> None:
+    assert failures.cause(error) == reported
 
 
 def test_failed_job_is_reported_first_with_the_cause_and_not_the_wrapper(make: Make) -> None:
@@ -178,11 +178,11 @@ def test_failed_job_is_reported_first_with_the_cause_and_not_the_wrapper(make: M
         ("stage", 1, 1),
         ("task", 2, 3),
     ]
-    assert [(each.id, each.error, each.units, each.unit_ms) for each in outcome.failures] == [
+    assert [(each.id, each.error, each.tasks, each.task_ms) for each in outcome.failures] == [
         ("job:0", "BadRow: row 7 has no id", 2, 5000),
         ("stage:0.0", "BadRow: row 7 has no id", 2, 5000),
     ]
-    assert (outcome.retried_units, outcome.retried_ms) == (1, 2000)
+    assert (outcome.retried_tasks, outcome.retried_ms) == (1, 2000)
     assert [figures(each) for each in sentences] == [[1, 1, 7], [2, 3, 5.0, 1]]
     assert outcome.failures[0].error in sentences[0]
     wasted = found["wasted"]
@@ -244,9 +244,9 @@ def test_failure_before_the_end_is_recovered_and_scopes_have_their_own_outcome(m
     outcome, sentences, _ = asked(run)
     assert outcome.status == "recovered"
     assert figures(sentences[0]) == [1, 2]
-    part, told, _ = asked(run, "sql:0")
-    assert (part.status, [figures(each) for each in told]) == ("failed", [[0], [1, 1, 4.0]])
-    assert all(part.failures[0].error in each for each in (sentences[0], told[0]))
+    part, reported, _ = asked(run, "sql:0")
+    assert (part.status, [figures(each) for each in reported]) == ("failed", [[0], [1, 1, 4.0]])
+    assert all(part.failures[0].error in each for each in (sentences[0], reported[0]))
     assert (asked(run, "sql:1")[0].status, asked(run, "sql:1")[1]) == ("succeeded", ())
     assert asked(run, "6000..20000")[0].status == "succeeded"
 
@@ -352,9 +352,15 @@ def test_exhausted_memory_is_reported_and_advised_on(why: str, memory: Exhausted
         *(removed("1", 3001, why), job_end(0, 8000)),
     )
     outcome, sentences, found = asked(run)
-    assert (outcome.status, outcome.memory, outcome.names_loss) == ("recovered", memory, True)
+    assert (outcome.status, outcome.memory, outcome.reason_names_lost_worker) == ("recovered", memory, True)
     (lost,) = outcome.lost
-    assert (lost.worker, lost.added_ms, lost.lost_ms, lost.redone_units, lost.redone_ms) == ("1", 500, 3001, 1, 2000)
+    assert (lost.worker, lost.added_ms, lost.lost_ms, lost.recomputed_tasks, lost.recomputed_ms) == (
+        "1",
+        500,
+        3001,
+        1,
+        2000,
+    )
     assert figures(sentences[0])[:3] == [1, 2, 3.0]
     assert "Consider" not in sentences[0]
     assert len(sentences) > 1, "what ran out of memory"
@@ -368,7 +374,7 @@ def test_full_heap_is_recognized_by_the_exception_of_a_task(make: Make) -> None:
     outcome, sentences, found = asked(
         make(added("1", 500), job(0, 900, 0), *stage(0, 900, 8000, 1), *tasks, job_end(0, 8000))
     )
-    assert (outcome.memory, outcome.names_loss) == ("heap", False)
+    assert (outcome.memory, outcome.reason_names_lost_worker) == ("heap", False)
     assert "OutOfMemoryError: Java heap space" in sentences[0]
     assert found["wasted"].advice == AvoidExhaustion("heap")
 
@@ -380,7 +386,7 @@ def test_says_so_where_log_gives_no_reason(make: Make) -> None:
     )
     outcome, sentences, _ = asked(run)
     (lost,), (failed,) = outcome.lost, outcome.failures
-    assert (lost.why, failed.error, outcome.names_loss) == (None, None, False)
+    assert (lost.why, failed.error, outcome.reason_names_lost_worker) == (None, None, False)
     assert sentences == (
         "The run failed: 1 of 1 job failed: the log gives no reason.",
         "1 of 2 executors was lost, 3.0 s after the start: the log gives no reason.",
@@ -412,11 +418,11 @@ def test_output_lost_with_an_executor_is_repeated_work(make: Make) -> None:
     outcome, sentences, found = asked(run)
     assert outcome.status == "recovered"
     (lost,) = outcome.lost
-    assert (lost.redone_units, lost.redone_ms) == (1, 3000)
+    assert (lost.recomputed_tasks, lost.recomputed_ms) == (1, 3000)
     assert any(figures(each)[-1:] == [1] for each in sentences)
     workers = found["lost-workers"]
     assert isinstance(workers, LostWorkers)
-    assert (workers.redone_tasks, workers.redone_ms) == (1, 3000)
+    assert (workers.redone_tasks, workers.recomputed_ms) == (1, 3000)
 
 
 def test_death_of_most_executors_explains_the_slow_rest(make: Make) -> None:
@@ -463,7 +469,7 @@ def test_stage_without_any_executor_waited_for_one(make: Make) -> None:
     assert (bottleneck_of(debug).name, debug.other_ms["no worker"]) == ("no worker", 15_400)
     found = {each.kind: each for each in debug.findings}
     assert found["no-worker"] == NoWorker(15_400, "measured", FreeClusterCapacity(), ever_came=False)
-    assert "coordinator" not in found
+    assert "driver" not in found
     (check,) = [each for each in run.verdict().recommendations if isinstance(each, CheckCapacity)]
     assert (check.executor_cores, check.executor_memory, check.is_default_memory) == (None, "500m", False)
 
@@ -475,7 +481,7 @@ def test_a_stage_has_the_slots_that_were_there_at_a_time(make: Make) -> None:
         *(added("1", 500), job(0, 900, 0), *stage(0, 900, 9000, 1), *tasks, removed("1", 3000, why)),
         *(added("2", 4000), job_end(0, 9000)),
     )
-    assert [each.slots for each in run.debug().groups] == [2]
+    assert [each.slots for each in run.debug().stages] == [2]
 
 
 # Texts ----------------------------------------------------------------------------------------------------------------
@@ -501,12 +507,12 @@ def test_a_stage_has_the_slots_that_were_there_at_a_time(make: Make) -> None:
     ],
 )
 def test_most_informative_line_of_an_error_is_shown(text: str | None, line: str | None) -> None:
-    told = {
+    reported = {
         "a.B: it": "B: it says more (caused by NullPointerException)",
         "org.apa": "SparkException: [NO_FILE] The file is gone",
         "x.Oom: ": "Oom: GPU OutOfMemory: could not split inputs and retry",
     }
-    assert failures.cause(text) == (line or told.get((text or "")[:7]))
+    assert failures.cause(text) == (line or reported.get((text or "")[:7]))
 
 
 # Public logs ----------------------------------------------------------------------------------------------------------

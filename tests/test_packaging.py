@@ -363,7 +363,7 @@ def test_child_processes_import_the_installed_package(installed: Path, log: Path
     run([command, "fleet", "build", log.parent, "-o", tmp_path / "fleet", "--processes", 1], **home)
     run([command, "profile", log, "-o", tmp_path / "run.duckdb"], **home)
     answer = run(
-        [command, "sql", "--run", tmp_path / "run.duckdb", "--json", "SELECT count(*) AS n FROM units"], **home
+        [command, "sql", "--run", tmp_path / "run.duckdb", "--json", "SELECT count(*) AS n FROM tasks"], **home
     )
     assert json.loads(answer) == [{"n": 16}]
     texts = [path.read_text(encoding="utf-8") for room in ROOMS for path in (ROOT / room).rglob("*.py")]

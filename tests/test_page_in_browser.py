@@ -172,7 +172,7 @@ def test_page_of_the_demo_agrees_with_the_command_line(
     low, high = answer["interval_ms"]
     assert page.inner_text(".range p") == f"90 % range: {unit.number(low)} to {unit.text(high)}"
     assert page.inner_text(".result code").endswith(f"--set {setting}")
-    lengths = {each["id"]: each for each in answer["groups"]}
+    lengths = {each["id"]: each for each in answer["stages"]}
     for row in page.locator(".group-row:visible").all():
         mine = lengths[row.locator(".id").inner_text()]
         figures = row.locator(".figure").all_inner_texts()
@@ -292,7 +292,7 @@ def test_a_chosen_stage_filters_every_view(pages: dict[str, Path], open_page: Ca
     named = page.locator(".operators li .name").all_inner_texts()
     debug = data_of(pages["demo"])["verdict"]["debug"]
     assert named
-    assert set(named) <= {each["name"] for each in debug["operators"] if "stage:14.0" in each["groups"]}
+    assert set(named) <= {each["name"] for each in debug["operators"] if "stage:14.0" in each["stages"]}
     assert page.locator(".group-row.chosen .id").all_inner_texts() == ["stage:14.0"]
     assert page.locator(".spread.chosen .id").all_inner_texts() == ["stage:14.0"]
     page.keyboard.press("Escape")
@@ -350,9 +350,9 @@ def test_flame_graph_is_walked_by_keys_and_describes_a_frame(
     page.get_by_role("button", name="Bottom-up").click()
     page.locator(".flame-canvas").focus()
     page.keyboard.press("ArrowDown")
-    told = page.inner_text(".detail")
+    reported = page.inner_text(".detail")
     assert page.inner_text(".frame-name") in frames
-    assert "time" in told
+    assert "time" in reported
 
 
 def test_path_of_a_training_is_shown_by_operator(pages: dict[str, Path], open_page: Callable[..., Opened]) -> None:
@@ -381,8 +381,8 @@ def test_axe_finds_nothing_serious(
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run()")
     serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
-    told = [(each["id"], [node["target"] for node in each["nodes"]][:5]) for each in serious]
-    assert not told
+    reported = [(each["id"], [node["target"] for node in each["nodes"]][:5]) for each in serious]
+    assert not reported
     assert len(found["passes"]) > 15
 
 
@@ -404,7 +404,7 @@ HOSTILE = [
 
 
 def test_hostile_names_are_text_and_run_nothing(demo_run: Run, folder: Path, open_page: Callable[..., Opened]) -> None:
-    picture = as_json(demo_run.picture())
+    picture = as_json(demo_run.page_data())
     place = folder / "hostile.html"
     place.write_text(render(poisoned(deepcopy(picture))), encoding="utf-8")
     clean = folder / "clean.html"
@@ -451,16 +451,16 @@ def poisoned(picture: dict[str, Any]) -> dict[str, Any]:
     for each in picture["verdict"]["debug"]["critical_path"]:
         each["id"], each["name"] = other(each["id"]), other(each["name"])
     for each in picture["verdict"]["debug"]["operators"]:
-        each["groups"] = [other(group) for group in each["groups"]]
-    timeline["groups"] = [other(each) for each in timeline["groups"]]
+        each["stages"] = [other(stage) for stage in each["stages"]]
+    timeline["stages"] = [other(each) for each in timeline["stages"]]
     timeline["workers"]["id"] = [other(each) for each in timeline["workers"]["id"]]
-    picture["what_if"]["groups"] = [other(each) for each in picture["what_if"]["groups"]]
+    picture["what_if"]["stages"] = [other(each) for each in picture["what_if"]["stages"]]
     picture["flames"]["frames"] = [other(each) if number % 3 else HOSTILE[number % len(HOSTILE)]
                                    for number, each in enumerate(picture["flames"]["frames"])]  # fmt: skip
     said["title"] = HOSTILE[0]
     said["facts"] = [*HOSTILE]
     said["findings"] = [{**said["findings"][0], "what": each, "advice": each} for each in HOSTILE]
-    said["unseen"] = [*HOSTILE]
+    said["not_recorded"] = [*HOSTILE]
     assert ids
     return picture
 

@@ -17,24 +17,24 @@ from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.load import load
 from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.predict.estimate import predict
-from crystalperf.query.predict.scenario_replay import Unchanged, replay_unchanged
+from crystalperf.query.predict.scenario_replay import SharedBaseline, replay_baseline
 from crystalperf.query.simulate.effects import baseline_state
 from crystalperf.query.simulate.fixed_point import solve_fixed_point
-from crystalperf.query.simulate.transfers import MOST_READ, PAYLOAD
+from crystalperf.query.simulate.transfers import MAX_READ, PAYLOAD
 
 ROOT = Path(__file__).parent.parent
 RECORDINGS = ROOT / "lab" / "recordings"
 MEGA = 1e6
 
 ANOMALY = 0.02
-"""List scheduling may do worse with better devices: Graham's anomaly, where a unit that ends sooner lets another go
+"""List scheduling may do worse with better devices: Graham's anomaly, where a task that ends sooner lets another go
 first.  None was seen in 200 scenarios of six runs."""
 
-SMALL_UNITS = 0.03
-"""More slots repartition units, and starting one takes as long as it did: the most seen is 2.9 %, in q21 with 12 slots
+SMALL_TASKS = 0.03
+"""More slots repartition tasks, and starting one takes as long as it did: the most seen is 2.9 %, in q21 with 12 slots
 a worker and with 16."""
 
-Kept = list[tuple[str, Execution, Unchanged]]
+Kept = list[tuple[str, Execution, SharedBaseline]]
 
 DISK, NETWORK = 100 * MEGA, 5 * MEGA
 """Bandwidths that the runs are taken to have had, bytes per second; the lab's cables were of 10 to 40 Mbit/s."""
@@ -50,14 +50,14 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
         run = cp.profile([each], output=folder / f"{number}.duckdb").path
         with duckdb.connect(str(run), read_only=True) as connection:
             scopes = connection.execute("SELECT scope_id FROM scopes ORDER BY kind DESC, start_ms DESC").fetchall()
-            execution = next(one for (scope,) in scopes if len((one := load(connection, scope)).units) > 3)
+            execution = next(one for (scope,) in scopes if len((one := load(connection, scope)).tasks) > 3)
         execution = replace(execution, recorded={**execution.recorded, "disk": DISK, "network": NETWORK})
-        found.append((str(each.relative_to(RECORDINGS)), execution, replay_unchanged(execution)))
+        found.append((str(each.relative_to(RECORDINGS)), execution, replay_baseline(execution)))
     assert len(found) >= 9
     return found
 
 
-def asked(one: tuple[str, Execution, Unchanged], **ratios: float) -> float:
+def asked(one: tuple[str, Execution, SharedBaseline], **ratios: float) -> float:
     """The predicted runtime where settings are so many times what they were; of bounds the lower one."""
     _, run, base = one
     answer = predict(run, Scenario({}, run.recorded, ratios), base=base)
@@ -85,7 +85,7 @@ def most_transfer_ms(run: Execution, **ratios: float) -> float:
             continue
         bytes_ = float(run.volumes.moved(each).sum())
         if each.name == "net":
-            bytes_ += (MOST_READ - 1) * float(run.volumes.far.sum())
+            bytes_ += (MAX_READ - 1) * float(run.volumes.far.sum())
         total += bytes_ / (rate_bps * PAYLOAD.get(each.name, 1.0) * min(ratios[each.setting], 1.0)) * 1e3
     return total
 
@@ -112,7 +112,7 @@ def test_work_on_the_cpu_takes_its_time(kept: Kept, data: st.DataObject) -> None
     if (run.recorded["cores"] or 1) * slots < 1:
         slots = 1
     ratios = {"cores": slots, **{key: data.draw(RATIOS) for key in ("cpu_speed", "disk", "network")}}
-    least = float(run.volumes.on_cpu_ms.sum()) / (len(run.slots) * slots * ratios["cpu_speed"])
+    least = float(run.volumes.total_cpu_ms.sum()) / (len(run.slots) * slots * ratios["cpu_speed"])
     assert asked(one, **ratios) >= least * 0.999, (one[0], ratios)
 
 
@@ -131,10 +131,10 @@ def test_a_faster_device_never_costs_time(kept: Kept, setting: str, data: st.Dat
 @pytest.mark.parametrize("setting", ["cores", "workers"])
 def test_more_slots_cost_almost_nothing(kept: Kept, setting: str) -> None:
     for one in kept:
-        if setting == "workers" and not one[1].volumes.remote.any():
+        if setting == "workers" and not one[1].volumes.remote_read.any():
             continue
         times = [asked(one, **{setting: float(ratio)}) for ratio in (1, 2, 3, 4, 6, 8)]
-        assert all(after <= before * (1 + SMALL_UNITS) for before, after in pairwise(times)), one[0]
+        assert all(after <= before * (1 + SMALL_TASKS) for before, after in pairwise(times)), one[0]
 
 
 @pytest.mark.later

@@ -106,7 +106,7 @@ def test_a_scheduler_of_the_runs_name_gives_out_slots(brought: Brought, demo_run
 
     brought("schedulers", FIFO=schedule)
     again = Run(demo_run.path)
-    assert again.unchanged().predicted_ms is not None
+    assert again.baseline().predicted_ms is not None
     assert "spark.app.name" not in seen[0]
     assert len(seen) == 1
 

@@ -12,9 +12,9 @@ import pytest
 import crystalperf as cp
 from crystalperf.indexes.errors import Remedy, SettingError
 from crystalperf.indexes.resources import Resource, known
-from crystalperf.query.execution.dag import DagRules, GroupRun, Units, build
+from crystalperf.query.execution.dag import DagRules, StageRun, Tasks, build
 from crystalperf.query.execution.evidence import Evidence
-from crystalperf.query.execution.execution import CoordinatorTime, Execution, ScopeTime
+from crystalperf.query.execution.execution import DriverTime, Execution, ScopeTime
 from crystalperf.query.execution.scenario import (
     Configuration,
     Scenario,
@@ -76,26 +76,26 @@ def execution(
     executor = number % executors
     zero, nothing = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows))
     took = np.outer(finish - launch, parts)
-    units = Units(number, zero, executor, executor, launch, finish, took, zero, nothing, zero - 1)
+    tasks = Tasks(number, zero, executor, executor, launch, finish, took, zero, nothing, zero - 1)
     end = float(finish.max())
-    whole = GroupRun("stage:0.0", "s", "sql:0", 0, 0, float(launch.min()), end)
+    whole = StageRun("stage:0.0", "s", "sql:0", 0, 0, float(launch.min()), end)
     pool = np.repeat(np.arange(executors), cores)
     slots = Slots(pool, pool, np.zeros(len(pool)), np.full(len(pool), np.inf), np.full(len(pool), np.inf))
     return Execution(
         **run_by(SPARK),
         measure="makespan",
         scope=ScopeTime("all", 0, end),
-        dag=build([whole], units, 0, end, slots, {}, DagRules(JobBarriers, "driver")),
-        units=units,
+        dag=build([whole], tasks, 0, end, slots, {}, DagRules(JobBarriers, "driver")),
+        tasks=tasks,
         volumes=no_volumes(len(rows)),
         slots=slots,
         hosts=("a",) * executors,
-        coordinator=CoordinatorTime(np.zeros(0), np.zeros(0), np.zeros((0, 4))),
+        driver=DriverTime(np.zeros(0), np.zeros(0), np.zeros((0, 4))),
         recorded=recorded_of(workers=executors, cores=cores, memory=memory),
         scheduler="FIFO",
         properties={},
         has_samples=True,
-        tells_memory=True,
+        has_peak_memory=True,
         evidence=Evidence(np.zeros(3), np.zeros(3), 0.0),
     )
 
@@ -167,7 +167,7 @@ def test_algorithm_2_clamps_where_processing_exceeds_the_time() -> None:
 
 
 def with_volumes(run: Execution, **bytes_per_task: float) -> Execution:
-    count = len(run.units)
+    count = len(run.tasks)
     changed = {name: np.full(count, size).astype(np.int64) for name, size in bytes_per_task.items()}
     return replace(run, volumes=replace(run.volumes, **changed))
 
@@ -192,7 +192,7 @@ def test_more_memory_saves_the_spills_that_then_fit() -> None:
     run = with_volumes(run, peak_memory=400e6, spill_memory=300e6, spill_disk=150e6)
     parts = memory.apply(baseline_state(run), scenario(run, "memory=4x", "disk=1x")).parts_ms
     # 150 MB written and read at the default 150 MB/s are 2 s of disk time.
-    assert run.units.parts_ms[0, 1] - parts[0, 1] == pytest.approx(2000, rel=0.02)
+    assert run.tasks.parts_ms[0, 1] - parts[0, 1] == pytest.approx(2000, rel=0.02)
 
 
 def test_more_memory_of_workers_saves_no_spills_of_processes_that_compute_for_them() -> None:
@@ -200,7 +200,7 @@ def test_more_memory_of_workers_saves_no_spills_of_processes_that_compute_for_th
     run = execution([(0, 10_000)], (1, 0, 0, 0), memory=GIB)
     run = replace(with_volumes(run, spill_memory=300e6, spill_disk=1, spill_ms=2000.0), delegating=frozenset([0]))
     assert predicted(run, "memory=4x") == pytest.approx(8000, rel=0.001)
-    answer = predict(replace(run, spilling_apart=frozenset([0])), scenario(run, "memory=4x"))
+    answer = predict(replace(run, spilling_in_helpers=frozenset([0])), scenario(run, "memory=4x"))
     assert answer.predicted_ms == 10_000
     assert MemorySufficed(0.0, delegates_spilled=True) in answer.assumptions
 
@@ -238,7 +238,7 @@ def test_bounds_that_are_narrow_are_an_answer() -> None:
     run = replace(with_volumes(run, spill_memory=40_000_000, spill_disk=1), has_samples=False)
     answer = predict(run, scenario(run, "memory=4x"))
     assert answer.predicted_ms == pytest.approx((8400 * 10_000) ** 0.5, rel=0.001)
-    assert [each.predicted_ms for each in answer.groups] == [pytest.approx(answer.predicted_ms)]
+    assert [each.predicted_ms for each in answer.stages] == [pytest.approx(answer.predicted_ms)]
     assert answer.interval_ms[0] < 8400
     assert answer.interval_ms[1] > 10_000
     assert BetweenEnds(SpillTimeUnknown()) in answer.assumptions
@@ -255,7 +255,7 @@ def test_less_memory_means_more_garbage_collection() -> None:
 
 
 def test_less_memory_is_refused_if_the_run_does_not_show_its_need() -> None:
-    run = replace(execution([(0, 10)], (1, 0, 0, 0), memory=4 * GIB), tells_memory=False)
+    run = replace(execution([(0, 10)], (1, 0, 0, 0), memory=4 * GIB), has_peak_memory=False)
     answer = predict(run, scenario(run, "memory=0.5x"))
     assert answer.predicted_ms is None
     assert answer.refused == (MemoryNeedUnknown(),)
@@ -263,7 +263,7 @@ def test_less_memory_is_refused_if_the_run_does_not_show_its_need() -> None:
     assert as_json(answer)["bound_ms"] == [10, None]
 
 
-def test_values_are_read_with_their_units() -> None:
+def test_values_are_read_with_their_tasks() -> None:
     read = parse_settings(["network=10Gbps", "disk=500MB/s", "memory=8g", "cores=2,4x"], lists=True)
     assert read["network"][0].absolute == 1.25e9
     assert read["disk"][0].absolute == 500e6
@@ -343,7 +343,7 @@ def test_a_faster_network_cannot_outrun_a_full_cpu() -> None:
     Without network time each alone would take 2 s, but their work of 4 s fits into no less than 4 s of one core.
     """
     run = execution([(0, 10_000)] * 2, (0.2, 0.0, 0.8, 0.0), cores=2)
-    run = replace(run, volumes=replace(run.volumes, on_cpu_ms=np.full(2, 2000.0)))
+    run = replace(run, volumes=replace(run.volumes, total_cpu_ms=np.full(2, 2000.0)))
     free = predicted(run, "network=1000000x")
     assert free == pytest.approx(2000, rel=0.05)
     limited = replace(run, slots=replace(run.slots, cpu_cores=np.full(2, 0.5)))
@@ -357,16 +357,16 @@ MIB = 2**20
 
 def reading(run: Execution, *, files: int = 0, shuffled: tuple[int, ...] = ()) -> Execution:
     """The run as a stage of a SQL query whose tasks read so many bytes of files each, or these of a shuffle."""
-    count = len(run.units)
+    count = len(run.tasks)
     volumes = replace(
         run.volumes,
         input=np.full(count, files),
-        local=np.array(shuffled or (0,) * count),
-        on_cpu_ms=np.full(count, 50.0),
+        local_read=np.array(shuffled or (0,) * count),
+        total_cpu_ms=np.full(count, 50.0),
         overhead_ms=np.full(count, 10.0),
     )
-    groups = tuple(replace(each, scope_id="sql:1") for each in run.dag.groups)
-    return replace(run, volumes=volumes, dag=replace(run.dag, groups=groups))
+    stages = tuple(replace(each, scope_id="sql:1") for each in run.dag.stages)
+    return replace(run, volumes=volumes, dag=replace(run.dag, stages=stages))
 
 
 def tasks_for(run: Execution, *settings: str) -> Execution:
@@ -376,33 +376,33 @@ def tasks_for(run: Execution, *settings: str) -> Execution:
 def test_files_split_by_slots_are_repartitioned() -> None:
     run = reading(execution([(0, 100)] * 4, (1, 0, 0, 0), executors=2, cores=2), files=12 * MIB)
     again = tasks_for(run, "cores=2x")
-    assert len(again.units) == 8
+    assert len(again.tasks) == 8
     # 10 of 100 ms start and end a task; the other 90 are work that halves.
-    assert again.units.duration_ms.tolist() == pytest.approx([55.0] * 8)
+    assert again.tasks.duration_ms.tolist() == pytest.approx([55.0] * 8)
     assert again.volumes.input.tolist() == [6 * MIB] * 8
-    assert len(tasks_for(run, "executors=1").units) == 2
-    assert len(replan(run, scenario(run, "cores=2x"), False).execution.units) == 4
+    assert len(tasks_for(run, "executors=1").tasks) == 2
+    assert len(replan(run, scenario(run, "cores=2x"), False).execution.tasks) == 4
 
 
 def test_files_split_by_size_keep_their_partitions() -> None:
     run = reading(execution([(0, 100)] * 12, (1, 0, 0, 0), executors=2, cores=2), files=128 * MIB)
-    assert len(tasks_for(run, "cores=2x").units) == 12
-    assert len(tasks_for(run, "cores=4x").units) == 16
-    assert len(tasks_for(run, "cores=0.5x").units) == 12
+    assert len(tasks_for(run, "cores=2x").tasks) == 12
+    assert len(tasks_for(run, "cores=4x").tasks) == 16
+    assert len(tasks_for(run, "cores=0.5x").tasks) == 12
 
 
 def test_files_split_by_blocks_keep_their_partitions() -> None:
     """Before Spark 2.0, whose logs have no CPU times, another number of slots changes nothing about blocks."""
     run = reading(execution([(0, 100)] * 12, (1, 0, 0, 0), executors=2, cores=2), files=128 * MIB)
-    old = replace(run, volumes=replace(run.volumes, on_cpu_ms=np.zeros(12)))
-    assert len(tasks_for(old, "cores=4x").units) == 12
+    old = replace(run, volumes=replace(run.volumes, total_cpu_ms=np.zeros(12)))
+    assert len(tasks_for(old, "cores=4x").tasks) == 12
     four = reading(execution([(0, 100)] * 4, (1, 0, 0, 0), executors=2, cores=2), files=12 * MIB)
-    assert len(tasks_for(replace(four, volumes=replace(four.volumes, on_cpu_ms=np.zeros(4))), "cores=2x").units) == 4
+    assert len(tasks_for(replace(four, volumes=replace(four.volumes, total_cpu_ms=np.zeros(4))), "cores=2x").tasks) == 4
 
 
-@pytest.mark.parametrize(("version", "cpu_ms", "cut_anew"), [("2.0.2", None, True), ("1.6.3", 90, False)])
+@pytest.mark.parametrize(("version", "cpu_ms", "repartitioned"), [("2.0.2", None, True), ("1.6.3", 90, False)])
 def test_the_version_in_the_log_says_how_files_are_cut(
-    version: str, cpu_ms: int | None, cut_anew: bool, tmp_path: Path
+    version: str, cpu_ms: int | None, repartitioned: bool, tmp_path: Path
 ) -> None:
     """Spark 2.0 packs files and logs no CPU times of tasks; of older ones a vendor may."""
     scan = Stage(
@@ -411,31 +411,31 @@ def test_the_version_in_the_log_says_how_files_are_cut(
     query = Query([("Scan parquet", "FileScan parquet [id#1]")])
     log = write(tmp_path / "log", [scan], executors={"1": 2, "2": 2}, query=query, version=version)
     answer = cp.profile([log], output=tmp_path / "run.duckdb").predict(cores="2x")
-    assert (StagesReplanned(1, 4, 8, slots_only=True) in answer.assumptions) == cut_anew
+    assert (StagesReplanned(1, 4, 8, slots_only=True) in answer.assumptions) == repartitioned
 
 
 def test_more_partitions_do_not_divide_one_key() -> None:
     run = reading(execution([(0, 100)] * 4, (1, 0, 0, 0)), shuffled=(90 * MIB, MIB, MIB, MIB))
     fixed = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "4"}
-    run = replace(run, properties=fixed, recorded={**run.recorded, "units": 4.0})
+    run = replace(run, properties=fixed, recorded={**run.recorded, "tasks": 4.0})
     planned = replan(run, scenario(run, "partitions=16"), True)
-    assert len(planned.execution.units) == 4
+    assert len(planned.execution.tasks) == 4
     assert planned.assumptions[-1] == LargeKeyKept(("stage:0.0",))
-    assert len(tasks_for(run, "partitions=2").units) == 2
-    even = replace(run, volumes=replace(run.volumes, local=np.full(4, 20 * MIB)))
-    assert len(tasks_for(even, "partitions=16").units) == 16
+    assert len(tasks_for(run, "partitions=2").tasks) == 2
+    even = replace(run, volumes=replace(run.volumes, local_read=np.full(4, 20 * MIB)))
+    assert len(tasks_for(even, "partitions=16").tasks) == 16
 
 
 def test_adaptive_shuffles_follow_the_slots_unless_one_key_has_it_all() -> None:
     even = reading(execution([(0, 100)] * 4, (1, 0, 0, 0), executors=2, cores=2), shuffled=(20 * MIB,) * 4)
-    assert len(tasks_for(even, "cores=2x").units) == 8
+    assert len(tasks_for(even, "cores=2x").tasks) == 8
     small = reading(execution([(0, 100)] * 4, (1, 0, 0, 0), executors=2, cores=2), shuffled=(MIB,) * 4)
-    assert len(tasks_for(small, "cores=2x").units) == 4  # none smaller than 1 MiB
+    assert len(tasks_for(small, "cores=2x").tasks) == 4  # none smaller than 1 MiB
     skewed = reading(execution([(0, 100)] * 4, (1, 0, 0, 0), executors=2, cores=2), shuffled=(90 * MIB, MIB, MIB, MIB))
-    assert len(tasks_for(skewed, "cores=2x").units) == 4
+    assert len(tasks_for(skewed, "cores=2x").tasks) == 4
     fixed = replace(even, properties={"spark.sql.adaptive.enabled": "false"})
-    assert len(tasks_for(fixed, "cores=2x").units) == 4
-    assert even.units.parts_ms.sum() > tasks_for(even, "cores=0.5x").units.parts_ms.sum()
+    assert len(tasks_for(fixed, "cores=2x").tasks) == 4
+    assert even.tasks.parts_ms.sum() > tasks_for(even, "cores=0.5x").tasks.parts_ms.sum()
 
 
 def test_slots_stated_by_the_log_cannot_be_overruled() -> None:
@@ -447,15 +447,15 @@ def test_slow_network_becomes_the_bottleneck() -> None:
     """10 MB came in 10 s of computing, at 10 MB/s unnoticed.  At 0.1 MB/s they take 100 s, of which a part of
     the computing hides as much; an Ethernet frame of 1514 bytes holds 1448 of them."""
     run = execution([(0, 10_000)], (1, 0, 0, 0))
-    run = replace(run, volumes=replace(run.volumes, remote=np.array([10_000_000])))
+    run = replace(run, volumes=replace(run.volumes, remote_read=np.array([10_000_000])))
     answer = predict(run, scenario(run, "network=0.01x", recorded=("network=10MB/s",)))
     assert answer.predicted_ms == pytest.approx(100_000 * 1514 / 1448 + 10_000 * (1 - OVERLAP), rel=0.001)
 
 
 def test_cpu_wait_is_shared_in_proportion_to_cpu_work() -> None:
-    group, on_cpu = np.array([0, 0, 0, 1]), np.array([100.0, 300.0, 0.0, 50.0])
-    shared = in_turns(group, on_cpu, np.array([1000.0, 1000.0, 7.0, 60.0]))
-    assert shared.tolist() == [500.0, 1500.0, 7.0, 60.0]  # 2000 ms for 400; no work, no turns; a group of one as it was
+    stage, on_cpu = np.array([0, 0, 0, 1]), np.array([100.0, 300.0, 0.0, 50.0])
+    shared = in_turns(stage, on_cpu, np.array([1000.0, 1000.0, 7.0, 60.0]))
+    assert shared.tolist() == [500.0, 1500.0, 7.0, 60.0]  # 2000 ms for 400; no work, no turns; a stage of one as it was
 
 
 @pytest.mark.parametrize(("megabytes", "is_narrow"), [(95, True), (20, False), (300, False)])
@@ -472,9 +472,11 @@ def test_bytes_at_the_rate_of_a_disk_came_from_it(megabytes: int, is_narrow: boo
 def test_cached_data_is_partitioned_as_the_files_it_was_computed_from() -> None:
     """k-means' jobs are of no query, and follow the slots all the same, by which the scan of its points was cut."""
     run = reading(execution([(0, 100)] * 4, (1, 0, 0, 0), cores=4), files=4 * 10**8)
-    run = replace(run, volumes=replace(run.volumes, kept=run.volumes.input))
-    of_no_query = [replace(each, scope_id=None) for each in run.dag.groups]
-    run = replace(run, dag=replace(run.dag, groups=of_no_query))
-    assert len(tasks_for(run, "cores=2x").units) == 8
-    assert len(tasks_for(run, "input=4x").units) == 4
-    assert len(tasks_for(replace(run, volumes=replace(run.volumes, kept=0 * run.volumes.kept)), "cores=2x").units) == 4
+    run = replace(run, volumes=replace(run.volumes, cached=run.volumes.input))
+    of_no_query = [replace(each, scope_id=None) for each in run.dag.stages]
+    run = replace(run, dag=replace(run.dag, stages=of_no_query))
+    assert len(tasks_for(run, "cores=2x").tasks) == 8
+    assert len(tasks_for(run, "input=4x").tasks) == 4
+    assert (
+        len(tasks_for(replace(run, volumes=replace(run.volumes, cached=0 * run.volumes.cached)), "cores=2x").tasks) == 4
+    )

@@ -62,16 +62,16 @@ def test_cheapest_offer_meets_the_deadline_and_frontier_is_not_dominated(run: Ru
     assert prices == sorted(prices)
     best = answer.cheapest
     assert best.interval_ms[1] <= 90_000
-    assert not [each for each in answer.offers if each.holds == "yes" and each.price < best.price]
+    assert not [each for each in answer.offers if each.meets_deadline == "yes" and each.price < best.price]
     for one in answer.offers:
         beaten = any(other.price < one.price and other.predicted_ms <= one.predicted_ms for other in answer.offers)
-        assert one.unbeaten != beaten
+        assert one.pareto_optimal != beaten
 
 
 def test_deadline_that_no_offer_meets_is_reported(run: Run, machines: Path) -> None:
     answer = run.priced(machines, "small", counts=[2], deadline_ms=1)
     assert answer.cheapest is None
-    assert {each.holds for each in answer.offers} == {"no"}
+    assert {each.meets_deadline for each in answer.offers} == {"no"}
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def run_without_samples(demo_log_run: Run) -> Run:
 
 
 def test_every_tasks_parts_sum_to_its_duration(run: Run) -> None:
-    worst = rows(run, "SELECT max(abs(cpu_ms + disk_ms + net_ms + other_ms - (finish_ms - launch_ms))) FROM units")
+    worst = rows(run, "SELECT max(abs(cpu_ms + disk_ms + net_ms + other_ms - (finish_ms - launch_ms))) FROM tasks")
     assert worst[0][0] < 1e-6  # type: ignore[operator]
 
 
@@ -52,7 +52,7 @@ def test_slow_network_is_found_and_faster_cores_do_not_help(run: Run) -> None:
     answer = run.debug()
     # JVMs that start on 0.4 core take about as long as the shuffle on 10 Mbit/s.
     assert min(answer.resource_ms["net"], answer.resource_ms["cpu"]) > 0.3 * answer.runtime_ms
-    assert max(answer.groups, key=lambda each: each.unit_ms).resource_ms["net"] > 100_000
+    assert max(answer.stages, key=lambda each: each.task_ms).resource_ms["net"] > 100_000
     network, cores = run.predict(network="10x", recorded=["network=10Mbps"]), run.predict(cores="2x")
     assert isinstance(network, cp.Prediction)
     assert isinstance(cores, cp.Prediction)
@@ -76,14 +76,14 @@ def test_predicted_breakdown_is_left_out_unless_asked_for(run: Run) -> None:
 
 def test_most_samples_on_tasks_are_decided_by_indexed_code(run: Run) -> None:
     samples = run.debug().samples
-    assert samples.on_units > 1000
-    assert samples.resolved >= 0.9 * samples.on_units
+    assert samples.on_tasks > 1000
+    assert samples.resolved >= 0.9 * samples.on_tasks
     assert samples.skipped["wait"] > 0
-    assert rows(run, "SELECT count(*) FROM stacks WHERE deciding_depth IS NOT NULL AND symbol IS NULL") == [(0,)]
+    assert rows(run, "SELECT count(*) FROM stacks WHERE attributed_depth IS NOT NULL AND symbol IS NULL") == [(0,)]
 
 
 def test_runtime_scaffolding_is_never_attributed(run: Run) -> None:
-    deciding = rows(run, "SELECT DISTINCT frames[deciding_depth + 1] FROM stacks WHERE deciding_depth IS NOT NULL")
+    deciding = rows(run, "SELECT DISTINCT frames[attributed_depth + 1] FROM stacks WHERE attributed_depth IS NOT NULL")
     assert not [frame for (frame,) in deciding if "TaskRunner" in str(frame) or "ThreadPoolExecutor" in str(frame)]
 
 
@@ -93,7 +93,7 @@ def test_a_log_without_samples_is_answered_and_says_what_it_could_not_see(run_wi
     assert answer.samples.total == 0
     assert sum(answer.resource_ms.values()) == pytest.approx(answer.runtime_ms, rel=1e-3)
     assert answer.resource_ms["net"] > answer.resource_ms["cpu"]  # fetch wait is measured
-    assert Remedy("set up the job", {"framework": "spark"}) in [each.remedy for each in answer.unseen]
+    assert Remedy("set up the job", {"framework": "spark"}) in [each.remedy for each in answer.not_recorded]
 
 
 def test_the_scope_of_a_query_leaves_out_what_was_before_it(run: Run) -> None:
@@ -133,13 +133,13 @@ def test_the_answers_have_the_keys_that_scripts_rely_on(run: Run) -> None:
     assert set(debug) >= {"runtime_ms", "bottleneck", "resource_ms", "critical_path", "samples", "scopes"}
     assert set(debug["resource_ms"]) == {"cpu", "disk", "net", "other"}
     assert set(debug["critical_path"][0]) == {"id", "name", "start_ms", "end_ms", "resource_ms"}
-    assert set(debug["samples"]) >= {"total", "on_units", "resolved"}
+    assert set(debug["samples"]) >= {"total", "on_tasks", "resolved"}
     predict = json.loads(json.dumps(as_json(run.predict(cores=4))))
     assert set(predict) >= {
-        "runtime_ms", "replayed_ms", "replay_error_ratio", "predicted_ms", "interval_ms", "groups", "assumptions",
+        "runtime_ms", "replayed_ms", "replay_error_ratio", "predicted_ms", "interval_ms", "stages", "assumptions",
         "refused",
     }  # fmt: skip
-    assert set(predict["groups"][0]) == {"id", "name", "recorded_ms", "predicted_ms"}
+    assert set(predict["stages"][0]) == {"id", "name", "recorded_ms", "predicted_ms"}
 
 
 def test_a_profile_is_reused_until_its_inputs_change(demo: Path, tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_recording_that_lost_its_arguments_is_placed_by_its_name(demo: Path, t
     (tmp_path / "executor-0.jfr.gz").unlink()
     (tmp_path / "crystalperf-executor-0.jfr").write_bytes(whole[: len(whole) * 9 // 10])
     run = cp.profile([tmp_path])
-    ((found,),) = rows(run, "SELECT count(*) FROM samples WHERE worker_id = '0' AND unit_id IS NOT NULL")
+    ((found,),) = rows(run, "SELECT count(*) FROM samples WHERE worker_id = '0' AND task_id IS NOT NULL")
     assert isinstance(found, int)
     assert found > 100
 

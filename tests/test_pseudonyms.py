@@ -127,13 +127,13 @@ PRIVATE = (
 
 
 def test_no_figure_changes_and_no_name_stays(demo_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "MOST_REPLAYED", 0)  # the usual what-ifs alone
+    monkeypatch.setattr(grid, "MAX_REPLAYED", 0)  # the usual what-ifs alone
     plain = json.dumps(as_json(demo_run.verdict()))
     assert re.search(PRIVATE, plain)
     with demo_run.redacted() as shared:
-        told = json.loads(json.dumps(as_json(shared.verdict())))
-        assert figures({**told, "run": ""}) == figures({**json.loads(plain), "run": ""})
-        picture = json.dumps(as_json(shared.picture()), ensure_ascii=False)
+        reported = json.loads(json.dumps(as_json(shared.verdict())))
+        assert figures({**reported, "run": ""}) == figures({**json.loads(plain), "run": ""})
+        picture = json.dumps(as_json(shared.page_data()), ensure_ascii=False)
         assert not re.search(PRIVATE, picture.replace(str(shared.path), ""))
         for name in ("application-1", "host-", "path-", "table-", LITERAL):
             assert name in picture
@@ -154,7 +154,7 @@ def test_redacting_a_run_twice_changes_nothing(demo_log_run: Run) -> None:
 def test_report_redacts(
     crystalperf: Answer, demo_log_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grid, "MOST_REPLAYED", 0)  # the usual what-ifs alone
+    monkeypatch.setattr(grid, "MAX_REPLAYED", 0)  # the usual what-ifs alone
     place = tmp_path / "shared.html"
     code, _, err = crystalperf("report", demo_log_run.path, "-o", place, "--redact")
     assert (code, err) == (0, "")

@@ -68,7 +68,7 @@ def test_fields_that_answers_list_are_those_they_have(demo_run: cp.Run) -> None:
     sweep = demo_run.sweep(network="2x,4x")
     assert sweep.rows().column("predicted_ms") == tuple(each.predicted_ms for each in sweep.points)
     point = sweep.points[0]
-    assert point.rows().column("predicted_ms") == tuple(each.predicted_ms for each in point.groups)
+    assert point.rows().column("predicted_ms") == tuple(each.predicted_ms for each in point.stages)
     verdict = demo_run.verdict()
     assert verdict.rows().column("setting") == tuple(each.setting for each in verdict.what_ifs)
     for answer in (debug, sweep, point, verdict):
@@ -171,15 +171,15 @@ def test_profile_takes_one_path_as_a_string(demo: Path, demo_run: cp.Run) -> Non
 def test_reruns_may_be_runs_or_paths_of_runs_and_logs(demo_run: cp.Run, tmp_path: Path) -> None:
     log = ROOT / "tests" / "data" / "eventlog" / "q9.zstd"
     other = cp.profile(log, output=tmp_path / "other.duckdb")
-    learned = [
-        demo_run.predict("cores=2x", reruns=[each]).learned
+    rerun_correction = [
+        demo_run.predict("cores=2x", reruns=[each]).rerun_correction
         for each in (cp.Other("other", other), other, other.path, str(other.path), log)
     ]
-    for each in learned:
+    for each in rerun_correction:
         assert [(one.setting, one.actual_ms) for one in each.reruns] == [
-            (one.setting, one.actual_ms) for one in learned[0].reruns
+            (one.setting, one.actual_ms) for one in rerun_correction[0].reruns
         ]
-        assert each.predicted_ms == learned[0].predicted_ms
+        assert each.predicted_ms == rerun_correction[0].predicted_ms
     with pytest.raises(cp.CrystalPerfError, match="no-such-file"):
         demo_run.predict("cores=2x", reruns=["no-such-file"])
 
@@ -218,7 +218,7 @@ def test_notebook_repr_escapes_untrusted_markup() -> None:
 
 
 @pytest.mark.parametrize(
-    "statement", ["DROP TABLE units", "SELECT 1; SELECT 2", "SELECT * FROM read_text('/etc/passwd')", "SET threads = 1"]
+    "statement", ["DROP TABLE tasks", "SELECT 1; SELECT 2", "SELECT * FROM read_text('/etc/passwd')", "SET threads = 1"]
 )
 def test_sql_from_python_reads_the_run_alone(demo_run: cp.Run, statement: str) -> None:
     with pytest.raises(cp.CrystalPerfError):
@@ -246,7 +246,7 @@ def test_cost_of_a_statement_from_python_is_bounded(demo_run: cp.Run, monkeypatc
         demo_run.sql(endless, timeout_s=1)
     with refused(cp.CrystalPerfError, "1 s"):
         cp.index("python-3.11").sql(endless, timeout_s=1)
-    monkeypatch.setattr("crystalperf.query.statements.whole.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("crystalperf.query.statements.whole.MAX_BYTES", 1 << 20)
     with refused(cp.CrystalPerfError, "1 MiB"):
         demo_run.sql("SELECT repeat('x', 1000) FROM range(1000000000)")
 

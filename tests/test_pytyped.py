@@ -87,7 +87,7 @@ def make():
 
 
 @pytest.fixture(scope="module")
-def told() -> dict[tuple[str, str], set[tuple[str, str]]]:
+def reported() -> dict[tuple[str, str], set[tuple[str, str]]]:
     """By caller and name as written: status, and the function or the reason."""
     linked = Linked.of(
         read
@@ -131,18 +131,18 @@ def told() -> dict[tuple[str, str], set[tuple[str, str]]]:
     ],
 )  # fmt: skip
 def test_targets_of_calls(
-    told: dict[tuple[str, str], set[tuple[str, str]]], caller: str, name: str, expected: set[tuple[str, str]]
+    reported: dict[tuple[str, str], set[tuple[str, str]]], caller: str, name: str, expected: set[tuple[str, str]]
 ) -> None:
-    assert told[caller, name] == expected
+    assert reported[caller, name] == expected
 
 
-def test_undetermined_target_is_unknown_with_its_reason(told: dict[tuple[str, str], set[tuple[str, str]]]) -> None:
-    assert told["a.store.Store.read", "ask"] == {
+def test_undetermined_target_is_unknown_with_its_reason(reported: dict[tuple[str, str], set[tuple[str, str]]]) -> None:
+    assert reported["a.store.Store.read", "ask"] == {
         ("function", "a.peers.Peer.ask"),
         ("unknown", "a parameter without a type"),
         ("unknown", "an element of a loop"),
     }
-    assert told["a.store.Store.read", "strip"] == {("unknown", "an element of a loop")}
+    assert reported["a.store.Store.read", "strip"] == {("unknown", "an element of a loop")}
 
 
 @pytest.mark.parametrize(

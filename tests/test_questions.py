@@ -1,4 +1,4 @@
-"""Questions about the work itself: more data, other units, an even spread, a faster operator, another scheduler."""
+"""Questions about the work itself: more data, other tasks, an even spread, a faster operator, another scheduler."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 
 from crystalperf.indexes.errors import SettingError
 from crystalperf.indexes.resources import known
-from crystalperf.query.execution.dag import ANYWHERE, DagRules, Dependency, GroupRun, Units, build
+from crystalperf.query.execution.dag import ANYWHERE, DagRules, Dependency, StageRun, Tasks, build
 from crystalperf.query.execution.evidence import Evidence
-from crystalperf.query.execution.execution import CoordinatorTime, Execution, ScopeTime
+from crystalperf.query.execution.execution import DriverTime, Execution, ScopeTime
 from crystalperf.query.execution.scenario import combinations, parse_settings, scenario_of, settings_of
-from crystalperf.query.execution.scheduling import left_behind
+from crystalperf.query.execution.scheduling import remaining_path_ms
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.execution.volumes import no_volumes
 from crystalperf.query.frameworks import Framework
@@ -49,29 +49,29 @@ def run_of(
     """Stages of (launch, finish) tasks that compute all the time; each reads bytes of files, or of other stages."""
     rows = [(number, *times) for number, stage in enumerate(stages) for times in stage]
     rows.sort(key=lambda row: row[1])
-    group = np.array([row[0] for row in rows])
+    stage_of_task = np.array([row[0] for row in rows])
     launch, finish = np.array([row[1] for row in rows], float), np.array([row[2] for row in rows], float)
     count, zero = len(rows), np.zeros(len(rows), dtype=np.int64)
-    units = Units(
-        unit_id=np.arange(count),
-        group=group,
+    tasks = Tasks(
+        task_id=np.arange(count),
+        stage=stage_of_task,
         worker=zero,
         host=zero,
         launch_ms=launch,
         finish_ms=finish,
         parts_ms=np.outer(finish - launch, (1.0, 0.0, 0.0, 0.0)),
         placement=np.full(count, ANYWHERE),
-        upstream_ms=np.zeros(count),
+        pipeline_wait_ms=np.zeros(count),
         follows=np.full(count, -1),
     )
-    of = [np.flatnonzero(group == number) for number in range(len(stages))]
+    of = [np.flatnonzero(stage_of_task == number) for number in range(len(stages))]
     readers = {target for _, target in edges or {}}  # submitted once what they read is there, all others at once
-    groups = [
-        GroupRun(
-            group_id=f"stage:{number}.0",
+    runs = [
+        StageRun(
+            stage_id=f"stage:{number}.0",
             name="",
             scope_id=scope_id,
-            rank=number,
+            priority=number,
             submit_ms=float(launch[mine].min()) if number in readers else 0.0,
             start_ms=float(launch[mine].min()),
             end_ms=float(finish[mine].max()),
@@ -89,7 +89,7 @@ def run_of(
     volumes = replace(
         no_volumes(count),
         input=np.full(count, read),
-        local=np.full(count, fetched),
+        local_read=np.full(count, fetched),
         overhead_ms=np.full(count, overhead_ms),
     )
     there = Slots(pool, pool, np.zeros(slots), np.full(slots, np.inf), np.full(slots, np.inf))
@@ -97,17 +97,17 @@ def run_of(
         **run_by(framework),
         measure="makespan",
         scope=ScopeTime("all", 0, end),
-        dag=build(groups, units, 0, end, there, stated, DagRules(JobBarriers, "driver")),
-        units=units,
+        dag=build(runs, tasks, 0, end, there, stated, DagRules(JobBarriers, "driver")),
+        tasks=tasks,
         volumes=volumes,
         slots=there,
         hosts=("a",),
-        coordinator=CoordinatorTime(np.zeros(0), np.zeros(0), np.zeros((0, 4))),
+        driver=DriverTime(np.zeros(0), np.zeros(0), np.zeros((0, 4))),
         recorded={**dict.fromkeys(settings_of(known())), **facts},
         scheduler="FIFO",
         properties=properties,
         has_samples=True,
-        tells_memory=True,
+        has_peak_memory=True,
         evidence=Evidence(np.zeros(3), np.zeros(3), 0.0),
         operators=operators or {},
     )
@@ -174,7 +174,7 @@ def test_a_faster_operator_saves_its_share_of_its_stage() -> None:
 
 def test_remaining_work_behind_a_stage_counts_the_longest_path_to_the_end() -> None:
     run = run_of([[(0, 30)], [(0, 10)], [(10, 100)]], edges={(1, 2): "shuffle"}, slots=2)
-    behind = left_behind(run.dag)
+    behind = remaining_path_ms(run.dag)
     assert behind["stage:1.0"] == pytest.approx(100)
     assert behind["stage:2.0"] == pytest.approx(90)
     assert behind["stage:0.0"] < behind["stage:1.0"]
@@ -219,7 +219,7 @@ def test_refuses_a_senseless_value_and_names_possible_ones(setting: str, possibl
 
 def test_partitions_that_are_not_known_cannot_be_set() -> None:
     run = run_of([[(0, 100)]])
-    unknown = replace(run, recorded={**run.recorded, "units": None})
+    unknown = replace(run, recorded={**run.recorded, "tasks": None})
     with pytest.raises(RefusedError) as refused:
         ask(unknown, "partitions=400")
     assert refused.value.refusal == RecordedValueUnknown("partitions=400", "partitions")

@@ -12,7 +12,7 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.query.advise.ranking import ranked
-from crystalperf.query.diagnose.group_statistics import group_details
+from crystalperf.query.diagnose.stage_statistics import stage_stats
 from crystalperf.query.execution.load import load
 from crystalperf.query.frameworks.spark import recommendations as spark
 from crystalperf.query.frameworks.spark.advise.partitions import cuts
@@ -23,7 +23,7 @@ from crystalperf.query.frameworks.spark.settings import size_text
 from crystalperf.query.results import recommendations as core
 from crystalperf.query.results.advice import FewerTasks
 from crystalperf.query.results.answers import Failed, Outcome, Prediction, Tally, Verdict
-from crystalperf.query.results.findings import Committing, Coordinator, IdleStage, StartingStage
+from crystalperf.query.results.findings import Committing, Driver, IdleStage, StartingStage
 from crystalperf.query.results.recommendations import Candidate, ChangeSetting, Recommendation, Saving, SettingChange
 from crystalperf.query.run import Run
 from crystalperf.query.text.answers import nothing_to_do, saving_text
@@ -37,7 +37,7 @@ SHUFFLED = Query([("HashAggregate", "HashAggregate(keys=[])"), ("Exchange", "Exc
 CLUSTER = {"spark.master": "yarn", "spark.executor.memory": "4g", "spark.executor.instances": "2"}
 
 
-def told(folder: Path, stages: Sequence[Stage], properties: dict[str, str] | None = None, **more: Any) -> Verdict:
+def reported(folder: Path, stages: Sequence[Stage], properties: dict[str, str] | None = None, **more: Any) -> Verdict:
     given = {"executors": {"1": 8, "2": 8}, "properties": {**CLUSTER, **(properties or {})}, **more}
     path = write(folder / "log", stages, **given)
     return cp.profile([path], output=folder / "run.duckdb").verdict()
@@ -65,7 +65,7 @@ def only(verdict: Verdict, kind: type[R]) -> R:
 
 def test_recommended_partitions_fit_the_slots_and_name_the_deciding_setting(tmp_path: Path) -> None:
     stage = shuffling(4, ms=40_000, cpu_ms=39_000, shuffled_bytes=64 * MIB)
-    verdict = told(tmp_path, [stage], {"spark.sql.shuffle.partitions": "4"}, query=SHUFFLED)
+    verdict = reported(tmp_path, [stage], {"spark.sql.shuffle.partitions": "4"}, query=SHUFFLED)
     first = verdict.recommendations[0]
     assert isinstance(first, spark.SetPartitions)
     assert first.settings == (SettingChange("spark.sql.shuffle.partitions", 4, 16),)
@@ -77,26 +77,26 @@ def test_recommended_partitions_fit_the_slots_and_name_the_deciding_setting(tmp_
 
 def test_a_last_wave_that_is_half_empty_asks_for_whole_waves(tmp_path: Path) -> None:
     stage = shuffling(20, ms=20_000, cpu_ms=19_000, shuffled_bytes=64 * MIB)
-    verdict = told(tmp_path, [stage], {"spark.sql.shuffle.partitions": "20"}, query=SHUFFLED)
+    verdict = reported(tmp_path, [stage], {"spark.sql.shuffle.partitions": "20"}, query=SHUFFLED)
     assert settings(verdict.recommendations)["spark.sql.shuffle.partitions"] == (20, 32)
 
 
 def test_partition_setting_is_not_recommended_if_it_did_not_decide_the_tasks(tmp_path: Path) -> None:
     stage = shuffling(4, ms=40_000, cpu_ms=39_000, shuffled_bytes=64 * MIB)
-    verdict = told(tmp_path, [stage], query=SHUFFLED)  # 200 partitions, which adaptive execution merged
+    verdict = reported(tmp_path, [stage], query=SHUFFLED)  # 200 partitions, which adaptive execution merged
     assert "spark.sql.shuffle.partitions" not in settings(verdict.recommendations)
     (size,) = only(verdict, spark.KeepPartitions).settings
     assert (size.name.rpartition(".")[2], size.before_bytes, size.is_default) == ("minPartitionSize", MIB, True)
     off = {"spark.sql.adaptive.coalescePartitions.parallelismFirst": "false"}
     (tmp_path / "off").mkdir()
-    (first,) = only(told(tmp_path / "off", [stage], off, query=SHUFFLED), spark.KeepPartitions).settings
+    (first,) = only(reported(tmp_path / "off", [stage], off, query=SHUFFLED), spark.KeepPartitions).settings
     assert (first.name.rpartition(".")[2], first.before, first.after) == ("parallelismFirst", False, True)
 
 
 @pytest.mark.later
 def test_a_partition_that_adaptive_execution_does_not_make_is_the_programs(tmp_path: Path) -> None:
     stage = shuffling(1, ms=40_000, cpu_ms=39_000, shuffled_bytes=2048 * MIB)
-    verdict = told(tmp_path, [stage], query=SHUFFLED)
+    verdict = reported(tmp_path, [stage], query=SHUFFLED)
     first = only(verdict, spark.AskForPartitions)
     assert verdict.recommendations[0] == first
     assert (first.partitions, first.stages.tasks, first.sql) == (16, 1, True)
@@ -105,7 +105,7 @@ def test_a_partition_that_adaptive_execution_does_not_make_is_the_programs(tmp_p
     (tmp_path / "off").mkdir()
     small = shuffling(1, ms=40_000, cpu_ms=39_000, shuffled_bytes=8 * MIB)
     off = {"spark.sql.adaptive.enabled": "false"}
-    assert lines(told(tmp_path / "off", [small], off, query=SHUFFLED))[0] == "df = df.repartition(16)"
+    assert lines(reported(tmp_path / "off", [small], off, query=SHUFFLED))[0] == "df = df.repartition(16)"
 
 
 @pytest.mark.later
@@ -114,7 +114,7 @@ def test_default_parallelism_is_named_only_if_it_decided_the_tasks(tmp_path: Pat
     stage = shuffling(2, ms=40_000, cpu_ms=39_000, shuffled_bytes=2048 * MIB)
     for value, kind in (("16", spark.ReduceInPartitions), ("2", spark.SetPartitions)):
         (tmp_path / value).mkdir()
-        first = told(tmp_path / value, [stage], {"spark.default.parallelism": value}).recommendations[0]
+        first = reported(tmp_path / value, [stage], {"spark.default.parallelism": value}).recommendations[0]
         assert isinstance(first, kind)
         changed = {"spark.default.parallelism": (2, 16)} if kind == spark.SetPartitions else {}
         assert settings([first]) == changed
@@ -122,30 +122,30 @@ def test_default_parallelism_is_named_only_if_it_decided_the_tasks(tmp_path: Pat
 
 def test_a_query_that_goes_on_after_it_wrote_puts_its_output_in_place(tmp_path: Path) -> None:
     stage = Stage([Task(4_000, "1", cpu_ms=3_900, read_bytes=MIB, written_bytes=64 * MIB)] * 2)
-    verdict = told(tmp_path, [stage], query=replace(SCAN, after_ms=20_000))
+    verdict = reported(tmp_path, [stage], query=replace(SCAN, after_ms=20_000))
     first = verdict.recommendations[0]
     assert isinstance(first, core.FollowAdvice)
     found = first.finding
     assert isinstance(found, Committing)
     assert (found.scope, found.longest_ms, found.others) == ("sql:0", 20_000, 0)
     assert first.saving.range_ms[1] == pytest.approx(20_000)
-    rest = [each.cost_ms for each in verdict.debug.findings if isinstance(each, Coordinator)]
+    rest = [each.cost_ms for each in verdict.debug.findings if isinstance(each, Driver)]
     assert sum(rest) < 1000, "it is not reported a second time"
 
     (tmp_path / "reads").mkdir()
     reads = Stage([Task(4_000, "1", cpu_ms=3_900, read_bytes=MIB)] * 2)
-    verdict = told(tmp_path / "reads", [reads], query=replace(SCAN, after_ms=20_000))
+    verdict = reported(tmp_path / "reads", [reads], query=replace(SCAN, after_ms=20_000))
     assert "committing" not in {each.kind for each in verdict.debug.findings}
 
 
 def test_a_scan_is_cut_smaller_where_spark_cut_it_and_spread_where_its_files_do_not_divide(tmp_path: Path) -> None:
     small = [Task(20_000, "1", cpu_ms=19_000, read_bytes=4 * MIB) for _ in range(4)]
-    verdict = told(tmp_path, [Stage(small)], query=SCAN)
+    verdict = reported(tmp_path, [Stage(small)], query=SCAN)
     (cost,) = only(verdict, spark.CutFilesSmaller).settings
     assert cost == SettingChange("spark.sql.files.openCostInBytes", "4m", "1m", 4 * MIB, MIB, is_default=True)
     gzip = [Task(20_000, "1", cpu_ms=19_000, read_bytes=900 * MIB) for _ in range(4)]
     (tmp_path / "gzip").mkdir()
-    verdict = told(tmp_path / "gzip", [Stage(gzip)], query=SCAN)
+    verdict = reported(tmp_path / "gzip", [Stage(gzip)], query=SCAN)
     assert "df = df.repartition(16)" in lines(verdict)
     first = only(verdict, spark.SpreadRows)
     assert first.with_data is None, "Spark cannot split its files"
@@ -157,7 +157,7 @@ def test_a_scan_is_cut_smaller_where_spark_cut_it_and_spread_where_its_files_do_
 def test_files_of_an_rdd_are_cut_where_they_are_read(tmp_path: Path) -> None:
     """Rows were to be spread by a shuffle of all that was read."""
     blocks = [Task(20_000, "1", cpu_ms=19_000, read_bytes=128 * MIB) for _ in range(4)]
-    verdict = told(tmp_path, [Stage(blocks)])
+    verdict = reported(tmp_path, [Stage(blocks)])
     first = only(verdict, spark.ReadInPartitions)
     assert verdict.recommendations[0] == first
     assert (first.partitions, first.stages.stage, first.stages.tasks, first.stages.slots) == (16, "stage:0.0", 4, 16)
@@ -168,14 +168,14 @@ def test_files_of_an_rdd_are_cut_where_they_are_read(tmp_path: Path) -> None:
 def test_files_that_are_read_only_for_their_schema_ask_for_the_schema(tmp_path: Path) -> None:
     """The advice was to repartition an RDD that no line of the program has."""
     reading = [Task(35_000, "1", cpu_ms=33_000, read_bytes=128 * MIB) for _ in range(4)]
-    verdict = told(tmp_path, [Stage(reading, name="csv at job.py:1")])
+    verdict = reported(tmp_path, [Stage(reading, name="csv at job.py:1")])
     first = verdict.recommendations[0]
     assert isinstance(first, spark.GiveSchema)
     assert (first.jobs, first.inferred, first.stage, first.name) == (1, True, "stage:0.0", "scan: csv at job.py:1")
     assert first.saving.range_ms[1] == pytest.approx(35_000, rel=0.05)
     assert not any("repartition" in each or "textFile" in each for each in lines(verdict))
     (tmp_path / "query").mkdir()
-    of_query = told(tmp_path / "query", [Stage(reading, name="csv at job.py:1")], query=SCAN)
+    of_query = reported(tmp_path / "query", [Stage(reading, name="csv at job.py:1")], query=SCAN)
     kinds = [type(each) for each in of_query.recommendations]
     assert spark.GiveSchema not in kinds, "a query reads for its rows"
 
@@ -184,29 +184,29 @@ def test_files_that_are_read_only_for_their_schema_ask_for_the_schema(tmp_path: 
 def test_a_task_of_less_than_a_second_is_not_worth_parts(tmp_path: Path) -> None:
     """A hundred jobs of one short task each were to be cut in 16."""
     short = [Stage([Task(700, "1", cpu_ms=680, read_bytes=128 * MIB)]) for _ in range(100)]
-    assert not any(isinstance(each, spark.InProgram) for each in told(tmp_path, short).recommendations)
+    assert not any(isinstance(each, spark.InProgram) for each in reported(tmp_path, short).recommendations)
     (tmp_path / "long").mkdir()
     long = [Stage([Task(7_000, "1", cpu_ms=6_800, read_bytes=128 * MIB)]) for _ in range(10)]
-    assert any(isinstance(each, spark.InProgram) for each in told(tmp_path / "long", long).recommendations)
+    assert any(isinstance(each, spark.InProgram) for each in reported(tmp_path / "long", long).recommendations)
 
 
 def test_one_key_that_holds_all_rows_is_to_be_split_though_no_task_has_more_than_usual(tmp_path: Path) -> None:
     """Of 64 tasks one has something to read: no median shows that it is long."""
     none = [Task(200, "1", cpu_ms=100) for _ in range(63)]
-    verdict = told(tmp_path, [Stage([Task(115_000, "1", cpu_ms=108_000, shuffled_bytes=2700 * MIB), *none],
+    verdict = reported(tmp_path, [Stage([Task(115_000, "1", cpu_ms=108_000, shuffled_bytes=2700 * MIB), *none],
                                     reads="ShuffledRowRDD")], query=SHUFFLED)  # fmt: skip
     shown = only(verdict, spark.SplitKeys).evidence
     assert isinstance(shown, IdleStage)
     assert (shown.id, shown.with_data, shown.tasks, shown.slots) == ("stage:0.0", 1, 64, 16)
     (tmp_path / "small").mkdir()
     little = Stage([Task(115_000, "1", cpu_ms=108_000, shuffled_bytes=MIB // 20), *none], reads="ShuffledRowRDD")
-    small = told(tmp_path / "small", [little], query=SHUFFLED)
+    small = reported(tmp_path / "small", [little], query=SHUFFLED)
     assert spark.SplitKeys not in {type(each) for each in small.recommendations}, "there are no rows to split"
 
 
 def test_change_without_predicted_gain_is_not_recommended(tmp_path: Path) -> None:
     """The upper bound of a gain was shown next to a what-if without effect."""
-    verdict = told(tmp_path, [shuffling(16, ms=40_000, cpu_ms=39_000, shuffled_bytes=MIB)], query=SHUFFLED)
+    verdict = reported(tmp_path, [shuffling(16, ms=40_000, cpu_ms=39_000, shuffled_bytes=MIB)], query=SHUFFLED)
     memory = core.MoreMemory(price="setting", because="spilling", saving=Saving("modelled"), ratio=2.0)
     given = [Candidate(memory, "memory=2x", 37_000.0)]
     assert ranked(given, verdict.debug, verdict.header, lambda _asked: prediction(0.0)) == ()
@@ -219,14 +219,14 @@ def test_more_executors_are_recommended_only_if_all_slots_work(
     tmp_path: Path,
 ) -> None:
     busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
-    assert settings(told(tmp_path, [busy], query=SCAN).recommendations)["spark.executor.instances"] == (2, 4)
+    assert settings(reported(tmp_path, [busy], query=SCAN).recommendations)["spark.executor.instances"] == (2, 4)
     alone = replace(busy, after_ms=200_000)
     (tmp_path / "alone").mkdir()
-    verdict = told(tmp_path / "alone", [alone], query=SCAN)
+    verdict = reported(tmp_path / "alone", [alone], query=SCAN)
     assert not any(isinstance(each, spark.MoreExecutors) for each in verdict.recommendations)
     one = Stage([Task(90_000, "1", cpu_ms=89_000, read_bytes=900 * MIB)])
     (tmp_path / "one").mkdir()
-    verdict = told(tmp_path / "one", [one], query=SCAN)
+    verdict = reported(tmp_path / "one", [one], query=SCAN)
     assert not any(isinstance(each, spark.MoreExecutors) for each in verdict.recommendations)
 
 
@@ -236,7 +236,7 @@ def test_twice_the_executors_is_twice_those_that_were_asked_for_and_no_more_than
     busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
     for asked, price in ((1, "setting"), (10, "machine")):
         (tmp_path / str(asked)).mkdir()
-        verdict = told(tmp_path / str(asked), [busy], {"spark.executor.instances": str(asked)}, query=SCAN)
+        verdict = reported(tmp_path / str(asked), [busy], {"spark.executor.instances": str(asked)}, query=SCAN)
         twice = only(verdict, spark.MoreExecutors)
         assert (twice.before, twice.after, twice.price) == (2, 4, price)
         assert twice.asked == (None if asked == 1 else 10), "a cluster has to have the capacity for them"
@@ -247,18 +247,18 @@ def test_twice_the_executors_is_twice_those_that_were_asked_for_and_no_more_than
 def test_more_executors_than_dynamic_allocation_may_ask_for_raise_its_most(tmp_path: Path) -> None:
     busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
     dynamic = {"spark.dynamicAllocation.enabled": "true", "spark.dynamicAllocation.maxExecutors": "2"}
-    twice = only(told(tmp_path, [busy], dynamic, query=SCAN), spark.MoreExecutors)
+    twice = only(reported(tmp_path, [busy], dynamic, query=SCAN), spark.MoreExecutors)
     assert settings([twice]) == {"spark.dynamicAllocation.maxExecutors": (2, 4)}
     (tmp_path / "more").mkdir()
     more = {**dynamic, "spark.dynamicAllocation.maxExecutors": "4"}
-    twice = only(told(tmp_path / "more", [busy], more, query=SCAN), spark.MoreExecutors)
+    twice = only(reported(tmp_path / "more", [busy], more, query=SCAN), spark.MoreExecutors)
     assert settings([twice]) == {"spark.dynamicAllocation.minExecutors": (0, 4)}
 
 
 def test_stage_input_is_described_by_its_reads_if_spark_names_no_metrics(tmp_path: Path) -> None:
     """As Spark 1 has it: an RDD that is sorted reads a shuffle, and no rows that the program hands over."""
     sorted_rows = Stage(list(waves(2, 16, 2, ms=20_000, cpu_ms=19_000, shuffled_bytes=900 * MIB)), reads="map")
-    kinds = [type(each) for each in told(tmp_path, [sorted_rows]).recommendations]
+    kinds = [type(each) for each in reported(tmp_path, [sorted_rows]).recommendations]
     assert spark.ReduceInPartitions in kinds
     assert spark.CutCollection not in kinds
 
@@ -281,20 +281,20 @@ def test_slots_not_requested_by_dynamic_allocation_are_reported(tmp_path: Path) 
 
 def test_gpus_give_no_advice_for_more_executors_or_cpus(tmp_path: Path) -> None:
     busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
-    verdict = told(tmp_path, [busy], query=Query([("GpuScan parquet", "GpuScan parquet [a#1]")]))
+    verdict = reported(tmp_path, [busy], query=Query([("GpuScan parquet", "GpuScan parquet [a#1]")]))
     assert not {spark.MoreExecutors, core.FasterDevice} & {type(each) for each in verdict.recommendations}
 
 
 def test_resources_that_cannot_be_bought_are_not_recommended(tmp_path: Path) -> None:
     busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
-    cpu = only(told(tmp_path, [busy], query=SCAN), core.FasterDevice)
+    cpu = only(reported(tmp_path, [busy], query=SCAN), core.FasterDevice)
     assert (cpu.resource, cpu.ratio, cpu.price) == ("cpu", 1.25, "machine")
     assert 0.1 * 38_000 < cpu.saving.ms < 0.22 * 38_000, "a quarter faster, not twice as fast"
 
 
 def test_collections_ask_for_memory_with_its_present_value(tmp_path: Path) -> None:
     full = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=4000, gc_ms=5000, read_bytes=128 * MIB)))
-    verdict = told(tmp_path, [full], query=SCAN)
+    verdict = reported(tmp_path, [full], query=SCAN)
     memory = only(verdict, core.MoreMemory)
     assert memory.because == "garbage"
     assert memory.settings == (SettingChange("spark.executor.memory", "4g", "8g", 2.0**32, 2.0**33),)
@@ -304,12 +304,12 @@ def test_collections_ask_for_memory_with_its_present_value(tmp_path: Path) -> No
 @pytest.mark.later
 def test_spills_of_python_workers_recommend_memory_for_them(tmp_path: Path) -> None:
     spilling = list(waves(64, 16, 2, ms=10_000, cpu_ms=1000, read_bytes=128 * MIB, spilled_bytes=100 * MIB))
-    verdict = told(tmp_path, [Stage(spilling, reads="PythonRDD")])
+    verdict = reported(tmp_path, [Stage(spilling, reads="PythonRDD")])
     memory = only(verdict, core.MoreMemory)
     assert (memory.because, settings([memory])) == ("spilling", {"spark.python.worker.memory": ("512m", "1g")})
     assert memory.settings[0].is_default
     (tmp_path / "jvm").mkdir()
-    memory = only(told(tmp_path / "jvm", [Stage(spilling)]), core.MoreMemory)
+    memory = only(reported(tmp_path / "jvm", [Stage(spilling)]), core.MoreMemory)
     assert (memory.because, settings([memory])) == ("spilling", {"spark.executor.memory": ("4g", "8g")})
     assert memory.saving.ms is None, "how long it spilled is not known"
 
@@ -317,7 +317,7 @@ def test_spills_of_python_workers_recommend_memory_for_them(tmp_path: Path) -> N
 def test_a_local_run_has_slots_and_no_executors(tmp_path: Path) -> None:
     busy = Stage(list(waves(64, 8, ms=10_000, cpu_ms=9500, read_bytes=128 * MIB)))
     tasks = [replace(each, executor="driver") for each in busy.tasks]
-    verdict = told(tmp_path, [Stage(tasks)], {"spark.master": "local[8,4]"}, executors={"driver": 8}, query=SCAN)
+    verdict = reported(tmp_path, [Stage(tasks)], {"spark.master": "local[8,4]"}, executors={"driver": 8}, query=SCAN)
     assert settings([only(verdict, spark.MoreLocalSlots)]) == {"spark.master": ("local[8,4]", "local[16,4]")}
     assert "--master 'local[16,4]'" in lines(verdict), "a shell takes brackets for a pattern"
     assert not any(isinstance(each, spark.MoreExecutors) for each in verdict.recommendations)
@@ -328,24 +328,24 @@ def test_a_local_run_has_slots_and_no_executors(tmp_path: Path) -> None:
 
 def test_samples_come_last_and_only_where_much_is_unknown(tmp_path: Path) -> None:
     waiting = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=1000, read_bytes=128 * MIB)))
-    verdict = told(tmp_path, [waiting], query=SCAN)
+    verdict = reported(tmp_path, [waiting], query=SCAN)
     *others, last = verdict.recommendations
     assert isinstance(last, core.RecordSamples)
     assert not any(isinstance(each, core.RecordSamples) for each in others)
     busy = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=9990, read_bytes=128 * MIB)))
     (tmp_path / "busy").mkdir()
-    found = told(tmp_path / "busy", [busy], query=SCAN).recommendations
+    found = reported(tmp_path / "busy", [busy], query=SCAN).recommendations
     assert not any(isinstance(each, core.RecordSamples) for each in found)
 
 
 def test_gains_below_a_second_are_not_recommended(tmp_path: Path) -> None:
     short = Stage([Task(300, "1", cpu_ms=290, shuffled_bytes=64 * MIB)], reads="ShuffledRowRDD")
-    verdict = told(tmp_path, [short], {"spark.sql.shuffle.partitions": "1"}, query=SHUFFLED, begin_ms=10)
+    verdict = reported(tmp_path, [short], {"spark.sql.shuffle.partitions": "1"}, query=SHUFFLED, begin_ms=10)
     assert {type(each) for each in verdict.recommendations} <= {core.RecordSamples}
 
 
 def test_a_run_without_anything_to_do_says_so(tmp_path: Path) -> None:
-    verdict = told(tmp_path, [shuffling(16, ms=40_000, cpu_ms=39_999, shuffled_bytes=MIB)], query=SHUFFLED)
+    verdict = reported(tmp_path, [shuffling(16, ms=40_000, cpu_ms=39_999, shuffled_bytes=MIB)], query=SHUFFLED)
     assert figures(nothing_to_do(replace(verdict, recommendations=()))) == [3, 1]
     assert nothing_to_do(replace(verdict, recommendations=(setting("a"),))) == ""
 
@@ -443,7 +443,7 @@ def test_better_of_two_recommendations_for_one_change_is_kept(tmp_path: Path) ->
 
 def test_json_has_the_kind_the_numbers_and_the_sentence(tmp_path: Path) -> None:
     stage = shuffling(4, ms=40_000, cpu_ms=39_000, shuffled_bytes=64 * MIB)
-    verdict = told(tmp_path, [stage], {"spark.sql.shuffle.partitions": "4"}, query=SHUFFLED)
+    verdict = reported(tmp_path, [stage], {"spark.sql.shuffle.partitions": "4"}, query=SHUFFLED)
     first, saving = as_json(verdict)["recommendations"][0], verdict.recommendations[0].saving
     assert saving.ms is not None
     assert first == first | {
@@ -470,9 +470,11 @@ def test_a_stage_without_a_slot_that_the_log_knows_is_asked_for_no_number_of_tas
     path = write(tmp_path / "log", [Stage([Task(20, "1", cpu_ms=2) for _ in range(400)])], executors={"1": 8})
     run = cp.profile([path], output=tmp_path / "run.duckdb")
     with duckdb.connect(str(run.path), read_only=True) as connection:
-        details = group_details(connection, load(connection), run.debug().critical_path)
+        details = stage_stats(connection, load(connection), run.debug().critical_path)
     facts = details[0].facts
-    short = StartingStage(facts.id, facts.name, 900.0, "measured", FewerTasks(), tasks=400, share=0.9, queued_ms=0.0)
+    short = StartingStage(
+        facts.id, facts.name, 900.0, "measured", FewerTasks(), tasks=400, share=0.9, scheduler_delay_ms=0.0
+    )
     none = [replace(each, facts=replace(each.facts, slots=0)) for each in details]
     assert list(cuts(Stages(details, [short]), 0))
     assert not list(cuts(Stages(none, [short]), 0))

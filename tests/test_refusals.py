@@ -108,7 +108,7 @@ def test_takes_the_remedy_from_the_refusal() -> None:
     assert refused.remedy.facts == {"setting": "disk"}
 
 
-def test_groups_unanswered_questions_by_value() -> None:
+def test_stages_unanswered_questions_by_value() -> None:
     unchanged = Prediction("all", "makespan", "unchanged", 10.0, 10.0, 10.0)
     small, smaller = (MemoryBelowMinimum("Spark", size, 4.0) for size in (2.0, 1.0))
     points = [unchanged.refusing(str(number), each) for number, each in enumerate((small, smaller, small))]

@@ -1,4 +1,4 @@
-"""The parts of a report on operators, groups, labels and the causes of other time, on hand-made answers."""
+"""The parts of a report on operators, stages, labels and the causes of other time, on hand-made answers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from crystalperf.query.results.answers import (
     Cause,
     Debug,
     Disagreement,
-    GroupFacts,
     Header,
     OperatorTime,
     PathItem,
     SampleCounts,
     ScopeItem,
+    StageFacts,
 )
 from crystalperf.query.results.assumptions import InputRemote
 from crystalperf.query.text.sentences import text_of
@@ -38,15 +38,15 @@ def parts(cpu: float = 0.0, disk: float = 0.0, net: float = 0.0, other: float = 
 def operator(
     node_id: int | None, name: str, cpu: float, basis: str = "samples", scope: str | None = "sql:1"
 ) -> OperatorTime:
-    groups = ("stage:1.0", "stage:10.0", "stage:2.0", "stage:3.1")
-    return OperatorTime(scope, node_id, name, groups, basis, parts(cpu=cpu))
+    stages = ("stage:1.0", "stage:10.0", "stage:2.0", "stage:3.1")
+    return OperatorTime(scope, node_id, name, stages, basis, parts(cpu=cpu))
 
 
-def stage(number: int, path_ms: float, spill_bytes: int = 0) -> GroupFacts:
-    return GroupFacts(
-        id=f"stage:{number}.0", name="work", scope="sql:1", units=6, slots=4, length_ms=5_000.0, path_ms=path_ms,
-        median_ms=2_000.0, longest_ms=5_000.0, median_bytes=10.0, most_bytes=30.0, unit_ms=16_000.0, idle_ms=4_000.0,
-        starting_ms=1_600.0, queued_ms=800.0, gc_ms=160.0, spill_bytes=spill_bytes,
+def stage(number: int, path_ms: float, spill_bytes: int = 0) -> StageFacts:
+    return StageFacts(
+        id=f"stage:{number}.0", name="work", scope="sql:1", tasks=6, slots=4, length_ms=5_000.0, path_ms=path_ms,
+        median_ms=2_000.0, longest_ms=5_000.0, median_bytes=10.0, most_bytes=30.0, task_ms=16_000.0, idle_ms=4_000.0,
+        starting_ms=1_600.0, scheduler_delay_ms=800.0, gc_ms=160.0, spill_bytes=spill_bytes,
         resource_ms=parts(cpu=16_000.0),
     )  # fmt: skip
 
@@ -64,12 +64,12 @@ DEBUG = Debug(
     samples=SampleCounts(100, 90, 90, {}),
     scopes=(),
     other_ms=EXECUTORS,
-    groups=(stage(1, 5_000.0),),
+    stages=(stage(1, 5_000.0),),
     operators=(operator(17, "Exchange by k", 9_000.0), operator(None, "compiling generated code", 700.0)),
     disagreements=(Disagreement("stage:1.0", "disk", 0.4, 0.0, 0.12), Disagreement("stage:2.0", "net", 0.1, 0.5, 0.9)),
     assumptions=(InputRemote("s3a://bucket", None),),
-    coordinator_ms=15_000.0,
-    no_unit_ms=15_000.0,
+    driver_ms=15_000.0,
+    no_task_ms=15_000.0,
     vocabulary=WORDS,
 )
 
@@ -82,14 +82,14 @@ def words(debug: Debug) -> str:
 
 def test_splits_other_time_by_cause() -> None:
     found = bottleneck_of(DEBUG)
-    assert (found.kind, found.name, found.time_ms, found.alone_ms) == ("cause", "no worker", 12_000.0, 15_000.0)
+    assert (found.kind, found.name, found.time_ms, found.no_task_ms) == ("cause", "no worker", 12_000.0, 15_000.0)
     text = words(DEBUG)
     assert "12.0 of 20.0 s (60 %)" in text
     assert re.findall(r"[\d.]+ s", text.partition(" other: ")[2])[:2] == ["12.0 s", "3.0 s"]
 
 
 def test_does_not_call_the_unknown_a_cause() -> None:
-    unknown = replace(DEBUG, other_ms={"unknown": 15_000.0}, critical_path=DEBUG.critical_path[1:], coordinator_ms=0.0)
+    unknown = replace(DEBUG, other_ms={"unknown": 15_000.0}, critical_path=DEBUG.critical_path[1:], driver_ms=0.0)
     assert bottleneck_of(unknown).kind == "unknown"
     assert "15.0 of 20.0 s (75 %)" in words(unknown)
 
@@ -116,7 +116,7 @@ def test_shows_skew_of_stages_by_time_and_by_bytes() -> None:
     text = words(DEBUG)
     assert "stage:1.0 6 1.5 2.0 2.5x 3.0x 20 % 10 % 1 %" in text
     assert "MiB" not in text
-    spilled = words(replace(DEBUG, groups=tuple(stage(number, number, 3 << 20) for number in range(20))))
+    spilled = words(replace(DEBUG, stages=tuple(stage(number, number, 3 << 20) for number in range(20))))
     assert spilled.count("3.0 MiB") == 12
     assert " 8 shorter stages " in spilled
 

@@ -21,7 +21,7 @@ import pytest
 from crystalperf import query, report
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.page import flames, grid, timeline
-from crystalperf.query.results.page import Picture
+from crystalperf.query.results.page import PageData
 from crystalperf.query.run import Run
 from crystalperf.query.text.as_json import as_json
 from crystalperf.query.text.sentences import texts_of
@@ -39,19 +39,19 @@ def run(demo_run: Run) -> Run:
 
 
 @pytest.fixture(scope="module")
-def picture(run: Run) -> Picture:
-    return run.picture()
+def picture(run: Run) -> PageData:
+    return run.page_data()
 
 
 @pytest.fixture(scope="module")
-def data(picture: Picture) -> Any:
+def data(picture: PageData) -> Any:
     return as_json(picture)
 
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages of the usual what-ifs alone, which are quick."""
-    monkeypatch.setattr(grid, "MOST_REPLAYED", 0)
+    monkeypatch.setattr(grid, "MAX_REPLAYED", 0)
 
 
 class Page(HTMLParser):
@@ -83,16 +83,16 @@ class Page(HTMLParser):
 # The grid -----------------------------------------------------------------------------------------------------------
 
 
-def points(picture: Picture) -> list[Any]:
+def points(picture: PageData) -> list[Any]:
     return [each for curve in (*picture.what_if.curves, *picture.what_if.pairs) for each in curve.points]
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("part", range(4))
-def test_every_setting_of_the_grid_is_what_predict_says(part: int, picture: Picture, demo_run: Run) -> None:
+def test_every_setting_of_the_grid_is_what_predict_says(part: int, picture: PageData, demo_run: Run) -> None:
     asked = query.open_run(demo_run.path)
     found = points(picture)
-    assert 50 <= len(found) <= grid.MOST_SETTINGS
+    assert 50 <= len(found) <= grid.MAX_SETTINGS
     assert picture.what_if.coarser == ""
     assert {each.refused != "" for each in found} == {True, False}
     assert picture.what_if.recorded_ms == picture.verdict.debug.runtime_ms
@@ -104,8 +104,8 @@ def test_every_setting_of_the_grid_is_what_predict_says(part: int, picture: Pict
         assert each.resource_ms == answer.resource_ms
         assert all(reason in each.refused for reason in texts_of(answer.refused, answer.words))
         if answer.predicted_ms is not None:
-            lengths = {group.id: group.predicted_ms for group in answer.groups}
-            assert list(each.group_ms) == [lengths[group] for group in picture.what_if.groups]
+            lengths = {stage.id: stage.predicted_ms for stage in answer.stages}
+            assert list(each.stage_ms) == [lengths[stage] for stage in picture.what_if.stages]
 
 
 @pytest.mark.later
@@ -114,12 +114,12 @@ def test_the_json_of_a_point_is_that_of_predict(data: Any, crystalperf: Answer, 
     for each in several:
         settings = [part for setting in each["setting"].split(", ") for part in ("--set", setting)]
         _, out, _ = crystalperf("predict", demo_run.path, *settings, "--json")
-        told = json.loads(out)
+        reported = json.loads(out)
         for name in ("setting", "predicted_ms", "interval_ms", "bound_ms", "resource_ms"):
-            assert each[name] == told[name], (each["setting"], name)
+            assert each[name] == reported[name], (each["setting"], name)
 
 
-def test_predicted_breakdown_sums_to_the_predicted_time(picture: Picture) -> None:
+def test_predicted_breakdown_sums_to_the_predicted_time(picture: PageData) -> None:
     known = [each for each in points(picture) if each.predicted_ms is not None]
     for each in known:
         assert sum(each.resource_ms.values()) == pytest.approx(each.predicted_ms)
@@ -129,43 +129,43 @@ def test_predicted_breakdown_sums_to_the_predicted_time(picture: Picture) -> Non
     assert faster.resource_ms["cpu"] == pytest.approx(picture.what_if.resource_ms["cpu"], rel=0.1)
 
 
-def test_a_knee_is_where_the_terminals_list_would_have_it(picture: Picture, crystalperf: Answer, run: Run) -> None:
+def test_a_knee_is_where_the_terminals_list_would_have_it(picture: PageData, crystalperf: Answer, run: Run) -> None:
     curve = next(each for each in picture.what_if.curves if each.knee is not None)
     rising = [each.setting.partition("=")[2] for each in curve.points if each.ratios[0] > 1 and not each.refused]
     _, out, _ = crystalperf("predict", run.path, "--set", f"{curve.key}={','.join(rising)}")
     row = next(line for line in out.split("\n") if "<- worth it up to here" in line)
     assert row.split()[0] == curve.points[curve.knee or 0].setting
-    assert curve.knee_said in " ".join(out.split())
+    assert curve.knee_text in " ".join(out.split())
 
 
-def test_a_run_of_many_units_is_asked_less_and_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "MOST_REPLAYED", 46 * 5)  # the demo has 46 units
+def test_a_run_of_many_tasks_is_asked_less_and_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid, "MAX_REPLAYED", 46 * 5)  # the demo has 46 tasks
     monkeypatch.setattr(grid, "COMPILED", 1)
     verdict = run.verdict()
-    fewer = run.picture(verdict).what_if
+    fewer = run.page_data(verdict).what_if
     found = [each for curve in (*fewer.curves, *fewer.pairs) for each in curve.points]
     assert len(verdict.what_ifs) < len(found) <= len(verdict.what_ifs) + 5
     assert {each.setting for each in verdict.what_ifs} <= {each.setting for each in found}
     assert re.findall(r"\d+", fewer.coarser)[:2] == [str(len(found)), "60"]  # asked, and not as many
-    assert len(points(run.picture(verdict, full=True))) > 50
+    assert len(points(run.page_data(verdict, full=True))) > 50
 
 
 # The timeline, the graph, the stacks ----------------------------------------------------------------------------------
 
 
-def units(run: Run) -> list[tuple[Any, ...]]:
+def tasks(run: Run) -> list[tuple[Any, ...]]:
     with duckdb.connect(str(run.path), read_only=True) as connection:
-        query = "SELECT worker_id, group_id, launch_ms, finish_ms FROM units ORDER BY launch_ms"
+        query = "SELECT worker_id, stage_id, launch_ms, finish_ms FROM tasks ORDER BY launch_ms"
         return connection.execute(query).fetchall()
 
 
-def test_every_unit_has_a_bar_and_no_lane_has_two_at_a_time(run: Run, picture: Picture) -> None:
-    found, bars = picture.timeline, picture.timeline.units
+def test_every_task_has_a_bar_and_no_lane_has_two_at_a_time(run: Run, picture: PageData) -> None:
+    found, bars = picture.timeline, picture.timeline.tasks
     seen = sorted(
-        (found.workers.id[found.lanes[lane]], found.groups[group], start, start + length)
-        for lane, group, start, length in zip(bars.lane, bars.group, bars.start_ms, bars.length_ms, strict=True)
+        (found.workers.id[found.lanes[lane]], found.stages[stage], start, start + length)
+        for lane, stage, start, length in zip(bars.lane, bars.stage, bars.start_ms, bars.length_ms, strict=True)
     )
-    assert seen == sorted((worker, group, round(start), round(end)) for worker, group, start, end in units(run))
+    assert seen == sorted((worker, stage, round(start), round(end)) for worker, stage, start, end in tasks(run))
     assert list(found.lanes) == sorted(found.lanes)
     assert list(zip(bars.lane, bars.start_ms, strict=True)) == sorted(zip(bars.lane, bars.start_ms, strict=True))
     ends: dict[int, int] = {}
@@ -176,40 +176,40 @@ def test_every_unit_has_a_bar_and_no_lane_has_two_at_a_time(run: Run, picture: P
     assert found.coarsened == ""
 
 
-def test_short_units_are_drawn_together_where_there_are_too_many(
+def test_short_tasks_are_drawn_together_where_there_are_too_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: None
 ) -> None:
     stages = [Stage(list(waves(200, 4, 2, ms=50))), Stage([*waves(60, 4, 2, ms=90), Task(4000)])]
     log = spark_logs.write(tmp_path / "log", stages, executors={"1": 2, "2": 2})
     run = query.profile(log, output=tmp_path / "run.duckdb")
     verdict = run.verdict()
-    whole = run.picture(verdict).timeline
+    whole = run.page_data(verdict).timeline
     assert whole.coarsened == ""
 
     def reaches(bars: Any) -> dict[tuple[int, int], tuple[int, int]]:
         found: dict[tuple[int, int], tuple[int, int]] = {}
-        for lane, group, start, length in zip(bars.lane, bars.group, bars.start_ms, bars.length_ms, strict=True):
-            first, last = found.get((lane, group), (start, start))
-            found[lane, group] = min(first, start), max(last, start + length)
+        for lane, stage, start, length in zip(bars.lane, bars.stage, bars.start_ms, bars.length_ms, strict=True):
+            first, last = found.get((lane, stage), (start, start))
+            found[lane, stage] = min(first, start), max(last, start + length)
         return found
 
-    least = len(reaches(whole.units))
-    assert least < len(whole.units.lane)
-    for most in (least, 1):  # what is on another lane, or of another group, is never one row
-        monkeypatch.setattr(timeline, "MOST_BARS", most)
-        fewer = run.picture(verdict).timeline
-        assert len(fewer.units.lane) == least
-        assert sum(fewer.units.count) == len(whole.units.lane)
-        assert f"{least} bars for {len(whole.units.lane)} tasks" in fewer.coarsened
-        assert reaches(fewer.units) == reaches(whole.units)
+    least = len(reaches(whole.tasks))
+    assert least < len(whole.tasks.lane)
+    for most in (least, 1):  # what is on another lane, or of another stage, is never one row
+        monkeypatch.setattr(timeline, "MAX_BARS", most)
+        fewer = run.page_data(verdict).timeline
+        assert len(fewer.tasks.lane) == least
+        assert sum(fewer.tasks.count) == len(whole.tasks.lane)
+        assert f"{least} bars for {len(whole.tasks.lane)} tasks" in fewer.coarsened
+        assert reaches(fewer.tasks) == reaches(whole.tasks)
 
 
-def test_the_graph_is_that_of_the_run(run: Run, picture: Picture) -> None:
+def test_the_graph_is_that_of_the_run(run: Run, picture: PageData) -> None:
     found = picture.graph
-    groups = {each.id: each for each in found.nodes if each.kind == "group"}
-    facts = {each.id: each for each in picture.verdict.debug.groups}
-    assert set(groups) == set(facts)
-    for name, each in groups.items():
+    stages = {each.id: each for each in found.nodes if each.kind == "group"}
+    facts = {each.id: each for each in picture.verdict.debug.stages}
+    assert set(stages) == set(facts)
+    for name, each in stages.items():
         assert each.resource_ms == facts[name].resource_ms
         assert each.path_ms == pytest.approx(facts[name].path_ms)
         assert each.spread.duration_ms[found.quantiles.index(0.5)] == pytest.approx(facts[name].median_ms)
@@ -223,13 +223,13 @@ def test_the_graph_is_that_of_the_run(run: Run, picture: Picture) -> None:
     assert all(known[key] == parts for key, parts in timed.items())
 
 
-def test_the_stacks_of_the_tree_have_the_time_of_the_samples(run: Run, picture: Picture) -> None:
+def test_the_stacks_of_the_tree_have_the_time_of_the_samples(run: Run, picture: PageData) -> None:
     found = picture.flames
-    of_units = [number for number, group in enumerate(found.sampled.group) if group >= 0]
+    of_tasks = [number for number, stage in enumerate(found.sampled.stage) if stage >= 0]
     columns = [*found.sampled.resource_ms.values(), found.sampled.waiting_ms, found.sampled.unknown_ms]
-    total = sum(float(np.array(column)[of_units].sum()) for column in columns)
+    total = sum(float(np.array(column)[of_tasks].sum()) for column in columns)
     with duckdb.connect(str(run.path), read_only=True) as connection:
-        row = connection.execute("SELECT sum(weight_ms) FROM samples WHERE unit_id IS NOT NULL").fetchone()
+        row = connection.execute("SELECT sum(weight_ms) FROM samples WHERE task_id IS NOT NULL").fetchone()
         rows = connection.execute("SELECT DISTINCT frames FROM stacks JOIN samples USING (stack_id)").fetchall()
     assert total == pytest.approx(row[0], rel=1e-3)
     assert all(parent < node for node, parent in enumerate(found.parent))
@@ -257,9 +257,9 @@ def plain_name(frame: str) -> str:
 
 def test_smallest_branches_merge_into_their_parent(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     verdict = run.verdict()
-    whole = run.picture(verdict).flames
-    monkeypatch.setattr(flames, "MOST_NODES", 500)
-    fewer = run.picture(verdict).flames
+    whole = run.page_data(verdict).flames
+    monkeypatch.setattr(flames, "MAX_NODES", 500)
+    fewer = run.page_data(verdict).flames
     assert whole is not None
     assert len(fewer.parent) <= 501
     assert "500 of" in fewer.coarsened or "501 of" in fewer.coarsened
@@ -268,7 +268,7 @@ def test_smallest_branches_merge_into_their_parent(run: Run, monkeypatch: pytest
 
 
 def test_a_run_without_samples_has_no_stacks(demo_log_run: Run, few: None) -> None:
-    assert demo_log_run.picture().flames is None
+    assert demo_log_run.page_data().flames is None
 
 
 # HTML ---------------------------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ def test_embedded_data_is_the_data_of_the_run(data: Any) -> None:
     assert json.loads(Page(html).texts["script"][0]) == {**json.loads(json.dumps(data)), "live": None}
 
 
-def test_a_page_says_the_essential_without_a_script(data: Any, picture: Picture) -> None:
+def test_a_page_says_the_essential_without_a_script(data: Any, picture: PageData) -> None:
     page = Page(report.render(data))
     text = " ".join(" ".join(part) for tag, part in page.texts.items() if tag not in ("script", "style"))
     said = picture.said
@@ -325,7 +325,7 @@ def test_a_page_says_the_essential_without_a_script(data: Any, picture: Picture)
     assert all(each.runtime in text and each.range in text for each in said.what_ifs)
 
 
-def test_a_page_says_what_the_terminal_says(picture: Picture, crystalperf: Answer, run: Run) -> None:
+def test_a_page_says_what_the_terminal_says(picture: PageData, crystalperf: Answer, run: Run) -> None:
     _, out, _ = crystalperf("analyze", run.path)
     words = " ".join(out.split())
     said = picture.said

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from crystalperf import query
 from crystalperf.indexes.errors import InputError, SettingError
 from crystalperf.query.predict.interval import CALIBRATED
-from crystalperf.query.predict.rerun_errors import Guess, Seen, after_run, half_width, learned
+from crystalperf.query.predict.rerun_errors import Observation, PriorPrediction, after_run, half_width, rerun_correction
 from crystalperf.query.results.refusals import RerunNotPredicted
 from crystalperf.query.run import Other, Run
 
@@ -22,29 +22,29 @@ TWICE = {"cores": math.log(2)}
 HALF = {"cores": -math.log(2)}
 
 
-def guess(ratios: dict[str, float], predicted_ms: float = 100.0, spread: float = 1.4) -> Guess:
-    return Guess(ratios, predicted_ms, (predicted_ms / spread, predicted_ms * spread))
+def guess(ratios: dict[str, float], predicted_ms: float = 100.0, spread: float = 1.4) -> PriorPrediction:
+    return PriorPrediction(ratios, predicted_ms, (predicted_ms / spread, predicted_ms * spread))
 
 
 def test_rerun_of_the_same_scenario_pulls_the_prediction_towards_it() -> None:
     before = guess(TWICE)
-    after = learned(before, [Seen(guess(TWICE), 150.0)])
+    after = rerun_correction(before, [Observation(guess(TWICE), 150.0)])
     assert before.predicted_ms < after.predicted_ms < 150.0
     assert half_width(after) < half_width(before)
 
 
 def test_rerun_that_was_overestimated_corrects_the_opposite_change() -> None:
-    seen = [Seen(guess(TWICE), 130.0)]  # slower than predicted: more slots bring less than was thought
-    same = Seen(guess({}), 100.0)  # and the recorded run was not an odd one
-    assert learned(guess(HALF), [*seen, same, same, same]).predicted_ms < 100.0
+    seen = [Observation(guess(TWICE), 130.0)]  # slower than predicted: more slots bring less than was thought
+    same = Observation(guess({}), 100.0)  # and the recorded run was not an odd one
+    assert rerun_correction(guess(HALF), [*seen, same, same, same]).predicted_ms < 100.0
 
 
 @pytest.mark.later
 def test_rerun_of_the_same_scenario_measures_noise_and_not_the_model_error() -> None:
     """However often, what is left of the range is the model's own error and that of the one run to come."""
-    seen = [Seen(guess({}), 100.0)] * 1000
+    seen = [Observation(guess({}), 100.0)] * 1000
     own = (math.log(1.4**2) / (2 * CALIBRATED.width)) ** 2 - 2 * CALIBRATED.repetition**2
-    left = (math.log(1 + half_width(learned(guess(TWICE), seen))) / CALIBRATED.width) ** 2
+    left = (math.log(1 + half_width(rerun_correction(guess(TWICE), seen))) / CALIBRATED.width) ** 2
     assert left == pytest.approx(own, rel=0.05)  # a thousand equal runs: hardly any noise
 
 
@@ -59,8 +59,8 @@ def test_one_more_run_never_widens_a_range(
     def scenario(cores: float, network: float) -> dict[str, float]:
         return {"cores": cores, "network": network}
 
-    seen = [Seen(guess(scenario(*where)), actual_ms) for *where, actual_ms in runs]
-    before = half_width(learned(guess(scenario(*asked)), seen))
+    seen = [Observation(guess(scenario(*where)), actual_ms) for *where, actual_ms in runs]
+    before = half_width(rerun_correction(guess(scenario(*asked)), seen))
     candidate = guess(scenario(*more))
     after = after_run(guess(scenario(*asked)), seen, candidate)
     repeated = any(all(abs(one - two) < 1e-5 for one, two in zip(more, run[:2], strict=True)) for run in runs)
@@ -82,8 +82,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
 def test_real_reruns_narrow_the_range_and_are_named(runs: dict[str, Run]) -> None:
     base, other = runs["q9 fr20"], Other("again", runs["q9 none"])
     alone, both = base.predict(cores="2x"), base.predict(cores="2x", reruns=[other])
-    assert both.learned.predicted_ms == alone.predicted_ms
-    assert [(each.run, each.setting) for each in both.learned.reruns] == [("again", "unchanged")]
+    assert both.rerun_correction.predicted_ms == alone.predicted_ms
+    assert [(each.run, each.setting) for each in both.rerun_correction.reruns] == [("again", "unchanged")]
     assert both.interval_ms[1] / both.interval_ms[0] < alone.interval_ms[1] / alone.interval_ms[0]
     advice = base.advise(["cores=2x", "executors=2x"])
     assert advice.questions == ("cores=2x", "executors=2x")

@@ -18,7 +18,7 @@ from crystalperf.indexes.schema import EACH, table, tables
 from crystalperf.query.attribution.code.decide import NumberedStacks, _vector, add_frames, decide
 from crystalperf.query.attribution.code.resolve import attached
 from crystalperf.query.execution.evidence import Evidence
-from crystalperf.query.execution.execution import CoordinatorTime, Execution
+from crystalperf.query.execution.execution import DriverTime, Execution
 from crystalperf.query.execution.load import run_resources
 from crystalperf.query.execution.scenario import (
     Scenario,
@@ -34,7 +34,7 @@ from crystalperf.query.results.answers import Prediction
 from crystalperf.query.run import Run
 from crystalperf.query.runfile.pipeline import gather, write_run
 from crystalperf.query.simulate.effects import baseline_state, device_speed
-from crystalperf.query.trace.contract import Group, Trace, Unit, Worker, of_rows
+from crystalperf.query.trace.contract import Stage, Task, Trace, Worker, of_rows
 from crystalperf.query.trace.records import Problems
 from tests.refusals import refused
 from tests.small_indexes import small_index
@@ -46,16 +46,16 @@ NAMES = (*resources(), "gpu")
 
 
 def trace(**run: object) -> Trace:
-    """Two workers of one lane; each runs a unit of 8 ms: 2 on the CPU, 5 on the GPU, 1 nobody knows on what."""
-    units = [
-        Unit(number, "op:0", f"w{number}", 1, 9, host=f"h{number}", measured_ms={"cpu": 2, "gpu": 5})
+    """Two workers of one slot; each runs a task of 8 ms: 2 on the CPU, 5 on the GPU, 1 nobody knows on what."""
+    tasks = [
+        Task(number, "op:0", f"w{number}", 1, 9, host=f"h{number}", measured_ms={"cpu": 2, "gpu": 5})
         for number in range(2)
     ]
     return of_rows(
         {"app_id": "run-1", "framework": "toy", "started_at_ms": 0, "duration_ms": 10.0, **run},
         [Worker(f"w{number}", 1, host=f"h{number}") for number in range(2)],
-        [Group("op:0", 2, 1, 9, name="train")],
-        units,
+        [Stage("op:0", 2, 1, 9, name="train")],
+        tasks,
         more_resources=[GPU],
     )
 
@@ -63,7 +63,7 @@ def trace(**run: object) -> Trace:
 # Tables ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["groups", "units", "operator_times", "nodes"])
+@pytest.mark.parametrize("name", ["stages", "tasks", "operator_times", "nodes"])
 def test_column_of_an_added_resource_comes_after_the_built_in_ones(name: str) -> None:
     columns = table("run", name, NAMES).columns
     found = [each for each in columns if each.name in [f"{one}_ms" for one in with_other(NAMES)]]
@@ -115,17 +115,17 @@ def test_its_speed_can_be_asked_for() -> None:
 
 
 def on_gpu(rows: list[tuple[float, float]], parts: list[list[float]], resource: Resource = GPU) -> Execution:
-    """A run on one slot, of units whose parts are on CPU, disk, network, GPU and nothing known."""
+    """A run on one slot, of tasks whose parts are on CPU, disk, network, GPU and nothing known."""
     run = execution(rows, (1, 0, 0, 0))
     unsure = Evidence(np.zeros(4), np.zeros(4), 0.0)
-    units = replace(run.units, parts_ms=np.array(parts, dtype=np.float64))
-    coordinator = CoordinatorTime(np.zeros(0), np.zeros(0), np.zeros((0, 5)))
+    tasks = replace(run.tasks, parts_ms=np.array(parts, dtype=np.float64))
+    driver = DriverTime(np.zeros(0), np.zeros(0), np.zeros((0, 5)))
     return replace(
         run,
         words=replace(run.words, resources=(*known(), resource)),
-        units=units,
+        tasks=tasks,
         evidence=unsure,
-        coordinator=coordinator,
+        driver=driver,
     )
 
 
@@ -138,12 +138,12 @@ def test_faster_resource_shortens_only_its_own_time() -> None:
     run = on_gpu([(0, 8), (8, 16)], [[2, 0, 0, 4, 2], [1, 1, 0, 6, 0]])
     state = device_speed.apply(baseline_state(run), scenario(run, "gpu_speed=2x"))
     assert state.parts_ms.tolist() == [[2, 0, 0, 2, 2], [1, 1, 0, 3, 0]]
-    assert run.units.parts_ms.tolist() == [[2, 0, 0, 4, 2], [1, 1, 0, 6, 0]]
+    assert run.tasks.parts_ms.tolist() == [[2, 0, 0, 4, 2], [1, 1, 0, 6, 0]]
     assert state.dag == run.dag
 
 
 @pytest.mark.parametrize(("shared_by", "predicted_ms"), [("nobody", 8), ("worker", 16), ("host", 16)])
-def test_units_that_share_a_resource_gain_nothing_from_concurrency(
+def test_tasks_that_share_a_resource_gain_nothing_from_concurrency(
     shared_by: Literal["nobody", "worker", "host"], predicted_ms: float
 ) -> None:
     run = on_gpu([(0, 8), (8, 16)], [[0, 0, 0, 8, 0]] * 2, replace(GPU, shared_by=shared_by))
@@ -183,7 +183,7 @@ def test_an_index_decides_though_it_does_not_know_all_resources(connection: duck
     add_frames(connection, stacks)
     decide(connection, stacks, attached([("scala_index", "scala-1")]), [], [], NAMES)
     ((index_name, depth, shares, gpu),) = connection.execute(
-        "SELECT index_name, deciding_depth, cpu + disk + net, gpu FROM stacks"
+        "SELECT index_name, attributed_depth, cpu + disk + net, gpu FROM stacks"
     ).fetchall()
     assert (index_name, depth, gpu) == ("scala-1", 0, 0.0)
     assert shares == pytest.approx(1.0)
@@ -205,7 +205,7 @@ def test_bottleneck_may_be_an_added_resource(run: Run) -> None:
     assert answer.bottleneck == "gpu"
     assert answer.resource_ms == {"cpu": 2, "disk": 0, "net": 0, "gpu": 5, "other": 3}
     assert run.header().resources == (*known(), GPU)
-    assert [each.resource_ms["gpu"] for each in answer.groups] == [10]
+    assert [each.resource_ms["gpu"] for each in answer.stages] == [10]
 
 
 def test_gain_of_a_faster_resource(run: Run) -> None:

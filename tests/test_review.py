@@ -12,8 +12,8 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.indexes.errors import InputError
-from crystalperf.query.lookup.entering import Known, Labelled, NewCall, entering, made_on
 from crystalperf.query.lookup.hot import Heat, hot_path, plain_name
+from crystalperf.query.lookup.introduced_calls import Known, Labelled, NewCall, introduced_calls, made_on
 from crystalperf.query.lookup.patch import changed_files
 from crystalperf.query.run import Run
 from tests.refusals import is_one_line, refused
@@ -100,7 +100,7 @@ KNOWN = Known(
 
 
 @pytest.mark.parametrize(
-    ("name", "type_name", "told"),
+    ("name", "type_name", "reported"),
     [
         ("read", "FileChannel", ("disk", "typed", 1)),
         ("read", "SocketChannel", ("net", "typed", 1)),
@@ -114,17 +114,17 @@ KNOWN = Known(
     ],
 )
 def test_device_is_known_by_type_or_if_most_functions_of_a_name_agree(
-    name: str, type_name: str, told: tuple[str, str, int] | None
+    name: str, type_name: str, reported: tuple[str, str, int] | None
 ) -> None:
     call = NewCall("x", 1, "", "a.B.c", name, type_name)
     found = KNOWN.device(call)
-    assert (None if found is None else (found[0], found[1], len(found[2]))) == told
+    assert (None if found is None else (found[0], found[1], len(found[2]))) == reported
 
 
 def test_calls_added_to_the_hottest_function_come_first() -> None:
     calls = [NewCall("x", line, "", f"a.B.f{line}", "force", "") for line in (1, 2, 3)]
     heat = {"a.B.f2": (Heat(5.0, 0.5, ()), None), "a.B.f3": (Heat(9.0, 0.9, ()), "a.B.g")}
-    assert [each.call.line for each in entering(calls, KNOWN, heat)] == [3, 2, 1]
+    assert [each.call.line for each in introduced_calls(calls, KNOWN, heat)] == [3, 2, 1]
 
 
 # Hot paths ----------------------------------------------------------------------------------------------------------
@@ -148,14 +148,14 @@ def test_the_hot_path_is_of_samples_on_the_critical_path(demo_run: Run) -> None:
     path = hot_path(demo_run)
     heat = path.heat("org.apache.spark.storage.ShuffleBlockFetcherIterator.next")
     assert 0.5 < heat.share <= 1
-    assert heat.groups[0] == "stage:14.0"
+    assert heat.stages[0] == "stage:14.0"
     assert heat.time_ms <= path.sampled_ms
     assert path.heat("org.apache.spark.NoSuch.function") is None
 
 
 def test_hot_path_is_not_subject_to_the_limits_of_sql(demo_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The row limit of sql() is for statements of users."""
-    monkeypatch.setattr("crystalperf.query.statements.whole.MOST_BYTES", 1)
+    monkeypatch.setattr("crystalperf.query.statements.whole.MAX_BYTES", 1)
     assert len(hot_path(demo_run).functions) > 1_000
 
 

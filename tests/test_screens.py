@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from crystalperf.cli.run_commands import next_command
-from crystalperf.cli.screen import MOST_LINES, verdict_text
+from crystalperf.cli.screen import MAX_LINES, verdict_text
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query import profile
 from crystalperf.query.results.answers import Verdict
@@ -31,21 +31,21 @@ GOLDEN = {
 """The input of each screen in SCREENS."""
 
 BOTTLENECKS = {
-    "busy-driver": ("coordinator", 2768, ["coordinator"]),
-    "cut-off": ("no worker", 7851, ["no-worker", "no-scope", "coordinator"]),
-    "dropped-events": ("no scope", 7405, ["no-scope", "coordinator", "samples"]),
-    "failed-at-end": ("no scope", 8819, ["outcome", "no-scope", "coordinator"]),
-    "idle-shell": ("coordinator", 4105, ["coordinator", "samples"]),
+    "busy-driver": ("driver", 2768, ["driver"]),
+    "cut-off": ("no worker", 7851, ["no-worker", "no-scope", "driver"]),
+    "dropped-events": ("no scope", 7405, ["no-scope", "driver", "samples"]),
+    "failed-at-end": ("no scope", 8819, ["outcome", "no-scope", "driver"]),
+    "idle-shell": ("driver", 4105, ["driver", "samples"]),
     "lost-executor": ("delegated", 15328, ["delegated", "no-worker", "workers"]),
-    "micro-batches": ("no scope", 4004, ["no-scope", "coordinator"]),
-    "nested-queries": ("no scope", 10435, ["no-scope", "coordinator", "cpu_speed"]),
-    "out-of-heap": ("no worker", 14105, ["outcome", "coordinator", "starting-units"]),
-    "python-udf": ("no scope", 8331, ["no-scope", "coordinator", "delegated"]),
+    "micro-batches": ("no scope", 4004, ["no-scope", "driver"]),
+    "nested-queries": ("no scope", 10435, ["no-scope", "driver", "cpu_speed"]),
+    "out-of-heap": ("no worker", 14105, ["outcome", "driver", "starting-tasks"]),
+    "python-udf": ("no scope", 8331, ["no-scope", "driver", "delegated"]),
     "skewed-key": ("cpu", 17510, ["no-worker", "straggler", "spilling"]),
     "speculative-copies": ("delegated", 12592, ["delegated", "no-worker"]),
-    "survived-failure": ("no worker", 5941, ["no-worker", "no-scope", "coordinator"]),
-    "threads": ("coordinator", 3785, ["coordinator", "samples"]),
-    "tiny-tasks": ("no scope", 5516, ["no-scope", "starting-units"]),
+    "survived-failure": ("no worker", 5941, ["no-worker", "no-scope", "driver"]),
+    "threads": ("driver", 3785, ["driver", "samples"]),
+    "tiny-tasks": ("no scope", 5516, ["no-scope", "starting-tasks"]),
 }
 """Of each odd recording: the bottleneck, its ms on the critical path, and what the recommendations rest on."""
 
@@ -104,7 +104,7 @@ CHANGE = re.compile(r"=\S+ +([\d.]+) +([+-]?\d+) %")
 def check(text: str) -> None:
     """At most 45 lines of 80 columns, no word of a program's insides, and figures that agree with each other."""
     lines = text.rstrip("\n").split("\n")
-    assert len(lines) <= MOST_LINES, len(lines)
+    assert len(lines) <= MAX_LINES, len(lines)
     assert not [each for each in lines if len(each) > 80 and " " in each.strip()]
     assert not [each for each in lines if NEVER.search(each)]
     for part, whole, less, share in OF.findall(" ".join(text.split())):

@@ -30,17 +30,17 @@ def plain() -> list[str]:
 def odd() -> list[str]:
     """The same with what Spark, its vendors and damage make of lines; in half of the batches, what only the first
     process takes."""
-    chance, found = random.Random(5), []
+    rng, found = random.Random(5), []
     for line in plain():
         is_end = line.startswith('{"Event":"SparkListenerTaskEnd"')
         event: dict[str, Any] = json.loads(line) if is_end else {}
-        kind, rare = chance.randrange(60), chance.randrange(9_000)
+        kind, rare = rng.randrange(60), rng.randrange(9_000)
         if event and kind == 0:
             event["Task End Reason"] = {"Reason": "ExceptionFailure", "Class Name": "java.io.IOException"}
         elif event and kind == 1:
-            event["Task End Reason"] = {"Reason": "TaskKilled", "Kill Reason": f"attempt {chance.random()}"}
+            event["Task End Reason"] = {"Reason": "TaskKilled", "Kill Reason": f"attempt {rng.random()}"}
         elif event and kind == 2:
-            event["Task Info"]["Host"] = f"host-{chance.randrange(50)}"
+            event["Task Info"]["Host"] = f"host-{rng.randrange(50)}"
         elif kind == 3:
             continue  # lost
         elif kind == 4:
@@ -88,12 +88,12 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     tasks = second.Second.tasks
 
     def noted(self: second.Second, *arguments: Any, **named: Any) -> second.BatchResult | None:
-        told = tasks(self, *arguments, **named)
-        found.append(told is not None)
-        return told
+        reported = tasks(self, *arguments, **named)
+        found.append(reported is not None)
+        return reported
 
     monkeypatch.setattr(second.Second, "tasks", noted)
-    monkeypatch.setattr(second, "LEAST_BYTES", 0)
+    monkeypatch.setattr(second, "MIN_BYTES", 0)
     monkeypatch.setattr(second, "FIRST", 1)
     monkeypatch.setattr(second.os, "sched_getaffinity", lambda _pid: {0, 1})
     return found
@@ -102,7 +102,7 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 def alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
     """The tables as one process reads them."""
     with monkeypatch.context() as patch:
-        patch.setattr(second, "LEAST_BYTES", 1 << 60)
+        patch.setattr(second, "MIN_BYTES", 1 << 60)
         return read(path)
 
 
@@ -159,11 +159,11 @@ def test_a_second_process_killed_midway_leaves_the_rest_to_the_first(
     tasks = second.Second.tasks
 
     def killing(self: second.Second, *arguments: Any, **named: Any) -> second.BatchResult | None:
-        told = tasks(self, *arguments, **named)
-        if told is not None and self._process is not None:
+        reported = tasks(self, *arguments, **named)
+        if reported is not None and self._process is not None:
             self._process.kill()
             self._process.wait()
-        return told
+        return reported
 
     monkeypatch.setattr(second.Second, "tasks", killing)
     found = read(path)

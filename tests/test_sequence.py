@@ -39,10 +39,10 @@ def named(ids: np.ndarray) -> list[str]:
 
 def trained(seed: int = 0) -> tuple[sequence.SequenceHead, sequence.Sequences, np.ndarray]:
     """A head that distinguishes `open` before `close` from `close` before `open`: the words are the same."""
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     texts, labels = [], []
     for number in range(240):
-        filler = " ".join(chance.choice(["a", "b", "c", "d", "e"], 6))
+        filler = " ".join(rng.choice(["a", "b", "c", "d", "e"], 6))
         pair = ("open file close", "close file open", "hash file hash")[number % 3]
         texts.append(function(f"{filler} {pair} {filler}"))
         labels.append(number % 3)
@@ -72,8 +72,8 @@ def test_it_learns_the_order_of_words() -> None:
 def test_answer_does_not_depend_on_the_other_functions_of_its_batch() -> None:
     """To the last bit: what a build keeps of a function must be what the next one would compute."""
     head, _, _ = trained()
-    chance = np.random.default_rng(1)
-    functions = [function(" ".join(chance.choice(["open", "hash", "a", "b"], size))) for size in range(1, 140)]
+    rng = np.random.default_rng(1)
+    functions = [function(" ".join(rng.choice(["open", "hash", "a", "b"], size))) for size in range(1, 140)]
     whole = sequence.read(head, TABLE, sequence.sequences(cut(functions)))
     for some in (functions[:1], functions[5:9], functions[::-1]):
         alone = sequence.read(head, TABLE, sequence.sequences(cut(some)))
@@ -108,9 +108,9 @@ def tuned() -> teacher.Tuned:
 
 
 def test_an_encoder_learns_which_token_makes_a_label(tuned: teacher.Tuned) -> None:
-    chance = np.random.default_rng(0)
-    labels = chance.integers(0, 3, 300)
-    texts = [[*chance.integers(10, 40, chance.integers(1, 9)).tolist(), int(label)] for label in labels]
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 300)
+    texts = [[*rng.integers(10, 40, rng.integers(1, 9)).tolist(), int(label)] for label in labels]
     said: list[str] = []
     teacher.teach(tuned, texts, labels, teacher.Training(epochs=12, rate=3e-3, head_rate=3e-3), said.append)
     assert len(said) == 12
@@ -175,7 +175,7 @@ def test_embeddings_of_unlabelled_functions_are_learned(data: examples.Prepared,
     others = [("m", function(f"{code} {'b ' * number}")) for code in CODE.values() for number in range(80)]
     said: list[str] = []
     head, taught = distil.distil(
-        distil.Learned(data, rows, data.labels, both, embed.static_embedding("static", TABLE)),
+        distil.RerunCorrection(data, rows, data.labels, both, embed.static_embedding("static", TABLE)),
         others,
         encoder,
         0,
@@ -191,8 +191,8 @@ def test_embeddings_of_unlabelled_functions_are_learned(data: examples.Prepared,
 
 
 def test_half_of_the_distilled_functions_are_uncertain_and_libraries_are_balanced() -> None:
-    chance = np.random.default_rng(0)
-    sure = np.eye(3, dtype=np.float32)[chance.integers(0, 3, 4000)]
+    rng = np.random.default_rng(0)
+    sure = np.eye(3, dtype=np.float32)[rng.integers(0, 3, 4000)]
     unsure = np.full((4000, 3), 1 / 3, np.float32)
     libraries = ["large" if number % 10 else "small" for number in range(8000)]
     chosen = distil.choose(np.concatenate([sure, unsure]), libraries, distil.Distillation(functions=600), seed=0)

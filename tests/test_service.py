@@ -131,10 +131,10 @@ def test_predictions_are_those_of_predict(
 @pytest.mark.parametrize(
     "statement",
     [
-        "SELECT group_id, name, cpu_ms, net_ms FROM groups ORDER BY ALL",
+        "SELECT stage_id, name, cpu_ms, net_ms FROM stages ORDER BY ALL",
         "SELECT 'nan'::DOUBLE AS a, DATE '2026-11-21' AS b, [1, NULL] AS c, NULL AS d, 1 AS m, 2 AS m",
         "SHOW TABLES",
-        "SELECT * FROM units WHERE false",
+        "SELECT * FROM tasks WHERE false",
     ],
     ids=lambda each: each[:30],
 )
@@ -145,7 +145,7 @@ def test_sql_is_that_of_sql(served: Served, file: Path, as_typed: Callable[..., 
 
 
 def test_sql_as_csv_is_that_of_sql(served: Served, file: Path, crystalperf: Answer) -> None:
-    statement = "SELECT group_id, name, cpu_ms, [1, 2] AS list, NULL AS nothing FROM groups ORDER BY ALL"
+    statement = "SELECT stage_id, name, cpu_ms, [1, 2] AS list, NULL AS nothing FROM stages ORDER BY ALL"
     found = served.post("/api/runs/demo-log/sql", {"statement": statement}, headers={"Accept": "text/csv"})
     assert found.text == crystalperf("sql", "--run", file, "--csv", statement)[1]
     assert found.headers["content-type"].startswith("text/csv")
@@ -163,10 +163,12 @@ def test_functions_are_those_of_index_show(served: Served, as_typed: Callable[..
     assert served.get("/api/functions", params=asked).json() == as_typed(
         "index", "show", "RDD.map", "--index", "spark-4.0.1"
     )
-    told = served.get("/api/functions", params={**asked, "why": "true"}).json()
+    reported = served.get("/api/functions", params={**asked, "why": "true"}).json()
     typed = as_typed("index", "show", "RDD.map", "--index", "spark-4.0.1", "--why")
-    assert told == [{key: value for key, value in each.items() if key not in ("words", "words_from")} for each in typed]
-    assert told[0]["evidence"]["callees"]
+    assert reported == [
+        {key: value for key, value in each.items() if key not in ("words", "words_from")} for each in typed
+    ]
+    assert reported[0]["evidence"]["callees"]
 
 
 def test_frames_are_those_of_index_resolve(served: Served, as_typed: Callable[..., Any]) -> None:
@@ -224,7 +226,7 @@ def test_errors_are_those_of_the_terminal(
     assert found.headers["content-type"] == "application/problem+json"
     assert (found.status_code, found.json()["status"]) == (status, status)
     assert found.json()["error"] == as_typed(*(str(file) if each == "FILE" else each for each in typed))
-    assert found.json()["detail"].startswith(found.json()["error"]["what"])
+    assert found.json()["detail"].startswith(found.json()["error"]["message"])
 
 
 def test_sentences_have_no_path_of_the_machine(served: Served, file: Path) -> None:
@@ -275,7 +277,7 @@ def test_compressed_answers_are_the_same(served: Served) -> None:
 
 
 def test_tables_come_in_four_forms(served: Served) -> None:
-    asked = {"statement": "SELECT unit_id, group_id, cpu_ms, host FROM units ORDER BY 1"}
+    asked = {"statement": "SELECT task_id, stage_id, cpu_ms, host FROM tasks ORDER BY 1"}
     rows = served.post("/api/runs/demo-log/sql", asked).json()
     assert len(rows) > 10
 
@@ -284,8 +286,8 @@ def test_tables_come_in_four_forms(served: Served) -> None:
 
     assert pyarrow.ipc.open_stream(of(ARROW)).read_all().to_pylist() == rows
     assert pyarrow.parquet.read_table(io.BytesIO(of(PARQUET))).to_pylist() == rows
-    assert [each["unit_id"] for each in csv.DictReader(io.StringIO(of("text/csv").decode()))] == [
-        str(each["unit_id"]) for each in rows
+    assert [each["task_id"] for each in csv.DictReader(io.StringIO(of("text/csv").decode()))] == [
+        str(each["task_id"]) for each in rows
     ]
     listed = served.get("/api/runs", headers={"Accept": PARQUET}).content
     assert sorted(pyarrow.parquet.read_table(io.BytesIO(listed)).column("run").to_pylist()) == ["demo-log", "q9"]
@@ -293,12 +295,12 @@ def test_tables_come_in_four_forms(served: Served) -> None:
 
 
 def test_many_runs_are_asked_at_once(served: Served) -> None:
-    asked = {"statement": "SELECT run, count(*) AS units FROM runs.units GROUP BY run ORDER BY run", "runs": None}
+    asked = {"statement": "SELECT run, count(*) AS tasks FROM runs.tasks GROUP BY run ORDER BY run", "runs": None}
     found = served.post("/api/sql", asked).json()
     assert [each["run"] for each in found] == ["demo-log", "q9"]
     for each in found:
-        own = served.post(f"/api/runs/{each['run']}/sql", {"statement": "SELECT count(*) AS units FROM units"}).json()
-        assert own[0]["units"] == each["units"]
+        own = served.post(f"/api/runs/{each['run']}/sql", {"statement": "SELECT count(*) AS tasks FROM tasks"}).json()
+        assert own[0]["tasks"] == each["tasks"]
 
 
 def test_the_list_is_filtered_sorted_and_paged(served: Served) -> None:
@@ -487,13 +489,13 @@ def test_damaged_cached_answer_is_computed_again(tmp_path: Path) -> None:
 
 def test_end_of_a_job_is_sent_even_if_it_comes_while_something_is_sent(tmp_path: Path) -> None:
     async def follow() -> list[str]:
-        jobs, told = Jobs(tmp_path, Limits(jobs=0), lambda _: None), list[str]()
+        jobs, reported = Jobs(tmp_path, Limits(jobs=0), lambda _: None), list[str]()
         jobs.start()
         async for job in jobs.events(jobs.add(["/x"], ["x"], None, []).id):
-            told.append(job.state)
+            reported.append(job.state)
             if job.state == "waiting":
                 jobs.cancel(job.id)
-        return told
+        return reported
 
     assert asyncio.run(follow()) == ["waiting", "cancelled"]
 
@@ -634,8 +636,8 @@ def test_the_document_has_every_route_and_resolves(served: Served) -> None:
     found = served.get("/openapi.json").json()
     assert found == json.loads(json.dumps(document(ROUTES)))
     assert found["openapi"] == "3.1.0"
-    told = {(method.upper(), path) for path, methods in found["paths"].items() for method in methods}
-    assert told == {(each.method, each.path) for each in ROUTES if not each.page}
+    reported = {(method.upper(), path) for path, methods in found["paths"].items() for method in methods}
+    assert reported == {(each.method, each.path) for each in ROUTES if not each.page}
     names = [each["operationId"] for methods in found["paths"].values() for each in methods.values()]
     assert len(names) == len(set(names))
     schemas = set(found["components"]["schemas"])

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.later
 ROOT = Path(__file__).parent.parent
 LOG = ROOT / "tests/data/eventlog/q9.zstd"
 AXE = ROOT / "web/node_modules/axe-core/axe.min.js"
-STATEMENT = "SELECT group_id, units, skew FROM group_resources ORDER BY unit_ms DESC LIMIT 3"
+STATEMENT = "SELECT stage_id, tasks, skew FROM stage_resources ORDER BY task_ms DESC LIMIT 3"
 FOLLOWED = """new MutationObserver(() => {
   const step = document.querySelector("#steps li");
   if (step) sessionStorage.followed = step.textContent;
@@ -93,14 +93,14 @@ def test_a_log_is_uploaded_followed_read_asked_for_more_and_asked_in_sql(served:
     page.go_back()
     page.get_by_role("link", name="Ask it in SQL").click()
     assert page.locator("select[name=run]").input_value() == run
-    page.locator("aside summary", has_text="group_resources").click()
+    page.locator("aside summary", has_text="stage_resources").click()
     assert "the longest in medians" in page.inner_text("aside details[open]")
     page.fill("textarea", STATEMENT)
     page.get_by_role("button", name="Run", exact=True).click()
     page.locator("#rows").wait_for()
     rows = served.post(f"/api/runs/{run}/sql", {"statement": STATEMENT}).json()
     shown = [row.locator("td").all_inner_texts() for row in page.locator("#rows tbody tr").all()]
-    assert [(group, float(units)) for group, units, _ in shown] == [(row["group_id"], row["units"]) for row in rows]
+    assert [(stage, float(tasks)) for stage, tasks, _ in shown] == [(row["stage_id"], row["tasks"]) for row in rows]
 
 
 ADDRESSES = ("/", "/runs/{run}?set=cores=2x", "/indexes", "/indexes/spark-4.0.1?text=shuffle", "/sql?run={run}",
@@ -116,17 +116,17 @@ def test_every_page_fits_a_phone_and_axe_finds_nothing_serious(scheme: str, serv
     page = chromium.new_page(
         viewport={"width": 400, "height": 800}, color_scheme="light" if scheme == "light" else "dark"
     )
-    told: dict[tuple[str, str], list[Any]] = {}
+    reported: dict[tuple[str, str], list[Any]] = {}
     for address in ADDRESSES:
         page.goto(f"http://127.0.0.1:{served.port}{address.format(run=run)}")
         assert page.evaluate("document.documentElement.scrollWidth") == 400, address
         page.evaluate(AXE.read_text(encoding="utf-8"))
         found = page.evaluate("axe.run()")
         serious = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
-        told |= {(address, each["id"]): [node["target"] for node in each["nodes"]][:5] for each in serious}
+        reported |= {(address, each["id"]): [node["target"] for node in each["nodes"]][:5] for each in serious}
         assert len(found["passes"]) > 8
     page.close()
-    assert not told
+    assert not reported
 
 
 def plain(text: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crystalperf.query.execution.cpu_limits import cpu_limits, idle_cores
+from crystalperf.query.execution.cpu_limits import background_cores, cpu_limits
 from crystalperf.query.execution.worker_loads import Loads
 from crystalperf.query.simulate.device_sharing import Sorted, together
 from crystalperf.query.simulate.list_schedule import has_compiled
@@ -51,10 +51,10 @@ def test_compiled_mean_levels_are_the_same_to_the_last_bit(count: int, seed: int
     assert np.array_equal(levels.means(rate, compiles=True), levels.means(rate, compiles=False))
 
 
-def test_concurrency_counts_units_on_the_device() -> None:
-    beside = Sorted(np.array([0, 0, 1]), np.zeros(3), np.full(3, 10.0))
+def test_concurrency_counts_tasks_on_the_device() -> None:
+    compared = Sorted(np.array([0, 0, 1]), np.zeros(3), np.full(3, 10.0))
     for share, expected in (([1.0, 1.0, 1.0], [2, 2, 1]), ([1.0, 0.0, 1.0], [1, 2, 1])):
-        assert together(beside.means(np.array(share)), np.array(share)).tolist() == pytest.approx(expected)
+        assert together(compared.means(np.array(share)), np.array(share)).tolist() == pytest.approx(expected)
 
 
 def test_no_intervals_have_no_concurrency() -> None:
@@ -63,11 +63,11 @@ def test_no_intervals_have_no_concurrency() -> None:
 
 
 def looks_of(since_ms: np.ndarray, **measured: np.ndarray) -> Loads:
-    """Looks of a second each at worker 0, which has units and uses a core; nothing else is measured."""
+    """Looks of a second each at worker 0, which has tasks and uses a core; nothing else is measured."""
     count = len(since_ms)
     unknown = np.full(count, np.nan)
     usual = {"cores": np.ones(count), "quota": unknown, "throttled": unknown, "received_per_s": unknown}
-    columns = {**usual, "has_units": np.ones(count, np.bool_), **measured}
+    columns = {**usual, "has_tasks": np.ones(count, np.bool_), **measured}
     return Loads(worker=np.zeros(count, np.int64), since_ms=since_ms, until_ms=since_ms + 1e3, **columns)
 
 
@@ -79,27 +79,27 @@ def loads_of(cores: list[float], throttled: float = np.nan, *, quota: float = np
         cores=np.array(cores),
         quota=np.full(count, quota),
         throttled=np.full(count, throttled),
-        has_units=np.arange(count) < count - idle,
+        has_tasks=np.arange(count) < count - idle,
     )
 
 
-def limits(load: float, on_cpu_ms: float, cpu_ms: float, throttled: float = np.nan) -> list[float]:
+def limits(load: float, total_cpu_ms: float, cpu_ms: float, throttled: float = np.nan) -> list[float]:
     """Of one executor with one task."""
     loads = loads_of([load] * 20, throttled)
-    return cpu_limits(loads, np.zeros(1, dtype=np.int64), np.array([on_cpu_ms]), np.array([cpu_ms]), 1).tolist()
+    return cpu_limits(loads, np.zeros(1, dtype=np.int64), np.array([total_cpu_ms]), np.array([cpu_ms]), 1).tolist()
 
 
 def test_an_executor_whose_tasks_waited_for_a_cpu_was_at_its_limit() -> None:
-    assert limits(0.4, on_cpu_ms=5_000.0, cpu_ms=20_000.0) == pytest.approx([0.4])
+    assert limits(0.4, total_cpu_ms=5_000.0, cpu_ms=20_000.0) == pytest.approx([0.4])
 
 
 def test_an_executor_whose_tasks_got_the_cpu_they_wanted_shows_no_limit() -> None:
-    assert limits(1.0, on_cpu_ms=20_000.0, cpu_ms=20_000.0) == [np.inf]
+    assert limits(1.0, total_cpu_ms=20_000.0, cpu_ms=20_000.0) == [np.inf]
 
 
 def test_a_quota_that_was_used_up_is_a_limit_whatever_tasks_wanted() -> None:
-    assert limits(0.4, on_cpu_ms=20_000.0, cpu_ms=20_000.0, throttled=0.9) == pytest.approx([0.4])
-    assert limits(0.4, on_cpu_ms=20_000.0, cpu_ms=20_000.0, throttled=0.1) == [np.inf]
+    assert limits(0.4, total_cpu_ms=20_000.0, cpu_ms=20_000.0, throttled=0.9) == pytest.approx([0.4])
+    assert limits(0.4, total_cpu_ms=20_000.0, cpu_ms=20_000.0, throttled=0.1) == [np.inf]
     others = loads_of([0.1] * 20, 0.9, quota=0.4)  # another process had the rest
     cpu_ms = np.array([20_000.0])
     assert cpu_limits(others, np.zeros(1, dtype=np.int64), cpu_ms, cpu_ms, 1).tolist() == [0.4]
@@ -107,11 +107,11 @@ def test_a_quota_that_was_used_up_is_a_limit_whatever_tasks_wanted() -> None:
 
 def test_cpu_use_of_an_executor_without_tasks_goes_by_the_clock() -> None:
     busy = [0.7] * 8
-    assert idle_cores(loads_of([*busy, 0.2, 0.06, 0.05, 0.06, 0.05], idle=5)) == pytest.approx(0.05)
-    assert idle_cores(loads_of([*busy, 0.05, 0.05, 0.05], idle=3)) == 0.0  # too few to know
-    assert idle_cores(loads_of(busy)) == 0.0
-    coordinator = replace(loads_of([0.5] * 8, idle=8), worker=np.full(8, -1))
-    assert idle_cores(coordinator) == 0.0
+    assert background_cores(loads_of([*busy, 0.2, 0.06, 0.05, 0.06, 0.05], idle=5)) == pytest.approx(0.05)
+    assert background_cores(loads_of([*busy, 0.05, 0.05, 0.05], idle=3)) == 0.0  # too few to know
+    assert background_cores(loads_of(busy)) == 0.0
+    driver = replace(loads_of([0.5] * 8, idle=8), worker=np.full(8, -1))
+    assert background_cores(driver) == 0.0
 
 
 def test_peak_of_a_burst_is_not_a_limit() -> None:

@@ -64,9 +64,9 @@ def test_sums_are_the_same_to_the_last_digit_in_whatever_order_threads_come(tmp_
     profile(MANY_TASKS, output=paths[0])
     shutil.copy(*paths)
     with duckdb.connect(str(paths[1])) as connection:
-        connection.execute("CREATE TEMP TABLE turned AS FROM units ORDER BY rowid DESC")
-        connection.execute("DELETE FROM units; INSERT INTO units FROM turned")
-    for name in ("group_resources", "scope_resources", "worker_resources", "operator_resources"):
+        connection.execute("CREATE TEMP TABLE turned AS FROM tasks ORDER BY rowid DESC")
+        connection.execute("DELETE FROM tasks; INSERT INTO tasks FROM turned")
+    for name in ("stage_resources", "scope_resources", "worker_resources", "operator_resources"):
         one, turned = (rows(Run(path), f"FROM {name} ORDER BY ALL") for path in paths)
         assert one == turned, name
     with duckdb.connect(str(paths[1]), read_only=True) as connection:
@@ -76,10 +76,10 @@ def test_sums_are_the_same_to_the_last_digit_in_whatever_order_threads_come(tmp_
             again[f"{name}_ms"].tolist() for name in ("cpu", "other")
         ]
         sums = ", ".join(f"{summed(f'{name}_ms')} AS {name}_ms" for name in ("cpu", "disk", "net", "other"))
-        of_units = connection.execute(f"SELECT group_id, {sums} FROM units GROUP BY ALL ORDER BY ALL").fetchall()
-        columns = "group_id, cpu_ms, disk_ms, net_ms, other_ms"
-        of_groups = connection.execute(f"SELECT {columns} FROM groups SEMI JOIN units USING (group_id) ORDER BY ALL")
-        assert of_units == of_groups.fetchall()
+        of_tasks = connection.execute(f"SELECT stage_id, {sums} FROM tasks GROUP BY ALL ORDER BY ALL").fetchall()
+        columns = "stage_id, cpu_ms, disk_ms, net_ms, other_ms"
+        of_stages = connection.execute(f"SELECT {columns} FROM stages SEMI JOIN tasks USING (stage_id) ORDER BY ALL")
+        assert of_tasks == of_stages.fetchall()
 
 
 def test_a_view_without_words_is_refused() -> None:
@@ -95,9 +95,9 @@ def test_table_of_the_file_never_replaces_a_shipped_view(log_run: Run, tmp_path:
     copy.write_bytes(log_run.path.read_bytes())
     connection = duckdb.connect(str(copy))
     connection.execute("CREATE TABLE critical_path AS SELECT 'theirs' AS name")
-    connection.execute("CREATE TABLE group_resources AS SELECT 'theirs' AS name")
+    connection.execute("CREATE TABLE stage_resources AS SELECT 'theirs' AS name")
     connection.close()
-    for name in ("critical_path", "group_resources"):
+    for name in ("critical_path", "stage_resources"):
         names = {each["name"] for each in rows(Run(copy), f"SELECT name FROM {name}")}
         assert names, name
         assert "theirs" not in names
@@ -107,13 +107,13 @@ def test_table_of_the_file_never_replaces_a_shipped_view(log_run: Run, tmp_path:
 
 
 def test_the_critical_path_is_that_of_the_answer(demo_run: Run) -> None:
-    told = demo_run.debug().critical_path
+    reported = demo_run.debug().critical_path
     found = rows(demo_run, "SELECT * FROM critical_path ORDER BY position")
-    assert [each["node_id"] for each in found] == [each.id for each in told]
-    for row, item in zip(found, told, strict=True):
+    assert [each["node_id"] for each in found] == [each.id for each in reported]
+    for row, item in zip(found, reported, strict=True):
         assert [row["start_ms"], row["end_ms"]] == [item.start_ms, item.end_ms]
         assert {name: row[f"{name}_ms"] for name in item.resource_ms} == dict(item.resource_ms)
-    assert [each["rule"] for each in rows(demo_run, "FROM findings")] == [
+    assert [each["kind"] for each in rows(demo_run, "FROM findings")] == [
         each.kind for each in demo_run.debug().findings
     ]
 
@@ -123,20 +123,20 @@ def test_computed_tables_are_computed_on_request(demo_run: Run) -> None:
     assert rows(demo_run, "SELECT count(*) > 0 AS some FROM Critical_Path") == [{"some": True}]
 
 
-@pytest.mark.parametrize("name", ["group_resources", "worker_resources", "unit_skew"])
-def test_times_by_resource_add_up_to_those_of_the_units(demo_run: Run, name: str) -> None:
+@pytest.mark.parametrize("name", ["stage_resources", "worker_resources", "task_skew"])
+def test_times_by_resource_add_up_to_those_of_the_tasks(demo_run: Run, name: str) -> None:
     (found,) = rows(
-        demo_run, f"SELECT sum(cpu_ms + disk_ms + net_ms + other_ms) AS ms, sum(unit_ms) AS whole FROM {name}"
+        demo_run, f"SELECT sum(cpu_ms + disk_ms + net_ms + other_ms) AS ms, sum(task_ms) AS whole FROM {name}"
     )
-    (units,) = rows(demo_run, "SELECT sum(finish_ms - launch_ms) AS ms FROM units")
-    assert found["ms"] == pytest.approx(units["ms"])
-    assert found["whole"] == pytest.approx(units["ms"])
+    (tasks,) = rows(demo_run, "SELECT sum(finish_ms - launch_ms) AS ms FROM tasks")
+    assert found["ms"] == pytest.approx(tasks["ms"])
+    assert found["whole"] == pytest.approx(tasks["ms"])
 
 
-def test_stage_view_equals_the_group_view(demo_run: Run) -> None:
+def test_stage_view_equals_the_stage_view(demo_run: Run) -> None:
     stages = rows(demo_run, "SELECT 'stage:' || stage_id || '.' || attempt AS id, task_ms FROM stage_resources")
-    groups = rows(demo_run, "SELECT group_id AS id, unit_ms AS task_ms FROM group_resources")
-    assert sorted(map(str, stages)) == sorted(map(str, groups))
+    of_core = rows(demo_run, "SELECT stage_id AS id, task_ms AS task_ms FROM stage_resources")
+    assert sorted(map(str, stages)) == sorted(map(str, of_core))
 
 
 def test_hot_functions_and_operators_account_for_what_tables_hold(demo_run: Run) -> None:
@@ -144,10 +144,10 @@ def test_hot_functions_and_operators_account_for_what_tables_hold(demo_run: Run)
     (decided,) = rows(
         demo_run,
         "SELECT sum(weight_ms) AS ms, count(*) AS samples FROM samples JOIN stacks USING (stack_id)"
-        " WHERE unit_id IS NOT NULL AND deciding_depth IS NOT NULL AND weight_ms > 0",
+        " WHERE task_id IS NOT NULL AND attributed_depth IS NOT NULL AND weight_ms > 0",
     )
     assert hot == pytest.approx(decided)
-    (operators,) = rows(demo_run, "SELECT sum(unit_ms) AS ms FROM operator_resources")
+    (operators,) = rows(demo_run, "SELECT sum(task_ms) AS ms FROM operator_resources")
     (times,) = rows(demo_run, "SELECT sum(cpu_ms + disk_ms + net_ms + other_ms) AS ms FROM operator_times")
     assert operators["ms"] == pytest.approx(times["ms"])
 
@@ -187,9 +187,9 @@ def test_bodies_modules_and_generated_files_are_marked(own_cache: None) -> None:
         "org.apache.spark.sql.catalyst.parser.SqlBaseParser.getRuleNames": (True, True, "org.apache.spark.sql"),
         "org.apache.spark.status.protobuf.StoreTypes.getDescriptor": (True, True, "org.apache.spark.status"),
     }
-    for name, told in wanted.items():
+    for name, reported in wanted.items():
         (row,) = rows(None, asked_for.format(name), "jdk-17", "spark-4.0.1")
-        assert tuple(row.values()) == told, name
+        assert tuple(row.values()) == reported, name
 
 
 def test_each_call_is_resolved_by_name_elsewhere_or_outside(own_cache: None) -> None:
@@ -206,7 +206,7 @@ def test_each_call_is_resolved_by_name_elsewhere_or_outside(own_cache: None) -> 
 
 
 def test_only_what_a_statement_needs_is_made(demo_run: Run) -> None:
-    for statement, made in (("SELECT 1", set()), ("FROM scope_resources", {"scope_resources", "group_resources"})):
+    for statement, made in (("SELECT 1", set()), ("FROM scope_resources", {"scope_resources", "stage_resources"})):
         connection = child.opened(demo_run.path, [], statement=statement)
         found = {name for (name,) in connection.execute("SELECT view_name FROM duckdb_views()").fetchall()}
         connection.close()
@@ -248,7 +248,7 @@ def test_names_of_functions_are_shown_whole(crystalperf: Answer) -> None:
 
 def test_an_answer_may_come_as_an_arrow_stream(demo_run: Run) -> None:
     pa = pytest.importorskip("pyarrow")
-    statement = "SELECT group_id, unit_ms, units FROM group_resources ORDER BY group_id"
+    statement = "SELECT stage_id, task_ms, tasks FROM stage_resources ORDER BY stage_id"
     with answering(request_for(statement, demo_run.path, [], form="arrow"), 60) as (_, pieces):
         table = pa.ipc.open_stream(b"".join(cast("Iterator[bytes]", pieces))).read_all()
     assert table.to_pylist() == rows(demo_run, statement)

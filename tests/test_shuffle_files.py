@@ -9,7 +9,7 @@ import pytest
 
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.blocks import FILE_MS, files_ms
-from crystalperf.query.simulate.repartition import with_units
+from crystalperf.query.simulate.repartition import with_tasks
 from tests.test_predict import MIB, execution, predicted, reading, tasks_for
 
 FILES = 200
@@ -22,11 +22,11 @@ def scanning(cpu_ms: list[float], read_bytes: list[int], *, waits: float = 4.0) 
     volumes = replace(
         run.volumes,
         input=np.array(read_bytes),
-        handed=np.full(len(cpu_ms), 5 * MIB),
-        on_cpu_ms=np.array(cpu_ms),
+        exchange_write=np.full(len(cpu_ms), 5 * MIB),
+        total_cpu_ms=np.array(cpu_ms),
         overhead_ms=np.zeros(len(cpu_ms)),
     )
-    return replace(run, volumes=volumes, recorded={**run.recorded, "units": float(FILES)})
+    return replace(run, volumes=volumes, recorded={**run.recorded, "tasks": float(FILES)})
 
 
 def test_tasks_that_read_more_show_the_cost_of_their_files() -> None:
@@ -49,10 +49,10 @@ def test_even_tasks_show_nothing_so_files_cost_the_default() -> None:
 def test_tasks_that_write_no_file_for_each_partition(why: str) -> None:
     run, partitions = scanning([1000.0] * 4, [10 * MIB] * 4), FILES
     if why == "few rows":
-        run = replace(run, volumes=replace(run.volumes, handed=np.full(4, 10)))
+        run = replace(run, volumes=replace(run.volumes, exchange_write=np.full(4, 10)))
     elif why == "no query":
-        of_no_query = [replace(each, scope_id=None) for each in run.dag.groups]
-        run = replace(run, dag=replace(run.dag, groups=of_no_query))
+        of_no_query = [replace(each, scope_id=None) for each in run.dag.stages]
+        run = replace(run, dag=replace(run.dag, stages=of_no_query))
     elif why == "another writer":
         partitions = 201
     else:
@@ -64,16 +64,16 @@ def test_twice_the_tasks_write_twice_the_files() -> None:
     """Each task's 500 ms of CPU are 100 for its files and 400 for its rows, and each second waits for four."""
     run = scanning([500.0] * 4, [10 * MIB] * 4)
     cut = tasks_for(run, "cores=2x")
-    assert len(cut.units) == 8
-    assert cut.volumes.on_cpu_ms.tolist() == pytest.approx([300.0] * 8)
-    assert cut.units.duration_ms.tolist() == pytest.approx([1500.0] * 8)
+    assert len(cut.tasks) == 8
+    assert cut.volumes.total_cpu_ms.tolist() == pytest.approx([300.0] * 8)
+    assert cut.tasks.duration_ms.tolist() == pytest.approx([1500.0] * 8)
 
 
 def test_repartitioning_to_the_same_count_keeps_the_recorded_work() -> None:
     run = scanning([500.0, 700.0], [10 * MIB] * 2)
-    same = with_units(run, {0: 2}, files_ms(run, FILES))
-    assert same.units.duration_ms.sum() == pytest.approx(run.units.duration_ms.sum())
-    assert same.volumes.on_cpu_ms.sum() == pytest.approx(1200.0)
+    same = with_tasks(run, {0: 2}, files_ms(run, FILES))
+    assert same.tasks.duration_ms.sum() == pytest.approx(run.tasks.duration_ms.sum())
+    assert same.volumes.total_cpu_ms.sum() == pytest.approx(1200.0)
 
 
 def test_fewer_partitions_are_fewer_files() -> None:

@@ -142,7 +142,7 @@ def handed_over(tables: RunTables) -> RunTables:
     """The trace of Spark's tables, as the tables of a run file."""
     found = trace(tables)
     run = {name: objects([value]) for name, value in found.run.items() if name != "properties"}
-    return {**found.tables(), "runs": run, "groups": found.groups, "units": found.units}
+    return {**found.tables(), "runs": run, "stages": found.stages, "tasks": found.tasks}
 
 
 def loaded(tables: RunTables) -> duckdb.DuckDBPyConnection:
@@ -260,7 +260,7 @@ def test_queries_and_operators(q9: RunTables) -> None:
     found = loaded(q9).execute(
         """
         SELECT DISTINCT stage_id FROM operators
-        JOIN operator_groups USING (scope_id, node_id) JOIN spark_stages USING (group_id)
+        JOIN operator_stages USING (scope_id, node_id) JOIN spark_stages USING (stage_id)
         WHERE operators.name = 'SortMergeJoin' ORDER BY stage_id
         """
     )
@@ -302,10 +302,10 @@ def test_task_ends(write: Parse) -> None:
 
 
 def test_lost_task_ends_are_noticed(write: Parse) -> None:
-    chance = random.Random(3)
+    rng = random.Random(3)
     ends = [event["Task Info"]["Task ID"] for event in EVENTS if kind(event) == "TaskEnd"]
     for share in (0.03, 0.2, 0.4):
-        dropped = set(chance.sample(ends, max(1, int(share * len(ends)))))
+        dropped = set(rng.sample(ends, max(1, int(share * len(ends)))))
         with_starts = copies(
             lambda e, d=dropped: None if kind(e) == "TaskEnd" and e["Task Info"]["Task ID"] in d else e
         )
@@ -690,25 +690,25 @@ def test_nothing_to_read(tmp_path: Path, write: Parse) -> None:
 ODD = (None, 1.5, -1, 0, 10**30, 1e300, "", "x", [], {}, True, [[]], {"a": {}}, "\ud800")
 
 
-def mutated(chance: random.Random) -> bytes:
+def mutated(rng: random.Random) -> bytes:
     """The log with one kind of damage: cut, bytes flipped, fields deleted or retyped, events dropped or moved."""
     lines = list(LINES)
-    how = chance.choice(("cut", "flip", "delete", "retype", "drop", "move"))
+    how = rng.choice(("cut", "flip", "delete", "retype", "drop", "move"))
     if how == "cut":
-        return TEXT[: chance.randrange(len(TEXT))]
+        return TEXT[: rng.randrange(len(TEXT))]
     if how == "flip":
         damaged = bytearray(TEXT)
-        for _ in range(chance.randrange(1, 200)):
-            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        for _ in range(rng.randrange(1, 200)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
         return bytes(damaged)
     if how == "drop":
-        share = chance.random() * 0.6
-        return b"\n".join(line for line in lines if chance.random() > share) + b"\n"
+        share = rng.random() * 0.6
+        return b"\n".join(line for line in lines if rng.random() > share) + b"\n"
     if how == "move":
         for _ in range(30):
-            lines.insert(chance.randrange(len(lines)), lines.pop(chance.randrange(len(lines))))
-        return b"\n".join([*lines, *chance.sample(lines, 5)]) + b"\n"
-    for position in chance.sample(range(len(lines)), 20):
+            lines.insert(rng.randrange(len(lines)), lines.pop(rng.randrange(len(lines))))
+        return b"\n".join([*lines, *rng.sample(lines, 5)]) + b"\n"
+    for position in rng.sample(range(len(lines)), 20):
         event = json.loads(lines[position])
         holders: list[Any] = [event]
         for holder in holders:
@@ -717,12 +717,12 @@ def mutated(chance: random.Random) -> bytes:
                 for each in (holder.values() if isinstance(holder, dict) else holder)
                 if isinstance(each, dict | list) and each
             ]
-        holder = chance.choice(holders)
-        key = chance.choice(list(holder)) if isinstance(holder, dict) else chance.randrange(len(holder))
+        holder = rng.choice(holders)
+        key = rng.choice(list(holder)) if isinstance(holder, dict) else rng.randrange(len(holder))
         if how == "delete":
             del holder[key]
         else:
-            holder[key] = chance.choice(ODD)
+            holder[key] = rng.choice(ODD)
         lines[position] = json.dumps(event, separators=(",", ":")).encode()
     return b"\n".join(lines) + b"\n"
 
@@ -730,10 +730,10 @@ def mutated(chance: random.Random) -> bytes:
 @pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(20_260, 20_264))
 def test_damaged_logs_give_tables_or_one_sentence(seed: int, tmp_path: Path) -> None:
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     path, answered, sentences = tmp_path / "log", 0, list[str]()
     for case in range(50):
-        path.write_bytes(mutated(chance))
+        path.write_bytes(mutated(rng))
         try:
             tables = parse(LogFile("log", (Part(str(path)),)))
         except InputError as error:

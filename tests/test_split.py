@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from crystalperf.indexes.resources import resources
 from crystalperf.query.attribution.splitting import Recorded
-from crystalperf.query.attribution.splitting import split as split_units
+from crystalperf.query.attribution.splitting import split as split_tasks
 from crystalperf.query.frameworks.spark.trace import bounds
 from crystalperf.query.trace.records import Columns, Floats, Ints
 
@@ -27,7 +27,7 @@ def measured(count: int = 1, **times: float) -> Columns:
 
 def split(tasks: Columns, stage: Ints, recorded: Recorded | None) -> Floats:
     """The time of tasks of Spark, by what Spark measured of them."""
-    return split_units(bounds(tasks), tasks["duration_ms"], stage, recorded, resources())
+    return split_tasks(bounds(tasks), tasks["duration_ms"], stage, recorded, resources())
 
 
 def samples(*rows: list[float]) -> Recorded:

@@ -12,7 +12,7 @@ import crystalperf as cp
 from crystalperf import indexes
 from crystalperf.indexes.resources import resources
 from crystalperf.indexes.schema import table as schema_table
-from crystalperf.query.attribution.storage import assumptions, inputs, reach, roots, view_unit_samples
+from crystalperf.query.attribution.storage import assumptions, inputs, reach, roots, view_task_samples
 from crystalperf.query.frameworks.spark.trace import trace
 from crystalperf.query.results.assumptions import Assumption, InputPartlyRemote, InputRemote
 from crystalperf.query.run import Run
@@ -71,26 +71,26 @@ def made(location: str | None, *, stage_location: str | None = None) -> tuple[du
         )
     )  # fmt: skip
     connection = duckdb.connect()
-    for name in ("group_inputs", "samples", "stacks"):
+    for name in ("stage_inputs", "samples", "stacks"):
         for statement in schema_table("run", name).statements():
             connection.execute(statement)
-    insert(connection, "group_inputs", found.group_inputs)
+    insert(connection, "stage_inputs", found.stage_inputs)
     for stack, operator in enumerate(("scan", "exchange read", "scan", "sort")):
         connection.execute(
-            "INSERT INTO stacks BY NAME SELECT ? AS stack_id, [] AS frames, false AS truncated, 0 AS deciding_depth,"
+            "INSERT INTO stacks BY NAME SELECT ? AS stack_id, [] AS frames, false AS truncated, 0 AS attributed_depth,"
             " ? AS operator, 0.25 AS cpu, 0.5 AS disk, 0.25 AS net",
             [stack, operator],
         )
         kind = "file read" if stack == 2 else "native"
         for task in (0, 1):
             connection.execute("INSERT INTO samples VALUES (0, '1', 't', ?, ?, 1, NULL, ?)", [stack, kind, task])
-    return connection, found.units
+    return connection, found.tasks
 
 
 def disk_shares(location: str | None, *, stage_location: str | None = None) -> dict[tuple[int, str, str], float]:
-    connection, units = made(location, stage_location=stage_location)
-    view_unit_samples(connection, units, resources())
-    rows = connection.execute("SELECT unit_id, operator, kind, disk, cpu + disk + net FROM unit_samples").fetchall()
+    connection, tasks = made(location, stage_location=stage_location)
+    view_task_samples(connection, tasks, resources())
+    rows = connection.execute("SELECT task_id, operator, kind, disk, cpu + disk + net FROM task_samples").fetchall()
     assert all(total == pytest.approx(1.0) for *_, total in rows)
     return {(task, operator, kind): disk for task, operator, kind, disk, _ in rows}
 
@@ -138,7 +138,7 @@ def test_public_logs_say_where_their_input_was(
     found = inputs(connection)
     assert {each.root for each in found if each.reach != "local"}
     assert all(each.root.startswith(root) for each in found)
-    stages = [each.group_id for each in found]
+    stages = [each.stage_id for each in found]
     assert kind in set(map(type, assumptions(connection, stages, sampled=False, title="Spark")))
     assert assumptions(connection, [], sampled=False, title="Spark") == []
     connection.close()

@@ -116,7 +116,7 @@ def test_debug_says_where_batches_take_their_time_and_whether_they_keep_up(cryst
     log = log_of(tmp_path, [*events, progress(10, 11_000, 0, triggerExecution=5)])
     code, out, _ = crystalperf("debug", log, "--json")
     assert code == 0
-    (reported,) = json.loads(out)["told"]
+    (reported,) = json.loads(out)["measurements"]
     assert (reported["kind"], reported["query"], reported["batches"]) == ("streaming-query", "clicks", 10)
     assert (reported["middle_ms"], reported["longest_ms"], reported["interval_ms"]) == (250, 250, 1000)
     assert reported["parts"] == [{"key": "add_batch", "share": 0.8}, {"key": "wal_commit", "share": 0.2}]
@@ -163,7 +163,7 @@ def test_whether_a_query_keeps_up(facts: dict[str, Any], pace: str, shown: list[
 def test_a_public_streaming_log(real_inputs: Path, tmp_path: Path) -> None:
     log = real_inputs / "spark-eventlog" / "rapids-tools" / "e2e_streaming_eventlog.zstd"
     run = cp.profile(log, output=tmp_path / "run.duckdb")
-    (said,) = run.debug().told
+    (said,) = run.debug().measurements
     assert isinstance(said, StreamingQuery)
     assert (said.batches, said.middle_ms) == (1, pytest.approx(159_200, abs=100))
     assert said.parts[0] == BatchPart("add_batch", pytest.approx(1, abs=0.005))

@@ -18,7 +18,7 @@ import crystalperf as cp
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.ml.tensorflow import graph, messages, xplane
 from crystalperf.query.frameworks.ml.training import servers, wire
-from crystalperf.query.frameworks.ml.training.assumptions import MoreProcesses, StepsSettle
+from crystalperf.query.frameworks.ml.training.assumptions import MoreProcesses, StepsReachSteadyState
 from crystalperf.query.frameworks.ml.training.servers import Demand
 from crystalperf.query.text.answers import step_sentence
 from crystalperf.query.trace.records import Problems
@@ -47,7 +47,7 @@ def test_the_replay_of_a_real_trace_gives_it_back(name: str) -> None:
     assert run.header().framework == "tensorflow"
     debug = run.debug()
     assert sum(each.end_ms - each.start_ms for each in debug.critical_path) == pytest.approx(debug.runtime_ms)
-    assert abs(run.unchanged().replay_error_ratio) <= 0.03
+    assert abs(run.baseline().replay_error_ratio) <= 0.03
 
 
 def test_a_timeline_and_the_metadata_that_it_was_made_of_say_the_same() -> None:
@@ -55,7 +55,7 @@ def test_a_timeline_and_the_metadata_that_it_was_made_of_say_the_same() -> None:
     from_metadata = profiled(DATA / "worker0-step2.run_metadata.pb")
     assert from_timeline.debug().runtime_ms == pytest.approx(from_metadata.debug().runtime_ms, rel=0.01)
     longest = (
-        "SELECT operator, count(*) FROM training_operations JOIN units USING (unit_id) GROUP BY operator"
+        "SELECT operator, count(*) FROM training_operations JOIN tasks USING (task_id) GROUP BY operator"
         " ORDER BY sum(finish_ms - launch_ms) DESC LIMIT 3"
     )
     assert rows(from_timeline, longest) == rows(from_metadata, longest)
@@ -69,7 +69,7 @@ def test_workers_of_a_parameter_server_are_one_run_with_network_transfers() -> N
     run = profiled(DATA / "tensorflow-ps")
     workers = {each for (each,) in rows(run, "SELECT worker_id FROM workers")}
     assert {"worker:0", "worker:1", "ps:0", "network into worker:0", "network into ps:0"} <= workers
-    transfers = "FROM units JOIN training_operations USING (unit_id) WHERE kind = 'transfer'"
+    transfers = "FROM tasks JOIN training_operations USING (task_id) WHERE kind = 'transfer'"
     moved, share = rows(run, f"SELECT sum(bytes), sum(net_ms) / sum(finish_ms - launch_ms) {transfers}")[0]
     assert moved > 4 * 2 * 4_000_000  # of each of four steps the weights and their gradients
     assert share == pytest.approx(1.0)
@@ -88,7 +88,7 @@ def test_more_workers_increase_contention_on_the_servers_link() -> None:
     assert MoreProcesses(2, 4.0, 2.0, synchronous=False) in more.assumptions
     assert run.header().workers == 6
     assert run.predict(["processes=4"]).predicted_ms == more.predicted_ms
-    assert run.predict(["processes=2"]).predicted_ms == run.unchanged().predicted_ms
+    assert run.predict(["processes=2"]).predicted_ms == run.baseline().predicted_ms
 
 
 LINK = Demand(4e6, 4e6, 1.0, 8.0, 2.0, 20_000.0, 20_000.0)
@@ -131,23 +131,23 @@ def test_two_servers_share_what_one_had_to_carry() -> None:
 def test_steps_are_reported_as_the_mean_over_the_phases_of_workers() -> None:
     """These came apart, others of the same configuration stayed in step."""
     run = profiled(RECORDED / "traces")
-    told = run.predict(["network=2x"], recorded=["network=200Mbps"])
+    reported = run.predict(["network=2x"], recorded=["network=200Mbps"])
     untraced = [
         statistics.mean(row["step_ms"])
         for row in map(json.loads, (RECORDED.parent / "rows.jsonl").read_text().splitlines())
         if row["name"].startswith("tf-w2-c0.45-n200.")
     ]
     header = run.header()
-    assert told.settled_step_ms is not None
-    before_ms, after_ms = told.settled_step_ms
+    assert reported.steady_step_ms is not None
+    before_ms, after_ms = reported.steady_step_ms
     assert statistics.median(untraced) < before_ms < header.step_ms
-    assert told.predicted_ms / told.runtime_ms == pytest.approx(after_ms / before_ms)
+    assert reported.predicted_ms / reported.runtime_ms == pytest.approx(after_ms / before_ms)
     assert {round(after_ms), round(before_ms)} <= {
-        int(each) for each in re.findall(r"\d+", step_sentence(header, told))
+        int(each) for each in re.findall(r"\d+", step_sentence(header, reported))
     }
-    (steps,) = (each for each in told.assumptions if isinstance(each, StepsSettle))
-    in_step_ms, apart_ms = (told.runtime_ms * each / before_ms for each in (steps.in_step_ms, steps.apart_ms))
-    assert told.interval_ms[0] < apart_ms < told.predicted_ms < in_step_ms < told.interval_ms[1]
+    (steps,) = (each for each in reported.assumptions if isinstance(each, StepsReachSteadyState))
+    in_step_ms, apart_ms = (reported.runtime_ms * each / before_ms for each in (steps.in_step_ms, steps.apart_ms))
+    assert reported.interval_ms[0] < apart_ms < reported.predicted_ms < in_step_ms < reported.interval_ms[1]
 
 
 def test_kernel_waits_for_its_inputs_in_the_graph() -> None:
@@ -435,4 +435,4 @@ def test_a_step_that_waits_for_its_queue_is_said_to(tmp_path: Path) -> None:
     assert verdict.debug.runtime_ms == pytest.approx(100, abs=0.5)
     assert [(each.kind, round(each.cost_ms)) for each in verdict.debug.findings] == [("input", 70)]
     assert verdict.recommendations[0].because == "input"  # a second is not a threshold for a step
-    assert abs(run.unchanged().replay_error_ratio) <= 0.03
+    assert abs(run.baseline().replay_error_ratio) <= 0.03

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crystalperf.query.execution.dag import Units
-from crystalperf.query.execution.intervals import Level, Timeline, covered, left_open, merged
-from crystalperf.query.execution.slots import Use
+from crystalperf.query.execution.dag import Tasks
+from crystalperf.query.execution.intervals import Level, Timeline, covered, merged, uncovered
+from crystalperf.query.execution.slots import SlotUse
 from crystalperf.query.trace.records import Floats
 
 LAST_MS = 12
 
 moments = st.integers(0, LAST_MS)
 intervals = st.lists(st.tuples(moments, moments).map(sorted).map(tuple), max_size=8)
-stretches = st.tuples(moments, moments).map(sorted).map(tuple)
+intervals = st.tuples(moments, moments).map(sorted).map(tuple)
 
 Interval = tuple[int, int]
 
@@ -43,63 +43,65 @@ def test_the_integral_of_two_rates() -> None:
     assert found.tolist() == [[3, 6], [0, 0], [0, 0]]
 
 
-def test_slots_are_full_while_units_hold_all_that_there_are() -> None:
-    """Three units on two slots, the second of which is there from 4 on."""
-    use = Use(np.array([0.0, 3.0, 5.0]), np.array([3.0, 7.0, 6.0]), np.array([0.0, 4.0]), np.array([np.inf, np.inf]))
+def test_slots_are_full_while_tasks_hold_all_that_there_are() -> None:
+    """Three tasks on two slots, the second of which is there from 4 on."""
+    use = SlotUse(
+        np.array([0.0, 3.0, 5.0]), np.array([3.0, 7.0, 6.0]), np.array([0.0, 4.0]), np.array([np.inf, np.inf])
+    )
     assert use.is_full(0, 1)
     assert use.is_full(3, 4), "a unit that ends frees a place, which the next one fills"
     assert not use.is_full(4, 5)
     assert use.is_full(4, 6)
     assert not use.is_full(6, 20)
-    assert not Use(np.array([5.0]), np.array([6.0]), np.array([4.0]), np.array([np.inf])).is_full(0, 5)
+    assert not SlotUse(np.array([5.0]), np.array([6.0]), np.array([4.0]), np.array([np.inf])).is_full(0, 5)
 
 
-def units_of(*rows: tuple[float, float, list[float]]) -> Units:
-    """(launch, finish, parts) rows of one group."""
+def tasks_of(*rows: tuple[float, float, list[float]]) -> Tasks:
+    """(launch, finish, parts) rows of one stage."""
     number, zero = np.arange(len(rows)), np.zeros(len(rows), dtype=np.int64)
     launch, finish = np.array([row[0] for row in rows], float), np.array([row[1] for row in rows], float)
     parts = np.array([row[2] for row in rows], float).reshape(len(rows), -1 if rows else 4)
-    return Units(number, zero, zero, zero, launch, finish, parts, zero, np.zeros(len(rows)), zero - 1)
+    return Tasks(number, zero, zero, zero, launch, finish, parts, zero, np.zeros(len(rows)), zero - 1)
 
 
-def test_running_units_share_each_moment_equally() -> None:
+def test_running_tasks_share_each_moment_equally() -> None:
     """From 0 to 4 one on the CPU and one on the disk at once, then the second alone."""
-    both = Timeline(units_of((0, 4, [4, 0, 0, 0]), (0, 6, [0, 6, 0, 0])))
+    both = Timeline(tasks_of((0, 4, [4, 0, 0, 0]), (0, 6, [0, 6, 0, 0])))
     assert both.between(0, 6).tolist() == [2, 4, 0, 0]
 
 
-@pytest.mark.parametrize("units", [units_of(), units_of((3, 3, [0, 0, 0, 0]))])
-def test_without_units_that_take_time_no_resource_has_time(units: Units) -> None:
-    assert Timeline(units).between(0, 9).tolist() == [0, 0, 0, 0]
+@pytest.mark.parametrize("tasks", [tasks_of(), tasks_of((3, 3, [0, 0, 0, 0]))])
+def test_without_tasks_that_take_time_no_resource_has_time(tasks: Tasks) -> None:
+    assert Timeline(tasks).between(0, 9).tolist() == [0, 0, 0, 0]
 
 
 def test_nothing_at_all() -> None:
     level = Level(np.empty(0), np.empty(0))
     assert level.over(np.array([0.0]), np.array([9.0])).tolist() == [[0]]
     assert merged(np.empty(0), np.empty(0)).tolist() == []
-    assert left_open(np.empty((0, 2)), 1, 3) == [(1, 3)]
-    assert left_open(np.empty((0, 2)), 3, 3) == []
+    assert uncovered(np.empty((0, 2)), 1, 3) == [(1, 3)]
+    assert uncovered(np.empty((0, 2)), 3, 3) == []
     assert covered(np.empty((0, 2)), 1, 3) == 0
 
 
 # By counting ----------------------------------------------------------------------------------------------------------
 
 
-@given(intervals, stretches)
-def test_between_sums_what_is_open(found: list[Interval], stretch: Interval) -> None:
-    start, end = stretch
+@given(intervals, intervals)
+def test_between_sums_what_is_open(found: list[Interval], interval: Interval) -> None:
+    start, end = interval
     rate = np.arange(1.0, len(found) + 1)
     expected = sum(rate[each] for ms in range(start, end) for each in open_at(found, ms))
     level = Level(*columns(found), rate)
     assert level.over(np.array([start]), np.array([end]))[0].tolist() == pytest.approx([expected])
 
 
-@given(intervals, intervals, stretches)
-def test_slots_are_full_as_counted(units: list[Interval], slots: list[Interval], stretch: Interval) -> None:
-    running = [(first, last) for first, last in units if first < last]
+@given(intervals, intervals, intervals)
+def test_slots_are_full_as_counted(tasks: list[Interval], slots: list[Interval], interval: Interval) -> None:
+    running = [(first, last) for first, last in tasks if first < last]
     there = [(first, last) for first, last in slots if first < last]
-    full = [len(open_at(running, ms)) >= max(len(open_at(there, ms)), 1) for ms in range(*stretch)]
-    assert Use(*columns(running), *columns(there)).is_full(*stretch) == any(full)
+    full = [len(open_at(running, ms)) >= max(len(open_at(there, ms)), 1) for ms in range(*interval)]
+    assert SlotUse(*columns(running), *columns(there)).is_full(*interval) == any(full)
 
 
 @given(intervals)
@@ -110,13 +112,13 @@ def test_merged_covers_the_same_and_overlaps_nowhere(found: list[Interval]) -> N
     assert all(before[1] < after[0] for before, after in pairwise(union))
 
 
-@given(intervals, stretches)
-def test_covered_and_open_parts_add_up_to_the_interval(found: list[Interval], stretch: Interval) -> None:
-    start, end = stretch
+@given(intervals, intervals)
+def test_covered_and_open_parts_add_up_to_the_interval(found: list[Interval], interval: Interval) -> None:
+    start, end = interval
     union = merged(*columns(found))
     inside = [ms for ms in range(start, end) if open_at(found, ms)]
     assert covered(union, start, end) == len(inside)
-    gaps = [(int(low), int(high)) for low, high in left_open(union, start, end)]
+    gaps = [(int(low), int(high)) for low, high in uncovered(union, start, end)]
     assert [ms for low, high in gaps for ms in range(low, high)] == [ms for ms in range(start, end) if ms not in inside]
     assert all(low < high for low, high in gaps)
     assert all(before[1] <= after[0] for before, after in pairwise(gaps))

@@ -1,4 +1,4 @@
-"""Labels of units whose functions the trace itself names."""
+"""Labels of tasks whose functions the trace itself names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BOTH, LIKELY_DISK, UNKNOWN = range(3)
 
 
 @pytest.mark.parametrize(
-    ("held_ms", "function", "told"),
+    ("slot_ms", "function", "reported"),
     [
         (LONG_MS, BOTH, (0, 0, 9, 0)),  # on either by its share alone, so on what it is more likely on
         (LONG_MS / 2, BOTH, (8, 0, 0, 1)),
@@ -29,16 +29,16 @@ BOTH, LIKELY_DISK, UNKNOWN = range(3)
     ],
 )
 def test_likely_time_is_on_the_device_that_a_function_is_for(
-    held_ms: float, function: int, told: tuple[float, ...]
+    slot_ms: float, function: int, reported: tuple[float, ...]
 ) -> None:
     connection = duckdb.connect()
     connection.execute("CREATE TABLE stacks (stack_id INTEGER, cpu DOUBLE, disk DOUBLE, net DOUBLE)")
     rows = [(BOTH, 0.05, LIKELY, LIKELY + 0.02), (LIKELY_DISK, 0.3, CERTAIN, 0.0), (UNKNOWN, None, None, None)]
     connection.executemany("INSERT INTO stacks VALUES (?, ?, ?, ?)", rows)
     none = np.zeros((2, 4))
-    bounds = Bounds(np.array([held_ms, 5.0]), none, np.array([[8.0, 0, 0, 1], [3.0, 0, 0, 0]]), none)
+    bounds = Bounds(np.array([slot_ms, 5.0]), none, np.array([[8.0, 0, 0, 1], [3.0, 0, 0, 0]]), none)
     found = labelled(connection, bounds, np.array([function, -1]), NAMES)
-    assert found.likely_ms.tolist() == [list(told), [3, 0, 0, 0]]
+    assert found.likely_ms.tolist() == [list(reported), [3, 0, 0, 0]]
     assert bounds.likely_ms[0].tolist() == [8, 0, 0, 1]
 
 

@@ -120,7 +120,7 @@ def test_reader_uses_its_own_vocabulary(crystalperf: Ask, tmp_path: Path) -> Non
 def test_sql_has_its_resource_as_a_column(asked: Ask, crystalperf: Ask, tmp_path: Path) -> None:
     run = tmp_path / "plum.duckdb"
     assert crystalperf("profile", PLUM, "-o", run).returncode == 0
-    done = crystalperf("sql", "--run", run, "SELECT sum(heat_ms) AS heat FROM units", "--json")
+    done = crystalperf("sql", "--run", run, "SELECT sum(heat_ms) AS heat FROM tasks", "--json")
     assert json.loads(done.stdout) == [{"heat": 16_000.0}]
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from crystalperf.indexes.resources import CPU, DISK, NET, Resource, known, resources
 from crystalperf.indexes.schema import Table, table, tables
-from crystalperf.query.frameworks.spark.trace import DATA_AT, bounds, group_id, raw_tables, scope_id, trace
-from crystalperf.query.trace.contract import Bounds, Edge, Group, Scope, Trace, Unit, Worker, of_rows
+from crystalperf.query.frameworks.spark.trace import DATA_AT, bounds, raw_tables, scope_id, stage_key, trace
+from crystalperf.query.trace.contract import Bounds, Edge, Scope, Stage, Task, Trace, Worker, of_rows
 from crystalperf.query.trace.records import Columns, Problem
-from crystalperf.query.trace.validate import mistakes
+from crystalperf.query.trace.validate import validate
 from tests.refusals import is_one_line, refused
 from tests.spark_tables import DURATION_MS, START, spark_tables
 
@@ -28,12 +28,12 @@ def listed(columns: Columns, *names: str) -> list[tuple[object, ...]]:
 
 
 def test_contradictions_in_a_trace_are_named() -> None:
-    assert mistakes(of_values()) == []
+    assert validate(of_values()) == []
     wrong = of_rows(
         {"app_id": "run-1", "framework": "toy", "started_at_ms": 5},
         [Worker("w0", 2)],
-        [Group("op:0", 2, 0, 4)],
-        [Unit(0, "op:0", "w0", 4, 0), Unit(0, "op:1", "w0", 0, 3), Unit(1, "op:2", "w1", float("nan"), 3)],
+        [Stage("op:0", 2, 0, 4)],
+        [Task(0, "op:0", "w0", 4, 0), Task(0, "op:1", "w0", 0, 3), Task(1, "op:2", "w1", float("nan"), 3)],
         [Edge("op:0", "op:9", "barrier", "rows"), Edge("op:0", "op:0", "barier", "rows")],  # type: ignore[arg-type]
     )
     named = [
@@ -45,29 +45,29 @@ def test_contradictions_in_a_trace_are_named() -> None:
         ("op:0", "op:9"),
         ("op:0", "barier", "barrier", "pipelined", "order", "transfer"),
     ]
-    for mistake, values in zip(mistakes(wrong), named, strict=True):
+    for mistake, values in zip(validate(wrong), named, strict=True):
         is_one_line(mistake, *values)
-    assert mistakes(of_rows(RUN, [], [], [])) == []
+    assert validate(of_rows(RUN, [], [], [])) == []
 
 
 @pytest.mark.parametrize(
-    ("column", "value"), [("unit_functions", (("a.py", "read", 3),)), ("unit_threads", ("task 0", "task 1"))]
+    ("column", "value"), [("task_functions", (("a.py", "read", 3),)), ("task_threads", ("task 0", "task 1"))]
 )
-def test_optional_unit_columns_are_stated_for_all_or_none(column: str, value: tuple[object, ...]) -> None:
+def test_optional_task_columns_are_stated_for_all_or_none(column: str, value: tuple[object, ...]) -> None:
     with refused(ValueError, column, len(value), 3):
         replace(of_values(), **{column: value})  # type: ignore[arg-type]
-    assert replace(of_values(), **{column: value[:1] * 3}).without_units().unit_functions == ()  # type: ignore[arg-type]
+    assert replace(of_values(), **{column: value[:1] * 3}).without_tasks().task_functions == ()  # type: ignore[arg-type]
 
 
 def of_values() -> Trace:
     return of_rows(
         RUN,
-        [Worker("w0", 2, host="a", memory_bytes=1 << 30), Worker("boss", None, kind="coordinator")],
-        [Group("op:0", 2, 0, 4, name="read"), Group("op:1", 1, 1, 5, scope_id="step:0", rank=1)],
+        [Worker("w0", 2, host="a", memory_bytes=1 << 30), Worker("boss", None, kind="driver")],
+        [Stage("op:0", 2, 0, 4, name="read"), Stage("op:1", 1, 1, 5, scope_id="step:0", priority=1)],
         [
-            Unit(0, "op:0", "w0", 0, 4, host="a", measured_ms={"net": 3}),
-            Unit(1, "op:0", "w0", 0, 3, measured_ms={"cpu": 1, "gpu": 2}),
-            Unit(2, "op:1", "w0", 1, 5, upstream_ms=2, remote_bytes=7, status="failed", reason="no luck"),
+            Task(0, "op:0", "w0", 0, 4, host="a", measured_ms={"net": 3}),
+            Task(1, "op:0", "w0", 0, 3, measured_ms={"cpu": 1, "gpu": 2}),
+            Task(2, "op:1", "w0", 1, 5, pipeline_wait_ms=2, remote_read_bytes=7, status="failed", reason="no luck"),
         ],
         [Edge("op:0", "op:1", "pipelined", "rows"), Edge("op:0", "op:1", "transfer", "all-reduce", "net")],
         [Scope("step:0", "step", 0, None, name="first")],
@@ -78,15 +78,17 @@ def of_values() -> Trace:
 
 def test_values_become_columns() -> None:
     made = of_values()
-    assert listed(made.workers, "worker_id", "kind", "lanes", "host", "memory_bytes", "added_ms", "removed_ms") == [
+    assert listed(made.workers, "worker_id", "kind", "slots", "host", "memory_bytes", "added_ms", "removed_ms") == [
         ("w0", "worker", 2, "a", 1 << 30, 0.0, None),
-        ("boss", "coordinator", None, None, None, 0.0, None),
+        ("boss", "driver", None, None, None, 0.0, None),
     ]
-    assert listed(made.groups, "group_id", "name", "scope_id", "rank", "submit_ms", "first_launch_ms", "status") == [
+    assert listed(
+        made.stages, "stage_id", "name", "scope_id", "priority", "submit_ms", "first_launch_ms", "status"
+    ) == [
         ("op:0", "read", None, 0, None, 0, "succeeded"),
         ("op:1", None, "step:0", 1, None, 1, "succeeded"),
     ]
-    assert listed(made.units, "unit_id", "group_id", "upstream_ms", "remote_bytes", "status", "reason") == [
+    assert listed(made.tasks, "task_id", "stage_id", "pipeline_wait_ms", "remote_read_bytes", "status", "reason") == [
         (0, "op:0", None, None, "succeeded", None),
         (1, "op:0", None, None, "succeeded", None),
         (2, "op:1", 2, 7, "failed", "no luck"),
@@ -101,7 +103,7 @@ def test_values_become_columns() -> None:
 def test_measured_time_is_a_lower_bound_and_waiting_upstream_is_other_time() -> None:
     made = of_values()
     assert made.names == ("cpu", "disk", "net", "gpu")
-    assert made.bounds.held_ms.tolist() == [4, 3, 4]
+    assert made.bounds.slot_ms.tolist() == [4, 3, 4]
     assert made.bounds.floor_ms.tolist() == [[0, 0, 3, 0, 0], [1, 0, 0, 2, 0], [0, 0, 0, 0, 2]]
     assert not made.bounds.likely_ms.any()
     assert not made.bounds.outside_ms.any()
@@ -114,19 +116,19 @@ def test_run_states_the_measure_to_optimize() -> None:
 
 def test_a_time_on_a_resource_that_the_run_does_not_have_is_refused() -> None:
     with refused(ValueError, "unit 0", "gpu"):
-        of_rows(RUN, [], [], [Unit(0, "op:0", "w0", 0, 4, measured_ms={"gpu": 3})])
+        of_rows(RUN, [], [], [Task(0, "op:0", "w0", 0, 4, measured_ms={"gpu": 3})])
 
 
 def test_an_empty_run_is_a_trace() -> None:
     made = of_rows(RUN, [], [], [])
-    assert (made.workers, made.groups, made.units) == ({}, {}, {})
+    assert (made.workers, made.stages, made.tasks) == ({}, {}, {})
     assert made.bounds.floor_ms.shape == (0, 4)
 
 
 @pytest.mark.parametrize("made", [of_values(), trace(spark_tables())], ids=["values", "spark"])
 def test_a_trace_has_columns_of_the_contract_only(made: Trace) -> None:
     contract = {each.name: each for each in (*tables("run", made.names), *raw_tables())}
-    handed = {**made.tables(), "groups": made.groups, "units": made.units}
+    handed = {**made.tables(), "stages": made.stages, "tasks": made.tasks}
     handed["runs"] = {name: np.array([None]) for name in made.run}
     for name, columns in handed.items():
         assert set(columns) <= {column.name for column in contract[name].columns}, name
@@ -149,12 +151,14 @@ def stages() -> list[dict[str, object]]:
 
 
 def test_ids_are_texts() -> None:
-    assert (group_id(3, 1), scope_id(7), scope_id(None)) == ("stage:3.1", "sql:7", None)
+    assert (stage_key(3, 1), scope_id(7), scope_id(None)) == ("stage:3.1", "sql:7", None)
 
 
-def test_stages_are_groups() -> None:
+def test_stages_are_stages() -> None:
     made = trace(spark_tables(stages=stages()))
-    assert listed(made.groups, "group_id", "scope_id", "name", "place", "what", "pool", "unit_count", "status") == [
+    assert listed(
+        made.stages, "stage_id", "scope_id", "name", "call_site", "io_kinds", "pool", "task_count", "status"
+    ) == [
         *(
             (
                 f"stage:{name}",
@@ -171,10 +175,10 @@ def test_stages_are_groups() -> None:
         ("stage:3.1", "sql:7", "scan: count at job.py:3", "count at /home/me/job.py:3", "scan", "etl", 1, "succeeded"),
         ("stage:4.0", None, "stage 4", None, None, None, 9, "skipped"),
     ]
-    assert made.groups["failure"].tolist() == [None, None, "lost", None, None]
+    assert made.stages["failure"].tolist() == [None, None, "lost", None, None]
     # The earliest job first, within it the earliest stage; what no job needs is last.
-    assert made.groups["rank"].tolist() == [0, 2, 1, 1, 3]
-    assert made.groups["submit_ms"].tolist() == [1.0, None, None, None, None]
+    assert made.stages["priority"].tolist() == [0, 2, 1, 1, 3]
+    assert made.stages["submit_ms"].tolist() == [1.0, None, None, None, None]
 
 
 def test_shuffles_are_barriers_and_attempts_follow_each_other() -> None:
@@ -226,7 +230,7 @@ def test_queries_and_jobs_are_scopes() -> None:
             ],
         )
     )
-    names = ("scope_id", "kind", "parent_id", "name", "place", "start_ms", "end_ms", "status", "error")
+    names = ("scope_id", "kind", "parent_id", "name", "call_site", "start_ms", "end_ms", "status", "error")
     assert listed(made.scopes, *names) == [
         ("sql:7", "sql", None, "count", "job.py:3", 2, 8, "succeeded", None),
         ("sql:8", "sql", "sql:7", "query 8", None, 3, None, "unfinished", None),
@@ -242,13 +246,13 @@ def test_executors_are_workers_and_the_driver_coordinates() -> None:
         {"executor_id": "1", "host": "b", "slots": 2, "cores": 4, "memory_bytes": 9, "added_ms": 3, "removed_ms": 8},
     ]
     made = trace(spark_tables(executors=executors)).workers
-    assert listed(made, "worker_id", "kind", "host", "lanes", "cores", "memory_bytes", "added_ms", "removed_ms") == [
-        ("driver", "coordinator", "a", 0, None, None, 0, None),
+    assert listed(made, "worker_id", "kind", "host", "slots", "cores", "memory_bytes", "added_ms", "removed_ms") == [
+        ("driver", "driver", "a", 0, None, None, 0, None),
         ("1", "worker", "b", 2, 4, 9, 3, 8),
     ]
 
 
-def test_tasks_are_units() -> None:
+def test_tasks_are_tasks() -> None:
     task = {
         "task_id": 5, "stage_id": 3, "stage_attempt": 1, "partition": 2, "attempt": 0, "executor_id": "1",
         "launch_ms": 0, "finish_ms": 100, "status": "succeeded", "speculative": False,
@@ -260,17 +264,26 @@ def test_tasks_are_units() -> None:
     bare = [{**task, "task_id": number, "locality": each} for number, each in enumerate(localities, 10)]
     nothing = {"task_id": 6, "stage_id": 3, "stage_attempt": 0, "launch_ms": 1, "finish_ms": 2, "status": "killed"}
     made = trace(spark_tables(tasks=[task, nothing, *bare]))
-    times = ("held_ms", "own_ms", "own_cpu_ms", "on_cpu_ms", "gc_ms", "peers_ms", "queued_ms", "starting_ms")
-    assert listed(made.units, "unit_id", "group_id", "worker_id", "part", *times, "overhead_ms")[:2] == [
+    times = (
+        "slot_ms",
+        "own_ms",
+        "own_cpu_ms",
+        "total_cpu_ms",
+        "gc_ms",
+        "fetch_wait_ms",
+        "scheduler_delay_ms",
+        "starting_ms",
+    )
+    assert listed(made.tasks, "task_id", "stage_id", "worker_id", "partition_index", *times, "overhead_ms")[:2] == [
         (5, "stage:3.1", "1", 2, 87, 80, 36, 40, 6, 20, 10, 15, 20),
         (6, "stage:3.0", None, None, *[None] * 9),
     ]
-    assert listed(made.units, "remote_bytes", "local_bytes", "handed_bytes", "input_bytes")[0] == (
+    assert listed(made.tasks, "remote_read_bytes", "local_read_bytes", "exchange_write_bytes", "input_bytes")[0] == (
         11, 12, 13, None,
     )  # fmt: skip
-    assert made.units["data_at"].tolist()[2:] == ["worker", "host", "rack", "any", None, None]
+    assert made.tasks["data_locality"].tolist()[2:] == ["worker", "host", "rack", "any", None, None]
     raw = made.raw["spark_tasks"]
-    assert listed(raw, "unit_id", "shuffle_write_ms", "result_bytes", "run_cpu_ms", "speculative")[:2] == [
+    assert listed(raw, "task_id", "shuffle_write_ms", "result_bytes", "run_cpu_ms", "speculative")[:2] == [
         (5, None, 14, 30, False),
         (6, None, None, None, False),
     ]
@@ -309,7 +322,7 @@ def test_time_measured_by_spark_is_a_lower_bound(
     measured: dict[str, float], held: float, cpu: float, net: float
 ) -> None:
     found = bounds_of(**measured)
-    assert found.held_ms.tolist() == [held]
+    assert found.slot_ms.tolist() == [held]
     floor = dict(zip((*resources(), "other"), found.floor_ms[0].tolist(), strict=True))
     assert floor == {CPU: cpu, DISK: 0, NET: net, "other": 0}
 
@@ -322,7 +335,7 @@ def test_blocked_writes_are_likely_and_what_is_around_a_task_is_outside() -> Non
 
 def test_a_task_without_metrics_was_not_measured() -> None:
     found = bounds({name: np.array([np.nan]) for name in TIMES})
-    assert np.isnan(found.held_ms).all()
+    assert np.isnan(found.slot_ms).all()
     assert not found.floor_ms.any()
     assert not found.outside_ms.any()
 
@@ -364,16 +377,16 @@ def test_operators_know_the_stages_that_updated_their_metrics() -> None:
         ("sql:7", 1, 0, "Scan"),
         ("sql:8", 0, None, "Sort"),
     ]
-    assert sorted(listed(made.operator_groups, "scope_id", "node_id", "group_id")) == [
+    assert sorted(listed(made.operator_stages, "scope_id", "node_id", "stage_id")) == [
         ("sql:7", 0, "stage:1.0"),
         ("sql:7", 0, "stage:2.0"),
         ("sql:7", 1, "stage:1.0"),
     ]
-    assert listed(made.operator_metrics, "scope_id", "node_id", "group_id", "name", "unit", "value") == [
+    assert listed(made.operator_metrics, "scope_id", "node_id", "stage_id", "name", "unit", "value") == [
         ("sql:7", 0, "stage:2.0", "sort time", "ms", 6)
     ]
     # Tasks without metrics of a scan may have read their query's input.
-    roots = listed(made.group_inputs, "group_id", "root")
+    roots = listed(made.stage_inputs, "stage_id", "root")
     assert roots == [(f"stage:{each}", "s3://b") for each in ("1.0", "2.0", "3.0", "3.1")]
 
 
@@ -393,7 +406,7 @@ def test_sparks_own_tables_are_as_its_schema_says(of_spark: Table) -> None:
     assert of_spark.name.startswith("spark_")
 
 
-@pytest.mark.parametrize(("mine", "every", "key"), [("tasks", "units", "unit_id"), ("stages", "groups", "group_id")])
+@pytest.mark.parametrize(("mine", "every", "key"), [("tasks", "tasks", "task_id"), ("stages", "stages", "stage_id")])
 def test_facts_common_to_all_runs_are_not_stored_twice(mine: str, every: str, key: str) -> None:
     (own,) = (each for each in raw_tables() if each.name == f"spark_{mine}")
     shared = {column.name for column in own.columns} & {column.name for column in table("run", every).columns}

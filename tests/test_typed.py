@@ -63,7 +63,7 @@ def sources_of(file: Path) -> Sources:
     return Sources(functions, {each.class_name: parsed.file for each in parsed.classes})
 
 
-def told(graph: Graph, sources: Sources) -> dict[str, set[tuple[str, str, tuple[str, ...]]]]:
+def reported(graph: Graph, sources: Sources) -> dict[str, set[tuple[str, str, tuple[str, ...]]]]:
     """By caller: the method called, the status, and the functions it may mean, as Class.method:line."""
 
     def shown(number: int) -> str:
@@ -95,7 +95,7 @@ def test_calls_are_found_behind_switches() -> None:
 def test_targets_of_calls(graph: Graph, sources: Sources) -> None:
     assert sorted(graph.classes) == [CALLS, f"{CALLS}$Cached", f"{CALLS}$Disk", f"{CALLS}$Store"]
     assert [file for file, _ in graph.problems] == ["org/example/Broken.class"]
-    found = told(graph, sources)
+    found = reported(graph, sources)
     # An interface's method is any implementation's, a class's its own and its subclasses'.
     assert found["Calls.virtual:42"] == {
         ("read", "functions", ("Calls$Store.read:9", "Calls$Disk.read:17", "Calls$Cached.read:24")),
@@ -107,14 +107,14 @@ def test_targets_of_calls(graph: Graph, sources: Sources) -> None:
 
 
 def test_overloads_are_distinguished_by_their_lines(graph: Graph, sources: Sources) -> None:
-    assert told(graph, sources)["Calls.overloads:46"] == {
+    assert reported(graph, sources)["Calls.overloads:46"] == {
         ("over", "function", ("Calls.over:34",)),
         ("over", "function", ("Calls.over:38",)),
     }
 
 
 def test_lambdas_and_references_are_calls_and_the_jdk_is_outside(graph: Graph, sources: Sources) -> None:
-    found = told(graph, sources)
+    found = reported(graph, sources)
     assert ("forEach", "outside", ()) in found["Calls.lambdas:50"]
     implementations = ("Calls$Store.read:9", "Calls$Disk.read:17", "Calls$Cached.read:24")
     assert ("read", "functions", implementations) in found["Calls.lambdas:50"]
@@ -159,8 +159,8 @@ def test_calls_generated_by_scalac_for_a_case_class_are_its_constructor_or_field
         ("a.Point$", "apply", "(I)La/Point;"), ("a.Point", "copy", "(I)La/Point;"), ("a.Point", "x", "()I"),
         ("a.Point$", "apply$default$1", "()I"),
     ]  # fmt: skip
-    told = [meaning(graph, sources, Call("virtual", *each)) for each in asked]
-    assert [(each.status, each.targets) for each in told] == [
+    reported = [meaning(graph, sources, Call("virtual", *each)) for each in asked]
+    assert [(each.status, each.targets) for each in reported] == [
         ("function", (0,)), ("function", (0,)), ("accessor", ()), ("made", ())
     ]  # fmt: skip
 
@@ -232,9 +232,11 @@ def test_a_trait_s_val_is_a_field_of_each_class_or_what_one_has_instead() -> Non
     ]  # fmt: skip
     graph = Graph({each.name: each for each in files})
     sources = Sources([Known("method", "size", "Two", None, "A.scala", 9, 9)], dict.fromkeys(graph.classes, "A.scala"))
-    told = [meaning(graph, sources, Call("interface", "Named", *each)) for each in (name, size)]
-    assert [(each.status, each.targets) for each in told] == [("field", ()), ("functions", (0,))]
-    resolved, counts = resolve_typed_calls([(0, "name"), (0, "size")], [(0, each) for each in told], sources.functions)
+    reported = [meaning(graph, sources, Call("interface", "Named", *each)) for each in (name, size)]
+    assert [(each.status, each.targets) for each in reported] == [("field", ()), ("functions", (0,))]
+    resolved, counts = resolve_typed_calls(
+        [(0, "name"), (0, "size")], [(0, each) for each in reported], sources.functions
+    )
     assert resolved == {(0, "name"): "Named.name", (0, "size"): None}
     assert (counts["field"], counts["functions"]) == (1, 1)
 
@@ -252,12 +254,12 @@ def test_damaged_class_file_raises_one_kind_of_error() -> None:
     for size in range(len(whole)):
         with pytest.raises(ClassFileError):
             read(whole[:size])
-    chance = random.Random(1)
+    rng = random.Random(1)
     read_anyway = 0
     for _ in range(4000):
         changed = bytearray(whole)
-        for _ in range(chance.choice((1, 1, 2, 8))):
-            changed[chance.randrange(len(whole))] = chance.choice((0, 1, 0x7F, 0xFF, chance.randrange(256)))
+        for _ in range(rng.choice((1, 1, 2, 8))):
+            changed[rng.randrange(len(whole))] = rng.choice((0, 1, 0x7F, 0xFF, rng.randrange(256)))
         try:
             read(bytes(changed))
             read_anyway += 1
@@ -298,13 +300,13 @@ def test_file_that_is_not_a_jar_is_reported(tmp_path: Path) -> None:
 def test_call_that_may_run_a_lambda_stays_open(open_graph: Graph, open_sources: Sources) -> None:
     """An interface's one class is the target of a call, unless a lambda implements the interface somewhere."""
     assert ("org.example.Open$Step", "run", "(I)I") in open_graph.of_lambdas
-    found = told(open_graph, open_sources)
+    found = reported(open_graph, open_sources)
     assert found["Open.steps:37"] == {("run", "functions", ("Open$Step.run:10", "Open$Named.run:14"))}
     assert found["Open.only:49"] == {("once", "function", ("Open$Once.once:31",))}
 
 
 def test_unimplemented_abstract_overloads_stay_ambiguous(open_graph: Graph, open_sources: Sources) -> None:
-    assert told(open_graph, open_sources)["Open.sinks:45"] == {
+    assert reported(open_graph, open_sources)["Open.sinks:45"] == {
         ("put", "functions", ("Open$Sink.put:21", "Open$Sink.put:23"))
     }
 

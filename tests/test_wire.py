@@ -57,12 +57,12 @@ def our_node(each: messages.NodeStats) -> tuple[Any, ...]:
 @pytest.mark.parametrize("path", STEPS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_run_metadata_says_what_the_frameworks_class_says(path: Path) -> None:
     content = path.read_bytes()
-    told, ours = metadata_of(content), messages.run_metadata(content)
-    assert [each.device for each in ours.devices] == [each.device for each in told.step_stats.dev_stats]
-    for mine, its in zip(ours.devices, told.step_stats.dev_stats, strict=True):
+    reported, ours = metadata_of(content), messages.run_metadata(content)
+    assert [each.device for each in ours.devices] == [each.device for each in reported.step_stats.dev_stats]
+    for mine, its in zip(ours.devices, reported.step_stats.dev_stats, strict=True):
         assert [our_node(each) for each in mine.nodes] == [their_node(each) for each in its.node_stats]
-    assert len(ours.partitions) == len(told.partition_graphs)
-    for mine_of_graph, graph in zip(ours.partitions, told.partition_graphs, strict=True):
+    assert len(ours.partitions) == len(reported.partition_graphs)
+    for mine_of_graph, graph in zip(ours.partitions, reported.partition_graphs, strict=True):
         met = ("_Send", "_Recv", "_HostSend", "_HostRecv")
         assert [(each.name, each.op, each.inputs, each.device, each.tensor) for each in mine_of_graph] == [
             (
@@ -83,9 +83,9 @@ def test_steps_in_summaries_say_what_the_frameworks_class_says() -> None:
     for record in records(content):
         event = events.Event.FromString(record)
         tagged = event.tagged_run_metadata
-        told = [(tagged.tag, event.step, tagged.run_metadata)] if tagged.run_metadata else []
-        assert [(tag, step, bytes(message)) for tag, step, message in messages.embedded(record)] == told
-        found += len(told)
+        reported = [(tagged.tag, event.step, tagged.run_metadata)] if tagged.run_metadata else []
+        assert [(tag, step, bytes(message)) for tag, step, message in messages.embedded(record)] == reported
+        found += len(reported)
     assert found
 
 
@@ -116,15 +116,15 @@ def stats_of(stats: Any, names: Any) -> dict[str, str]:
 def test_xplanes_say_what_the_frameworks_class_says(path: Path) -> None:
     classes = theirs("tensorflow.tsl.profiler.protobuf.xplane_pb2", "xprof.protobuf.xplane_pb2")
     content = path.read_bytes()
-    told, ours = classes.XSpace.FromString(content), list(xplane.planes(content))
-    assert [each.name for each in ours] == [each.name for each in told.planes]
-    of_planes = [stats_of(each.stats, each.stat_metadata) for each in told.planes]
+    reported, ours = classes.XSpace.FromString(content), list(xplane.planes(content))
+    assert [each.name for each in ours] == [each.name for each in reported.planes]
+    of_planes = [stats_of(each.stats, each.stat_metadata) for each in reported.planes]
     begin_ms = (
         float(next((each["profile_start_time"] for each in of_planes if "profile_start_time" in each), "0")) / 1e6
     )
     kept = xplane._KEPT_STATS
     count = 0
-    for mine, its, stats in zip(ours, told.planes, of_planes, strict=True):
+    for mine, its, stats in zip(ours, reported.planes, of_planes, strict=True):
         assert mine.stats == stats
         assert [each.name for each in mine.lines] == [each.display_name or each.name for each in its.lines]
         for line, its_line in zip(mine.lines, its.lines, strict=True):

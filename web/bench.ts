@@ -1,4 +1,4 @@
-// Script time of one frame while 100 000 units are panned, and of summing and laying out a flame graph.
+// Script time of one frame while 100 000 tasks are panned, and of summing and laying out a flame graph.
 
 import type { Flame, Timeline } from "./src/data.ts";
 import { bottomUp, laidOut, topDown } from "./src/flame/tree.ts";
@@ -6,7 +6,7 @@ import { rowsOf } from "./src/timeline/model.ts";
 import { draw, type Look } from "./src/timeline/raster.ts";
 
 const UNITS = 100_000;
-const [WIDTH, HEIGHT] = [1_440, 420]; // with so many units, one device pixel per CSS pixel
+const [WIDTH, HEIGHT] = [1_440, 420]; // with so many tasks, one device pixel per CSS pixel
 const FRAMES = 120;
 
 function made(lanes: number): Timeline {
@@ -19,17 +19,17 @@ function made(lanes: number): Timeline {
     figure: { name: "s", ms: 1_000, decimals: 1 },
     workers: Array.from({ length: Math.ceil(lanes / 4) }, (_, worker) => ({ name: String(worker), host: null })),
     lanes: Array.from({ length: lanes }, (_, place) => Math.floor(place / 4)),
-    units: {
+    tasks: {
       lane,
       start: lane.map((_, unit) => (unit % each) * 100),
       length: lane.map((_, unit) => 60 + ((unit * 7919) % 40)),
-      group: zeros,
+      stage: zeros,
       resource: lane.map((_, unit) => unit % 4),
       failed: lane.map((_, unit) => unit % 97 === 0),
       count: [],
     },
     coarsened: "",
-    coordinator: [],
+    driver: [],
     pauses: [],
     path: [],
   };
@@ -66,7 +66,7 @@ for (const lanes of [16, 160, 800]) {
       times.push(clock() - began);
     }
     const seen = share === 1 ? "the whole run" : `${100 * share} % of the run`;
-    console.log(`timeline: ${UNITS} units on ${lanes} lanes, ${seen} visible: ${middle(times)} of CPU time per frame`);
+    console.log(`timeline: ${UNITS} tasks on ${lanes} lanes, ${seen} visible: ${middle(times)} of CPU time per frame`);
   }
 }
 
@@ -80,7 +80,7 @@ const flame: Flame = {
   operators: [],
   self: {
     node: Array.from({ length: 16_000 }, (_, row) => (row * 13) % nodes),
-    group: new Array<number>(16_000).fill(0),
+    stage: new Array<number>(16_000).fill(0),
     operator: new Array<number>(16_000).fill(-1),
     ms: [0, 1, 2, 3, 4].map(() => new Array<number>(16_000).fill(1)),
   },
@@ -94,7 +94,7 @@ for (const [name, sum] of [
 ] as const) {
   const times = Array.from({ length: 20 }, () => {
     const began = clock();
-    laidOut(sum(flame, { groups: null, operator: null }));
+    laidOut(sum(flame, { stages: null, operator: null }));
     return clock() - began;
   });
   console.log(`flame graph: ${nodes} nodes summed and laid out ${name}: ${middle(times)}`);

@@ -14,7 +14,7 @@ QUALIFY row_number() OVER (
 ) = 1;
 
 CREATE VIEW runs AS FROM all_runs WHERE run_id IN (FROM newest);
-CREATE VIEW groups AS FROM all_groups WHERE run_id IN (FROM newest);
+CREATE VIEW stages AS FROM all_stages WHERE run_id IN (FROM newest);
 CREATE VIEW operators AS FROM all_operators WHERE run_id IN (FROM newest);
 CREATE VIEW functions AS FROM all_functions WHERE run_id IN (FROM newest);
 CREATE VIEW findings AS FROM all_findings WHERE run_id IN (FROM newest);

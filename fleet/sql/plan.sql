@@ -9,6 +9,6 @@ WITH plans AS (
 steps AS (
     SELECT step FROM plans
     UNION ALL
-    SELECT name FROM groups WHERE NOT EXISTS (FROM plans)
+    SELECT name FROM stages WHERE NOT EXISTS (FROM plans)
 )
 SELECT DISTINCT regexp_replace(step, '[0-9]+', '', 'g') AS step FROM steps ORDER BY step

@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from crystalperf.indexer.baselines.callees import MOST_WAYS, Calls, Hops, reached
+from crystalperf.indexer.baselines.callees import MAX_WAYS, Calls, Hops, reached
 from crystalperf.indexer.baselines.callees import features as hop_features
 from crystalperf.indexer.classify import Head, PooledClassifier, softmax
 from crystalperf.indexer.distil import heads_logits
@@ -45,7 +45,7 @@ from crystalperf.indexes.apis import device_api
 from crystalperf.indexes.errors import report_errors
 from crystalperf.indexes.resources import resources
 
-MOST_CALLEES = 40
+MAX_CALLEES = 40
 """Maximum callees of a function that are classified: the first ones."""
 
 
@@ -76,12 +76,12 @@ def callees_of(meanings: Sequence[Meaning]) -> Callees:
         if api is not None:
             devices.append(api.resource)
         elif each.targets:
-            functions |= dict.fromkeys(each.targets[:1] if len(each.targets) > MOST_WAYS else each.targets)
+            functions |= dict.fromkeys(each.targets[:1] if len(each.targets) > MAX_WAYS else each.targets)
         elif each.status == "outside":
             outside.add((each.owner, each.name))
         elif each.status in ("unknown", "nowhere", "no source"):
             unknown.add((each.owner, each.name))
-    return Callees(tuple(devices), tuple(functions)[:MOST_CALLEES], len(outside), len(unknown))
+    return Callees(tuple(devices), tuple(functions)[:MAX_CALLEES], len(outside), len(unknown))
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ _LOGGER = re.compile(r"(^|\.)(slf4j|log4j|logging)\.|\.(\w*Log(ger|ging)?\w*)\$?
 _LOGS = re.compile(r"(log\w*|trace|debug|info|warn|warning|error|exception|critical|fatal|severe|fine|finer|finest)")
 """Classes of loggers, and their methods."""
 
-MOST_WAYS = 8
+MAX_WAYS = 8
 """Maximum overriding methods that a call is followed to; if there are more, none is followed."""
 
 Hops = dict[str, int]
@@ -141,7 +141,7 @@ def of_class_files(graph: Graph, records: Iterable[Mapping[str, Any]], ways: Way
         if not isinstance(declared, tuple):
             return (), ()
         others = graph.overriding(call.owner, call.name, call.descriptor) if call.kind in _OPEN else []
-        followed = [declared, *others] if len(others) <= MOST_WAYS else [declared]
+        followed = [declared, *others] if len(others) <= MAX_WAYS else [declared]
         return (), [(name, method.name, method.descriptor) for name, method in followed]
 
     def joined(found: Iterable[Calls]) -> Calls:
@@ -191,7 +191,7 @@ def of_python(linked: Linked, records: Iterable[Mapping[str, Any]]) -> dict[str,
                 value = linked.member(value._replace(kind="instance"), "__init__")
             if value.kind == "function":
                 others = linked.overriding(value.name, value.of) if value.of else []
-                functions += [value.name, *(others if len(others) <= MOST_WAYS else [])]
+                functions += [value.name, *(others if len(others) <= MAX_WAYS else [])]
             owner, _, name = value.name.rpartition(".")
             api = device_api(owner, name) if value.kind in ("function", "outside") else None
             devices += [api.resource] if api is not None else []

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from crystalperf.indexer.distil import Learned, distil
+from crystalperf.indexer.distil import RerunCorrection, distil
 from crystalperf.indexer.embed import Embedding
 from crystalperf.indexer.evaluate import COLUMNS, pooled_by_others, score, spread
 from crystalperf.indexer.examples import TRAIN, Prepared, prepare, read_examples, with_sequence
@@ -53,7 +53,9 @@ def table(
     test = np.concatenate([development, unseen])
     heads = train_heads(data, train, data.labels)
     others = [each for each in functions if not is_left_out(each[0])]
-    sequence, teacher = distil(Learned(data, train, data.labels, heads, embedding), others, encoder, seed, report)
+    sequence, teacher = distil(
+        RerunCorrection(data, train, data.labels, heads, embedding), others, encoder, seed, report
+    )
     data = with_sequence(data, sequence, embedding)
     started = time.process_time()
     read = teacher.read([data.examples[row].function for row in test])

@@ -69,7 +69,7 @@ def call(run: Path, count: int, number: int = 23) -> tuple[Counter[int], list[st
 def _call(
     operation: Any, mode: GenerationMode, count: int, number: int, statuses: Counter[int], wrong: list[str]
 ) -> None:
-    chance = random.Random(number)
+    rng = random.Random(number)
 
     @seed(number)
     @settings(
@@ -81,7 +81,7 @@ def _call(
     )
     @given(case=operation.as_strategy(generation_mode=mode))
     def once(case: Any) -> None:
-        if operation.method.upper() != "DELETE" and "run" in (case.path_parameters or {}) and chance.random() < 0.5:
+        if operation.method.upper() != "DELETE" and "run" in (case.path_parameters or {}) and rng.random() < 0.5:
             case.path_parameters["run"] = "there"
         answer = case.call(timeout=200)
         statuses[answer.status_code] += 1
@@ -105,8 +105,8 @@ def main() -> None:
     parser.add_argument("run", type=Path, metavar="RUN", help="a run file to serve")
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=23)
-    told = parser.parse_args()
-    statuses, wrong = call(told.run, told.count, told.seed)
+    reported = parser.parse_args()
+    statuses, wrong = call(reported.run, reported.count, reported.seed)
     print(f"{sum(statuses.values())} calls, wrong: {len(wrong)}")
     print("by status: " + ", ".join(f"{status}: {count}" for status, count in sorted(statuses.items())))
     for each in wrong[:20]:

@@ -29,7 +29,7 @@ from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.load import load
 from crystalperf.query.inputs.discover import discover
-from crystalperf.query.predict.scenario_replay import replay_unchanged
+from crystalperf.query.predict.scenario_replay import replay_baseline
 from crystalperf.query.run import Run
 from crystalperf.query.simulate.replay import Replayed
 from lab.pages import cell, head, put
@@ -66,7 +66,7 @@ def profiled(paths: Sequence[Path], app: str | None, folder: Path) -> Profiled:
     connection = contract.open_read_only(run.path, "run")
     execution = load(connection)
     connection.close()
-    return Profiled(run, execution, answer, replay_unchanged(execution).replayed, seconds)
+    return Profiled(run, execution, answer, replay_baseline(execution).replayed, seconds)
 
 
 def check(found: Profiled) -> str:
@@ -75,7 +75,7 @@ def check(found: Profiled) -> str:
     connection = contract.open_read_only(found.run.path, "run")
     sums = " + ".join(f"{name}_ms" for name in (*resources(), "other"))
     off = f"abs({sums} - (finish_ms - launch_ms)) > {CONSERVED} * (finish_ms - launch_ms) + 1e-6"
-    if connection.execute(f"SELECT count(*) FROM units WHERE {off}").fetchall()[0][0]:
+    if connection.execute(f"SELECT count(*) FROM tasks WHERE {off}").fetchall()[0][0]:
         wrong.append("tasks' parts")
     off = f"abs({sums} - (end_ms - start_ms)) > {CONSERVED} * (end_ms - start_ms) + 1e-6"
     if connection.execute(f"SELECT count(*) FROM nodes WHERE {off}").fetchall()[0][0]:
@@ -94,12 +94,12 @@ def check(found: Profiled) -> str:
 def stage_errors(found: Profiled) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """(stages, 2) in ms: errors of a replayed stage's first launch and last end."""
     rows = []
-    units = found.execution.units
+    tasks = found.execution.tasks
     offset = found.execution.scope.start_ms - found.replayed.start_ms
-    for number in range(len(found.execution.dag.groups)):
-        mine = units.group == number
-        start = found.replayed.launch_ms[mine].min() + offset - units.launch_ms[mine].min()
-        end = found.replayed.finish_ms[mine].max() + offset - units.finish_ms[mine].max()
+    for number in range(len(found.execution.dag.stages)):
+        mine = tasks.stage == number
+        start = found.replayed.launch_ms[mine].min() + offset - tasks.launch_ms[mine].min()
+        end = found.replayed.finish_ms[mine].max() + offset - tasks.finish_ms[mine].max()
         rows.append((abs(start), abs(end)))
     return np.array(rows, dtype=np.float64).reshape(-1, 2)
 
@@ -153,7 +153,7 @@ def _log_cells(path: Path, app: str, scratch: Path) -> str:
         return f"{_sentence(error, path)} | | | | | "
     lost = [each for each in found.run.header().problems if each.severity != "info"]
     result = "profile" + (f"; {len(lost)} kinds of data loss or repair" if lost else "")
-    tasks, stages = len(found.execution.units), len(found.execution.dag.groups)
+    tasks, stages = len(found.execution.tasks), len(found.execution.dag.stages)
     off = f"{100 * found.replay_error:+.1f} %"
     return f"{result} | {tasks} | {stages} | {off} | {check(found)} | {found.seconds:.1f}"
 
@@ -180,12 +180,12 @@ def runs_table(folders: Iterable[Path], scratch: Path) -> list[str]:
             continue
         start, end = (f"{np.median(column):.0f} / {np.percentile(column, 95):.0f}" for column in stage_errors(found).T)
         samples = found.answer.samples
-        decided = f"{100 * samples.resolved / samples.on_units:.1f} %" if samples.on_units else "no samples"
+        decided = f"{100 * samples.resolved / samples.on_tasks:.1f} %" if samples.on_tasks else "no samples"
         runtime = found.answer.runtime_ms
         unknown = found.answer.other_ms.get("unknown", 0.0)
         lines.append(
-            f"| {folder.name} | {runtime / 1e3:.1f} | {len(found.execution.units)} |"
-            f" {100 * found.replay_error:+.2f} % | {start} | {end} | {samples.on_units} | {decided} |"
+            f"| {folder.name} | {runtime / 1e3:.1f} | {len(found.execution.tasks)} |"
+            f" {100 * found.replay_error:+.2f} % | {start} | {end} | {samples.on_tasks} | {decided} |"
             f" {100 * (1 - unknown / runtime):.1f} % | {check(found)} |"
         )
         print(lines[-1], file=sys.stderr, flush=True)

@@ -92,8 +92,8 @@ def _path(graph: Any, begin_us: float) -> Found:
 
 def ours(run: cp.Run, scope: str) -> list[Part]:
     """Our path of the same step; its parts cover the step without gaps."""
-    statement = "SELECT DISTINCT group_id, accelerator FROM units JOIN training_devices USING (worker_id)"
-    on_device: dict[str, bool] = {str(group): bool(accelerator) for group, accelerator in run.sql(statement).rows}
+    statement = "SELECT DISTINCT stage_id, accelerator FROM tasks JOIN training_devices USING (worker_id)"
+    on_device: dict[str, bool] = {str(stage): bool(accelerator) for stage, accelerator in run.sql(statement).rows}
     path = run.debug(scope).critical_path
     begin_ms = path[0].start_ms
     return [
@@ -113,11 +113,11 @@ def together(one: Iterable[Part], other: Iterable[Part]) -> Mapping[tuple[str, s
     for each in one:
         while rest and rest[0].end_ms <= each.start_ms:
             rest.pop(0)
-        for beside in rest:
-            if beside.start_ms >= each.end_ms:
+        for compared in rest:
+            if compared.start_ms >= each.end_ms:
                 break
-            shared = min(each.end_ms, beside.end_ms) - max(each.start_ms, beside.start_ms)
-            found[each.where, beside.where] += max(shared, 0.0)
+            shared = min(each.end_ms, compared.end_ms) - max(each.start_ms, compared.start_ms)
+            found[each.where, compared.where] += max(shared, 0.0)
     return found
 
 
@@ -135,9 +135,9 @@ def row(trace: Path, number: int, scratch: Path) -> str:
         its = theirs(trace, scopes[number].removeprefix("step:"))
     except LabError as error:
         return f"| {trace.name} | {length_ms:.2f} | {error} | | | | | |"
-    beside = together(mine, its.parts)
-    same = sum(ms for (one, other), ms in beside.items() if one == other != UNTOLD) / length_ms
-    apart = sum(ms for (one, other), ms in beside.items() if UNTOLD not in (one, other) and one != other) / length_ms
+    compared = together(mine, its.parts)
+    same = sum(ms for (one, other), ms in compared.items() if one == other != UNTOLD) / length_ms
+    apart = sum(ms for (one, other), ms in compared.items() if UNTOLD not in (one, other) and one != other) / length_ms
     return (
         f"| {trace.name} | {length_ms:.2f} | {its.parts[0].start_ms:.2f} to {its.parts[-1].end_ms:.2f} |"
         f" {its.weight_ms:.2f} | {its.delays_ms:.2f} | {100 * same:.0f} | {100 * apart:.0f} |"

@@ -34,7 +34,7 @@ from crystalperf import query
 from crystalperf.indexes import guard
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.indexes.exports import available, split_name
-from crystalperf.query.attribution.code.libraries import Ran, fitting
+from crystalperf.query.attribution.code.libraries import ProgramVersions, fitting
 from crystalperf.query.attribution.code.names import is_python
 from crystalperf.query.attribution.code.resolve import load_indexes, resolve
 from crystalperf.query.attribution.samples.threadtime import thread_time
@@ -137,8 +137,8 @@ def of_run(path: Path) -> tuple[list[Stack], list[tuple[str, bool]]]:
     """The stacks of a run file, and its indexes, each with whether it has the version that ran."""
     with duckdb.connect(str(path), read_only=True) as connection:
         rows = connection.execute(
-            "SELECT frames, sum(weight_ms), coalesce(sum(weight_ms) FILTER (unit_id IS NOT NULL), 0),"
-            " coalesce(sum(weight_ms) FILTER (unit_id IS NOT NULL AND deciding_depth IS NOT NULL), 0)"
+            "SELECT frames, sum(weight_ms), coalesce(sum(weight_ms) FILTER (task_id IS NOT NULL), 0),"
+            " coalesce(sum(weight_ms) FILTER (task_id IS NOT NULL AND attributed_depth IS NOT NULL), 0)"
             " FROM samples JOIN stacks USING (stack_id) GROUP BY stack_id, frames HAVING sum(weight_ms) > 0"
         ).fetchall()
         facts = connection.execute("SELECT framework, java_version, libraries, framework_version FROM runs").fetchall()[
@@ -146,7 +146,7 @@ def of_run(path: Path) -> tuple[list[Stack], list[tuple[str, bool]]]:
         ]
     stacks = [Stack(tuple(map(split_frame, frames)), *weights) for frames, *weights in rows]
     classes = {owner for stack in stacks for owner, _, _ in stack.frames}
-    fits = fitting(get(facts[0]), Ran(facts[1], facts[2] or [], facts[3]), classes)
+    fits = fitting(get(facts[0]), ProgramVersions(facts[1], facts[2] or [], facts[3]), classes)
     return stacks, [(each.found, each.is_exact) for each in fits if each.found is not None]
 
 
@@ -172,7 +172,7 @@ def newest() -> list[tuple[str, bool]]:
 # Counting -------------------------------------------------------------------------------------------------------------
 
 
-def told(stacks: Sequence[Stack], indexes: Sequence[tuple[str, bool]]) -> dict[Frame, str]:
+def reported(stacks: Sequence[Stack], indexes: Sequence[tuple[str, bool]]) -> dict[Frame, str]:
     """The kind of each Java frame of a source: known, class or unknown."""
     frames = sorted({frame for stack in stacks for frame in stack.frames if is_java(frame[0])})
     if not frames:
@@ -211,7 +211,7 @@ def counted(stacks: Sequence[tuple[Stack, float]], how: Mapping[Frame, str]) -> 
 def row_of_run(name: str, folder: Path, scratch: Path) -> Row:
     """All recordings of one run together."""
     stacks, indexes = of_run(query.profile([folder], output=scratch).path)
-    how = told(stacks, indexes)
+    how = reported(stacks, indexes)
     in_tasks = sum(stack.in_units for stack in stacks)
     return Row(
         name,
@@ -228,7 +228,7 @@ def rows_of_file(name: str, path: Path) -> Iterator[Row]:
     except (CrystalPerfError, jfr.JfrError):
         return
     for stacks in found:
-        yield Row(name, counted([(stack, stack.weight) for stack in stacks], told(stacks, newest())))
+        yield Row(name, counted([(stack, stack.weight) for stack in stacks], reported(stacks, newest())))
 
 
 def rows(places: Sequence[Path]) -> Iterator[Row]:

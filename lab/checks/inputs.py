@@ -33,14 +33,14 @@ class Row:
     """A file and its result.
 
     `framework` is the framework it was read as, `sentence` its bottleneck; if it was refused, `framework` is empty and
-    `sentence` is the reason.  `units` is a count with its noun, `step_ms` the mean step, or the whole run if it has no
+    `sentence` is the reason.  `tasks` is a count with its noun, `step_ms` the mean step, or the whole run if it has no
     steps.  If `broke`, `sentence` is an exception that no reader may raise.  `cpu_s` is the CPU time of reading.
     """
 
     name: str
     sentence: str
     framework: str = ""
-    units: str = ""
+    tasks: str = ""
     step_ms: float = 0.0
     steps: int = 0
     broke: bool = False
@@ -70,20 +70,20 @@ def checked(path: Path, name: str, scratch: Path) -> Row:
 def _read(run: Run, name: str) -> Row:
     verdict = run.verdict()
     header, words = verdict.header, verdict.header.vocabulary
-    ((count,),) = run.sql("SELECT count(*) FROM units").rows
+    ((count,),) = run.sql("SELECT count(*) FROM tasks").rows
     ((step_ms, steps),) = run.sql("SELECT properties['step_ms'], properties['steps'] FROM runs").rows
     return Row(
         name,
         first_sentence(verdict),
         header.framework,
-        f"{count} {words.unit if count == 1 else plural(words.unit)}",
+        f"{count} {words.task if count == 1 else plural(words.task)}",
         float(step_ms) if step_ms else verdict.debug.runtime_ms,
         int(steps or 0),
     )
 
 
-def rows(folders: Sequence[Path], told: Callable[[Row], None] = lambda _: None) -> list[Row]:
-    """A row for every file below the folders; `told` is called with each row."""
+def rows(folders: Sequence[Path], reported: Callable[[Row], None] = lambda _: None) -> list[Row]:
+    """A row for every file below the folders; `reported` is called with each row."""
     found = []
     with tempfile.TemporaryDirectory() as scratch:
         for folder in folders:
@@ -91,7 +91,7 @@ def rows(folders: Sequence[Path], told: Callable[[Row], None] = lambda _: None) 
             for path in files:
                 name = str(path.relative_to(folder.parent)) if folder.is_dir() else path.name
                 found.append(checked(path, name, Path(scratch)))
-                told(found[-1])
+                reported(found[-1])
     return found
 
 
@@ -107,9 +107,9 @@ def summary(found: Sequence[Row]) -> list[str]:
             if not each.framework:
                 what = _what(each.sentence)
                 whats[what] = whats.get(what, 0) + 1
-        told = "; ".join(f"{count} × {what}" if count > 1 else what for what, count in whats.items())
+        reported = "; ".join(f"{count} × {what}" if count > 1 else what for what, count in whats.items())
         read = sum(bool(each.framework) for each in mine)
-        lines.append(f"| {cell(folder)} | {len(mine)} | {read} | {cell(told)} |")
+        lines.append(f"| {cell(folder)} | {len(mine)} | {read} | {cell(reported)} |")
     read = sum(bool(each.framework) for each in found)
     broke, unnamed = sum(each.broke for each in found), sum(each.is_unnamed for each in found)
     refused = len(found) - read - broke
@@ -120,7 +120,7 @@ def summary(found: Sequence[Row]) -> list[str]:
 def _what(sentence: str) -> str:
     """The kind of a file according to a refusal, without the file's name and the fix."""
     found = re.search(r"^[^:]+: (?:is )?(?P<what>.+?)(?:; |$)", sentence)
-    return found["what"] if found else sentence
+    return found["message"] if found else sentence
 
 
 def table(found: Sequence[Row]) -> list[str]:
@@ -128,7 +128,7 @@ def table(found: Sequence[Row]) -> list[str]:
     lines = head("file | read as | what is in it | step [ms] | first sentence, or why it is refused | CPU [s]")
     for each in found:
         step = f"{each.step_ms:.1f}" + ("" if each.steps else " (all)") if each.framework else ""
-        cells = (each.name, each.framework or ("broke" if each.broke else "refused"), each.units, step, each.sentence)
+        cells = (each.name, each.framework or ("broke" if each.broke else "refused"), each.tasks, step, each.sentence)
         lines.append(f"| {' | '.join(cell(text) for text in cells)} | {each.cpu_s:.1f} |")
     return lines
 

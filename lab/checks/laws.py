@@ -38,7 +38,7 @@ ANOMALY = 0.02
 JUMP = 0.05
 
 WORK = """
-SELECT (SELECT coalesce(sum(own_cpu_ms), 0) FROM units), (SELECT coalesce(sum(lanes), 0) FROM workers)
+SELECT (SELECT coalesce(sum(own_cpu_ms), 0) FROM tasks), (SELECT coalesce(sum(slots), 0) FROM workers)
 """
 
 
@@ -65,24 +65,24 @@ class Checked:
 def check(name: str, run: Run) -> Checked:
     """Predict all settings for one run."""
     recorded_ms = run.header().duration_ms
-    unchanged = _told_ms(run, "cpu_speed=1x")
+    unchanged = _predicted_ms(run, "cpu_speed=1x")
     with duckdb.connect(str(run.path), read_only=True) as connection:
         ((work_ms, slots),) = connection.execute(WORK).fetchall()
     answered = 0
     broken: list[Broken] = []
     for setting in (*DEVICES, *COUNTS):
-        asked = {ratio: unchanged if ratio == 1 else _told_ms(run, f"{setting}={ratio:g}x") for ratio in RATIOS}
-        told = {ratio: found for ratio, found in asked.items() if found is not None}
-        answered += len(told)
-        broken += against(name, setting, told, recorded_ms)
-        for ratio, found in told.items():
+        asked = {ratio: unchanged if ratio == 1 else _predicted_ms(run, f"{setting}={ratio:g}x") for ratio in RATIOS}
+        reported = {ratio: found for ratio, found in asked.items() if found is not None}
+        answered += len(reported)
+        broken += against(name, setting, reported, recorded_ms)
+        for ratio, found in reported.items():
             least = work_ms / (slots * (ratio if setting in ("cpu_speed", *COUNTS) else 1.0)) if slots else 0.0
             if found < least * (1 - ROUNDING):
                 broken.append(Broken(name, "faster than its work", setting, f"{ratio:g}x", least / found - 1))
     return Checked(answered, len((*DEVICES, *COUNTS)) * len(RATIOS) - answered, tuple(broken))
 
 
-def _told_ms(run: Run, setting: str) -> float | None:
+def _predicted_ms(run: Run, setting: str) -> float | None:
     """The predicted runtime; None if refused, as for half a core or a device that the run does not have."""
     try:
         return run.predict([setting]).predicted_ms
@@ -90,20 +90,20 @@ def _told_ms(run: Run, setting: str) -> float | None:
         return None
 
 
-def against(name: str, setting: str, told: Mapping[float, float], runtime_ms: float | None) -> list[Broken]:
+def against(name: str, setting: str, reported: Mapping[float, float], runtime_ms: float | None) -> list[Broken]:
     """Check the laws about one setting, from its predictions by ratio."""
     found = []
-    whole = runtime_ms or max(told.values(), default=1.0)
+    whole = runtime_ms or max(reported.values(), default=1.0)
     allowed, law = (
         (ROUNDING, "more of a device costs time") if setting in DEVICES else (ANOMALY, "more slots cost time")
     )
-    far = [ratio for ratio in sorted(told) if setting in DEVICES or ratio not in NEAR]
+    far = [ratio for ratio in sorted(reported) if setting in DEVICES or ratio not in NEAR]
     for less, more in pairwise(far):
-        share = (told[more] - told[less]) / whole
+        share = (reported[more] - reported[less]) / whole
         if share > allowed:
             found.append(Broken(name, law, setting, f"{less:g}x to {more:g}x", share))
     for ratio in NEAR:
-        if ratio in told and 1.0 in told and abs(share := (told[ratio] - told[1.0]) / whole) > JUMP:
+        if ratio in reported and 1.0 in reported and abs(share := (reported[ratio] - reported[1.0]) / whole) > JUMP:
             found.append(Broken(name, "a small change is a large one", setting, f"{ratio:g}x", share))
     return found
 

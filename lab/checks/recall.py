@@ -26,7 +26,7 @@ import crystalperf as cp
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.results.answers import Verdict
 from crystalperf.query.results.findings import (
-    Coordinator,
+    Driver,
     Finding,
     IdleSlots,
     MoreData,
@@ -35,7 +35,7 @@ from crystalperf.query.results.findings import (
     SlowHost,
     SlowHosts,
     Spilling,
-    StartingUnits,
+    StartingTasks,
     Straggler,
     Wasted,
 )
@@ -44,7 +44,7 @@ from lab.pages import put
 
 MARK = "recall"
 
-LEAST_TASKS = 4
+MIN_TASKS = 4
 """Minimum tasks of a stage for outliers."""
 
 
@@ -88,7 +88,7 @@ class Kind:
 
     problem: str
     shown: Callable[[Facts], str]
-    told: Callable[[Verdict], str]
+    reported: Callable[[Verdict], str]
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,11 @@ class Pair:
     log: str
     tag: str
     shown: str
-    told: str
+    reported: str
 
     @property
     def outcome(self) -> str:
-        if self.told:
+        if self.reported:
             return "found" if self.shown else "reported, not shown by the log"
         return "missed" if self.shown else "not in the log"
 
@@ -169,7 +169,7 @@ def _spread(facts: Facts, of: Callable[[Task], float], least: float) -> tuple[fl
     found = (0.0, 0.0)
     for tasks in facts.stages.values():
         values = [of(each) for each in tasks if not each.failed]
-        if len(values) >= LEAST_TASKS and max(values) >= least:
+        if len(values) >= MIN_TASKS and max(values) >= least:
             found = max(found, (max(values) / max(median(values), 1.0), max(values)))
     return found
 
@@ -242,11 +242,11 @@ def _findings(*kinds: type[Finding]) -> Callable[[Verdict], str]:
 
 
 def _those(is_one: Callable[[Finding], bool]) -> Callable[[Verdict], str]:
-    def told(verdict: Verdict) -> str:
+    def reported(verdict: Verdict) -> str:
         found = [each for each in verdict.debug.findings if is_one(each)]
         return ", ".join(dict.fromkeys(f"{each.kind} ({each.cost_ms / 1000:.1f} s)" for each in found))
 
-    return told
+    return reported
 
 
 def _is_on_slow_host(each: Finding) -> bool:
@@ -264,11 +264,11 @@ def _is_skew(each: Finding) -> bool:
 
 
 def _outcome(of: Callable[[Any], Any]) -> Callable[[Verdict], str]:
-    def told(verdict: Verdict) -> str:
+    def reported(verdict: Verdict) -> str:
         found = None if verdict.debug.outcome is None else of(verdict.debug.outcome)
         return f"outcome: {found}" if found else ""
 
-    return told
+    return reported
 
 
 def _any(*parts: Callable[[Verdict], str]) -> Callable[[Verdict], str]:
@@ -295,7 +295,7 @@ KINDS: Mapping[str, Kind] = {
     "SPEC": Kind(
         "speculative copies",
         _many(lambda facts: sum(each.copied for each in facts.tasks), "speculative copies"),
-        _any(_findings(Wasted), _outcome(lambda each: each.retried_units and f"{each.retried_units} retried")),
+        _any(_findings(Wasted), _outcome(lambda each: each.retried_tasks and f"{each.retried_tasks} retried")),
     ),
     "HOST": Kind("a slow host", _slow_host, _those(_is_on_slow_host)),
     "STRAG": Kind("a straggler", _straggler, _findings(Straggler)),
@@ -306,16 +306,16 @@ KINDS: Mapping[str, Kind] = {
     ),
     "CACHE": Kind("a cache that is read once", lambda each: "rows are cached in memory" if each.cached else "", _never),
     "CSTOR": Kind("a cache too small", lambda each: "cached blocks were dropped" if each.dropped else "", _never),
-    "PART": Kind("too many partitions", _tiny, _findings(StartingUnits)),
-    "TINY": Kind("tasks too short", _tiny, _findings(StartingUnits)),
-    "UTIL": Kind("idle slots", _idle, _findings(IdleSlots, NoScope, Coordinator, NoWorker)),
-    "COLD": Kind("a slow start", _cold, _findings(NoWorker, NoScope, Coordinator)),
+    "PART": Kind("too many partitions", _tiny, _findings(StartingTasks)),
+    "TINY": Kind("tasks too short", _tiny, _findings(StartingTasks)),
+    "UTIL": Kind("idle slots", _idle, _findings(IdleSlots, NoScope, Driver, NoWorker)),
+    "COLD": Kind("a slow start", _cold, _findings(NoWorker, NoScope, Driver)),
     "SHFL": Kind("a heavy shuffle", _shuffle, _network),
     "SPILL": Kind("spilling", _spilled, _findings(Spilling)),
     "RETRY": Kind(
         "retried attempts",
         _retried,
-        _any(_findings(Wasted), _outcome(lambda each: each.retried_units and f"{each.retried_units} retried")),
+        _any(_findings(Wasted), _outcome(lambda each: each.retried_tasks and f"{each.retried_tasks} retried")),
     ),
     "FAIL": Kind(
         "tasks that fail",
@@ -358,7 +358,7 @@ def pairs(checkout: Path, logs: Path) -> list[Pair]:
             raise LabError(f"{path}: {error}") from error
         for tag in tags:
             if tag in KINDS:
-                found.append(Pair(entry["id"], tag, KINDS[tag].shown(facts), KINDS[tag].told(verdict)))
+                found.append(Pair(entry["id"], tag, KINDS[tag].shown(facts), KINDS[tag].reported(verdict)))
     if not found:
         raise LabError(f"{checkout}: {logs} contains no log of index.json with targets; name its folder with --logs.")
     return found
@@ -368,13 +368,16 @@ def table(found: Sequence[Pair]) -> list[str]:
     """The pairs as a Markdown table, and their totals."""
     rows = ["| log | intended problem | the log shows | reported as | |", "|---|---|---|---|---|"]
     for each in found:
-        told = each.told or (WHY_NOT.get(each.tag, "") if each.shown else "")
+        reported = each.reported or (WHY_NOT.get(each.tag, "") if each.shown else "")
         rows.append(
-            f"| {each.log} | {KINDS[each.tag].problem} ({each.tag}) | {each.shown or 'no'} | {told} | {each.outcome} |"
+            f"| {each.log} | {KINDS[each.tag].problem} ({each.tag}) | {each.shown or 'no'} | {reported} | {each.outcome} |"
         )
     shown = [each for each in found if each.shown]
-    told_of = sum(1 for each in shown if each.told)
-    rows += ["", f"{told_of} of the {len(shown)} problems that the logs show are reported; {len(found)} were intended."]
+    reported_of = sum(1 for each in shown if each.reported)
+    rows += [
+        "",
+        f"{reported_of} of the {len(shown)} problems that the logs show are reported; {len(found)} were intended.",
+    ]
     return rows
 
 
@@ -385,9 +388,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--write", type=Path)
     given = parser.parse_args(arguments)
     checkout = given.checkout
-    beside = checkout.with_name(f"{checkout.name}-data")
+    compared = checkout.with_name(f"{checkout.name}-data")
     try:
-        lines = table(pairs(checkout, given.logs or (beside if beside.is_dir() else checkout)))
+        lines = table(pairs(checkout, given.logs or (compared if compared.is_dir() else checkout)))
         if given.write is not None:
             put(given.write, MARK, lines)
     except LabError as error:

@@ -46,7 +46,7 @@ CPU_SLACK_MS = 10.0
 
 HOUR_MS = 3_600_000.0
 
-ALONE = ("no worker", "no scope", "coordinator", "no unit")
+ALONE = ("no worker", "no scope", "driver", "no task")
 """Causes of time in which no task ran."""
 
 
@@ -135,8 +135,8 @@ def check_alone(it: Held) -> Iterator[str]:
     idle_ms = it.debug["runtime_ms"] - length(it.on_clock(it.figures.running(useful=True)))
     found = it.answer["bottleneck"]
     said = {
-        "while no task runs (coordinator_ms)": it.debug.get("coordinator_ms") or 0.0,
-        "while no task runs (the sentence)": found.get("alone_ms") or 0.0,
+        "while no task runs (driver_ms)": it.debug.get("driver_ms") or 0.0,
+        "while no task runs (the sentence)": found.get("no_task_ms") or 0.0,
         "in causes without a task": sum(it.other_ms.get(each, 0.0) for each in ALONE),
     }
     for what, ms in said.items():
@@ -188,7 +188,7 @@ def check_left_out(it: Held) -> Iterator[str]:
     left = it.debug.get("unsubmitted")
     if left is not None and left["left_out_ms"] > none_ms + it.slack_ms:
         yield f"{_s(left['left_out_ms'])} are excluded as time without work; the log has {_s(none_ms)} of that"
-    if left is not None and figures.unread_jobs and not it.debug.get("doubts"):
+    if left is not None and figures.unread_jobs and not it.debug.get("missing_data"):
         words = f"{_s(left['left_out_ms'])} are excluded as time without work"
         yield f"{words}; {figures.unread_jobs} jobs are missing in the log"
     if left is None and figures.shell and not figures.scheduled and it.answer["bottleneck"]["name"] == "no scope":
@@ -198,10 +198,10 @@ def check_left_out(it: Held) -> Iterator[str]:
         )
 
 
-def check_coordinator(it: Held) -> Iterator[str]:
+def check_driver_time(it: Held) -> Iterator[str]:
     """The driver's work takes at most the time in which work was active and no task ran."""
     figures = it.figures
-    said = it.other_ms.get("coordinator", 0.0) + it.other_ms.get("no unit", 0.0)
+    said = it.other_ms.get("driver", 0.0) + it.other_ms.get("no task", 0.0)
     asked = it.on_clock(minus(figures.submitted(), figures.running(useful=True)))
     if said > length(asked) + it.slack_ms:
         yield (
@@ -216,9 +216,9 @@ def check_failures(it: Held) -> Iterator[str]:
     failed = {"job": figures.failed_jobs, "sql": figures.failed_queries}
     ended = figures.tasks_ended()
     if outcome is None:
-        told = [f"{number} failed {name}s" for name, number in failed.items() if number]
-        if told:
-            yield f"the answer has no outcome; the log has {' and '.join(told)}"
+        reported = [f"{number} failed {name}s" for name, number in failed.items() if number]
+        if reported:
+            yield f"the answer has no outcome; the log has {' and '.join(reported)}"
         return
     tallies = {_kind(each["kind"]): each for each in outcome["tallies"]}
     wanted = {
@@ -263,12 +263,12 @@ def check_lost(it: Held) -> Iterator[str]:
             key, why = next(iter(lost.items()))
             yield f"the answer has no outcome; executors were lost: {len(lost)}, such as {key}: {why}"
         return
-    told = {str(each["worker"]) for each in outcome["lost"]}
-    for key in sorted(set(lost) - told):
+    reported = {str(each["worker"]) for each in outcome["lost"]}
+    for key in sorted(set(lost) - reported):
         yield f"executor {key} was lost, and the answer lacks it: {lost[key]}"
-    for key in sorted(told & it.figures.sent_home()):
+    for key in sorted(reported & it.figures.sent_home()):
         yield f"executor {key} is lost in the answer; it was released: {it.figures.executors[key].reason}"
-    for key in sorted(told - set(it.figures.executors)):
+    for key in sorted(reported - set(it.figures.executors)):
         yield f"executor {key} is lost in the answer; the log has no such executor"
 
 
@@ -280,8 +280,8 @@ def check_missing(it: Held) -> Iterator[str]:
     parts = [ms for name, ms in debug["resource_ms"].items() if name != "other"]
     parts += [ms for cause, ms in it.other_ms.items() if cause != "no scope"]
     largest = max(parts, default=0.0)
-    doubts = debug.get("doubts") or ()
-    if missing and unknown_ms > it.slack_ms and unknown_ms >= largest and not doubts:
+    missing_data = debug.get("missing_data") or ()
+    if missing and unknown_ms > it.slack_ms and unknown_ms >= largest and not missing_data:
         yield (
             f"{sum(missing.values())} task ends are missing in {len(missing)} stages, which ran for {_s(unknown_ms)}"
             f" without a known task; the answer's largest part is {_s(largest)}, and it is conclusive"
@@ -304,8 +304,8 @@ def check_cpu(it: Held) -> Iterator[str]:
         spent[name] = spent.get(name, 0.0) + mine
         counts[name] = counts.get(name, 0) + 1
     python = {f"stage:{stage}.{attempt}" for (stage, attempt), one in figures.stages.items() if one.python}
-    for group in it.debug.get("groups") or ():
-        name, said = group["id"], group["resource_ms"].get("cpu", 0.0)
+    for shown in it.debug.get("stages") or ():
+        name, said = shown["id"], shown["resource_ms"].get("cpu", 0.0)
         most = CPU_SLACK * spent.get(name, 0.0) + CPU_SLACK_MS * counts.get(name, 0)
         if name not in python and said > most:
             yield f"{name}: {_s(said)} of CPU in the answer, {_s(spent.get(name, 0.0))} of CPU and GC time in the log"
@@ -334,7 +334,9 @@ def check_largest(it: Held) -> Iterator[str]:
 
 def check_gpu(it: Held) -> Iterator[str]:
     """If a plugin runs queries on a GPU, the answer says that the GPU is not modelled."""
-    said = [it.debug.get(each) for each in ("unseen", "assumptions", "doubts")] + [it.answer.get("recommendations")]
+    said = [it.debug.get(each) for each in ("not_recorded", "assumptions", "missing_data")] + [
+        it.answer.get("recommendations")
+    ]
     if it.figures.gpu and not re.search(r"\bGPU", str(said)):
         yield "queries run on a GPU, and the answer does not say so"
 
@@ -348,7 +350,7 @@ CHECKS: tuple[Callable[[Held], Iterator[str]], ...] = (
     check_waiting,
     check_executors,
     check_left_out,
-    check_coordinator,
+    check_driver_time,
     check_failures,
     check_lost,
     check_missing,
@@ -408,8 +410,8 @@ def first_sentence(verdict: Verdict) -> str:
     return bottleneck_sentence(verdict.bottleneck, debug, verdict.header.resources, time_unit(debug.runtime_ms))
 
 
-def rows(folders: Sequence[Path], told: Callable[[Row], None] = lambda _: None) -> list[Row]:
-    """A row for every log below the folders; `told` is called with each row."""
+def rows(folders: Sequence[Path], reported: Callable[[Row], None] = lambda _: None) -> list[Row]:
+    """A row for every log below the folders; `reported` is called with each row."""
     found = []
     with tempfile.TemporaryDirectory() as scratch:
         for folder in folders:
@@ -418,7 +420,7 @@ def rows(folders: Sequence[Path], told: Callable[[Row], None] = lambda _: None) 
                     continue
                 name = str(path.relative_to(folder)) if path != folder else path.name
                 found.append(checked(path, name, Path(scratch)))
-                told(found[-1])
+                reported(found[-1])
     return found
 
 
@@ -443,9 +445,9 @@ def summary(found: Sequence[Row]) -> list[str]:
     answered = [each for each in found if each.answer is not None]
     both_read = [each for each in answered if each.figures is not None]
     wrong = [each for each in found if each.contradictions]
-    doubted = sum(bool(each.answer and each.answer["debug"].get("doubts")) for each in answered)
+    with_missing_data = sum(bool(each.answer and each.answer["debug"].get("missing_data")) for each in answered)
     return [
-        f"{len(found)} files: {len(answered)} answered ({doubted} of them inconclusive), {len(found) - len(answered)}"
+        f"{len(found)} files: {len(answered)} answered ({with_missing_data} of them inconclusive), {len(found) - len(answered)}"
         f" refused in one sentence. {len(both_read)} answers were compared with the log's own events."
         f" {len(wrong)} files have contradictions, {sum(len(each.contradictions) for each in wrong)} in all."
     ]
@@ -464,7 +466,7 @@ def _outcome(row: Row) -> str:
             if each["failed"]
         ]
         words += [f"executors lost: {len(outcome['lost'])}"] if outcome["lost"] else []
-    words += ["in doubt"] if debug.get("doubts") else []
+    words += ["in doubt"] if debug.get("missing_data") else []
     return ", ".join(words)
 
 

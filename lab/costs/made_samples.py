@@ -20,7 +20,7 @@ def add(run: Path, ticks: int = 70) -> int:
         connection.execute(
             f"""
             INSERT INTO stacks
-                (stack_id, frames, truncated, deciding_depth, index_name, symbol, operator, cpu, disk, net)
+                (stack_id, frames, truncated, attributed_depth, index_name, symbol, operator, cpu, disk, net)
             SELECT number, [
                 'org.example.package' || (hash(number // (depth * depth + 1), depth) % 97) || '.SomeClass'
                     || (hash(number // (depth * depth + 1), depth) % 499) || '.method' || depth || ':' || (number % 300)
@@ -31,10 +31,10 @@ def add(run: Path, ticks: int = 70) -> int:
         )
         connection.execute(
             f"""
-            INSERT INTO samples (time_ms, worker_id, thread, stack_id, kind, weight_ms, unit_id)
-            SELECT launch_ms + {TICK_MS} * tick, worker_id, 'thread', (hash(unit_id, tick) % {STACKS})::INTEGER,
-                'execution', {TICK_MS}, unit_id
-            FROM units, range({ticks}) AS ticks(tick)
+            INSERT INTO samples (time_ms, worker_id, thread, stack_id, kind, weight_ms, task_id)
+            SELECT launch_ms + {TICK_MS} * tick, worker_id, 'thread', (hash(task_id, tick) % {STACKS})::INTEGER,
+                'execution', {TICK_MS}, task_id
+            FROM tasks, range({ticks}) AS ticks(tick)
             """
         )
         row = connection.execute("SELECT count(*) FROM samples").fetchone()

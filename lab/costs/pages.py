@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "lab/recordings/demo-q9"
 TASKS = 13_500
-SETTLED_MS = 500
+STABLE_MS = 500
 MOVES = 50
 TRACED = ["toplevel", "loading", "blink.user_timing", "disabled-by-default-devtools.timeline"]
 
@@ -75,7 +75,7 @@ def made(run: Run) -> Made:
     began = time.process_time()
     verdict = run.verdict()
     answered = time.process_time()
-    html = report.render(run.picture(verdict))
+    html = report.render(run.page_data(verdict))
     return Made(html, answered - began, time.process_time() - answered)
 
 
@@ -87,7 +87,7 @@ def opened(chromium: Browser, place: Path) -> Opened:
     page.goto(place.as_uri())
     page.wait_for_selector("#headline")
     page.evaluate("() => new Promise((done) => new PerformanceObserver(done).observe({type: 'paint', buffered: true}))")
-    page.wait_for_timeout(SETTLED_MS)
+    page.wait_for_timeout(STABLE_MS)
     first_ms, ready_ms = main_thread_ms(json.loads(chromium.stop_tracing())["traceEvents"])
     asked = page.context.new_cdp_session(page)
     asked.send("Performance.enable", {"timeDomain": "threadTicks"})

@@ -40,7 +40,7 @@ IDLE_S = 10.0
 
 
 @dataclass
-class Told:
+class Reported:
     """The results of requests: latencies in ms, and lost or wrong responses."""
 
     ms: list[float] = field(default_factory=list)
@@ -98,10 +98,10 @@ def spread(served: Served, first: str) -> None:
     answers, catalog = Answers(served.home / "service" / "answers", 1 << 20), Catalog(served.home / "runs")
     catalog.scan()
     known = catalog.entries[first]
-    told = {(question, text): answers.find(known, question, json.loads(text)) for question, text in QUESTIONS}
+    reported = {(question, text): answers.find(known, question, json.loads(text)) for question, text in QUESTIONS}
     for entry in catalog.entries.values():
         if entry.name != first:
-            for (question, text), content in told.items():
+            for (question, text), content in reported.items():
                 assert content is not None
                 answers.put(entry, question, json.loads(text), content)
 
@@ -110,40 +110,40 @@ Right = Callable[[str, int, bytes], bool]
 """Whether a response is correct, from the requested path, the status and the body."""
 
 
-async def _ask(client: Client, path: str, right: Right, due: float, told: Told) -> None:
+async def _ask(client: Client, path: str, right: Right, due: float, reported: Reported) -> None:
     """Send a request, and record the time from when it was due to its response."""
     try:
         status, body = await client.get(path)
         if not right(path, status, body):
-            told.wrong.append(f"{path}: {status}")
+            reported.wrong.append(f"{path}: {status}")
     except (OSError, asyncio.IncompleteReadError, StopIteration) as error:
-        told.wrong.append(f"{path}: {error!r}")
-    told.ms.append(1000 * (time.perf_counter() - due))
+        reported.wrong.append(f"{path}: {error!r}")
+    reported.ms.append(1000 * (time.perf_counter() - due))
 
 
-async def open_loop(port: int, paths: Callable[[int], str], right: Right, per_s: float, count: int) -> Told:
+async def open_loop(port: int, paths: Callable[[int], str], right: Right, per_s: float, count: int) -> Reported:
     """Send requests at a fixed rate."""
-    client, told, begin = Client(port), Told(), time.perf_counter()
+    client, reported, begin = Client(port), Reported(), time.perf_counter()
     async with asyncio.TaskGroup() as under_way:
         for number in range(count):
             due = begin + number / per_s
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
-            under_way.create_task(_ask(client, paths(number), right, due, told))
+            under_way.create_task(_ask(client, paths(number), right, due, reported))
     client.close()
-    return told
+    return reported
 
 
-async def closed_loop(port: int, paths: Callable[[int], str], right: Right, count: int, at_a_time: int) -> Told:
+async def closed_loop(port: int, paths: Callable[[int], str], right: Right, count: int, at_a_time: int) -> Reported:
     """Send requests as fast as responses arrive, several at a time."""
-    client, told, numbers = Client(port), Told(), iter(range(count))
+    client, reported, numbers = Client(port), Reported(), iter(range(count))
 
     async def some() -> None:
         for number in numbers:
-            await _ask(client, paths(number), right, time.perf_counter(), told)
+            await _ask(client, paths(number), right, time.perf_counter(), reported)
 
     await asyncio.gather(*(some() for _ in range(at_a_time)))
     client.close()
-    return told
+    return reported
 
 
 def cpu_ms(pid: int) -> float:
@@ -193,13 +193,13 @@ def _wait_for_one(served: Served) -> None:
 
 
 async def _asked(served: Served, runs: int, seconds: float, requests: int, right_debug: object) -> None:
-    chance, known = random.Random(23), set()
+    rng, known = random.Random(23), set()
 
     def paths(number: int) -> str:
         if number % 2:
-            return f"/api/runs/run-{chance.randrange(runs):04}/debug"
-        sort = chance.choice(("run", "-duration_ms", "-kept_at_ms"))
-        return f"/api/runs?sort={sort}&offset={chance.randrange(runs // 50) * 50}"
+            return f"/api/runs/run-{rng.randrange(runs):04}/debug"
+        sort = rng.choice(("run", "-duration_ms", "-kept_at_ms"))
+        return f"/api/runs?sort={sort}&offset={rng.randrange(runs // 50) * 50}"
 
     def right(path: str, status: int, body: bytes) -> bool:
         if status != 200:
@@ -214,10 +214,10 @@ async def _asked(served: Served, runs: int, seconds: float, requests: int, right
 
     print(f"{runs} runs; memory at the start {memory_mib(served.process.pid):.0f} MiB", flush=True)
     begin, before_ms = time.monotonic(), cpu_ms(served.process.pid)
-    told = await open_loop(served.port, paths, right, 100.0, int(100 * seconds))
-    used_ms = (cpu_ms(served.process.pid) - before_ms) / max(len(told.ms), 1)
-    print(told.line("list and debug, 100 a second, open loop"))
-    for each in told.wrong[:10]:
+    reported = await open_loop(served.port, paths, right, 100.0, int(100 * seconds))
+    used_ms = (cpu_ms(served.process.pid) - before_ms) / max(len(reported.ms), 1)
+    print(reported.line("list and debug, 100 a second, open loop"))
+    for each in reported.wrong[:10]:
         print(f"  {each}")
     print(
         f"  took {time.monotonic() - begin:.1f} s; {used_ms:.2f} ms of CPU time a request; {os.cpu_count()} cores,"
@@ -239,11 +239,12 @@ async def _asked(served: Served, runs: int, seconds: float, requests: int, right
         print(found.line(f"predictions {name}, one at a time"), flush=True)
     most = 0.0
     for part in range(POINTS):
-        told = await closed_loop(served.port, paths, right, requests // POINTS, 8)
+        reported = await closed_loop(served.port, paths, right, requests // POINTS, 8)
         used = memory_mib(served.process.pid)
         most = max(most, used)
         print(
-            f"{(part + 1) * requests // POINTS} requests: {used:.0f} MiB, lost or wrong {len(told.wrong)}", flush=True
+            f"{(part + 1) * requests // POINTS} requests: {used:.0f} MiB, lost or wrong {len(reported.wrong)}",
+            flush=True,
         )
     print(f"peak memory of the service with all its processes: {most:.0f} MiB")
 
@@ -255,8 +256,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--requests", type=int, default=100_000)
-    told = parser.parse_args()
-    measure(told.run and told.run.absolute(), told.runs, told.seconds, told.requests)
+    reported = parser.parse_args()
+    measure(reported.run and reported.run.absolute(), reported.runs, reported.seconds, reported.requests)
 
 
 if __name__ == "__main__":

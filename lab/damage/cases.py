@@ -22,23 +22,23 @@ from crystalperf.query.inputs.files import Application
 from crystalperf.query.recordings import collapsed, jfr
 from crystalperf.query.trace.contract import Trace
 from crystalperf.query.trace.records import Problems
-from lab.damage import doors
+from lab.damage import interfaces
 from lab.damage.judging import ContradictionError, one_sentence, typed
 from lab.damage.mutations import damaged_document, damaged_folder, damaged_log, damaged_recording, damaged_stacks
 from lab.damage.sources import Sources
 
-DOORS = {
-    "server": doors.through_server,
-    "page": doors.through_page,
-    "fleet": doors.through_fleet,
-    "upload": doors.through_upload,
+INTERFACES = {
+    "server": interfaces.through_server,
+    "page": interfaces.through_page,
+    "fleet": interfaces.through_fleet,
+    "upload": interfaces.through_upload,
 }
 """Kinds of inputs from a server, for a page or a fleet, or uploaded to the service."""
 
 FRAMEWORKS = ("tensorflow", "pytorch", "stream")
 """Kinds of inputs that are runs of several files, tested through the command line."""
 
-KINDS = ("log", "document", "jfr", "collapsed", "command", *FRAMEWORKS, *DOORS)
+KINDS = ("log", "document", "jfr", "collapsed", "command", *FRAMEWORKS, *INTERFACES)
 _WHOLE_EVERY = 20
 _COMMAND_LINES = 150
 """Bytes of a log for the commands: its beginning and its end.  For the kind log, all of it is read."""
@@ -81,18 +81,18 @@ def run_case(case: Case, seed: int, sources: Sources, folder: Path) -> Outcome:
         elif case.kind == "collapsed":
             source = random.choice(list(sources.stacks))
             data, damage = damaged_stacks(random, sources.stacks[source])
-            doors.write(folder, {"stacks.collapsed": data})
+            interfaces.write(folder, {"stacks.collapsed": data})
             what, said = _read_stacks(folder / "stacks.collapsed")
         else:
             files, source, damage = _drawn(random, case.kind, sources)
             home = folder.with_name(f"{folder.name}-home")
-            if case.kind in DOORS:
-                what, said = DOORS[case.kind](random, files, folder, home)
+            if case.kind in INTERFACES:
+                what, said = INTERFACES[case.kind](random, files, folder, home)
             elif case.kind in ("log", "document"):
-                doors.write(folder, files)
+                interfaces.write(folder, files)
                 what, said = _read_log(folder, case.number % _WHOLE_EVERY == 0)
             else:
-                doors.write(folder, files)
+                interfaces.write(folder, files)
                 damage += _add_samples(random, sources, folder)
                 what, said = _type_commands(folder, home, random)
     except Exception:
@@ -114,7 +114,7 @@ def _drawn(random: Random, kind: str, sources: Sources) -> tuple[dict[str, bytes
     """The files of a damaged run, its source, and a description of the damage."""
     drawn = random.random()
     chosen = kind
-    if kind == "command" or kind in DOORS:
+    if kind == "command" or kind in INTERFACES:
         chosen = "document" if drawn < _OF_DOCUMENTS and sources.documents else "log"
         if drawn > 1 - _OF_FOLDERS and sources.folders:
             chosen = "folder"
@@ -139,11 +139,11 @@ def _add_samples(random: Random, sources: Sources, folder: Path) -> str:
         small = [each for each in sources.recordings.values() if len(each) <= _RECORDING_BYTES]
         if small:
             data, damage = damaged_recording(random, random.choice(small), random.choice(small))
-            doors.write(folder, {"executor-0.jfr": data})
+            interfaces.write(folder, {"executor-0.jfr": data})
             return f"; recording: {damage}"
     elif drawn < _WITH_RECORDING + _WITH_STACKS and sources.stacks:
         data, damage = damaged_stacks(random, sources.stacks[random.choice(list(sources.stacks))])
-        doors.write(folder, {"executor-0.collapsed": data})
+        interfaces.write(folder, {"executor-0.collapsed": data})
         return f"; stacks: {damage}"
     return ""
 
@@ -231,15 +231,15 @@ def _read_stacks(path: Path) -> tuple[str, str]:
 
 def check_trace(trace: Trace) -> None:
     """Check invariants of the tables of any log, however damaged."""
-    duration, units = trace.run["duration_ms"], trace.units
-    launch, finish = np.asarray(units["launch_ms"]), np.asarray(units["finish_ms"])
+    duration, tasks = trace.run["duration_ms"], trace.tasks
+    launch, finish = np.asarray(tasks["launch_ms"]), np.asarray(tasks["finish_ms"])
     if not 0 <= duration < np.inf:
         raise ContradictionError(f"a run of {duration} ms")
     if not ((launch >= 0) & (finish >= launch) & (finish <= duration + 1e-6)).all():
         raise ContradictionError("a task is outside of its run, or ends before it starts")
-    if len(np.unique(units["unit_id"])) != len(launch):
+    if len(np.unique(tasks["task_id"])) != len(launch):
         raise ContradictionError("two tasks have the same id")
-    for name, column in (*units.items(), *trace.raw.get("spark_tasks", {}).items()):
+    for name, column in (*tasks.items(), *trace.raw.get("spark_tasks", {}).items()):
         if not name.endswith(("_ms", "_bytes")):
             continue
         known = [each for each in np.ma.filled(np.ma.asarray(column), 0).tolist() if each is not None]

@@ -36,7 +36,7 @@ COUNT = 10_000
 LONGEST_CPU_S = 20.0
 LONGEST_S = 300.0
 """Wall-clock limit of a case, for a busy machine; the CPU time is judged."""
-MOST_MEMORY_BYTES = 1500 << 20
+MAX_MEMORY_BYTES = 1500 << 20
 _HARD_LIMIT_BYTES = 8 << 30  # address space: a limit for a case that uses too much memory
 _CASES_PER_WORKER = 400  # then a new process, so that its peak memory is of few cases
 
@@ -124,7 +124,7 @@ def _outcome(worker: Worker) -> Outcome | None:
         except (EOFError, OSError):
             worker.process.join(5)
             return Outcome(worker.case, "", "", "failed", f"the process died ({worker.process.exitcode})")
-        if outcome.what != "failed" and outcome.memory_bytes > MOST_MEMORY_BYTES:
+        if outcome.what != "failed" and outcome.memory_bytes > MAX_MEMORY_BYTES:
             text = f"{outcome.memory_bytes >> 20} MiB of memory"
             return Outcome(outcome.case, outcome.source, outcome.damage, "failed", text)
         return outcome

@@ -48,13 +48,13 @@ def judged(arguments: Sequence[str], code: int, answer: str, message: str) -> st
     as_json = "--json" in arguments
     if as_json:
         schema = json.loads(answer)["schema"]
-        if schema == "crystalperf.error/1" and code != 1:
+        if schema == "crystalperf.error/2" and code != 1:
             raise ContradictionError(f"{whole} ended with {code}, and answered with {schema}")
     if code == 1:
         if answer and not as_json:
             raise ContradictionError(f"{whole} failed, but printed an answer: {answer[:200]}")
-        told = message.strip().rpartition("\n")[2] if arguments[0] in ("debug", "predict") else message
-        return one_sentence(told)
+        reported = message.strip().rpartition("\n")[2] if arguments[0] in ("debug", "predict") else message
+        return one_sentence(reported)
     if not answer.strip():
         raise ContradictionError(f"{whole} ended with {code} without a message")
     if any(ord(each) < 32 and each != "\n" for each in answer):

@@ -24,7 +24,7 @@ from lab.served import Served, free_port, start
 
 
 @dataclass
-class Seen:
+class Observation:
     """Responses of the service, over all restarts."""
 
     jobs: dict[str, str] = field(default_factory=dict)
@@ -52,7 +52,7 @@ def small_log(number: int) -> bytes:
     return "".join(json.dumps(each) + "\n" for each in lines).encode()
 
 
-def ask(address: str, seen: Seen, ended: threading.Event, chance: random.Random) -> None:
+def ask(address: str, seen: Observation, ended: threading.Event, rng: random.Random) -> None:
     """Upload, poll and delete until cancelled; retries while the service is down."""
     number = 0
     with httpx.Client(base_url=address, timeout=30) as client:
@@ -67,18 +67,18 @@ def ask(address: str, seen: Seen, ended: threading.Event, chance: random.Random)
                     if job["state"] == "done":
                         seen.done.add(job["run"])
                 left = sorted(seen.done - seen.deleted - seen.unsure)
-                if left and chance.random() < 0.2:
-                    run = chance.choice(left)
+                if left and rng.random() < 0.2:
+                    run = rng.choice(left)
                     seen.unsure.add(run)
                     if client.delete(f"/api/runs/{run}").status_code == 204:
                         seen.deleted.add(run)
                         seen.unsure.discard(run)
-                time.sleep(chance.random() * 0.3)
+                time.sleep(rng.random() * 0.3)
             except (httpx.HTTPError, ValueError, KeyError):
                 time.sleep(0.05)
 
 
-def check(served: Served, seen: Seen) -> list[str]:
+def check(served: Served, seen: Observation) -> list[str]:
     """All losses, a sentence each."""
     lost = []
     jobs = {}
@@ -108,15 +108,15 @@ def check(served: Served, seen: Seen) -> list[str]:
     return lost
 
 
-def kill_again_and_again(home: Path, count: int, seed: int, longest_s: float = 4.0) -> tuple[Seen, list[str]]:
+def kill_again_and_again(home: Path, count: int, seed: int, longest_s: float = 4.0) -> tuple[Observation, list[str]]:
     """Kill a service `count` times, each at a random moment within seconds after its start; returns the losses."""
-    chance, seen, ended, port = random.Random(seed), Seen(), threading.Event(), free_port()
+    rng, seen, ended, port = random.Random(seed), Observation(), threading.Event(), free_port()
     asking = threading.Thread(target=ask, args=(f"http://127.0.0.1:{port}", seen, ended, random.Random(seed + 1)))
     asking.start()
     try:
         for number in range(count):
             served = start(home, port=port)
-            time.sleep(chance.random() * longest_s)
+            time.sleep(rng.random() * longest_s)
             served.kill()
             if number % 10 == 9:
                 print(f"{number + 1} kills, {len(seen.jobs)} jobs accepted, {len(seen.deleted)} deleted", flush=True)
@@ -135,10 +135,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=23)
-    told = parser.parse_args()
+    reported = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        seen, lost = kill_again_and_again(Path(folder) / "home", told.count, told.seed)
-    print(f"{told.count} kills, {len(seen.jobs)} jobs accepted, {len(seen.done)} runs done,"
+        seen, lost = kill_again_and_again(Path(folder) / "home", reported.count, reported.seed)
+    print(f"{reported.count} kills, {len(seen.jobs)} jobs accepted, {len(seen.done)} runs done,"
           f" {len(seen.deleted)} deleted, lost: {len(lost)}")  # fmt: skip
     for each in lost:
         print(f"  {each}")

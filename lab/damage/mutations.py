@@ -183,8 +183,8 @@ def reorder_events(random: Random, lines: list[bytes]) -> list[bytes]:
     if random.random() < 0.2:
         return random.sample(lines, len(lines))
     place = random.randrange(len(lines))
-    stretch = lines[place : place + 50]
-    return lines[:place] + random.sample(stretch, len(stretch)) + lines[place + 50 :]
+    interval = lines[place : place + 50]
+    return lines[:place] + random.sample(interval, len(interval)) + lines[place + 50 :]
 
 
 def shift_times(random: Random, lines: list[bytes]) -> list[bytes]:
@@ -493,11 +493,11 @@ def damaged_recording(random: Random, data: bytes, other: bytes) -> tuple[bytes,
     if kind == "types":
         # The header has the offset of the type descriptions; constant pools precede them.
         begin = min(max(int.from_bytes(data[24:32], "big"), 68), max(len(data) - 1, 68))
-        stretch = slice(max(begin - random.choice((0, 0, 20_000)), 68), begin + 20_000)
-        part = data[stretch]
+        interval = slice(max(begin - random.choice((0, 0, 20_000)), 68), begin + 20_000)
+        part = data[interval]
         if part:
             part, how = damaged(random, part)
-            return data[: stretch.start] + part + data[stretch.stop :], f"types: {how}"
+            return data[: interval.start] + part + data[interval.stop :], f"types: {how}"
     if kind == "joined":
         data = data + other if random.random() < 0.5 else data + data
         if random.random() < 0.5:

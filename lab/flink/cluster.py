@@ -21,12 +21,12 @@ from lab.errors import LabError
 from lab.machine.host import (
     SUBNET,
     Node,
-    borrowed_machine,
     check_host,
     command_on,
     limit_rates,
     make_cgroups,
     shape_network,
+    shared_machine,
 )
 from lab.runs.cluster import find_java, spawn, stop_processes
 
@@ -108,19 +108,19 @@ class FlinkCluster:
     def address(self) -> str:
         return f"http://{self.host}:{PORT}"
 
-    def beside(self, command: Sequence[str]) -> list[str]:
+    def compared(self, command: Sequence[str]) -> list[str]:
         """The command line for a program on the JobManager's node, which has no limits."""
         return command_on(self.node, command, in_namespace=self.config.namespaces, cgroups=[])
 
     def client(self, main: Sequence[str]) -> list[str]:
         """The command of a client that submits a job of the lab."""
-        return self.beside(_java(self.home, self.jobs, self.out, ["-Xmx256m", "-XX:TieredStopAtLevel=1"], main))
+        return self.compared(_java(self.home, self.jobs, self.out, ["-Xmx256m", "-XX:TieredStopAtLevel=1"], main))
 
     def asked(self, page: str) -> dict[str, object]:
         """A response of the JobManager; empty if it does not respond."""
         program = "import sys,urllib.request as u;sys.stdout.write(u.urlopen(sys.argv[1],timeout=30).read().decode())"
         done = subprocess.run(
-            self.beside([sys.executable, "-c", program, self.address + page]), capture_output=True, check=False
+            self.compared([sys.executable, "-c", program, self.address + page]), capture_output=True, check=False
         )
         try:
             found: dict[str, object] = json.loads(done.stdout)
@@ -226,7 +226,7 @@ def start_cluster(config: FlinkConfig, home: Path, jobs: Path, out: Path) -> Ite
     (out / "conf/config.yaml").write_text(configuration(config, out, node.address), encoding="ascii")
     (out / "conf/log4j.properties").write_text(_LOGGING, encoding="ascii")
     with contextlib.ExitStack() as stack:
-        stack.enter_context(borrowed_machine([node, *workers] if config.namespaces else []))
+        stack.enter_context(shared_machine([node, *workers] if config.namespaces else []))
         processes: dict[str, subprocess.Popen[bytes]] = {}
         stack.callback(lambda: stop_processes(list(processes.values())[::-1]))
 

@@ -18,12 +18,12 @@ import crystalperf as cp
 from crystalperf.query.execution.evidence import computes
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.load import load
-from crystalperf.query.execution.stream import Flow
+from crystalperf.query.execution.stream import Stream
 from crystalperf.query.run import Run
 from crystalperf.query.streaming.predict import changed
 from crystalperf.query.trace.sample_kinds import WAKING
 from lab.errors import LabError
-from lab.flink.baselines import asked_world
+from lab.flink.baselines import requested_scenario
 from lab.flink.truth import WARM_UP_S
 from lab.pages import head
 
@@ -44,7 +44,7 @@ class Shares:
     `event_loop` is the share of these samples in an event loop of Netty.
     """
 
-    told: Mapping[str, float]
+    reported: Mapping[str, float]
     sampled: Mapping[str, float]
     true: Mapping[str, float]
     event_loop: float
@@ -59,9 +59,9 @@ def report(base: Path, other: Path | None) -> str:
         lines += head("operator | CPU, reported % | kernel % | points | samples %")
         found = shares(_run(folder), row)
         lines += [
-            f"| {name} | {100 * told:.1f} | {100 * found.true[name]:.1f} | {100 * (told - found.true[name]):+.1f} |"
+            f"| {name} | {100 * reported:.1f} | {100 * found.true[name]:.1f} | {100 * (reported - found.true[name]):+.1f} |"
             f" {100 * found.sampled[name]:.1f} |"
-            for name, told in found.told.items()
+            for name, reported in found.reported.items()
         ]
         lines += ["", f"Samples on the CPU in an event loop of Netty: {100 * found.event_loop:.1f} %", ""]
     if other:
@@ -72,10 +72,10 @@ def report(base: Path, other: Path | None) -> str:
 def shares(run: Run, row: Mapping[str, object]) -> Shares:
     """CPU shares of the time after warm-up, like the ground truth (lab.flink.truth)."""
     with run.reading() as connection:
-        flow = _flow(connection, load(connection, "all"))
-        names = tuple(each.name for each in flow.stations)
+        stream = _flow(connection, load(connection, "all"))
+        names = tuple(each.name for each in stream.stations)
         start_ms = _marked_ms(connection)
-        told = dict(connection.execute(_TOLD, [_NETTY, NETWORK, start_ms]).fetchall())
+        reported = dict(connection.execute(_REPORTED, [_NETTY, NETWORK, start_ms]).fetchall())
         sampled = dict(connection.execute(_SAMPLED.format(on_cpu=_RAN), [_NETTY, NETWORK, start_ms]).fetchall())
         loop = connection.execute(_LOOP.format(on_cpu=_RAN), [_EVENT_LOOP, _NETTY, start_ms]).fetchone()
     true = dict.fromkeys((*names, NETWORK), 0.0)
@@ -86,32 +86,32 @@ def shares(run: Run, row: Mapping[str, object]) -> Shares:
             if (name := _owner(thread, names)) is not None:
                 true[name] += ms
     return Shares(
-        _normed({name: told.get(name, 0.0) for name in true}),
+        _normed({name: reported.get(name, 0.0) for name in true}),
         _normed({name: sampled.get(name, 0.0) for name in true}),
         _normed(true),
         0.0 if loop is None else loop[0] or 0.0,
     )
 
 
-_TOLD = """
+_REPORTED = """
     -- measured CPU time by operator, and of network threads: name, ms
-    SELECT CASE WHEN l.unit_id IS NULL THEN $2 ELSE g.name END AS name,
+    SELECT CASE WHEN l.task_id IS NULL THEN $2 ELSE g.name END AS name,
         sum(l.cpu_ms * (l.end_ms - greatest(l.start_ms, $3)) / (l.end_ms - l.start_ms))
     FROM thread_loads AS l
-    LEFT JOIN units AS u ON u.unit_id = l.unit_id
-    LEFT JOIN groups AS g ON g.group_id = u.group_id
-    WHERE (l.unit_id IS NOT NULL OR starts_with(l.thread, $1)) AND l.end_ms > greatest(l.start_ms, $3)
+    LEFT JOIN tasks AS u ON u.task_id = l.task_id
+    LEFT JOIN stages AS g ON g.stage_id = u.stage_id
+    WHERE (l.task_id IS NOT NULL OR starts_with(l.thread, $1)) AND l.end_ms > greatest(l.start_ms, $3)
     GROUP BY 1
 """
 
 _SAMPLED = """
     -- CPU time on samples by operator, and of network threads: name, ms
-    SELECT CASE WHEN s.unit_id IS NULL THEN $2 ELSE g.name END AS name, sum(weight_ms)
+    SELECT CASE WHEN s.task_id IS NULL THEN $2 ELSE g.name END AS name, sum(weight_ms)
     FROM samples AS s
     JOIN stacks USING (stack_id)
-    LEFT JOIN units AS u ON u.unit_id = s.unit_id
-    LEFT JOIN groups AS g ON g.group_id = u.group_id
-    WHERE {on_cpu} AND (s.unit_id IS NOT NULL OR starts_with(s.thread, $1)) AND s.time_ms >= $3
+    LEFT JOIN tasks AS u ON u.task_id = s.task_id
+    LEFT JOIN stages AS g ON g.stage_id = u.stage_id
+    WHERE {on_cpu} AND (s.task_id IS NOT NULL OR starts_with(s.thread, $1)) AND s.time_ms >= $3
     GROUP BY 1
 """
 
@@ -119,13 +119,13 @@ _LOOP = """
     -- the share of CPU samples of operators and network threads under Netty's event loop
     SELECT sum(weight_ms) FILTER (len(list_filter(frames, lambda f: contains(f, $1))) > 0) / sum(weight_ms)
     FROM samples AS s JOIN stacks USING (stack_id)
-    WHERE {on_cpu} AND (s.unit_id IS NOT NULL OR starts_with(s.thread, $2)) AND s.time_ms >= $3
+    WHERE {on_cpu} AND (s.task_id IS NOT NULL OR starts_with(s.thread, $2)) AND s.time_ms >= $3
 """
 
 
 def _marked_ms(connection: duckdb.DuckDBPyConnection) -> float:
     """The start of the ground truth: the first subtask plus the warm-up."""
-    first = connection.execute("SELECT min(launch_ms) FROM units").fetchone()
+    first = connection.execute("SELECT min(launch_ms) FROM tasks").fetchone()
     assert first is not None
     return float(first[0]) + 1e3 * WARM_UP_S
 
@@ -151,27 +151,27 @@ def _busy_times(base: Path, other: Path) -> Iterator[str]:
     yield f"Busy time of a record, µs; predicted with cpu_speed={cores[1] / cores[0]:g}x"
     yield ""
     yield from head(f"operator | at {cores[0]} of a core | predicted at {cores[1]} | measured | off %")
-    for was, told, true in zip(before.stations, predicted.stations, after.stations, strict=True):
-        off = 100 * (told.record_ms / true.record_ms - 1) if true.record_ms else float("nan")
+    for was, reported, true in zip(before.stations, predicted.stations, after.stations, strict=True):
+        off = 100 * (reported.record_ms / true.record_ms - 1) if true.record_ms else float("nan")
         yield (
-            f"| {was.name} | {1e3 * was.record_ms:.1f} | {1e3 * told.record_ms:.1f} | {1e3 * true.record_ms:.1f} |"
+            f"| {was.name} | {1e3 * was.record_ms:.1f} | {1e3 * reported.record_ms:.1f} | {1e3 * true.record_ms:.1f} |"
             f" {off:+.0f} |"
         )
 
 
-def _predicted(run: Run, ratio: float) -> tuple[Flow, Flow]:
+def _predicted(run: Run, ratio: float) -> tuple[Stream, Stream]:
     """A run's flow, and its prediction for another CPU speed."""
     with run.reading() as connection:
         execution = load(connection, "all")
-        flow = _flow(connection, execution)
-    return flow, changed(flow, execution, asked_world(execution, [f"cpu_speed={ratio:g}x"]))[0]
+        stream = _flow(connection, execution)
+    return stream, changed(stream, execution, requested_scenario(execution, [f"cpu_speed={ratio:g}x"]))[0]
 
 
-def _flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow:
-    flow = None if execution.planner.flow is None else execution.planner.flow(connection, execution)
-    if flow is None:
+def _flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Stream:
+    stream = None if execution.planner.stream is None else execution.planner.stream(connection, execution)
+    if stream is None:
         raise LabError("the run is not a stream with a steady period; only streams have figures by operator")
-    return flow
+    return stream
 
 
 def _run(folder: Path) -> Run:

@@ -131,4 +131,4 @@ def _collector(cluster: FlinkCluster, out: Path) -> subprocess.Popen[bytes]:
         str(out / "collected"),
     ]
     with (out / "logs/collect.log").open("wb") as log:
-        return subprocess.Popen(cluster.beside(command), stdout=log, stderr=log, start_new_session=True)
+        return subprocess.Popen(cluster.compared(command), stdout=log, stderr=log, start_new_session=True)

@@ -15,11 +15,11 @@ from typing import Any
 import crystalperf as cp
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.execution.load import load
-from crystalperf.query.predict.scenario_replay import replay_unchanged
+from crystalperf.query.predict.scenario_replay import replay_baseline
 from crystalperf.query.run import Run
 from crystalperf.query.text.sentences import texts_of
 from lab.errors import LabError
-from lab.flink.baselines import BASELINES, Changed, Seen, covered_ms
+from lab.flink.baselines import BASELINES, Changed, Observation, covered_ms
 from lab.flink.runs import run_once
 from lab.flink.suite import Configuration, configurations
 from lab.flink.truth import Ages, ages
@@ -41,10 +41,10 @@ def plan(repetitions: int, only: str | None, workloads: Iterable[str]) -> list[t
     """Runs in a fixed random order, with a baseline run of the same workload before every three."""
     every = [each for each in configurations() if each.workload in workloads]
     bases = {each.workload: each for each in every if each.is_base}
-    chance, planned, made = random.Random(_SEED), list[tuple[Configuration, int]](), dict[str, int]()
+    rng, planned, made = random.Random(_SEED), list[tuple[Configuration, int]](), dict[str, int]()
     for repetition in range(repetitions):
         wanted = [each for each in every if not each.is_base and only in (None, each.role)]
-        chance.shuffle(wanted)
+        rng.shuffle(wanted)
         since: dict[str, int] = {}
         for each in wanted:
             if since.get(each.workload, _PER_BASE) >= _PER_BASE:
@@ -148,7 +148,7 @@ def score(out: Path, only: str | None) -> str:
         by_number.setdefault(row["number"], []).append(row)
     lines = head("configuration | measure | measured | predicted | error | 90 % range")
     found: dict[str, Scored] = {}
-    bases: dict[str, tuple[Run, Seen]] = {}
+    bases: dict[str, tuple[Run, Observation]] = {}
     sustained: list[Sustained] = []
     wanted = [
         one
@@ -201,7 +201,7 @@ class Sustained:
     """
 
     truth: bool
-    told: bool
+    reported: bool
     said: str
 
 
@@ -221,23 +221,23 @@ def _summary(
     if sustained:
         for truth, words in ((True, "that keep up"), (False, "that do not")):
             of = [each for each in sustained if each.truth is truth]
-            right = sum(each.told is truth for each in of)
+            right = sum(each.reported is truth for each in of)
             lines.append(f"| rates {words} | {OURS} says so of {right} | {len(of)} | | | | |")
     return lines
 
 
-def _replayed(workload: str, seen: Seen, rows: Mapping[int, list[dict[str, Any]]]) -> list[str]:
+def _replayed(workload: str, seen: Observation, rows: Mapping[int, list[dict[str, Any]]]) -> list[str]:
     """The model's result for a baseline's recorded run, and the measured figures of this run and of all its reruns."""
     runs = rows.get(_base_of(workload).number, [])
     mine = next((row for row in runs if row["repetition"] == 0), {})
-    told: dict[str, float] = {}
+    reported: dict[str, float] = {}
     assert seen.execution is not None
-    if seen.flow is not None:
-        told = {"latency_ms": seen.flow.time_ms(seen.execution.names), "throughput_per_s": seen.flow.rate_per_s}
+    if seen.stream is not None:
+        reported = {"latency_ms": seen.stream.time_ms(seen.execution.names), "throughput_per_s": seen.stream.rate_per_s}
     else:
-        told["makespan_ms"] = replay_unchanged(seen.execution).replayed.makespan_ms
+        reported["makespan_ms"] = replay_baseline(seen.execution).replayed.makespan_ms
     found = []
-    for measure, value in told.items():
+    for measure, value in reported.items():
         several = [row[measure] for row in runs if row.get(measure)]
         if mine.get(measure):
             mean, off = statistics.mean(several), 100 * (value / mine[measure] - 1)
@@ -250,18 +250,18 @@ def _replayed(workload: str, seen: Seen, rows: Mapping[int, list[dict[str, Any]]
 
 def _sustained(one: Configuration, truth: bool, run: Run) -> Sustained:
     try:
-        told = run.predict(list(one.asks), recorded=[RECORDED])
+        reported = run.predict(list(one.asks), recorded=[RECORDED])
     except CrystalPerfError as error:
         return Sustained(truth, False, str(error))
     said = (
-        "; ".join(texts_of(told.refused[:1], told.words))
-        if told.predicted_ms is None
-        else f"{told.predicted_ms:.0f} ms"
+        "; ".join(texts_of(reported.refused[:1], reported.words))
+        if reported.predicted_ms is None
+        else f"{reported.predicted_ms:.0f} ms"
     )
-    return Sustained(truth, told.predicted_ms is not None, said)
+    return Sustained(truth, reported.predicted_ms is not None, said)
 
 
-def _scored(one: Configuration, measure: str, truths: list[float], run: Run, seen: Seen, into: Scored) -> str:
+def _scored(one: Configuration, measure: str, truths: list[float], run: Run, seen: Observation, into: Scored) -> str:
     """The row of a configuration; its predictions go `into`."""
     truth = statistics.mean(truths)
     asked = replace(seen, asked=one.asks)
@@ -269,15 +269,15 @@ def _scored(one: Configuration, measure: str, truths: list[float], run: Run, see
         into.take(name, baseline(asked, changed_of(one), measure), truth)
     head = f"| {one.workload} {dict(one.changed)} | {measure} | {truth:.0f}"
     try:
-        told = run.predict(list(one.asks), recorded=[RECORDED])
+        reported = run.predict(list(one.asks), recorded=[RECORDED])
     except CrystalPerfError as error:
         return f"{head} | {error} | | |"
-    predicted, interval = told.predicted_ms, told.interval_ms
+    predicted, interval = reported.predicted_ms, reported.interval_ms
     if measure == "throughput_per_s":
-        predicted = None if told.flow is None else told.flow.most_per_s
-        interval = None if told.flow is None else told.flow.most_per_s_interval
+        predicted = None if reported.stream is None else reported.stream.max_per_s
+        interval = None if reported.stream is None else reported.stream.max_per_s_interval
     if predicted is None:
-        return f"{head} | {'; '.join(texts_of(told.refused[:1], told.words)) or 'no prediction'} | | |"
+        return f"{head} | {'; '.join(texts_of(reported.refused[:1], reported.words)) or 'no prediction'} | | |"
     into.take(OURS, predicted, truth)
     off = f"{100 * (predicted / truth - 1):+.0f} %"
     if interval is None:
@@ -293,7 +293,7 @@ def changed_of(one: Configuration) -> Changed:
     rates = (after.workload.rate, before.workload.rate)
     return Changed(
         rate=rates[0] / rates[1] if rates[0] and rates[1] else 1.0,
-        lanes=after.workload.parallelism / before.workload.parallelism,
+        slots=after.workload.parallelism / before.workload.parallelism,
         cpu=(after.cluster.cpu_cores or 1.0) / (before.cluster.cpu_cores or 1.0),
         network=(after.cluster.network_bps or 1) / (before.cluster.network_bps or 1),
     )
@@ -303,19 +303,19 @@ def _base_of(workload: str) -> Configuration:
     return next(each for each in configurations() if each.workload == workload and each.is_base)
 
 
-def _base(folder: Path, rows: list[dict[str, Any]]) -> tuple[Run, Seen]:
+def _base(folder: Path, rows: list[dict[str, Any]]) -> tuple[Run, Observation]:
     """A baseline's recorded run, and the means of all its runs, from which other predictors start."""
     run = cp.profile([each for each in (folder / "collected", folder / "recordings") if each.exists()])
     with run.reading() as connection:
         execution = load(connection, "all")
-        flow = None if execution.planner.flow is None else execution.planner.flow(connection, execution)
+        stream = None if execution.planner.stream is None else execution.planner.stream(connection, execution)
     measures = {}
     for measure in MEASURES:
         values = [row[measure] for row in rows if row.get(measure) is not None]
         if values:
             measures[measure] = statistics.mean(values)
-    busy_ms = covered_ms(execution.units.launch_ms, execution.units.finish_ms)
-    return run, Seen(measures, flow, busy_ms, execution, recorded=(RECORDED,))
+    busy_ms = covered_ms(execution.tasks.launch_ms, execution.tasks.finish_ms)
+    return run, Observation(measures, stream, busy_ms, execution, recorded=(RECORDED,))
 
 
 def _base_folder(out: Path, workload: str) -> Path:

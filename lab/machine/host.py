@@ -333,20 +333,20 @@ def when_free(run: Callable[[], T]) -> T:
 
 
 @contextlib.contextmanager
-def borrowed_machine(nodes: Sequence[Node]) -> Iterator[None]:
+def shared_machine(nodes: Sequence[Node]) -> Iterator[None]:
     """The machine for one run, with a network of these nodes if there are any; both are released at its end.
 
     Leftovers of an earlier, killed run are removed first.  Raises LabError.
     """
     with machine_lock():
-        if left := remove_borrowed():
+        if left := remove_shared():
             print(f"removed leftovers of an earlier run: {', '.join(left)}", file=sys.stderr)
         try:
             if nodes:
                 build_network(nodes)
             yield
         finally:
-            remove_borrowed()
+            remove_shared()
 
 
 def build_network(nodes: Sequence[Node]) -> None:
@@ -417,7 +417,7 @@ def _named_cgroups() -> list[Path]:
     return [folder for tree in sorted(trees) for folder in sorted(tree.glob(f"{PREFIX}-*"))]
 
 
-def _borrowed_processes() -> set[int]:
+def _shared_processes() -> set[int]:
     """Processes inside our namespaces or cgroups, except this one."""
     pids: set[int] = set()
     for namespace in _named_namespaces():
@@ -429,7 +429,7 @@ def _borrowed_processes() -> set[int]:
     return pids - {os.getpid()}
 
 
-def remove_borrowed() -> list[str]:
+def remove_shared() -> list[str]:
     """Kill the processes in our namespaces and cgroups, remove these, and return the names of what was removed.
 
     Called at the end of a run and, with the machine locked, at the start of the next, for leftovers of a killed run.
@@ -438,7 +438,7 @@ def remove_borrowed() -> list[str]:
     if os.geteuid() != 0:
         return []
     deadline = time.monotonic() + KILL_TIMEOUT_S
-    while pids := _borrowed_processes():
+    while pids := _shared_processes():
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

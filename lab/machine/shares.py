@@ -56,7 +56,7 @@ class StageTruth:
 
     Attributes:
         task_ms: sum of the tasks' durations.
-        on_cpu_ms … other_ms: times from /proc. ``held_back`` was runnable, but neither on the CPU nor in the run queue
+        total_cpu_ms … other_ms: times from /proc. ``held_back`` was runnable, but neither on the CPU nor in the run queue
             (a quota); ``peer`` waited for a Python worker that was running.
         gc_ms, fetch_wait_ms: the part of the futex waits that Spark's own metrics explain.
         residual_ms: unexplained futex waits and unobserved time; counted as other.
@@ -67,7 +67,7 @@ class StageTruth:
     stage_attempt: int
     tasks: int
     task_ms: float
-    on_cpu_ms: float
+    total_cpu_ms: float
     run_queue_ms: float
     held_back_ms: float
     disk_ms: float
@@ -177,7 +177,7 @@ def stage_truth(tasks: list[Task], parts: dict[int, Floats]) -> list[StageTruth]
                 stage_attempt=stage[1],
                 tasks=len(of_stage),
                 task_ms=task_ms,
-                on_cpu_ms=sums["on_cpu"],
+                total_cpu_ms=sums["on_cpu"],
                 run_queue_ms=sums["run_queue"],
                 held_back_ms=sums["held_back"],
                 disk_ms=sums["disk"],

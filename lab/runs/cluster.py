@@ -18,12 +18,12 @@ from lab.machine.disk import data_files, drop_pages, node_copy, warm_pages
 from lab.machine.host import (
     SUBNET,
     Node,
-    borrowed_machine,
     check_host,
     command_on,
     limit_rates,
     make_cgroups,
     shape_network,
+    shared_machine,
     whole_disk,
 )
 from lab.runs import hdfs
@@ -313,7 +313,7 @@ def start_cluster(config: ClusterConfig, folder: Path, data: Path, names: Sequen
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, starter.work, ignore_errors=True)
         shaped = [*workers, *([storage] if storage else [])] if config.namespaces else []
-        stack.enter_context(borrowed_machine([driver, *shaped] if config.namespaces else []))
+        stack.enter_context(shared_machine([driver, *shaped] if config.namespaces else []))
         driver_cgroups = make_cgroups(driver)
         stack.callback(lambda: stop_processes(starter.processes[::-1]))
         input_files = data_files(data / name for name in names)

@@ -54,8 +54,8 @@ def make_data(kind: str, scale_factor: float, folder: Path | None = None) -> Pat
 
 def _tpch(scale_factor: float, folder: Path) -> None:
     """TPC-H's tables by tpchgen-cli, one Parquet file a table (SF1: 8 s)."""
-    beside = Path(sys.executable).with_name("tpchgen-cli")
-    program = str(beside) if beside.exists() else shutil.which("tpchgen-cli")
+    compared = Path(sys.executable).with_name("tpchgen-cli")
+    program = str(compared) if compared.exists() else shutil.which("tpchgen-cli")
     if program is None:
         raise LabError("The lab needs tpchgen-cli; install it with 'pip install tpchgen-cli'.")
     command = [
@@ -110,20 +110,20 @@ def _bdb(scale_factor: float, folder: Path) -> None:
                 )
         found = connection.execute("SELECT pageURL FROM rankings ORDER BY rowid LIMIT 20000").fetchall()
     urls = [row[0] for row in found]
-    chance = random.Random(42)
-    words = _vocabulary(chance)
+    rng = random.Random(42)
+    words = _vocabulary(rng)
     (folder / "documents").mkdir()
     for part in range(PARTS):
         with (folder / "documents" / f"part-{part:05d}.txt").open("w") as text_file:
             for _ in range(max(100, round(20_000 * scale_factor))):
-                text = chance.choices(words, k=80)
-                text[::20] = [f'<a href="{urls[int(chance.random() ** 2 * len(urls))]}">' for _ in text[::20]]
+                text = rng.choices(words, k=80)
+                text[::20] = [f'<a href="{urls[int(rng.random() ** 2 * len(urls))]}">' for _ in text[::20]]
                 text_file.write(" ".join(text) + "\n")
 
 
-def _vocabulary(chance: random.Random) -> list[str]:
+def _vocabulary(rng: random.Random) -> list[str]:
     letters = "abcdefghijklmnopqrstuvwxyz"
-    return ["".join(chance.choices(letters, k=chance.randint(2, 11))) for _ in range(5000)]
+    return ["".join(rng.choices(letters, k=rng.randint(2, 11))) for _ in range(5000)]
 
 
 def _gzip_text(scale_factor: float, folder: Path) -> None:

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from lab.runs.workloads import find_workload
 
 GO_TIMEOUT_S = 120
-SETTLE_S = 2.0
+WARMUP_S = 2.0
 """Pause after the warm-up, for the JIT compiler's queue, s."""
 
 
@@ -39,7 +39,7 @@ def main(name: str, data: str, result: Path, warm_ups: int) -> None:
         context.setJobDescription(f"{name} (warm-up {number + 1})")
         workload.run(spark)
     if warm_ups:
-        time.sleep(SETTLE_S)
+        time.sleep(WARMUP_S)
     result.with_suffix(".ready").touch()
     _wait_for(result.with_suffix(".go"))
     context.setJobDescription(name)

@@ -84,26 +84,25 @@ def write_orders(folder: Path, part_bytes: int = PART_BYTES, parts: int = PARTS)
 
 def order_blocks() -> Iterator[bytes]:
     """An endless sequence of orders, always the same, as UTF-8 lines in blocks of ``_BLOCK_ROWS``."""
-    chance = random.Random(_SEED)
+    rng = random.Random(_SEED)
     first, last, towns, states = (words.split() for words in (_FIRST, _LAST, _TOWNS, _STATES))
     customers = [
-        f"{chance.choice(first)} {chance.choice(last)},{chance.choice(_STREETS)} {chance.randrange(1, 200)},"
-        f"{chance.choice(towns)}"
+        f"{rng.choice(first)} {rng.choice(last)},{rng.choice(_STREETS)} {rng.randrange(1, 200)},{rng.choice(towns)}"
         for _ in range(20_000)
     ]
     times = [
-        f"2017-{chance.randrange(1, 13):02d}-{chance.randrange(1, 29):02d} "
-        f"{chance.randrange(24):02d}:{chance.randrange(60):02d}:{chance.randrange(60):02d}"
+        f"2017-{rng.randrange(1, 13):02d}-{rng.randrange(1, 29):02d} "
+        f"{rng.randrange(24):02d}:{rng.randrange(60):02d}:{rng.randrange(60):02d}"
         for _ in range(20_000)
     ]
     sales = [
-        f"{chance.choice(_ITEMS)},{chance.randrange(1, 9)},{chance.randrange(100, 100_000) / 100:.2f},"
-        f"{chance.choice(states)},{chance.choice(_NOTES)}"
+        f"{rng.choice(_ITEMS)},{rng.randrange(1, 9)},{rng.randrange(100, 100_000) / 100:.2f},"
+        f"{rng.choice(states)},{rng.choice(_NOTES)}"
         for _ in range(20_000)
     ]
     order = 0
     while True:
-        columns = (chance.choices(column, k=_BLOCK_ROWS) for column in (times, customers, sales))
+        columns = (rng.choices(column, k=_BLOCK_ROWS) for column in (times, customers, sales))
         rows = enumerate(zip(*columns, strict=True), order)
         yield "".join(f"{number},{time},{customer},{sale}\n" for number, (time, customer, sale) in rows).encode()
         order += _BLOCK_ROWS

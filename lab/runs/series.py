@@ -18,7 +18,7 @@ from lab.machine.host import when_free
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
-MOST_FAILURES = 3
+MAX_FAILURES = 3
 
 
 def make_missing(
@@ -33,7 +33,7 @@ def make_missing(
     """Make runs and return the number still missing; prints a line of progress for each to stderr.
 
     `run` makes one run and returns its result, `after` is called after a successful run.  A failed run is left for the
-    next call; raises LabError after MOST_FAILURES in a row.  A run is not started if it would end after the limit of
+    next call; raises LabError after MAX_FAILURES in a row.  A run is not started if it would end after the limit of
     `minutes`, by the median of earlier runs.
     """
     until = None if minutes is None else time.monotonic() + 60 * minutes
@@ -50,7 +50,7 @@ def make_missing(
             failures, done = 0, done + 1
         except (LabError, subprocess.TimeoutExpired) as error:
             failures += 1
-            if failures == MOST_FAILURES:
+            if failures == MAX_FAILURES:
                 raise LabError(f"{failures} runs failed in a row; the last ({name(one)}): {error}") from error
             found = f"failed: {error}"
         took.append(time.monotonic() - begin)

@@ -22,7 +22,7 @@ from lab.runs.series import make_missing
 from lab.runs.spark import RunConfig, Sampling, run_once
 from lab.runs.suites import Configuration, Suite, cluster_config, configurations
 
-MOST_REPETITIONS = 7
+MAX_REPETITIONS = 7
 RUN_TIMEOUT_S = 420.0
 _SEED = 20210714
 _FIRST_GUESS_S = 60.0
@@ -44,7 +44,7 @@ def _recorder(sampling: Sampling) -> str:
 
 
 RECORDERS = tuple(dict.fromkeys(map(_recorder, BASE_SAMPLERS)))
-LEAST_BASE_RUNS = 3
+MIN_BASE_RUNS = 3
 CONFIGURATION_PER_BASE = 2
 
 
@@ -68,13 +68,13 @@ def plan(
     """
     if unknown := sorted(set(recorders or ()) - set(RECORDERS)):
         raise LabError(f"'{unknown[0]}' is not a recorder; choose among {', '.join(RECORDERS)}.")
-    if not 1 <= repetitions <= MOST_REPETITIONS:
-        raise LabError(f"{repetitions} repetitions are out of range; use 1 to {MOST_REPETITIONS}.")
-    chance = random.Random(_SEED)
+    if not 1 <= repetitions <= MAX_REPETITIONS:
+        raise LabError(f"{repetitions} repetitions are out of range; use 1 to {MAX_REPETITIONS}.")
+    rng = random.Random(_SEED)
     every = configurations(suite)
     planned: list[Planned] = []
     base_runs: dict[int, int] = {}
-    most_base = MOST_REPETITIONS * 2
+    most_base = MAX_REPETITIONS * 2
     bases = {one.sweep: one for one in every if one.is_base}
 
     def base_run(sweep: int) -> Iterator[Planned]:
@@ -88,7 +88,7 @@ def plan(
 
     for repetition in range(repetitions):
         wanted = [one for one in every if not one.is_base and (only in (None, one.role))]
-        chance.shuffle(wanted)
+        rng.shuffle(wanted)
         since: dict[int, int] = {}
         for one in wanted:
             if since.get(one.sweep, CONFIGURATION_PER_BASE) >= CONFIGURATION_PER_BASE:
@@ -97,9 +97,9 @@ def plan(
             since[one.sweep] = since.get(one.sweep, 0) + 1
             planned.append(Planned(f"{one.number:03d}-{repetition}", one, Sampling("none"), repetition))
     # Both samplers record each baseline, even in sweeps of few configurations, or only the requested one.
-    least = LEAST_BASE_RUNS
+    least = MIN_BASE_RUNS
     if recorders is not None:
-        least = max(LEAST_BASE_RUNS, *(1 + [*map(_recorder, BASE_SAMPLERS)].index(each) for each in recorders))
+        least = max(MIN_BASE_RUNS, *(1 + [*map(_recorder, BASE_SAMPLERS)].index(each) for each in recorders))
     for sweep in sorted(bases):
         while base_runs.get(sweep, 0) < least:
             planned += base_run(sweep)
@@ -150,7 +150,7 @@ def flat_row(suite: Suite, one: Planned, run: dict[str, Any], folder: str) -> di
     }
 
 
-def load_rows(out: Path, suite: Suite, repetitions: int = MOST_REPETITIONS) -> list[dict[str, Any]]:
+def load_rows(out: Path, suite: Suite, repetitions: int = MAX_REPETITIONS) -> list[dict[str, Any]]:
     """One flat row (``flat_row``) for each complete run under ``out``/<suite>, in the order of the configurations.
 
     Paths in a row are relative to ``out``.

@@ -41,13 +41,13 @@ from lab.machine.disk import data_files, drop_pages
 from lab.machine.host import (
     SUBNET,
     Node,
-    borrowed_machine,
     cache_dir,
     check_host,
     command_on,
     limit_rates,
     make_cgroups,
     shape_network,
+    shared_machine,
     whole_disk,
 )
 from lab.runs.series import make_missing, read_lines, write_lines
@@ -188,12 +188,12 @@ def role_of(one: Configuration) -> str:
 def planned(repetitions: int, framework: str = "pytorch") -> list[Configuration]:
     """The sweep's runs of a framework in a fixed random order, the baselines before every six; a repetition's name ends
     in its number."""
-    chance, found, made = random.Random(_SEED), list[Configuration](), 0
+    rng, found, made = random.Random(_SEED), list[Configuration](), 0
     swept = [each for each in SWEPT if each.framework == framework]
     bases = [each for each in swept if base_of(each) is each]
     for repetition in range(repetitions):
         wanted = [each for each in swept if each not in bases]
-        chance.shuffle(wanted)
+        rng.shuffle(wanted)
         for place, each in enumerate(wanted):
             if place % _PER_BASE == 0:
                 found += [replace(base, name=f"{base.name}.{made}") for base in bases]
@@ -214,7 +214,7 @@ def run(one: Configuration, python: str, out: Path) -> Path:
     with contextlib.ExitStack() as stack:
         if nodes:
             check_host(namespaces=True, limits=one.cores is not None)
-            stack.enter_context(borrowed_machine(nodes))
+            stack.enter_context(shared_machine(nodes))
             shape_network(nodes)
         start = {"pytorch": _pytorch, "tensorflow": _tensorflow, "jax": _jax}[one.framework]
         jobs = start(one, python, folder, nodes)
@@ -285,13 +285,13 @@ def write_rows(out: Path) -> None:
     """
     rows = _rows(out)
     for file in sorted(out.glob("*/steps.json")):
-        told = json.loads(file.read_text(encoding="utf-8"))
-        trained = [one for one in told["found"] if one["step_s"]]
-        facts = {key: value for key, value in told.items() if key != "found" and value is not None}
+        reported = json.loads(file.read_text(encoding="utf-8"))
+        trained = [one for one in reported["found"] if one["step_s"]]
+        facts = {key: value for key, value in reported.items() if key != "found" and value is not None}
         facts["step_ms"] = [round(1e3 * statistics.median(one["step_s"]), 3) for one in trained]
         later = [one["step_s"][len(one["step_s"]) // 2 :] for one in trained]
         facts["settled_ms"] = [round(1e3 * statistics.mean(each), 3) for each in later]
-        served = [one for one in told["found"] if one.get("job") == "ps"]
+        served = [one for one in reported["found"] if one.get("job") == "ps"]
         steps = sum(len(one["step_s"]) for one in trained)
         facts["cpu_ms"] = [round(1e3 * one["cpu_s"], 3) for one in trained if "cpu_s" in one]
         if served:
@@ -382,11 +382,11 @@ def _finished(jobs: Sequence[Job], name: str) -> list[dict[str, Any]]:
     try:
         for each in jobs:
             printed, _ = each.process.communicate(timeout=TIMEOUT_S)
-            told = [line for line in printed.splitlines() if line.startswith("{")]
-            if each.process.returncode or not told:
+            reported = [line for line in printed.splitlines() if line.startswith("{")]
+            if each.process.returncode or not reported:
                 complaint = each.said.read_text(encoding="utf-8", errors="replace").strip()[-300:]
                 raise LabError(f"{name}: a job ended with code {each.process.returncode}: {complaint} ({each.said})")
-            found += [json.loads(line) for line in told]
+            found += [json.loads(line) for line in reported]
     except subprocess.TimeoutExpired as error:
         raise LabError(f"{name}: a job did not end within {TIMEOUT_S:.0f} s") from error
     finally:

@@ -50,12 +50,12 @@ small,0.4,2,8GiB,1Gbps,100MB/s,1
 large,1.5,8,32GiB,10Gbps,500MB/s,1.2
 """
 VIEWS = (
-    *("critical_path", "findings", "group_resources", "scope_resources", "worker_resources", "operator_resources"),
-    *("unit_skew", "hot_functions", "waits", "stage_resources"),
+    *("critical_path", "findings", "stage_resources", "scope_resources", "worker_resources", "operator_resources"),
+    *("task_skew", "hot_functions", "waits", "stage_resources"),
 )
 IN_ORDER = ("critical_path", "findings")
 """Views whose order is significant."""
-TABLES = ("runs", "groups", "operators", "functions", "findings", "problems")
+TABLES = ("runs", "stages", "operators", "functions", "findings", "problems")
 """Tables of a fleet."""
 
 
@@ -144,7 +144,7 @@ def _in_python(kept: str) -> dict[str, Any]:
         "python verdict": said(run.verdict),
         "python predict": said(lambda: run.predict(cores="2x")),
         "python sweep": said(lambda: run.sweep(workers="2x,4x")),
-        "python sql": said(lambda: run.sql("SELECT group_id, status, submit_ms, end_ms FROM groups ORDER BY ALL")),
+        "python sql": said(lambda: run.sql("SELECT stage_id, status, submit_ms, end_ms FROM stages ORDER BY ALL")),
     }
 
 
@@ -200,7 +200,7 @@ def of_service(runs: Sequence[Path], folder: str) -> dict[str, Any]:
         (home / "indexes").symlink_to(Path(folder, "home", "indexes"))
     for each in runs:
         shutil.copy(each, home / "runs")
-    counted = "SELECT run, count(*) AS n FROM runs.units GROUP BY ALL ORDER BY ALL"
+    counted = "SELECT run, count(*) AS n FROM runs.tasks GROUP BY ALL ORDER BY ALL"
     with _serving(home) as get:
         answers = {
             "runs": get("/api/runs?limit=100&sort=run"),

@@ -8,8 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 RECORDINGS, DATA = ROOT / "lab" / "recordings", ROOT / "tests" / "data"
-_BESIDE = ("shared/real-inputs", "real-inputs")
-PUBLIC = next((each for up in ROOT.parents for name in _BESIDE if (each := up / name).is_dir()), None)
+_ADJACENT = ("shared/real-inputs", "real-inputs")
+PUBLIC = next((each for up in ROOT.parents for name in _ADJACENT if (each := up / name).is_dir()), None)
 
 QUICK = (
     "lab/recordings/demo-q9",

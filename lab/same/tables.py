@@ -1,7 +1,7 @@
 """Answers as tables: the values of each field in order, by its path; and the form in which the reference stores them.
 
-{"groups": [{"id": "a", "ms": 1}, {"id": "b"}]}  →  {"groups#": [2], "groups[]/id": ["a", "b"],
-                                                     "groups[]/ms": [1, null]}
+{"stages": [{"id": "a", "ms": 1}, {"id": "b"}]}  →  {"stages#": [2], "stages[]/id": ["a", "b"],
+                                                     "stages[]/ms": [1, null]}
 """
 
 from __future__ import annotations

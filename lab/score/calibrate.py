@@ -20,7 +20,7 @@ import numpy as np
 from crystalperf.query.predict.interval import CALIBRATED, Calibration, variances
 from crystalperf.query.trace.records import Floats
 from lab.score.pairs import Measured, noise
-from lab.score.predictors import answer, execution, world_of
+from lab.score.predictors import answer, execution, scenario_of
 
 COVERED = 0.9
 _MODELS = np.arange(0.005, 0.2001, 0.005)
@@ -33,7 +33,7 @@ class _Seen:
     |log(predicted / recorded)|."""
 
     left: float
-    told: float
+    reported: float
     distance: float
 
 
@@ -48,11 +48,13 @@ def calibrate(known: Sequence[Measured], *, only_width: bool = False) -> tuple[C
         calibration = replace(CALIBRATED, repetition=_repetition(known), model=0.0, slope=0.0)
     by_suite = [found for each in known if (found := _seen(each, calibration))]
     if not only_width:
-        left, told, distance = (
+        left, reported, distance = (
             np.array([getattr(one, name) for found in by_suite for one in found])
             for name in ("left", "told", "distance")
         )
-        model, slope = min(itertools.product(_MODELS, _SLOPES), key=lambda pair: _surprise(left, told, distance, *pair))
+        model, slope = min(
+            itertools.product(_MODELS, _SLOPES), key=lambda pair: _surprise(left, reported, distance, *pair)
+        )
         calibration = replace(calibration, model=float(model), slope=float(slope))
     width = max(_width(found, calibration) for found in by_suite)
     return replace(calibration, width=width), sum(map(len, by_suite))
@@ -67,23 +69,23 @@ def _seen(known: Measured, calibration: Calibration) -> list[_Seen]:
             given, run = answer(base, one), execution(base)
             if given.predicted_ms is None or given.interval_ms is None:
                 continue
-            facts = (given.runtime_ms, given.replayed_ms, given.predicted_ms, world_of(base, one))
-            told = [
-                sum(variances(*facts, run.evidence, run.resources, each, bytes_known=run.volumes.tell_bytes).values())
+            facts = (given.runtime_ms, given.replayed_ms, given.predicted_ms, scenario_of(base, one))
+            reported = [
+                sum(variances(*facts, run.evidence, run.resources, each, bytes_known=run.volumes.record_bytes).values())
                 for each in (itself, CALIBRATED)
             ]
             error = math.log(known.actual_ms[one.number] / given.predicted_ms)
             side = math.log(given.interval_ms[error > 0] / given.predicted_ms)
-            physics = max(side**2 - CALIBRATED.width**2 * told[1], 0.0)
+            physics = max(side**2 - CALIBRATED.width**2 * reported[1], 0.0)
             left = math.sqrt(max(error**2 - physics, 0.0))
-            found.append(_Seen(left, told[0], abs(math.log(given.predicted_ms / given.runtime_ms))))
+            found.append(_Seen(left, reported[0], abs(math.log(given.predicted_ms / given.runtime_ms))))
     return found
 
 
 def _width(found: Sequence[_Seen], calibration: Calibration) -> float:
     """The number of standard deviations that cover nine tenths of a suite's predictions."""
     apart = sorted(
-        each.left / math.sqrt(each.told + calibration.model**2 + (calibration.slope * each.distance) ** 2)
+        each.left / math.sqrt(each.reported + calibration.model**2 + (calibration.slope * each.distance) ** 2)
         for each in found
     )
     return apart[min(math.ceil(COVERED * (len(apart) + 1)), len(apart)) - 1]

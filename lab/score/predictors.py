@@ -24,7 +24,7 @@ from crystalperf.query.predict.estimate import predict
 from crystalperf.query.results.answers import Prediction
 from crystalperf.query.simulate.transfers import MODEL, PAPER, Physics
 from lab.errors import LabError
-from lab.flink.baselines import asked_world, covered_ms
+from lab.flink.baselines import covered_ms, requested_scenario
 from lab.runs.suites import SLOT_CPU_CORES, Configuration
 from lab.score.vectors import code_vectors
 from lab.units import parse_bit_rate, parse_byte_rate, parse_size
@@ -109,7 +109,7 @@ def slots_alone(base: Base, configuration: Configuration) -> float | None:
     run = execution(base)
     slots = replace(run.slots, cpu_cores=np.full(len(run.slots), np.inf))
     asked = replace(configuration, changed=only)
-    as_recorded = replace(PAPER, cold=False)
+    as_recorded = replace(PAPER, warmup=False)
     return _answer(
         replace(run, slots=slots), base, asked, replans=False, states=False, physics=as_recorded
     ).predicted_ms
@@ -124,15 +124,15 @@ def _answer(
     states: bool = True,
     physics: Physics = MODEL,
 ) -> Prediction:
-    scenario = world_of(base, configuration)
+    scenario = scenario_of(base, configuration)
     if not states:
         scenario = replace(scenario, recorded=run.recorded)
     return predict(run, scenario, replans=replans, physics=physics)
 
 
-def world_of(base: Base, configuration: Configuration) -> Scenario:
+def scenario_of(base: Base, configuration: Configuration) -> Scenario:
     """The scenario of a configuration, for a user who knows the baseline's network and disk rates."""
-    return asked_world(execution(base), asked_of(configuration), recorded_of(base.configuration))
+    return requested_scenario(execution(base), asked_of(configuration), recorded_of(base.configuration))
 
 
 def execution(base: Base) -> Execution:
@@ -148,18 +148,18 @@ def _execution(run: Path, scope: str) -> Execution:
 
 @lru_cache(maxsize=64)
 def _code_shares(run: Path) -> Mapping[str, Sequence[float]]:
-    return {group: vector.tolist() for group, vector in code_vectors(run).items()}
+    return {stage: vector.tolist() for stage, vector in code_vectors(run).items()}
 
 
 @lru_cache(maxsize=64)
 def _label_shares(run: Path) -> Mapping[str, tuple[float, ...]]:
-    """By stage attempt, the id of its group: the mean of its samples' vectors, `other` last."""
+    """By stage attempt, the id of its stage: the mean of its samples' vectors, `other` last."""
     labels = ", ".join(f"sum(weight_ms * coalesce({name}, 0)) / sum(weight_ms)" for name in resources())
     with duckdb.connect(str(run), read_only=True) as connection:
         rows = connection.execute(
             f"""
-            SELECT group_id, {labels}, sum(weight_ms) FILTER ({CPU} IS NULL) / sum(weight_ms)
-            FROM samples JOIN stacks USING (stack_id) JOIN units USING (unit_id)
+            SELECT stage_id, {labels}, sum(weight_ms) FILTER ({CPU} IS NULL) / sum(weight_ms)
+            FROM samples JOIN stacks USING (stack_id) JOIN tasks USING (task_id)
             WHERE weight_ms > 0
             GROUP BY ALL
             """
@@ -175,10 +175,10 @@ def by_labels(base: Base) -> Execution:
 
 def _with_vectors(run: Execution, shares: Mapping[str, Sequence[float]]) -> Execution:
     """The scope whose tasks have their stage's vector, or `other` if it has none."""
-    units, unknown = run.units, (*(0.0 for _ in run.names), 1.0)
-    table = np.array([shares.get(group.group_id, unknown) for group in run.dag.groups]).reshape(-1, len(unknown))
-    parts = table[units.group] * units.duration_ms[:, None]
-    return replace(run, units=replace(units, parts_ms=parts))
+    tasks, unknown = run.tasks, (*(0.0 for _ in run.names), 1.0)
+    table = np.array([shares.get(stage.stage_id, unknown) for stage in run.dag.stages]).reshape(-1, len(unknown))
+    parts = table[tasks.stage] * tasks.duration_ms[:, None]
+    return replace(run, tasks=replace(tasks, parts_ms=parts))
 
 
 # Simple methods ---------------------------------------------------------------------------------------------
@@ -197,8 +197,8 @@ def linear(base: Base, configuration: Configuration) -> float | None:
 def amdahl(base: Base, configuration: Configuration) -> float | None:
     """Amdahl: the time in which tasks run scales with the slots, the rest of the scope does not; no other resources."""
     slots = _slots(configuration) / _slots(base.configuration)
-    units = execution(base).units
-    busy = covered_ms(units.launch_ms, units.finish_ms)
+    tasks = execution(base).tasks
+    busy = covered_ms(tasks.launch_ms, tasks.finish_ms)
     return float(base.wall_ms - busy + busy / slots)
 
 

@@ -24,18 +24,18 @@ import numpy as np
 from crystalperf import query
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.load import load
-from crystalperf.query.predict.priors import ANY, FAR, open_ms
+from crystalperf.query.predict.priors import ANY, REMOTE_LOCALITIES, unknown_ms
 from crystalperf.query.trace.records import Floats
 from lab.runs.suites import SUITES
 from lab.runs.sweep import read_rows
 
 RECORDINGS = Path("lab/recordings")
-LEAST_S = 2.0
+MIN_S = 2.0
 """Minimum unattributed time of a reader in a recording."""
 
 
 @dataclass(frozen=True)
-class Told:
+class Reported:
     """Attribution by samples of the time that one recording's log leaves open, ms by resource and other, by reader."""
 
     workload: str
@@ -71,7 +71,7 @@ def kept() -> Iterator[Kept]:
         yield Kept(workload, name.replace("/", "-"), next(folder.glob("eventlog*")), recordings, times)
 
 
-def told(run: Kept, profiles: Path) -> Told:
+def reported(run: Kept, profiles: Path) -> Reported:
     """One recording, read with and without its samples."""
 
     def read(inputs: tuple[Path, ...], called: str) -> Execution:
@@ -82,24 +82,24 @@ def told(run: Kept, profiles: Path) -> Told:
             return load(connection, f"{max(start, 0)}..{end}")
 
     sampled, alone = read((run.log, *run.recordings), run.name), read((run.log,), f"{run.name}-log")
-    left = open_ms(alone)
-    more = np.maximum(sampled.units.parts_ms - alone.units.parts_ms, 0.0)
+    left = unknown_ms(alone)
+    more = np.maximum(sampled.tasks.parts_ms - alone.tasks.parts_ms, 0.0)
     more[:, -1] = np.maximum(left - more[:, :-1].sum(axis=1), 0.0)
     whole = more.sum(axis=1)
     more *= np.divide(left, whole, out=np.zeros(len(left)), where=whole > 0)[:, None]
     found: dict[tuple[str, str], Floats] = {}
-    for unit, number in enumerate(alone.units.group.tolist()):
+    for task, number in enumerate(alone.tasks.stage.tolist()):
         # For local files, all but 2 % was waiting for a CPU, which the run itself shows.
-        if alone.volumes.far[unit] > 0:
-            key = (alone.readers.get(number, ANY), FAR)
-            found[key] = found.get(key, np.zeros(more.shape[1])) + more[unit]
-    return Told(run.workload, alone.words.framework, alone.names, found)
+        if alone.volumes.far[task] > 0:
+            key = (alone.readers.get(number, ANY), REMOTE_LOCALITIES)
+            found[key] = found.get(key, np.zeros(more.shape[1])) + more[task]
+    return Reported(run.workload, alone.words.framework, alone.names, found)
 
 
-def rows(every: list[Told]) -> list[dict[str, object]]:
+def rows(every: list[Reported]) -> list[dict[str, object]]:
     """A row for each reader and place; for other readers, the mean over all readers of a place."""
     keys = sorted({(each.framework, *key) for each in every for key in each.by_reader})
-    keys += [(framework, ANY, FAR) for framework in sorted({each.framework for each in every})]
+    keys += [(framework, ANY, REMOTE_LOCALITIES) for framework in sorted({each.framework for each in every})]
     found: list[dict[str, object]] = []
     for framework, reader, place in dict.fromkeys(keys):
         by_workload: dict[str, list[Floats]] = {}
@@ -109,7 +109,7 @@ def rows(every: list[Told]) -> list[dict[str, object]]:
                 for (its, where), times in each.by_reader.items()
                 if each.framework == framework and where == place and reader in (its, ANY)
             ]
-            if mine and float(np.sum(mine)) >= LEAST_S * 1e3:
+            if mine and float(np.sum(mine)) >= MIN_S * 1e3:
                 by_workload.setdefault(each.workload, []).append(np.sum(mine, axis=0))
         if not by_workload:
             continue
@@ -149,7 +149,7 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="the file to write; by default the rows are printed")
     given = parser.parse_args()
     given.profiles.mkdir(parents=True, exist_ok=True)
-    every = [told(each, given.profiles) for each in kept() if each.workload != given.without]
+    every = [reported(each, given.profiles) for each in kept() if each.workload != given.without]
     found = text_of(rows(every))
     if given.write:
         given.write.write_text(found, encoding="utf-8")

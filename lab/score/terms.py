@@ -15,7 +15,7 @@ from crystalperf.query.simulate.transfers import MODEL, PAPER, Physics
 from lab.pages import head
 from lab.runs.suites import find_suite
 from lab.score.pairs import Measured, measured, suites_parser
-from lab.score.predictors import execution, world_of
+from lab.score.predictors import execution, scenario_of
 
 TERMS: tuple[tuple[str, Physics], ...] = (
     ("the model", MODEL),
@@ -24,11 +24,11 @@ TERMS: tuple[tuple[str, Physics], ...] = (
     ("remote files cross the network once (ω = 1)", replace(MODEL, rereads=False)),
     ("remote files count as disk", replace(MODEL, far=False)),
     ("written bytes cross the disk", replace(MODEL, written=True)),
-    ("no contention between transfers", replace(MODEL, company=False)),
-    ("bytes explain no unknown time", replace(MODEL, unseen=False)),
-    ("no imputation from priors", replace(MODEL, borrowed=False)),
-    ("tasks short of CPU keep the recorded waits", replace(MODEL, turns=False)),
-    ("no JVM warm-up", replace(MODEL, cold=False)),
+    ("no contention between transfers", replace(MODEL, transfer_contention=False)),
+    ("bytes explain no unknown time", replace(MODEL, unknown_time=False)),
+    ("no imputation from priors", replace(MODEL, imputed=False)),
+    ("tasks short of CPU keep the recorded waits", replace(MODEL, equal_cpu_waits=False)),
+    ("no JVM warm-up", replace(MODEL, warmup=False)),
     ("no bytes: all time on a device scales (Algorithm 2)", PAPER),
 )
 
@@ -42,7 +42,7 @@ def off(known: Measured, recorder: str, physics: Physics) -> list[float]:
         if one.role != "even":
             continue
         for base in known.bases.get((one.sweep, recorder), ()):
-            answer = predict(execution(base), world_of(base, one), physics=physics)
+            answer = predict(execution(base), scenario_of(base, one), physics=physics)
             if answer.predicted_ms is not None:
                 found.append(abs(answer.predicted_ms / known.actual_ms[one.number] - 1))
     return found

@@ -34,7 +34,7 @@ BATCH = 16
 _SENT = "SELECT coalesce(sum(bytes) / count(DISTINCT (worker_id, step)), 0) FROM training_collectives"
 _FETCHED = """
 SELECT sum(bytes) / count(DISTINCT scope_id)
-FROM training_operations JOIN units USING (unit_id) JOIN groups USING (group_id)
+FROM training_operations JOIN tasks USING (task_id) JOIN stages USING (stage_id)
 WHERE kind = 'transfer' AND worker_id LIKE 'network into worker:%'
 """
 RATIO = "CrystalPerf's change, times the untraced base"
@@ -148,21 +148,21 @@ def _scored(one: Configuration, role: str, truth_ms: float, base: Base, into: Sc
         recorded.append(f"disk={base.configuration.disk_bytes_per_s / 1e6:g}MB/s")
     recorded += [f"cpu_speed={base.configuration.cores:g}"] if base.configuration.cores else []
     try:
-        told = base.run.predict(asks(one, base.configuration), recorded=recorded)
+        reported = base.run.predict(asks(one, base.configuration), recorded=recorded)
     except CrystalPerfError as error:
         return f"{head} | {error} | | |"
-    if told.predicted_ms is None:
-        return f"{head} | {'; '.join(texts_of(told.refused[:1], told.words))} | | |"
-    per_step = base.traced_ms / told.runtime_ms
-    if told.settled_step_ms is not None:
-        per_step = told.settled_step_ms[0] / told.runtime_ms
-    predicted = told.predicted_ms * per_step
+    if reported.predicted_ms is None:
+        return f"{head} | {'; '.join(texts_of(reported.refused[:1], reported.words))} | | |"
+    per_step = base.traced_ms / reported.runtime_ms
+    if reported.steady_step_ms is not None:
+        per_step = reported.steady_step_ms[0] / reported.runtime_ms
+    predicted = reported.predicted_ms * per_step
     off = predicted / truth_ms - 1
     into.take(OURS, predicted, truth_ms)
-    into.take(RATIO, told.predicted_ms / told.runtime_ms * base.step_ms, truth_ms)
-    if told.interval_ms is None:
+    into.take(RATIO, reported.predicted_ms / reported.runtime_ms * base.step_ms, truth_ms)
+    if reported.interval_ms is None:
         return f"{head} | {predicted:.0f} | {100 * off:+.0f} % | |"
-    low, high = (each * per_step for each in told.interval_ms)
+    low, high = (each * per_step for each in reported.interval_ms)
     missed = "" if into.take_range(predicted, (low, high), truth_ms) else ", misses"
     return f"{head} | {predicted:.0f} | {100 * off:+.0f} % | {low:.0f} to {high:.0f}{missed} |"
 

@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from crystalperf import query
 from crystalperf.indexes import resources
-from crystalperf.query.attribution.storage import view_unit_samples
+from crystalperf.query.attribution.storage import view_task_samples
 from crystalperf.query.execution.evidence import sampled_sums
-from crystalperf.query.frameworks.spark.trace import group_id
+from crystalperf.query.frameworks.spark.trace import stage_key
 from lab.machine.shares import summarize
 from lab.pages import head
 from lab.runs.suites import Suite
@@ -29,7 +29,7 @@ from lab.runs.sweep import read_rows
 
 Floats = npt.NDArray[np.float64]
 Vectors = Mapping[str, Floats]
-"""Shares of cpu, disk, net and other by stage attempt, the id of its group: stage:3.0."""
+"""Shares of cpu, disk, net and other by stage attempt, the id of its stage: stage:3.0."""
 
 ARMS = ("hybrid", "metrics only", "code only")
 """Sources of vectors: Spark's log with recordings and labels; Spark's log alone; recordings and labels alone."""
@@ -73,7 +73,7 @@ def truth_of(folder: Path, row: Mapping[str, Any], out: Path) -> dict[str, Truth
     else:
         stages = json.loads(row["stages"])
     return {
-        group_id(one["stage_id"], one["stage_attempt"]): Truth(
+        stage_key(one["stage_id"], one["stage_attempt"]): Truth(
             one["task_ms"],
             np.array([one[name] for name in (*resources(), "other")]),
             max(one["residual_ms"], 0.0) / max(one["task_ms"], 1.0),
@@ -86,31 +86,31 @@ def split_vectors(run: Path) -> dict[str, Floats]:
     """The vectors of a profile's stages: its tasks' times by resource."""
     sums = ", ".join(f"sum({name}_ms) AS {name}" for name in (*resources(), "other"))
     with duckdb.connect(str(run), read_only=True) as connection:
-        return shares(connection, f"SELECT group_id, {sums} FROM units WHERE status = 'succeeded' GROUP BY ALL")
+        return shares(connection, f"SELECT stage_id, {sums} FROM tasks WHERE status = 'succeeded' GROUP BY ALL")
 
 
 def code_vectors(run: Path) -> dict[str, Floats]:
     """The vectors from recordings and labels only: the time sampled in each stage, by resource."""
     with duckdb.connect() as connection:
         load_samples(connection, run)
-        return shares(connection, f"SELECT group_id, {sampled_sums(resources())} FROM unit_samples GROUP BY ALL")
+        return shares(connection, f"SELECT stage_id, {sampled_sums(resources())} FROM task_samples GROUP BY ALL")
 
 
 def load_samples(connection: duckdb.DuckDBPyConnection, run: Path) -> None:
-    """Copy the samples of a run file into memory, with the view `unit_samples`."""
+    """Copy the samples of a run file into memory, with the view `task_samples`."""
     connection.execute(f"ATTACH '{str(run).replace(chr(39), chr(39) * 2)}' AS run (READ_ONLY)")
-    for name in ("runs", "samples", "stacks", "group_inputs"):
+    for name in ("runs", "samples", "stacks", "stage_inputs"):
         connection.execute(f"CREATE TABLE {name} AS FROM run.{name}")
-    view_unit_samples(connection, connection.execute("FROM run.units").fetchnumpy(), resources())
+    view_task_samples(connection, connection.execute("FROM run.tasks").fetchnumpy(), resources())
 
 
 def shares(connection: duckdb.DuckDBPyConnection, select: str) -> dict[str, Floats]:
-    """Rows of (group id, time on each resource and other) as shares by group."""
+    """Rows of (stage id, time on each resource and other) as shares by stage."""
     found = {}
-    for group, *parts in connection.execute(select).fetchall():
+    for stage, *parts in connection.execute(select).fetchall():
         times = np.array(parts, dtype=np.float64)
         if times.sum() > 0:
-            found[group] = times / times.sum()
+            found[stage] = times / times.sum()
     return found
 
 

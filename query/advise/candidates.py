@@ -13,13 +13,13 @@ import duckdb
 
 from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.diagnose.advisor import Advisor
-from crystalperf.query.diagnose.group_statistics import Diagnosis
+from crystalperf.query.diagnose.stage_statistics import Diagnosis
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.results import advice
 from crystalperf.query.results.advice import AvoidExhaustion, StartWorkersSooner
 from crystalperf.query.results.answers import Debug
 from crystalperf.query.results.findings import (
-    Coordinator,
+    Driver,
     Finding,
     Garbage,
     IdleSlots,
@@ -28,7 +28,7 @@ from crystalperf.query.results.findings import (
     SlowHosts,
     Spilling,
     StageFinding,
-    StartingUnits,
+    StartingTasks,
     Straggler,
 )
 from crystalperf.query.results.recommendations import (
@@ -48,13 +48,13 @@ from crystalperf.query.results.recommendations import (
 FASTER_CPU = 1.25
 """Speedup of a recommended faster CPU: about that of a newer generation or a faster clock."""
 
-LEAST_SHARE = 0.05
+MIN_SHARE = 0.05
 """A faster device is a candidate if it has this share of the runtime on the critical path."""
 
-MOST_IDLE = 0.5
+MAX_IDLE = 0.5
 """More slots do not help tasks that leave this share of the slots idle."""
 
-_OF_TASKS = (IdleSlots, Straggler, StartingUnits, Spilling, Garbage)
+_OF_TASKS = (IdleSlots, Straggler, StartingTasks, Spilling, Garbage)
 """Findings about tasks and slots, for which a framework with candidates of its own has recommendations."""
 
 
@@ -111,7 +111,7 @@ def _is_alone(found: Finding) -> bool:
     """Whether it is about time without a running task, except after the loss of workers."""
     if isinstance(found, NoWorker):
         return isinstance(found.advice, StartWorkersSooner)
-    return isinstance(found, NoScope | Coordinator) and found.advice is not None
+    return isinstance(found, NoScope | Driver) and found.advice is not None
 
 
 def _is_answer(found: Finding) -> bool:
@@ -133,14 +133,14 @@ def _follow(found: Finding) -> Candidate:
 def _resized(advisor: Advisor, execution: Execution, debug: Debug) -> list[Candidate]:
     """More workers, more memory and faster devices, if the run would benefit.
 
-    More workers are not a candidate if the run failed, if a device without a model computed for it, if the coordinator
+    More workers are not a candidate if the run failed, if a device without a model computed for it, if the driver
     alone takes most of the time, or if half of the slots are idle while tasks run.
     """
     whole_ms = debug.runtime_ms
     failed = debug.outcome is not None and debug.outcome.status == "failed"
-    on_units_ms = whole_ms - debug.coordinator_ms
+    on_tasks_ms = whole_ms - debug.driver_ms
     found: list[Candidate | None] = []
-    if not failed and debug.unmodelled is None and on_units_ms > whole_ms / 2 and _busy_share(debug) > 1 - MOST_IDLE:
+    if not failed and debug.unmodelled is None and on_tasks_ms > whole_ms / 2 and _busy_share(debug) > 1 - MAX_IDLE:
         found.append(_more(advisor, execution, "workers"))
     if not failed:
         found.append(_more(advisor, execution, "memory"))
@@ -148,7 +148,7 @@ def _resized(advisor: Advisor, execution: Execution, debug: Debug) -> list[Candi
     for each in execution.resources:
         if each.setting in changed:  # one setting may change several resources
             continue
-        if each.name == OTHER or debug.resource_ms.get(each.name, 0.0) < LEAST_SHARE * whole_ms:
+        if each.name == OTHER or debug.resource_ms.get(each.name, 0.0) < MIN_SHARE * whole_ms:
             continue
         changed.add(each.setting)
         if each.name != CPU or debug.unmodelled is None:
@@ -165,7 +165,7 @@ def faster(resource: str, setting: str) -> Candidate:
 
 def _busy_share(debug: Debug) -> float:
     """Slot utilization while stages are on the critical path: the share of slot time with a task."""
-    on_path = [each for each in debug.groups if each.path_ms > 0 and each.slots and each.length_ms > 0]
+    on_path = [each for each in debug.stages if each.path_ms > 0 and each.slots and each.length_ms > 0]
     whole_ms = sum(each.path_ms for each in on_path)
     idle_ms = sum(each.path_ms * min(each.idle_ms / (each.slots * each.length_ms), 1.0) for each in on_path)
     return 1 - idle_ms / whole_ms if whole_ms else 0.0

@@ -30,11 +30,11 @@ COLUMNS = ("cores", "memory", "network", "disk", "cpu_speed")
 FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 """Default numbers of workers to predict, as multiples of the recorded number."""
 
-MOST_TYPES = 200
+MAX_TYPES = 200
 
 _AMOUNT = re.compile(r"^(?P<number>[0-9]*\.?[0-9]+)\s*(?P<unit>[A-Za-z/]*)$")
 _DURATION = re.compile(r"^(?P<number>[0-9]*\.?[0-9]+)\s*(?P<unit>ms|s|min|m|h|d)?$")
-_UNIT_MS = {"ms": 1.0, "s": 1e3, "m": 6e4, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
+_TASK_MS = {"ms": 1.0, "s": 1e3, "m": 6e4, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ def read_machines(path: Path) -> tuple[Machine, ...]:
                 f"{path}: no column '{must}'; a table of machines has the columns name, price_per_hour and cores,"
                 " separated by commas"
             )
-    if len(rows) > MOST_TYPES:
-        raise InputError(f"{path}: {len(rows)} machines; at most {MOST_TYPES} can be compared at a time")
+    if len(rows) > MAX_TYPES:
+        raise InputError(f"{path}: {len(rows)} machines; at most {MAX_TYPES} can be compared at a time")
     found = tuple(_machine(path, number, row) for number, row in enumerate(rows, 2))
     twice = [each.name for each in found if sum(other.name == each.name for other in found) > 1]
     if twice:
@@ -112,7 +112,7 @@ def _amount(where: str, column: str, row: dict[str, str | None]) -> float | None
 
 
 def _one(column: str, unit: str) -> float | None:
-    """The factor of a unit in a column; None for an invalid unit, such as a bare B."""
+    """The factor of a task in a column; None for an invalid task, such as a bare B."""
     if column in ("cores", "cpu_speed"):
         return 1.0 if not unit else None
     return size_of(unit, rate=column != "memory") if unit[:1] not in ("b", "B") else None
@@ -121,7 +121,7 @@ def _one(column: str, unit: str) -> float | None:
 def duration_ms(text: str) -> float:
     """`10m`, `90 s` or `1.5h` in ms; a number alone is seconds.  Raises SettingError."""
     match = _DURATION.match(text.strip())
-    found = float(match["number"]) * _UNIT_MS[match["unit"] or "s"] if match else 0.0
+    found = float(match["number"]) * _TASK_MS[match["unit"] or "s"] if match else 0.0
     if found <= 0:
         raise SettingError(f"'{text}': not a time; write for example 10m, 90s or 1.5h")
     return found
@@ -139,7 +139,7 @@ class PriceRequest:
 def questions(
     machines: Sequence[Machine], ran_on: str, workers: int, cores: int | None, counts: Sequence[int]
 ) -> Iterator[PriceRequest]:
-    """The requests for a run on `workers` machines of the type `ran_on`, with `cores` lanes each.
+    """The requests for a run on `workers` machines of the type `ran_on`, with `cores` slots each.
 
     `counts` are the numbers of machines to predict; empty: FACTORS times the recorded number.  Raises SettingError.
     """
@@ -154,10 +154,10 @@ def questions(
             before, after = had.amounts[key], machine.amounts[key]
             if before is not None and after is not None and before != after:
                 ratios[key] = after / before
-        lanes = ratios.pop("cores", None)
+        slots = ratios.pop("cores", None)
         same = tuple(f"{key}={ratio:.12g}x" for key, ratio in ratios.items())
-        if lanes is not None and cores is not None:  # a fraction of a lane is useless
-            same = (f"cores={max(math.floor(cores * lanes + 1e-9), 1)}", *same)
+        if slots is not None and cores is not None:  # a fraction of a slot is useless
+            same = (f"cores={max(math.floor(cores * slots + 1e-9), 1)}", *same)
         for count in wanted:
             if machine.most is None or count <= machine.most:
                 yield PriceRequest(machine, count, (f"workers={count}", *same))
@@ -185,7 +185,7 @@ def chosen(unchanged: Prediction, ran_on: PriceRequest, offers: Sequence[Offer],
     fastest, kept = math.inf, []
     for each in priced:
         assert each.predicted_ms is not None
-        kept.append(replace(each, unbeaten=each.predicted_ms < fastest, holds=_holds(each, deadline_ms)))
+        kept.append(replace(each, pareto_optimal=each.predicted_ms < fastest, meets_deadline=_holds(each, deadline_ms)))
         fastest = min(fastest, each.predicted_ms)
     refused = [each for each in offers if each.price is None]
     return Choice(
@@ -200,8 +200,8 @@ def chosen(unchanged: Prediction, ran_on: PriceRequest, offers: Sequence[Offer],
     )
 
 
-def _holds(found: Offer, deadline_ms: float | None) -> Literal["yes", "perhaps", "no"] | None:
+def _holds(found: Offer, deadline_ms: float | None) -> Literal["yes", "likely", "no"] | None:
     if deadline_ms is None or found.predicted_ms is None:
         return None
     surely = found.interval_ms is not None and found.interval_ms[1] <= deadline_ms
-    return "yes" if surely else "perhaps" if found.predicted_ms <= deadline_ms else "no"
+    return "yes" if surely else "likely" if found.predicted_ms <= deadline_ms else "no"

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 MOST = 3
 
-LEAST_MS = 1000.0
+MIN_MS = 1000.0
 """A saving of less than a second is not worth a recommendation, unless the run is an excerpt of a longer one."""
 
-UNSEEN_SHARE = 0.1
+MISSING_SHARE = 0.1
 """Samples are worth recording if time of unknown cause has this share of the critical path."""
 
 _BOUND = 0.5
@@ -41,7 +41,7 @@ def ranked(
 
     If missing data could change the bottleneck, only candidates that come first are recommended.
     """
-    least_ms = max(NOTICEABLE * debug.runtime_ms, LEAST_MS if happens_once(debug, header) else 0.0)
+    least_ms = max(NOTICEABLE * debug.runtime_ms, MIN_MS if happens_once(debug, header) else 0.0)
     first = [each.recommendation for each in candidates if each.comes_first]
     if not debug.conclusive:  # the missing time may be the time that a change would save
         return tuple(first[:MOST])
@@ -93,9 +93,9 @@ def _distinct(found: Sequence[Recommendation]) -> list[Recommendation]:
 
 
 def _worth_recording(debug: Debug, header: Header) -> bool:
-    unseen_ms = debug.other_ms.get("unknown", 0.0)
+    missing_ms = debug.other_ms.get("unknown", 0.0)
     can = get(header.framework).takes_samples
-    return can and not header.has_samples and unseen_ms >= UNSEEN_SHARE * debug.runtime_ms
+    return can and not header.has_samples and missing_ms >= MISSING_SHARE * debug.runtime_ms
 
 
 def _record_samples(header: Header) -> RecordSamples:

@@ -16,7 +16,7 @@ Bound = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
-class WhatIfGroups:
+class WhatIfStages:
     """The usual what-ifs by their effect, each in their original order.
 
     changing  the predicted runtime differs by NOTICEABLE
@@ -29,20 +29,25 @@ class WhatIfGroups:
     unknown: tuple[WhatIf, ...]
 
 
-def classify(what_ifs: Sequence[WhatIf], runtime_ms: float) -> WhatIfGroups:
+def classify(what_ifs: Sequence[WhatIf], runtime_ms: float) -> WhatIfStages:
     """Classify the what-ifs of a run that took `runtime_ms`."""
     changing, same, unknown = [], [], []
     for each in what_ifs:
-        at_least, at_most = each.bound_ms or (None, None)
+        is_lower_bound, at_most = each.bound_ms or (None, None)
         if each.predicted_ms is not None:
-            at_least = at_most = each.predicted_ms
-        if at_least is not None and at_most is not None and alike(at_least, runtime_ms) and alike(at_most, runtime_ms):
+            is_lower_bound = at_most = each.predicted_ms
+        if (
+            is_lower_bound is not None
+            and at_most is not None
+            and alike(is_lower_bound, runtime_ms)
+            and alike(at_most, runtime_ms)
+        ):
             same.append(each)
         elif each.predicted_ms is not None:
             changing.append(each)
         else:
             unknown.append(each)
-    return WhatIfGroups(tuple(changing), tuple(same), tuple(unknown))
+    return WhatIfStages(tuple(changing), tuple(same), tuple(unknown))
 
 
 def alike(one_ms: float, runtime_ms: float) -> bool:
@@ -52,7 +57,7 @@ def alike(one_ms: float, runtime_ms: float) -> bool:
 
 def happens_once(debug: Debug, header: Header) -> bool:
     """Whether the run is complete, not an excerpt of a longer one such as a stream or some steps of a training."""
-    return debug.flow is None and not get(header.framework).reader.excerpt
+    return debug.stream is None and not get(header.framework).reader.excerpt
 
 
 def informative(bound_ms: Bound | None, runtime_ms: float) -> Bound | None:

@@ -29,12 +29,12 @@ from crystalperf.query.results.answers import (
     Verdict,
     WhatIf,
 )
+from crystalperf.query.results.not_recorded import CodeUnsampled, NoIndex, NoSamples, NotRecorded
 from crystalperf.query.results.refusals import InvalidQuestion
-from crystalperf.query.results.unseen import CodeUnsampled, NoIndex, NoSamples, Unseen
 from crystalperf.query.trace.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from crystalperf.query.advise.asked_run import AskedRun
+    from crystalperf.query.advise.predictable_run import PredictableRun
 
 KNEE = 0.10
 """More of a resource is worth it as long as doubling it saves this share of the runtime."""
@@ -50,16 +50,16 @@ _LADDER = "2x,4x,8x"
 
 
 @dataclass(frozen=True)
-class Question:
+class PredictionRequest:
     """A usual what-if, predicted for every run: its text for a reader, and the setting."""
 
     text: str
     setting: str
 
 
-def usual_questions(header: Header, *, flows: bool = False) -> tuple[Question, ...]:
+def usual_what_ifs(header: Header, *, flows: bool = False) -> tuple[PredictionRequest, ...]:
     """The usual what-ifs of a run, without excluded settings; `flows` is whether it is a stream."""
-    return questions(header.resources, header.vocabulary, flows=flows, unasked=header.unasked)
+    return questions(header.resources, header.vocabulary, flows=flows, excluded_settings=header.excluded_settings)
 
 
 def questions(
@@ -67,31 +67,31 @@ def questions(
     vocabulary: Vocabulary,
     *,
     flows: bool = False,
-    unasked: Collection[str] = (),
-) -> tuple[Question, ...]:
+    excluded_settings: Collection[str] = (),
+) -> tuple[PredictionRequest, ...]:
     """The usual what-ifs, in the words of the run's framework; for a stream (`flows`), about rates and parallelism.
 
-    `unasked` are excluded settings.
+    `excluded_settings` are excluded settings.
     """
     if flows:
-        units, workers = vocabulary.word_of("units"), vocabulary.word_of("workers")
+        tasks, workers = vocabulary.word_of("tasks"), vocabulary.word_of("workers")
         return (
-            Question("one and a half times the records", "rate=1.5x"),
-            Question("twice the records", "rate=2x"),
-            Question(f"twice the {vocabulary.units} of all {vocabulary.groups}", f"{units}=2x"),
-            Question(f"twice the {vocabulary.workers}", f"{workers}=2x"),
+            PredictionRequest("one and a half times the records", "rate=1.5x"),
+            PredictionRequest("twice the records", "rate=2x"),
+            PredictionRequest(f"twice the {vocabulary.tasks} of all {vocabulary.stages}", f"{tasks}=2x"),
+            PredictionRequest(f"twice the {vocabulary.workers}", f"{workers}=2x"),
             *(
-                Question(f"{each.device} {_FASTER['2x']}", f"{vocabulary.word_of(each.setting)}=2x")
+                PredictionRequest(f"{each.device} {_FASTER['2x']}", f"{vocabulary.word_of(each.setting)}=2x")
                 for each in resources
                 if each.name in _RATIOS
             ),
         )
     cores, workers, memory = (vocabulary.word_of(key) for key in ("cores", "workers", "memory"))
     found = []
-    if "cores" not in unasked:
-        found.append(Question(f"twice the {vocabulary.lanes} per {vocabulary.worker}", f"{cores}=2x"))
-    if "workers" not in unasked:
-        found.append(Question(f"twice the {vocabulary.counted}", f"{workers}=2x"))
+    if "cores" not in excluded_settings:
+        found.append(PredictionRequest(f"twice the {vocabulary.slots} per {vocabulary.worker}", f"{cores}=2x"))
+    if "workers" not in excluded_settings:
+        found.append(PredictionRequest(f"twice the {vocabulary.counted}", f"{workers}=2x"))
     usual = list(_RATIOS)
     in_order = sorted(resources, key=lambda each: usual.index(each.name) if each.name in usual else len(usual))
     by_setting: dict[str, Resource] = {}
@@ -100,14 +100,18 @@ def questions(
     for each in by_setting.values():
         word = vocabulary.word_of(each.setting)
         found += [
-            Question(f"{each.device} {_FASTER[ratio]}", f"{word}={ratio}") for ratio in _RATIOS.get(each.name, ("2x",))
+            PredictionRequest(f"{each.device} {_FASTER[ratio]}", f"{word}={ratio}")
+            for ratio in _RATIOS.get(each.name, ("2x",))
         ]
-    if "memory" not in unasked:
-        found += [Question("twice the memory", f"{memory}=2x"), Question("half the memory", f"{memory}=0.5x")]
+    if "memory" not in excluded_settings:
+        found += [
+            PredictionRequest("twice the memory", f"{memory}=2x"),
+            PredictionRequest("half the memory", f"{memory}=0.5x"),
+        ]
     return tuple(found)
 
 
-def verdict(run: AskedRun, progress: Callable[[str], None] = lambda _: None, *, path: bool = False) -> Verdict:
+def verdict(run: PredictableRun, progress: Callable[[str], None] = lambda _: None, *, path: bool = False) -> Verdict:
     """Diagnose a run and predict the usual what-ifs.
 
     `progress` receives a short description of each step; `path` is as in Run.predict(), for callers that use the same
@@ -155,8 +159,8 @@ def verdict(run: AskedRun, progress: Callable[[str], None] = lambda _: None, *, 
     )
 
 
-def _what_ifs_of(header: Header, debug: Debug) -> tuple[Question, ...]:
-    return usual_questions(header, flows=debug.flow is not None) if debug.runtime_ms > 0 else ()
+def _what_ifs_of(header: Header, debug: Debug) -> tuple[PredictionRequest, ...]:
+    return usual_what_ifs(header, flows=debug.stream is not None) if debug.runtime_ms > 0 else ()
 
 
 def what_if(question: str, prediction: Prediction) -> WhatIf:
@@ -170,7 +174,7 @@ def what_if(question: str, prediction: Prediction) -> WhatIf:
         prediction.bound_ms,
         prediction.refused,
         prediction.remedy,
-        prediction.flow,
+        prediction.stream,
         prediction.words,
     )
 
@@ -195,11 +199,11 @@ def next_step(
     index = _first_index(framework, header)
     if header.has_samples and not header.indexes and index is not None:
         return NextStep("build", {"index": index})
-    if debug is not None and debug.flow is not None:
+    if debug is not None and debug.stream is not None:
         return NextStep("predict", {"setting": "rate=1.5x,2x,4x"})
-    lanes = header.vocabulary.word_of("cores")
-    setting = "cores" if "cores" not in header.unasked else "cpu_speed"
-    refused = setting != "cores" or any(each.refused and each.setting.startswith(f"{lanes}=") for each in what_ifs)
+    slots = header.vocabulary.word_of("cores")
+    setting = "cores" if "cores" not in header.excluded_settings else "cpu_speed"
+    refused = setting != "cores" or any(each.refused and each.setting.startswith(f"{slots}=") for each in what_ifs)
     for each in header.resources:
         if bottleneck.kind == "resource" and each.name == bottleneck.name and (each.name != CPU or refused):
             setting = each.setting
@@ -208,13 +212,13 @@ def next_step(
 
 def completed(debug: Debug, header: Header) -> Debug:
     """The diagnosis with the bottleneck of the verdict, and all missing data."""
-    return replace(debug, bottleneck=bottleneck_of(debug).name, unseen=not_seen(debug, header))
+    return replace(debug, bottleneck=bottleneck_of(debug).name, not_recorded=not_recorded_notes(debug, header))
 
 
-def not_seen(debug: Debug, header: Header) -> tuple[Unseen, ...]:
+def not_recorded_notes(debug: Debug, header: Header) -> tuple[NotRecorded, ...]:
     """The missing data of a scope: those of its diagnosis, and code without an index or without samples."""
     framework = get(header.framework)
-    found = list(debug.unseen)
+    found = list(debug.not_recorded)
     if header.has_samples and not header.indexes:
         index = _first_index(framework, header)
         found.insert(0, NoIndex(remedy=None if index is None else Remedy("build the index", {"index": index})))

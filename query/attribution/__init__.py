@@ -1,1 +1,1 @@
-"""Attribution: matches recorded stacks to functions, and splits each unit's time by resource."""
+"""Attribution: matches recorded stacks to functions, and splits each task's time by resource."""

@@ -1,7 +1,7 @@
 """Attributes reads of storage to disk or network, by file system and locality.
 
 The index labels all reads of storage as disk, because the code is the same.  Whether the time is the network's depends
-on the file system and on where the unit ran; the trace has both.  The attribution is an assumption and printed as one.
+on the file system and on where the task ran; the trace has both.  The attribution is an assumption and printed as one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ import numpy as np
 
 from crystalperf.indexes.resources import DISK, NET
 from crystalperf.query import sql
-from crystalperf.query.attribution.input_places import FAR, IN_WORKER, Reach, far_groups, kept_groups, reach, reaches
+from crystalperf.query.attribution.locality import (
+    PROCESS_LOCAL,
+    REMOTE_LOCALITIES,
+    Reach,
+    far_stages,
+    kept_stages,
+    reach,
+    reaches,
+)
 from crystalperf.query.results.assumptions import (
     Assumption,
     InputCached,
@@ -28,22 +36,22 @@ from crystalperf.query.trace.inserting import readable
 from crystalperf.query.trace.records import Columns, objects
 
 _LOCATION = re.compile(r"(?:^|[\[\s,])(?:([a-z][a-z0-9+.-]{1,15}):)?(/[^\s,\]]*)")
-_MOST_LOCATIONS = 5
+_MAX_LOCATIONS = 5
 
 
 @dataclass(frozen=True)
 class Input:
-    """An input of one group: the root of a file system, and its reach."""
+    """An input of one stage: the root of a file system, and its reach."""
 
-    group_id: str
+    stage_id: str
     root: str
     reach: Reach
 
 
 def inputs(connection: duckdb.DuckDBPyConnection) -> list[Input]:
-    """The inputs of all groups, in the order of the groups."""
-    rows = connection.execute("SELECT group_id, root FROM group_inputs ORDER BY rowid").fetchall()
-    return [Input(group_id, root, reach(root)) for group_id, root in rows]
+    """The inputs of all stages, in the order of the stages."""
+    rows = connection.execute("SELECT stage_id, root FROM stage_inputs ORDER BY rowid").fetchall()
+    return [Input(stage_id, root, reach(root)) for stage_id, root in rows]
 
 
 def roots(location: str, default: str = "") -> list[str]:
@@ -61,30 +69,30 @@ def roots(location: str, default: str = "") -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def view_unit_samples(connection: duckdb.DuckDBPyConnection, read_units: Columns, names: Sequence[str]) -> None:
-    """Make the view unit_samples (query/sql/unit_samples.sql) in a run file that has its samples and group_inputs.
+def view_task_samples(connection: duckdb.DuckDBPyConnection, read_tasks: Columns, names: Sequence[str]) -> None:
+    """Make the view task_samples (query/sql/task_samples.sql) in a run file that has its samples and stage_inputs.
 
-    `read_units` are the units of the trace, `names` the run's resources.  A group that also reads local files keeps its
+    `read_tasks` are the tasks of the trace, `names` the run's resources.  A stage that also reads local files keeps its
     labels: its samples do not say which file they read.
     """
-    units: Columns = {"data_at": objects([None] * len(read_units["unit_id"])), **read_units}
-    view, select, texts = readable({each: units[each] for each in ("unit_id", "group_id", "data_at")})  # noqa: RUF059
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE read_units AS SELECT {select} FROM view", texts)
+    tasks: Columns = {"data_locality": objects([None] * len(read_tasks["task_id"])), **read_tasks}
+    view, select, texts = readable({each: tasks[each] for each in ("task_id", "stage_id", "data_locality")})  # noqa: RUF059
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE read_tasks AS SELECT {select} FROM view", texts)
     read = reaches(connection)
-    far, keeps = far_groups(read), kept_groups(read)
+    far, keeps = far_stages(read), kept_stages(read)
     elsewhere = {  # noqa: F841 (read by DuckDB)
-        "group_id": objects(far),
+        "stage_id": objects(far),
         "by_place": np.array(list(far.values()), dtype=bool),
         "keeps": np.array([each in keeps for each in far], dtype=bool),
     }
     connection.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE remote_reads AS
-        SELECT unit_id FROM read_units JOIN elsewhere USING (group_id)
-        WHERE (NOT by_place OR data_at IN {FAR}) AND NOT (keeps AND coalesce(data_at, '') = '{IN_WORKER}')
+        SELECT task_id FROM read_tasks JOIN elsewhere USING (stage_id)
+        WHERE (NOT by_place OR data_locality IN {REMOTE_LOCALITIES}) AND NOT (keeps AND coalesce(data_locality, '') = '{PROCESS_LOCAL}')
         """
     )
-    connection.execute(sql.text("unit_samples").format(vector=", ".join(_moved(name) for name in names)))
+    connection.execute(sql.text("task_samples").format(vector=", ".join(_moved(name) for name in names)))
 
 
 def _moved(name: str) -> str:
@@ -97,28 +105,28 @@ def _moved(name: str) -> str:
 
 
 def assumptions(
-    connection: duckdb.DuckDBPyConnection, groups: Sequence[str], sampled: bool, title: str
+    connection: duckdb.DuckDBPyConnection, stages: Sequence[str], sampled: bool, title: str
 ) -> list[Assumption]:
-    """The assumptions about input: one for each non-local file system of the given groups, one about cached data.
+    """The assumptions about input: one for each non-local file system of the given stages, one about cached data.
 
     `title` is the display name of the run's framework.
     """
-    wanted, keeps = set(groups), kept_groups(reaches(connection))
+    wanted, keeps = set(stages), kept_stages(reaches(connection))
     unmeasured_by = None if sampled else title
-    known = [each for each in inputs(connection) if each.group_id in wanted]
-    mixed = {each.group_id for each in known if each.reach == "local"}
+    known = [each for each in inputs(connection) if each.stage_id in wanted]
+    mixed = {each.stage_id for each in known if each.reach == "local"}
     by_root: dict[str, list[Input]] = {}
     for each in known:
         if each.reach != "local":
             by_root.setdefault(each.root, []).append(each)
     found: list[Assumption] = []
-    for root, users in list(by_root.items())[:_MOST_LOCATIONS]:
-        keys = [each.group_id for each in users]
+    for root, users in list(by_root.items())[:_MAX_LOCATIONS]:
+        keys = [each.stage_id for each in users]
         if users[0].reach == "memory":
             part = [key for key in keys if keeps[key]]
-            elsewhere = _counted(connection, part, f"data_at IS DISTINCT FROM '{IN_WORKER}'")[0]
+            elsewhere = _counted(connection, part, f"data_locality IS DISTINCT FROM '{PROCESS_LOCAL}'")[0]
             alone = [key for key in keys if not keeps[key]]
-            elsewhere += _counted(connection, alone, f"data_at IN {FAR}")[0]
+            elsewhere += _counted(connection, alone, f"data_locality IN {REMOTE_LOCALITIES}")[0]
             total = _counted(connection, keys, "true")[1]
             found.append(InputCached(len(users), total - elsewhere, total))
         elif all(key in mixed for key in keys):
@@ -126,17 +134,19 @@ def assumptions(
         elif users[0].reach == "net":
             found.append(InputRemote(root, unmeasured_by))
         else:
-            far, total = _counted(connection, keys, f"data_at IN {FAR}")
-            cached, _ = _counted(connection, [key for key in keys if keeps.get(key)], f"data_at = '{IN_WORKER}'")
+            far, total = _counted(connection, keys, f"data_locality IN {REMOTE_LOCALITIES}")
+            cached, _ = _counted(
+                connection, [key for key in keys if keeps.get(key)], f"data_locality = '{PROCESS_LOCAL}'"
+            )
             found.append(InputPartlyRemote(root, far, total - cached, unmeasured_by))
-    if len(by_root) > _MOST_LOCATIONS:
-        found.append(MoreInputs(len(by_root) - _MOST_LOCATIONS))
+    if len(by_root) > _MAX_LOCATIONS:
+        found.append(MoreInputs(len(by_root) - _MAX_LOCATIONS))
     return found
 
 
-def _counted(connection: duckdb.DuckDBPyConnection, groups: Sequence[str], condition: str) -> tuple[int, int]:
-    """The number of units of these groups that satisfy a SQL condition, and the number of all."""
+def _counted(connection: duckdb.DuckDBPyConnection, stages: Sequence[str], condition: str) -> tuple[int, int]:
+    """The number of tasks of these stages that satisfy a SQL condition, and the number of all."""
     held, total = connection.execute(
-        f"SELECT count(*) FILTER ({condition}), count(*) FROM units WHERE list_contains(?, group_id)", [list(groups)]
+        f"SELECT count(*) FILTER ({condition}), count(*) FROM tasks WHERE list_contains(?, stage_id)", [list(stages)]
     ).fetchall()[0]
     return held, total

@@ -12,9 +12,9 @@ from crystalperf.query.trace.vocabulary import Exhausted
 if TYPE_CHECKING:
     import duckdb
 
-    from crystalperf.query.diagnose.group_statistics import Diagnosis, GroupStats
+    from crystalperf.query.diagnose.stage_statistics import Diagnosis, StageStats
     from crystalperf.query.execution.execution import Execution
-    from crystalperf.query.execution.stream import Flow
+    from crystalperf.query.execution.stream import Stream
     from crystalperf.query.results.advice import Advice
     from crystalperf.query.results.assumptions import Assumption
     from crystalperf.query.results.findings import Finding
@@ -53,25 +53,25 @@ class Setup:
 class Advisor:
     """A framework's own findings and recommendations, and the setup of its jobs.  All of it is optional."""
 
-    idle_advice: Callable[[GroupStats], Advice | None] | None = None
-    """A group that left slots idle → the advice; None if nothing can or need be done."""
-    skew_advice: Callable[[GroupStats], Advice] | None = None
-    """A group with data skew, where one unit reads much more than most → the advice."""
-    has_device_finding: Callable[[GroupStats], bool] = lambda _detail: False
-    """Whether a group's time on devices has a finding of its own."""
+    idle_advice: Callable[[StageStats], Advice | None] | None = None
+    """A stage that left slots idle → the advice; None if nothing can or need be done."""
+    skew_advice: Callable[[StageStats], Advice] | None = None
+    """A stage with data skew, where one task reads much more than most → the advice."""
+    has_device_finding: Callable[[StageStats], bool] = lambda _detail: False
+    """Whether a stage's time on devices has a finding of its own."""
     delegated_shares: Callable[[duckdb.DuckDBPyConnection], Mapping[str, float]] = lambda _run: {}
-    """The run file → by group, the share of its units' time on no resource in which the delegated processes computed or
-    waited, as far as the log has it; for other groups that delegate, all time without another cause counts."""
-    spilling_operators: Callable[[duckdb.DuckDBPyConnection, Sequence[GroupStats]], list[str]] = lambda *_: []
-    """The run file, the groups of a scope → names of the operators that spilled, most bytes first."""
-    findings: Callable[[duckdb.DuckDBPyConnection, Sequence[GroupStats]], Sequence[Finding]] = lambda _run, _details: ()
-    """The run file, the groups of a scope → the framework's own findings."""
+    """The run file → by stage, the share of its tasks' time on no resource in which the delegated processes computed or
+    waited, as far as the log has it; for other stages that delegate, all time without another cause counts."""
+    spilling_operators: Callable[[duckdb.DuckDBPyConnection, Sequence[StageStats]], list[str]] = lambda *_: []
+    """The run file, the stages of a scope → names of the operators that spilled, most bytes first."""
+    findings: Callable[[duckdb.DuckDBPyConnection, Sequence[StageStats]], Sequence[Finding]] = lambda _run, _details: ()
+    """The run file, the stages of a scope → the framework's own findings."""
     assumptions: Callable[[duckdb.DuckDBPyConnection, Execution], Sequence[Assumption]] = lambda _run, _scope: ()
     """The run file, a scope → the assumptions of attributing its time."""
     remarks: Callable[[duckdb.DuckDBPyConnection, Execution], Sequence[Remark]] = lambda _run, _scope: ()
     """The run file, a scope → the framework's own measurements that no finding has."""
     unmodelled_device: Callable[[duckdb.DuckDBPyConnection, Execution], str | None] = lambda _run, _scope: None
-    """The run file, a scope → a device that computed for its units but has no resource; None without one."""
+    """The run file, a scope → a device that computed for its tasks but has no resource; None without one."""
     candidates: Callable[[duckdb.DuckDBPyConnection, Execution, Diagnosis], Sequence[Candidate]] | None = None
     """The run file, a scope, its diagnosis → candidate recommendations in the framework's terms."""
     required_recording: Callable[[duckdb.DuckDBPyConnection], Recommendation | None] = lambda _run: None
@@ -82,14 +82,14 @@ class Advisor:
     other_causes: Callable[[duckdb.DuckDBPyConnection, Execution], Mapping[str, Remark]] = lambda _run, _scope: {}
     """The run file, a scope → by resource, another possible cause of the time on it; by `unknown`, what most of the
     time on no resource was."""
-    buffering_candidate: Callable[[Flow, float], Candidate] | None = None
+    buffering_candidate: Callable[[Stream, float], Candidate] | None = None
     """A stream, ms that a record spends in buffers that fill → the candidate that changes it."""
     resizing_candidate: Callable[[Execution, str, float], Candidate | None] | None = None
     """A scope, `workers`, `cores` or `memory`, the factor → the candidate that changes it; None if it cannot be."""
     was_released: Callable[[str | None], bool] = lambda _reason: False
     """The reason why a worker ended → whether it was released, not lost."""
     was_cancelled: Callable[[str], bool] = lambda _error: False
-    """The error of a scope or a unit → whether a user cancelled it."""
+    """The error of a scope or a task → whether a user cancelled it."""
     exhausted_memory: Callable[[str], Exhausted | None] = lambda _text: None
     """An error, or the reason why a worker ended → what ran out of memory; None if nothing did."""
     setup: Setup | None = None

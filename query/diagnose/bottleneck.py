@@ -10,8 +10,8 @@ from crystalperf.query.results.answers import Bottleneck, Cause, Debug, Parts
 CLOSE_SECOND = 0.75
 """The runner-up to a limiting resource is named from this share of its time."""
 
-ALONE: tuple[Cause, ...] = ("no worker", "no scope", "coordinator", "no unit")
-"""Causes of time without a running unit; their total is reported as one figure."""
+ALONE: tuple[Cause, ...] = ("no worker", "no scope", "driver", "no task")
+"""Causes of time without a running task; their total is reported as one figure."""
 
 
 def bottleneck_in(resource_ms: Parts, debug: Debug) -> str:
@@ -31,7 +31,7 @@ def bottleneck_in(resource_ms: Parts, debug: Debug) -> str:
 
 
 def _leading(by_cause: Mapping[Cause, float]) -> Cause:
-    """The main cause of time on no resource: the largest, or the largest known one without a running unit if those
+    """The main cause of time on no resource: the largest, or the largest known one without a running task if those
     causes together exceed `unknown`."""
     largest = max(by_cause, key=lambda each: by_cause[each])
     alone = {cause: by_cause[cause] for cause in ALONE if cause in by_cause}
@@ -44,12 +44,12 @@ def bottleneck_of(debug: Debug) -> Bottleneck:
     """The bottleneck of a scope: the resource with the most time on the critical path, or a cause with more.
 
     Time on no resource counts by its largest cause, because its causes are independent.  If that cause is unknown and
-    only the coordinator was active on the path for more than half of the time, the coordinator is the bottleneck.
-    Unknown causes count only if they exceed the time without a running unit.  If missing data could change the
+    only the driver was active on the path for more than half of the time, the driver is the bottleneck.
+    Unknown causes count only if they exceed the time without a running task.  If missing data could change the
     bottleneck, it is unknown.
     """
-    if debug.doubts:
-        first, missing_ms = debug.doubts[0], sum(each.time_ms for each in debug.doubts)
+    if debug.missing_data:
+        first, missing_ms = debug.missing_data[0], sum(each.time_ms for each in debug.missing_data)
         share = missing_ms / debug.runtime_ms if debug.runtime_ms > 0 else 0.0
         return Bottleneck("unknown", "unknown", missing_ms, share, first.rest, first.rest_ms)
     whole_ms = debug.runtime_ms
@@ -68,15 +68,15 @@ def bottleneck_of(debug: Debug) -> Bottleneck:
         return Bottleneck("resource", largest, most_ms, most_ms / whole_ms, second, second_ms)
     cause = _leading(by_cause)
     cause_ms = by_cause[cause]
-    # Causes without a running unit are reported as one figure, so none of them is the runner-up of another.
+    # Causes without a running task are reported as one figure, so none of them is the runner-up of another.
     second, second_ms = _next(parts, {*ALONE} if cause in ALONE else {cause})
     if cause != "unknown":
-        alone_ms = debug.no_unit_ms if debug.no_unit_ms > cause_ms else None
-        return Bottleneck("cause", cause, cause_ms, cause_ms / whole_ms, second, second_ms, alone_ms)
-    if debug.coordinator_ms > max(most_ms, whole_ms / 2):
-        share = debug.coordinator_ms / whole_ms
+        no_task_ms = debug.no_task_ms if debug.no_task_ms > cause_ms else None
+        return Bottleneck("cause", cause, cause_ms, cause_ms / whole_ms, second, second_ms, no_task_ms)
+    if debug.driver_ms > max(most_ms, whole_ms / 2):
+        share = debug.driver_ms / whole_ms
         second, second_ms = _next(parts, {*ALONE, "unknown"})
-        return Bottleneck("coordinator", "coordinator", debug.coordinator_ms, share, second, second_ms)
+        return Bottleneck("driver", "driver", debug.driver_ms, share, second, second_ms)
     return Bottleneck("unknown", "unknown", cause_ms, cause_ms / whole_ms, second, second_ms)
 
 

@@ -1,4 +1,4 @@
-"""The critical path by operator, for groups that run different operators one after the other.
+"""The critical path by operator, for stages that run different operators one after the other.
 
 A training step has hundreds of short path segments; the operators in them show where the time goes.
 """
@@ -15,33 +15,33 @@ from crystalperf.indexes.resources import with_other
 from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.results.answers import PathItem, PathOperator
-from crystalperf.query.trace.arrays import over
+from crystalperf.query.trace.arrays import safe_divide
 from crystalperf.query.trace.records import Floats
 
 
 def path_by_operator(
     connection: duckdb.DuckDBPyConnection, execution: Execution, path: Sequence[PathItem]
 ) -> tuple[PathOperator, ...]:
-    """Wall-clock time of the critical path by operator, the most first; empty if the units of a group are alike.
+    """Wall-clock time of the critical path by operator, the most first; empty if the tasks of a stage are alike.
 
     A segment's time on a resource is divided among the operators of its group by their own time on that resource.  If
-    they have none, or the segment belongs to no group, the time stays under the segment's name.
+    they have none, or the segment belongs to no stage, the time stays under the segment's name.
     """
     if not execution.in_order:
         return ()
     names = with_other(execution.names)
-    of_groups: dict[str, dict[str, Floats]] = defaultdict(dict)
-    question = sql.text("group_operators").format(names=", ".join(f"{name}_ms" for name in names))
-    for group, operator, *parts in connection.execute(question, {"groups": [each.id for each in path]}).fetchall():
-        of_groups[group][operator] = of_groups[group].get(operator, 0.0) + np.array(parts)
+    of_stages: dict[str, dict[str, Floats]] = defaultdict(dict)
+    question = sql.text("stage_operators").format(names=", ".join(f"{name}_ms" for name in names))
+    for stage, operator, *parts in connection.execute(question, {"stages": [each.id for each in path]}).fetchall():
+        of_stages[stage][operator] = of_stages[stage].get(operator, 0.0) + np.array(parts)
     times: dict[str, Floats] = defaultdict(lambda: np.zeros(len(names)))
     segments: dict[str, set[str]] = defaultdict(set)
     for item in path:
         left = np.array([item.resource_ms[name] for name in names])
-        operators = of_groups.get(item.id, {})
+        operators = of_stages.get(item.id, {})
         whole: Floats = np.sum([np.zeros(len(names)), *operators.values()], axis=0)
         for operator, own in operators.items():
-            share = over(own, whole)
+            share = safe_divide(own, whole)
             if (share > 0).any():
                 times[operator] += share * left
                 segments[operator].add(item.id)

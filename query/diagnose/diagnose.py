@@ -15,23 +15,23 @@ from crystalperf.query.attribution import storage
 from crystalperf.query.diagnose import findings, losses
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.critical_operators import path_by_operator
-from crystalperf.query.diagnose.group_statistics import (
+from crystalperf.query.diagnose.hosts import HostTime, host_times
+from crystalperf.query.diagnose.missing_data import with_missing_data
+from crystalperf.query.diagnose.not_recorded import not_recorded
+from crystalperf.query.diagnose.outcome import ended_tasks, outcome, short_of_workers, without_workers
+from crystalperf.query.diagnose.stage_statistics import (
     Diagnosis,
-    GroupStats,
+    StageStats,
     disagreements,
-    group_details,
     named,
     neighbours,
+    stage_stats,
 )
-from crystalperf.query.diagnose.hosts import HostTime, host_times
-from crystalperf.query.diagnose.missing_data import doubted
-from crystalperf.query.diagnose.outcome import ended_units, outcome, short_of_workers, without_workers
-from crystalperf.query.diagnose.unseen import unseen
-from crystalperf.query.diagnose.waiting import tells_scopes, waiting, with_workers, without_unit
+from crystalperf.query.diagnose.waiting import has_scopes, waiting, with_workers, without_task
 from crystalperf.query.execution.critical_path import Piece, bottleneck, critical_path
 from crystalperf.query.execution.evidence import rests
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.load import most_at_a_time
+from crystalperf.query.execution.load import max_concurrent
 from crystalperf.query.results.answers import (
     Cause,
     Debug,
@@ -46,7 +46,7 @@ from crystalperf.query.results.answers import (
 )
 from crystalperf.query.results.assumptions import Assumption, DeviceNotModelled
 from crystalperf.query.results.findings import Committing, Finding, StageCost
-from crystalperf.query.results.unseen import Unseen
+from crystalperf.query.results.not_recorded import NotRecorded
 from crystalperf.query.trace.records import Floats
 
 NEAR = 0.75
@@ -55,26 +55,26 @@ NEAR = 0.75
 WORTH_MS = 0.01
 """Minimum cost of a finding, as a share of the runtime."""
 
-_MOST_FUNCTIONS = 20
-_MOST_OPERATORS = 200
+_MAX_FUNCTIONS = 20
+_MAX_OPERATORS = 200
 
 
 def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> Diagnosis:
     """The diagnosis of one scope: the answer to `debug`, and the stage statistics that recommendations use."""
     names = execution.names
-    pieces = critical_path(execution.dag, execution.units, execution.coordinator.between, names)
+    pieces = critical_path(execution.dag, execution.tasks, execution.driver.between, names)
     total = np.sum([piece.parts_ms for piece in pieces], axis=0) if pieces else np.zeros(len(names) + 1)
     path = tuple(item for piece in pieces for item in _items(piece, execution))
     alive = with_workers(connection, execution)
     other_ms, alone_ms = waiting(connection, execution, advisor, pieces, alive)
     resource_ms = named(total, names)
     largest = bottleneck(pieces, names, max(other_ms.values(), default=0.0))
-    details = group_details(connection, execution, path)
+    details = stage_stats(connection, execution, path)
     unmodelled = advisor.unmodelled_device(connection, execution)
     ended = outcome(connection, execution, advisor)
     lost = _lost(connection, execution, advisor, pieces, ended, alive)
     hosts = host_times(connection, execution)
-    stages = _stage_costs(execution, advisor, details, hosts, _limits(resource_ms, largest, names))
+    costs = _stage_costs(execution, advisor, details, hosts, _limits(resource_ms, largest, names))
     answer = Debug(
         scope=execution.scope.text,
         measure=execution.measure,
@@ -91,18 +91,18 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
             details,
             hosts,
             [*lost, *_while_alone(advisor.findings(connection, details), alone_ms, other_ms)],
-            findings.on_a_device(findings.added_up(stages), unmodelled),
+            findings.on_a_device(findings.sum_of_stages(costs), unmodelled),
         ),
         functions=_functions(connection, execution),
-        unseen=unseen(connection, execution, advisor),
+        not_recorded=not_recorded(connection, execution, advisor),
         other_ms=other_ms,
-        groups=tuple(each.facts for each in details),
+        stages=tuple(each.facts for each in details),
         operators=_operators(connection, execution),
         disagreements=disagreements(connection, execution, details),
         assumptions=_assumptions(connection, execution, advisor, unmodelled),
-        told=tuple(advisor.remarks(connection, execution)),
-        coordinator_ms=_coordinator_ms(pieces) if tells_scopes(connection) else 0.0,
-        no_unit_ms=without_unit(execution),
+        measurements=tuple(advisor.remarks(connection, execution)),
+        driver_ms=_driver_ms(pieces) if has_scopes(connection) else 0.0,
+        no_task_ms=without_task(execution),
         vocabulary=execution.words.vocabulary,
         framework=execution.words.framework,
         resources=execution.resources,
@@ -110,28 +110,28 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
         unsubmitted=_unsubmitted(execution),
         outcome=ended,
         path_operators=path_by_operator(connection, execution, path),
-        or_else=advisor.other_causes(connection, execution),
-        unending=advisor.unbounded_load(connection, execution),
+        other_causes=advisor.other_causes(connection, execution),
+        unbounded=advisor.unbounded_load(connection, execution),
     )
-    if answer.unending:  # an unbounded run has no end in its log, which is not missing data
-        return Diagnosis(answer, details, stages)
-    return Diagnosis(doubted(connection, execution, advisor, pieces, alive, answer), details, stages)
+    if answer.unbounded:  # an unbounded run has no end in its log, which is not missing data
+        return Diagnosis(answer, details, costs)
+    return Diagnosis(with_missing_data(connection, execution, advisor, pieces, alive, answer), details, costs)
 
 
-def seen_of(
+def observations_of(
     connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor
-) -> tuple[SampleCounts, tuple[FunctionTime, ...], tuple[Unseen, ...], tuple[ScopeItem, ...]]:
+) -> tuple[SampleCounts, tuple[FunctionTime, ...], tuple[NotRecorded, ...], tuple[ScopeItem, ...]]:
     """The parts of `debug` that do not depend on the measure: sample counts, functions, missing data, scopes."""
     return (
         _samples(connection, execution),
         _functions(connection, execution),
-        unseen(connection, execution, advisor),
+        not_recorded(connection, execution, advisor),
         _scopes(connection, execution),
     )
 
 
-def _coordinator_ms(pieces: Sequence[Piece]) -> float:
-    return sum(each.end_ms - each.start_ms for each in pieces if each.node.kind == "coordinator")
+def _driver_ms(pieces: Sequence[Piece]) -> float:
+    return sum(each.end_ms - each.start_ms for each in pieces if each.node.kind == "driver")
 
 
 def _items(piece: Piece, execution: Execution) -> Iterator[PathItem]:
@@ -146,7 +146,7 @@ def _unsubmitted(execution: Execution) -> Unsubmitted | None:
     left_out, whole_ms = execution.clock.left_out, execution.scope.end_ms - execution.scope.start_ms
     if not len(left_out):
         return None
-    return Unsubmitted(execution.clock.left_out_ms, whole_ms, len(left_out), bool(execution.log.attended))
+    return Unsubmitted(execution.clock.left_out_ms, whole_ms, len(left_out), bool(execution.log.interactive))
 
 
 def _limits(path_ms: Parts, largest: str, names: Sequence[str]) -> frozenset[str]:
@@ -160,12 +160,12 @@ def _bounds(execution: Execution) -> list[float]:
 
 def _samples(connection: duckdb.DuckDBPyConnection, execution: Execution) -> SampleCounts:
     bounds = _bounds(execution)
-    total, on_units, resolved = connection.execute(
+    total, on_tasks, resolved = connection.execute(
         f"""
         WITH seen AS (
             SELECT
-                unit_id IS NOT NULL AS on_unit,
-                deciding_depth IS NOT NULL AS decided,
+                task_id IS NOT NULL AS on_task,
+                attributed_depth IS NOT NULL AS decided,
                 {rests()} OR (contains(coalesce(skipped, ''), 'wait') AND NOT contains(skipped, 'not indexed'))
                     AS waits_in_known_code
             FROM samples JOIN stacks USING (stack_id)
@@ -173,14 +173,14 @@ def _samples(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Sam
         )
         SELECT
             count(*),
-            count(*) FILTER (on_unit AND (decided OR NOT waits_in_known_code)),
-            count(*) FILTER (on_unit AND decided)
+            count(*) FILTER (on_task AND (decided OR NOT waits_in_known_code)),
+            count(*) FILTER (on_task AND decided)
         FROM seen
         """,
         bounds,
     ).fetchall()[0]
     skipped = connection.execute(sql.text("skipped_frames"), bounds).fetchall()
-    return SampleCounts(total, on_units, resolved, dict(skipped))
+    return SampleCounts(total, on_tasks, resolved, dict(skipped))
 
 
 def _functions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tuple[FunctionTime, ...]:
@@ -193,7 +193,7 @@ def _functions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> t
     )
     found = []
     for symbol, index_name, time_ms, callee, callee_ms, *vector in connection.execute(
-        query, [*_bounds(execution), _MOST_FUNCTIONS]
+        query, [*_bounds(execution), _MAX_FUNCTIONS]
     ).fetchall():
         largest = int(np.argmax(vector))
         share = float(vector[largest])
@@ -219,24 +219,24 @@ def _scopes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> tupl
 def _stage_costs(
     execution: Execution,
     advisor: Advisor,
-    details: Sequence[GroupStats],
+    details: Sequence[StageStats],
     hosts: Sequence[HostTime],
     limits: Collection[str],
 ) -> list[StageCost]:
     """The contributions of each stage to findings about tasks, slots and devices."""
-    by_group: dict[str, list[HostTime]] = {}
+    by_stage: dict[str, list[HostTime]] = {}
     for each in hosts:
-        by_group.setdefault(each.group, []).append(each)
+        by_stage.setdefault(each.stage, []).append(each)
     found: list[StageCost] = []
-    # Units that run in the order of their thread are of different kinds: they cannot share work with each other, and
+    # Tasks that run in the order of their thread are of different kinds: they cannot share work with each other, and
     # no bytes are recorded that their device time could be compared with.
     alike = not execution.in_order
     for detail in details:
         if detail.facts.path_ms > 0:
             if alike:
-                found += findings.straggler(advisor, detail, by_group.get(detail.facts.id, ()))
+                found += findings.straggler(advisor, detail, by_stage.get(detail.facts.id, ()))
                 found += findings.idle_slots(advisor, detail)
-            found += findings.starting_units(detail)
+            found += findings.starting_tasks(detail)
     if alike:
         found += findings.odd_use(advisor, details, limits)
     return found
@@ -245,24 +245,23 @@ def _stage_costs(
 def _while_alone(
     own: Sequence[Finding], alone_ms: Mapping[Cause, float], other_ms: Mapping[Cause, float]
 ) -> list[Finding]:
-    """The framework's findings, and those about time without a running unit, less the time of commits."""
+    """The framework's findings, and those about time without a running task, less the time of commits."""
     capped = [
-        replace(each, cost_ms=min(each.cost_ms, alone_ms["coordinator"])) if isinstance(each, Committing) else each
+        replace(each, cost_ms=min(each.cost_ms, alone_ms["driver"])) if isinstance(each, Committing) else each
         for each in own
     ]
     committing_ms = sum(each.cost_ms for each in capped if isinstance(each, Committing))
     rest_ms: list[dict[Cause, float]] = [
-        {**times, "coordinator": max(times.get("coordinator", 0.0) - committing_ms, 0.0)}
-        for times in (alone_ms, other_ms)
+        {**times, "driver": max(times.get("driver", 0.0) - committing_ms, 0.0)} for times in (alone_ms, other_ms)
     ]
-    return [*capped, *findings.coordinator(*rest_ms)]
+    return [*capped, *findings.driver(*rest_ms)]
 
 
 def _findings(
     connection: duckdb.DuckDBPyConnection,
     execution: Execution,
     advisor: Advisor,
-    details: Sequence[GroupStats],
+    details: Sequence[StageStats],
     hosts: Sequence[HostTime],
     first: Sequence[Finding],
     of_stages: Sequence[Finding],
@@ -275,7 +274,7 @@ def _findings(
         *findings.slow_hosts(hosts, details),
         *findings.spilling(details, advisor.spilling_operators(connection, details)),
         *findings.collecting_garbage(details),
-        *findings.reading_anew(details),
+        *findings.cache_miss_findings(details),
         *findings.short_of_cpus(details, others, execution.slots.cpu_limit(), _throttled(execution)),
     ]
     whole_ms = execution.runtime_ms
@@ -285,16 +284,16 @@ def _findings(
 
 
 def _throttled(execution: Execution) -> dict[str, float]:
-    """By group, the share of the CPU quota's periods in which its container was throttled while its units waited.
+    """By stage, the share of the CPU quota's periods in which its container was throttled while its tasks waited.
 
-    A unit's CPU wait is assumed to be spread evenly over its duration.
+    A task's CPU wait is assumed to be spread evenly over its duration.
     """
-    units, count = execution.units, len(execution.dag.groups)
-    waits = np.maximum(units.parts_ms[:, execution.names.index(CPU)] - execution.volumes.on_cpu_ms, 0.0)
-    whole, held = (np.bincount(units.group, each, count) for each in (waits, waits * execution.starved))
+    tasks, count = execution.tasks, len(execution.dag.stages)
+    waits = np.maximum(tasks.parts_ms[:, execution.names.index(CPU)] - execution.volumes.total_cpu_ms, 0.0)
+    whole, held = (np.bincount(tasks.stage, each, count) for each in (waits, waits * execution.throttled_share))
     return {
-        group.group_id: float(held[number] / whole[number])
-        for number, group in enumerate(execution.dag.groups)
+        stage.stage_id: float(held[number] / whole[number])
+        for number, stage in enumerate(execution.dag.stages)
         if whole[number] > 0
     }
 
@@ -307,19 +306,19 @@ def _lost(
     ended: Outcome,
     alive: Floats,
 ) -> list[Finding]:
-    """Findings about lost workers, wasted units, and waiting for workers."""
+    """Findings about lost workers, wasted tasks, and waiting for workers."""
     slots = execution.slots
     came, first_ms = connection.execute(
-        "SELECT count(*) > 0 OR EXISTS (FROM units), min(added_ms) FROM workers WHERE coalesce(lanes, 0) > 0"
+        "SELECT count(*) > 0 OR EXISTS (FROM tasks), min(added_ms) FROM workers WHERE coalesce(slots, 0) > 0"
     ).fetchall()[0]
-    most = most_at_a_time(zip(slots.available_ms.tolist(), slots.until_ms.tolist(), strict=True))
+    most = max_concurrent(zip(slots.available_ms.tolist(), slots.until_ms.tolist(), strict=True))
     waited_ms, lost_wait_ms = without_workers(execution, pieces, ended.lost, alive)
     short_ms = short_of_workers(execution, pieces, ended.lost)
     waited = losses.no_worker(advisor, waited_ms, first_ms, ended.lost, lost_wait_ms)
     return [
         *(waited if came else losses.never_a_worker(waited_ms)),
         *losses.lost_workers(advisor, ended.lost, ended.workers, short_ms, most),
-        *losses.wasted(advisor, ended_units(connection, execution), most),
+        *losses.wasted(advisor, ended_tasks(connection, execution), most),
     ]
 
 
@@ -328,12 +327,12 @@ def _operators(connection: duckdb.DuckDBPyConnection, execution: Execution) -> t
     sums = ", ".join(f"sum({name}_ms) AS {name}_ms" for name in names)
     total = " + ".join(f"sum({name}_ms)" for name in names)
     query = sql.text("operator_times").format(sums=sums, total=total)
-    rows = connection.execute(query, _bounds(execution)).fetchmany(_MOST_OPERATORS)
+    rows = connection.execute(query, _bounds(execution)).fetchmany(_MAX_OPERATORS)
     return tuple(
         OperatorTime(
-            scope, node_id, name, tuple(sorted(groups, key=_counting)), basis, dict(zip(names, parts, strict=True))
+            scope, node_id, name, tuple(sorted(stages, key=_counting)), basis, dict(zip(names, parts, strict=True))
         )
-        for scope, node_id, name, groups, basis, *parts in rows
+        for scope, node_id, name, stages, basis, *parts in rows
     )
 
 
@@ -346,8 +345,8 @@ def _assumptions(
     connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor, unmodelled: str | None
 ) -> tuple[Assumption, ...]:
     """The assumptions of attributing time to resources, and those of the framework."""
-    groups = [group.group_id for group in execution.dag.groups]
-    found = storage.assumptions(connection, groups, execution.has_samples, execution.title)
+    stages = [stage.stage_id for stage in execution.dag.stages]
+    found = storage.assumptions(connection, stages, execution.has_samples, execution.title)
     if unmodelled is not None:
         found.append(DeviceNotModelled(unmodelled))
     return (*found, *advisor.assumptions(connection, execution))

@@ -1,4 +1,4 @@
-"""Findings about losses: lost workers, waiting for replacements, and wasted work of failed or killed units.
+"""Findings about losses: lost workers, waiting for replacements, and wasted work of failed or killed tasks.
 
 The conventions are those of query.diagnose.findings.
 """
@@ -35,24 +35,24 @@ def no_worker(
 
 
 def never_a_worker(waited_ms: float) -> list[NoWorker]:
-    """Time that groups waited for a worker in a run where none ever started."""
+    """Time that stages waited for a worker in a run where none ever started."""
     return [NoWorker(waited_ms, "measured", FreeClusterCapacity(), ever_came=False)]
 
 
 def lost_workers(
     advisor: Advisor, lost: Sequence[LostWorker], workers: int, short_ms: float, slots: int
 ) -> list[LostWorkers]:
-    """Lost workers: the cost of repeated work, and of running on fewer lanes afterwards.
+    """Lost workers: the cost of repeated work, and of running on fewer slots afterwards.
 
-    `short_ms` is the maximum time of the critical path that the lost lanes would have saved.
+    `short_ms` is the maximum time of the critical path that the lost slots would have saved.
     """
     if not lost:
         return []
-    redone, redone_ms = sum(each.redone_units for each in lost), sum(each.redone_ms for each in lost)
-    cost_ms = short_ms + redone_ms / max(slots, 1)
+    redone, recomputed_ms = sum(each.recomputed_tasks for each in lost), sum(each.recomputed_ms for each in lost)
+    cost_ms = short_ms + recomputed_ms / max(slots, 1)
     return [
         LostWorkers(
-            cost_ms, "modelled", _after_loss(advisor, lost), _loss(lost), workers, redone, redone_ms, short_ms
+            cost_ms, "modelled", _after_loss(advisor, lost), _loss(lost), workers, redone, recomputed_ms, short_ms
         )
     ]  # fmt: skip
 
@@ -68,9 +68,9 @@ def _after_loss(advisor: Advisor, lost: Sequence[LostWorker]) -> Advice:
 
 
 def wasted(advisor: Advisor, ended: Sequence[Ended], slots: int) -> list[Wasted]:
-    """Wasted work: units that failed, and units that were killed, each with the most common reasons.
+    """Wasted work: tasks that failed, and tasks that were killed, each with the most common reasons.
 
-    Killed units did not fail: a copy was faster, or their group had ended.
+    Killed tasks did not fail: a copy was faster, or their stage had ended.
     """
     found = []
     statuses: tuple[Literal["failed", "killed"], ...] = ("failed", "killed")
@@ -79,8 +79,8 @@ def wasted(advisor: Advisor, ended: Sequence[Ended], slots: int) -> list[Wasted]
         if not alike or slots <= 0:
             continue
         reasons = tuple(EndReason(*each) for each in merged_reasons(alike))
-        units, unit_ms = sum(each.units for each in alike), sum(each.unit_ms for each in alike)
+        tasks, task_ms = sum(each.tasks for each in alike), sum(each.task_ms for each in alike)
         exhausted = next((kind for each in reasons if (kind := advisor.exhausted_memory(each.reason))), None)
         advice = InspectEndedTasks(status) if exhausted is None else AvoidExhaustion(exhausted)
-        found.append(Wasted(unit_ms / slots, "modelled", advice, status, units, unit_ms, reasons))
+        found.append(Wasted(task_ms / slots, "modelled", advice, status, tasks, task_ms, reasons))
     return found

@@ -2,9 +2,9 @@
 
 Missing data may hide these parts of the critical path:
 
-- time of groups with units that have no end in the log: the share of such units; all of the time in which none of the
-  group's other units is known to run
-- all time without a unit, if parts of the log are missing; if the start of the log is missing, an unbounded time
+- time of stages with tasks that have no end in the log: the share of such tasks; all of the time in which none of the
+  stage's other tasks is known to run
+- all time without a task, if parts of the log are missing; if the start of the log is missing, an unbounded time
 - waiting for the first worker, if the log does not have the start times of workers
 
 The bottleneck is conclusive if it is the same whether none of that time is missing, or all of it went to the runner-up.
@@ -22,24 +22,24 @@ import numpy as np
 from crystalperf.indexes.resources import OTHER
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.bottleneck import bottleneck_of
-from crystalperf.query.diagnose.group_statistics import named
+from crystalperf.query.diagnose.stage_statistics import named
 from crystalperf.query.diagnose.waiting import waiting
 from crystalperf.query.execution.critical_path import Piece, WallClock
 from crystalperf.query.execution.execution import Execution, Lost
 from crystalperf.query.execution.load import ALL, WHOLE
-from crystalperf.query.results.answers import Cause, Debug, Doubt
+from crystalperf.query.results.answers import Cause, Debug, MissingDataDoubt
 from crystalperf.query.results.missing import Missing, UnannouncedWorkers, UnendedTasks, UnreadPart, UnreadParts
 from crystalperf.query.trace.records import Floats
 
 
 @dataclass(frozen=True)
 class _Hidden:
-    """An interval in which a share of a group's time is unknown; `group` None means time without a unit."""
+    """An interval in which a share of a group's time is unknown; `group` None means time without a task."""
 
     start_ms: float
     end_ms: float
     share: float
-    group: str | None
+    stage: str | None
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class _Missing:
     endless: bool = False
 
 
-def doubted(
+def with_missing_data(
     connection: duckdb.DuckDBPyConnection,
     execution: Execution,
     advisor: Advisor,
@@ -76,7 +76,7 @@ def doubted(
         if execution.scope.text in (ALL, WHOLE):
             missing.append(_Missing(parts, 0.0, endless=True))
     elif parts:
-        apart = [each for each in known if each.node.kind != "coordinator"]
+        apart = [each for each in known if each.node.kind != "driver"]
         missing.append(_Missing(parts, _length(known) - _length(apart)))
         known = apart
     other_ms, _ = waiting(connection, execution, advisor, known, alive)
@@ -89,15 +89,18 @@ def doubted(
         return debug
     name = None if rest.kind in ("unknown", "nothing") else rest.name
     return replace(
-        debug, doubts=tuple(Doubt(each.what, each.time_ms, found.name, None, name, rest.time_ms) for each in missing)
+        debug,
+        missing_data=tuple(
+            MissingDataDoubt(each.what, each.time_ms, found.name, None, name, rest.time_ms) for each in missing
+        ),
     )
 
 
 def _is_certain(name: str, known: Debug, missing_ms: float) -> bool:
     """Whether `name` is the bottleneck even if all missing time went to the runner-up."""
     candidates: dict[str, float] = {each: ms for each, ms in known.resource_ms.items() if each != OTHER}
-    if name == "coordinator" and known.other_ms.get("coordinator", 0.0) < known.coordinator_ms:
-        own_ms = known.coordinator_ms
+    if name == "driver" and known.other_ms.get("driver", 0.0) < known.driver_ms:
+        own_ms = known.driver_ms
     else:
         candidates.update(dict(known.other_ms.items()))
         own_ms = candidates.pop(name, 0.0)
@@ -108,25 +111,25 @@ def _is_certain(name: str, known: Debug, missing_ms: float) -> bool:
 
 
 def _hidden(lost: Lost) -> Iterator[_Hidden]:
-    """The intervals in which units of a group without a recorded end may have run."""
+    """The intervals in which tasks of a stage without a recorded end may have run."""
     last_ms = lost.end_ms if lost.last_ms is None else lost.last_ms
-    for group in (lost.group_id, None):
-        yield _Hidden(lost.start_ms, last_ms, lost.share, group)
-        yield _Hidden(last_ms, lost.end_ms, 1.0, group)
+    for stage in (lost.stage_id, None):
+        yield _Hidden(lost.start_ms, last_ms, lost.share, stage)
+        yield _Hidden(last_ms, lost.end_ms, 1.0, stage)
 
 
 def _known(execution: Execution, pieces: Sequence[Piece], hidden: Sequence[_Hidden]) -> list[Piece]:
     """The known part of the path, split where the known share changes."""
     if not hidden:
         return list(pieces)
-    wall = WallClock(execution.dag, execution.units, execution.coordinator.between, execution.names)
+    wall = WallClock(execution.dag, execution.tasks, execution.driver.between, execution.names)
     start, end = (np.array([getattr(each, name) for each in hidden]) for name in ("start_ms", "end_ms"))
     found = []
     for piece in pieces:
         node = piece.node
         near = np.flatnonzero((start < piece.end_ms) & (end > piece.start_ms)).tolist()
-        group = node.node_id if node.group is not None else None
-        own = [each for each in (hidden[number] for number in near) if each.group == group]
+        stage = node.node_id if node.stage is not None else None
+        own = [each for each in (hidden[number] for number in near) if each.stage == stage]
         if not own or node.kind == "transfer":
             found.append(piece)
             continue
@@ -145,9 +148,9 @@ def _length(pieces: Sequence[Piece]) -> float:
 def _of(debug: Debug, known: Sequence[Piece], other_ms: dict[Cause, float], execution: Execution) -> Debug:
     """The diagnosis from the known part of the path only."""
     total = np.sum([each.parts_ms for each in known], axis=0) if known else np.zeros(len(execution.names) + 1)
-    alone_ms = sum(float(each.parts_ms.sum()) for each in known if each.node.kind == "coordinator")
+    alone_ms = sum(float(each.parts_ms.sum()) for each in known if each.node.kind == "driver")
     return replace(
-        debug, resource_ms=named(total, execution.names), other_ms=other_ms, coordinator_ms=alone_ms, doubts=()
+        debug, resource_ms=named(total, execution.names), other_ms=other_ms, driver_ms=alone_ms, missing_data=()
     )
 
 
@@ -157,7 +160,7 @@ def _of(debug: Debug, known: Sequence[Piece], other_ms: dict[Cause, float], exec
 def _unended(execution: Execution) -> UnendedTasks:
     lost = execution.lost
     count, total = sum(each.lost for each in lost), sum(each.total for each in lost)
-    return UnendedTasks(count, total, lost[0].group_id if len(lost) == 1 else None, len(lost))
+    return UnendedTasks(count, total, lost[0].stage_id if len(lost) == 1 else None, len(lost))
 
 
 def _missing_parts(execution: Execution) -> UnreadParts | None:
@@ -167,11 +170,11 @@ def _missing_parts(execution: Execution) -> UnreadParts | None:
 
 
 def _unannounced(connection: duckdb.DuckDBPyConnection) -> int:
-    """The number of workers that the log has only from their units."""
+    """The number of workers that the log has only from their tasks."""
     rows = connection.execute(
         """
         SELECT count(*) FROM workers
-        WHERE kind = 'worker' AND coalesce(lanes, 0) = 0 AND worker_id IN (SELECT worker_id FROM units)
+        WHERE kind = 'worker' AND coalesce(slots, 0) = 0 AND worker_id IN (SELECT worker_id FROM tasks)
         """
     ).fetchall()
     return int(rows[0][0])

@@ -14,7 +14,7 @@ from crystalperf.query import sql
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.execution.critical_path import Piece
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.intervals import left_open
+from crystalperf.query.execution.intervals import uncovered
 from crystalperf.query.execution.load import ALL, WHOLE
 from crystalperf.query.results.answers import Failed, LostWorker, Outcome, Tally
 from crystalperf.query.trace.records import Floats
@@ -23,9 +23,9 @@ from crystalperf.query.trace.vocabulary import Exhausted, Vocabulary
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 _SAME_MS = 1000.0
-"""Maximum time between the recorded end of a worker and the ends of its units."""
+"""Maximum time between the recorded end of a worker and the ends of its tasks."""
 
-MOST_FAILURES = 20
+MAX_FAILURES = 20
 """Maximum failures of each kind that an outcome lists; tallies count all."""
 
 
@@ -42,7 +42,7 @@ class _Scope:
 
 
 @dataclass(frozen=True)
-class _Group:
+class _Stage:
     id: str
     scope: str | None
     name: str
@@ -54,49 +54,49 @@ class _Group:
 
 @dataclass(frozen=True)
 class Ended:
-    """Units of one group that ended in the same way on one worker; a row of sql/lost_units.sql."""
+    """Tasks of one stage that ended in the same way on one worker; a row of sql/lost_tasks.sql."""
 
-    group: str
+    stage: str
     worker: str | None
     status: str
     reason: str | None
     again: bool
     with_worker: bool
-    units: int
-    unit_ms: float
+    tasks: int
+    task_ms: float
 
 
 def outcome(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> Outcome:
     """The outcome of a scope, which may be a part of the run."""
     words = execution.words.vocabulary
     scopes = _scopes(connection, execution, advisor)
-    groups = _groups(connection, execution, scopes, advisor)
-    ended = ended_units(connection, execution, [each.id for each in groups])
+    stages = _stages(connection, execution, scopes, advisor)
+    ended = ended_tasks(connection, execution, [each.id for each in stages])
     failed = [each for each in ended if each.status == "failed"]
     lost, workers = _lost(connection, execution, advisor, ended)
     duration_ms, complete, exit_code = connection.execute(
         "SELECT duration_ms, complete, exit_code FROM runs"
     ).fetchall()[0]
     whole = execution.scope.text in (ALL, WHOLE)
-    tallies = (*_tallies(scopes, words), *_work_tallies(connection, execution, groups, failed))
-    failures = _failures(scopes, groups, failed, words)
+    tallies = (*_tallies(scopes, words), *_work_tallies(connection, execution, stages, failed))
+    failures = _failures(scopes, stages, failed, words)
     errors = [each.error for each in failures] + [each.why for each in lost] + [each.reason for each in failed]
     reason = next((reason for reason, _ in merged_reasons(failed)), None)
     cut = not complete and execution.scope.end_ms >= duration_ms
     return Outcome(
         status=_status(
-            [(each.start_ms, each.end_ms, each.status) for each in _outermost(scopes) or groups],
+            [(each.start_ms, each.end_ms, each.status) for each in _outermost(scopes) or stages],
             open_end=cut,
             exit_code=exit_code if whole else None,
             troubled=bool(failures or failed or lost),
         ),
         tallies=tallies,
         failures=failures,
-        failed_ms=sum(each.unit_ms for each in failed),
+        failed_ms=sum(each.task_ms for each in failed),
         reason=reason,
-        names_loss=bool(lost and lost[0].why and reason and lost[0].why in reason),
-        retried_units=sum(each.units for each in failed if each.again),
-        retried_ms=sum(each.unit_ms for each in failed if each.again),
+        reason_names_lost_worker=bool(lost and lost[0].why and reason and lost[0].why in reason),
+        retried_tasks=sum(each.tasks for each in failed if each.again),
+        retried_ms=sum(each.task_ms for each in failed if each.again),
         lost=lost,
         workers=workers,
         memory=_memory(advisor, filter(None, errors)),
@@ -105,25 +105,25 @@ def outcome(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor
     )
 
 
-def ended_units(
-    connection: duckdb.DuckDBPyConnection, execution: Execution, groups: Sequence[str] | None = None
+def ended_tasks(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, stages: Sequence[str] | None = None
 ) -> list[Ended]:
-    """The units of a scope that failed, were killed, or had to run again although they succeeded.
+    """The tasks of a scope that failed, were killed, or had to run again although they succeeded.
 
-    Without `groups`, those of all its groups.
+    Without `stages`, those of all its stages.
     """
-    ids = [group.group_id for group in execution.dag.groups] if groups is None else list(groups)
+    ids = [stage.stage_id for stage in execution.dag.stages] if stages is None else list(stages)
     bounds = [execution.scope.start_ms, execution.scope.end_ms]
-    return [Ended(*row) for row in connection.execute(sql.text("lost_units"), [*bounds, ids]).fetchall()]
+    return [Ended(*row) for row in connection.execute(sql.text("lost_tasks"), [*bounds, ids]).fetchall()]
 
 
 def merged_reasons(ended: Sequence[Ended]) -> list[tuple[str, int]]:
-    """Reasons of ended units with their counts, the most common first; digits do not distinguish reasons."""
+    """Reasons of ended tasks with their counts, the most common first; digits do not distinguish reasons."""
     merged: dict[str, list[Ended]] = {}
     for each in ended:
         if each.reason:
             merged.setdefault(_NUMBERS.sub("#", each.reason), []).append(each)
-    found = [(alike[0].reason or "", sum(each.units for each in alike)) for alike in merged.values()]
+    found = [(alike[0].reason or "", sum(each.tasks for each in alike)) for alike in merged.values()]
     return sorted(found, key=lambda each: -each[1])
 
 
@@ -163,22 +163,22 @@ def _outermost(scopes: Sequence[_Scope]) -> list[_Scope]:
     return [each for each in scopes if each.parent not in ids]
 
 
-def _groups(
+def _stages(
     connection: duckdb.DuckDBPyConnection, execution: Execution, scopes: Sequence[_Scope], advisor: Advisor
-) -> list[_Group]:
-    """The groups of a scope that ran, in order of their ends; without recorded scope ids, the groups of its time."""
+) -> list[_Stage]:
+    """The stages of a scope that ran, in order of their ends; without recorded scope ids, the stages of its time."""
     scope = execution.scope
     rows = connection.execute(
         """
         SELECT
-            group_id, scope_id, coalesce(name, group_id), status, failure,
+            stage_id, scope_id, coalesce(name, stage_id), status, failure,
             coalesce(submit_ms, first_launch_ms) AS from_ms, coalesce(end_ms, 'inf') AS until_ms
-        FROM groups WHERE status <> 'skipped' AND from_ms <= ? AND until_ms >= ?
+        FROM stages WHERE status <> 'skipped' AND from_ms <= ? AND until_ms >= ?
         ORDER BY until_ms, from_ms, rowid
         """,
         [scope.end_ms, scope.start_ms],
     ).fetchall()
-    every = [_Group(*row) for row in rows]
+    every = [_Stage(*row) for row in rows]
     found = [replace(each, status=_ended_as(each.status, each.error, advisor)) for each in every]
     ids = {each.id for each in scopes}
     if scope.text not in ids:
@@ -225,51 +225,51 @@ def _tally(kind: str, status: Sequence[str]) -> Tally:
 
 
 def _work_tallies(
-    connection: duckdb.DuckDBPyConnection, execution: Execution, groups: Sequence[_Group], failed: Sequence[Ended]
+    connection: duckdb.DuckDBPyConnection, execution: Execution, stages: Sequence[_Stage], failed: Sequence[Ended]
 ) -> list[Tally]:
-    """The tallies of groups and of units."""
-    words, status = execution.words.vocabulary, [each.status for each in groups]
+    """The tallies of stages and of tasks."""
+    words, status = execution.words.vocabulary, [each.status for each in stages]
     total, unfinished = connection.execute(
         """
         SELECT count(*), count(*) FILTER (status = 'unfinished')
-        FROM units WHERE finish_ms >= ? AND launch_ms <= ? AND list_contains(?, group_id)
+        FROM tasks WHERE finish_ms >= ? AND launch_ms <= ? AND list_contains(?, stage_id)
         """,
-        [execution.scope.start_ms, execution.scope.end_ms, [each.id for each in groups]],
+        [execution.scope.start_ms, execution.scope.end_ms, [each.id for each in stages]],
     ).fetchall()[0]
     return [
-        _tally(words.group, status),
-        Tally(words.unit, total, sum(each.units for each in failed), unfinished),
+        _tally(words.stage, status),
+        Tally(words.task, total, sum(each.tasks for each in failed), unfinished),
     ]
 
 
 def _failures(
-    scopes: Sequence[_Scope], groups: Sequence[_Group], failed: Sequence[Ended], words: Vocabulary
+    scopes: Sequence[_Scope], stages: Sequence[_Stage], failed: Sequence[Ended], words: Vocabulary
 ) -> tuple[Failed, ...]:
-    """Failed scopes by kind, the outermost kind first, then failed groups.
+    """Failed scopes by kind, the outermost kind first, then failed stages.
 
-    Within a kind, those with failed units come first, then in order of time: scopes that were cancelled because
+    Within a kind, those with failed tasks come first, then in order of time: scopes that were cancelled because
     another failed ended at the same time.
     """
-    by_group: dict[str, list[Ended]] = {}
+    by_stage: dict[str, list[Ended]] = {}
     for each in failed:
-        by_group.setdefault(each.group, []).append(each)
+        by_stage.setdefault(each.stage, []).append(each)
     found: list[Failed] = []
     for kind in _kinds(scopes, words):
         of_kind = []
         for scope in scopes:
             if scope.kind == kind and scope.status == "failed":
-                of = [group for group in groups if group.scope == scope.id] or [
-                    group for group in groups if scope.start_ms <= group.start_ms and group.end_ms <= scope.end_ms
+                of = [stage for stage in stages if stage.scope == scope.id] or [
+                    stage for stage in stages if scope.start_ms <= stage.start_ms and stage.end_ms <= scope.end_ms
                 ]
-                of_kind.append(_failed(_kind_word(kind, words), scope, [e for g in of for e in by_group.get(g.id, ())]))
-        found += sorted(of_kind, key=lambda each: not each.units)[:MOST_FAILURES]
-    of_groups = [_failed(words.group, each, by_group.get(each.id, ())) for each in groups if each.status == "failed"]
-    return (*found, *sorted(of_groups, key=lambda each: not each.units)[:MOST_FAILURES])
+                of_kind.append(_failed(_kind_word(kind, words), scope, [e for g in of for e in by_stage.get(g.id, ())]))
+        found += sorted(of_kind, key=lambda each: not each.tasks)[:MAX_FAILURES]
+    of_stages = [_failed(words.stage, each, by_stage.get(each.id, ())) for each in stages if each.status == "failed"]
+    return (*found, *sorted(of_stages, key=lambda each: not each.tasks)[:MAX_FAILURES])
 
 
-def _failed(kind: str, what: _Scope | _Group, units: Sequence[Ended]) -> Failed:
-    count, unit_ms = sum(each.units for each in units), sum(each.unit_ms for each in units)
-    return Failed(kind, what.id, what.name, what.error, count, unit_ms)
+def _failed(kind: str, what: _Scope | _Stage, tasks: Sequence[Ended]) -> Failed:
+    count, task_ms = sum(each.tasks for each in tasks), sum(each.task_ms for each in tasks)
+    return Failed(kind, what.id, what.name, what.error, count, task_ms)
 
 
 def _memory(advisor: Advisor, texts: Iterable[str]) -> Exhausted | None:
@@ -294,13 +294,13 @@ def _lost(
             redone.setdefault(each.worker, []).append(each)
     (last_ms,) = connection.execute(
         """
-        SELECT greatest((SELECT max(finish_ms) FROM units), (SELECT max(coalesce(end_ms, 'inf')) FROM scopes))
+        SELECT greatest((SELECT max(finish_ms) FROM tasks), (SELECT max(coalesce(end_ms, 'inf')) FROM scopes))
         """
     ).fetchall()[0]
     rows = connection.execute(
         """
         SELECT worker_id, host, added_ms, removed_ms, removed_reason
-        FROM workers WHERE coalesce(lanes, 1) > 0 AND kind = 'worker' AND added_ms <= ?
+        FROM workers WHERE coalesce(slots, 1) > 0 AND kind = 'worker' AND added_ms <= ?
         ORDER BY removed_ms, worker_id
         """,
         [execution.scope.end_ms],
@@ -312,8 +312,8 @@ def _lost(
         if worker not in with_it and (advisor.was_released(reason) or removed >= (last_ms or 0.0)):
             continue
         rerun = redone.get(worker, ())
-        units, unit_ms = sum(each.units for each in rerun), sum(each.unit_ms for each in rerun)
-        found.append(LostWorker(worker, host, added, removed, reason or None, units, unit_ms))
+        tasks, task_ms = sum(each.tasks for each in rerun), sum(each.task_ms for each in rerun)
+        found.append(LostWorker(worker, host, added, removed, reason or None, tasks, task_ms))
     return tuple(found), len(rows)
 
 
@@ -324,12 +324,12 @@ def without_workers(
 
     `alive` has the intervals with workers (query.diagnose.waiting.with_workers).
     """
-    if not len(execution.slots) and len(execution.units):
+    if not len(execution.slots) and len(execution.tasks):
         return 0.0, 0.0
     clock = execution.clock
     ends = np.array([clock.when(each.lost_ms) for each in lost])
     whole = since_lost = 0.0
-    for begin, end in left_open(alive, 0.0, clock.when(execution.scope.end_ms)):
+    for begin, end in uncovered(alive, 0.0, clock.when(execution.scope.end_ms)):
         on_path = sum(max(min(end, each.end_ms) - max(begin, each.start_ms), 0.0) for each in pieces)
         whole += on_path
         since_lost += on_path if (np.abs(ends - begin) <= _SAME_MS).any() else 0.0
@@ -339,9 +339,9 @@ def without_workers(
 def short_of_workers(execution: Execution, pieces: Sequence[Piece], lost: Sequence[LostWorker]) -> float:
     """Maximum ms of the critical path that the slots of lost workers would have saved.
 
-    A slot counts from its loss until another slot replaces it, and only while there are units for it.
+    A slot counts from its loss until another slot replaces it, and only while there are tasks for it.
     """
-    slots, units = execution.slots, execution.units
+    slots, tasks = execution.slots, execution.tasks
     if not lost or not len(slots):
         return 0.0
     until = np.sort(slots.until_ms[np.isfinite(slots.until_ms)])
@@ -352,9 +352,9 @@ def short_of_workers(execution: Execution, pieces: Sequence[Piece], lost: Sequen
     missing = np.minimum(np.maximum.accumulate(present) - present, np.searchsorted(gone, moments, side="right"))
     total = 0.0
     for piece in pieces:
-        if piece.node.group is None:
+        if piece.node.stage is None:
             continue
-        finish = units.finish_ms[units.group == piece.node.group]
+        finish = tasks.finish_ms[tasks.stage == piece.node.stage]
         first, last = np.searchsorted(moments, [piece.start_ms, piece.end_ms], side="right")
         edges = np.concatenate([[piece.start_ms], moments[first:last], [piece.end_ms]])
         for begin, end, at in zip(edges[:-1], edges[1:], range(first - 1, last), strict=True):

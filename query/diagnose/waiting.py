@@ -1,6 +1,6 @@
 """Causes of the time on the critical path that no resource accounts for.
 
-Such time has several causes: no worker is available, the user's own program runs between two scopes, a unit waits
+Such time has several causes: no worker is available, the user's own program runs between two scopes, a task waits
 to be started, or it waits for the other units of its pipeline.  The trace distinguishes these; the rest is unknown.
 """
 
@@ -15,11 +15,11 @@ import numpy as np
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.execution.critical_path import Piece
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.intervals import covered, left_open, merged
+from crystalperf.query.execution.intervals import covered, merged, uncovered
 from crystalperf.query.results.answers import Cause
 from crystalperf.query.trace.records import Floats
 
-_ALONE: tuple[Cause, ...] = ("no worker", "no scope", "coordinator")
+_ALONE: tuple[Cause, ...] = ("no worker", "no scope", "driver")
 
 
 def waiting(
@@ -29,13 +29,13 @@ def waiting(
     pieces: Sequence[Piece],
     alive: Floats,
 ) -> tuple[dict[Cause, float], dict[Cause, float]]:
-    """Time on no resource by cause, and the path's time in which only the coordinator was active by cause; ms.
+    """Time on no resource by cause, and the path's time in which only the driver was active by cause; ms.
 
     The first has the path's `other`, the largest cause first, and sums to it.  The causes of the second are a missing
-    worker, no active scope, or the coordinator itself.  `alive` is with_workers().
+    worker, no active scope, or the driver itself.  `alive` is with_workers().
     """
-    units = execution.units
-    running = merged(units.launch_ms, units.finish_ms)
+    tasks = execution.tasks
+    running = merged(tasks.launch_ms, tasks.finish_ms)
     busy = _busy_scopes(connection, execution)
     starting, upstream = _starting_share(connection), _upstream_share(execution)
     delegated = _delegated_share(connection, execution, advisor)
@@ -43,24 +43,24 @@ def waiting(
     alone_ms: dict[Cause, float] = dict.fromkeys(_ALONE, 0.0)
     for piece in pieces:
         start, end = piece.start_ms, piece.end_ms
-        without = left_open(alive, start, end)
+        without = uncovered(alive, start, end)
         lacking = sum(stop - begin for begin, stop in without)
         other = float(piece.parts_ms[-1])
         waited = min(other, lacking)
         other_ms["no worker"] += waited
         rest = other - waited
-        if piece.node.group is not None:
+        if piece.node.stage is not None:
             idle = min(rest, max(end - start - covered(running, start, end) - lacking, 0.0))
             rest -= idle
             begun = rest * starting.get(piece.node.node_id, 0.0)
-            flowed = min(rest * float(upstream[piece.node.group]), rest - begun)
-            other_ms["no unit"] += idle
+            flowed = min(rest * float(upstream[piece.node.stage]), rest - begun)
+            other_ms["no task"] += idle
             other_ms["starting"] += begun
             other_ms["upstream"] += flowed
             handed = min(other * delegated.get(piece.node.node_id, 0.0), rest - begun - flowed)
             other_ms["delegated"] += handed
             other_ms["unknown"] += rest - begun - flowed - handed
-        elif piece.node.kind == "coordinator":
+        elif piece.node.kind == "driver":
             # Scopes count only for the time in which workers were available.
             inside = covered(busy, start, end) - sum(covered(busy, *each) for each in without)
             length = end - start - lacking
@@ -68,10 +68,10 @@ def waiting(
             if not len(busy):  # a log without scopes does not record whether one was active
                 other_ms["unknown"] += rest
                 continue
-            alone_ms["coordinator"] += inside
+            alone_ms["driver"] += inside
             alone_ms["no scope"] += length - inside
             share = min(inside / length, 1.0) if length > 0 else 1.0
-            other_ms["coordinator"] += rest * share
+            other_ms["driver"] += rest * share
             other_ms["no scope"] += rest * (1.0 - share)
         else:
             other_ms["unknown"] += rest
@@ -81,19 +81,19 @@ def waiting(
 def with_workers(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Floats:
     """The intervals in which at least one worker was available, (intervals, 2), ms.
 
-    If no worker ever started and no unit ran, these are the times in which no group waited for a worker.
+    If no worker ever started and no task ran, these are the times in which no stage waited for a worker.
     """
-    units, slots = execution.units, execution.slots
-    # A running unit implies a worker, whatever start and end the log has for it.
+    tasks, slots = execution.tasks, execution.slots
+    # A running task implies a worker, whatever start and end the log has for it.
     alive = merged(
-        np.concatenate([slots.available_ms, units.launch_ms]), np.concatenate([slots.until_ms, units.finish_ms])
+        np.concatenate([slots.available_ms, tasks.launch_ms]), np.concatenate([slots.until_ms, tasks.finish_ms])
     )
     if len(alive):
         return alive
     first, last = connection.execute(
         """
         SELECT min(submit_ms), max(coalesce(end_ms, ?))
-        FROM groups WHERE submit_ms IS NOT NULL AND unit_count > 0 AND NOT EXISTS (FROM units)
+        FROM stages WHERE submit_ms IS NOT NULL AND task_count > 0 AND NOT EXISTS (FROM tasks)
         """,
         [execution.scope.end_ms],
     ).fetchall()[0]
@@ -102,14 +102,14 @@ def with_workers(connection: duckdb.DuckDBPyConnection, execution: Execution) ->
     return np.array([[-np.inf, execution.clock.when(first)], [execution.clock.when(last), np.inf]])
 
 
-def without_unit(execution: Execution) -> float:
-    """Wall-clock time of a scope, ms, without a running unit."""
-    ran = merged(execution.units.launch_ms, execution.units.finish_ms)
+def without_task(execution: Execution) -> float:
+    """Wall-clock time of a scope, ms, without a running task."""
+    ran = merged(execution.tasks.launch_ms, execution.tasks.finish_ms)
     return execution.runtime_ms - float((ran[:, 1] - ran[:, 0]).sum())
 
 
-def tells_scopes(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the log has scopes, so that time without a running unit can be attributed."""
+def has_scopes(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the log has scopes, so that time without a running task can be attributed."""
     return connection.execute("SELECT 1 FROM scopes LIMIT 1").fetchone() is not None
 
 
@@ -121,48 +121,48 @@ def _busy_scopes(connection: duckdb.DuckDBPyConnection, execution: Execution) ->
 
 
 def _starting_share(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
-    """By group, the share of `other` that was spent in starting and ending its units.
+    """By stage, the share of `other` that was spent in starting and ending its tasks.
 
-    It comes from the operator times if there are any, else from the overhead that the framework measured of each unit.
+    It comes from the operator times if there are any, else from the overhead that the framework measured of each task.
     """
     rows = connection.execute(
         """
         WITH by_operator AS (
-            SELECT group_id, sum(other_ms) FILTER (basis = 'unit metrics') / sum(other_ms) AS share
+            SELECT stage_id, sum(other_ms) FILTER (basis = 'task metrics') / sum(other_ms) AS share
             FROM operator_times
-            GROUP BY group_id
+            GROUP BY stage_id
             HAVING sum(other_ms) > 0
         ),
         measured AS (
-            SELECT group_id, sum(least(coalesce(overhead_ms, 0), other_ms)) / sum(other_ms) AS share
-            FROM units
-            GROUP BY group_id
+            SELECT stage_id, sum(least(coalesce(overhead_ms, 0), other_ms)) / sum(other_ms) AS share
+            FROM tasks
+            GROUP BY stage_id
             HAVING sum(other_ms) > 0
         )
         SELECT
-            group_id, CASE WHEN by_operator.group_id IS NULL THEN measured.share ELSE coalesce(by_operator.share, 0) END
-        FROM measured LEFT JOIN by_operator USING (group_id)
-        WHERE by_operator.group_id IS NOT NULL OR NOT EXISTS (FROM operator_times)
+            stage_id, CASE WHEN by_operator.stage_id IS NULL THEN measured.share ELSE coalesce(by_operator.share, 0) END
+        FROM measured LEFT JOIN by_operator USING (stage_id)
+        WHERE by_operator.stage_id IS NOT NULL OR NOT EXISTS (FROM operator_times)
         """
     ).fetchall()
-    return {group_id: float(share) for group_id, share in rows}
+    return {stage_id: float(share) for stage_id, share in rows}
 
 
 def _delegated_share(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> dict[str, float]:
-    """By group, the maximum share of `other` in which its units waited for processes that compute for them.
+    """By stage, the maximum share of `other` in which its tasks waited for processes that compute for them.
 
-    Samples show what a unit waits for; without samples, a group that delegates is assumed to wait for nothing else.
+    Samples show what a task waits for; without samples, a stage that delegates is assumed to wait for nothing else.
     """
     if execution.has_samples:
         return {}
     shares = advisor.delegated_shares(connection)
-    groups = [execution.dag.groups[number].group_id for number in execution.delegating]
-    return {group: shares.get(group, 1.0) for group in groups}
+    stages = [execution.dag.stages[number].stage_id for number in execution.delegating]
+    return {stage: shares.get(stage, 1.0) for stage in stages}
 
 
 def _upstream_share(execution: Execution) -> Floats:
-    """The share of each group's `other` in which its units waited for other units of their pipeline, (groups,)."""
-    units, count = execution.units, len(execution.dag.groups)
-    waited = np.bincount(units.group, weights=units.upstream_ms, minlength=count)
-    other = np.bincount(units.group, weights=units.parts_ms[:, -1], minlength=count)
+    """The share of each stage's `other` in which its tasks waited for other tasks of their pipeline, (stages,)."""
+    tasks, count = execution.tasks, len(execution.dag.stages)
+    waited = np.bincount(tasks.stage, weights=tasks.pipeline_wait_ms, minlength=count)
+    other = np.bincount(tasks.stage, weights=tasks.parts_ms[:, -1], minlength=count)
     return np.minimum(np.divide(waited, other, out=np.zeros(count), where=other > 0), 1.0)

@@ -1,1 +1,1 @@
-"""A scope of a run as arrays: units, slots, execution DAG, critical path, clock."""
+"""A scope of a run as arrays: tasks, slots, execution DAG, critical path, clock."""

@@ -1,7 +1,7 @@
 """The clock of a scope: recorded time without the pauses of a person who submits the work.
 
 A person at a shell or in a notebook thinks, types and goes home; no setting makes that shorter.  So answers about the
-whole run leave such pauses out.  A pause is an interval of a second or longer in which no scope, group or unit runs.
+whole run leave such pauses out.  A pause is an interval of a second or longer in which no scope, stage or task runs.
 Pauses are left out
 
 - if the log says that a person submits the work: when they are a twentieth of the run or more
@@ -99,18 +99,18 @@ def without_pauses(
         return Clock()
     if not _has_work(connection):
         return Clock(np.array([[0.0, duration_ms]]) if duration_ms > 0 else np.empty((0, 2)))
-    if log.attended is False:
+    if log.interactive is False:
         return Clock()
-    earliest = 0.0 if log.attended else duration_ms if first_worker_ms is None else first_worker_ms
+    earliest = 0.0 if log.interactive else duration_ms if first_worker_ms is None else first_worker_ms
     pauses = _pauses(connection, earliest, duration_ms, reader.occupied(connection))
     share = float((pauses[:, 1] - pauses[:, 0]).sum()) / duration_ms if duration_ms > 0 else 0.0
-    return Clock(pauses) if (share >= WORTH if log.attended else share > MOST) else Clock()
+    return Clock(pauses) if (share >= WORTH if log.interactive else share > MOST) else Clock()
 
 
 def _has_work(connection: duckdb.DuckDBPyConnection) -> bool:
     """Whether anything was submitted; a run without work waits for nothing, not even for its workers."""
     row = connection.execute(
-        "SELECT 1 WHERE EXISTS (FROM scopes) OR EXISTS (FROM groups) OR EXISTS (FROM units)"
+        "SELECT 1 WHERE EXISTS (FROM scopes) OR EXISTS (FROM stages) OR EXISTS (FROM tasks)"
     ).fetchone()
     return row is not None
 
@@ -122,8 +122,8 @@ def _pauses(
     columns = connection.execute(
         """
         SELECT start_ms, coalesce(end_ms, $1) AS end_ms FROM scopes
-        UNION ALL SELECT submit_ms, coalesce(end_ms, $1) FROM groups WHERE submit_ms IS NOT NULL
-        UNION ALL SELECT launch_ms, finish_ms FROM units
+        UNION ALL SELECT submit_ms, coalesce(end_ms, $1) FROM stages WHERE submit_ms IS NOT NULL
+        UNION ALL SELECT launch_ms, finish_ms FROM tasks
         """,
         [end_ms],
     ).fetchnumpy()

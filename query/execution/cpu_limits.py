@@ -21,8 +21,8 @@ FEWEST_LOADS = 5
 AT_LIMIT = 0.85
 """Share of the measured maximum that a worker at its limit uses (JFR's load of a second, docs/model.md)."""
 
-FEWEST_AT_LIMIT, LEAST_AT_LIMIT = 3, 0.2
-"""Minimum number and share of measurements at the maximum for it to be a limit rather than a peak.  Units that read a
+FEWEST_AT_LIMIT, MIN_AT_LIMIT = 3, 0.2
+"""Minimum number and share of measurements at the maximum for it to be a limit rather than a peak.  Tasks that read a
 slow disk wait for a CPU too, in bursts shorter than a second, but their worker is never at its limit for a whole
 second."""
 
@@ -33,20 +33,20 @@ under a quota of 0.7 cores that used 0.7 in a second was throttled in 0.9 to 1.0
 them when it used 0.3."""
 
 IDLE = 0.25
-"""Quantile of the CPU use of workers without units that counts as background use: values above include compilation and
+"""Quantile of the CPU use of workers without tasks that counts as background use: values above include compilation and
 garbage collection."""
 
 FEWEST_IDLE = 4
-"""Minimum measurements of workers without units to determine their background use."""
+"""Minimum measurements of workers without tasks to determine their background use."""
 
 
-def cpu_limits(loads: Loads, worker: Ints, on_cpu_ms: Floats, cpu_ms: Floats, count: int) -> Floats:
+def cpu_limits(loads: Loads, worker: Ints, total_cpu_ms: Floats, cpu_ms: Floats, count: int) -> Floats:
     """The CPU limit of each of workers 0 to `count` − 1, cores; infinite if no limit is known.
 
-    `worker` is each unit's, `cpu_ms` its time on the CPU, waiting for it included, and `on_cpu_ms` the CPU time of
+    `worker` is each task's, `cpu_ms` its time on the CPU, waiting for it included, and `total_cpu_ms` the CPU time of
     its thread.  If a worker's container was throttled for a while, the worker was at that limit, of which other
-    processes in the container may have had a part.  Without measured throttling, a worker whose units got about the CPU
-    that they needed shows no limit; one whose units waited was at its limit when it used the most, if that lasted.
+    processes in the container may have had a part.  Without measured throttling, a worker whose tasks got about the CPU
+    that they needed shows no limit; one whose tasks waited was at its limit when it used the most, if that lasted.
     """
     cores = np.full(count, np.inf)
     for each in range(count):
@@ -56,7 +56,7 @@ def cpu_limits(loads: Loads, worker: Ints, on_cpu_ms: Floats, cpu_ms: Floats, co
             continue
         most = float(np.quantile(level, PLATEAU))
         own = worker == each
-        starved = cpu_ms[own].sum() >= STARVED * on_cpu_ms[own].sum() > 0
+        starved = cpu_ms[own].sum() >= STARVED * total_cpu_ms[own].sum() > 0
         if _for_a_while(throttled[~np.isnan(throttled)] >= THROTTLED):
             quota = loads.quota[of_worker][throttled >= THROTTLED]  # it may have had other values before or after
             cores[each] = most if np.isnan(quota).all() else float(np.nanmedian(quota))
@@ -67,23 +67,23 @@ def cpu_limits(loads: Loads, worker: Ints, on_cpu_ms: Floats, cpu_ms: Floats, co
 
 def _for_a_while(at_limit: NDArray[np.bool_]) -> bool:
     """Whether enough measurements are at the limit."""
-    return bool(np.count_nonzero(at_limit) >= max(FEWEST_AT_LIMIT, LEAST_AT_LIMIT * len(at_limit)))
+    return bool(np.count_nonzero(at_limit) >= max(FEWEST_AT_LIMIT, MIN_AT_LIMIT * len(at_limit)))
 
 
-def idle_cores(loads: Loads) -> float:
+def background_cores(loads: Loads) -> float:
     """The background CPU use of a worker, cores: heartbeats, metrics, the recorder; 0 if unknown.
 
-    Workers use it while they have no units, and it does not shrink with their CPU limit.
+    Workers use it while they have no tasks, and it does not shrink with their CPU limit.
     """
-    level = loads.cores[(loads.worker >= 0) & ~loads.has_units]  # without the coordinator's
+    level = loads.cores[(loads.worker >= 0) & ~loads.has_tasks]  # without the driver's
     return float(np.quantile(level, IDLE)) if len(level) >= FEWEST_IDLE else 0.0
 
 
 def starved_ms(loads: Loads, worker: Ints, launch_ms: Floats, finish_ms: Floats) -> Floats:
-    """Throttled time of each unit, (units,) in ms: its duration times the share of throttled quota periods in it; 0 if
+    """Throttled time of each task, (tasks,) in ms: its duration times the share of throttled quota periods in it; 0 if
     not measured.
 
-    Any wait of a unit in this time counts as a wait for a CPU: its other threads had none either.
+    Any wait of a task in this time counts as a wait for a CPU: its other threads had none either.
     """
     found = np.zeros(len(worker))
     for each in np.unique(worker[worker >= 0]).tolist():

@@ -4,13 +4,13 @@ The path is walked backwards from the end: a node waited for the predecessor tha
 scope, so the seconds on each resource along the path sum to the runtime.  The bottleneck is summed over the path only;
 concurrent work off the path costs no time.
 
-The coordinator is on the path only while no unit runs.  If units run that the path does not wait for, because another
-thread of the program started them, the interval belongs to their group: nothing shows that the coordinator delayed
-anything then.  Likewise a group is on the path while units of its own run, or none: while it waits for slots, the
-interval belongs to the groups that occupy them.
+The driver is on the path only while no task runs.  If tasks run that the path does not wait for, because another
+thread of the program started them, the interval belongs to their stage: nothing shows that the driver delayed
+anything then.  Likewise a stage is on the path while units of its own run, or none: while it waits for slots, the
+interval belongs to the stages that occupy them.
 
-In a pipeline, the busier of two groups delays the other: the path leaves a group for the one it reads at the end of
-that one, if it was the busier, and otherwise at the start of the group itself.
+In a pipeline, the busier of two stages delays the other: the path leaves a stage for the one it reads at the end of
+that one, if it was the busier, and otherwise at the start of the stage itself.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from crystalperf.indexes.resources import OTHER
-from crystalperf.query.execution.dag import Dag, Node, Units
-from crystalperf.query.execution.intervals import Timeline, left_open, merged, overlapping
+from crystalperf.query.execution.dag import Dag, Node, Tasks
+from crystalperf.query.execution.intervals import Timeline, merged, overlapping, uncovered
 from crystalperf.query.trace.arrays import members
 from crystalperf.query.trace.records import Floats, Ints
 
 _KEPT = 4
-"""Number of groups whose timelines are cached; the path may return to a long group many times."""
+"""Number of stages whose timelines are cached; the path may return to a long stage many times."""
 
-CoordinatorParts = Callable[[float, float], Floats]
-"""(start_ms, end_ms) → wall-clock time of the coordinator by resource and `other`, (resources + 1,)."""
+DriverParts = Callable[[float, float], Floats]
+"""(start_ms, end_ms) → wall-clock time of the driver by resource and `other`, (resources + 1,)."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Piece:
     parts_ms: Floats
 
 
-def critical_path(dag: Dag, units: Units, coordinator_parts: CoordinatorParts, names: Sequence[str]) -> list[Piece]:
+def critical_path(dag: Dag, tasks: Tasks, driver_parts: DriverParts, names: Sequence[str]) -> list[Piece]:
     """The critical path, in order of time; its pieces tile the scope of the DAG.  `names` are the run's resources."""
-    return path_by(WallClock(dag, units, coordinator_parts, names))
+    return path_by(WallClock(dag, tasks, driver_parts, names))
 
 
 def path_by(clock: WallClock) -> list[Piece]:
@@ -76,50 +76,50 @@ def path_by(clock: WallClock) -> list[Piece]:
 class WallClock:
     """Splits a node's wall-clock time by resource."""
 
-    def __init__(self, dag: Dag, units: Units, coordinator_parts: CoordinatorParts, names: Sequence[str]) -> None:
-        self.dag, self.units, self.coordinator_parts, self.names = dag, units, coordinator_parts, names
-        self.of_group = members(units.group, len(dag.groups))
-        self.running = merged(units.launch_ms, units.finish_ms)
-        self.nodes = {node.group: node for node in dag.nodes.values() if node.group is not None}
-        self._timeline = lru_cache(_KEPT)(lambda group: Timeline(units, self.of_group[group]))
+    def __init__(self, dag: Dag, tasks: Tasks, driver_parts: DriverParts, names: Sequence[str]) -> None:
+        self.dag, self.tasks, self.driver_parts, self.names = dag, tasks, driver_parts, names
+        self.of_stage = members(tasks.stage, len(dag.stages))
+        self.running = merged(tasks.launch_ms, tasks.finish_ms)
+        self.nodes = {node.stage: node for node in dag.nodes.values() if node.stage is not None}
+        self._timeline = lru_cache(_KEPT)(lambda stage: Timeline(tasks, self.of_stage[stage]))
 
     def seen(self, node: Node, start_ms: float, end_ms: float) -> Iterator[tuple[Node, float, float]]:
-        """The segments of a node's interval, latest first; time in which it made no progress and units of other groups
-        ran belongs to those groups."""
+        """The segments of a node's interval, latest first; time in which it made no progress and tasks of other stages
+        ran belongs to those stages."""
         runs = self._taken(node, start_ms, end_ms)
         if not len(runs):
             if end_ms > start_ms:
                 yield node, start_ms, end_ms
             return
-        since_ms, until_ms, groups = self._latest_first
+        since_ms, until_ms, stages = self._latest_first
         near = (since_ms < end_ms) & (until_ms > start_ms)
-        ran = zip(np.maximum(since_ms[near], start_ms).tolist(), groups[near].tolist(), strict=True)
+        ran = zip(np.maximum(since_ms[near], start_ms).tolist(), stages[near].tolist(), strict=True)
         ends = until_ms[near].tolist()
-        seen, first, group = 0, np.inf, -1
+        seen, first, stage = 0, np.inf, -1
         for begin, end in runs[::-1].tolist():
             if end_ms > end:
                 yield node, end, end_ms
             end_ms = end
             while end_ms > begin:
-                # Of the groups that ran just before, the one that ran for the longest: all groups that ended since then
+                # Of the stages that ran just before, the one that ran for the longest: all stages that ended since then
                 # began no earlier than the segments already returned, or would have been returned for them.
                 while seen < len(ends) and ends[seen] >= end_ms:
-                    first, group = min((first, group), next(ran))
+                    first, stage = min((first, stage), next(ran))
                     seen += 1
-                yield self.nodes[group], max(first, begin), end_ms
+                yield self.nodes[stage], max(first, begin), end_ms
                 end_ms = max(first, begin)
         if end_ms > start_ms:
             yield node, start_ms, end_ms
 
     def _taken(self, node: Node, start_ms: float, end_ms: float) -> Floats:
-        """The intervals in which units ran while the node itself made no progress: it is a coordinator, or none of its
-        group's units ran."""
+        """The intervals in which tasks ran while the node itself made no progress: it is a driver, or none of its
+        stage's tasks ran."""
         if node.kind == "transfer":
             return np.empty((0, 2))
-        if node.group is None:
+        if node.stage is None:
             return _within(self.running, start_ms, end_ms)
-        own = _within(self._runs[node.group], start_ms, end_ms)
-        gaps = np.array(left_open(own, start_ms, end_ms)).reshape(-1, 2)
+        own = _within(self._runs[node.stage], start_ms, end_ms)
+        gaps = np.array(uncovered(own, start_ms, end_ms)).reshape(-1, 2)
         first, last = overlapping(self.running, gaps[:, 0], gaps[:, 1])
         return np.concatenate([np.empty((0, 2)), *(_within(self.running, *gap) for gap in gaps[last > first].tolist())])
 
@@ -128,39 +128,39 @@ class WallClock:
         if node.resource is not None:
             parts = np.zeros(len(self.names) + 1)
             parts[list(self.names).index(node.resource)] = end_ms - start_ms
-        elif node.group is None:
-            parts = self.coordinator_parts(start_ms, end_ms)
+        elif node.stage is None:
+            parts = self.driver_parts(start_ms, end_ms)
         else:
-            # While none of its own units run, a group waits for slots: then the units in slots decide the resources.
-            own = self._timeline(node.group).between(start_ms, end_ms)
-            gaps = left_open(_within(self._runs[node.group], start_ms, end_ms), start_ms, end_ms)
+            # While none of its own tasks run, a stage waits for slots: then the tasks in slots decide the resources.
+            own = self._timeline(node.stage).between(start_ms, end_ms)
+            gaps = uncovered(_within(self._runs[node.stage], start_ms, end_ms), start_ms, end_ms)
             parts = own + self._everything.over(gaps) if len(gaps) else own
         return fill(parts, end_ms - start_ms)
 
     @cached_property
     def _everything(self) -> Timeline:
-        return Timeline(self.units)
+        return Timeline(self.tasks)
 
     @cached_property
     def _runs(self) -> list[Floats]:
-        """By group, the disjoint intervals in which its units ran."""
-        return [merged(self.units.launch_ms[own], self.units.finish_ms[own]) for own in self.of_group]
+        """By stage, the disjoint intervals in which its tasks ran."""
+        return [merged(self.tasks.launch_ms[own], self.tasks.finish_ms[own]) for own in self.of_stage]
 
     @cached_property
     def _latest_first(self) -> tuple[Floats, Floats, Ints]:
-        """When units of each group ran: from, until, and the group, each (intervals,), latest end first."""
+        """When tasks of each stage ran: from, until, and the stage, each (intervals,), latest end first."""
         since_ms, until_ms = np.concatenate([np.empty((0, 2)), *self._runs]).T
-        groups = np.repeat(np.arange(len(self._runs)), [len(each) for each in self._runs])
+        stages = np.repeat(np.arange(len(self._runs)), [len(each) for each in self._runs])
         order = np.argsort(-until_ms, kind="stable")
-        return since_ms[order], until_ms[order], groups[order]
+        return since_ms[order], until_ms[order], stages[order]
 
     def busy(self, node: Node) -> float:
-        """The share of a group's unit time without waits for the other groups of its pipeline."""
-        if node.group is None:
+        """The share of a stage's task time without waits for the other stages of its pipeline."""
+        if node.stage is None:
             return 1.0
-        own = self.of_group[node.group]
-        length = float(self.units.duration_ms[own].sum())
-        return 1.0 - float(self.units.upstream_ms[own].sum()) / length if length > 0 else 0.0
+        own = self.of_stage[node.stage]
+        length = float(self.tasks.duration_ms[own].sum())
+        return 1.0 - float(self.tasks.pipeline_wait_ms[own].sum()) / length if length > 0 else 0.0
 
 
 def _within(intervals: Floats, start_ms: float, end_ms: float) -> Floats:

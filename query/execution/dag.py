@@ -1,13 +1,13 @@
-"""The execution DAG of a run: groups of units, and the coordinator's own time between them, as nodes.
+"""The execution DAG of a run: stages of tasks, and the driver's own time between them, as nodes.
 
-    coordinator:0 ──► group:0 ──► coordinator:1 ──► group:2 ──► coordinator:2
-                 └──► group:1 ──────┘
+    driver:0 ──► stage:0 ──► driver:1 ──► stage:2 ──► driver:2
+                 └──► stage:1 ──────┘
 
-A group that a coordinator submits starts when the groups it reads have ended and it has been submitted.  The
-coordinator's time between is a node of its own, so the nodes on any path account for every millisecond.  The trace
-states which groups a group reads; the framework infers from observed times what else the coordinator waited for.
+A stage that a driver submits starts when the stages it reads have ended and it has been submitted.  The
+driver's time between is a node of its own, so the nodes on any path account for every millisecond.  The trace
+states which stages a stage reads; the framework infers from observed times what else the driver waited for.
 
-A group without submission starts by its dependencies alone: a pipelined group runs concurrently with those it reads.
+A stage without submission starts by its dependencies alone: a pipelined stage runs concurrently with those it reads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from crystalperf.query.execution.slots import Slots, Use
+from crystalperf.query.execution.slots import Slots, SlotUse
 from crystalperf.query.trace.contract import EdgeKind
 from crystalperf.query.trace.records import Floats, Ints
 
@@ -31,17 +31,17 @@ EPSILON_MS = 1.0
 
 
 @dataclass(frozen=True)
-class GroupRun:
-    """One attempt of a group that ran at least one unit.  Times in ms since application start.
+class StageRun:
+    """One attempt of a stage that ran at least one task.  Times in ms since application start.
 
-    `submit_ms` is None if no coordinator submitted it.  Of groups with waiting units, the one of the lowest `rank`
+    `submit_ms` is None if no driver submitted it.  Of stages with waiting tasks, the one of the lowest `rank`
     goes first.
     """
 
-    group_id: str
+    stage_id: str
     name: str
     scope_id: str | None
-    rank: int
+    priority: int
     submit_ms: float | None
     start_ms: float
     end_ms: float
@@ -49,69 +49,69 @@ class GroupRun:
 
 
 class Barriers(Protocol):
-    """Infers what a coordinator waited for before it submitted a group, if the log does not state its dependencies.
+    """Infers what a driver waited for before it submitted a stage, if the log does not state its dependencies.
 
-    Called in order of submission: `sources` for each group, then `add` once the group is in the graph.
+    Called in order of submission: `sources` for each stage, then `add` once the stage is in the graph.
     """
 
-    def sources(self, group: GroupRun, limit_ms: float, known: Mapping[str, str]) -> dict[str, str]:
-        """The groups that it waited for and why, of those that had ended by `limit_ms`; `known` are the stated ones."""
+    def sources(self, stage: StageRun, limit_ms: float, known: Mapping[str, str]) -> dict[str, str]:
+        """The stages that it waited for and why, of those that had ended by `limit_ms`; `known` are the stated ones."""
 
-    def add(self, group: GroupRun, sources: Mapping[str, str]) -> None:
-        """Add a group and all the groups that it waited for."""
+    def add(self, stage: StageRun, sources: Mapping[str, str]) -> None:
+        """Add a stage and all the stages that it waited for."""
 
 
 @dataclass(frozen=True)
 class Dependency:
-    """How and why a group waits for another; a `transfer` uses the device of `resource`."""
+    """How and why a stage waits for another; a `transfer` uses the device of `resource`."""
 
     kind: EdgeKind
     why: str
     resource: str | None = None
 
 
-COORDINATED = Dependency("barrier", "coordinator")
+COORDINATED = Dependency("barrier", "driver")
 
 ANYWHERE, AT_HOME, ELSEWHERE = range(3)
-"""Placement of a unit: on any lane; on its recorded host, where its data are; or on another host than that of its data,
+"""Placement of a task: on any slot; on its recorded host, where its data are; or on another host than that of its data,
 which was busy for too long."""
 
 
 @dataclass(frozen=True)
-class Units:
-    """Unit attempts as arrays of one length, sorted by launch.
+class Tasks:
+    """Task attempts as arrays of one length, sorted by launch.
 
     `group` indexes the sequence of groups; `parts_ms` is (n, resources + 1), the last column is `other`, and its
     rows sum to finish − launch.  `worker` and `host` number the workers (as in Slots, -1 unknown) and hosts.
-    `placement` is ANYWHERE, AT_HOME or ELSEWHERE.  Of `other`, `upstream_ms` was spent waiting for pipelined groups.
-    `follows` is the unit_id of the unit whose worker has its data cached, -1 for none.
+    `placement` is ANYWHERE, AT_HOME or ELSEWHERE.  Of `other`, `pipeline_wait_ms` was spent waiting for pipelined stages.
+    `follows` is the task_id of the task whose worker has its data cached, -1 for none.
     """
 
-    unit_id: Ints
-    group: Ints
+    task_id: Ints
+    stage: Ints
     worker: Ints
     host: Ints
     launch_ms: Floats
     finish_ms: Floats
     parts_ms: Floats
     placement: Ints
-    upstream_ms: Floats
+    pipeline_wait_ms: Floats
     follows: Ints
 
     def __len__(self) -> int:
-        return len(self.unit_id)
+        return len(self.task_id)
 
     @property
     def duration_ms(self) -> Floats:
         return self.finish_ms - self.launch_ms
 
-    def select(self, mask: NDArray[np.bool_] | Ints) -> Units:
-        return Units(*(getattr(self, name)[mask] for name in self.__dataclass_fields__))
+    def select(self, mask: NDArray[np.bool_] | Ints) -> Tasks:
+        return Tasks(*(getattr(self, name)[mask] for name in self.__dataclass_fields__))
 
 
 @dataclass(frozen=True)
 class Node:
-    """A group, or an interval of the coordinator or of a transfer that its successors waited for.
+    """A stage, or an interval of the driver or of a transfer that its successors waited for.
 
     `resource` is that of a transfer's device.
     """
@@ -120,13 +120,13 @@ class Node:
     name: str
     start_ms: float
     end_ms: float
-    group: int | None = None  # position in Dag.groups
+    stage: int | None = None  # position in Dag.stages
     scope_id: str | None = None
     resource: str | None = None
 
     @property
     def kind(self) -> str:
-        return "group" if self.group is not None else "coordinator" if self.resource is None else "transfer"
+        return "group" if self.stage is not None else "driver" if self.resource is None else "transfer"
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Dag:
 
     start_ms: float
     end_ms: float
-    groups: tuple[GroupRun, ...]
+    stages: tuple[StageRun, ...]
     nodes: dict[str, Node]
     edges: dict[tuple[str, str], Dependency] = field(default_factory=dict)
 
@@ -165,118 +165,118 @@ class Dag:
 class DagRules:
     """A framework's rules for building a DAG.
 
-    barriers    infers what groups waited for besides the stated dependencies
-    coordinator, group   the framework's words for the coordinator and a group, for names of intervals
+    barriers    infers what stages waited for besides the stated dependencies
+    driver, stage   the framework's words for the driver and a stage, for names of intervals
     epsilon_ms  maximum difference between the timestamps of an end and of the start that it causes
     """
 
-    barriers: Callable[[Sequence[GroupRun]], Barriers] | None = None
-    coordinator: str = "coordinator"
-    group: str = "group"
+    barriers: Callable[[Sequence[StageRun]], Barriers] | None = None
+    driver: str = "driver"
+    stage: str = "group"
     epsilon_ms: float = EPSILON_MS
 
 
 def build(
-    groups: Sequence[GroupRun],
-    units: Units,
+    stages: Sequence[StageRun],
+    tasks: Tasks,
     start_ms: float,
     end_ms: float,
     slots: Slots,
     stated: Mapping[tuple[str, str], Dependency],
     rules: DagRules = DagRules(),
 ) -> Dag:
-    """The DAG of the given groups between two times.
+    """The DAG of the given stages between two times.
 
-    `groups` are those of the scope and `units.group` indexes them.  `slots` are the recorded slots: they distinguish
-    waits for the coordinator from waits for a slot.  `stated` are the dependencies of the trace by (source, target).
+    `stages` are those of the scope and `tasks.stage` indexes them.  `slots` are the recorded slots: they distinguish
+    waits for the driver from waits for a slot.  `stated` are the dependencies of the trace by (source, target).
     """
-    builder = _Builder(groups, start_ms, end_ms, stated, rules)
-    use = Use(units.launch_ms, units.finish_ms, slots.available_ms, slots.until_ms)
-    for index in sorted(range(len(groups)), key=lambda i: (_released(groups[i]), groups[i].rank, i)):
-        group = groups[index]
-        if group.submit_ms is None:
+    builder = _Builder(stages, start_ms, end_ms, stated, rules)
+    use = SlotUse(tasks.launch_ms, tasks.finish_ms, slots.available_ms, slots.until_ms)
+    for index in sorted(range(len(stages)), key=lambda i: (_released(stages[i]), stages[i].priority, i)):
+        stage = stages[index]
+        if stage.submit_ms is None:
             # When it could have started is not recorded: it waited for a slot if none was free since its sources ended.
-            sources = builder.stated_sources(group)
+            sources = builder.stated_sources(stage)
             since_ms = max((builder.by_id[each].end_ms for each in sources), default=start_ms)
-            full = use.stays_full(since_ms, group.start_ms)
-            builder.add(index, sources, since_ms if full else group.start_ms)
+            full = use.stays_full(since_ms, stage.start_ms)
+            builder.add(index, sources, since_ms if full else stage.start_ms)
             continue
-        # If slots were free all the time, the time up to the first launch is the coordinator's (it serializes the
-        # units); otherwise it is a wait for slots, which the replay computes by itself.
-        waited = use.is_full(group.submit_ms, group.start_ms)
-        builder.add(index, builder.all_sources(group), group.submit_ms if waited else group.start_ms)
+        # If slots were free all the time, the time up to the first launch is the driver's (it serializes the
+        # tasks); otherwise it is a wait for slots, which the replay computes by itself.
+        waited = use.is_full(stage.submit_ms, stage.start_ms)
+        builder.add(index, builder.all_sources(stage), stage.submit_ms if waited else stage.start_ms)
     return builder.finish()
 
 
-def _released(group: GroupRun) -> float:
-    return group.start_ms if group.submit_ms is None else group.submit_ms
+def _released(stage: StageRun) -> float:
+    return stage.start_ms if stage.submit_ms is None else stage.submit_ms
 
 
 class _Builder:
-    """Adds groups in order of submission, and the coordinator's intervals between them."""
+    """Adds stages in order of submission, and the driver's intervals between them."""
 
     def __init__(
         self,
-        groups: Sequence[GroupRun],
+        stages: Sequence[StageRun],
         start_ms: float,
         end_ms: float,
         stated: Mapping[tuple[str, str], Dependency],
         rules: DagRules,
     ) -> None:
         self.epsilon_ms = rules.epsilon_ms
-        self.groups = tuple(groups)
+        self.stages = tuple(stages)
         self.start_ms, self.end_ms = start_ms, end_ms
-        self.barriers = None if rules.barriers is None else rules.barriers(groups)
-        self.coordinator, self.word = rules.coordinator, rules.group
+        self.barriers = None if rules.barriers is None else rules.barriers(stages)
+        self.driver, self.word = rules.driver, rules.stage
         self.stated: dict[str, dict[str, Dependency]] = {}
         for (source, target), dependency in stated.items():
             self.stated.setdefault(target, {})[source] = dependency
-        self.by_id = {each.group_id: each for each in groups}
+        self.by_id = {each.stage_id: each for each in stages}
         self.nodes: dict[str, Node] = {}
         self.edges: dict[tuple[str, str], Dependency] = {}
         self.intervals = 0
         self.latest: dict[tuple[str, ...], str] = {}  # by what a submission waited for, the interval that led to it
 
-    def stated_sources(self, group: GroupRun) -> dict[str, Dependency]:
-        """The stated dependencies of a group on groups that had ended by its submission."""
-        limit_ms = _released(group) + self.epsilon_ms
+    def stated_sources(self, stage: StageRun) -> dict[str, Dependency]:
+        """The stated dependencies of a stage on stages that had ended by its submission."""
+        limit_ms = _released(stage) + self.epsilon_ms
         return {
             source: dependency
-            for source, dependency in self.stated.get(group.group_id, {}).items()
+            for source, dependency in self.stated.get(stage.stage_id, {}).items()
             if dependency.kind != "pipelined" and source in self.nodes and self.by_id[source].end_ms <= limit_ms
         }
 
-    def all_sources(self, group: GroupRun) -> dict[str, Dependency]:
-        """The dependencies of a submitted group: those the trace states, and those the framework infers."""
-        known = self.stated_sources(group)
+    def all_sources(self, stage: StageRun) -> dict[str, Dependency]:
+        """The dependencies of a submitted stage: those the trace states, and those the framework infers."""
+        known = self.stated_sources(stage)
         if self.barriers is None:
             return known
         inferred = self.barriers.sources(
-            group, _released(group) + self.epsilon_ms, {source: each.why for source, each in known.items()}
+            stage, _released(stage) + self.epsilon_ms, {source: each.why for source, each in known.items()}
         )
         found = {**{source: Dependency("barrier", why) for source, why in inferred.items()}, **known}
-        self.barriers.add(group, {source: each.why for source, each in found.items()})
+        self.barriers.add(stage, {source: each.why for source, each in found.items()})
         return found
 
     def add(self, index: int, sources: dict[str, Dependency], released_ms: float) -> None:
-        """Add a group after the coordinator's interval that released it; a group of a pipeline needs no interval."""
-        group = self.groups[index]
-        start_ms = _clip(group.start_ms, self.start_ms, self.end_ms)
-        end_ms = _clip(group.end_ms, start_ms, self.end_ms)
-        flows = any(each.kind == "pipelined" for each in self.stated.get(group.group_id, {}).values())
+        """Add a stage after the driver's interval that released it; a stage of a pipeline needs no interval."""
+        stage = self.stages[index]
+        start_ms = _clip(stage.start_ms, self.start_ms, self.end_ms)
+        end_ms = _clip(stage.end_ms, start_ms, self.end_ms)
+        flows = any(each.kind == "pipelined" for each in self.stated.get(stage.stage_id, {}).values())
         if sources or not flows:
             released_ms = _clip(released_ms, self.start_ms, start_ms)
-            gate, gate_end = self._coordinator_until(sources, released_ms, start_ms, group)
+            gate, gate_end = self._driver_until(sources, released_ms, start_ms, stage)
             start_ms = max(start_ms, gate_end)
-            self.edges[gate, group.group_id] = COORDINATED
-        self.nodes[group.group_id] = Node(
-            group.group_id, group.name, start_ms, max(end_ms, start_ms), index, group.scope_id
+            self.edges[gate, stage.stage_id] = COORDINATED
+        self.nodes[stage.stage_id] = Node(
+            stage.stage_id, stage.name, start_ms, max(end_ms, start_ms), index, stage.scope_id
         )
 
-    def _coordinator_until(
-        self, sources: dict[str, Dependency], released_ms: float, start_ms: float, group: GroupRun
+    def _driver_until(
+        self, sources: dict[str, Dependency], released_ms: float, start_ms: float, stage: StageRun
     ) -> tuple[str, float]:
-        """The interval that releases a group, and its end; groups that waited for the same groups share it."""
+        """The interval that releases a stage, and its end; stages that waited for the same stages share it."""
         key = tuple(sorted(sources))
         previous = self.latest.get(key)
         if previous is not None and self.nodes[previous].end_ms > start_ms + self.epsilon_ms:
@@ -289,16 +289,16 @@ class _Builder:
         else:
             begin = max((self.nodes[source].end_ms for source in sources), default=self.start_ms)
             edges = dict(sources)
-        name = f"before {group.name}" if sources or previous else f"start, up to the first {self.word}"
+        name = f"before {stage.name}" if sources or previous else f"start, up to the first {self.word}"
         moved = next((each.resource for each in sources.values() if each.kind == "transfer"), None)
-        interval = self._interval(begin, max(begin, released_ms), name, group.scope_id, moved)
+        interval = self._interval(begin, max(begin, released_ms), name, stage.scope_id, moved)
         for source, dependency in edges.items():
             self.edges[source, interval] = dependency
         self.latest[key] = interval
         return interval, self.nodes[interval].end_ms
 
     def _interval(self, begin: float, end: float, name: str, scope_id: str | None, resource: str | None = None) -> str:
-        node_id = f"{self.coordinator}:{self.intervals}"
+        node_id = f"{self.driver}:{self.intervals}"
         node = Node(node_id, name, begin, max(begin, end), None, scope_id, resource)
         self.nodes[node.node_id] = node
         self.intervals += 1
@@ -315,7 +315,7 @@ class _Builder:
         for node_id in list(self.nodes):
             if node_id != closing and node_id not in has_successor:
                 self.edges[node_id, closing] = COORDINATED
-        return Dag(self.start_ms, self.end_ms, self.groups, self.nodes, self.edges)
+        return Dag(self.start_ms, self.end_ms, self.stages, self.nodes, self.edges)
 
 
 def _clip(value: float, low: float, high: float) -> float:

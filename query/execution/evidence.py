@@ -9,36 +9,36 @@ import duckdb
 import numpy as np
 
 from crystalperf.indexes.resources import CPU, with_other
-from crystalperf.query.execution.dag import Units
+from crystalperf.query.execution.dag import Tasks
 from crystalperf.query.trace.records import Floats, uses_of
 from crystalperf.query.trace.sample_kinds import ON_CPU, TIMED_KINDS
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The uncertainty of the resource shares of unit time.
+    """The uncertainty of the resource shares of task time.
 
-    `sampling` and `labels` are (resources,): standard deviations of each resource's share of the scope's unit time,
-    from the number of samples and from the classes' probabilities.  `unseen` is the share that is `other`, except for
-    measured waits for pipelined groups, if the recording has those.
+    `sampling` and `labels` are (resources,): standard deviations of each resource's share of the scope's task time,
+    from the number of samples and from the classes' probabilities.  `unseen_resources` is the share that is `other`, except for
+    measured waits for pipelined stages, if the recording has those.
     """
 
     sampling: Floats
     labels: Floats
-    unseen: float
-    unseen_cpu: float = 0.0
-    """The share of unit time that is unseen and may be computing: CPU time of its units was not measured, or another
-    process computes for them.  Unseen time of other units does not compute; it may wait for a CPU."""
+    unseen_resources: float
+    missing_cpu_share: float = 0.0
+    """The share of task time that is unseen and may be computing: CPU time of its tasks was not measured, or another
+    process computes for them.  Unseen time of other tasks does not compute; it may wait for a CPU."""
 
 
 def gathered(
     connection: duckdb.DuckDBPyConnection,
     start_ms: float,
     end_ms: float,
-    units: Units,
+    tasks: Tasks,
     names: Sequence[str],
     *,
-    tells_upstream: bool,
+    has_upstream_waits: bool,
 ) -> Evidence:
     """The uncertainty of a scope's resource shares from samples and labels.
 
@@ -58,7 +58,7 @@ def gathered(
         WITH seen AS (
             SELECT stack_id, kind, sum(weight_ms) AS weight_ms, sum(weight_ms * weight_ms) AS square_ms2
             FROM samples
-            WHERE unit_id IS NOT NULL AND time_ms BETWEEN ? AND ?
+            WHERE task_id IS NOT NULL AND time_ms BETWEEN ? AND ?
             GROUP BY ALL
         ),
         functions AS (
@@ -74,17 +74,17 @@ def gathered(
     ).fetchall()[0]
     total_ms, labelled_ms, *variances = row
     waited_ms = connection.execute(
-        "SELECT coalesce(sum(peers_ms), 0) FROM units WHERE finish_ms > ? AND launch_ms < ?", [start_ms, end_ms]
+        "SELECT coalesce(sum(fetch_wait_ms), 0) FROM tasks WHERE finish_ms > ? AND launch_ms < ?", [start_ms, end_ms]
     ).fetchall()[0][0]
-    busy = float(units.duration_ms.sum()) or 1.0
+    busy = float(tasks.duration_ms.sum()) or 1.0
     labelled = labelled_ms / total_ms if total_ms else 0.0
     open_share = max(labelled - waited_ms / busy, 0.0) / labelled if labelled else 0.0
     deviations = np.sqrt(np.array(variances, dtype=np.float64)).reshape(2, len(names)) / (total_ms or 1.0)
-    unseen_ms = float((units.parts_ms[:, -1] - (units.upstream_ms if tells_upstream else 0.0)).sum())
+    missing_ms = float((tasks.parts_ms[:, -1] - (tasks.pipeline_wait_ms if has_upstream_waits else 0.0)).sum())
     # The database adds up in the order of its threads, which changes the last digits: rounding makes the answer to a
     # request reproducible.
     sampling, labels = np.round(deviations * np.array([[1.0], [open_share]]), DECIMALS)
-    return Evidence(sampling, labels, unseen_ms / busy)
+    return Evidence(sampling, labels, missing_ms / busy)
 
 
 DECIMALS = 12
@@ -97,7 +97,7 @@ def sampled_sums(names: Sequence[str]) -> str:
     A runnable thread is on the CPU or waits for one, whatever device its function uses; so is a thread in native code
     that only computes.  For any other thread, the function decides what it waits for.
     """
-    undecided = f"CASE WHEN {computes()} OR deciding_depth IS NOT NULL THEN 0 ELSE 1 END"
+    undecided = f"CASE WHEN {computes()} OR attributed_depth IS NOT NULL THEN 0 ELSE 1 END"
     columns = zip(with_other(names), (*_shares(names), undecided), strict=True)
     return ", ".join(f"sum(weight_ms * {share}) AS {name}" for name, share in columns)
 
@@ -127,33 +127,39 @@ def _listed(texts: tuple[str, ...]) -> str:
 
 
 MEASURED = 0.02
-"""Minimum share of a unit's time, without garbage collection, from which its CPU time counts as measured."""
+"""Minimum share of a task's time, without garbage collection, from which its CPU time counts as measured."""
 
 
-def unseen_cpu(
+def missing_cpu_share(
     connection: duckdb.DuckDBPyConnection,
     start_ms: float,
     end_ms: float,
     delegates: Callable[[frozenset[str]], bool],
     *,
-    tells_upstream: bool,
+    has_upstream_waits: bool,
 ) -> float:
-    """The share for Evidence.unseen_cpu; `delegates` is as in query.inputs.reader.Reader."""
+    """The share for Evidence.missing_cpu_share; `delegates` is as in query.inputs.reader.Reader."""
     rows = connection.execute(
         """
         SELECT
-            any_value(what),
+            any_value(io_kinds),
             sum(finish_ms - launch_ms),
-            sum(units.other_ms - if($4, coalesce(upstream_ms, 0), 0)) AS unseen_ms,
-            coalesce(sum(units.other_ms - if($4, coalesce(upstream_ms, 0), 0)) FILTER (
-                own_cpu_ms IS NULL AND units.cpu_ms - coalesce(gc_ms, 0) <= $3 * (finish_ms - launch_ms)
+            sum(tasks.other_ms - if($4, coalesce(pipeline_wait_ms, 0), 0)) AS unseen_ms,
+            coalesce(sum(tasks.other_ms - if($4, coalesce(pipeline_wait_ms, 0), 0)) FILTER (
+                own_cpu_ms IS NULL AND tasks.cpu_ms - coalesce(gc_ms, 0) <= $3 * (finish_ms - launch_ms)
             ), 0) AS unmeasured_ms
-        FROM units LEFT JOIN groups USING (group_id)
+        FROM tasks LEFT JOIN stages USING (stage_id)
         WHERE finish_ms > $1 AND launch_ms < $2
-        GROUP BY group_id
+        GROUP BY stage_id
         """,
-        [start_ms, end_ms, MEASURED, tells_upstream],
+        [start_ms, end_ms, MEASURED, has_upstream_waits],
     ).fetchall()
     busy = sum(row[1] for row in rows) or 1.0
-    share = sum(unseen if delegates(uses_of(what)) else unmeasured for what, _, unseen, unmeasured in rows) / busy
+    share = (
+        sum(
+            unseen_resources if delegates(uses_of(what)) else unmeasured
+            for what, _, unseen_resources, unmeasured in rows
+        )
+        / busy
+    )
     return round(float(share), DECIMALS)

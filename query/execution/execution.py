@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from crystalperf.indexes.resources import Resource
 from crystalperf.query.execution.clock import Clock
 from crystalperf.query.execution.critical_path import fill
-from crystalperf.query.execution.dag import Barriers, Dag, GroupRun, Units
+from crystalperf.query.execution.dag import Barriers, Dag, StageRun, Tasks
 from crystalperf.query.execution.evidence import Evidence
 from crystalperf.query.execution.log_facts import LogFacts
-from crystalperf.query.execution.scenario import UNITS, Configuration, Scenario, called_by
+from crystalperf.query.execution.scenario import TASKS, Configuration, Scenario, called_by
 from crystalperf.query.execution.scheduling import FIRST_COME, Policy
 from crystalperf.query.execution.slots import Slots
-from crystalperf.query.execution.stream import Flow
+from crystalperf.query.execution.stream import Stream
 from crystalperf.query.execution.volumes import Volumes
 from crystalperf.query.inputs.reader import ReadableFramework
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.words import Words
-from crystalperf.query.trace.arrays import over
+from crystalperf.query.trace.arrays import safe_divide
 from crystalperf.query.trace.plugins import entries
 from crystalperf.query.trace.records import Floats
 
@@ -42,8 +42,8 @@ class ScopeTime:
 
 
 @dataclass(frozen=True)
-class CoordinatorTime:
-    """Samples of the coordinator, rows sorted by time; `parts_ms` is (rows, resources + 1)."""
+class DriverTime:
+    """Samples of the driver, rows sorted by time; `parts_ms` is (rows, resources + 1)."""
 
     start_ms: Floats
     weight_ms: Floats
@@ -69,12 +69,12 @@ class CoordinatorTime:
 
 @dataclass(frozen=True)
 class Lost:
-    """Units of a group without an end in the log: `lost` of `total`, `share` of its work; times by the clock.
+    """Tasks of a stage without an end in the log: `lost` of `total`, `share` of its work; times by the clock.
 
-    The group was submitted at `start_ms`; its last known unit ended at `last_ms`, None if none is known.
+    The stage was submitted at `start_ms`; its last known task ended at `last_ms`, None if none is known.
     """
 
-    group_id: str
+    stage_id: str
     lost: int
     total: int
     start_ms: float
@@ -85,9 +85,9 @@ class Lost:
 
 @dataclass(frozen=True)
 class MemoryRule:
-    """How much of a worker's memory its units can use.
+    """How much of a worker's memory its tasks can use.
 
-    usable      memory of a worker in bytes, the run's properties → bytes that its units can hold together
+    usable      memory of a worker in bytes, the run's properties → bytes that its tasks can hold together
     least_bytes minimum memory with which a worker starts
     """
 
@@ -97,7 +97,7 @@ class MemoryRule:
 
 @dataclass(frozen=True)
 class Growth:
-    """The share of each group's time that grows with the data, by resource, (groups, resources + 1), and the
+    """The share of each stage's time that grows with the data, by resource, (stages, resources + 1), and the
     assumption behind it."""
 
     shares: Floats
@@ -122,12 +122,12 @@ class Steady:
 class Planned:
     """A run as its framework would plan it in a scenario, and the assumptions of the plan.
 
-    `lanes` is a factor on the number of lanes, in addition to the scenario's.
+    `slots` is a factor on the number of slots, in addition to the scenario's.
     """
 
     execution: Execution
     assumptions: tuple[Assumption, ...] = ()
-    lanes: float = 1.0
+    slots: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -136,11 +136,11 @@ class Planner:
 
     schedule: Callable[[str | None, Mapping[str, str], str | None], Policy] | None = None
     """(scheduler, settings, version of the run) → how the framework assigns slots."""
-    barriers: Callable[[Sequence[GroupRun]], Barriers] | None = None
-    """The groups of a scope → what its coordinator waited for, if the log does not state it; without this part the DAG
+    barriers: Callable[[Sequence[StageRun]], Barriers] | None = None
+    """The stages of a scope → what its driver waited for, if the log does not state it; without this part the DAG
     has only stated dependencies."""
     configured: Callable[[Mapping[str, str]], Mapping[str, float]] | None = None
-    """Properties of a run → its configuration besides workers, cores and memory: `units`, the number of partitions of
+    """Properties of a run → its configuration besides workers, cores and memory: `tasks`, the number of partitions of
     exchanged data; and those three if the run's tables count other things than its users do."""
     replan: Callable[[Execution, Scenario, bool], Planned | Refusal] | None = None
     """(the run, a scenario, whether adaptive planning may change plans) → the run with the plan of the scenario."""
@@ -148,27 +148,27 @@ class Planner:
     """The run → the share of its time that grows with the data; without it, all work on data grows."""
     steady: Callable[[Execution, Scenario], Steady | None] = lambda _run, _scenario: None
     """The run, a scenario → its steps after warm-up, None if the recorded steps are warmed up."""
-    flow: Callable[[duckdb.DuckDBPyConnection, Execution], Flow | None] | None = None
+    stream: Callable[[duckdb.DuckDBPyConnection, Execution], Stream | None] | None = None
     """The run file, a scope of it → the scope as a stream; None if it is not a stream, or was not measured."""
-    shown_lanes: Callable[[int | None, Mapping[str, str]], int | None] = lambda lanes, _properties: lanes
-    """(most slots of a worker, properties) → slots as the user counts them, 0 if the slots of units are unknown."""
+    shown_slots: Callable[[int | None, Mapping[str, str]], int | None] = lambda slots, _properties: slots
+    """(most slots of a worker, properties) → slots as the user counts them, 0 if the slots of tasks are unknown."""
     other_bound: Callable[[Execution, Scenario], tuple[Refusal, Scenario] | None] = lambda _run, _scenario: None
     """The run, a scenario → why the prediction has two bounds, and the scenario of the other bound."""
     unbounded_reason: Callable[[Mapping[str, str]], Refusal | None] = lambda _properties: None
     """Properties of a run → why its runtime cannot be predicted, None if the run ends by itself."""
     memory: MemoryRule | None = None
-    """How much of a worker's memory its units can use."""
+    """How much of a worker's memory its tasks can use."""
     expand: Callable[[str], tuple[str, ...]] = lambda text: (text,)
     """KEY=VALUE of a what-if → the same in settings of resources, if one word means several."""
     excluded_settings: Callable[[Mapping[str, str]], Collection[str]] = lambda _properties: ()
     """Properties of a run → settings that the default what-ifs exclude: no trace shows their effect, or the run cannot
     have more of the resource."""
-    lanes_bring_cpu: bool = True
+    slots_bring_cpu: bool = True
     """Whether a worker with more slots gets more CPU, for example because its container is sized by its slots."""
     loads_code: bool = False
     """Whether its workers load and compile code at its first use (JVM warm-up)."""
     checked_settings: Callable[[Execution], Collection[str]] = lambda _run: ()
-    """The run → settings of the work, such as `units`, whose effect reruns have verified, so that predictions have an
+    """The run → settings of the work, such as `tasks`, whose effect reruns have verified, so that predictions have an
     interval."""
 
 
@@ -176,7 +176,7 @@ class Planner:
 class Execution:
     """All events of a scope: the input of the critical path and of the replay.
 
-    The scope's times are recorded times; those of the DAG, units, slots and coordinator are by `clock`.
+    The scope's times are recorded times; those of the DAG, tasks, slots and driver are by `clock`.
     """
 
     words: Words
@@ -184,47 +184,47 @@ class Execution:
     measure: str
     scope: ScopeTime
     dag: Dag
-    units: Units
+    tasks: Tasks
     volumes: Volumes
     slots: Slots
     hosts: tuple[str, ...]
-    coordinator: CoordinatorTime
+    driver: DriverTime
     recorded: Configuration
     scheduler: str | None
     properties: Mapping[str, str]
     has_samples: bool
-    tells_memory: bool
-    """Whether the log has the peak memory of each unit, even if it was 0."""
+    has_peak_memory: bool
+    """Whether the log has the peak memory of each task, even if it was 0."""
     evidence: Evidence
     operators: Mapping[str, Floats] = field(default_factory=dict)
-    """Unit time of each operator by its name, (groups, resources + 1)."""
+    """Task time of each operator by its name, (stages, resources + 1)."""
     readers: Mapping[int, str] = field(default_factory=dict)
-    """By a group's number, the operators of its plan that read data from outside the run, in lower case."""
+    """By a stage's number, the operators of its plan that read data from outside the run, in lower case."""
     delegating: frozenset[int] = frozenset()
-    """Numbers of the groups for whose units other processes compute."""
-    spilling_apart: frozenset[int] = frozenset()
-    """Numbers of the groups for which these processes spill, not the workers."""
+    """Numbers of the stages for whose tasks other processes compute."""
+    spilling_in_helpers: frozenset[int] = frozenset()
+    """Numbers of the stages for which these processes spill, not the workers."""
     clock: Clock = field(default_factory=Clock)
     lost: tuple[Lost, ...] = ()
-    idle_cores: float = 0.0
-    """Background CPU use of a worker, whatever its units do, cores; 0 if unknown."""
-    wire: float | None = None
-    """Bytes that the networks of workers received, without headers, over those that units logged as read from other
+    background_cores: float = 0.0
+    """Background CPU use of a worker, whatever its tasks do, cores; 0 if unknown."""
+    wire_bytes_ratio: float | None = None
+    """Bytes that the networks of workers received, without headers, over those that tasks logged as read from other
     machines; None if not measured."""
     version: str | None = None
     """The framework's version, as the log states it."""
     repeated: NDArray[np.bool_] | None = None
-    """Whether code of the same words had run before, (groups,); None if unknown."""
-    starts: bool = False
+    """Whether code of the same words had run before, (stages,); None if unknown."""
+    is_first_scope: bool = False
     """Whether nothing had run before the scope."""
-    flow: Flow | None = None
+    stream: Stream | None = None
     """The steady interval of a stream, if the scope's measure is the latency of a record or the throughput."""
     title: str = ""
     """The framework's name for readers."""
     planner: Planner = field(default_factory=Planner)
     """How the framework reacts to a scenario."""
     in_order: bool = False
-    """Whether the units of a group ran one after the other, as operators of a thread do."""
+    """Whether the tasks of a stage ran one after the other, as operators of a thread do."""
     takes_recordings: bool = False
     """Whether CrystalPerf can read stack samples of the framework's processes."""
     log: LogFacts = field(default_factory=LogFacts)
@@ -233,19 +233,19 @@ class Execution:
     @property
     def runtime_ms(self) -> float:
         """The runtime to reduce, ms: the scope's length without pauses, or the latency of a stream's record."""
-        if self.flow is not None:
-            return self.flow.time_ms(self.names)
+        if self.stream is not None:
+            return self.stream.time_ms(self.names)
         return self.scope.end_ms - self.scope.start_ms - self.clock.left_out_ms
 
     @property
-    def starved(self) -> Floats:
-        """The share of each unit's duration in which its container had used up its CPU quota, (units,)."""
-        return np.minimum(over(self.volumes.starved_ms, self.units.duration_ms), 1.0)
+    def throttled_share(self) -> Floats:
+        """The share of each task's duration in which its container had used up its CPU quota, (tasks,)."""
+        return np.minimum(safe_divide(self.volumes.starved_ms, self.tasks.duration_ms), 1.0)
 
     @property
     def worker_volumes(self) -> Volumes:
-        """The volumes without spills of processes that compute for units: those do not use a worker's memory."""
-        own = ~np.isin(self.units.group, list(self.spilling_apart))
+        """The volumes without spills of processes that compute for tasks: those do not use a worker's memory."""
+        own = ~np.isin(self.tasks.stage, list(self.spilling_in_helpers))
         volumes = self.volumes
         return replace(volumes, spill_memory=volumes.spill_memory * own, spill_disk=volumes.spill_disk * own)
 
@@ -261,20 +261,20 @@ class Execution:
 
 
 def work_of(execution: Execution) -> dict[str, float | None]:
-    """Recorded values of the settings of work that the framework does not configure: units, and a stream's rate."""
-    if execution.flow is not None:
-        counts = {(each.id, each.name): float(each.lanes) for each in execution.flow.stations}
+    """Recorded values of the settings of work that the framework does not configure: tasks, and a stream's rate."""
+    if execution.stream is not None:
+        counts = {(each.id, each.name): float(each.slots) for each in execution.stream.stations}
     else:
-        sizes = np.bincount(execution.units.group, minlength=len(execution.dag.groups))
-        pairs = zip(execution.dag.groups, sizes.tolist(), strict=True)
-        counts = {(each.group_id, each.name): float(size) for each, size in pairs}
+        sizes = np.bincount(execution.tasks.stage, minlength=len(execution.dag.stages))
+        pairs = zip(execution.dag.stages, sizes.tolist(), strict=True)
+        counts = {(each.stage_id, each.name): float(size) for each, size in pairs}
     found: dict[str, float | None] = {
-        f"{UNITS}{called}": count for (group, name), count in counts.items() for called in called_by(group, name)
+        f"{TASKS}{called}": count for (stage, name), count in counts.items() for called in called_by(stage, name)
     }
-    if execution.recorded.get("units") is None and counts:
-        found["units"] = max(counts.values())
-    if execution.flow is not None:
-        found["rate"] = execution.flow.rate_per_s
+    if execution.recorded.get("tasks") is None and counts:
+        found["tasks"] = max(counts.values())
+    if execution.stream is not None:
+        found["rate"] = execution.stream.rate_per_s
     return found
 
 

@@ -1,6 +1,6 @@
 """Intervals over time: how many are open, their sums, and what they cover.
 
-A group's wall-clock time is not the sum of its units' times: at every instant it is the mean over the units then
+A stage's wall-clock time is not the sum of its tasks' times: at every instant it is the mean over the tasks then
 running, with equal weights.  So if a straggler runs alone at the end, it alone decides the resources of the end.
 """
 
@@ -14,11 +14,11 @@ import numpy as np
 from crystalperf.query.trace.records import Floats, Ints
 
 if TYPE_CHECKING:
-    from crystalperf.query.execution.dag import Units
+    from crystalperf.query.execution.dag import Tasks
 
 
 _FEW = 2_000
-"""Units whose columns are summed at once."""
+"""Tasks whose columns are summed at once."""
 
 
 class Level:
@@ -46,10 +46,10 @@ class Level:
 
 
 class Timeline:
-    """The mean resource breakdown of the running units, integrated over time."""
+    """The mean resource breakdown of the running tasks, integrated over time."""
 
-    def __init__(self, units: Units, mine: Ints | slice = slice(None)) -> None:
-        launch, finish, parts = units.launch_ms[mine], units.finish_ms[mine], units.parts_ms[mine]
+    def __init__(self, tasks: Tasks, mine: Ints | slice = slice(None)) -> None:
+        launch, finish, parts = tasks.launch_ms[mine], tasks.finish_ms[mine], tasks.parts_ms[mine]
         lasting = finish > launch
         if not lasting.all():
             launch, finish, parts = launch[lasting], finish[lasting], parts[lasting]
@@ -59,7 +59,7 @@ class Timeline:
         since_last, length = np.diff(self.moments)[:, None], (finish - launch)[:, None]
         running = np.rint(_open(np.ones((len(launch), 1)), order))
         self.integral = np.zeros((max(len(moments), 1), parts.shape[1]))
-        # For many units the columns are summed one by one, or a million units would need hundreds of MB.
+        # For many tasks the columns are summed one by one, or a million tasks would need hundreds of MB.
         at_once = parts.shape[1] if len(launch) <= _FEW else 1
         for first in range(0, parts.shape[1], at_once):
             columns = slice(first, first + at_once)
@@ -131,7 +131,7 @@ def covered(intervals: Floats, start_ms: float, end_ms: float) -> float:
     return float(np.maximum(inside, 0.0).sum())
 
 
-def left_open(intervals: Floats, start_ms: float, end_ms: float) -> list[tuple[float, float]]:
+def uncovered(intervals: Floats, start_ms: float, end_ms: float) -> list[tuple[float, float]]:
     """The gaps from start to end between the sorted disjoint intervals."""
     found, begin = [], start_ms
     for first, last in intervals[slice(*overlapping(intervals, start_ms, end_ms))].tolist():

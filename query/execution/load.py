@@ -13,21 +13,21 @@ import numpy as np
 from crystalperf.indexes.errors import Remedy, SettingError
 from crystalperf.indexes.resources import CPU, Resource, with_other
 from crystalperf.query import sql
-from crystalperf.query.attribution.input_places import (
-    FAR,
-    IN_WORKER,
-    KEPT,
+from crystalperf.query.attribution.locality import (
+    CACHE_ROOT,
+    PROCESS_LOCAL,
+    REMOTE_LOCALITIES,
     REPLICATED,
-    far_groups,
-    kept_groups,
+    far_stages,
+    kept_stages,
     reaches,
 )
 from crystalperf.query.execution import dag
 from crystalperf.query.execution.clock import Clock, without_pauses
-from crystalperf.query.execution.cpu_limits import cpu_limits, idle_cores, starved_ms
-from crystalperf.query.execution.dag import Dependency, GroupRun, Units
-from crystalperf.query.execution.evidence import Evidence, gathered, sampled_sums, unseen_cpu
-from crystalperf.query.execution.execution import CoordinatorTime, Execution, Lost, PlanningFramework, ScopeTime
+from crystalperf.query.execution.cpu_limits import background_cores, cpu_limits, starved_ms
+from crystalperf.query.execution.dag import Dependency, StageRun, Tasks
+from crystalperf.query.execution.evidence import Evidence, gathered, missing_cpu_share, sampled_sums
+from crystalperf.query.execution.execution import DriverTime, Execution, Lost, PlanningFramework, ScopeTime
 from crystalperf.query.execution.log_facts import log_facts
 from crystalperf.query.execution.scenario import settings_of
 from crystalperf.query.execution.slots import Slots
@@ -37,29 +37,29 @@ from crystalperf.query.execution.worker_loads import measured_loads
 from crystalperf.query.inputs.reader import Reader
 from crystalperf.query.inputs.registry import find
 from crystalperf.query.results.words import Words
-from crystalperf.query.trace.arrays import over
+from crystalperf.query.trace.arrays import safe_divide
 from crystalperf.query.trace.records import Floats, Ints, uses_of
 
 ALL, WHOLE = "all", "whole"
 """Names of the scopes for the whole run, without and with pauses."""
 
 FOLLOWED = 0.9
-"""Minimum share of units of a group that reads cached data, of those with a preferred worker, that ran where their
+"""Minimum share of tasks of a stage that reads cached data, of those with a preferred worker, that ran where their
 partitions had been before: so many are not a coincidence."""
 
 _IDS_SHOWN = 20
-_OF_UNITS = (
-    *("unit_id", "group_number", "worker_number", "host_number", "launch_ms", "finish_ms"),
-    *("placement", "upstream_ms", "follows"),
+_OF_TASKS = (
+    *("task_id", "stage_number", "worker_number", "host_number", "launch_ms", "finish_ms"),
+    *("placement", "pipeline_wait_ms", "follows"),
 )
-"""Columns of scope_units.sql for Units, besides their time by resource."""
+"""Columns of scope_tasks.sql for Tasks, besides their time by resource."""
 
 
 def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evidence: bool = True) -> Execution:
     """Read a scope from a run file; `all` leaves pauses out (query.execution.clock).
 
-    Without evidence the result has the execution DAG and its units, but nothing that only predictions and findings
-    need: volumes (all are 0), uncertainty of resource shares, times by operator, lost units, CPU limits.  Raises
+    Without evidence the result has the execution DAG and its tasks, but nothing that only predictions and findings
+    need: volumes (all are 0), uncertainty of resource shares, times by operator, lost tasks, CPU limits.  Raises
     SettingError if the scope is not in the run.
     """
     scope_time = find_scope(connection, scope)
@@ -76,11 +76,11 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         first = float(slots.available_ms.min()) if len(slots) else None
         clock = without_pauses(connection, reader, log, scope_time.end_ms, first)
         slots = replace(slots, available_ms=clock.at(slots.available_ms), until_ms=clock.at(slots.until_ms))
-    groups, units, volumes = _groups_and_units(
+    stages, tasks, volumes = _stages_and_tasks(
         connection, scope_time, clock, workers, hosts, names, with_volumes=with_evidence
     )
     words = framework.vocabulary
-    rules = dag.DagRules(framework.planner.barriers, words.coordinator, words.group, reader.resolution_ms)
+    rules = dag.DagRules(framework.planner.barriers, words.driver, words.stage, reader.resolution_ms)
     execution = Execution(
         words=Words(framework.name, words, resources),
         title=framework.title,
@@ -89,24 +89,24 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         version=run[4],
         scope=scope_time,
         dag=dag.build(
-            groups,
-            units,
+            stages,
+            tasks,
             clock.when(scope_time.start_ms),
             clock.when(scope_time.end_ms),
             slots,
             _stated(connection),
             rules,
         ),
-        units=units,
+        tasks=tasks,
         volumes=volumes,
         slots=slots,
         hosts=tuple(hosts),
-        coordinator=_coordinator(connection, scope_time, clock, names),
+        driver=_driver(connection, scope_time, clock, names),
         recorded={**dict.fromkeys(settings_of(resources)), "cpu_speed": 1.0, **recorded, **configured},
         scheduler=run[0],
         properties=properties,
         has_samples=_has(connection, "samples"),
-        tells_memory=_has(connection, "units WHERE peak_memory_bytes >= 0"),
+        has_peak_memory=_has(connection, "tasks WHERE peak_memory_bytes >= 0"),
         evidence=Evidence(np.zeros(len(names)), np.zeros(len(names)), 1.0),
         clock=clock,
         in_order=reader.in_order,
@@ -119,92 +119,92 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
 def _with_evidence(
     connection: duckdb.DuckDBPyConnection, execution: Execution, workers: dict[str, int], reader: Reader
 ) -> Execution:
-    """A scope with measured loads, evidence, times by operator, and lost units."""
-    scope, units, volumes, slots, groups = (
-        execution.scope, execution.units, execution.volumes, execution.slots, execution.dag.groups
+    """A scope with measured loads, evidence, times by operator, and lost tasks."""
+    scope, tasks, volumes, slots, stages = (
+        execution.scope, execution.tasks, execution.volumes, execution.slots, execution.dag.stages
     )  # fmt: skip
     if volumes.spill_memory.any():
-        volumes = replace(volumes, spill_ms=_spill_ms(connection, units, reader.frames.spilling))
+        volumes = replace(volumes, spill_ms=_spill_ms(connection, tasks, reader.frames.spilling))
     loads = measured_loads(connection, scope, execution.clock, workers)
-    wire = wire_ratio(loads, units, volumes)
-    volumes = replace(volumes, starved_ms=starved_ms(loads, units.worker, units.launch_ms, units.finish_ms))
-    cpu = units.parts_ms[:, execution.names.index(CPU)]
-    cores = cpu_limits(loads, units.worker, volumes.on_cpu_ms, cpu, len(workers))
+    wire_bytes_ratio = wire_ratio(loads, tasks, volumes)
+    volumes = replace(volumes, starved_ms=starved_ms(loads, tasks.worker, tasks.launch_ms, tasks.finish_ms))
+    cpu = tasks.parts_ms[:, execution.names.index(CPU)]
+    cores = cpu_limits(loads, tasks.worker, volumes.total_cpu_ms, cpu, len(workers))
     per_slot = cores / np.maximum(np.bincount(slots.worker, minlength=len(cores)), 1)
     return replace(
         execution,
         volumes=volumes,
         slots=replace(slots, cpu_cores=per_slot[slots.worker]),
-        idle_cores=idle_cores(loads),
-        wire=wire,
-        evidence=_evidence(connection, scope, units, execution.names, reader),
-        operators=_operators(connection, groups, execution.names),
-        **_readers(connection, groups, reader),
+        background_cores=background_cores(loads),
+        wire_bytes_ratio=wire_bytes_ratio,
+        evidence=_evidence(connection, scope, tasks, execution.names, reader),
+        operators=_operators(connection, stages, execution.names),
+        **_readers(connection, stages, reader),
         lost=_lost(connection, scope, execution.clock),
-        repeated=_repeated(connection, groups),
-        starts=not _has(connection, f"units WHERE launch_ms < {scope.start_ms}"),
+        repeated=_repeated(connection, stages),
+        is_first_scope=not _has(connection, f"tasks WHERE launch_ms < {scope.start_ms}"),
     )
 
 
-def _repeated(connection: duckdb.DuckDBPyConnection, groups: Sequence[GroupRun]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def _repeated(connection: duckdb.DuckDBPyConnection, stages: Sequence[StageRun]) -> np.ndarray[Any, np.dtype[np.bool_]]:
     known = dict(connection.execute(sql.text("first_runs")).fetchall())
-    return np.array([known.get(each.group_id, False) for each in groups], np.bool_)
+    return np.array([known.get(each.stage_id, False) for each in stages], np.bool_)
 
 
 def _evidence(
-    connection: duckdb.DuckDBPyConnection, scope: ScopeTime, units: Units, names: tuple[str, ...], reader: Reader
+    connection: duckdb.DuckDBPyConnection, scope: ScopeTime, tasks: Tasks, names: tuple[str, ...], reader: Reader
 ) -> Evidence:
     bounds = scope.start_ms, scope.end_ms
-    tells = reader.tells_upstream
+    tells = reader.has_upstream_waits
     return replace(
-        gathered(connection, *bounds, units, names, tells_upstream=tells),
-        unseen_cpu=unseen_cpu(connection, *bounds, reader.delegates, tells_upstream=tells),
+        gathered(connection, *bounds, tasks, names, has_upstream_waits=tells),
+        missing_cpu_share=missing_cpu_share(connection, *bounds, reader.delegates, has_upstream_waits=tells),
     )
 
 
 def _lost(connection: duckdb.DuckDBPyConnection, scope: ScopeTime, clock: Clock) -> tuple[Lost, ...]:
-    """The groups of a scope with units whose end is missing in the log, clipped to the scope."""
+    """The stages of a scope with tasks whose end is missing in the log, clipped to the scope."""
 
     def shown(recorded_ms: float) -> float:
         return clock.when(min(max(recorded_ms, scope.start_ms), scope.end_ms))
 
     rows = connection.execute(sql.text("missing_ends"), [scope.start_ms, scope.end_ms]).fetchall()
     return tuple(
-        Lost(group, lost, total, shown(start), shown(end), None if last is None else shown(last), share)
-        for group, lost, total, start, end, last, share in rows
+        Lost(stage, lost, total, shown(start), shown(end), None if last is None else shown(last), share)
+        for stage, lost, total, start, end, last, share in rows
     )
 
 
 def _operators(
-    connection: duckdb.DuckDBPyConnection, groups: Sequence[GroupRun], names: Sequence[str]
+    connection: duckdb.DuckDBPyConnection, stages: Sequence[StageRun], names: Sequence[str]
 ) -> dict[str, Floats]:
-    """Unit time by operator: (groups, resources + 1) for each name."""
+    """Task time by operator: (stages, resources + 1) for each name."""
     sums = ", ".join(f"sum({name}_ms)" for name in with_other(names))
     rows = connection.execute(
-        f"SELECT name, group_id, {sums} FROM operator_times WHERE node_id IS NOT NULL GROUP BY ALL ORDER BY ALL"
+        f"SELECT name, stage_id, {sums} FROM operator_times WHERE node_id IS NOT NULL GROUP BY ALL ORDER BY ALL"
     ).fetchall()
-    numbers = {group.group_id: number for number, group in enumerate(groups)}
+    numbers = {stage.stage_id: number for number, stage in enumerate(stages)}
     found: dict[str, Floats] = {}
-    for name, group_id, *parts_ms in rows:
-        if group_id in numbers:
-            of_groups = found.setdefault(name, np.zeros((len(groups), len(names) + 1)))
-            of_groups[numbers[group_id]] += parts_ms
+    for name, stage_id, *parts_ms in rows:
+        if stage_id in numbers:
+            of_stages = found.setdefault(name, np.zeros((len(stages), len(names) + 1)))
+            of_stages[numbers[stage_id]] += parts_ms
     return found
 
 
-def _readers(connection: duckdb.DuckDBPyConnection, groups: Sequence[GroupRun], reader: Reader) -> dict[str, Any]:
-    """Execution.readers, .delegating and .spilling_apart.
+def _readers(connection: duckdb.DuckDBPyConnection, stages: Sequence[StageRun], reader: Reader) -> dict[str, Any]:
+    """Execution.readers, .delegating and .spilling_in_helpers.
 
-    Processes that compute for units spill if they hold rows and run out of their own memory; within a scope, for
+    Processes that compute for tasks spill if they hold rows and run out of their own memory; within a scope, for
     example a query, they hold none.
     """
-    rows = {row[0]: row[1:] for row in connection.execute(sql.text("group_readers")).fetchall()}
-    known = {number: rows[group.group_id] for number, group in enumerate(groups) if group.group_id in rows}
+    rows = {row[0]: row[1:] for row in connection.execute(sql.text("stage_readers")).fetchall()}
+    known = {number: rows[stage.stage_id] for number, stage in enumerate(stages) if stage.stage_id in rows}
     delegating = frozenset(number for number, (what, _) in known.items() if reader.delegates(uses_of(what)))
     return {
         "readers": {number: reads for number, (_, reads) in known.items() if reads},
         "delegating": delegating,
-        "spilling_apart": frozenset(number for number in delegating if groups[number].scope_id is None),
+        "spilling_in_helpers": frozenset(number for number in delegating if stages[number].scope_id is None),
     }
 
 
@@ -271,7 +271,7 @@ def _slots(
     worker, host_of, added_ms, until_ms = zip(*columns, strict=True) if columns else ((), (), (), ())
     memory = {row[5] for row in working}
     recorded: dict[str, float | None] = {
-        "workers": most_at_a_time((row[3], row[4]) for row in working) or None,
+        "workers": max_concurrent((row[3], row[4]) for row in working) or None,
         "cores": max((int(row[2]) for row in working), default=0) or None,
         "memory": float(memory.pop()) if len(memory) == 1 and None not in memory else None,
     }
@@ -285,7 +285,7 @@ def _slots(
     return {row[0]: number for number, row in enumerate(working)}, hosts, slots_table, recorded
 
 
-def most_at_a_time(intervals: Iterable[tuple[float, float | None]]) -> int:
+def max_concurrent(intervals: Iterable[tuple[float, float | None]]) -> int:
     """The maximum number of workers at a time, by when each was added and removed; None for one that stayed.
 
     A worker that is added when another is removed replaces it.
@@ -299,7 +299,7 @@ def most_at_a_time(intervals: Iterable[tuple[float, float | None]]) -> int:
     return most
 
 
-def _groups_and_units(
+def _stages_and_tasks(
     connection: duckdb.DuckDBPyConnection,
     scope: ScopeTime,
     clock: Clock,
@@ -308,68 +308,74 @@ def _groups_and_units(
     names: tuple[str, ...],
     *,
     with_volumes: bool,
-) -> tuple[list[GroupRun], Units, Volumes]:
-    """The groups with a unit in the scope, and those units, clipped to it; times by the clock."""
+) -> tuple[list[StageRun], Tasks, Volumes]:
+    """The stages with a task in the scope, and those tasks, clipped to it; times by the clock."""
     described = {
         row[0]: row
         for row in connection.execute(
-            "SELECT group_id, coalesce(name, group_id), scope_id, rank, submit_ms, pool FROM groups"
+            "SELECT stage_id, coalesce(name, stage_id), scope_id, priority, submit_ms, pool FROM stages"
         ).fetchall()
     }
     ids, wanted = list(described), {"workers": list(workers), "hosts": list(hosts)}
-    columns = _unit_columns(connection, scope, names, {**wanted, "groups": ids}, with_volumes)
-    if (columns["group_number"] < 0).any():  # a trace need not describe every group
-        ids = [row[0] for row in connection.execute("SELECT DISTINCT group_id FROM units").fetchall()]
-        columns = _unit_columns(connection, scope, names, {**wanted, "groups": ids}, with_volumes)
+    columns = _task_columns(connection, scope, names, {**wanted, "stages": ids}, with_volumes)
+    if (columns["stage_number"] < 0).any():  # a trace need not describe every stage
+        ids = [row[0] for row in connection.execute("SELECT DISTINCT stage_id FROM tasks").fetchall()]
+        columns = _task_columns(connection, scope, names, {**wanted, "stages": ids}, with_volumes)
     launch = np.clip(columns["launch_ms"], scope.start_ms, scope.end_ms)
     finish = np.clip(columns["finish_ms"], scope.start_ms, scope.end_ms)
     whole = columns["finish_ms"] - columns["launch_ms"]
-    kept = over(finish - launch, whole, 1.0)
+    kept = safe_divide(finish - launch, whole, 1.0)
     launch, finish, start_ms = clock.at(launch), clock.at(finish), clock.when(scope.start_ms)
-    # Groups are numbered in the order of their first units.
-    used, first_unit, place = np.unique(columns["group_number"], return_index=True, return_inverse=True)
-    by_first = np.argsort(first_unit, kind="stable")
+    # Stages are numbered in the order of their first tasks.
+    used, first_task, place = np.unique(columns["stage_number"], return_index=True, return_inverse=True)
+    by_first = np.argsort(first_task, kind="stable")
     number = {ids[used[each]]: position for position, each in enumerate(by_first.tolist())}
-    group_of = np.argsort(by_first, kind="stable")[place.reshape(-1)]
+    stage_of = np.argsort(by_first, kind="stable")[place.reshape(-1)]
     first_launch, last_finish = np.full(len(number), np.inf), np.full(len(number), -np.inf)
-    np.minimum.at(first_launch, group_of, launch)
-    np.maximum.at(last_finish, group_of, finish)
-    rows = [described.get(group_id, (group_id, group_id, None, 0, None, None)) for group_id in number]
-    groups = [
-        _group_run(row, float(first), float(last), clock, start_ms)
+    np.minimum.at(first_launch, stage_of, launch)
+    np.maximum.at(last_finish, stage_of, finish)
+    rows = [described.get(stage_id, (stage_id, stage_id, None, 0, None, None)) for stage_id in number]
+    stages = [
+        _stage_run(row, float(first), float(last), clock, start_ms)
         for row, first, last in zip(rows, first_launch, last_finish, strict=True)
     ]
     parts_ms = np.stack([columns.pop(f"{name}_ms") for name in with_other(names)], axis=1, dtype=np.float64)
     parts_ms *= kept[:, None]
-    units = Units(
-        unit_id=columns["unit_id"].astype(np.int64, copy=False),
-        group=group_of,
+    tasks = Tasks(
+        task_id=columns["task_id"].astype(np.int64, copy=False),
+        stage=stage_of,
         worker=columns["worker_number"].astype(np.int64, copy=False),
         host=columns["host_number"].astype(np.int64, copy=False),
         launch_ms=launch,
         finish_ms=finish,
         parts_ms=parts_ms,
         placement=columns["placement"].astype(np.int64, copy=False),
-        upstream_ms=np.asarray(columns["upstream_ms"], dtype=np.float64) * kept,
+        pipeline_wait_ms=np.asarray(columns["pipeline_wait_ms"], dtype=np.float64) * kept,
         follows=columns["follows"].astype(np.int64, copy=False),
     )
     if not with_volumes:
-        return groups, units, no_volumes(len(units))
-    return groups, units, _volumes(connection, columns, whole, kept, number, group_of)
+        return stages, tasks, no_volumes(len(tasks))
+    return stages, tasks, _volumes(connection, columns, whole, kept, number, stage_of)
 
 
-def _unit_columns(
+def _task_columns(
     connection: duckdb.DuckDBPyConnection,
     scope: ScopeTime,
     names: tuple[str, ...],
     ids: Mapping[str, list[str]],
     with_volumes: bool,
 ) -> dict[str, Any]:
-    """The columns of scope_units.sql; `ids` are those of workers, hosts and groups, in the order of their numbers."""
+    """The columns of scope_tasks.sql; `ids` are those of workers, hosts and stages, in the order of their numbers."""
     parts = ", ".join(f"coalesce({name}_ms, 0) AS {name}_ms" for name in with_other(names))
-    columns = "*" if with_volumes else ", ".join([*_OF_UNITS, *(f"{name}_ms" for name in with_other(names))])
-    question = sql.text("scope_units").format(
-        parts=parts, far=FAR, in_worker=IN_WORKER, kept=KEPT, replicated=REPLICATED, most=FOLLOWED, columns=columns
+    columns = "*" if with_volumes else ", ".join([*_OF_TASKS, *(f"{name}_ms" for name in with_other(names))])
+    question = sql.text("scope_tasks").format(
+        parts=parts,
+        far=REMOTE_LOCALITIES,
+        in_worker=PROCESS_LOCAL,
+        kept=CACHE_ROOT,
+        replicated=REPLICATED,
+        most=FOLLOWED,
+        columns=columns,
     )
     found: dict[str, Any] = connection.execute(
         question, {"begin": scope.start_ms, "end": scope.end_ms, **ids}
@@ -377,14 +383,14 @@ def _unit_columns(
     return found
 
 
-def _group_run(row: tuple[Any, ...], first_ms: float, last_ms: float, clock: Clock, start_ms: float) -> GroupRun:
-    """A group from its row; its units ran from `first_ms` to `last_ms`, the scope from `start_ms`, by the clock."""
-    group_id, name, scope_id, rank, submit_ms, pool = row
-    return GroupRun(
-        group_id=group_id,
+def _stage_run(row: tuple[Any, ...], first_ms: float, last_ms: float, clock: Clock, start_ms: float) -> StageRun:
+    """A stage from its row; its tasks ran from `first_ms` to `last_ms`, the scope from `start_ms`, by the clock."""
+    stage_id, name, scope_id, priority, submit_ms, pool = row
+    return StageRun(
+        stage_id=stage_id,
         name=name,
         scope_id=scope_id,
-        rank=rank,
+        priority=priority,
         submit_ms=None if submit_ms is None else max(min(clock.when(submit_ms), first_ms), start_ms),
         start_ms=first_ms,
         end_ms=last_ms,
@@ -398,9 +404,9 @@ def _volumes(
     whole_ms: Floats,
     kept: Floats,
     number: dict[str, int],
-    group_of: Ints,
+    stage_of: Ints,
 ) -> Volumes:
-    """The logged volumes of units, in the scope; the share `kept` of a unit's duration `whole_ms` is in it, and the
+    """The logged volumes of tasks, in the scope; the share `kept` of a task's duration `whole_ms` is in it, and the
     same share of its bytes counts."""
 
     def whole(name: str) -> Ints:
@@ -412,45 +418,45 @@ def _volumes(
     is_whole = bool((kept == 1.0).all())
 
     inputs = reaches(connection)
-    far = far_groups(inputs)
-    reads_far = np.array([each in far for each in number], dtype=bool)[group_of]
-    by_place = np.array([far.get(each, False) for each in number], dtype=bool)[group_of]
-    keeps = kept_groups(inputs)
-    is_kept = np.array([each in keeps for each in number], dtype=bool)[group_of]
+    far = far_stages(inputs)
+    reads_far = np.array([each in far for each in number], dtype=bool)[stage_of]
+    by_place = np.array([far.get(each, False) for each in number], dtype=bool)[stage_of]
+    keeps = kept_stages(inputs)
+    is_kept = np.array([each in keeps for each in number], dtype=bool)[stage_of]
     is_kept &= (
-        columns["in_worker"].astype(bool) | ~np.array([keeps.get(each, False) for each in number], dtype=bool)[group_of]
+        columns["in_worker"].astype(bool) | ~np.array([keeps.get(each, False) for each in number], dtype=bool)[stage_of]
     )
     is_far = reads_far & (columns["is_far"].astype(bool) | ~(by_place | is_kept))
     return Volumes(
         input=volume("input"),
         far=np.where(is_far, volume("input"), 0),
-        kept=np.where(is_kept, volume("input"), 0),
-        remote=volume("remote"),
-        local=volume("local"),
-        handed=volume("handed"),
+        cached=np.where(is_kept, volume("input"), 0),
+        remote_read=volume("remote_read"),
+        local_read=volume("local_read"),
+        exchange_write=volume("exchange_write"),
         output=volume("output"),
         spill_memory=volume("spill_memory"),
         spill_disk=volume("spill_disk"),
         peak_memory=whole("peak_memory"),
         gc_ms=np.asarray(columns["gc_ms"]).astype(np.float64) * kept,
-        on_cpu_ms=np.minimum(np.asarray(columns["on_cpu_ms"]).astype(np.float64), whole_ms) * kept,
+        total_cpu_ms=np.minimum(np.asarray(columns["total_cpu_ms"]).astype(np.float64), whole_ms) * kept,
         overhead_ms=np.asarray(columns["overhead_ms"]).astype(np.float64) * kept,
         spill_ms=np.zeros(len(kept)),
-        peers_ms=np.asarray(columns["peers_ms"]).astype(np.float64) * kept,
+        fetch_wait_ms=np.asarray(columns["fetch_wait_ms"]).astype(np.float64) * kept,
         starved_ms=np.zeros(len(kept)),
     )
 
 
 def _stated(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], Dependency]:
-    """The dependencies between groups that the trace states."""
+    """The dependencies between stages that the trace states."""
     rows = connection.execute("SELECT source, target, kind, why, resource FROM dependencies ORDER BY rowid").fetchall()
     return {(source, target): Dependency(kind, why, resource) for source, target, kind, why, resource in rows}
 
 
-def _spill_ms(connection: duckdb.DuckDBPyConnection, units: Units, spilling: tuple[str, str] | None) -> Floats:
-    """Time of each unit in spilling, (units,) in ms, by the share of its samples; 0 without samples."""
+def _spill_ms(connection: duckdb.DuckDBPyConnection, tasks: Tasks, spilling: tuple[str, str] | None) -> Floats:
+    """Time of each task in spilling, (tasks,) in ms, by the share of its samples; 0 without samples."""
     if spilling is None:
-        return np.zeros(len(units))
+        return np.zeros(len(tasks))
     found = connection.execute(
         """
         WITH spilling AS (
@@ -458,30 +464,30 @@ def _spill_ms(connection: duckdb.DuckDBPyConnection, units: Units, spilling: tup
             WHERE len([frame FOR frame IN frames IF regexp_matches(frame, $1)]) > 0
                 AND len([frame FOR frame IN frames IF regexp_matches(frame, $2)]) = 0
         )
-        SELECT unit_id, coalesce(sum(weight_ms) FILTER (stack_id IN (FROM spilling)), 0) / sum(weight_ms) AS share
+        SELECT task_id, coalesce(sum(weight_ms) FILTER (stack_id IN (FROM spilling)), 0) / sum(weight_ms) AS share
         FROM samples
-        WHERE unit_id IS NOT NULL AND weight_ms > 0
-        GROUP BY unit_id
+        WHERE task_id IS NOT NULL AND weight_ms > 0
+        GROUP BY task_id
         """,
         list(spilling),
     ).fetchnumpy()
-    share = dict(zip(found["unit_id"].tolist(), found["share"].tolist(), strict=True))
-    spilling_ms: Floats = units.duration_ms * np.array([share.get(each, 0.0) for each in units.unit_id.tolist()])
+    share = dict(zip(found["task_id"].tolist(), found["share"].tolist(), strict=True))
+    spilling_ms: Floats = tasks.duration_ms * np.array([share.get(each, 0.0) for each in tasks.task_id.tolist()])
     return spilling_ms
 
 
-def _coordinator(
+def _driver(
     connection: duckdb.DuckDBPyConnection, scope: ScopeTime, clock: Clock, names: tuple[str, ...]
-) -> CoordinatorTime:
-    """Samples of the coordinator with an attributed function, without those of waiting threads."""
+) -> DriverTime:
+    """Samples of the driver with an attributed function, without those of waiting threads."""
     if not _has(connection, "samples"):
-        return CoordinatorTime(np.empty(0), np.empty(0), np.empty((0, len(names) + 1)))
+        return DriverTime(np.empty(0), np.empty(0), np.empty((0, len(names) + 1)))
     columns = connection.execute(
         f"""
         SELECT time_ms, any_value(weight_ms) AS weight_ms, {sampled_sums(names)}
         FROM samples JOIN stacks USING (stack_id)
-        WHERE worker_id IN (SELECT worker_id FROM workers WHERE workers.kind = 'coordinator')
-            AND unit_id IS NULL AND deciding_depth IS NOT NULL
+        WHERE worker_id IN (SELECT worker_id FROM workers WHERE workers.kind = 'driver')
+            AND task_id IS NULL AND attributed_depth IS NOT NULL
             AND NOT contains(coalesce(skipped, ''), 'wait')
             AND time_ms BETWEEN ? AND ?
         GROUP BY samples.rowid, time_ms
@@ -493,4 +499,4 @@ def _coordinator(
     parts = np.stack([np.asarray(columns[name], dtype=np.float64) for name in with_other(names)], axis=1)
     time = np.asarray(columns["time_ms"], dtype=np.float64)
     is_counted = clock.is_active(time)
-    return CoordinatorTime(clock.at(time[is_counted]), weight[is_counted], parts[is_counted])
+    return DriverTime(clock.at(time[is_counted]), weight[is_counted], parts[is_counted])

@@ -19,7 +19,7 @@ class LogFacts:
     lacks_start   whether the start of the run is missing, or mixed with another run's
     """
 
-    attended: bool | None = None
+    interactive: bool | None = None
     unread_parts: Mapping[str, int] = field(default_factory=dict)
     lacks_start: bool = False
 
@@ -31,7 +31,7 @@ def log_facts(connection: duckdb.DuckDBPyConnection, reader: Reader) -> LogFacts
         connection.execute("SELECT name, sum(count)::BIGINT FROM import_stats GROUP BY name ORDER BY name").fetchall()
     )
     return LogFacts(
-        attended=reader.attended(name, dict(properties or {})),
+        interactive=reader.interactive(name, dict(properties or {})),
         unread_parts={each: count for each, count in problems.items() if each in reader.unread_work},
         lacks_start=not reader.unread_start.isdisjoint(problems),
     )

@@ -7,7 +7,7 @@ decimal and Ki, Mi, Gi binary, except that a size without B (`8g`) is binary, as
 
 Other settings change the work itself, how it is partitioned, and how it is scheduled:
 
-    input=10x   units=400   units.GROUP=8   operator.NAME=2x   skew=none   scheduler=longest
+    input=10x   tasks=400   tasks.STAGE=8   operator.NAME=2x   skew=none   scheduler=longest
 
 For a stream, the rate of records is a setting too: rate=2x, or rate=5000 a second.
 """
@@ -28,14 +28,14 @@ from crystalperf.query.trace.vocabulary import SettingUnit, Vocabulary
 OPERATOR = "operator."
 """Prefix of an operator's setting; its name follows."""
 
-UNITS = "units."
-"""Prefix of the setting for one group's units; the group's id or the first words of its name follow."""
+TASKS = "tasks."
+"""Prefix of the setting for one stage's tasks; the stage's id or the first words of its name follow."""
 
 DEVICE = "device."
 """Prefix of the settings of accelerators; no reruns have verified their effect."""
 
-MOST_NAMED = 24
-"""Maximum operators or groups that an error lists in full; if there are more, it lists half as many close matches."""
+MAX_NAMED = 24
+"""Maximum operators or stages that an error lists in full; if there are more, it lists half as many close matches."""
 
 SPEED = "cpu_speed"
 """The setting of CPU speed; its values are relative.  The recorded value is stated in cores: the CPU that a process
@@ -43,7 +43,7 @@ could use, of a slow core or under a quota; 1 if not stated."""
 
 SCHEDULERS = ("fifo", "fair", "longest")
 
-UNCHECKED = ("input", "units", "skew", "scheduler")
+UNCHECKED = ("input", "tasks", "skew", "scheduler")
 """Settings of the work, not of resources.  No reruns have verified their effect, nor that of operator settings, except
 for those that a framework names."""
 
@@ -53,7 +53,7 @@ Configuration = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting of scenarios: its unit and its meaning, or its choices."""
+    """A setting of scenarios: its task and its meaning, or its choices."""
 
     unit: SettingUnit
     meaning: str
@@ -64,44 +64,44 @@ def settings_of(
     resources: Sequence[Resource],
     words: Vocabulary | None = None,
     operators: Iterable[str] = (),
-    groups: Mapping[str, str] | None = None,
+    stages: Mapping[str, str] | None = None,
     *,
     flows: bool = False,
 ) -> dict[str, Setting]:
     """The settings of a run by key: workers, cores and memory, one for each of its resources, and its work.
 
-    Their meanings are in the framework's `words`.  `operators` are the names of operators with known time, `groups` has
-    the names of groups with a setting for their units, by id, and `flows` is whether the run is a stream.
+    Their meanings are in the framework's `words`.  `operators` are the names of operators with known time, `stages` has
+    the names of stages with a setting for their tasks, by id, and `flows` is whether the run is a stream.
     """
     words = words or Vocabulary()
     return {
         "workers": Setting("count", f"{words.counted} of the application"),
-        "cores": Setting("count", f"{words.unit} {words.lanes} of each {words.worker}"),
+        "cores": Setting("count", f"{words.task} {words.slots} of each {words.worker}"),
         **{each.setting: Setting(each.unit, _meaning(each, words)) for each in resources},
         "memory": Setting("bytes", f"memory of each {words.worker}"),
         "input": Setting("times", "the input data, and all data computed from it"),
-        "units": Setting("count", f"{words.units} into which {words.exchanged} is partitioned"),
+        "tasks": Setting("count", f"{words.tasks} into which {words.exchanged_data} is partitioned"),
         "skew": Setting(
-            "choice", f"how unevenly the work of a {words.group} is spread over its {words.units}", ("none",)
+            "choice", f"how unevenly the work of a {words.stage} is spread over its {words.tasks}", ("none",)
         ),
-        "scheduler": Setting("choice", f"which {words.group} gets a free {words.lane} first", SCHEDULERS),
+        "scheduler": Setting("choice", f"which {words.stage} gets a free {words.slot} first", SCHEDULERS),
         **{
             f"{OPERATOR}{prefix}": Setting("times", f"speed of the operators {prefix}")
             for prefix in dict.fromkeys(part for name in operators for part in _prefixes(name))
         },
         **{
-            f"{UNITS}{called}": Setting("count", f"{words.units} of {called}")
-            for called in dict.fromkeys(each for pair in (groups or {}).items() for each in called_by(*pair))
+            f"{TASKS}{called}": Setting("count", f"{words.tasks} of {called}")
+            for called in dict.fromkeys(each for pair in (stages or {}).items() for each in called_by(*pair))
         },
         **({"rate": Setting("count", "records that the sources make per second")} if flows else {}),
     }
 
 
-def called_by(group_id: str, name: str) -> list[str]:
-    """Names by which users can refer to a group: its id, prefixes of its name in words, and its first word without
+def called_by(stage_id: str, name: str) -> list[str]:
+    """Names by which users can refer to a stage: its id, prefixes of its name in words, and its first word without
     number or colon."""
     first = re.split(r"[\[ ]", name, maxsplit=1)[0].rstrip(":")
-    return [group_id, first, *_prefixes(name)] if first else [group_id]
+    return [stage_id, first, *_prefixes(name)] if first else [stage_id]
 
 
 def _prefixes(name: str) -> list[str]:
@@ -111,13 +111,13 @@ def _prefixes(name: str) -> list[str]:
 
 def is_unchecked(key: str) -> bool:
     """Whether no reruns have verified the effect of a setting."""
-    return key in UNCHECKED or key.startswith((OPERATOR, UNITS, DEVICE))
+    return key in UNCHECKED or key.startswith((OPERATOR, TASKS, DEVICE))
 
 
-def units_of(scenario: Scenario, group_id: str, name: str) -> float:
-    """The factor on a group's number of units: that of the setting for the group, else that for all groups."""
-    own = [scenario.ratios[key] for each in called_by(group_id, name) if (key := f"{UNITS}{each}") in scenario.ratios]
-    return own[0] if own else scenario.ratio("units")
+def tasks_of(scenario: Scenario, stage_id: str, name: str) -> float:
+    """The factor on a stage's number of tasks: that of the setting for the stage, else that for all stages."""
+    own = [scenario.ratios[key] for each in called_by(stage_id, name) if (key := f"{TASKS}{each}") in scenario.ratios]
+    return own[0] if own else scenario.ratio("tasks")
 
 
 def is_meant(wanted: str, name: str) -> bool:
@@ -133,7 +133,7 @@ def _meaning(resource: Resource, words: Vocabulary) -> str:
 
 _NUMBER = re.compile(r"^(?P<number>[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*(?P<unit>[A-Za-z/]*)$")
 _PREFIX = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
-_MOST_SLOTS = 200_000
+_MAX_SLOTS = 200_000
 """Maximum slots of a scenario: a replay of more takes minutes, and no cluster has them."""
 
 _FARTHEST_RATIO = 1e6
@@ -231,27 +231,27 @@ def _key(word: str, known: Mapping[str, Setting], words: Mapping[str, str]) -> s
     if word in words:
         return words[word]
     first, dot, rest = word.partition(".")
-    if dot and f"{words.get(first, first)}." in (OPERATOR, UNITS):
+    if dot and f"{words.get(first, first)}." in (OPERATOR, TASKS):
         word = f"{words.get(first, first)}.{rest}"
         return next((key for key in known if key.lower() == word.lower()), word)
     return word
 
 
 def _shown(key: str, words: Mapping[str, str]) -> str:
-    """The framework's word for a setting, the reverse of _key: `units.HashJoin` is parallelism.HashJoin in Flink."""
+    """The framework's word for a setting, the reverse of _key: `tasks.HashJoin` is parallelism.HashJoin in Flink."""
     first, dot, rest = key.partition(".")
-    wanted = first if key.startswith(UNITS) else key
+    wanted = first if key.startswith(TASKS) else key
     word = next((word for word, other in words.items() if other == wanted), wanted)
-    return f"{word}{dot}{rest}" if key.startswith(UNITS) else word
+    return f"{word}{dot}{rest}" if key.startswith(TASKS) else word
 
 
 def _nearest(wanted: str, known: Sequence[str]) -> str:
     """A list of the known names; if there are many, their number and the closest matches."""
-    if len(known) <= MOST_NAMED:
+    if len(known) <= MAX_NAMED:
         return ", ".join(known)
     from difflib import get_close_matches  # only wrong names need it, and every command imports this module
 
-    near = get_close_matches(wanted, known, MOST_NAMED // 2, cutoff=0.0)
+    near = get_close_matches(wanted, known, MAX_NAMED // 2, cutoff=0.0)
     return f"{grouped(len(known))}, of which the nearest are {', '.join(near)}"
 
 
@@ -263,11 +263,11 @@ def _no_setting(key: str, shown: Mapping[str, str], words: Mapping[str, str]) ->
         wanted = key.removeprefix(OPERATOR)
         names = f"it has {_nearest(wanted, operators)}" if operators else "its log has no time by operator"
         return f"'{wanted}' is not an operator of this run; {names}"
-    if key.startswith(UNITS):
-        groups = [word.removeprefix(UNITS) for word in shown if word.startswith(UNITS) and " " not in word]
-        wanted = key.removeprefix(UNITS)
-        return f"'{wanted}' is not in this run; it has {_nearest(wanted, groups) or 'nothing of that kind'}"
-    others = [word for each, word in shown.items() if not each.startswith((OPERATOR, UNITS))]
+    if key.startswith(TASKS):
+        stages = [word.removeprefix(TASKS) for word in shown if word.startswith(TASKS) and " " not in word]
+        wanted = key.removeprefix(TASKS)
+        return f"'{wanted}' is not in this run; it has {_nearest(wanted, stages) or 'nothing of that kind'}"
+    others = [word for each, word in shown.items() if not each.startswith((OPERATOR, TASKS))]
     more = [word for word in words if word not in others]
     also = f" (and {', '.join(more)})" if more else ""
     return f"'{key}' is not a setting of this run; it has {', '.join(others)}, operator.NAME{also}"
@@ -328,10 +328,10 @@ def scenario_of(changes: Mapping[str, Value], recorded: Configuration) -> Scenar
     slots = 1.0
     for key in ("workers", "cores"):
         slots *= (recorded.get(key) or 1.0) * ratios.get(key, 1.0)
-    if slots > _MOST_SLOTS:
+    if slots > _MAX_SLOTS:
         raise SettingError(
             f"{', '.join(each.describe() for each in changes.values())}: {grouped(round(slots))} slots are more than"
-            f" the {grouped(_MOST_SLOTS)} that can be simulated"
+            f" the {grouped(_MAX_SLOTS)} that can be simulated"
         )
     return Scenario(changes, recorded, ratios)
 
@@ -378,7 +378,7 @@ def _or(choices: Sequence[str]) -> str:
 
 
 def size_of(suffix: str, *, rate: bool) -> float | None:
-    """Bytes, or bytes per second, of a unit suffix; None if the suffix is unknown."""
+    """Bytes, or bytes per second, of a task suffix; None if the suffix is unknown."""
     if rate:
         match = re.match(r"^(?P<prefix>[kKmMgGtT]?i?)(?P<what>bps|bit/s|b/s|Bps|B/s)$", suffix)
         if match is None:

@@ -12,7 +12,7 @@ from crystalperf.query.trace.records import Floats, Ints
 
 @dataclass(frozen=True)
 class Slots:
-    """The slots that units run on.  Arrays of one length, a row per slot.
+    """The slots that tasks run on.  Arrays of one length, a row per slot.
 
     `available_ms` is when its worker registered, `until_ms` when it was lost; `cpu_cores` is the CPU that the slot
     adds to its worker, infinite if no limit is known.
@@ -51,8 +51,8 @@ class Slots:
         return replace(self, until_ms=until[np.searchsorted(workers, self.worker)])
 
 
-class Use:
-    """When units occupied all available slots.
+class SlotUse:
+    """When tasks occupied all available slots.
 
     Slots come and go with their workers.  Before the first slot is available, nothing counts as full.
     """

@@ -1,6 +1,6 @@
 """Streams: runs that process records without an end, as stations, hops between them, and the time of a record in each.
 
-A station is a group whose units run in parallel, each on its own share of the records.  A hop connects two stations: a
+A station is a stage whose tasks run in parallel, each on its own share of the records.  A hop connects two stations: a
 buffer that is sent when it is full or due, the network to the next station, and the queue before it.  The latency of a
 record is the sum along its longest path, and the run's measure.
 
@@ -48,24 +48,24 @@ MANY_BURSTS = 64
 
 @dataclass(frozen=True)
 class Station:
-    """A group of a stream.
+    """A stage of a stream.
 
     Attributes:
-        lanes: number of parallel units.
-        records_per_s: incoming records, or records that a source produces; sum over all lanes.
-        busy: busy share of the lanes' time, mean over the lanes.
-        busiest: busy share of the busiest lane.
-        blocked: share of the lanes' time in which no downstream station took their records (backpressure).
+        slots: number of parallel tasks.
+        records_per_s: incoming records, or records that a source produces; sum over all slots.
+        busy: busy share of the slots' time, mean over the slots.
+        busiest: busy share of the busiest slot.
+        blocked: share of the slots' time in which no downstream station took their records (backpressure).
         shares: shares of busy time by resource, (resources + 1,), the last is unknown time; they sum to 1.
-        keyed: whether the key of a record decides its lane, so that one lane may have more records.
+        keyed: whether the key of a record decides its slot, so that one slot may have more records.
         waking: the part of `busy` that due buffers cost, whatever their content; the same for `busiest`.
-        held_ms: how long a record waits, without work, for an answer from outside the stream.
-        resting: share of busy time in which its lanes used no resource: asleep, or waiting for something outside.
+        external_wait_ms: how long a record waits, without work, for an answer from outside the stream.
+        resting: share of busy time in which its slots used no resource: asleep, or waiting for something outside.
     """
 
     id: str
     name: str
-    lanes: int
+    slots: int
     records_per_s: float
     busy: float
     busiest: float
@@ -73,19 +73,19 @@ class Station:
     shares: Floats
     is_source: bool = False
     keyed: bool = False
-    waking: float = 0.0
-    held_ms: float = 0.0
-    resting: float = 0.0
+    due_buffer_share: float = 0.0
+    external_wait_ms: float = 0.0
+    sleeping_share: float = 0.0
 
     @property
-    def unseen(self) -> float:
+    def unmeasured(self) -> float:
         """Share of busy time with unknown resource."""
-        return max(float(self.shares[-1]) - self.resting, 0.0)
+        return max(float(self.shares[-1]) - self.sleeping_share, 0.0)
 
     @property
     def record_ms(self) -> float:
         """Busy time of one record, ms."""
-        return 1e3 * self.busy * self.lanes / self.records_per_s if self.records_per_s > 0 else 0.0
+        return 1e3 * self.busy * self.slots / self.records_per_s if self.records_per_s > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Hop:
     """The connection between two stations.
 
     Attributes:
-        channels: pairs of lanes that exchange buffers.
+        channels: pairs of slots that exchange buffers.
         records_per_s, bytes_per_s, buffers_per_s: sums over all channels.
         remote: share of the bytes that cross a network.
         queued: mean number of waiting buffers, without those that fill.
@@ -103,7 +103,7 @@ class Hop:
         is_due_assumed: whether the timeout is known neither from settings nor from the number of buffers.
         kept: records that left it over records that entered it, at most 1; the others wait in a queue that keeps
             growing.
-        all_to_all: whether each lane of the source sends to each lane of the target.
+        all_to_all: whether each slot of the source sends to each slot of the target.
     """
 
     source: str
@@ -152,7 +152,7 @@ class Hop:
 
 
 @dataclass(frozen=True)
-class Place:
+class StreamWorker:
     """A worker of a stream, in cores: CPU that its process used, and its limit, infinite if unknown.
 
     Of `cpu_cores`, two parts do not grow with the records: `fixed_cores` (compilers, metrics, timers) and `due_cores`
@@ -175,22 +175,22 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Flow:
+class Stream:
     """A steady interval of a stream.
 
     Attributes:
         stations: in the order of the data flow.
         places: the workers.
         start_ms, end_ms: the interval, since the run's start.
-        markers_ms: latency of a record as the framework's own probes measured it; None without probes.
+        probe_latency_ms: latency of a record as the framework's own probes measured it; None without probes.
     """
 
     stations: tuple[Station, ...]
     hops: tuple[Hop, ...]
-    places: tuple[Place, ...]
+    places: tuple[StreamWorker, ...]
     start_ms: float
     end_ms: float
-    markers_ms: float | None = None
+    probe_latency_ms: float | None = None
 
     @property
     def rate_per_s(self) -> float:
@@ -204,8 +204,8 @@ class Flow:
     def at_limit(self) -> bool:
         """Whether the stream runs at its highest rate: backpressure limits the sources, or they have no time left.
 
-        A source whose busy time was not measured, or that has several lanes, may be blocked for less than FULL of its
-        time although a lane of another station has no time left.  While buffers before that station have space, its
+        A source whose busy time was not measured, or that has several slots, may be blocked for less than FULL of its
+        time although a slot of another station has no time left.  While buffers before that station have space, its
         source is not blocked at all: then the station takes fewer records than it is given, or one between is blocked.
         """
         if any(each.busy + each.blocked >= FULL for each in self.stations if each.is_source):
@@ -218,38 +218,38 @@ class Flow:
 
     def time_ms(self, names: tuple[str, ...]) -> float:
         """Mean latency of a record with the measured queues, ms."""
-        return sum(each.time_ms for each in legs(self, measured=True, names=names))
+        return sum(each.time_ms for each in path_segments(self, measured=True, names=names))
 
 
 @dataclass(frozen=True)
-class Leg:
+class PathSegment:
     """One segment of a record's path: a station or a hop.
 
     Attributes:
         id: a station's id, or SOURCE>TARGET of a hop.
         name: for readers.
         work_ms: busy time by resource at a station, (resources + 1,); zeros for a hop.
-        mates_ms: at a station, waiting for other records of the same buffer.
+        same_buffer_ms: at a station, waiting for other records of the same buffer.
         filling_ms: in a hop, in a buffer before it is sent.
         queue_ms: in a hop, in buffers that wait for the station or for the network.
         way_ms: in a hop, on the network.
-        held_ms: at a station, waiting for an answer from outside the stream.
-        resting_ms: the part of `work_ms` at a station that is asleep or waits for something outside the stream.
+        external_wait_ms: at a station, waiting for an answer from outside the stream.
+        sleeping_ms: the part of `work_ms` at a station that is asleep or waits for something outside the stream.
     """
 
     id: str
     name: str
     work_ms: Floats
-    mates_ms: float = 0.0
+    same_buffer_ms: float = 0.0
     filling_ms: float = 0.0
     queue_ms: float = 0.0
     way_ms: float = 0.0
-    held_ms: float = 0.0
-    resting_ms: float = 0.0
+    external_wait_ms: float = 0.0
+    sleeping_ms: float = 0.0
 
     @property
     def time_ms(self) -> float:
-        waits_ms = self.mates_ms + self.filling_ms + self.queue_ms + self.way_ms + self.held_ms
+        waits_ms = self.same_buffer_ms + self.filling_ms + self.queue_ms + self.way_ms + self.external_wait_ms
         return float(self.work_ms.sum()) + waits_ms
 
 
@@ -290,82 +290,90 @@ def _filling_in_bursts_ms(full_ms: float, due_ms: float, bursts: int) -> float:
     return float(due_ms * ((bursts - arrived[:-1]) * waits).sum() / bursts / (bursts + 1))
 
 
-def longest_way(flow: Flow, station_ms: Mapping[str, Leg], hop_ms: Mapping[tuple[str, str], Leg]) -> list[Leg]:
+def longest_way(
+    stream: Stream, station_ms: Mapping[str, PathSegment], hop_ms: Mapping[tuple[str, str], PathSegment]
+) -> list[PathSegment]:
     """The legs of the longest path, in order."""
-    best: dict[str, tuple[float, list[Leg]]] = {}
-    for each in flow.stations:
+    best: dict[str, tuple[float, list[PathSegment]]] = {}
+    for each in stream.stations:
         here = station_ms[each.id]
         paths = [
             (best[hop.source][0] + hop_ms[hop.source, hop.target].time_ms, hop)
-            for hop in flow.hops
+            for hop in stream.hops
             if hop.target == each.id and hop.source in best
         ]
         if paths:
             until_ms, hop = max(paths, key=lambda path: path[0])
-            legs = [*best[hop.source][1], hop_ms[hop.source, hop.target], here]
+            path_segments = [*best[hop.source][1], hop_ms[hop.source, hop.target], here]
         else:
-            until_ms, legs = 0.0, [here]
-        best[each.id] = (until_ms + here.time_ms, legs)
-    ends = [each.id for each in flow.stations if not any(hop.source == each.id for hop in flow.hops)]
-    return max((best[each] for each in ends), key=lambda each: each[0], default=(0.0, list[Leg]()))[1]
+            until_ms, path_segments = 0.0, [here]
+        best[each.id] = (until_ms + here.time_ms, path_segments)
+    ends = [each.id for each in stream.stations if not any(hop.source == each.id for hop in stream.hops)]
+    return max((best[each] for each in ends), key=lambda each: each[0], default=(0.0, list[PathSegment]()))[1]
 
 
-def legs(flow: Flow, *, measured: bool, names: tuple[str, ...], net_bytes_per_s: float | None = None) -> list[Leg]:
+def path_segments(
+    stream: Stream, *, measured: bool, names: tuple[str, ...], net_bytes_per_s: float | None = None
+) -> list[PathSegment]:
     """The longest path of a record, with `measured` queues, or with queues that follow from utilisation."""
-    here = {each.id: _at(each, flow, names) for each in flow.stations}
-    between = {(each.source, each.target): _between(each, flow, measured, names, net_bytes_per_s) for each in flow.hops}
-    return longest_way(flow, here, between)
+    here = {each.id: _at(each, stream, names) for each in stream.stations}
+    between = {
+        (each.source, each.target): _between(each, stream, measured, names, net_bytes_per_s) for each in stream.hops
+    }
+    return longest_way(stream, here, between)
 
 
-def _at(station: Station, flow: Flow, names: tuple[str, ...]) -> Leg:
-    into = [each for each in flow.hops if each.target == station.id and each.buffers_per_s > 0]
+def _at(station: Station, stream: Stream, names: tuple[str, ...]) -> PathSegment:
+    into = [each for each in stream.hops if each.target == station.id and each.buffers_per_s > 0]
     records = sum(each.records_per_s for each in into)
     buffers = sum(each.buffers_per_s for each in into)
     mates = max(records / buffers - 1, 0.0) / 2 if buffers > 0 else 0.0
     work = station.shares * station.record_ms
-    return Leg(
+    return PathSegment(
         station.id,
         station.name,
         work,
-        mates_ms=mates * station.record_ms,
-        held_ms=station.held_ms,
-        resting_ms=station.resting * station.record_ms,
+        same_buffer_ms=mates * station.record_ms,
+        external_wait_ms=station.external_wait_ms,
+        sleeping_ms=station.sleeping_share * station.record_ms,
     )
 
 
-def _between(hop: Hop, flow: Flow, measured: bool, names: tuple[str, ...], net_bytes_per_s: float | None) -> Leg:
-    target = flow.station(hop.target)
+def _between(
+    hop: Hop, stream: Stream, measured: bool, names: tuple[str, ...], net_bytes_per_s: float | None
+) -> PathSegment:
+    target = stream.station(hop.target)
     full_ms = 1e3 * hop.channels / hop.full_per_s if hop.full_per_s > 0 else math.inf
-    filling = filling_ms(full_ms, hop.due_ms, _bursts(hop, flow))
+    filling = filling_ms(full_ms, hop.due_ms, _bursts(hop, stream))
     if measured:
         queue = 1e3 * hop.queued / hop.buffers_per_s if hop.buffers_per_s > 0 else 0.0
     else:
-        queue = _queue_ms(target, hop.records_per_buffer) + cpu_wait_ms(flow, hop)
+        queue = _queue_ms(target, hop.records_per_buffer) + cpu_wait_ms(stream, hop)
     way = 0.0
     if net_bytes_per_s is not None and hop.buffers_per_s > 0:
         way = hop.remote * 1e3 * hop.bytes_per_s / hop.buffers_per_s / net_bytes_per_s
     nothing = np.zeros(len(names) + 1)
-    return Leg(f"{hop.source}>{hop.target}", f"to {target.name}", nothing, 0.0, filling, queue, way)
+    return PathSegment(f"{hop.source}>{hop.target}", f"to {target.name}", nothing, 0.0, filling, queue, way)
 
 
-def _bursts(hop: Hop, flow: Flow) -> float:
-    """Buffers that a lane of the hop's source station reads within the hop's timeout; infinite for a source."""
-    into = [each.buffers_per_s for each in flow.hops if each.target == hop.source]
-    return sum(into) / flow.station(hop.source).lanes * hop.due_ms / 1e3 if into else math.inf
+def _bursts(hop: Hop, stream: Stream) -> float:
+    """Buffers that a slot of the hop's source station reads within the hop's timeout; infinite for a source."""
+    into = [each.buffers_per_s for each in stream.hops if each.target == hop.source]
+    return sum(into) / stream.station(hop.source).slots * hop.due_ms / 1e3 if into else math.inf
 
 
-def cpu_wait_ms(flow: Flow, hop: Hop) -> float:
+def cpu_wait_ms(stream: Stream, hop: Hop) -> float:
     """Mean wait of a buffer for its worker's CPU, which other threads use too, ms; 0 if no CPU limit is known.
 
-    The mean CPU time of a buffer waits as at c servers (Sakasegawa, 1977); c = 1 is Kingman's formula.  A lane sends
-    its due buffers to all lanes of the next station at once: k buffers together have a squared variation of arrivals
+    The mean CPU time of a buffer waits as at c servers (Sakasegawa, 1977); c = 1 is Kingman's formula.  A slot sends
+    its due buffers to all slots of the next station at once: k buffers together have a squared variation of arrivals
     of k.
     """
-    known = [each for each in flow.places if 0 < each.most_cores < math.inf]
-    buffers_per_s = sum(each.buffers_per_s for each in flow.hops) / max(len(flow.places), 1)
+    known = [each for each in stream.places if 0 < each.most_cores < math.inf]
+    buffers_per_s = sum(each.buffers_per_s for each in stream.hops) / max(len(stream.places), 1)
     if not known or buffers_per_s <= 0:
         return 0.0
-    together = hop.channels / max(flow.station(hop.source).lanes, 1)
+    together = hop.channels / max(stream.station(hop.source).slots, 1)
     waits = []
     for each in known:
         servers, rho = max(each.most_cores, 1.0), min(each.cpu_cores / each.most_cores, FULLEST)
@@ -375,7 +383,7 @@ def cpu_wait_ms(flow: Flow, hop: Hop) -> float:
 
 
 def _queue_ms(station: Station, records: float) -> float:
-    """Mean wait of a record in the queue, ms: the busiest lane has more records, and they wait longer."""
+    """Mean wait of a record in the queue, ms: the busiest slot has more records, and they wait longer."""
     buffer_ms = records * station.record_ms
 
     def waits(rho: float) -> float:
@@ -384,8 +392,8 @@ def _queue_ms(station: Station, records: float) -> float:
 
     if station.busy <= 0:
         return 0.0
-    hot = station.busiest / station.busy / station.lanes  # the busiest lane's share of the records
-    if hot >= 1 or station.lanes == 1:
+    hot = station.busiest / station.busy / station.slots  # the busiest slot's share of the records
+    if hot >= 1 or station.slots == 1:
         return waits(station.busiest)
-    others = (station.busy * station.lanes - station.busiest) / (station.lanes - 1)
+    others = (station.busy * station.slots - station.busiest) / (station.slots - 1)
     return hot * waits(station.busiest) + (1 - hot) * waits(others)

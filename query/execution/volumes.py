@@ -1,4 +1,4 @@
-"""Logged bytes and times of each unit, as arrays."""
+"""Logged bytes and times of each task, as arrays."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from crystalperf.indexes.resources import NET, Resource
 from crystalperf.query.trace.records import Floats, Ints
 
 SPILL_BPS = 50e6
-"""Minimum rate, bytes per second, at which a unit writes or reads back spills, serialization included."""
+"""Minimum rate, bytes per second, at which a task writes or reads back spills, serialization included."""
 
-_READ = ("input_bytes", "remote_bytes")
+_READ = ("input_bytes", "remote_read_bytes")
 
 
 def most_spilling_ms(disk_bytes: Ints | int, memory_bytes: Ints | int) -> Floats:
@@ -26,43 +26,45 @@ def most_spilling_ms(disk_bytes: Ints | int, memory_bytes: Ints | int) -> Floats
 
 @dataclass(frozen=True)
 class Volumes:
-    """Logged volumes per unit, aligned with the units; 0 if not logged.  Bytes, or ms if the name says so."""
+    """Logged volumes per task, aligned with the tasks; 0 if not logged.  Bytes, or ms if the name says so."""
 
     input: Ints
     far: Ints
     """Input bytes that are on other machines."""
-    kept: Ints
+    cached: Ints
     """Input bytes that workers had cached in memory: they use no device, except the network if they were far."""
-    remote: Ints
-    local: Ints
-    handed: Ints
+    remote_read: Ints
+    local_read: Ints
+    exchange_write: Ints
     output: Ints
     spill_memory: Ints
     spill_disk: Ints
     peak_memory: Ints
     gc_ms: Floats
-    on_cpu_ms: Floats
+    total_cpu_ms: Floats
     overhead_ms: Floats
     spill_ms: Floats
-    """Sampled time of a unit in spilling or in reading spills back."""
-    peers_ms: Floats
+    """Sampled time of a task in spilling or in reading spills back."""
+    fetch_wait_ms: Floats
     """Measured waits for data of other workers."""
     starved_ms: Floats
-    """Time of a unit in which its container had used up its CPU quota, by the quota's periods; 0 if not measured."""
+    """Time of a task in which its container had used up its CPU quota, by the quota's periods; 0 if not measured."""
 
     @property
-    def tell_bytes(self) -> bool:
+    def record_bytes(self) -> bool:
         """Whether the log has any bytes of input, exchange or output."""
-        return any(each.any() for each in (self.input, self.remote, self.local, self.handed, self.output))
+        return any(
+            each.any() for each in (self.input, self.remote_read, self.local_read, self.exchange_write, self.output)
+        )
 
     @property
     def timed(self) -> NDArray[np.bool_]:
-        """Whether the CPU time of each unit was measured, (units,); without CPU times in the log, `on_cpu_ms` is only
+        """Whether the CPU time of each task was measured, (tasks,); without CPU times in the log, `total_cpu_ms` is only
         garbage collection."""
-        return self.on_cpu_ms > self.gc_ms
+        return self.total_cpu_ms > self.gc_ms
 
     def moved(self, resource: Resource) -> Ints:
-        """Bytes that each unit moved over a resource's device; those of a disk include the page cache's."""
+        """Bytes that each task moved over a resource's device; those of a disk include the page cache's."""
         return self._of(resource, resource.moves)
 
     def read(self, resource: Resource) -> Ints:
@@ -74,14 +76,14 @@ class Volumes:
         for name in names:
             found = found + getattr(self, name.removesuffix("_bytes"))
             if name == "input_bytes":
-                found = found - np.maximum(self.far, self.kept)
+                found = found - np.maximum(self.far, self.cached)
         return found + self.far if resource.name == NET else found
 
 
-def no_volumes(units: int) -> Volumes:
-    """Volumes of 0 for so many units."""
+def no_volumes(tasks: int) -> Volumes:
+    """Volumes of 0 for so many tasks."""
     columns: dict[str, Any] = {
-        each.name: np.zeros(units, dtype=np.float64 if each.name.endswith("_ms") else np.int64)
+        each.name: np.zeros(tasks, dtype=np.float64 if each.name.endswith("_ms") else np.int64)
         for each in fields(Volumes)
     }
     return Volumes(**columns)

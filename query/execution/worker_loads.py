@@ -21,8 +21,8 @@ class Loads:
 
     `quota` is the CPU quota of the container, cores, and `throttled` the share of the quota's periods in which it was
     used up; `received_per_s` are received bytes of the network per second.  All three are NaN if not measured.
-    `has_units` is whether any unit ran on the worker in the interval; worker -1 is another process, such as the
-    coordinator.
+    `has_tasks` is whether any task ran on the worker in the interval; worker -1 is another process, such as the
+    driver.
     """
 
     worker: Ints
@@ -32,7 +32,7 @@ class Loads:
     quota: Floats
     throttled: Floats
     received_per_s: Floats
-    has_units: NDArray[np.bool_]
+    has_tasks: NDArray[np.bool_]
 
 
 def measured_loads(
@@ -55,5 +55,5 @@ def measured_loads(
         quota=column("quota_cores"),
         throttled=column("throttled"),
         received_per_s=column("received_bytes_per_s"),
-        has_units=np.asarray(columns["has_units"], dtype=np.bool_),
+        has_tasks=np.asarray(columns["has_tasks"], dtype=np.bool_),
     )

@@ -47,7 +47,7 @@ class Framework:
     reader: Reader
     """Recognises its files and reads the trace in them."""
     vocabulary: Vocabulary = Vocabulary()
-    """Its terms for workers, slots, groups and units."""
+    """Its terms for workers, slots, stages and tasks."""
     planner: Planner = field(default_factory=Planner)
     """Models what it would do in another scenario."""
     advisor: Advisor = field(default_factory=Advisor)

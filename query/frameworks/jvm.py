@@ -1,6 +1,6 @@
 """Roles of frames in any JVM: waiting threads, pools and reflection, compression, collections, generated code.
 
-A framework on the JVM adds its own: `annotate = jvm.roles({"unit": (r"org\\.acme\\.Runner\\.run$",)})`.
+A framework on the JVM adds its own: `annotate = jvm.roles({"task": (r"org\\.acme\\.Runner\\.run$",)})`.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Settings(TypedDict, total=False):
     disk: Amount
     network: Amount
     input: Amount
-    units: Amount
+    tasks: Amount
     skew: Amount
     scheduler: Amount
     # streams

@@ -42,9 +42,9 @@ _PIECE = 1 << 20  # bytes per read of a plain file or an inflating decompressor
 _ZSTD_PIECE = 4 << 10  # of input: a zstd decompressor has no limit of its output, which is at most ×32 768
 _LARGEST_BLOCK = 32 << 20  # the largest block that lz4-java, snappy-java and compress-lzf write
 _BOMB_BYTES, _BOMB_RATIO = 64 << 20, 500  # no event log packs that well: every event has its own numbers
-_MOST_BYTES = 64 << 30
-_MOST_COPIED_BYTES = 16 << 30  # of a URL that can only be read once
-_MOST_UNPACKED_BYTES = 1 << 30  # of all members of a zip together, to recognise them
+_MAX_BYTES = 64 << 30
+_MAX_COPIED_BYTES = 16 << 30  # of a URL that can only be read once
+_MAX_UNPACKED_BYTES = 1 << 30  # of all members of a zip together, to recognise them
 
 _NEWLINE = ord("\n")
 
@@ -173,7 +173,7 @@ def head(part: Part, size: int) -> bytes:
     held = (_ARCHIVES.get() or {}).get(part.path)
     if held is not None:
         held.unpacked_bytes += len(text)
-        if held.unpacked_bytes > _MOST_UNPACKED_BYTES:
+        if held.unpacked_bytes > _MAX_UNPACKED_BYTES:
             raise InputError(f"{part.path}: its files are too large to inspect in the archive; unpack it first")
     return text[:size] if size < 0 else text
 
@@ -299,10 +299,10 @@ def _copied(stream: IO[bytes], url: str) -> IO[bytes]:
     with stream:
         while piece := stream.read(1 << 20):
             copy.write(piece)
-            if copy.tell() > _MOST_COPIED_BYTES:
+            if copy.tell() > _MAX_COPIED_BYTES:
                 copy.close()
                 raise InputError(
-                    f"{url}: sends more than {_MOST_COPIED_BYTES >> 30} GiB; download the log and name the file"
+                    f"{url}: sends more than {_MAX_COPIED_BYTES >> 30} GiB; download the log and name the file"
                 )
     copy.seek(0)
     return copy
@@ -359,7 +359,7 @@ def _part_batches(part: Part, source: IO[bytes], problems: Problems) -> Iterator
 
 
 def _suspicious(given_out: int, taken_in: int) -> bool:
-    return given_out > _MOST_BYTES or given_out > _BOMB_RATIO * taken_in
+    return given_out > _MAX_BYTES or given_out > _BOMB_RATIO * taken_in
 
 
 def _cut_to_ends(pieces: list[bytes], dropped: int) -> tuple[list[bytes], int]:

@@ -36,7 +36,7 @@ from crystalperf.query.trace.vocabulary import either
 
 Kind = Literal["log", "jfr", "collapsed", "zip", "empty", "unknown"]
 
-_MOST_FILES = 20_000
+_MAX_FILES = 20_000
 _COLLAPSED_LINE = re.compile(r".+\S \d+(\.\d+)?\r?")
 
 _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, Zstandard
@@ -160,8 +160,8 @@ def _folder_files(folder: str, problems: Problems, passed_over: list[_Found]) ->
     for where, folders, files in os.walk(folder, onerror=refused):  # never follows links to folders
         folders.sort()
         paths += (os.path.join(where, name) for name in sorted(files) if not name.startswith("."))
-        if len(paths) > _MOST_FILES:
-            raise InputError(f"{folder}: has more than {_MOST_FILES} files; name the folder of one application")
+        if len(paths) > _MAX_FILES:
+            raise InputError(f"{folder}: has more than {_MAX_FILES} files; name the folder of one application")
     yield from _unnamed(paths, folder, problems, passed_over)
 
 
@@ -242,13 +242,13 @@ def _recognised(framework: ReadableFramework, beginning: Head, problems: Problem
 
 
 def _unknown(part: Part, path: str, start: bytes, text: bytes) -> _Found:
-    """The description of a file that no reader knows; `foreign` is imported only for such a file."""
-    from crystalperf.query.inputs import foreign
+    """The description of a file that no reader knows; `unsupported` is imported only for such a file."""
+    from crystalperf.query.inputs import unsupported
 
-    known = foreign.described(start, text)
+    known = unsupported.described(start, text)
     if known is None:
         return _Found(part, "unknown", what=_described(start, text))
-    own = _own_database(path) if foreign.is_database(start) else None
+    own = _own_database(path) if unsupported.is_database(start) else None
     return _Found(part, "unknown", what=own or known.what, advice=known.advice, known=True)
 
 
@@ -267,9 +267,9 @@ def _sniff_members(path: str, problems: Problems) -> list[_Found]:
     members(path)  # raises InputError if the archive cannot be opened
     with archive(path):
         names = members(path)
-        if len(names) > _MOST_FILES:
+        if len(names) > _MAX_FILES:
             raise InputError(
-                f"{path}: has more than {_MOST_FILES} files; unpack it, and name the files of one application"
+                f"{path}: has more than {_MAX_FILES} files; unpack it, and name the files of one application"
             )
         for name in names:
             found += (each for each in _sniff(Part(path, name), f"{path}!/{name}", problems) if each.kind == "log")
@@ -301,7 +301,7 @@ def _own_database(path: str) -> str | None:
 
 
 def _described(start: bytes, text: bytes) -> str:
-    from crystalperf.query.inputs import foreign
+    from crystalperf.query.inputs import unsupported
 
     if start.startswith(_COMPRESSED) and text.startswith(_COMPRESSED):
         return "compressed more than once; unpack it once first"
@@ -309,7 +309,7 @@ def _described(start: bytes, text: bytes) -> str:
         return "blank"
     if b"\0" in text:
         return "a binary file of unknown kind"
-    if foreign.begins_json(text):
+    if unsupported.begins_json(text):
         return "JSON of unknown kind"
     return "text of unknown kind"
 

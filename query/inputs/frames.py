@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 Role = Literal["unit", "idle", "rest", "scaffolding", "wait", "collection", "generated", "compute", "process"]
 """The role of a frame in attribution.  Time is never attributed to scaffolding, wait or collection frames.
 
-unit         the root of a unit's work: a stack with it works for a unit
-idle         the root of a pool's idle loop: a stack with it works for no unit
-rest         sleeps, or waits for something outside the run: a stack with it works for a unit, but uses no resource
+task         the root of a task's work: a stack with it works for a task
+idle         the root of a pool's idle loop: a stack with it works for no task
+rest         sleeps, or waits for something outside the run: a stack with it works for a task, but uses no resource
 scaffolding  calls arbitrary code: runners, pools, iterators around iterators
 wait         parks, sleeps, locks, polls: time passes, but the frame does not show on what
 collection   containers and their iterators: the work belongs to their caller
@@ -45,7 +45,7 @@ class Operators:
     """How a framework's time is attributed to the operators of its plans.
 
     of_frame  (class name, method) of a frame → the operator it works for, None if it may be any
-    times     a run file with units, groups, operators and samples, whether it has samples → operator_times
+    times     a run file with tasks, stages, operators and samples, whether it has samples → operator_times
     """
 
     of_frame: Callable[[str, str], OperatorFrame | None]
@@ -76,8 +76,8 @@ class Frames:
     """(arguments of the recorded process, None if the recording lost them; name of the recording) → (application id,
     None if not in the arguments; worker id), None for a foreign process.  Without it recordings are ignored.
     """
-    unit_thread: Callable[[str], str] = lambda name: name
-    """Name of a thread → name of the thread of the unit that it works for, if the trace names unit threads."""
+    task_thread: Callable[[str], str] = lambda name: name
+    """Name of a thread → name of the thread of the task that it works for, if the trace names task threads."""
     sources: Callable[[str | None], tuple[str, ...]] = lambda _version: ()
     """Version of the run → names of the indexes whose functions its frames may be, best first."""
     names: Names = Names()
@@ -86,4 +86,4 @@ class Frames:
     """How time is attributed to operators."""
     spilling: tuple[str, str] | None = None
     """Two patterns of frames, 'package.Class.method:line': callers of work that only a lack of memory causes (spill),
-    and callees within it that the unit would run anyway."""
+    and callees within it that the task would run anyway."""

@@ -39,14 +39,14 @@ class Reader:
     raw: Callable[[], tuple[Table, ...]] = tuple
     """The framework's own tables in its traces; only its own package reads them."""
     private: tuple[re.Pattern[str], ...] = ()
-    """Patterns of private text in names and plans, which anonymization replaces: a group `table` is the name of a
-    table, a group `literal` a value of a statement."""
+    """Patterns of private text in names and plans, which anonymization replaces: a stage `table` is the name of a
+    table, a stage `literal` a value of a statement."""
     collect: Callable[[str, str | None, Path, Callable[[str], None]], Path] | None = None
     """(address, application, folder, progress) → a log made from the data that a running cluster reports."""
     served: Callable[[str, str | None, Path, Callable[[str], None]], Path | None] | None = None
     """(address, application, folder of the cache, progress) → the log from the framework's own server, a file below
     that folder; None if the address is not such a server."""
-    attended: Callable[[str | None, Mapping[str, str]], bool | None] = lambda _name, _properties: None
+    interactive: Callable[[str | None, Mapping[str, str]], bool | None] = lambda _name, _properties: None
     """The run's name and properties → whether a person submits its work, at a shell or in a notebook; None if the log
     does not say."""
     occupied: Callable[[duckdb.DuckDBPyConnection], Sequence[tuple[float, float]]] = lambda _run: ()
@@ -63,11 +63,11 @@ class Reader:
     excerpt: bool = False
     """Whether its logs cover a short part of a run of hours, such as a trace of some steps."""
     in_order: bool = False
-    """Whether the units of a group ran in sequence, like operators of a thread."""
-    tells_upstream: bool = True
-    """Whether the log has the units' waits for upstream; otherwise this time may be on any resource."""
+    """Whether the tasks of a stage ran in sequence, like operators of a thread."""
+    has_upstream_waits: bool = True
+    """Whether the log has the tasks' waits for upstream; otherwise this time may be on any resource."""
     delegates: Callable[[frozenset[str]], bool] = lambda _uses: False
-    """What a group reads and writes → whether other processes compute for its units, so that these have no CPU wait."""
+    """What a stage reads and writes → whether other processes compute for its tasks, so that these have no CPU wait."""
 
 
 class ReadableFramework(Protocol):

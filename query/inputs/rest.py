@@ -21,19 +21,19 @@ from crystalperf.query.trace.records import shortened
 TIMEOUT_S = 30.0
 """Timeout of a connection, and between two pieces of an answer."""
 
-MOST_PAGE_BYTES = 64 << 20
+MAX_PAGE_BYTES = 64 << 20
 """Maximum size of a page: a list of hundreds of thousands of applications fits; most have at most some MB."""
 
 SLOW_AFTER_S, SLOWEST_BPS = 60.0, 1024
 """After this time an answer slower than this rate fails: a server may send a byte a minute for ever."""
 
-_MOST_REDIRECTS = 4
+_MAX_REDIRECTS = 4
 
 
 class _SameServer(urllib.request.HTTPRedirectHandler):
     """Follows a few redirects within the server that the user named."""
 
-    max_redirections = _MOST_REDIRECTS
+    max_redirections = _MAX_REDIRECTS
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         before, after = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
@@ -64,7 +64,7 @@ class Server:
     def fetched(self, page: str) -> bytes:
         """A whole page.  Raises InputError."""
         with self.opened(page) as answer:
-            return b"".join(pieces(answer, f"{self.address}{page}", MOST_PAGE_BYTES))
+            return b"".join(pieces(answer, f"{self.address}{page}", MAX_PAGE_BYTES))
 
     def refused(self, page: str, error: urllib.error.HTTPError) -> InputError:
         """The error for an answer with a status of 300 or more."""

@@ -25,7 +25,7 @@ def fetched(paths: Sequence[str | Path], app: str | None, progress: Callable[[st
     return found
 
 
-def handed_out(address: str, app: str | None, folder: Path, progress: Callable[[str], None]) -> Path:
+def fetch_log(address: str, app: str | None, folder: Path, progress: Callable[[str], None]) -> Path:
     """The log that a server offers at an address, as a file below `folder`.
 
     Raises InputError, one sentence.

@@ -19,7 +19,7 @@ from crystalperf.query.sql import text
 NOTICEABLE = 0.05
 """Minimum change of a share of a resource; retraining alone causes smaller ones."""
 
-MOST_CALLS = 4
+MAX_CALLS = 4
 """Maximum calls that a reason names."""
 
 KINDS = ("label", "share", "moved", "new", "gone")
@@ -115,8 +115,8 @@ def _why(connection: duckdb.DuckDBPyConnection, row: Mapping[str, Any], *, same_
     for words, these, those in (("now calls", calls[1], calls[0]), ("no longer calls", calls[0], calls[1])):
         names = sorted(these.keys() - those.keys(), key=lambda name: (these[name] in (None, "cpu"), name))
         if names:
-            shown = [name if these[name] in (None, "cpu") else f"{name} ({these[name]})" for name in names[:MOST_CALLS]]
-            more = f" and {len(names) - MOST_CALLS} more" if len(names) > MOST_CALLS else ""
+            shown = [name if these[name] in (None, "cpu") else f"{name} ({these[name]})" for name in names[:MAX_CALLS]]
+            more = f" and {len(names) - MAX_CALLS} more" if len(names) > MAX_CALLS else ""
             found.append(f"{words} {', '.join(shown)}{more}")
     if row["same_text"] and same_model and len(found) == 1:
         found.append("its context changed: its class, its callers' names or its file's imports")

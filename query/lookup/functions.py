@@ -19,7 +19,7 @@ from crystalperf.indexes.apis import device_api
 from crystalperf.indexes.errors import CrystalPerfError, IndexFileError, InputError, Remedy, SettingError
 from crystalperf.indexes.exports import Available, available, facts_of, locate, may_have
 
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 """Maximum functions of one name to show with callers and callees."""
 
 _IN_ORDER = "qualified_name, file, first_line, symbol"
@@ -150,7 +150,7 @@ def of_name(
             passed_over(error)
             continue
         try:
-            rows, left = _matching(connection, name, function, MOST_SHOWN - len(found))
+            rows, left = _matching(connection, name, function, MAX_SHOWN - len(found))
             why(connection, name, rows)
         finally:
             connection.close()

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 _STACKS = """
     WITH times AS (
-        SELECT stack_id, group_id, sum(weight_ms) AS time_ms
-        FROM samples JOIN units USING (unit_id)
-        WHERE weight_ms > 0 AND list_contains(?, group_id)
+        SELECT stack_id, stage_id, sum(weight_ms) AS time_ms
+        FROM samples JOIN tasks USING (task_id)
+        WHERE weight_ms > 0 AND list_contains(?, stage_id)
         GROUP BY ALL
     )
-    SELECT frames, list(group_id ORDER BY group_id), list(time_ms ORDER BY group_id)
+    SELECT frames, list(stage_id ORDER BY stage_id), list(time_ms ORDER BY stage_id)
     FROM times JOIN stacks USING (stack_id)
     GROUP BY stack_id, frames
     ORDER BY stack_id
@@ -32,17 +32,17 @@ _MADE = re.compile(r"\$?\$anonfun\$|\$\$anon\$\d+|\$\d+(?=$|\.)|\$lambda\$|\$+$"
 
 @dataclass(frozen=True)
 class Heat:
-    """Unit time of samples with a function in their stack, in ms; its share of all time sampled on the path; and the
-    groups, the most time first."""
+    """Task time of samples with a function in their stack, in ms; its share of all time sampled on the path; and the
+    stages, the most time first."""
 
     time_ms: float
     share: float
-    groups: tuple[str, ...]
+    stages: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class HotPath:
-    """Functions in the groups on a run's critical path, by plain_name()."""
+    """Functions in the stages on a run's critical path, by plain_name()."""
 
     functions: dict[str, Heat]
     sampled_ms: float
@@ -60,16 +60,16 @@ def hot_path(run: Run) -> HotPath:
     if not found:
         raise NoAnswerError(f"{run.path.stem}: has no samples on its critical path, so its hot functions are unknown")
     times: dict[str, float] = defaultdict(float)
-    groups: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    stages: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     whole_ms = 0.0
-    for frames, of_groups, times_ms in found:
+    for frames, of_stages, times_ms in found:
         whole_ms += sum(times_ms)
         for name in {plain_name(_LINE.sub("", frame)) for frame in frames}:
             times[name] += sum(times_ms)
-            for group, time_ms in zip(of_groups, times_ms, strict=True):
-                groups[name][group] += time_ms
+            for stage, time_ms in zip(of_stages, times_ms, strict=True):
+                stages[name][stage] += time_ms
     functions = {
-        name: Heat(ms, ms / whole_ms, tuple(sorted(groups[name], key=lambda each: -groups[name][each])))
+        name: Heat(ms, ms / whole_ms, tuple(sorted(stages[name], key=lambda each: -stages[name][each])))
         for name, ms in times.items()
     }
     return HotPath(functions, whole_ms)

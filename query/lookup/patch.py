@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from crystalperf.indexes.errors import InputError
 
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 """Maximum size of a change."""
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")

@@ -1,4 +1,4 @@
-"""Sampled stacks as one tree (flame graph), with their groups, operators, and the labels of attributed frames.
+"""Sampled stacks as one tree (flame graph), with their stages, operators, and the labels of attributed frames.
 
 A tree of a million samples has too many branches to look at, so branches with the least time are merged into their
 parents.
@@ -27,10 +27,10 @@ from crystalperf.query.trace.records import Floats, Ints
 if TYPE_CHECKING:
     from crystalperf.query.execution.execution import Execution
 
-MOST_NODES = 12_000
+MAX_NODES = 12_000
 """Maximum nodes of the tree on a page …"""
 
-MOST_ROWS = 30_000
+MAX_ROWS = 30_000
 """… and maximum rows of sampled time."""
 
 MIXED = 0.6
@@ -45,31 +45,31 @@ _EXACT = 6
 """Decimals of sampled times before branches are ranked; finer digits depend on the order of summation."""
 
 
-def flames(connection: duckdb.DuckDBPyConnection, execution: Execution, groups: Sequence[str]) -> Flames | None:
-    """The sampled stacks of a scope; None without samples.  `groups` are those of the timeline."""
+def flames(connection: duckdb.DuckDBPyConnection, execution: Execution, stages: Sequence[str]) -> Flames | None:
+    """The sampled stacks of a scope; None without samples.  `stages` are those of the timeline."""
     names = with_other(execution.names)
     query = sql.text("sampled_stacks").format(sums=sampled_sums(execution.names))
     bounds = [execution.scope.start_ms, execution.scope.end_ms]
-    rows = connection.execute(query, [*bounds, list(groups)]).fetchnumpy()
+    rows = connection.execute(query, [*bounds, list(stages)]).fetchnumpy()
     if not len(rows["stack_id"]):
         return None
     stacks, place = np.unique(np.asarray(rows["stack_id"]).astype(np.int64), return_inverse=True)
     frames, tree = tree_of(connection, stacks)
     operators, of_stack = _operators(connection, stacks)
-    group, operator = np.asarray(rows["owner"]).astype(np.int64), of_stack[place]
-    owner = pairs(group + 1, operator + 1)
+    stage, operator = np.asarray(rows["owner"]).astype(np.int64), of_stack[place]
+    owner = pairs(stage + 1, operator + 1)
     time = np.stack([np.asarray(rows[name], dtype=np.float64) for name in names], axis=1).round(_EXACT)
     waiting = np.where(np.asarray(rows["waits"]).astype(bool), time[:, -1], 0.0)
     table = np.column_stack([time[:, :-1], waiting, time[:, -1] - waiting])
     node = tree.end[place]
     total_ms = tree.totals(np.bincount(node, table.sum(axis=1), len(tree.parent)).astype(np.float64))
-    kept, target, cut_ms = least_cut(tree, total_ms, node, owner, most_nodes=MOST_NODES, most_rows=MOST_ROWS)
+    kept, target, cut_ms = least_cut(tree, total_ms, node, owner, most_nodes=MAX_NODES, most_rows=MAX_ROWS)
     _, first, which = np.unique(pairs(target[node], owner), return_index=True, return_inverse=True)
     sums = np.stack([np.bincount(which, column, len(first)).astype(np.float64) for column in table.T], axis=1)
     used, frame = _renumbered(kept.frame)
-    said = ""
+    page_text = ""
     if cut_ms:
-        said = (
+        page_text = (
             f"{grouped(len(kept.frame))} of {grouped(len(tree.frame))} branches are shown; the time of every other one"
             f" (at most {cut_ms:.0f} ms) is added to its nearest shown caller"
         )
@@ -80,7 +80,7 @@ def flames(connection: duckdb.DuckDBPyConnection, execution: Execution, groups: 
         operators=operators,
         sampled=Sampled(
             node=tuple(target[node[first]].tolist()),
-            group=tuple(group[first].tolist()),
+            stage=tuple(stage[first].tolist()),
             operator=tuple(operator[first].tolist()),
             resource_ms={name: _column(sums, number) for number, name in enumerate(names) if name != OTHER},
             waiting_ms=_column(sums, len(names) - 1),
@@ -89,7 +89,7 @@ def flames(connection: duckdb.DuckDBPyConnection, execution: Execution, groups: 
         labels=_labels(connection, execution, {frames[each]: row for row, each in enumerate(used)}),
         mixed_below_share=MIXED,
         why=WHY,
-        coarsened=said,
+        coarsened=page_text,
     )
 
 
@@ -118,9 +118,9 @@ def _labels(connection: duckdb.DuckDBPyConnection, execution: Execution, frames:
     vector = ", ".join(f"arg_min(stacks.{name}, stack_id)" for name in execution.names)
     rows = connection.execute(
         f"""
-        SELECT {name_of("frames[deciding_depth + 1]")} AS name, index_name, symbol, {vector}
+        SELECT {name_of("frames[attributed_depth + 1]")} AS name, index_name, symbol, {vector}
         FROM stacks
-        WHERE deciding_depth IS NOT NULL AND symbol IS NOT NULL
+        WHERE attributed_depth IS NOT NULL AND symbol IS NOT NULL
         GROUP BY name, index_name, symbol
         QUALIFY row_number() OVER (PARTITION BY name ORDER BY count(*) DESC, symbol, index_name) = 1
         ORDER BY name

@@ -14,7 +14,7 @@ def _alone(sentence: str, remedy: Remedy | None) -> str:
 
 
 @dataclass(frozen=True)
-class Door:
+class Frontend:
     """How an interface words what a user can do.
 
     run   the name of the run in commands
@@ -23,9 +23,9 @@ class Door:
     """
 
     run: str = "RUN"
-    tell: Callable[[str, Remedy | None], str] = _alone
+    with_remedy: Callable[[str, Remedy | None], str] = _alone
     next: Callable[[NextStep], str] = lambda _step: ""
 
 
-ANY_DOOR = Door()
+PLAIN_FRONTEND = Frontend()
 """An interface without commands of its own."""

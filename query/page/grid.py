@@ -1,7 +1,7 @@
 """The what-ifs of a page: a prediction for each setting of the grid, the same as `predict` gives.
 
 Every resource is varied alone, and those that help most also in pairs.  A prediction replays the run a few times, so
-runs with many units get fewer of them: the usual what-ifs, which the verdict has predicted already, and the most
+runs with many tasks get fewer of them: the usual what-ifs, which the verdict has predicted already, and the most
 informative of the others.
 """
 
@@ -21,15 +21,15 @@ from crystalperf.query.text.answers import WithRemedy, knee_sentence, most_sente
 from crystalperf.query.text.figures import grouped, time_unit
 
 if TYPE_CHECKING:
-    from crystalperf.query.advise.asked_run import AskedRun
+    from crystalperf.query.advise.predictable_run import PredictableRun
     from crystalperf.query.execution.execution import Execution
     from crystalperf.query.results.answers import Verdict
     from crystalperf.query.trace.vocabulary import Vocabulary
 
-MOST_SETTINGS = 60
+MAX_SETTINGS = 60
 
-MOST_REPLAYED = 20_000
-"""Maximum units to replay for settings beyond the usual ones, summed over settings: takes some seconds …"""
+MAX_REPLAYED = 20_000
+"""Maximum tasks to replay for settings beyond the usual ones, summed over settings: takes some seconds …"""
 
 COMPILED = 4
 """… and this many times as many, if the replay's loop is compiled."""
@@ -57,10 +57,10 @@ Answers = Mapping[Ratios, Prediction]
 
 
 def grid(
-    run: AskedRun,
+    run: PredictableRun,
     execution: Execution,
     verdict: Verdict,
-    groups: Sequence[str],
+    stages: Sequence[str],
     with_remedy: WithRemedy,
     *,
     compiled: bool,
@@ -68,14 +68,14 @@ def grid(
 ) -> Grid:
     """Predict the points of the grid.
 
-    `groups` are those whose predicted durations are kept; `with_remedy` adds the remedy to a refusal.  `compiled` is
+    `stages` are those whose predicted durations are kept; `with_remedy` adds the remedy to a refusal.  `compiled` is
     whether the replay's loop is compiled; with `full`, all points are predicted, which can take long.
     """
     header, debug = verdict.header, verdict.debug
-    words, flows = header.vocabulary, debug.flow is not None
+    words, flows = header.vocabulary, debug.stream is not None
     settable = settings_of(header.resources, words, flows=flows)
     keys = ["cores", "workers", *(each.setting for each in header.resources), "memory"]
-    keys = [each for each in keys if each not in header.unasked]
+    keys = [each for each in keys if each not in header.excluded_settings]
     usual = [_usual(each.setting, words) for each in verdict.what_ifs]
     if flows:  # a stream has no replay and gets the usual what-ifs only
         keys = list(dict.fromkeys(key for ratios in usual for key, _ in ratios))
@@ -85,29 +85,29 @@ def grid(
     more: list[Ratios] = []
     if usual and not flows:
         more = [each for each in _more(keys, settable, answers, debug.runtime_ms) if each not in answers]
-    replayed = MOST_REPLAYED * (COMPILED if compiled else 1)
-    most = MOST_SETTINGS if full else len(usual) + replayed // max(len(execution.units), 1)
+    replayed = MAX_REPLAYED * (COMPILED if compiled else 1)
+    most = MAX_SETTINGS if full else len(usual) + replayed // max(len(execution.tasks), 1)
     left_out = []
     for ratios in more:
-        if len(answers) < min(most, MOST_SETTINGS):
+        if len(answers) < min(most, MAX_SETTINGS):
             _predict(run, ratios, words, answers)
         else:
             left_out.append(ratios)
-    lengths = {each.id: each.recorded_ms for answer in answers.values() for each in answer.groups}
-    shown = _Shown(execution, verdict, tuple(each for each in groups if each in lengths), with_remedy)
+    lengths = {each.id: each.recorded_ms for answer in answers.values() for each in answer.stages}
+    shown = _Shown(execution, verdict, tuple(each for each in stages if each in lengths), with_remedy)
     pairs = dict.fromkeys((ratios[0][0], ratios[1][0]) for ratios in answers if len(ratios) == 2)
     coarser = ""
-    if left_out and most < MOST_SETTINGS:
+    if left_out and most < MAX_SETTINGS:
         coarser = (
-            f"{grouped(len(answers))} settings were predicted instead of {MOST_SETTINGS}, because each requires replays"
-            f" of {grouped(len(execution.units))} {words.units}"
+            f"{grouped(len(answers))} settings were predicted instead of {MAX_SETTINGS}, because each requires replays"
+            f" of {grouped(len(execution.tasks))} {words.tasks}"
         )
     return Grid(
         recorded_ms=debug.runtime_ms,
         bottleneck=debug.bottleneck,
         resource_ms=debug.resource_ms,
-        groups=shown.groups,
-        group_ms=tuple(lengths[each] for each in shown.groups),
+        stages=shown.stages,
+        stage_ms=tuple(lengths[each] for each in shown.stages),
         curves=tuple(shown.curve(key, settable[key], answers) for key in keys if _of(answers, key)),
         pairs=tuple(shown.pair(one, other, answers) for one, other in pairs),
         coarser=coarser,
@@ -121,7 +121,7 @@ def _usual(setting: str, words: Vocabulary) -> Ratios:
     return ((words.settings.get(word, word), float(value.removesuffix("x"))),)
 
 
-def _predict(run: AskedRun, ratios: Ratios, words: Vocabulary, answers: dict[Ratios, Prediction]) -> None:
+def _predict(run: PredictableRun, ratios: Ratios, words: Vocabulary, answers: dict[Ratios, Prediction]) -> None:
     settings = [f"{words.word_of(key)}={ratio:g}x" for key, ratio in ratios]
     try:
         answers[ratios] = run.predict(settings)
@@ -157,11 +157,11 @@ class _Shown:
     """Predictions as values of the page."""
 
     def __init__(
-        self, execution: Execution, verdict: Verdict, groups: tuple[str, ...], with_remedy: WithRemedy
+        self, execution: Execution, verdict: Verdict, stages: tuple[str, ...], with_remedy: WithRemedy
     ) -> None:
         self.execution, self.debug, self.words = execution, verdict.debug, verdict.header.vocabulary
         self.resources = verdict.header.resources
-        self.groups, self.with_remedy = groups, with_remedy
+        self.stages, self.with_remedy = stages, with_remedy
 
     def curve(self, key: str, setting: Setting, answers: Answers) -> Curve:
         found = _of(answers, key)
@@ -176,7 +176,7 @@ class _Shown:
             recorded=self.execution.recorded.get(key),
             points=tuple(self._point(ratios, answer) for ratios, answer in found),
             knee=next((number for number, (each, _) in enumerate(found) if each[0][1] == worth), None),
-            knee_said="" if knee is None else knee_sentence(knee, sweep),
+            knee_text="" if knee is None else knee_sentence(knee, sweep),
         )
 
     def pair(self, one: str, other: str, answers: Answers) -> Pair:
@@ -184,7 +184,7 @@ class _Shown:
         return Pair((self.words.word_of(one), self.words.word_of(other)), points)
 
     def _point(self, ratios: Ratios, answer: Prediction) -> Point:
-        lengths = {each.id: each.predicted_ms for each in answer.groups}
+        lengths = {each.id: each.predicted_ms for each in answer.stages}
         known = answer.predicted_ms is not None
         had = [self.execution.recorded.get(key) for key, _ in ratios]
         return Point(
@@ -197,11 +197,11 @@ class _Shown:
             refused="" if known else self._refused(answer),
             bottleneck=bottleneck_in(answer.resource_ms, self.debug) if answer.resource_ms else None,
             resource_ms=answer.resource_ms,
-            group_ms=tuple(lengths.get(each) for each in self.groups) if known else (),
+            stage_ms=tuple(lengths.get(each) for each in self.stages) if known else (),
         )
 
     def _refused(self, answer: Prediction) -> str:
         """The refusal of a runtime, and for a stream the sustained rate, which is predicted even then."""
         sentence = refusal_sentence([answer], time_unit(answer.runtime_ms), self.with_remedy)
-        most = "" if answer.flow is None else most_sentence(answer.flow, self.words, self.resources)
+        most = "" if answer.stream is None else most_sentence(answer.stream, self.words, self.resources)
         return f"{sentence}. {most}" if most else sentence

@@ -9,54 +9,54 @@ from typing import TYPE_CHECKING
 import crystalperf
 from crystalperf.query.page import flames, graph, timeline
 from crystalperf.query.page.grid import grid
-from crystalperf.query.page.page_text import said
-from crystalperf.query.results.page import Picture
+from crystalperf.query.page.page_text import page_text
+from crystalperf.query.results.page import PageData
 
 if TYPE_CHECKING:
     import duckdb
 
-    from crystalperf.query.advise.asked_run import AskedRun
+    from crystalperf.query.advise.predictable_run import PredictableRun
     from crystalperf.query.execution.execution import Execution
-    from crystalperf.query.page.frontend import Door
+    from crystalperf.query.page.frontend import Frontend
     from crystalperf.query.results.answers import PathItem, Verdict
 
-MOST_PATH = 2_000
+MAX_PATH = 2_000
 """Maximum segments of the critical path on a page; the shortest are left out."""
 
 
-def picture(  # noqa: PLR0913 - what Run.picture() knows, and its options by keyword
-    run: AskedRun,
+def page_data(  # noqa: PLR0913 - what Run.picture() knows, and its options by keyword
+    run: PredictableRun,
     connection: duckdb.DuckDBPyConnection,
     execution: Execution,
     verdict: Verdict,
-    door: Door,
+    frontend: Frontend,
     progress: Callable[[str], None],
     *,
     compiled: bool,
     full: bool,
-) -> Picture:
+) -> PageData:
     """The data of the page of the whole run, whose verdict is given; see Run.picture()."""
-    kept = graph.kept_groups(verdict.debug)
+    kept = graph.kept_stages(verdict.debug)
     progress("drawing the timeline")
-    lanes = timeline.timeline(connection, execution)
+    slots = timeline.timeline(connection, execution)
     progress("building the flame graph")
-    tree = flames.flames(connection, execution, lanes.groups)
+    tree = flames.flames(connection, execution, slots.stages)
     progress("predicting other settings")
-    groups = [each for each in lanes.groups if each in kept]
-    answers = grid(run, execution, verdict, groups, door.tell, compiled=compiled, full=full)
+    stages = [each for each in slots.stages if each in kept]
+    answers = grid(run, execution, verdict, stages, frontend.with_remedy, compiled=compiled, full=full)
     debug = verdict.debug
     shorter = replace(
         debug,
-        groups=tuple(each for each in debug.groups if each.id in kept),
+        stages=tuple(each for each in debug.stages if each.id in kept),
         critical_path=_longest(debug.critical_path),
     )
-    return Picture(
+    return PageData(
         version=crystalperf.__version__,
         redacted=False,
-        said=said(verdict, door),
-        verdict=replace(verdict, run=door.run, debug=shorter),
+        page_text=page_text(verdict, frontend),
+        verdict=replace(verdict, run=frontend.run, debug=shorter),
         what_if=answers,
-        timeline=lanes,
+        timeline=slots,
         graph=graph.graph(connection, execution, debug, kept),
         flames=tree,
     )
@@ -64,5 +64,5 @@ def picture(  # noqa: PLR0913 - what Run.picture() knows, and its options by key
 
 def _longest(path: Sequence[PathItem]) -> tuple[PathItem, ...]:
     """The longest segments, in order of time."""
-    ranked = sorted(path, key=lambda each: each.start_ms - each.end_ms)[:MOST_PATH]
+    ranked = sorted(path, key=lambda each: each.start_ms - each.end_ms)[:MAX_PATH]
     return tuple(sorted(ranked, key=lambda each: each.start_ms))

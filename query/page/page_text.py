@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 from crystalperf.indexes.resources import OTHER
 from crystalperf.query.advise.usual_what_ifs import classify
 from crystalperf.query.results.answers import Cause
-from crystalperf.query.results.page import Figure, Said, SaidFinding, SaidRecommendation, SaidTable, SaidWhatIf
+from crystalperf.query.results.page import Figure, FindingText, PageText, RecommendationText, TableText, WhatIfText
 from crystalperf.query.text.answers import (
     bottleneck_sentence,
     capitalised,
@@ -34,7 +34,7 @@ from crystalperf.query.text.sentences import lines_of, text_of, texts_of
 from crystalperf.query.text.stations import stations_note, stations_table
 
 if TYPE_CHECKING:
-    from crystalperf.query.page.frontend import Door
+    from crystalperf.query.page.frontend import Frontend
     from crystalperf.query.results.answers import Verdict, WhatIf
     from crystalperf.query.trace.vocabulary import Vocabulary
 
@@ -50,8 +50,8 @@ HOW = {
 """The values of Said.how."""
 
 
-def said(verdict: Verdict, door: Door) -> Said:
-    """All sentences of a verdict; `door` words the remedies and the next step."""
+def page_text(verdict: Verdict, frontend: Frontend) -> PageText:
+    """All sentences of a verdict; `frontend` words the remedies and the next step."""
     header, debug = verdict.header, verdict.debug
     unit, words = time_unit(debug.runtime_ms), debug.vocabulary
     what_ifs = classify(verdict.what_ifs, debug.runtime_ms)
@@ -60,8 +60,8 @@ def said(verdict: Verdict, door: Door) -> Said:
     heads, stations = stations_table(debug)
     left_out = ""
     if debug.unsubmitted is not None:
-        left_out = unsubmitted_sentence(debug, time_unit(debug.unsubmitted.whole_ms), unit)
-    return Said(
+        left_out = unsubmitted_sentence(debug, time_unit(debug.unsubmitted.total_ms), unit)
+    return PageText(
         title=header.name,
         facts=tuple(header_facts(header)),
         outcome=(*outcome_sentences(debug, unit), *flow_sentences(debug, header.resources)),
@@ -70,7 +70,7 @@ def said(verdict: Verdict, door: Door) -> Said:
         unmodelled=unmodelled_sentence(debug),
         rests_on=samples_sentence(header, debug),
         recommendations=tuple(
-            SaidRecommendation(
+            RecommendationText(
                 f"{text_of(each, debug.words)}.",
                 _sentence(saving_text(each.saving, unit)),
                 lines_of(each, debug.words),
@@ -81,25 +81,27 @@ def said(verdict: Verdict, door: Door) -> Said:
         other=other_words(debug, unit),
         what_ifs=tuple(_what_if(each, debug.runtime_ms, unit) for each in what_ifs.changing),
         same=same_sentence(what_ifs.same),
-        unknown=tuple(not_known_sentences(what_ifs.unknown, debug.runtime_ms, unit, door.tell)),
+        unknown=tuple(not_known_sentences(what_ifs.unknown, debug.runtime_ms, unit, frontend.with_remedy)),
         check=check,
         findings=tuple(
-            SaidFinding(unit.text(each.cost_ms), text_of(each, debug.words), each.basis, advice_text(each, debug.words))
+            FindingText(unit.text(each.cost_ms), text_of(each, debug.words), each.basis, advice_text(each, debug.words))
             for each in noticeable_findings(debug.findings, unit)
         ),
         disagreements=tuple(disagreement_words(each) for each in debug.disagreements),
         assumptions=texts_of(debug.assumptions, debug.words),
         missing=tuple(each.meaning for each in header.problems if each.severity != "info"),
-        unseen=tuple(door.tell(text_of(each, debug.words), each.remedy) for each in debug.unseen),
-        told=tuple(text_of(each, debug.words) for each in debug.told),
-        stations=SaidTable(tuple(heads), tuple(map(tuple, stations)), stations_note(debug) if stations else ""),
-        next=door.next(verdict.next),
+        not_recorded=tuple(
+            frontend.with_remedy(text_of(each, debug.words), each.remedy) for each in debug.not_recorded
+        ),
+        measurements=tuple(text_of(each, debug.words) for each in debug.measurements),
+        stations=TableText(tuple(heads), tuple(map(tuple, stations)), stations_note(debug) if stations else ""),
+        next=frontend.next(verdict.next),
         figure=figure_of(unit),
         words={
             name: getattr(words, name)
-            for name in ("worker", "workers", "lane", "lanes", "group", "groups", "unit", "units")
+            for name in ("worker", "workers", "slot", "slots", "stage", "stages", "task", "tasks")
         }
-        | {"coordinator": words.coordinator, "scope": words.scope},
+        | {"driver": words.driver, "scope": words.scope},
         devices={each.name: device_name(each.name, header.resources) for each in header.resources}
         | {OTHER: capitalised(OTHER)},
         causes={cause: cause_words(cause, words) for cause in get_args(Cause)},
@@ -107,11 +109,11 @@ def said(verdict: Verdict, door: Door) -> Said:
     )
 
 
-def merged_bars_sentence(shorter_than_ms: float, bars: int, units: int, words: Vocabulary) -> str:
-    """How many bars of the timeline show how many units."""
+def merged_bars_sentence(shorter_than_ms: float, bars: int, tasks: int, words: Vocabulary) -> str:
+    """How many bars of the timeline show how many tasks."""
     return (
-        f"consecutive {words.units} shorter than {shorter_than_ms:.0f} ms on a {words.lane} are drawn as one bar:"
-        f" {grouped(bars)} bars for {grouped(units)} {words.units}"
+        f"consecutive {words.tasks} shorter than {shorter_than_ms:.0f} ms on a {words.slot} are drawn as one bar:"
+        f" {grouped(bars)} bars for {grouped(tasks)} {words.tasks}"
     )
 
 
@@ -124,10 +126,10 @@ def _sentence(text: str) -> str:
     return f"{capitalised(text)}." if text else ""
 
 
-def _what_if(answer: WhatIf, runtime_ms: float, unit: TimeUnit) -> SaidWhatIf:
+def _what_if(answer: WhatIf, runtime_ms: float, unit: TimeUnit) -> WhatIfText:
     assert answer.predicted_ms is not None  # true of what-ifs that change the runtime
     interval = answer.interval_ms
-    return SaidWhatIf(
+    return WhatIfText(
         question=printable(answer.question),
         setting=answer.setting,
         runtime=unit.text(answer.predicted_ms),

@@ -1,12 +1,12 @@
 """Prediction of a run in a scenario (paper §5).
 
-    1  replay the recorded units on the recorded slots: this shows the error of the model itself
+    1  replay the recorded tasks on the recorded slots: this shows the error of the model itself
     2  apply the effects of the scenario, one after the other (query.simulate.effects): other slots, repartitioned
-       units, memory, speeds and bandwidths (Algorithms 1 and 2)
+       tasks, memory, speeds and bandwidths (Algorithms 1 and 2)
     3  replay again, which computes the order of slots, until contention and schedule agree (fixed point)
 
 The prediction is the recorded runtime times the ratio of the two replays, so a scenario without changes predicts the
-recorded runtime.  Resource use is sequential within a unit (§4.1), speeds and bandwidths are constant (footnotes 9 and
+recorded runtime.  Resource use is sequential within a task (§4.1), speeds and bandwidths are constant (footnotes 9 and
 10).
 """
 
@@ -22,12 +22,18 @@ from crystalperf.indexes.errors import SettingError
 from crystalperf.indexes.resources import NET, Resource, with_other
 from crystalperf.query.execution.execution import Execution, Steady
 from crystalperf.query.execution.scenario import Scenario
-from crystalperf.query.predict.interval import MOST_APART, interval, variances
-from crystalperf.query.predict.limits import NOTICED, adds_remote_reads, beyond, lost, unseen, unseen_spills
-from crystalperf.query.predict.priors import waits_unknown
+from crystalperf.query.predict.interval import MAX_APART, interval, variances
+from crystalperf.query.predict.limits import NOTICED, adds_remote_reads, beyond, lost, missing_spills, unseen_resources
+from crystalperf.query.predict.priors import unknown_cpu_wait_share
 from crystalperf.query.predict.resource_breakdown import path_parts
-from crystalperf.query.predict.scenario_replay import Answer, Question, Unchanged, direction, replay_unchanged
-from crystalperf.query.results.answers import GroupPrediction, Prediction
+from crystalperf.query.predict.scenario_replay import (
+    Answer,
+    PredictionRequest,
+    SharedBaseline,
+    direction,
+    replay_baseline,
+)
+from crystalperf.query.results.answers import Prediction, StagePrediction
 from crystalperf.query.results.assumptions import Assumption, BetweenEnds, CacheMisses, NoInterval, OtherPredictor
 from crystalperf.query.results.refusals import (
     BandwidthUnknown,
@@ -37,9 +43,9 @@ from crystalperf.query.results.refusals import (
     TimeUnknown,
 )
 from crystalperf.query.simulate.caching import (
-    anew,
     avoided_miss_share,
-    in_groups_with_misses,
+    cache_misses,
+    in_stages_with_misses,
     memory_capacity_ratio,
     with_memory_capacity,
 )
@@ -49,14 +55,14 @@ from crystalperf.query.simulate.warmup import NOTICED as COLD_NOTICED
 from crystalperf.query.trace.plugins import entries
 from crystalperf.query.trace.records import Floats
 
-ROOM_KNOWN = 1.15
+CAPACITY_FACTOR = 1.15
 """Uncertainty factor of the memory capacity for cached data (docs/model.md)."""
 
 NARROW = 1.25
 """Maximum ratio of two bounds that still gives a point estimate: a usual interval is wider."""
 
 
-def _without_answer(execution: Execution, scenario: Scenario, base: Unchanged) -> Prediction:
+def _without_answer(execution: Execution, scenario: Scenario, base: SharedBaseline) -> Prediction:
     """A prediction with all fields except the predicted ones."""
     return Prediction(
         scope=execution.scope.text,
@@ -65,13 +71,17 @@ def _without_answer(execution: Execution, scenario: Scenario, base: Unchanged) -
         runtime_ms=execution.runtime_ms,
         replayed_ms=base.replayed.makespan_ms,
         predicted_ms=None,
-        groups=_groups(execution, base.replayed, None),
+        stages=_stages(execution, base.replayed, None),
         words=execution.words,
     )
 
 
 def _interval(
-    question: Question, estimate: _Estimate, predicted_ms: float, others: Sequence[Question], steady: Steady | None
+    question: PredictionRequest,
+    estimate: _Estimate,
+    predicted_ms: float,
+    others: Sequence[PredictionRequest],
+    steady: Steady | None,
 ) -> tuple[tuple[float, float], Mapping[str, float]]:
     """The interval of a prediction, ms, and the share of each source in it; `others` bound the memory capacity."""
     execution = question.execution
@@ -95,28 +105,28 @@ def predict(
     execution: Execution,
     scenario: Scenario,
     *,
-    base: Unchanged | None = None,
+    base: SharedBaseline | None = None,
     replans: bool = True,
     physics: Physics = MODEL,
     path: bool = True,
 ) -> Prediction:
     """The runtime of a scope in a scenario; if it cannot be predicted, `refused` says why.
 
-    `base` is replay_unchanged() of the scope, for several predictions to share.  `replans` is whether the framework may
-    repartition units for other slots; without it, units stay as recorded, as in the paper.  `physics` are the terms of
+    `base` is replay_baseline() of the scope, for several predictions to share.  `replans` is whether the framework may
+    repartition tasks for other slots; without it, tasks stay as recorded, as in the paper.  `physics` are the terms of
     the model.  `path` is whether to compute the resource breakdown of the predicted runtime (resource_ms), a quarter of
     the work.
     """
-    base = base or replay_unchanged(execution)
+    base = base or replay_baseline(execution)
     execution = replace(execution, recorded=scenario.recorded)  # what the user states included
     known = _without_answer(execution, scenario, base)
     execution, assumed = _with_imputed_time(execution, scenario, base, physics)
     tight, capacity = execution, memory_capacity_ratio(execution, scenario)
-    if capacity > 1 and anew(execution).any():
+    if capacity > 1 and cache_misses(execution).any():
         execution, assumed = with_memory_capacity(execution, capacity), (*assumed, _cache_misses(execution, capacity))
     if scenario.changes and (refusal := execution.planner.unbounded_reason(execution.properties) or lost(execution)):
         return known.with_refusal(refusal)
-    question = Question(execution, scenario, base, replans)
+    question = PredictionRequest(execution, scenario, base, replans)
     try:
         estimate = _estimate(question, physics)
     except RefusedError as error:
@@ -131,10 +141,10 @@ def predict(
         if parts_ms is not None:
             parts_ms *= changed / predicted if predicted > 0 else 1.0
         predicted = changed
-        known = replace(known, settled_step_ms=(steady.before_ms, steady.after_ms))
+        known = replace(known, steady_step_ms=(steady.before_ms, steady.after_ms))
     unsure = scenario.unchecked(execution.planner.checked_settings(execution))
     if predicted > 0 and not unsure:  # a log cut off before anything ran has a runtime of 0 in every scenario
-        capacities = [capacity / ROOM_KNOWN, capacity * ROOM_KNOWN] if execution is not tight else []
+        capacities = [capacity / CAPACITY_FACTOR, capacity * CAPACITY_FACTOR] if execution is not tight else []
         others = [question.of(with_memory_capacity(tight, max(each, 1.0))) for each in capacities]
         likely, shares = _interval(question, estimate, predicted, others, steady)
         known = replace(known, interval_ms=likely, interval_shares=shares)
@@ -145,7 +155,7 @@ def predict(
         predicted_ms=predicted,
         work_ratio=_work_ratio(execution, scenario),
         resource_ms={} if parts_ms is None else dict(zip(with_other(execution.names), parts_ms.tolist(), strict=True)),
-        groups=estimate.groups,
+        stages=estimate.stages,
         assumptions=(*assumed, NoInterval(unsure)) if unsure else assumed,
     )
 
@@ -176,7 +186,7 @@ class _Estimate:
 
     ms: float
     answers: list[Answer]
-    groups: tuple[GroupPrediction, ...]
+    stages: tuple[StagePrediction, ...]
     physics: Physics
     ends: list[Answer] | None
     """Predictions with the optimistic and the pessimistic effect of changed bandwidths; None if none changes."""
@@ -184,16 +194,16 @@ class _Estimate:
     """Predictions under other plausible assumptions."""
     assumptions: tuple[Assumption, ...] = ()
 
-    def sides(self, question: Question, others_ms: Sequence[float]) -> tuple[float, float]:
+    def sides(self, question: PredictionRequest, others_ms: Sequence[float]) -> tuple[float, float]:
         """The shortest and the longest runtime under other physics and other assumptions, ms."""
         every = [self.ms, *self.others_ms, *others_ms, *(each.ms for each in self.ends or ())]
-        if self.physics.cold and len(self.answers) == 1 and self.answers[0].fixed_point.cold_share > COLD_NOTICED:
-            warm = question.answer(replace(self.physics, cold=False))
+        if self.physics.warmup and len(self.answers) == 1 and self.answers[0].fixed_point.cold_share > COLD_NOTICED:
+            warm = question.answer(replace(self.physics, warmup=False))
             every += [warm.ms, self.ms**2 / warm.ms]
         return min(every), max(every)
 
 
-def _estimate(question: Question, physics: Physics) -> _Estimate | _Bounds:
+def _estimate(question: PredictionRequest, physics: Physics) -> _Estimate | _Bounds:
     """The point estimate of a prediction request, or its bounds.  Raises RefusedError."""
     execution, scenario, base = question.execution, question.scenario, question.base
     is_model, ends, unstated = physics == MODEL, None, _unstated(execution, scenario)
@@ -212,9 +222,9 @@ def _estimate(question: Question, physics: Physics) -> _Estimate | _Bounds:
         answer = question.answer(physics)
     if out_of_range := beyond(execution, scenario):
         kept = replace(question, replans=False).answer()
-        most_ms = min(answer.ms, kept.ms)  # repartitioned units may be too small to gain from so many slots
+        most_ms = min(answer.ms, kept.ms)  # repartitioned tasks may be too small to gain from so many slots
         return _Bounds(out_of_range, _outside(execution, scenario, most_ms))
-    if found := unseen(execution, scenario):
+    if found := unseen_resources(execution, scenario):
         wholes = [question.of(_all_on(execution, each.name)).answer().ms for each, _ in found]
         unknown = TimeUnknown(float(max(share for _, share in found)))
         return _Bounds(unknown, (min(answer.ms, *wholes), max(answer.ms, *wholes)))
@@ -227,22 +237,22 @@ def _estimate(question: Question, physics: Physics) -> _Estimate | _Bounds:
                 return _Bounds(why, (min(others_ms), max(others_ms)))
     if ends is None and is_model:
         ends = question.ends()
-    if ends is not None and unstated and ends[1].ms > MOST_APART * ends[0].ms:
+    if ends is not None and unstated and ends[1].ms > MAX_APART * ends[0].ms:
         return _Bounds(BandwidthUnknown(tuple(each.device for each in unstated)), (ends[0].ms, ends[1].ms))
     answers = [answer] if between is None else between
-    groups = [_groups(execution, base.replayed, each) for each in answers]
+    stages = [_stages(execution, base.replayed, each) for each in answers]
     if between is None:
         ms = math.sqrt(min(others_ms) * max(others_ms))
-        scaled = _times(groups[0], ms / answer.ms if answer.ms > 0 else 1.0)
+        scaled = _times(stages[0], ms / answer.ms if answer.ms > 0 else 1.0)
         return _Estimate(ms, answers, scaled, physics, ends, tuple(others_ms), tuple(assumptions))
     ms = math.sqrt(between[0].ms * between[1].ms)
-    return _Estimate(ms, answers, _between(*groups), physics, ends, tuple(others_ms), tuple(assumptions))
+    return _Estimate(ms, answers, _between(*stages), physics, ends, tuple(others_ms), tuple(assumptions))
 
 
-def _otherwise(question: Question) -> Iterator[tuple[Refusal, float]]:
+def _otherwise(question: PredictionRequest) -> Iterator[tuple[Refusal, float]]:
     """Predictions under other plausible assumptions, ms, and why it is unknown which one holds."""
     execution, scenario = question.execution, question.scenario
-    if spilled := unseen_spills(execution, scenario):
+    if spilled := missing_spills(execution, scenario):
         yield SpillTimeUnknown(), question.of(spilled).answer().ms
     if scenario.changes and (bound := execution.planner.other_bound(execution, scenario)) is not None:
         why, other = bound
@@ -250,25 +260,25 @@ def _otherwise(question: Question) -> Iterator[tuple[Refusal, float]]:
 
 
 def _with_imputed_time(
-    execution: Execution, scenario: Scenario, base: Unchanged, physics: Physics
+    execution: Execution, scenario: Scenario, base: SharedBaseline, physics: Physics
 ) -> tuple[Execution, tuple[Assumption, ...]]:
     """The execution with imputed time, if that makes a prediction possible.
 
     Bounds hold for every cause of unknown time, so they use the log without imputation.  The effect of another CPU on
-    unknown time follows only from the run's own units, not from priors.
+    unknown time follows only from the run's own tasks, not from priors.
     """
-    if not scenario.changes or not (physics.borrowed and physics.bytes):
+    if not scenario.changes or not (physics.imputed and physics.bytes):
         return execution, ()
-    if scenario.ratio("cpu_speed") != 1 and waits_unknown(execution) > 0:
+    if scenario.ratio("cpu_speed") != 1 and unknown_cpu_wait_share(execution) > 0:
         return execution, ()
     if beyond(execution, scenario) is not None:
         return execution, ()
     imputed, assumed = base.imputed()
     imputed = replace(imputed, recorded=execution.recorded)  # with the recorded values that the user states
-    return (execution, ()) if unseen(imputed, scenario) else (imputed, assumed)
+    return (execution, ()) if unseen_resources(imputed, scenario) else (imputed, assumed)
 
 
-def _path_parts(question: Question, answers: Sequence[Answer], predicted_ms: float) -> Floats:
+def _path_parts(question: PredictionRequest, answers: Sequence[Answer], predicted_ms: float) -> Floats:
     """The resource breakdown of a predicted runtime along its critical path, (resources + 1,) in ms; the mean of
     several replays."""
     execution, scenario = question.execution, question.scenario
@@ -280,14 +290,14 @@ def _path_parts(question: Question, answers: Sequence[Answer], predicted_ms: flo
 
 def _cache_misses(execution: Execution, capacity: float) -> CacheMisses:
     """The number of cache misses, as recorded and with `capacity` times as much memory for cached data."""
-    misses = int(anew(execution).sum())
+    misses = int(cache_misses(execution).sum())
     left = round(misses * (1.0 - avoided_miss_share(execution, capacity)))
-    return CacheMisses(misses, int(in_groups_with_misses(execution).sum()), float(capacity), left)
+    return CacheMisses(misses, int(in_stages_with_misses(execution).sum()), float(capacity), left)
 
 
 def _is_in_range(execution: Execution, scenario: Scenario) -> bool:
     """Whether a scenario is within the model's range, and does not change resources that may be the unknown time."""
-    return beyond(execution, scenario) is None and not unseen(execution, scenario)
+    return beyond(execution, scenario) is None and not unseen_resources(execution, scenario)
 
 
 def _unstated(execution: Execution, scenario: Scenario) -> list[Resource]:
@@ -307,22 +317,22 @@ def _needs_link_bound(execution: Execution, scenario: Scenario) -> bool:
     return bool(scenario.ratios) and not stated
 
 
-def _between(least: tuple[GroupPrediction, ...], most: tuple[GroupPrediction, ...]) -> tuple[GroupPrediction, ...]:
-    """Groups with the geometric mean of two predictions."""
+def _between(least: tuple[StagePrediction, ...], most: tuple[StagePrediction, ...]) -> tuple[StagePrediction, ...]:
+    """Stages with the geometric mean of two predictions."""
     return tuple(
         replace(low, predicted_ms=math.sqrt((low.predicted_ms or 0.0) * (high.predicted_ms or 0.0)))
         for low, high in zip(least, most, strict=True)
     )
 
 
-def _times(groups: tuple[GroupPrediction, ...], factor: float) -> tuple[GroupPrediction, ...]:
-    """Groups with their predicted length times a factor."""
+def _times(stages: tuple[StagePrediction, ...], factor: float) -> tuple[StagePrediction, ...]:
+    """Stages with their predicted length times a factor."""
     return tuple(
-        each if each.predicted_ms is None else replace(each, predicted_ms=each.predicted_ms * factor) for each in groups
+        each if each.predicted_ms is None else replace(each, predicted_ms=each.predicted_ms * factor) for each in stages
     )
 
 
-def predicted_by(name: str, execution: Execution, scenario: Scenario, base: Unchanged) -> Prediction:
+def predicted_by(name: str, execution: Execution, scenario: Scenario, base: SharedBaseline) -> Prediction:
     """The prediction of a predictor plug-in for a scope in a scenario, ms; without an interval.
 
     Raises SettingError if there is no predictor of that name.
@@ -362,34 +372,34 @@ def _outside(execution: Execution, scenario: Scenario, predicted_ms: float) -> t
 
 def _all_on(execution: Execution, resource: str) -> Execution:
     """The execution with all unknown time attributed to one resource."""
-    parts = execution.units.parts_ms.copy()
+    parts = execution.tasks.parts_ms.copy()
     parts[:, execution.names.index(resource)] += parts[:, -1]
     parts[:, -1] = 0.0
-    return replace(execution, units=replace(execution.units, parts_ms=parts))
+    return replace(execution, tasks=replace(execution.tasks, parts_ms=parts))
 
 
-def _groups(execution: Execution, base: Replayed, answer: Answer | None) -> tuple[GroupPrediction, ...]:
-    """The recorded length of every group, and its prediction: times the ratio of its lengths in the two replays."""
+def _stages(execution: Execution, base: Replayed, answer: Answer | None) -> tuple[StagePrediction, ...]:
+    """The recorded length of every stage, and its prediction: times the ratio of its lengths in the two replays."""
     found = []
     if answer is not None:
         before_ms = _lengths(base, execution)
         after_ms = _lengths(answer.replayed, answer.state.execution)
     for node_id, node in execution.dag.nodes.items():
-        if node.group is None:
+        if node.stage is None:
             continue
         recorded, predicted = node.end_ms - node.start_ms, None
         if answer is not None:
-            before, after = before_ms[node.group], after_ms[node.group]
+            before, after = before_ms[node.stage], after_ms[node.stage]
             predicted = recorded * after / before if before > 0 else recorded
-        found.append(GroupPrediction(node_id, node.name, recorded, predicted))
+        found.append(StagePrediction(node_id, node.name, recorded, predicted))
     return tuple(found)
 
 
 def _lengths(replayed: Replayed, execution: Execution) -> list[float]:
-    """The length of each group, from the first launch to the last end of its units, ms."""
-    group, count = execution.units.group, len(execution.dag.groups)
+    """The length of each stage, from the first launch to the last end of its tasks, ms."""
+    stage, count = execution.tasks.stage, len(execution.dag.stages)
     first, last = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(first, group, replayed.launch_ms)
-    np.maximum.at(last, group, replayed.finish_ms)
+    np.minimum.at(first, stage, replayed.launch_ms)
+    np.maximum.at(last, stage, replayed.finish_ms)
     lengths: list[float] = (last - first).tolist()
     return lengths

@@ -25,7 +25,7 @@ from crystalperf.indexes.resources import Resource
 from crystalperf.query.execution.evidence import Evidence
 from crystalperf.query.execution.scenario import Scenario
 
-MOST_APART = 3.0
+MAX_APART = 3.0
 """Maximum ratio of two bounds for a prediction between them; above it, only the bounds are reported."""
 
 SOURCES = ("replay", "repetition", "samples", "labels", "model", "physics")
@@ -36,7 +36,7 @@ class Calibration:
     """Errors that cannot be computed from one run; standard deviations of log runtimes.
 
     `repetition` is between runs of one job, `model` is of the model's error for small changes, and `slope` is added to
-    it per unit of |log(predicted / recorded)|.  `width` is the number of standard deviations to either side that covers
+    it per task of |log(predicted / recorded)|.  `width` is the number of standard deviations to either side that covers
     90 % in each suite; for a normal distribution it would be 1.645.
     """
 
@@ -75,7 +75,8 @@ def variances(  # noqa: PLR0913 - a prediction, its evidence, and a calibration
         "replay": math.log(replayed_ms / runtime_ms) ** 2 if replayed_ms > 0 else 0.0,
         "repetition": 2 * calibration.repetition**2,
         # Unknown time may be on any device or none: its share is uniform between 0 and all of it.
-        "samples": float(((evidence.sampling * effect) ** 2).sum()) + (evidence.unseen * effect.max()) ** 2 / 12,
+        "samples": float(((evidence.sampling * effect) ** 2).sum())
+        + (evidence.unseen_resources * effect.max()) ** 2 / 12,
         "labels": float(((evidence.labels * effect) ** 2).sum()),
         "model": calibration.model**2 + (calibration.slope * distance) ** 2,
     }

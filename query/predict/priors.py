@@ -3,8 +3,8 @@
 A log without samples has the CPU time of a unit and its waits for other workers' data; the cause of the remaining time
 is unknown.  There are two sources for it:
 
-    CPU wait  units that read and wrote nothing outside the run did not wait for a device, so their time beyond CPU time
-              was a wait for a CPU; the other units of the run waited as long per second of CPU time
+    CPU wait  tasks that read and wrote nothing outside the run did not wait for a device, so their time beyond CPU time
+              was a wait for a CPU; the other tasks of the run waited as long per second of CPU time
     priors    samples of recorded runs show the resources of such time, by the operator that reads, and by where its
               files are (`priors.csv`, which `python -m lab.score.priors` writes; docs/model.md)
 
@@ -28,15 +28,15 @@ from crystalperf.query.results.assumptions import Assumption, TimeImputed
 from crystalperf.query.trace.records import Floats
 
 PLAIN_SHARE = 0.1
-"""Minimum share of the run's CPU time in units without a device, to estimate CPU waits from them."""
+"""Minimum share of the run's CPU time in tasks without a device, to estimate CPU waits from them."""
 
-MOST_WAITS = 100.0
-"""Maximum CPU wait per second of CPU time, seconds: more would mean a hundredth of a core for each unit."""
+MAX_WAITS = 100.0
+"""Maximum CPU wait per second of CPU time, seconds: more would mean a hundredth of a core for each task."""
 
 ANY = "*"
 """The operator of the default row, for readers without a row of their own."""
 
-FAR = "far"
+REMOTE_LOCALITIES = "far"
 """The place of input on other machines.  For other input, all but 2 % of the unknown time in recorded runs was CPU
 wait, for which the run itself is better evidence."""
 
@@ -68,48 +68,48 @@ def priors(framework: str, names: tuple[str, ...]) -> dict[tuple[str, str], Prio
     }
 
 
-def open_ms(execution: Execution) -> Floats:
-    """Unknown time of each unit in the log, (units,) in ms, without the overhead of starting and reporting a unit."""
-    unknown = execution.units.parts_ms[:, -1] - execution.units.upstream_ms
+def unknown_ms(execution: Execution) -> Floats:
+    """Unknown time of each task in the log, (tasks,) in ms, without the overhead of starting and reporting a task."""
+    unknown = execution.tasks.parts_ms[:, -1] - execution.tasks.pipeline_wait_ms
     left = np.maximum(unknown - execution.volumes.overhead_ms, 0.0)
-    measured = execution.volumes.timed & ~np.isin(execution.units.group, list(execution.delegating))
+    measured = execution.volumes.timed & ~np.isin(execution.tasks.stage, list(execution.delegating))
     found: Floats = np.where(measured, left, 0.0)
     return found
 
 
 def cpu_wait_per_cpu_second(execution: Execution, left_ms: Floats) -> tuple[float, float] | None:
-    """CPU wait per second of CPU time, and the relative deviation of groups from it.
+    """CPU wait per second of CPU time, and the relative deviation of stages from it.
 
-    None if too few units had no device to wait for, or if they waited longer than a CPU wait can be.
+    None if too few tasks had no device to wait for, or if they waited longer than a CPU wait can be.
     """
-    volumes, group = execution.volumes, execution.units.group
+    volumes, stage = execution.volumes, execution.tasks.stage
     plain = (volumes.input == 0) & (volumes.output == 0) & (volumes.spill_disk == 0)
-    plain &= volumes.timed & ~np.isin(group, list(execution.delegating))
-    on_cpu = volumes.on_cpu_ms[plain]
-    if on_cpu.sum() < PLAIN_SHARE * volumes.on_cpu_ms[volumes.timed].sum():
+    plain &= volumes.timed & ~np.isin(stage, list(execution.delegating))
+    on_cpu = volumes.total_cpu_ms[plain]
+    if on_cpu.sum() < PLAIN_SHARE * volumes.total_cpu_ms[volumes.timed].sum():
         return None
-    count = len(execution.dag.groups)
-    work = np.bincount(group[plain], on_cpu, count)
-    waits = np.bincount(group[plain], left_ms[plain], count)
+    count = len(execution.dag.stages)
+    work = np.bincount(stage[plain], on_cpu, count)
+    waits = np.bincount(stage[plain], left_ms[plain], count)
     per_second = float(waits.sum() / work.sum())
-    if per_second > MOST_WAITS:
+    if per_second > MAX_WAITS:
         return None
     apart = np.divide(waits, work, out=np.zeros(count), where=work > 0) - per_second
     deviation = float(np.sqrt((work * apart**2).sum() / work.sum()))
     return per_second, deviation / per_second if per_second > 0 else 0.0
 
 
-def waits_unknown(execution: Execution) -> float:
-    """The share of unit time that may be CPU wait, if a log has CPU times but no evidence of CPU waits; otherwise 0."""
+def unknown_cpu_wait_share(execution: Execution) -> float:
+    """The share of task time that may be CPU wait, if a log has CPU times but no evidence of CPU waits; otherwise 0."""
     if execution.has_samples or not execution.volumes.timed.any():
         return 0.0
-    left = open_ms(execution)
+    left = unknown_ms(execution)
     if cpu_wait_per_cpu_second(execution, left) is not None:
         return 0.0
-    return float(left.sum()) / (float(execution.units.duration_ms.sum()) or 1.0)
+    return float(left.sum()) / (float(execution.tasks.duration_ms.sum()) or 1.0)
 
 
-def borrowed(execution: Execution) -> tuple[Execution, tuple[Assumption, ...]]:
+def impute_from_priors(execution: Execution) -> tuple[Execution, tuple[Assumption, ...]]:
     """The execution with its unknown time imputed to resources, and the assumption behind it.
 
     An execution with samples, or of a framework without priors, does not change.
@@ -117,19 +117,21 @@ def borrowed(execution: Execution) -> tuple[Execution, tuple[Assumption, ...]]:
     known = priors(execution.words.framework, execution.names)
     if execution.has_samples or not known or not execution.volumes.timed.any():
         return execution, ()
-    left, far = open_ms(execution), execution.volumes.far > 0
+    left, far = unknown_ms(execution), execution.volumes.far > 0
     cpu_wait = cpu_wait_per_cpu_second(execution, left)
-    parts = execution.units.parts_ms.copy()
+    parts = execution.tasks.parts_ms.copy()
     imputed = np.zeros_like(parts)
     cpu, deviation = execution.names.index(CPU), 0.0
     if cpu_wait is not None:
-        imputed[:, cpu] = np.minimum(cpu_wait[0] * execution.volumes.on_cpu_ms, left)
+        imputed[:, cpu] = np.minimum(cpu_wait[0] * execution.volumes.total_cpu_ms, left)
         deviation = cpu_wait[1]
     used: list[Prior] = []
     rest = left - imputed.sum(axis=1)
-    for number in np.unique(execution.units.group[far & (left > 0)]).tolist():
-        reads_far = far & (execution.units.group == number)
-        prior = known.get((execution.readers.get(number, ANY), FAR)) or known.get((ANY, FAR))
+    for number in np.unique(execution.tasks.stage[far & (left > 0)]).tolist():
+        reads_far = far & (execution.tasks.stage == number)
+        prior = known.get((execution.readers.get(number, ANY), REMOTE_LOCALITIES)) or known.get(
+            (ANY, REMOTE_LOCALITIES)
+        )
         if prior is None:
             continue
         used.append(prior)
@@ -143,17 +145,17 @@ def borrowed(execution: Execution) -> tuple[Execution, tuple[Assumption, ...]]:
         return execution, ()
     parts += imputed
     parts[:, -1] -= imputed.sum(axis=1)
-    busy = float(execution.units.duration_ms.sum()) or 1.0
+    busy = float(execution.tasks.duration_ms.sum()) or 1.0
     share = imputed.sum(axis=0)[:-1] / busy
     apart = np.full(len(share), max((each.deviation for each in used), default=deviation))
     apart[cpu] = max(deviation, apart[cpu] if cpu_wait is None else 0.0)
     evidence = replace(
         execution.evidence,
         sampling=np.hypot(execution.evidence.sampling, np.minimum(apart, 1.0) * share),
-        unseen=max(execution.evidence.unseen - float(share.sum()), 0.0),
-        unseen_cpu=max(execution.evidence.unseen_cpu - float(share.sum()), 0.0),
+        unseen_resources=max(execution.evidence.unseen_resources - float(share.sum()), 0.0),
+        missing_cpu_share=max(execution.evidence.missing_cpu_share - float(share.sum()), 0.0),
     )
-    with_imputed = replace(execution, units=replace(execution.units, parts_ms=parts), evidence=evidence)
+    with_imputed = replace(execution, tasks=replace(execution.tasks, parts_ms=parts), evidence=evidence)
     return with_imputed, (_imputed(imputed, cpu, cpu_wait, used, busy),)
 
 

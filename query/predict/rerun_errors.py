@@ -34,7 +34,7 @@ BELIEF = 5.0
 
 
 @dataclass(frozen=True)
-class Guess:
+class PriorPrediction:
     """A prediction as the input of learned().
 
     `log_ratios` are those of the scenario's settings; `predicted_ms` and `interval_ms` are without other runs.
@@ -46,10 +46,10 @@ class Guess:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observation:
     """Another run of the job: the prediction of its scenario from the recorded run, and its measured runtime, ms."""
 
-    guess: Guess
+    guess: PriorPrediction
     actual_ms: float
 
     @property
@@ -58,32 +58,40 @@ class Seen:
         return math.log(self.actual_ms / self.guess.predicted_ms)
 
 
-def learned(guess: Guess, seen: Sequence[Seen], calibration: Calibration = CALIBRATED, alike: float = ALIKE) -> Guess:
+def rerun_correction(
+    guess: PriorPrediction, seen: Sequence[Observation], calibration: Calibration = CALIBRATED, alike: float = ALIKE
+) -> PriorPrediction:
     """The prediction conditioned on other runs: corrected, with the remaining interval."""
     shift, variance = _conditioned(guess, seen, calibration, alike)
     predicted_ms, width = guess.predicted_ms * math.exp(shift), calibration.width * math.sqrt(variance)
     ends = (predicted_ms * math.exp(-width), predicted_ms * math.exp(width))
-    return Guess(guess.log_ratios, predicted_ms, ends)
+    return PriorPrediction(guess.log_ratios, predicted_ms, ends)
 
 
-def half_width(guess: Guess) -> float:
+def half_width(guess: PriorPrediction) -> float:
     """Half of an interval as a share of the prediction; an asymmetric interval counts as a symmetric one."""
     low, high = guess.interval_ms
     return math.sqrt(high / low) - 1
 
 
 def after_run(
-    guess: Guess, seen: Sequence[Seen], candidate: Guess, calibration: Calibration = CALIBRATED, alike: float = ALIKE
+    guess: PriorPrediction,
+    seen: Sequence[Observation],
+    candidate: PriorPrediction,
+    calibration: Calibration = CALIBRATED,
+    alike: float = ALIKE,
 ) -> float:
     """The half-width of a prediction after one more run, in the candidate's scenario, as a share.
 
     It does not depend on that run's runtime.
     """
-    _, variance = _conditioned(guess, [*seen, Seen(candidate, candidate.predicted_ms)], calibration, alike)
+    _, variance = _conditioned(guess, [*seen, Observation(candidate, candidate.predicted_ms)], calibration, alike)
     return math.exp(calibration.width * math.sqrt(variance)) - 1
 
 
-def _conditioned(guess: Guess, seen: Sequence[Seen], calibration: Calibration, alike: float) -> tuple[float, float]:
+def _conditioned(
+    guess: PriorPrediction, seen: Sequence[Observation], calibration: Calibration, alike: float
+) -> tuple[float, float]:
     """Mean and variance of log(actual / predicted), conditioned on the observed runs."""
     between = _between_runs(seen, calibration)
     known = [each.guess for each in seen]
@@ -97,7 +105,9 @@ def _conditioned(guess: Guess, seen: Sequence[Seen], calibration: Calibration, a
     return float(weights @ errors), max(float(before - weights @ with_it), between)
 
 
-def _covariance(some: Sequence[Guess], others: Sequence[Guess], calibration: Calibration, alike: float) -> Floats:
+def _covariance(
+    some: Sequence[PriorPrediction], others: Sequence[PriorPrediction], calibration: Calibration, alike: float
+) -> Floats:
     """Covariance of the model's own error between predictions, (some, others)."""
     found = np.empty((len(some), len(others)))
     for row, one in enumerate(some):
@@ -118,7 +128,7 @@ def _likeness(one: Mapping[str, float], other: Mapping[str, float], alike: float
     return (near(one, other) - near(one, {}) * near(other, {})) / left if left > 0 else 0.0
 
 
-def _own(guess: Guess, calibration: Calibration) -> float:
+def _own(guess: PriorPrediction, calibration: Calibration) -> float:
     """s: the standard deviation of the model's own error, from the interval without the variance of two runs."""
     if not any(guess.log_ratios.values()):
         return 0.0
@@ -127,12 +137,12 @@ def _own(guess: Guess, calibration: Calibration) -> float:
     return math.sqrt(max(whole - 2 * calibration.repetition**2, 0.0))
 
 
-def _between_runs(seen: Sequence[Seen], calibration: Calibration) -> float:
+def _between_runs(seen: Sequence[Observation], calibration: Calibration) -> float:
     """r²: the lab's variance between runs, updated by differences between runs of the same scenario."""
-    worlds: dict[tuple[tuple[str, float], ...], list[float]] = {}
+    scenarios: dict[tuple[tuple[str, float], ...], list[float]] = {}
     for each in seen:
         key = tuple(sorted((name, round(value, 6)) for name, value in each.guess.log_ratios.items() if value))
-        worlds.setdefault(key, []).append(math.log(each.actual_ms))
-    free = sum(len(times) - 1 for times in worlds.values())
-    squares = sum(float(np.var(times) * len(times)) for times in worlds.values())
+        scenarios.setdefault(key, []).append(math.log(each.actual_ms))
+    free = sum(len(times) - 1 for times in scenarios.values())
+    squares = sum(float(np.var(times) * len(times)) for times in scenarios.values())
     return (BELIEF * calibration.repetition**2 + squares) / (BELIEF + free)

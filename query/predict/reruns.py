@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario
-from crystalperf.query.predict.rerun_errors import Guess, Seen, after_run, half_width, learned
-from crystalperf.query.results.answers import Advice, Advised, Learned, Prediction, Rerun
+from crystalperf.query.predict.rerun_errors import Observation, PriorPrediction, after_run, half_width, rerun_correction
+from crystalperf.query.results.answers import Advice, Advised, Prediction, Rerun, RerunCorrection
 from crystalperf.query.results.refusals import RefusedError, RerunNotPredicted
 
 SAME_INPUT = 0.05
@@ -25,7 +25,7 @@ class Compared:
     """A rerun: its name and scenario as an interface reports them, and its prediction with the measured runtime."""
 
     rerun: Rerun
-    seen: Seen
+    seen: Observation
 
 
 def differences(base: Execution, other: Execution, name: str, stated: Iterable[str]) -> list[str]:
@@ -56,35 +56,37 @@ def compared(name: str, scenario: Scenario, prediction: Prediction, actual_ms: f
         raise RefusedError(RerunNotPredicted(name, prediction.setting, prediction.refused))
     return Compared(
         Rerun(name, prediction.setting, prediction.predicted_ms, actual_ms),
-        Seen(guess_of(scenario, prediction), actual_ms),
+        Observation(guess_of(scenario, prediction), actual_ms),
     )
 
 
-def guess_of(scenario: Scenario, prediction: Prediction) -> Guess:
+def guess_of(scenario: Scenario, prediction: Prediction) -> PriorPrediction:
     """A prediction as the input of learned()."""
     assert prediction.predicted_ms is not None
     assert prediction.interval_ms is not None
     ratios = {key: math.log(ratio) for key, ratio in scenario.ratios.items()}
-    return Guess(ratios, prediction.predicted_ms, prediction.interval_ms)
+    return PriorPrediction(ratios, prediction.predicted_ms, prediction.interval_ms)
 
 
-def in_their_light(scenario: Scenario, prediction: Prediction, others: Sequence[Compared]) -> Prediction:
-    """The prediction, corrected by the model's errors in other runs of the job; groups change by the same factor."""
+def apply_reruns(scenario: Scenario, prediction: Prediction, others: Sequence[Compared]) -> Prediction:
+    """The prediction, corrected by the model's errors in other runs of the job; stages change by the same factor."""
     if not others or prediction.predicted_ms is None or prediction.interval_ms is None:
         return prediction
     before = guess_of(scenario, prediction)
-    after = learned(before, [each.seen for each in others])
+    after = rerun_correction(before, [each.seen for each in others])
     moved = after.predicted_ms / before.predicted_ms
     return replace(
         prediction,
         predicted_ms=after.predicted_ms,
         interval_ms=after.interval_ms,
         resource_ms={name: ms * moved for name, ms in prediction.resource_ms.items()},
-        groups=tuple(
+        stages=tuple(
             each if each.predicted_ms is None else replace(each, predicted_ms=each.predicted_ms * moved)
-            for each in prediction.groups
+            for each in prediction.stages
         ),
-        learned=Learned(tuple(each.rerun for each in others), prediction.predicted_ms, prediction.interval_ms),
+        rerun_correction=RerunCorrection(
+            tuple(each.rerun for each in others), prediction.predicted_ms, prediction.interval_ms
+        ),
     )
 
 
@@ -100,7 +102,7 @@ def advice(
     seen = [each.seen for each in others]
     wanted = {each.setting: guess_of(scenario, each) for scenario, each in questions if each.interval_ms is not None}
     candidates = {each.setting: guess_of(scenario, each) for scenario, each in runs if each.interval_ms is not None}
-    now = tuple(half_width(learned(each, seen)) for each in wanted.values())
+    now = tuple(half_width(rerun_correction(each, seen)) for each in wanted.values())
     found = [
         Advised(setting, tuple(after_run(each, seen, candidate) for each in wanted.values()))
         for setting, candidate in candidates.items()

@@ -16,33 +16,33 @@ from crystalperf.query.trace.records import Floats
 
 
 class _Predicted(WallClock):
-    """Splits the coordinator's intervals in the recorded proportions, with each resource at the scenario's speed."""
+    """Splits the driver's intervals in the recorded proportions, with each resource at the scenario's speed."""
 
     def __init__(self, state: State, fixed_point: FixedPoint, recorded: Execution, scenario: Scenario) -> None:
-        now, units = fixed_point.replayed, state.execution.units
+        now, tasks = fixed_point.replayed, state.execution.tasks
         nodes = {
             node_id: replace(node, start_ms=now.node_start_ms[node_id], end_ms=now.node_end_ms[node_id])
             for node_id, node in state.dag.nodes.items()
         }
         length = np.maximum(now.finish_ms - now.launch_ms, 0.0)
         ran = replace(
-            units,
+            tasks,
             launch_ms=now.launch_ms,
             finish_ms=now.finish_ms,
             parts_ms=fixed_point.parts_ms,
-            upstream_ms=np.minimum(units.upstream_ms, length),
+            pipeline_wait_ms=np.minimum(tasks.pipeline_wait_ms, length),
         )
         dag = replace(state.dag, start_ms=now.start_ms, end_ms=now.end_ms, nodes=nodes)
-        super().__init__(dag, ran, recorded.coordinator.between, recorded.names)
+        super().__init__(dag, ran, recorded.driver.between, recorded.names)
         self._recorded = recorded
         self._faster = np.array([*(scenario.ratio(each.setting) for each in recorded.resources), 1.0])
 
     def parts(self, node: Node, start_ms: float, end_ms: float) -> Floats:
         """Wall-clock time by resource, (resources + 1,), that sums to end − start."""
-        if node.kind != "coordinator":
+        if node.kind != "driver":
             return super().parts(node, start_ms, end_ms)
         before = self._recorded.dag.nodes[node.node_id]
-        parts = self._recorded.coordinator.between(before.start_ms, before.end_ms) / self._faster
+        parts = self._recorded.driver.between(before.start_ms, before.end_ms) / self._faster
         whole = float(parts.sum())
         return fill(parts * ((end_ms - start_ms) / whole if whole > 0 else 0.0), end_ms - start_ms)
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from crystalperf.indexes.resources import CPU, NET, Resource
 from crystalperf.query.execution.execution import Execution, policy_of
-from crystalperf.query.execution.scenario import UNITS, Scenario
+from crystalperf.query.execution.scenario import TASKS, Scenario
 from crystalperf.query.execution.scheduling import chosen
-from crystalperf.query.predict.priors import borrowed
+from crystalperf.query.predict.priors import impute_from_priors
 from crystalperf.query.results.assumptions import (
     AddedSlots,
     Assumption,
@@ -46,14 +46,14 @@ from crystalperf.query.simulate.fixed_point import Baseline, FixedPoint, solve_f
 from crystalperf.query.simulate.network_speed import carried_bps
 from crystalperf.query.simulate.replay import NoWorkerLeftError, Replayed, replay
 from crystalperf.query.simulate.transfers import MODEL, Physics
-from crystalperf.query.simulate.warmup import cold
+from crystalperf.query.simulate.warmup import warmup_cost
 from crystalperf.query.simulate.waves import sequential_limits
 
 ENDS: tuple[Literal["best"], Literal["worst"]] = ("best", "worst")
 
 
 @dataclass(frozen=True)
-class Unchanged(Baseline):
+class SharedBaseline(Baseline):
     """The baseline of all predictions for a scope, with further inputs that only some of them need."""
 
     carried_bps: Callable[[], float | None]
@@ -62,19 +62,19 @@ class Unchanged(Baseline):
     """The scope with imputed time, and the assumption behind it: see borrowed()."""
 
 
-def replay_unchanged(execution: Execution) -> Unchanged:
+def replay_baseline(execution: Execution) -> SharedBaseline:
     """Replay the baseline of a scope; the error of this replay is the model's own error."""
-    units, policy = execution.units, policy_of(execution)
+    tasks, policy = execution.tasks, policy_of(execution)
     limits = sequential_limits(execution, policy)
     slots = execution.slots
     try:
-        replayed = replay(execution.dag, units, units.duration_ms, slots, policy, limits)
+        replayed = replay(execution.dag, tasks, tasks.duration_ms, slots, policy, limits)
     except NoWorkerLeftError:  # a worker is missing in the log, or the replay is a little longer than the run
         slots = slots.staying()
-        replayed = replay(execution.dag, units, units.duration_ms, slots, policy, limits)
+        replayed = replay(execution.dag, tasks, tasks.duration_ms, slots, policy, limits)
     concurrency = Concurrency(slots, replayed)
-    carried, imputed = cache(lambda: carried_bps(execution)), cache(lambda: borrowed(execution))
-    return Unchanged(replayed, limits, policy, concurrency, cold(execution, replayed), carried, imputed)
+    carried, imputed = cache(lambda: carried_bps(execution)), cache(lambda: impute_from_priors(execution))
+    return SharedBaseline(replayed, limits, policy, concurrency, warmup_cost(execution, replayed), carried, imputed)
 
 
 class Answer(NamedTuple):
@@ -82,7 +82,7 @@ class Answer(NamedTuple):
 
     ms: float
     state: State
-    """The state after all effects, with the scenario's units."""
+    """The state after all effects, with the scenario's tasks."""
     fixed_point: FixedPoint
 
     @property
@@ -91,15 +91,15 @@ class Answer(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Question:
+class PredictionRequest:
     """A prediction request: a scope, a scenario, and the scope's baseline `base`; `replans` as in predict()."""
 
     execution: Execution
     scenario: Scenario
-    base: Unchanged
+    base: SharedBaseline
     replans: bool = True
 
-    def of(self, execution: Execution) -> Question:
+    def of(self, execution: Execution) -> PredictionRequest:
         """The same request for another execution of the scope."""
         return replace(self, execution=execution)
 
@@ -141,7 +141,7 @@ class Question:
         changed = any(
             scenario.ratio(each.setting) != 1 for each in execution.resources if each.unit == "bytes per second"
         )
-        if not changed or not execution.volumes.tell_bytes:
+        if not changed or not execution.volumes.record_bytes:
             return None
         found = self.both()
         for each in execution.resources if link_bps else ():
@@ -182,7 +182,7 @@ def _ms(answer: Answer) -> float:
 def direction(scenario: Scenario) -> tuple[bool, bool]:
     """Whether no resource is worse than recorded, and whether none is better."""
     if any(
-        key in ("units", "skew", "scheduler") or key.startswith(UNITS) for key in scenario.changes
+        key in ("tasks", "skew", "scheduler") or key.startswith(TASKS) for key in scenario.changes
     ):  # neither better nor worse
         return False, False
     ratios = [1.0, *(1 / ratio if key == "input" else ratio for key, ratio in scenario.ratios.items())]
@@ -196,7 +196,7 @@ def _assumed(state: State, scenario: Scenario, replayed: Replayed, link_bps: flo
     if scenario.ratio("cpu_speed") != 1:
         found.append(CpuTimeScales())
     if scenario.ratio("cores") != 1 or scenario.ratio("workers") != 1:
-        found += [AddedSlots(with_cores=execution.planner.lanes_bring_cpu), NodeShared()]
+        found += [AddedSlots(with_cores=execution.planner.slots_bring_cpu), NodeShared()]
         launched, ended = np.sort(replayed.launch_ms), np.sort(replayed.finish_ms)
         open_then = np.arange(1, len(launched) + 1) - np.searchsorted(ended, launched, side="right")
         busy = int(open_then.max(initial=0))
@@ -210,7 +210,7 @@ def _assumed(state: State, scenario: Scenario, replayed: Replayed, link_bps: flo
             continue
         if each.unit == "speed":
             found.append(DeviceTimeScales(each.device))
-        elif not execution.volumes.tell_bytes:
+        elif not execution.volumes.record_bytes:
             found.append(DeviceBandwidth(each.device))
         else:
             found.append(_transferred(execution, each, link_bps))
@@ -220,7 +220,7 @@ def _assumed(state: State, scenario: Scenario, replayed: Replayed, link_bps: flo
 def _transferred(execution: Execution, resource: Resource, link_bps: float | None) -> Assumption:
     """The assumption about the share of time on a device that changes with its bandwidth."""
     moved_bytes = float(execution.volumes.read(resource).sum())
-    seen_ms = float(execution.units.parts_ms[:, execution.names.index(resource.name)].sum())
+    seen_ms = float(execution.tasks.parts_ms[:, execution.names.index(resource.name)].sum())
     if execution.recorded.get(resource.setting):
         return TransferTime(resource.device, seen_ms, moved_bytes)
     if resource.name == NET and link_bps is not None:

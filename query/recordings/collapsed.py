@@ -20,7 +20,7 @@ from crystalperf.query.recordings.jfr.merge import Merged
 from crystalperf.query.recordings.jfr.model import ProblemLog
 from crystalperf.query.trace.records import Floats, Problems
 
-_MOST_FRAMES = 2048
+_MAX_FRAMES = 2048
 _LINE = re.compile(rb"(.+\S)[ \t](\d{1,18})(?:\.\d+)?\r?")
 _THREAD = re.compile(r"\[.* tid=\d+\]|\[.*\]|.*-\d+/\d+")
 _NOTES = re.compile(r"(@\d+)?(_\[[a-z0-9]\])*$")
@@ -63,7 +63,7 @@ def read(path: str, problems: Problems) -> Collapsed:
             if len(texts) > 1 and _THREAD.fullmatch(texts[0]):
                 del texts[0]
             # The leaf first, as in recordings; a stack that is too deep is truncated at the root.
-            numbers = [frames.setdefault(text, len(frames)) for text in reversed(texts[-_MOST_FRAMES:])]
+            numbers = [frames.setdefault(text, len(frames)) for text in reversed(texts[-_MAX_FRAMES:])]
             key = np.array(numbers, dtype=np.int32).tobytes()
             stacks[key] = stacks.get(key, 0.0) + float(match[2])
     if not stacks:
@@ -115,7 +115,7 @@ def _recording(texts: list[str], stacks: list[bytes]) -> jfr.Recording:
         stacks=jfr.Stacks(
             offsets=offsets,
             frame_index=np.concatenate(arrays),
-            truncated=np.array([len(each) >= _MOST_FRAMES for each in arrays]),
+            truncated=np.array([len(each) >= _MAX_FRAMES for each in arrays]),
         ),
     )
 

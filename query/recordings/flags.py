@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 SAMPLE_MS = 20
-"""Sampling period: within seconds it resolves some percent of a unit's time, without measurable overhead."""
+"""Sampling period: within seconds it resolves some percent of a task's time, without measurable overhead."""
 
 THRESHOLD_MS = 1
 """Shortest wait or transfer that the flight recorder records."""

@@ -153,7 +153,7 @@ class RecordSamples(Advice):
     kind: ClassVar[str] = "record-samples"
 
 
-# Workers, the coordinator and the program -----------------------------------------------------------------------------
+# Workers, the driver and the program -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class InspectProgram(Advice):
 
 
 @dataclass(frozen=True)
-class InspectCoordinator(Advice):
-    """Look at what the coordinator does while no task runs."""
+class InspectDriver(Advice):
+    """Look at what the driver does while no task runs."""
 
-    kind: ClassVar[str] = "inspect-coordinator"
+    kind: ClassVar[str] = "inspect-driver"

@@ -16,30 +16,30 @@ from crystalperf.indexes.resources import Resource
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.missing import Missing
+from crystalperf.query.results.not_recorded import NotRecorded
 from crystalperf.query.results.recommendations import Recommendation
 from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.remarks import Remark
-from crystalperf.query.results.unseen import Unseen
 from crystalperf.query.results.words import Words
-from crystalperf.query.sql.rows import Listed
+from crystalperf.query.sql.rows import Tabular
 from crystalperf.query.trace.vocabulary import Exhausted, Vocabulary
 
 Parts = Mapping[str, float]
 """ms by resource, and `other`."""
 
 Cause = Literal[
-    "no worker", "no scope", "coordinator", "no unit", "starting", "upstream", "delegated", "unknown", "filling",
-    "queueing", "held", "resting",
+    "no worker", "no scope", "driver", "no task", "starting", "upstream", "delegated", "unknown", "filling",
+    "queueing", "held", "sleeping",
 ]  # fmt: skip
 """The cause of time on no resource.
 
 no worker     nothing could run, because no worker was available
 no scope      no scope was active: the user's own program ran
-coordinator   it planned, submitted tasks, collected results
-no unit       a group was active, but none of its units ran
-starting      units were started and ended
-upstream      units waited for units of another group in their pipeline
-delegated     units waited for other processes that compute for them; what these did is not recorded
+driver   it planned, submitted tasks, collected results
+no task       a stage was active, but none of its tasks ran
+starting      tasks were started and ended
+upstream      tasks waited for tasks of another stage in their pipeline
+delegated     tasks waited for other processes that compute for them; what these did is not recorded
 unknown       not recorded
 filling       a record waited in a buffer until that was full or timed out
 queueing      a record waited for those before it
@@ -65,10 +65,10 @@ class PathItem:
 
 @dataclass(frozen=True)
 class PathOperator:
-    """An operator's time on the critical path, in `groups` of its groups (query.diagnose.critical_operators)."""
+    """An operator's time on the critical path, in `stages` of its stages (query.diagnose.critical_operators)."""
 
     name: str
-    groups: int
+    stages: int
     resource_ms: Parts
 
     @property
@@ -78,14 +78,14 @@ class PathOperator:
 
 @dataclass(frozen=True)
 class SampleCounts:
-    """Stack samples: all, those on unit threads, and among these the ones whose attributed frame is indexed code.
+    """Stack samples: all, those on task threads, and among these the ones whose attributed frame is indexed code.
 
-    A thread that waits for work in the framework's own loop does not count as a unit thread.  `skipped` is, by reason,
-    the number of samples on unit threads with skipped frames, or without a frame to attribute.
+    A thread that waits for work in the framework's own loop does not count as a task thread.  `skipped` is, by reason,
+    the number of samples on task threads with skipped frames, or without a frame to attribute.
     """
 
     total: int
-    on_units: int
+    on_tasks: int
     resolved: int
     skipped: Mapping[str, int]
 
@@ -102,7 +102,7 @@ class ScopeItem:
 
 @dataclass(frozen=True)
 class Tally:
-    """How the scopes of one kind, the groups or the units of a run ended; `kind` is the framework's word.
+    """How the scopes of one kind, the stages or the tasks of a run ended; `kind` is the framework's word.
 
     `cancelled` were cancelled by a user, and do not count as failed.
     """
@@ -116,26 +116,26 @@ class Tally:
 
 @dataclass(frozen=True)
 class Failed:
-    """A scope or a group that failed.
+    """A scope or a stage that failed.
 
-    `error` is the exception on one line, without stack, package and wrappers; None if the log has none.  `units` failed
-    in it, after running for `unit_ms` in total.
+    `error` is the exception on one line, without stack, package and wrappers; None if the log has none.  `tasks` failed
+    in it, after running for `task_ms` in total.
     """
 
     kind: str
     id: str
     name: str
     error: str | None
-    units: int = 0
-    unit_ms: float = 0.0
+    tasks: int = 0
+    task_ms: float = 0.0
 
 
 @dataclass(frozen=True)
 class LostWorker:
     """A worker that ended while there was work to do, without being released.
 
-    `why` is the framework's reason, None if it has none.  `redone_units` ran on it and had to run again, because they
-    ended with it or their results were lost; they had run for `redone_ms` in total.
+    `why` is the framework's reason, None if it has none.  `recomputed_tasks` ran on it and had to run again, because they
+    ended with it or their results were lost; they had run for `recomputed_ms` in total.
     """
 
     worker: str
@@ -143,8 +143,8 @@ class LostWorker:
     added_ms: float
     lost_ms: float
     why: str | None
-    redone_units: int = 0
-    redone_ms: float = 0.0
+    recomputed_tasks: int = 0
+    recomputed_ms: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -153,13 +153,13 @@ class Outcome:
 
     status        succeeded; failed: the run or its last scope failed; recovered: something failed and the run went on
                   to its end; unfinished: its end is not in the log
-    tallies       scopes by kind, the outermost first, then groups, then units, each by attempts
-    failures      the first failures, scopes before groups; scopes with failed units of their own come first
-    failed_ms     unit time of failed attempts
+    tallies       scopes by kind, the outermost first, then stages, then tasks, each by attempts
+    failures      the first failures, scopes before stages; scopes with failed tasks of their own come first
+    failed_ms     task time of failed attempts
     reason        the most common reason of these
-    names_loss    whether that reason contains the framework's reason for the first lost worker
-    retried_units  failed attempts that were retried …
-    retried_ms    … and their unit time
+    reason_names_lost_worker    whether that reason contains the framework's reason for the first lost worker
+    retried_tasks  failed attempts that were retried …
+    retried_ms    … and their task time
     lost          lost workers, in order of their loss
     workers       total number of workers
     memory        what ran out of memory, None if nothing did
@@ -172,8 +172,8 @@ class Outcome:
     failures: tuple[Failed, ...] = ()
     failed_ms: float = 0.0
     reason: str | None = None
-    names_loss: bool = False
-    retried_units: int = 0
+    reason_names_lost_worker: bool = False
+    retried_tasks: int = 0
     retried_ms: float = 0.0
     lost: tuple[LostWorker, ...] = ()
     workers: int = 0
@@ -187,7 +187,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Doubt:
+class MissingDataDoubt:
     """Missing data that could change the bottleneck, so that the verdict is inconclusive.
 
     missing   what the log lacks
@@ -207,21 +207,21 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Unsubmitted:
-    """Intervals without submitted work, left out of the scope: `left_out_ms` of `whole_ms`.
+    """Intervals without submitted work, left out of the scope: `left_out_ms` of `total_ms`.
 
-    `attended` is whether the log shows an interactive session, in which a person thinks and types then; else the user's
+    `interactive` is whether the log shows an interactive session, in which a person thinks and types then; else the user's
     program may have been busy.
     """
 
     left_out_ms: float
-    whole_ms: float
-    stretches: int
-    attended: bool = True
+    total_ms: float
+    intervals: int
+    interactive: bool = True
 
 
 @dataclass(frozen=True)
 class FunctionTime:
-    """A function to which samples on unit threads are attributed, with the time that they represent.
+    """A function to which samples on task threads are attributed, with the time that they represent.
 
     `callee` is the function that it called and that took most of that time, `callee_ms`, if it is not platform code.
     """
@@ -237,16 +237,16 @@ class FunctionTime:
 
 @dataclass(frozen=True)
 class OperatorTime:
-    """Unit time of one operator over the groups in which it ran; `basis` is the evidence for attributing it.
+    """Task time of one operator over the stages in which it ran; `basis` is the evidence for attributing it.
 
-    `scope` is the scope whose plan has the operator, None for time of groups without a plan.  `node_id` is None for
-    time that belongs to no operator: starting units, compiling, not attributed.
+    `scope` is the scope whose plan has the operator, None for time of stages without a plan.  `node_id` is None for
+    time that belongs to no operator: starting tasks, compiling, not attributed.
     """
 
     scope: str | None
     node_id: int | None
     name: str
-    groups: tuple[str, ...]
+    stages: tuple[str, ...]
     basis: str
     resource_ms: Parts
 
@@ -256,17 +256,17 @@ class OperatorTime:
 
 
 @dataclass(frozen=True)
-class GroupFacts:
-    """Statistics of the units of one group.  Times are sums over the units unless stated otherwise.
+class StageFacts:
+    """Statistics of the tasks of one stage.  Times are sums over the tasks unless stated otherwise.
 
-    `path_ms` is its wall-clock time on the critical path, `idle_ms` the slot time without a unit while it ran.
-    `median_bytes` and `most_bytes` are of the bytes that one unit read, from storage and from other units.
+    `path_ms` is its wall-clock time on the critical path, `idle_ms` the slot time without a task while it ran.
+    `median_bytes` and `most_bytes` are of the bytes that one task read, from storage and from other tasks.
     """
 
     id: str
     name: str
     scope: str | None
-    units: int
+    tasks: int
     slots: int
     length_ms: float
     path_ms: float
@@ -274,35 +274,35 @@ class GroupFacts:
     longest_ms: float
     median_bytes: float
     most_bytes: float
-    unit_ms: float
+    task_ms: float
     idle_ms: float
     starting_ms: float
-    queued_ms: float
+    scheduler_delay_ms: float
     gc_ms: float
     spill_bytes: int
     resource_ms: Parts
 
     @property
     def waves(self) -> float:
-        """Units over slots, how often its units fill all slots; below 1, there are fewer units than slots."""
-        return self.units / self.slots if self.slots else 0.0
+        """Tasks over slots, how often its tasks fill all slots; below 1, there are fewer tasks than slots."""
+        return self.tasks / self.slots if self.slots else 0.0
 
     @property
     def skew_time(self) -> float | None:
-        """Skew of time: the longest unit's time over the median; None for one unit."""
-        return self.longest_ms / self.median_ms if self.units > 1 and self.median_ms > 0 else None
+        """Skew of time: the longest task's time over the median; None for one task."""
+        return self.longest_ms / self.median_ms if self.tasks > 1 and self.median_ms > 0 else None
 
     @property
     def skew_bytes(self) -> float | None:
-        """Data skew: the most bytes that a unit read over the median; None for one unit, or if most read nothing."""
-        return self.most_bytes / self.median_bytes if self.units > 1 and self.median_bytes > 0 else None
+        """Data skew: the most bytes that a task read over the median; None for one task, or if most read nothing."""
+        return self.most_bytes / self.median_bytes if self.tasks > 1 and self.median_bytes > 0 else None
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A group whose index labels give a resource more or less time than the log's measurements allow."""
+    """A stage whose index labels give a resource more or less time than the log's measurements allow."""
 
-    group: str
+    stage: str
     resource: str
     label_share: float
     at_least_share: float
@@ -310,77 +310,77 @@ class Disagreement:
 
 
 @dataclass(frozen=True)
-class StationFacts:
-    """Statistics of a group of a stream; shares are of its units' time, `busiest_share` of the busiest unit's.
+class StationStats:
+    """Statistics of a stage of a stream; shares are of its tasks' time, `busiest_share` of the busiest task's.
 
-    `record_ms` is its own time for one record, `shares` are its shares by resource; `resting_share` is on no resource:
+    `record_ms` is its own time for one record, `shares` are its shares by resource; `sleeping_share` is on no resource:
     threads slept, or waited for something outside.
     """
 
     id: str
     name: str
-    units: int
+    tasks: int
     records_per_s: float
     busy_share: float
     busiest_share: float
     blocked_share: float
     record_ms: float
     shares: Parts
-    resting_share: float = 0.0
+    sleeping_share: float = 0.0
 
 
 @dataclass(frozen=True)
-class FlowFacts:
+class StreamFacts:
     """Statistics of a stream of records, over a steady interval of the run.
 
-    `rate_per_s` is the rate of its sources, `most_per_s` the maximum sustained rate, None if unknown.  `limit` is what
-    is saturated at that rate: the id of a group or a worker (`limit_kind`), and `limit_resource` its resource; for a
+    `rate_per_s` is the rate of its sources, `max_per_s` the maximum sustained rate, None if unknown.  `limit` is what
+    is saturated at that rate: the id of a stage or a worker (`limit_kind`), and `limit_resource` its resource; for a
     run at its limit also `hop`, SOURCE>TARGET, if the source is blocked and the target has time left.
-    `at_least` is whether `most_per_s` is a lower bound, because it is far from the recorded rate.  `markers_ms` is the
+    `is_lower_bound` is whether `max_per_s` is a lower bound, because it is far from the recorded rate.  `probe_latency_ms` is the
     latency of a record by the framework's own probes, None without any.
     """
 
     start_ms: float
     end_ms: float
     rate_per_s: float
-    most_per_s: float | None
+    max_per_s: float | None
     limit: str
     limit_kind: str
     limit_resource: str
     at_limit: bool
-    at_least: bool
-    markers_ms: float | None
-    stations: tuple[StationFacts, ...] = ()
+    is_lower_bound: bool
+    probe_latency_ms: float | None
+    stations: tuple[StationStats, ...] = ()
 
 
 @dataclass(frozen=True)
-class FlowChange:
-    """The predicted rates of a stream in a scenario; None if unknown.  See FlowFacts."""
+class StreamPrediction:
+    """The predicted rates of a stream in a scenario; None if unknown.  See StreamFacts."""
 
     recorded_per_s: float
     rate_per_s: float
-    recorded_most_per_s: float | None
-    most_per_s: float | None
-    most_per_s_interval: tuple[float, float] | None
+    recorded_max_per_s: float | None
+    max_per_s: float | None
+    max_per_s_interval: tuple[float, float] | None
     limit: str
     limit_kind: str
     limit_resource: str
-    at_least: bool = False
+    is_lower_bound: bool = False
 
 
 @dataclass(frozen=True, repr=False)
-class Debug(Listed):
+class Debug(Tabular):
     """The diagnosis of a scope: where its time went.
 
     `bottleneck` is a resource, a Cause, or `unknown`, by the rules of query.diagnose.bottleneck.  `other_ms` is the
-    critical-path time on no resource, by cause.  `coordinator_ms` is the wall-clock time of the critical path in which
-    only the coordinator was active, 0 if the log has no scopes and so does not show whether the coordinator worked;
-    `no_unit_ms` is the wall-clock time of the scope without a running unit, for any reason.  `unmodelled` is a device
-    that computed for units but has no resource, so that no prediction covers it.
-    `told` are the framework's own measurements.  `unending` is the leading remark about an unbounded run, such as a
+    critical-path time on no resource, by cause.  `driver_ms` is the wall-clock time of the critical path in which
+    only the driver was active, 0 if the log has no scopes and so does not show whether the driver worked;
+    `no_task_ms` is the wall-clock time of the scope without a running task, for any reason.  `unmodelled` is a device
+    that computed for tasks but has no resource, so that no prediction covers it.
+    `measurements` are the framework's own measurements.  `unbounded` is the leading remark about an unbounded run, such as a
     stream that runs until it is stopped; None for any other run.
-    `or_else` is, by resource, another possible cause of the time on it; by `unknown`, what threads did in that time.
-    `path_operators` is the critical path by operator if groups run different operators one after the other, else empty.
+    `other_causes` is, by resource, another possible cause of the time on it; by `unknown`, what threads did in that time.
+    `path_operators` is the critical path by operator if stages run different operators one after the other, else empty.
     `framework` is the framework's name, and `resources` are those of the run, for sentences (`words`).
     """
 
@@ -394,24 +394,24 @@ class Debug(Listed):
     scopes: tuple[ScopeItem, ...]
     findings: tuple[Finding, ...] = ()
     functions: tuple[FunctionTime, ...] = ()
-    unseen: tuple[Unseen, ...] = ()
+    not_recorded: tuple[NotRecorded, ...] = ()
     other_ms: Mapping[Cause, float] = field(default_factory=dict)
-    groups: tuple[GroupFacts, ...] = ()
+    stages: tuple[StageFacts, ...] = ()
     operators: tuple[OperatorTime, ...] = ()
     disagreements: tuple[Disagreement, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
-    coordinator_ms: float = 0.0
-    no_unit_ms: float = 0.0
+    driver_ms: float = 0.0
+    no_task_ms: float = 0.0
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     outcome: Outcome | None = None
-    doubts: tuple[Doubt, ...] = ()
+    missing_data: tuple[MissingDataDoubt, ...] = ()
     unsubmitted: Unsubmitted | None = None
     unmodelled: str | None = None
-    told: tuple[Remark, ...] = ()
-    flow: FlowFacts | None = None
+    measurements: tuple[Remark, ...] = ()
+    stream: StreamFacts | None = None
     path_operators: tuple[PathOperator, ...] = ()
-    unending: Remark | None = None
-    or_else: Mapping[str, Remark] = field(default_factory=dict)
+    unbounded: Remark | None = None
+    other_causes: Mapping[str, Remark] = field(default_factory=dict)
     framework: str = ""
     resources: tuple[Resource, ...] = ()
 
@@ -423,11 +423,11 @@ class Debug(Listed):
     @property
     def conclusive(self) -> bool:
         """Whether missing data cannot change the bottleneck, and the run is not unbounded."""
-        return not self.doubts and not self.unending
+        return not self.missing_data and not self.unbounded
 
 
 @dataclass(frozen=True)
-class GroupPrediction:
+class StagePrediction:
     id: str
     name: str
     recorded_ms: float
@@ -446,7 +446,7 @@ class Rerun:
 
 
 @dataclass(frozen=True)
-class Learned:
+class RerunCorrection:
     """Other runs of the job, and the prediction before it was corrected by them (query.predict.rerun_errors)."""
 
     reruns: tuple[Rerun, ...]
@@ -455,18 +455,18 @@ class Learned:
 
 
 @dataclass(frozen=True, repr=False)
-class Prediction(Listed):
+class Prediction(Tabular):
     """The prediction of a scope's runtime in a scenario.
 
     `predicted_ms` is None if the prediction is refused; then `refused` has the reasons, `remedy` what the user can do
     about the last of them, and `bound_ms` the lower and upper bound, as far as they are known.  `interval_ms` covers
     90 % of actual runtimes, and `interval_shares` are the contributions to its width (query.predict.interval).
-    `replay_error_ratio` is (replayed − runtime) / runtime of the baseline.  `learned` is the correction by other runs
-    of the job.  `settled_step_ms` is the recorded and the predicted duration of one step in the steady state, for a run
+    `replay_error_ratio` is (replayed − runtime) / runtime of the baseline.  `rerun_correction` is the correction by other runs
+    of the job.  `steady_step_ms` is the recorded and the predicted duration of one step in the steady state, for a run
     that was recorded during warm-up.  `work_ratio` is the work done in that time, by all processes together, over the
     recorded run's.  `resource_ms` is the predicted critical path by resource; it is empty if the prediction is refused,
     or if another package's model made it.
-    For a stream, times are those of one record; `flow` has the rates, which are predicted even if times are refused.
+    For a stream, times are those of one record; `stream` has the rates, which are predicted even if times are refused.
     """
 
     scope: str
@@ -478,14 +478,14 @@ class Prediction(Listed):
     interval_ms: tuple[float, float] | None = None
     interval_shares: Mapping[str, float] = field(default_factory=dict)
     bound_ms: tuple[float | None, float | None] | None = None
-    groups: tuple[GroupPrediction, ...] = ()
+    stages: tuple[StagePrediction, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     refused: tuple[Refusal, ...] = ()
     remedy: Remedy | None = None
-    learned: Learned | None = None
+    rerun_correction: RerunCorrection | None = None
     resource_ms: Parts = field(default_factory=dict)
-    flow: FlowChange | None = None
-    settled_step_ms: tuple[float, float] | None = None
+    stream: StreamPrediction | None = None
+    steady_step_ms: tuple[float, float] | None = None
     work_ratio: float = 1.0
     words: Words = field(default_factory=Words)
 
@@ -502,12 +502,12 @@ class Prediction(Listed):
             interval_ms=None,
             interval_shares={},
             bound_ms=None,
-            groups=tuple(replace(each, predicted_ms=None) for each in self.groups),
+            stages=tuple(replace(each, predicted_ms=None) for each in self.stages),
             assumptions=(),
             refused=(refusal,),
             remedy=remedy or refusal.remedy,
             resource_ms={},
-            settled_step_ms=None,
+            steady_step_ms=None,
             work_ratio=1.0,
         )
 
@@ -518,11 +518,11 @@ class Prediction(Listed):
     @property
     def is_answered(self) -> bool:
         """Whether anything is predicted: a time, or a sustained rate."""
-        return self.predicted_ms is not None or (self.flow is not None and self.flow.most_per_s is not None)
+        return self.predicted_ms is not None or (self.stream is not None and self.stream.max_per_s is not None)
 
 
 @dataclass(frozen=True, repr=False)
-class Sweep(Listed):
+class Sweep(Tabular):
     """One prediction per listed value, in the order given.
 
     `amounts` are the values of the one varied resource at each point, in its unit or relative to the recorded run;
@@ -572,8 +572,8 @@ class Offer:
     interval_ms: tuple[float, float] | None = None
     price: float | None = None
     price_range: tuple[float, float] | None = None
-    holds: Literal["yes", "perhaps", "no"] | None = None
-    unbeaten: bool = False
+    meets_deadline: Literal["yes", "likely", "no"] | None = None
+    pareto_optimal: bool = False
     refused: tuple[Refusal, ...] = ()
 
 
@@ -596,12 +596,14 @@ class Choice:
     @property
     def cheapest(self) -> Offer | None:
         """The cheapest offer that meets the deadline; without a deadline, the cheapest."""
-        return next((each for each in self.offers if each.price is not None and each.holds in (None, "yes")), None)
+        return next(
+            (each for each in self.offers if each.price is not None and each.meets_deadline in (None, "yes")), None
+        )
 
     @property
-    def perhaps(self) -> Offer | None:
+    def likely(self) -> Offer | None:
         """The cheapest offer that meets the deadline more likely than not, if it is cheaper than `cheapest`."""
-        found = next((each for each in self.offers if each.holds in ("yes", "perhaps")), None)
+        found = next((each for each in self.offers if each.meets_deadline in ("yes", "likely")), None)
         return None if found == self.cheapest else found
 
 
@@ -622,10 +624,10 @@ class ReadingProblem:
 class Header:
     """The facts of a run at the top of a verdict.
 
-    At most `workers` ran units at a time, of `workers_in_all`, each with at most `slots_per_worker`; 0 if the log does
-    not record where units ran.
+    At most `workers` ran tasks at a time, of `workers_in_all`, each with at most `slots_per_worker`; 0 if the log does
+    not record where tasks ran.
     `problems` has the worst first.  A run of repeated steps has `steps` of them, of `step_ms` on average; both are None
-    for other runs.  `unasked` are settings that the usual what-ifs exclude.
+    for other runs.  `excluded_settings` are settings that the usual what-ifs exclude.
     """
 
     app_id: str
@@ -646,7 +648,7 @@ class Header:
     vocabulary: Vocabulary
     steps: int | None = None
     step_ms: float | None = None
-    unasked: tuple[str, ...] = ()
+    excluded_settings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -661,25 +663,25 @@ class Profiled:
 class Bottleneck:
     """The bottleneck of a scope.
 
-    kind          a resource; a cause of time on no resource; the coordinator, with all the time in which only it was
+    kind          a resource; a cause of time on no resource; the driver, with all the time in which only it was
                   active on the path; unknown: most time is on no resource without a main cause, or data is missing
                   (Debug.doubts); nothing: no time passes
     name          the resource's name, or the Cause
     time_ms       its wall-clock time on the critical path …
     share         … and that as a share of the scope's runtime
     second        the runner-up, a resource or Cause: for a resource, only if it follows closely; for a Cause without a
-                  running unit, none that is part of alone_ms
+                  running task, none that is part of no_task_ms
     second_ms     its time
-    alone_ms      for a cause: the total time without a running unit, if it is longer
+    no_task_ms      for a cause: the total time without a running task, if it is longer
     """
 
-    kind: Literal["resource", "cause", "coordinator", "unknown", "nothing"]
+    kind: Literal["resource", "cause", "driver", "unknown", "nothing"]
     name: str
     time_ms: float
     share: float
     second: str | None = None
     second_ms: float = 0.0
-    alone_ms: float | None = None
+    no_task_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -699,7 +701,7 @@ class Knee:
 class WhatIf:
     """A usual what-if and its prediction; `predicted_ms` is None if it is refused (see Prediction).
 
-    For a stream, `flow` has the rates, which are predicted even if times are refused.
+    For a stream, `stream` has the rates, which are predicted even if times are refused.
     """
 
     question: str
@@ -709,7 +711,7 @@ class WhatIf:
     bound_ms: tuple[float | None, float | None] | None = None
     refused: tuple[Refusal, ...] = ()
     remedy: Remedy | None = None
-    flow: FlowChange | None = None
+    stream: StreamPrediction | None = None
     words: Words = field(default_factory=Words)
 
     @property
@@ -732,7 +734,7 @@ class NextStep:
 
 
 @dataclass(frozen=True, repr=False)
-class Verdict(Listed):
+class Verdict(Tabular):
     """The verdict on a run: its bottleneck, its diagnosis, what-ifs, recommendations, and the next step.
 
     `replayed_ms` is the model's runtime of the baseline.  `best` is the doubling that helps most, None if none helps
@@ -762,5 +764,5 @@ class Verdict(Listed):
 class Failure:
     """An error: what happened, and its remedy."""
 
-    what: str
+    message: str
     remedy: Remedy | None = None

@@ -146,7 +146,7 @@ class OperatorTime(Assumption):
 
 @dataclass(frozen=True)
 class CpuTimeScales(Assumption):
-    """CPU time scales inversely with the speed of a core, including the coordinator's."""
+    """CPU time scales inversely with the speed of a core, including the driver's."""
 
     kind: ClassVar[str] = "cpu-time-scales"
 
@@ -202,7 +202,7 @@ class TransferTimeUnknown(Assumption):
 
 @dataclass(frozen=True)
 class WorkGrows(Assumption):
-    """All time of processing data grows with the data; the plan and the coordinator's own time stay."""
+    """All time of processing data grows with the data; the plan and the driver's own time stay."""
 
     kind: ClassVar[str] = "work-grows"
 

@@ -221,20 +221,20 @@ class Straggler(StageFinding):
 
 @dataclass(frozen=True)
 class StartingStage(StageCost):
-    """A stage whose tasks are so short that starting them takes `share` of their time, `queued_ms` of it queued."""
+    """A stage whose tasks are so short that starting them takes `share` of their time, `scheduler_delay_ms` of it queued."""
 
-    kind: ClassVar[str] = "starting-units"
+    kind: ClassVar[str] = "starting-tasks"
 
     tasks: int
     share: float
-    queued_ms: float
+    scheduler_delay_ms: float
 
 
 @dataclass(frozen=True)
-class StartingUnits(StageFinding):
+class StartingTasks(StageFinding):
     """Scheduling overhead: tasks so short that starting them takes a good part of their time."""
 
-    kind: ClassVar[str] = "starting-units"
+    kind: ClassVar[str] = "starting-tasks"
 
     stages: tuple[StartingStage, ...]
 
@@ -350,19 +350,19 @@ class NoScope(Finding):
 
 
 @dataclass(frozen=True)
-class Coordinator(Finding):
-    """Time in which only the coordinator worked; `unknown_ms` of it waited or is unknown, None if that is almost
+class Driver(Finding):
+    """Time in which only the driver worked; `unknown_ms` of it waited or is unknown, None if that is almost
     nothing or nearly all."""
 
-    kind: ClassVar[str] = "coordinator"
+    kind: ClassVar[str] = "driver"
 
     unknown_ms: float | None
 
 
 @dataclass(frozen=True)
 class Committing(Finding):
-    """Time in which the coordinator alone committed what tasks wrote: `scope` for `longest_ms`, and `others` more
-    scopes.  It is part of the coordinator's time."""
+    """Time in which the driver alone committed what tasks wrote: `scope` for `longest_ms`, and `others` more
+    scopes.  It is part of the driver's time."""
 
     kind: ClassVar[str] = "committing"
 
@@ -403,7 +403,7 @@ class NoWorker(Finding):
 class LostWorkers(Finding):
     """Lost workers, of `workers` in total.
 
-    `redone_tasks` ran again, after they had run for `redone_ms`; the lost slots cost at most `short_ms`.
+    `redone_tasks` ran again, after they had run for `recomputed_ms`; the lost slots cost at most `short_ms`.
     """
 
     kind: ClassVar[str] = "lost-workers"
@@ -411,7 +411,7 @@ class LostWorkers(Finding):
     lost: Loss
     workers: int
     redone_tasks: int
-    redone_ms: float
+    recomputed_ms: float
     short_ms: float
 
 

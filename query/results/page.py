@@ -17,7 +17,7 @@ Texts = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Figure:
-    """The unit of all times of the page: a number of ms is divided by `ms` and shown with `decimals`."""
+    """The task of all times of the page: a number of ms is divided by `ms` and shown with `decimals`."""
 
     name: str
     ms: float
@@ -25,7 +25,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class SaidRecommendation:
+class RecommendationText:
     """A recommendation: its sentence, its saving ('' if unknown), and the lines to paste."""
 
     text: str
@@ -34,7 +34,7 @@ class SaidRecommendation:
 
 
 @dataclass(frozen=True)
-class SaidWhatIf:
+class WhatIfText:
     """A usual what-if and its prediction; `range` and `change` are '' if there is none."""
 
     question: str
@@ -45,17 +45,17 @@ class SaidWhatIf:
 
 
 @dataclass(frozen=True)
-class SaidFinding:
+class FindingText:
     """A finding: its maximum cost, its sentence, its basis, and the advice."""
 
     cost: str
-    what: str
+    text: str
     basis: Basis
     advice: str
 
 
 @dataclass(frozen=True)
-class SaidTable:
+class TableText:
     """A table of texts; the first two columns are an id and a name.  `note` explains the heads."""
 
     heads: Texts
@@ -64,7 +64,7 @@ class SaidTable:
 
 
 @dataclass(frozen=True)
-class Said:
+class PageText:
     """The sentences that the terminal shows about the run, in the framework's words; '' if there is none.
 
     facts          name, framework and version, workers and lanes, duration
@@ -76,12 +76,12 @@ class Said:
     other          the causes of time on no resource, with a lowercase first word
     same           the usual what-ifs without effect
     unknown        the refused what-ifs, a sentence each
-    stations       the groups of a stream: their record rates and utilization
+    stations       the stages of a stream: their record rates and utilization
     check          the replay error of the baseline, and what a range means
-    missing        what reading the input lost, and `unseen` what the data do not show
+    missing        what reading the input lost, and `not_recorded` what the data do not show
     told           the framework's own measurements
     next           the command to type next
-    words          words for worker, workers, lane, lanes, group, groups, unit, units, coordinator, scope
+    words          words for worker, workers, lane, lanes, stage, stages, task, tasks, driver, scope
     devices        the reader's name of each resource, and of `other`
     causes         the text of each cause of time on no resource
     how            how a figure of a what-if is known: recorded, exact (as from `predict`), between (interpolated),
@@ -95,20 +95,20 @@ class Said:
     headline: str
     unmodelled: str
     rests_on: str
-    recommendations: tuple[SaidRecommendation, ...]
+    recommendations: tuple[RecommendationText, ...]
     nothing_to_do: str
     other: str
-    what_ifs: tuple[SaidWhatIf, ...]
+    what_ifs: tuple[WhatIfText, ...]
     same: str
     unknown: Texts
     check: str
-    findings: tuple[SaidFinding, ...]
+    findings: tuple[FindingText, ...]
     disagreements: Texts
     assumptions: Texts
     missing: Texts
-    unseen: Texts
-    told: Texts
-    stations: SaidTable
+    not_recorded: Texts
+    measurements: Texts
+    stations: TableText
     next: str
     figure: Figure
     words: Mapping[str, str]
@@ -126,7 +126,7 @@ class Point:
     predicted_ms  None if the prediction is refused; then `refused` is the sentence, with the known bound
     resource_ms  the predicted critical path by resource, with `other`
     bottleneck   the resource with the most of it, or the cause (see Cause) of other time with more
-    group_ms     the predicted length of each group of Grid.groups; empty if the prediction is refused
+    stage_ms     the predicted length of each stage of Grid.stages; empty if the prediction is refused
     """
 
     setting: str
@@ -138,7 +138,7 @@ class Point:
     refused: str
     bottleneck: str | None
     resource_ms: Parts
-    group_ms: tuple[float | None, ...]
+    stage_ms: tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
@@ -147,9 +147,9 @@ class Curve:
 
     key        the setting of `predict`, in the framework's word
     label      its meaning: slots of each worker
-    recorded   the recorded value, in `unit`; None if unknown
+    recorded   the recorded value, in `task`; None if unknown
     knee       the position of the last point that is still worth it; None if none is, or the rule does not apply
-    knee_said  the sentence
+    knee_text  the sentence
     """
 
     key: str
@@ -158,7 +158,7 @@ class Curve:
     recorded: float | None
     points: tuple[Point, ...]
     knee: int | None
-    knee_said: str
+    knee_text: str
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Grid:
     """All what-ifs of the page.
 
     recorded_ms  the recorded runtime, the baseline of predictions
-    groups       ids of the groups whose lengths the points have, and `group_ms` their recorded lengths
+    stages       ids of the stages whose lengths the points have, and `stage_ms` their recorded lengths
     coarser      why some settings are left out; '' if none is
     command      the command that predicts any other setting, with the placeholders {run} and {settings}
     """
@@ -182,8 +182,8 @@ class Grid:
     recorded_ms: float
     bottleneck: str
     resource_ms: Parts
-    groups: Texts
-    group_ms: Floats
+    stages: Texts
+    stage_ms: Floats
     curves: tuple[Curve, ...]
     pairs: tuple[Pair, ...]
     coarser: str
@@ -191,8 +191,8 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Places:
-    """Workers, a row each, including a coordinator that ran units; `end_ms` is None if it lived to the end."""
+class PageWorkers:
+    """Workers, a row each, including a driver that ran tasks; `end_ms` is None if it lived to the end."""
 
     id: Texts
     host: tuple[str | None, ...]
@@ -203,26 +203,26 @@ class Places:
 
 @dataclass(frozen=True)
 class Bars:
-    """Units, a row each, by lane and start.
+    """Tasks, a row each, by lane and start.
 
     lane      row of Timeline.lanes
-    group     row of Timeline.groups
+    stage     row of Timeline.stages
     status    row of Timeline.statuses
     resource  position of the resource with most of its time; `other` comes after all resources
-    count     number of units in a row; empty if every row is one unit
+    count     number of tasks in a row; empty if every row is one task
     """
 
     lane: Ints
     start_ms: Ints
     length_ms: Ints
-    group: Ints
+    stage: Ints
     status: Ints
     resource: Ints
     count: Ints
 
 
 @dataclass(frozen=True)
-class Stretches:
+class Intervals:
     """Intervals with a name, a row each."""
 
     id: Texts
@@ -236,30 +236,30 @@ class Timeline:
     """The timeline: what ran where and when.
 
     lanes        the worker of each lane, a row of `workers`; the lanes of a worker are consecutive
-    groups       ids of all groups that ran, by Bars.group; `group_names` are their names for users
+    stages       ids of all stages that ran, by Bars.stage; `stage_names` are their names for users
     figure       the unit of its times, which may be longer than the answer's: a record takes ms, its run hours
-    coordinator  intervals of the coordinator and of transfers
+    driver  intervals of the driver and of transfers
     pauses       intervals without submitted work, which no figure includes
-    coarsened    a sentence if some rows are several units, else ''
+    coarsened    a sentence if some rows are several tasks, else ''
     """
 
     start_ms: float
     end_ms: float
     figure: Figure
-    workers: Places
+    workers: PageWorkers
     lanes: Ints
-    groups: Texts
-    group_names: Texts
+    stages: Texts
+    stage_names: Texts
     statuses: Texts
-    units: Bars
-    coordinator: Stretches
-    pauses: Stretches
+    tasks: Bars
+    driver: Intervals
+    pauses: Intervals
     coarsened: str
 
 
 @dataclass(frozen=True)
 class Spread:
-    """The distribution of quantities over the units of a group: their values at Graph.quantiles."""
+    """The distribution of quantities over the tasks of a stage: their values at Graph.quantiles."""
 
     duration_ms: Floats
     read_bytes: Floats
@@ -267,22 +267,22 @@ class Spread:
 
 @dataclass(frozen=True)
 class GraphNode:
-    """A group, or an interval of the coordinator or a transfer.
+    """A stage, or an interval of the driver or a transfer.
 
     path_ms      its time on the critical path
-    resource_ms  for a group the sum over its units; for others wall-clock time
-    units        number of units of a group, else 0; `spread` is their distribution, if they do the same work
+    resource_ms  for a stage the sum over its tasks; for others wall-clock time
+    tasks        number of tasks of a stage, else 0; `spread` is their distribution, if they do the same work
     """
 
     id: str
-    kind: Literal["group", "coordinator", "transfer"]
+    kind: Literal["group", "driver", "transfer"]
     name: str
     scope: str | None
     start_ms: float
     end_ms: float
     path_ms: float
     resource_ms: Parts
-    units: int
+    tasks: int
     spread: Spread | None
 
 
@@ -301,7 +301,7 @@ class GraphScope:
 
 @dataclass(frozen=True)
 class PlanNode:
-    """An operator of a scope's plan; `resource_ms` is unit time, None if none was attributed to it.
+    """An operator of a scope's plan; `resource_ms` is task time, None if none was attributed to it.
 
     `basis` is the evidence: samples, or the framework's own timing.
     """
@@ -311,7 +311,7 @@ class PlanNode:
     parent_id: int | None
     name: str
     detail: str
-    groups: Texts
+    stages: Texts
     resource_ms: Parts | None
     basis: str | None
 
@@ -320,7 +320,7 @@ class PlanNode:
 class Graph:
     """The execution DAG.  Edges are rows of (source, target), positions in `nodes`; kinds as in dependencies.
 
-    `reduced` is a sentence if some groups or operators are left out, else ''.
+    `reduced` is a sentence if some stages or operators are left out, else ''.
     """
 
     nodes: tuple[GraphNode, ...]
@@ -354,9 +354,9 @@ class Labels:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Sampled time, a row for each node of the tree where stacks end, group and operator.
+    """Sampled time, a row for each node of the tree where stacks end, stage and operator.
 
-    group     row of Timeline.groups; -1 for the coordinator
+    stage     row of Timeline.stages; -1 for the driver
     operator  row of Flames.operators; -1 if no frame names one
     resource_ms  a column for each resource, by the label of the attributed function
     waiting_ms   time of waiting stacks without an attributed function
@@ -364,7 +364,7 @@ class Sampled:
     """
 
     node: Ints
-    group: Ints
+    stage: Ints
     operator: Ints
     resource_ms: Mapping[str, Floats]
     waiting_ms: Floats
@@ -395,16 +395,16 @@ class Flames:
 
 
 @dataclass(frozen=True)
-class Picture:
+class PageData:
     """The data of a run's page; `flames` is None without samples.
 
-    For a run with many groups, `verdict` has only those with the most critical-path time and the longest;
+    For a run with many stages, `verdict` has only those with the most critical-path time and the longest;
     `graph.reduced` says so.  `redacted` is whether names are replaced (query.runfile.anonymize).
     """
 
     version: str
     redacted: bool
-    said: Said
+    page_text: PageText
     verdict: Verdict
     what_if: Grid
     timeline: Timeline

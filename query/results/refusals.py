@@ -109,7 +109,7 @@ class CacheTooSmall(Refusal):
 
     kind: ClassVar[str] = "cache-too-small"
     cached_bytes: float
-    room_bytes: float
+    capacity_bytes: float
 
 
 @dataclass(frozen=True)
@@ -312,13 +312,13 @@ class RateNotSustained(Refusal):
 class RateNearLimit(Refusal):
     """A rate so near the sustained one that a small error in that changes the latency by a large factor.
 
-    `at_least` is whether `sustained_per_s` is a lower bound.
+    `is_lower_bound` is whether `sustained_per_s` is a lower bound.
     """
 
     kind: ClassVar[str] = "rate-near-limit"
     rate_per_s: float
     sustained_per_s: float
-    at_least: bool
+    is_lower_bound: bool
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ class Sentences:
 
     @SENTENCES.of(IdleSlots)
     def idle_slots(found: IdleSlots, words: Words) -> str:
-        return f"{counted(found.groups, words.vocabulary.group)} leave lanes idle"
+        return f"{counted(found.stages, words.vocabulary.stage)} leave slots idle"
 
     `lines` does the same for lines of configuration or code that apply a recommendation.
     """

@@ -13,7 +13,7 @@ class Words:
     """The context of a run that a sentence needs besides its value.
 
     framework   its name in crystalperf.query.inputs.registry, for kinds that only it has; empty for none
-    vocabulary  the framework's words for unit, group, lane, worker and so on
+    vocabulary  the framework's words for task, stage, slot, worker and so on
     resources   the run's resources, with the names of their devices
     """
 

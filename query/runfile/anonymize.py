@@ -23,7 +23,7 @@ _NAMED: tuple[tuple[str, str, Kind], ...] = (
     ("runs", "name", "application"),
     ("runs", "app_id", "application"),
     ("workers", "host", "host"),
-    ("units", "host", "host"),
+    ("tasks", "host", "host"),
 )
 """Columns that hold exactly one name."""
 
@@ -31,19 +31,19 @@ _TEXTS = (
     ("workers", "worker_id"),
     ("workers", "removed_reason"),
     ("scopes", "name"),
-    ("scopes", "place"),
+    ("scopes", "call_site"),
     ("scopes", "error"),
-    ("groups", "name"),
-    ("groups", "place"),
-    ("groups", "pool"),
-    ("groups", "failure"),
-    ("units", "worker_id"),
-    ("units", "reason"),
+    ("stages", "name"),
+    ("stages", "call_site"),
+    ("stages", "pool"),
+    ("stages", "failure"),
+    ("tasks", "worker_id"),
+    ("tasks", "reason"),
     ("operators", "name"),
     ("operators", "detail"),
     ("operators", "location"),
     ("operator_times", "name"),
-    ("group_inputs", "root"),
+    ("stage_inputs", "root"),
     ("nodes", "name"),
     ("samples", "worker_id"),
     ("samples", "thread"),
@@ -55,7 +55,7 @@ _TEXTS = (
 """Columns whose text may contain names."""
 
 
-def replace_names(connection: duckdb.DuckDBPyConnection, framework: ReadableFramework) -> None:
+def anonymize_names(connection: duckdb.DuckDBPyConnection, framework: ReadableFramework) -> None:
     """Replace the names in the run file that is the connection's current database."""
     names = Pseudonyms(framework.reader.private)
     own = [

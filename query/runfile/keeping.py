@@ -16,7 +16,7 @@ from crystalperf.indexes import guard, store
 from crystalperf.indexes.code_hash import code_hash
 from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
 from crystalperf.indexes.exports import cache_folder, facts_by_name, writable
-from crystalperf.query.attribution.code.libraries import Fit, Ran, fitting
+from crystalperf.query.attribution.code.libraries import IndexMatch, ProgramVersions, fitting
 from crystalperf.query.inputs.files import Application, Inputs
 from crystalperf.query.inputs.reader import ReadableFramework
 from crystalperf.query.trace.records import shortened
@@ -154,12 +154,12 @@ def is_current(place: Path, facts: dict[str, str], wanted: Sequence[str], framew
     if len(known) != 1:
         return False
     version_, java, libraries = known[0]
-    fits = fitting(framework, Ran(java, libraries or [], version_), [path for (path,) in paths], wanted)
+    fits = fitting(framework, ProgramVersions(java, libraries or [], version_), [path for (path,) in paths], wanted)
     return all(kept.get(key) == value for key, value in facts.items()) and kept.get("index_hashes") == json.dumps(
         content_hashes(fits)
     )
 
 
-def content_hashes(fits: Sequence[Fit]) -> list[list[str | None]]:
+def content_hashes(fits: Sequence[IndexMatch]) -> list[list[str | None]]:
     """The indexes that fit a run, with the current hashes of their content, None if an index is gone."""
     return [[each.found, facts_by_name(each.found).get("content_hash")] for each in fits if each.found is not None]

@@ -19,11 +19,11 @@ from crystalperf.indexes.errors import CrystalPerfError, InputError
 from crystalperf.indexes.resources import with_other
 from crystalperf.query import sql
 from crystalperf.query.attribution.code.decide import NumberedStacks, add_frames, decide
-from crystalperf.query.attribution.code.libraries import Fit, Ran, fitting, stand_ins, unknown_code
+from crystalperf.query.attribution.code.libraries import IndexMatch, ProgramVersions, fitting, stand_ins, unknown_code
 from crystalperf.query.attribution.code.resolve import load_indexes
 from crystalperf.query.attribution.splitting import Recorded, split
 from crystalperf.query.attribution.stated_functions import labelled
-from crystalperf.query.attribution.storage import view_unit_samples
+from crystalperf.query.attribution.storage import view_task_samples
 from crystalperf.query.execution.critical_path import WallClock
 from crystalperf.query.execution.evidence import is_interval, rests, sampled_sums
 from crystalperf.query.execution.load import WHOLE, load
@@ -50,7 +50,7 @@ from crystalperf.query.trace.records import (
 )
 
 if TYPE_CHECKING:
-    from crystalperf.query.attribution.samples.place import Placed
+    from crystalperf.query.attribution.samples.place import MatchedRecording
     from crystalperf.query.recordings import collapsed, jfr
 
 # The modules for recordings are imported only if there are recordings: most runs have none.
@@ -103,7 +103,7 @@ def profile_application(
     problems = Problems(inputs.problems)
     untimed = _untimed(inputs.samples, problems) if any(each.kind == "collapsed" for each in inputs.samples) else ()
     run = gather(
-        _read(framework, application.log, problems),  # the only reference, because a step releases its units
+        _read(framework, application.log, problems),  # the only reference, because a step releases its tasks
         framework,
         problems,
         indexes,
@@ -181,13 +181,13 @@ class Assembly:
     """Names of the indexes to use; empty for those that fit the run."""
     problems: Problems
     stacks: NumberedStacks
-    placed: list[Placed] = field(default_factory=list)
+    placed: list[MatchedRecording] = field(default_factory=list)
     mixtures: list[Columns] = field(default_factory=list)
-    fits: list[Fit] = field(default_factory=list)
+    fits: list[IndexMatch] = field(default_factory=list)
     loaded: list[str] = field(default_factory=list)
     """The fitting indexes that know a frame."""
     stated_functions: Ints | None = None
-    """Each unit's function by the trace itself, as the number of its stack, -1 for none, (units,)."""
+    """Each task's function by the trace itself, as the number of its stack, -1 for none, (tasks,)."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -213,8 +213,8 @@ def gather(
     indexes to use; empty for those that fit the run.
     """
     run = Assembly(trace, framework, indexes, problems, NumberedStacks(framework))
-    if trace.unit_functions:
-        run.stated_functions = run.stacks.add_functions(trace.unit_functions)
+    if trace.task_functions:
+        run.stated_functions = run.stacks.add_functions(trace.task_functions)
     for name, recording in recordings:
         from crystalperf.query.attribution.samples.place import place
 
@@ -237,7 +237,7 @@ def gather(
 def write_run(
     run: Assembly, output: Path, metadata: dict[str, str] | None = None, progress: Progress = lambda _: None
 ) -> None:
-    """Write the run file of one application; steps release what no later one needs, such as the trace's units."""
+    """Write the run file of one application; steps release what no later one needs, such as the trace's tasks."""
     more = run.framework.reader.raw()
     with contract.create(output, "run", metadata or {}, run.names, more) as connection:
         # DuckDB infers the type of an object column from a sample of its rows; empty lists have no type.
@@ -255,7 +255,7 @@ def write_run(
 def find_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
     """Write the stacks with the function that each is attributed to."""
     facts = run.trace.run
-    ran = Ran(facts.get("java_version"), facts.get("libraries") or [], facts.get("framework_version"))
+    ran = ProgramVersions(facts.get("java_version"), facts.get("libraries") or [], facts.get("framework_version"))
     classes = {class_name for class_name, _, _ in run.stacks.frames}
     run.fits = fitting(run.framework, ran, classes, run.wanted)
     for each in run.fits:
@@ -310,25 +310,25 @@ def keep_trace(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
     connection.execute("COMMIT")
 
 
-def split_units(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
-    """Write the time of units by resource, and its sums by group."""
+def split_tasks(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
+    """Write the time of tasks by resource, and its sums by stage."""
     trace = run.trace
     sampled = None
     if run.is_sampled:
-        view_unit_samples(connection, trace.units, run.names)
+        view_task_samples(connection, trace.tasks, run.names)
         seeing = {one.worker_id for one in run.placed if one.sees_all}
-        sampled = recorded_times(connection, trace, seeing, run.framework.reader.frames.unit_thread)
-    insert(connection, "units", with_parts(trace, sampled))
+        sampled = recorded_times(connection, trace, seeing, run.framework.reader.frames.task_thread)
+    insert(connection, "tasks", with_parts(trace, sampled))
     if run.placed:  # only recordings measure threads
-        from crystalperf.query.attribution.samples.threadloads import LEAST_MEASURED
+        from crystalperf.query.attribution.samples.threadloads import MIN_MEASURED
 
-        connection.execute(sql.text("measured_cpu"), {"least": LEAST_MEASURED})
-    _keep_groups(connection, trace)
-    run.trace = trace.without_units()  # later steps read them from the run file
+        connection.execute(sql.text("measured_cpu"), {"least": MIN_MEASURED})
+    _keep_stages(connection, trace)
+    run.trace = trace.without_tasks()  # later steps read them from the run file
 
 
 def attribute_operators(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
-    """Write the time of units by operator."""
+    """Write the time of tasks by operator."""
     if run.framework.reader.frames.operators is not None:
         insert(
             connection,
@@ -341,14 +341,14 @@ def keep_graph(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
     """Write the nodes and edges of the whole run's execution DAG."""
     execution = load(connection, WHOLE, with_evidence=False)
     graph = execution.dag
-    clock = WallClock(graph, execution.units, execution.coordinator.between, run.names)
+    clock = WallClock(graph, execution.tasks, execution.driver.between, run.names)
     nodes = list(graph.nodes.values())
     parts = np.array([clock.parts(node, node.start_ms, node.end_ms) for node in nodes]).reshape(len(nodes), -1)
     columns: Columns = {
         "node_id": objects([node.node_id for node in nodes]),
         "kind": objects([node.kind for node in nodes]),
         "name": objects([node.name for node in nodes]),
-        "group_id": objects([None if node.group is None else node.node_id for node in nodes]),
+        "stage_id": objects([None if node.stage is None else node.node_id for node in nodes]),
         "scope_id": objects([node.scope_id for node in nodes]),
         "start_ms": np.array([node.start_ms for node in nodes]),
         "end_ms": np.array([node.end_ms for node in nodes]),
@@ -396,7 +396,7 @@ def note_problems(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
 STEPS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection, Assembly], None]], ...] = (
     ("matching samples to functions", find_code),
     ("storing the trace and its samples", keep_trace),
-    ("splitting time by resource", split_units),
+    ("splitting time by resource", split_tasks),
     ("splitting time by operator", attribute_operators),
     ("building the execution DAG", keep_graph),
     ("storing reading problems", note_problems),
@@ -408,13 +408,13 @@ STEPS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection, Assembly], None]], 
 
 
 def with_parts(trace: Trace, sampled: tuple[Recorded, Floats] | None) -> Columns:
-    """The units with their time split by resource; `sampled` is from recorded_times(), None without recordings."""
-    units = trace.units
-    group = numbered(units["group_id"])
-    duration = np.asarray(units["finish_ms"], dtype=np.float64) - np.asarray(units["launch_ms"], dtype=np.float64)
+    """The tasks with their time split by resource; `sampled` is from recorded_times(), None without recordings."""
+    tasks = trace.tasks
+    stage = numbered(tasks["stage_id"])
+    duration = np.asarray(tasks["finish_ms"], dtype=np.float64) - np.asarray(tasks["launch_ms"], dtype=np.float64)
     recorded, sample_ms = sampled or (None, None)
-    parts = split(trace.bounds, duration, group, recorded, trace.names)
-    filled: Columns = dict(units)
+    parts = split(trace.bounds, duration, stage, recorded, trace.names)
+    filled: Columns = dict(tasks)
     if sample_ms is not None:
         filled["sample_ms"] = sample_ms
     for position, name in enumerate(with_other(trace.names)):
@@ -426,55 +426,55 @@ def recorded_times(
     connection: duckdb.DuckDBPyConnection,
     trace: Trace,
     seeing: set[str | None],
-    unit_thread: Callable[[str], str] = lambda name: name,
+    task_thread: Callable[[str], str] = lambda name: name,
 ) -> tuple[Recorded, Floats]:
-    """Each unit's recorded time on each resource, and its total, (units,), in ms.
+    """Each task's recorded time on each resource, and its total, (tasks,), in ms.
 
-    Reads the view `unit_samples` (query.attribution.storage).  `seeing` are workers whose recorder sees every thread
-    state.  `unit_thread` is as in query.inputs.frames: if several threads work for a unit, one waits for the other, so
+    Reads the view `task_samples` (query.attribution.storage).  `seeing` are workers whose recorder sees every thread
+    state.  `task_thread` is as in query.inputs.frames: if several threads work for a task, one waits for the other, so
     their unattributed waits do not count.
     """
     from crystalperf.query.attribution.samples.untimed import with_measured_times
 
     names = with_other(trace.names)
-    threads = connection.execute("SELECT DISTINCT thread FROM unit_samples WHERE thread IS NOT NULL").fetchall()
-    helping = [name for (name,) in threads if unit_thread(name) != name]
+    threads = connection.execute("SELECT DISTINCT thread FROM task_samples WHERE thread IS NOT NULL").fetchall()
+    helping = [name for (name,) in threads if task_thread(name) != name]
     rows = connection.execute(
         f"""
-        SELECT unit_id, {is_interval()} AS measured, {sampled_sums(trace.names)}
-        FROM unit_samples
+        SELECT task_id, {is_interval()} AS measured, {sampled_sums(trace.names)}
+        FROM task_samples
         WHERE NOT (
-            {is_interval()} AND deciding_depth IS NULL AND NOT {rests()}
-            AND unit_id IN (SELECT unit_id FROM unit_samples WHERE list_contains($1::VARCHAR[], thread))
+            {is_interval()} AND attributed_depth IS NULL AND NOT {rests()}
+            AND task_id IN (SELECT task_id FROM task_samples WHERE list_contains($1::VARCHAR[], thread))
         )
         GROUP BY ALL
         """,
         [helping],
     ).fetchnumpy()
-    position: dict[int, int] = {unit: index for index, unit in enumerate(trace.units["unit_id"].tolist())}
-    where: Ints = np.array([position[unit] for unit in rows["unit_id"].tolist()], dtype=np.int64)
+    position: dict[int, int] = {task: index for index, task in enumerate(trace.tasks["task_id"].tolist())}
+    where: Ints = np.array([position[task] for task in rows["task_id"].tolist()], dtype=np.int64)
     measured = np.asarray(rows["measured"], dtype=bool)
     values = np.stack([np.asarray(rows[name], dtype=np.float64) for name in names], axis=1)
     intervals, samples = np.zeros((2, len(position), len(names)))
     intervals[where[measured]] = values[measured]
     samples[where[~measured]] = values[~measured]
-    whole = np.array([each in seeing for each in trace.units["worker_id"].tolist()], dtype=bool)
-    found = with_measured_times(connection, Recorded(intervals, samples, whole), trace.bounds, trace.units, trace.names)
+    whole = np.array([each in seeing for each in trace.tasks["worker_id"].tolist()], dtype=bool)
+    found = with_measured_times(connection, Recorded(intervals, samples, whole), trace.bounds, trace.tasks, trace.names)
     return found, intervals.sum(axis=1) + samples.sum(axis=1)
 
 
-def _keep_groups(connection: duckdb.DuckDBPyConnection, trace: Trace) -> None:
-    """Write the groups with the sums of their units' times by resource, in the order of the trace."""
-    if not trace.groups or not len(trace.groups["group_id"]):
+def _keep_stages(connection: duckdb.DuckDBPyConnection, trace: Trace) -> None:
+    """Write the stages with the sums of their tasks' times by resource, in the order of the trace."""
+    if not trace.stages or not len(trace.stages["stage_id"]):
         return
     sums = ", ".join(f"{summed(f'{name}_ms')} AS {name}_ms" for name in with_other(trace.names))
-    view, select, texts = readable(trace.groups)  # noqa: RUF059 (DuckDB reads `view` by its name)
+    view, select, texts = readable(trace.stages)  # noqa: RUF059 (DuckDB reads `view` by its name)
     connection.execute(
         f"""
-        INSERT INTO groups BY NAME
-        SELECT read.* EXCLUDE (position), parts.* EXCLUDE (group_id)
+        INSERT INTO stages BY NAME
+        SELECT read.* EXCLUDE (position), parts.* EXCLUDE (stage_id)
         FROM (SELECT {select}, row_number() OVER () AS position FROM view) AS read
-        LEFT JOIN (SELECT group_id, {sums} FROM units GROUP BY group_id) AS parts USING (group_id)
+        LEFT JOIN (SELECT stage_id, {sums} FROM tasks GROUP BY stage_id) AS parts USING (stage_id)
         ORDER BY position
         """,
         texts,
@@ -482,7 +482,7 @@ def _keep_groups(connection: duckdb.DuckDBPyConnection, trace: Trace) -> None:
 
 
 def _note_unknown_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> None:
-    """Report a problem if much of the units' time is in unindexed user code."""
+    """Report a problem if much of the tasks' time is in unindexed user code."""
     if not run.stacks.stacks:
         return
     rows = connection.execute("SELECT frame_id FROM resolved_frames WHERE how = 'unknown'").fetchall()
@@ -490,8 +490,8 @@ def _note_unknown_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> 
     unknown = {frame: keys[frame][0] for (frame,) in rows if run.stacks.roles[frame] is None}
     stacks = list(run.stacks.stacks)
     times = connection.execute(
-        "SELECT stack_id, deciding_depth, sum(weight_ms) FROM samples JOIN stacks USING (stack_id)"
-        " WHERE unit_id IS NOT NULL GROUP BY ALL ORDER BY ALL"
+        "SELECT stack_id, attributed_depth, sum(weight_ms) FROM samples JOIN stacks USING (stack_id)"
+        " WHERE task_id IS NOT NULL GROUP BY ALL ORDER BY ALL"
     ).fetchall()
 
     def above(stack: int, depth: int | None) -> list[str]:
@@ -501,6 +501,6 @@ def _note_unknown_code(connection: duckdb.DuckDBPyConnection, run: Assembly) -> 
     found = unknown_code((above(stack, depth), time_ms) for stack, depth, time_ms in times)
     if found is not None:
         prefix, share = found
-        units = run.framework.vocabulary.units
-        meaning = f"{100 * share:.0f} % of the time sampled in {units} is in {prefix}.*, for which there is no index"
+        tasks = run.framework.vocabulary.tasks
+        meaning = f"{100 * share:.0f} % of the time sampled in {tasks} is in {prefix}.*, for which there is no index"
         run.problems.add("unindexed code", "info", prefix, None, meaning)

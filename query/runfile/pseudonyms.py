@@ -25,7 +25,7 @@ _CALLED = re.compile(r"(?:application|host|user|path|table)-\d+")
 _SHORTEST = 3
 """Minimum characters of a name to replace it in all texts; shorter ones are replaced only at known positions."""
 
-_MOST_TIMES = 20
+_MAX_TIMES = 20
 """Maximum passes over a text; each one shortens it or finds new names."""
 
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
@@ -100,7 +100,7 @@ class Pseudonyms:
 
         After one replacement a quoted text may contain another one, so passes repeat until nothing changes.
         """
-        for _ in range(_MOST_TIMES):
+        for _ in range(_MAX_TIMES):
             before, text = text, self._once(text, literals)
             if text == before:
                 break

@@ -1,7 +1,7 @@
-"""Concurrency: how many units share the devices of a host, or of a worker, while they run.
+"""Concurrency: how many tasks share the devices of a host, or of a worker, while they run.
 
-A disk, a network link and the CPUs of a worker serve all units that run concurrently.  The concurrency follows from
-the schedule, recorded or replayed, so a changed schedule changes each unit's share of a device.
+A disk, a network link and the CPUs of a worker serve all tasks that run concurrently.  The concurrency follows from
+the schedule, recorded or replayed, so a changed schedule changes each task's share of a device.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ class Sorted:
     def __init__(self, group: Ints, start_ms: Floats, end_ms: Floats) -> None:
         self.length_ms = end_ms - start_ms
         few = int(group.max(initial=0)) < 1 << 16  # then the sort counts rather than compares
-        by_group = np.argsort(group.astype(np.uint16) if few else group, kind="stable")
+        by_stage = np.argsort(group.astype(np.uint16) if few else group, kind="stable")
         moments = np.stack([start_ms, end_ms])
         orders = [np.zeros(0, dtype=np.int64)]
-        of_groups = np.split(by_group, np.flatnonzero(np.diff(group[by_group])) + 1)
-        for own in of_groups:  # several small sorts are faster than one large sort
+        of_stages = np.split(by_stage, np.flatnonzero(np.diff(group[by_stage])) + 1)
+        for own in of_stages:  # several small sorts are faster than one large sort
             both = np.concatenate([own, own + len(group)])
             orders.append(both[np.argsort(moments.reshape(-1)[both], kind="stable")])
         self._order = np.concatenate(orders)
         self._gap_ms = np.diff(moments.reshape(-1)[self._order])
-        last_of_group = 2 * np.cumsum([len(own) for own in of_groups])[:-1] - 1
-        self._gap_ms[last_of_group] = 0.0  # the step from one group to the next takes no time
+        last_of_stage = 2 * np.cumsum([len(own) for own in of_stages])[:-1] - 1
+        self._gap_ms[last_of_stage] = 0.0  # the step from one group to the next takes no time
 
     def means(self, rate: Floats, *, compiles: bool | None = None) -> Floats:
         """The mean, over each interval, of the sum of rates of all open intervals of its group, itself included.
@@ -68,7 +68,7 @@ class Sorted:
 
 
 class Concurrency:
-    """The units that run concurrently in a replay, by worker or by host, whose devices they share."""
+    """The tasks that run concurrently in a replay, by worker or by host, whose devices they share."""
 
     def __init__(self, slots: Slots, replayed: Replayed) -> None:
         def sorted_by(whose: str) -> Sorted:
@@ -79,22 +79,22 @@ class Concurrency:
         self._sorted_by = cache(sorted_by)
 
     def level(self, whose: str, rate: Floats) -> Floats:
-        """The mean, while each unit runs, of the sum of rates of all units on its worker or host, itself included.
+        """The mean, while each task runs, of the sum of rates of all tasks on its worker or host, itself included.
 
         (units,) in the unit of `rate`; `whose` is worker or host.
         """
         return self._sorted_by(whose).means(rate)
 
     def mean_concurrency(self, whose: str, share: Floats) -> Floats:
-        """The mean concurrency on a device of its worker or host while each unit runs, itself counted as one, (units,).
+        """The mean concurrency on a device of its worker or host while each task runs, itself counted as one, (tasks,).
 
-        `share` is the share of each unit's time on that device.  Two units that use it all the time get 2 each; a unit
+        `share` is the share of each task's time on that device.  Two tasks that use it all the time get 2 each; a task
         whose neighbours never use it gets 1.
         """
         return together(self.level(whose, share), share)
 
 
 def together(level: Floats, share: Floats) -> Floats:
-    """The concurrency on a device for each unit, itself counted as one, from `level`, which includes its own share."""
+    """The concurrency on a device for each task, itself counted as one, from `level`, which includes its own share."""
     found: Floats = 1.0 + np.maximum(level - share, 0.0)
     return found

@@ -1,7 +1,7 @@
 """The fixed point of a scenario's schedule and of the contention for devices.
 
-Units share devices: a host's disk and network, a worker's CPU.  Contention follows from the schedule, and the schedule
-from the durations of units, which contention changes.  So replays alternate with contention until both agree.
+Tasks share devices: a host's disk and network, a worker's CPU.  Contention follows from the schedule, and the schedule
+from the durations of tasks, which contention changes.  So replays alternate with contention until both agree.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from crystalperf.indexes.resources import CPU
-from crystalperf.query.execution.dag import ANYWHERE, AT_HOME, ELSEWHERE, Units
+from crystalperf.query.execution.dag import ANYWHERE, AT_HOME, ELSEWHERE, Tasks
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.execution.scheduling import Policy
@@ -28,15 +28,15 @@ from crystalperf.query.simulate.effects import State
 from crystalperf.query.simulate.list_schedule import followed
 from crystalperf.query.simulate.replay import Replayed, prepared, replay
 from crystalperf.query.simulate.transfers import MODEL, Physics
-from crystalperf.query.simulate.warmup import WarmupCost, cold, placed_before
-from crystalperf.query.trace.arrays import over
+from crystalperf.query.simulate.warmup import WarmupCost, placed_before, warmup_cost
+from crystalperf.query.trace.arrays import safe_divide
 from crystalperf.query.trace.records import Floats
 
 ITERATIONS = 12
 """Maximum replays until contention and schedule agree."""
 
 TOLERANCE = 0.002
-"""Relative change of both the makespan and the total unit time, below which the iteration has converged."""
+"""Relative change of both the makespan and the total task time, below which the iteration has converged."""
 
 SLOW, LONGEST_STEP = 0.5, 6.0
 """Ratio of an iteration's change to the last one from which the next step is extrapolated, and the maximum factor on
@@ -45,24 +45,24 @@ that step."""
 
 @dataclass(frozen=True)
 class Baseline:
-    """The baseline: the recorded units replayed on the recorded slots."""
+    """The baseline: the recorded tasks replayed on the recorded slots."""
 
     replayed: Replayed
     limits: list[int | None]
-    """Maximum concurrent units per group; None without a limit."""
+    """Maximum concurrent tasks per stage; None without a limit."""
     policy: Policy
     """How the framework assigned slots."""
     concurrency: Concurrency
-    """Which units ran at the same time."""
+    """Which tasks ran at the same time."""
     first: WarmupCost | None
-    """The warm-up cost of the first units on a worker; None without warm-up (cold())."""
+    """The warm-up cost of the first tasks on a worker; None without warm-up (cold())."""
 
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """A replay, and the parts of its units' time by resource, (units, resources + 1); rows sum to durations.
+    """A replay, and the parts of its tasks' time by resource, (tasks, resources + 1); rows sum to durations.
 
-    `cold_share` is the share of that time that changed because other units are the first on their worker.
+    `cold_share` is the share of that time that changed because other tasks are the first on their worker.
     """
 
     replayed: Replayed
@@ -75,24 +75,24 @@ def solve_fixed_point(
 ) -> FixedPoint:
     """The replay of a scenario's state by a policy; `recorded` is the recorded run, `base` its replay."""
     execution, slots = state.execution, state.slots
-    units, least_ms = execution.units, execution.volumes.on_cpu_ms / scenario.ratio("cpu_speed")
+    tasks, least_ms = execution.tasks, execution.volumes.total_cpu_ms / scenario.ratio("cpu_speed")
     before = base.replayed
-    if execution is not recorded:  # the contention and the warm-up of the new units on the recorded slots
-        before = replay(execution.dag, units, units.duration_ms, recorded.slots, policy, base.limits)
+    if execution is not recorded:  # the contention and the warm-up of the new tasks on the recorded slots
+        before = replay(execution.dag, tasks, tasks.duration_ms, recorded.slots, policy, base.limits)
     contention = _Contention(state, recorded, base, scenario, before, physics)
-    first = _first_units(state, recorded, base, scenario, physics, contention.in_turns)
-    were_first = None if first is None else placed_before(first, recorded, base.replayed, units, before)
-    placed = units
+    first = _first_tasks(state, recorded, base, scenario, physics, contention.in_turns)
+    were_first = None if first is None else placed_before(first, recorded, base.replayed, tasks, before)
+    placed = tasks
     if scenario.ratio("workers") != 1 and not execution.in_order:
-        placed = _without_places(units, len(execution.dag.groups))
+        placed = _without_places(tasks, len(execution.dag.stages))
     replay_with = prepared(state.dag, placed, slots, policy, base.limits)
     now, work_ms, aitken = before, 0.0, _Aitken()
     for iteration in range(ITERATIONS):
         current = contention.apply()
         takes = length = np.maximum(current.sum(axis=1), least_ms)
         if first is not None and were_first is not None:
-            are = first.firsts(units.group, now, recorded.slots if now is before else slots, recorded.starts)
-            takes = were_first.moved(first, are, units.group, length)
+            are = first.firsts(tasks.stage, now, recorded.slots if now is before else slots, recorded.is_first_scope)
+            takes = were_first.moved(first, are, tasks.stage, length)
         last, now, took_ms = now, replay_with(takes), work_ms
         work_ms = float(takes.sum())
         agrees = abs(now.makespan_ms - last.makespan_ms) <= TOLERANCE * last.makespan_ms
@@ -101,17 +101,17 @@ def solve_fixed_point(
         contention.update(
             Concurrency(slots, now), current, length, aitken.step(work_ms - took_ms) if iteration else 1.0
         )
-    lasting = _lasting(current * over(takes, current.sum(axis=1), 1.0)[:, None], now.finish_ms - now.launch_ms)
+    lasting = _lasting(current * safe_divide(takes, current.sum(axis=1), 1.0)[:, None], now.finish_ms - now.launch_ms)
     return FixedPoint(now, lasting, float(np.abs(takes - length).sum()) / (float(takes.sum()) or 1.0))
 
 
 class _Contention:
-    """Applies contention for shared devices to the parts of units, (units, resources + 1) in ms."""
+    """Applies contention for shared devices to the parts of tasks, (tasks, resources + 1) in ms."""
 
     def __init__(
         self, state: State, recorded: Execution, base: Baseline, scenario: Scenario, before: Replayed, physics: Physics
     ) -> None:
-        """`before` is the replay of the state's units on the recorded slots."""
+        """`before` is the replay of the state's tasks on the recorded slots."""
         execution = state.execution
         cpu = execution.names.index(CPU)
         concurrency_before = base.concurrency if before is base.replayed else Concurrency(recorded.slots, before)
@@ -120,12 +120,12 @@ class _Contention:
         # Column-major order, because the effects run over columns.
         parts, parts_before = (np.asfortranarray(explained(each, known)) for each in (state.parts_ms, parts_before))
         by_bytes = [each.transfer.column for each in known]
-        more_cpu = scenario.ratio("cores") if execution.planner.lanes_bring_cpu else 1.0
-        self.in_turns = more_cpu != 1 and physics.turns and bool(np.isfinite(recorded.slots.cpu_limit()))
-        """Whether units took turns on a full CPU, and the scenario's slots bring more CPU."""
+        more_cpu = scenario.ratio("cores") if execution.planner.slots_bring_cpu else 1.0
+        self.in_turns = more_cpu != 1 and physics.equal_cpu_waits and bool(np.isfinite(recorded.slots.cpu_limit()))
+        """Whether tasks took turns on a full CPU, and the scenario's slots bring more CPU."""
         if self.in_turns:
-            least_ms = execution.volumes.on_cpu_ms / scenario.ratio("cpu_speed")
-            parts[:, cpu] = in_turns(execution.units.group, np.minimum(least_ms, parts[:, cpu]), parts[:, cpu])
+            least_ms = execution.volumes.total_cpu_ms / scenario.ratio("cpu_speed")
+            parts[:, cpu] = in_turns(execution.tasks.stage, np.minimum(least_ms, parts[:, cpu]), parts[:, cpu])
         shared = {
             column: each.shared_by
             for column, each in enumerate(execution.resources)
@@ -133,14 +133,14 @@ class _Contention:
         }
         self._parts, self._before = parts, parts_before
         self._rest = [column for column in range(parts.shape[1]) if column not in by_bytes]
-        self._has_transfer_contention = physics.company
+        self._has_transfer_contention = physics.transfer_contention
         self._devices = Devices(recorded, base.concurrency, execution, shared)
-        is_recut = execution.units is not recorded.units
+        is_recut = execution.tasks is not recorded.tasks
         self._transfers = TransferContention(known, None if is_recut else concurrency_before, parts_before.sum(axis=1))
         self._cpus = Cpus(recorded, execution, scenario, parts, parts_before, base.concurrency, concurrency_before)
 
     def apply(self) -> Floats:
-        """The parts of units under the current contention."""
+        """The parts of tasks under the current contention."""
         current = self._parts.copy(order="F")
         self._devices.apply(current)
         self._cpus.apply(current)
@@ -156,14 +156,14 @@ class _Contention:
         self._cpus.update(concurrency, current)
 
 
-def _first_units(
+def _first_tasks(
     state: State, recorded: Execution, base: Baseline, scenario: Scenario, physics: Physics, in_turns: bool
 ) -> WarmupCost | None:
-    """The warm-up cost of the first units on a worker; None if the same units are the first."""
-    same = state.execution.units is recorded.units and state.slots is recorded.slots
-    first = None if same or not physics.cold else base.first
+    """The warm-up cost of the first tasks on a worker; None if the same tasks are the first."""
+    same = state.execution.tasks is recorded.tasks and state.slots is recorded.slots
+    first = None if same or not physics.warmup else base.first
     if first is not None and in_turns:
-        first = cold(recorded, base.replayed, recorded.volumes.on_cpu_ms)
+        first = warmup_cost(recorded, base.replayed, recorded.volumes.total_cpu_ms)
     # Loading and compiling code uses the CPU.
     return first and replace(first, more_ms=first.more_ms / scenario.ratio("cpu_speed"))
 
@@ -174,10 +174,10 @@ class _Aitken:
     the next."""
 
     last_ms: float = 0.0
-    """The last change of total unit time; 0 after an extrapolated step."""
+    """The last change of total task time; 0 after an extrapolated step."""
 
     def step(self, moved_ms: float) -> float:
-        """The factor on the next step, after a step that changed total unit time by `moved_ms`."""
+        """The factor on the next step, after a step that changed total task time by `moved_ms`."""
         share = moved_ms / self.last_ms if self.last_ms else 0.0
         if not SLOW < share < 1.0:
             self.last_ms = moved_ms
@@ -186,18 +186,18 @@ class _Aitken:
         return min(1.0 / (1.0 - share), LONGEST_STEP)
 
 
-def _without_places(units: Units, groups: int) -> Units:
-    """Units without recorded workers, which take any free slot, except those whose data are where other units ran."""
-    follows = followed(units) >= 0
-    keeps = np.bincount(units.group, follows, groups) > 0
-    stays = (follows & (units.placement == AT_HOME)) | (keeps[units.group] & (units.placement == ELSEWHERE))
-    placement = np.where(stays, units.placement, ANYWHERE)
-    return replace(units, worker=np.full(len(units), -1), placement=placement)
+def _without_places(tasks: Tasks, stages: int) -> Tasks:
+    """Tasks without recorded workers, which take any free slot, except those whose data are where other tasks ran."""
+    follows = followed(tasks) >= 0
+    keeps = np.bincount(tasks.stage, follows, stages) > 0
+    stays = (follows & (tasks.placement == AT_HOME)) | (keeps[tasks.stage] & (tasks.placement == ELSEWHERE))
+    placement = np.where(stays, tasks.placement, ANYWHERE)
+    return replace(tasks, worker=np.full(len(tasks), -1), placement=placement)
 
 
 def _lasting(parts_ms: Floats, length_ms: Floats) -> Floats:
-    """Parts that sum to the lengths: units of a pipeline also wait for each other, or no longer wait."""
+    """Parts that sum to the lengths: tasks of a pipeline also wait for each other, or no longer wait."""
     whole_ms = parts_ms.sum(axis=1)
-    found = parts_ms * np.minimum(over(length_ms, whole_ms, 1.0), 1.0)[:, None]
+    found = parts_ms * np.minimum(safe_divide(length_ms, whole_ms, 1.0), 1.0)[:, None]
     found[:, -1] += np.maximum(length_ms - whole_ms, 0.0)
     return found

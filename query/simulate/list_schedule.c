@@ -19,7 +19,7 @@
 /* ---- Min-heaps.  Entries of one heap that compare as equal are identical, so every heap gives the same order. */
 
 typedef struct {
-    double at;     /* a time, or how many units run */
+    double at;     /* a time, or how many tasks run */
     int64_t order; /* of two at one time, the one entered first; of two workers, the lower rank */
     int64_t which;
     int kind;
@@ -107,23 +107,23 @@ static void release(Columns *columns) {
 /* ---- The schedule. */
 
 enum { ANYWHERE, AT_HOME, ELSEWHERE }; /* query.execution.dag */
-enum { SLOT, UNIT, NODE, WAKE };
+enum { SLOT, TASK, NODE, WAKE };
 
-/* X_at[i] is the position of the first row of i in X, which is sorted by what i counts.  `home` are the units that wait
- * for their host, in lists of one group and host each; `list_of` is the list of a unit, `homes_at` the first list of a
- * group.  A group that `finds` its homes has a list for each such unit, and after its start uses as many of them as it
- * has hosts: if a unit `followed` another, its host is that of the other unit's worker in this schedule. */
+/* X_at[i] is the position of the first row of i in X, which is sorted by what i counts.  `home` are the tasks that wait
+ * for their host, in lists of one stage and host each; `list_of` is the list of a task, `homes_at` the first list of a
+ * stage.  A stage that `finds` its homes has a list for each such task, and after its start uses as many of them as it
+ * has hosts: if a task `followed` another, its host is that of the other task's worker in this schedule. */
 typedef struct {
-    int64_t units, slots, workers, hosts, groups, nodes, lists;
+    int64_t tasks, slots, workers, hosts, stages, nodes, lists;
     double start, patience, offers;
     bool is_fair, restarts, on_demand;
     const double *available, *until, *node_from, *node_to, *key, *duration;
     const int64_t *worker_of_slot, *host_of_worker, *first_slot, *workers_of_host, *first_worker;
-    const int64_t *group_of, *place_of, *followed, *finds;
+    const int64_t *stage_of, *place_of, *followed, *finds;
     const int64_t *anywhere, *anywhere_at, *elsewhere, *elsewhere_at;
     const int64_t *homes_at, *left_of;
-    int64_t *wanted_of, *host_of, *home, *home_at, *home_host, *list_of; /* changed where a group `finds` its homes */
-    const int64_t *node_group, *node_of_group, *missing_of, *successors, *successors_at, *limits;
+    int64_t *wanted_of, *host_of, *home, *home_at, *home_host, *list_of; /* changed where a stage `finds` its homes */
+    const int64_t *node_stage, *node_of_stage, *missing_of, *successors, *successors_at, *limits;
     double *launch, *finish, *node_start, *node_end;
     int64_t *slot_of;
 } Plan;
@@ -133,15 +133,15 @@ typedef struct {
     double now, last_until;
     int64_t entered, turn;
     Heap events;
-    /* Free slots: a stack for each worker, and heaps of (running, worker), of workers that ran a unit and of new ones,
-     * whose entries may be outdated; the number of idle workers of each kind, with a free slot and no unit, and in
+    /* Free slots: a stack for each worker, and heaps of (running, worker), of workers that ran a task and of new ones,
+     * whose entries may be outdated; the number of idle workers of each kind, with a free slot and no task, and in
      * `lots` the accumulated share of new ones. */
     Heap least_loaded[2];
     int64_t *stack, *depth, *running, *is_new, idle[2];
     double lots;
     /* Hosts with free slots: the number of slots of each, the list of these hosts, and each host's position in it. */
     int64_t *free_on, *free_hosts, *free_place, free_count;
-    /* Groups: the next unit of each queue, the number of waiting units, of those at home, and of running units. */
+    /* Stages: the next task of each queue, the number of waiting tasks, of those at home, and of running tasks. */
     int64_t *left, *waiting, *at_home, *lists_left, *next_anywhere, *next_elsewhere, *active, *blocked, *next_home;
     double *since, *wakes;
     int64_t *ready, ready_count, *to_start, to_start_count, *missing;
@@ -161,7 +161,7 @@ static bool can_run(const State *state, int64_t worker) {
            state->now < state->plan->until[top_slot(state, worker)];
 }
 
-/* Adds `by` to the number of idle workers if a worker has a free slot and runs no unit. */
+/* Adds `by` to the number of idle workers if a worker has a free slot and runs no task. */
 static void tally(State *state, int64_t worker, int64_t by) {
     if (state->depth[worker] > 0 && state->running[worker] == 0) state->idle[state->is_new[worker]] += by;
 }
@@ -196,7 +196,7 @@ static bool give_slot(State *state, int64_t slot) {
     return offer(state, worker);
 }
 
-/* The least loaded worker with a free slot, of new workers or of those that ran a unit; -1 if there is none.  Drops the
+/* The least loaded worker with a free slot, of new workers or of those that ran a task; -1 if there is none.  Drops the
  * slots of lost workers. */
 static int64_t first_of(State *state, int64_t is_new) {
     Heap *heap = &state->least_loaded[is_new];
@@ -216,7 +216,7 @@ static bool any_alive(State *state) {
     return first_of(state, 1) >= 0 || first_of(state, 0) >= 0;
 }
 
-/* The worker for the next unit; only after any_alive(). */
+/* The worker for the next task; only after any_alive(). */
 static int64_t least_loaded(State *state) {
     int64_t new = first_of(state, 1), other = first_of(state, 0);
     if (new < 0 || other < 0) return new < 0 ? other : new;
@@ -228,30 +228,30 @@ static int64_t least_loaded(State *state) {
     return new;
 }
 
-/* The group that launches the next unit, -1 if none can. */
-static int64_t next_group(const State *state) {
+/* The stage that launches the next task, -1 if none can. */
+static int64_t next_stage(const State *state) {
     const Plan *plan = state->plan;
-    int64_t group = -1;
+    int64_t stage = -1;
     for (int64_t place = 0; place < state->ready_count; place++) {
         int64_t each = state->ready[place];
         if (state->blocked[each] == state->turn) continue;
         if (plan->limits[each] >= 0 && state->active[each] >= plan->limits[each]) continue;
-        if (group < 0)
-            group = each;
-        else if (plan->is_fair && state->active[each] != state->active[group])
-            group = state->active[each] < state->active[group] ? each : group;
-        else if (plan->key[each] < plan->key[group])
-            group = each;
+        if (stage < 0)
+            stage = each;
+        else if (plan->is_fair && state->active[each] != state->active[stage])
+            stage = state->active[each] < state->active[stage] ? each : stage;
+        else if (plan->key[each] < plan->key[stage])
+            stage = each;
     }
-    return group;
+    return stage;
 }
 
-/* The first unit of a group whose host has a free slot, -1 if there is none. */
-static int64_t first_at_home(const State *state, int64_t group) {
+/* The first task of a stage whose host has a free slot, -1 if there is none. */
+static int64_t first_at_home(const State *state, int64_t stage) {
     const Plan *plan = state->plan;
     int64_t best = -1;
-    if (state->lists_left[group] <= state->free_count) {
-        for (int64_t list = plan->homes_at[group]; list < plan->homes_at[group + 1]; list++) {
+    if (state->lists_left[stage] <= state->free_count) {
+        for (int64_t list = plan->homes_at[stage]; list < plan->homes_at[stage + 1]; list++) {
             int64_t host = plan->home_host[list];
             if (state->next_home[list] < plan->home_at[list + 1] && host >= 0 && state->free_on[host] > 0) {
                 int64_t head = plan->home[state->next_home[list]];
@@ -262,7 +262,7 @@ static int64_t first_at_home(const State *state, int64_t group) {
     }
     for (int64_t number = 0; number < state->free_count; number++) {
         int64_t host = state->free_hosts[number];
-        int64_t low = plan->homes_at[group], high = plan->homes_at[group + 1];
+        int64_t low = plan->homes_at[stage], high = plan->homes_at[stage + 1];
         while (low < high) {
             int64_t middle = (low + high) / 2;
             if (plan->home_host[middle] < host)
@@ -270,7 +270,7 @@ static int64_t first_at_home(const State *state, int64_t group) {
             else
                 high = middle;
         }
-        bool found = low < plan->homes_at[group + 1] && plan->home_host[low] == host;
+        bool found = low < plan->homes_at[stage + 1] && plan->home_host[low] == host;
         if (found && state->next_home[low] < plan->home_at[low + 1]) {
             int64_t head = plan->home[state->next_home[low]];
             if (best < 0 || head < best) best = head;
@@ -279,28 +279,28 @@ static int64_t first_at_home(const State *state, int64_t group) {
     return best;
 }
 
-/* The worker for a unit on its host: the wanted one if possible, -1 if there is none. */
-static int64_t near(const State *state, int64_t unit) {
+/* The worker for a task on its host: the wanted one if possible, -1 if there is none. */
+static int64_t near(const State *state, int64_t task) {
     const Plan *plan = state->plan;
-    if (can_run(state, plan->wanted_of[unit])) return plan->wanted_of[unit];
-    int64_t host = plan->host_of[unit];
+    if (can_run(state, plan->wanted_of[task])) return plan->wanted_of[task];
+    int64_t host = plan->host_of[task];
     for (int64_t place = plan->first_worker[host]; place < plan->first_worker[host + 1]; place++)
         if (can_run(state, plan->workers_of_host[place])) return plan->workers_of_host[place];
     return -1;
 }
 
-/* The first unit of a group that no longer waits for its host, -1 if there is none. */
-static int64_t impatient(const State *state, int64_t group) {
+/* The first task of a stage that no longer waits for its host, -1 if there is none. */
+static int64_t impatient(const State *state, int64_t stage) {
     const Plan *plan = state->plan;
-    int64_t unit = -1;
-    if (state->next_elsewhere[group] < plan->elsewhere_at[group + 1])
-        unit = plan->elsewhere[state->next_elsewhere[group]];
-    for (int64_t list = plan->homes_at[group]; list < plan->homes_at[group + 1]; list++)
+    int64_t task = -1;
+    if (state->next_elsewhere[stage] < plan->elsewhere_at[stage + 1])
+        task = plan->elsewhere[state->next_elsewhere[stage]];
+    for (int64_t list = plan->homes_at[stage]; list < plan->homes_at[stage + 1]; list++)
         if (state->next_home[list] < plan->home_at[list + 1]) {
             int64_t head = plan->home[state->next_home[list]];
-            if (unit < 0 || head < unit) unit = head;
+            if (task < 0 || head < task) task = head;
         }
-    return unit;
+    return task;
 }
 
 /* The least loaded worker that is not lost before a time, -1 if there is none. */
@@ -313,77 +313,77 @@ static int64_t staying(const State *state, double ends) {
     return found;
 }
 
-/* The unit of a group to launch now and the worker that it wants; -1 if it has to wait, with a WAKE event entered.
+/* The task of a stage to launch now and the worker that it wants; -1 if it has to wait, with a WAKE event entered.
  * False if memory runs out. */
-static bool choose(State *state, int64_t group, int64_t *unit, int64_t *wanted) {
+static bool choose(State *state, int64_t stage, int64_t *task, int64_t *wanted) {
     const Plan *plan = state->plan;
-    *unit = *wanted = -1;
-    if (state->next_anywhere[group] < plan->anywhere_at[group + 1]) {
-        *unit = plan->anywhere[state->next_anywhere[group]];
-        *wanted = plan->wanted_of[*unit];
+    *task = *wanted = -1;
+    if (state->next_anywhere[stage] < plan->anywhere_at[stage + 1]) {
+        *task = plan->anywhere[state->next_anywhere[stage]];
+        *wanted = plan->wanted_of[*task];
     }
-    if (state->at_home[group] > 0) {
-        int64_t head = first_at_home(state, group);
-        if (head >= 0 && (*unit < 0 || head < *unit)) {
+    if (state->at_home[stage] > 0) {
+        int64_t head = first_at_home(state, stage);
+        if (head >= 0 && (*task < 0 || head < *task)) {
             int64_t worker = near(state, head);
             if (worker >= 0) {
-                *unit = head;
+                *task = head;
                 *wanted = worker;
             }
         }
     }
-    if (*unit >= 0) return true;
-    double patient_until = state->since[group] + plan->patience;
+    if (*task >= 0) return true;
+    double patient_until = state->since[stage] + plan->patience;
     if (state->now >= patient_until) {
-        *unit = impatient(state, group);
-        if (*unit >= 0) *wanted = plan->wanted_of[*unit];
-    } else if (state->wakes[group] != patient_until) {
-        state->wakes[group] = patient_until;
-        return enter(state, patient_until + plan->offers / 2.0, WAKE, group);
+        *task = impatient(state, stage);
+        if (*task >= 0) *wanted = plan->wanted_of[*task];
+    } else if (state->wakes[stage] != patient_until) {
+        state->wakes[stage] = patient_until;
+        return enter(state, patient_until + plan->offers / 2.0, WAKE, stage);
     }
     return true;
 }
 
-/* Removes a unit from its queue. */
-static void dequeue(State *state, int64_t group, int64_t unit) {
+/* Removes a task from its queue. */
+static void dequeue(State *state, int64_t stage, int64_t task) {
     const Plan *plan = state->plan;
-    if (plan->place_of[unit] == ANYWHERE)
-        state->next_anywhere[group]++;
-    else if (plan->place_of[unit] == ELSEWHERE)
-        state->next_elsewhere[group]++;
+    if (plan->place_of[task] == ANYWHERE)
+        state->next_anywhere[stage]++;
+    else if (plan->place_of[task] == ELSEWHERE)
+        state->next_elsewhere[stage]++;
     else {
-        int64_t list = plan->list_of[unit];
-        state->at_home[group]--;
-        if (++state->next_home[list] == plan->home_at[list + 1]) state->lists_left[group]--;
+        int64_t list = plan->list_of[task];
+        state->at_home[stage]--;
+        if (++state->next_home[list] == plan->home_at[list + 1]) state->lists_left[stage]--;
     }
-    if (--state->waiting[group] > 0) return;
+    if (--state->waiting[stage] > 0) return;
     int64_t place = 0;
-    while (state->ready[place] != group) place++;
+    while (state->ready[place] != stage) place++;
     state->ready_count--;
     memmove(&state->ready[place], &state->ready[place + 1], (size_t)(state->ready_count - place) * sizeof(int64_t));
 }
 
-/* Launches all units that can start now.  False if memory runs out. */
+/* Launches all tasks that can start now.  False if memory runs out. */
 static bool launch_all(State *state) {
     const Plan *plan = state->plan;
     state->turn++;
     for (;;) {
-        int64_t unit, wanted, group = next_group(state);
-        if (group < 0) return true;
+        int64_t task, wanted, stage = next_stage(state);
+        if (stage < 0) return true;
         if (!any_alive(state)) {
             for (int64_t place = 0; place < state->ready_count && !plan->restarts; place++) /* no slot is left idle */
                 state->since[state->ready[place]] = state->now;
             return true;
         }
-        if (!choose(state, group, &unit, &wanted)) return false;
-        if (unit >= 0 && !can_run(state, wanted)) {
-            /* The least loaded one, but not one that is lost before the unit would end, if others stay. */
+        if (!choose(state, stage, &task, &wanted)) return false;
+        if (task >= 0 && !can_run(state, wanted)) {
+            /* The least loaded one, but not one that is lost before the task would end, if others stay. */
             wanted = least_loaded(state);
-            double ends = state->now + plan->duration[unit];
+            double ends = state->now + plan->duration[task];
             if (plan->until[top_slot(state, wanted)] < ends && ends <= state->last_until) wanted = staying(state, ends);
         }
-        if (unit < 0 || wanted < 0) { /* all workers with free slots are lost too early, and others will stay */
-            state->blocked[group] = state->turn;
+        if (task < 0 || wanted < 0) { /* all workers with free slots are lost too early, and others will stay */
+            state->blocked[stage] = state->turn;
             continue;
         }
         int64_t slot = take_slot(state, wanted);
@@ -391,52 +391,52 @@ static bool launch_all(State *state) {
         state->running[wanted]++;
         state->is_new[wanted] = 0;
         if (state->depth[wanted] > 0 && !offer(state, wanted)) return false;
-        dequeue(state, group, unit);
-        state->active[group]++;
-        if (plan->restarts && plan->place_of[unit] == AT_HOME) state->since[group] = state->now;
-        plan->slot_of[unit] = slot;
-        plan->launch[unit] = state->now;
-        plan->finish[unit] = state->now + plan->duration[unit];
-        if (!enter(state, plan->finish[unit], UNIT, unit)) return false;
+        dequeue(state, stage, task);
+        state->active[stage]++;
+        if (plan->restarts && plan->place_of[task] == AT_HOME) state->since[stage] = state->now;
+        plan->slot_of[task] = slot;
+        plan->launch[task] = state->now;
+        plan->finish[task] = state->now + plan->duration[task];
+        if (!enter(state, plan->finish[task], TASK, task)) return false;
     }
 }
 
 typedef struct {
-    int64_t host, unit;
+    int64_t host, task;
 } Home;
 
 static int by_host(const void *one, const void *other) {
     const Home *a = one, *b = other;
     if (a->host != b->host) return a->host < b->host ? -1 : 1;
-    return a->unit < b->unit ? -1 : a->unit > b->unit;
+    return a->task < b->task ? -1 : a->task > b->task;
 }
 
-/* Makes the lists of a starting group, from the workers of the units that its own follow.  False if memory runs out. */
-static bool find_homes(State *state, int64_t group) {
+/* Makes the lists of a starting stage, from the workers of the tasks that its own follow.  False if memory runs out. */
+static bool find_homes(State *state, int64_t stage) {
     const Plan *plan = state->plan;
-    int64_t list = plan->homes_at[group] - 1, end_list = plan->homes_at[group + 1];
+    int64_t list = plan->homes_at[stage] - 1, end_list = plan->homes_at[stage + 1];
     int64_t first = plan->home_at[list + 1], count = plan->home_at[end_list] - first;
     Home *homes = malloc((size_t)(count + 1) * sizeof(Home));
     if (homes == NULL) return false;
     for (int64_t place = 0; place < count; place++) {
-        int64_t unit = plan->home[first + place], other = plan->followed[unit];
+        int64_t task = plan->home[first + place], other = plan->followed[task];
         if (other >= 0 && plan->finish[other] > 0) {
-            plan->wanted_of[unit] = plan->worker_of_slot[plan->slot_of[other]];
-            plan->host_of[unit] = plan->host_of_worker[plan->wanted_of[unit]];
+            plan->wanted_of[task] = plan->worker_of_slot[plan->slot_of[other]];
+            plan->host_of[task] = plan->host_of_worker[plan->wanted_of[task]];
         }
-        homes[place] = (Home){plan->host_of[unit], unit};
+        homes[place] = (Home){plan->host_of[task], task};
     }
     qsort(homes, (size_t)count, sizeof(Home), by_host);
-    state->lists_left[group] = -list - 1;
+    state->lists_left[stage] = -list - 1;
     for (int64_t place = 0; place < count; place++) {
         if (place == 0 || homes[place].host != homes[place - 1].host) {
             plan->home_host[++list] = homes[place].host;
             plan->home_at[list] = state->next_home[list] = first + place;
         }
-        plan->home[first + place] = homes[place].unit;
-        plan->list_of[homes[place].unit] = list;
+        plan->home[first + place] = homes[place].task;
+        plan->list_of[homes[place].task] = list;
     }
-    state->lists_left[group] += list + 1;
+    state->lists_left[stage] += list + 1;
     while (++list < end_list) { /* not in use */
         plan->home_host[list] = INT64_MAX;
         plan->home_at[list] = state->next_home[list] = first + count;
@@ -449,15 +449,15 @@ static bool find_homes(State *state, int64_t group) {
 static bool start_nodes(State *state) {
     const Plan *plan = state->plan;
     for (int64_t place = 0; place < state->to_start_count; place++) {
-        int64_t node = state->to_start[place], group = plan->node_group[node];
+        int64_t node = state->to_start[place], stage = plan->node_stage[node];
         plan->node_start[node] = state->now;
-        if (group >= 0 && state->left[group] > 0) {
-            if (plan->finds[group] && !find_homes(state, group)) return false;
-            state->ready[state->ready_count++] = group;
-            state->since[group] = state->now;
+        if (stage >= 0 && state->left[stage] > 0) {
+            if (plan->finds[stage] && !find_homes(state, stage)) return false;
+            state->ready[state->ready_count++] = stage;
+            state->since[stage] = state->now;
             continue;
         }
-        double ends = group < 0 ? state->now + plan->node_to[node] - plan->node_from[node] : state->now;
+        double ends = stage < 0 ? state->now + plan->node_to[node] - plan->node_from[node] : state->now;
         if (!enter(state, ends, NODE, node)) return false;
     }
     state->to_start_count = 0;
@@ -477,13 +477,13 @@ static bool happen(State *state, Entry event) {
     }
     if (event.kind == WAKE) return true;
     if (event.kind == SLOT) return give_slot(state, event.which);
-    int64_t slot = plan->slot_of[event.which], group = plan->group_of[event.which];
-    state->active[group]--;
-    state->left[group]--;
+    int64_t slot = plan->slot_of[event.which], stage = plan->stage_of[event.which];
+    state->active[stage]--;
+    state->left[stage]--;
     state->running[plan->worker_of_slot[slot]]--;
     tally(state, plan->worker_of_slot[slot], 1);
     if (!give_slot(state, slot)) return false;
-    return state->left[group] > 0 || enter(state, state->now, NODE, plan->node_of_group[group]);
+    return state->left[stage] > 0 || enter(state, state->now, NODE, plan->node_of_stage[stage]);
 }
 
 /* An event-driven simulation: a clock, a heap of events, and queues.  False if memory runs out. */
@@ -494,13 +494,13 @@ static bool run(State *state) {
         state->last_until = fmax(state->last_until, plan->until[slot]);
         if (!enter(state, fmax(plan->start, plan->available[slot]), SLOT, slot)) return false;
     }
-    for (int64_t group = 0; group < plan->groups; group++) {
-        state->left[group] = state->waiting[group] = plan->left_of[group];
-        state->next_anywhere[group] = plan->anywhere_at[group];
-        state->next_elsewhere[group] = plan->elsewhere_at[group];
-        state->lists_left[group] = plan->homes_at[group + 1] - plan->homes_at[group];
-        state->at_home[group] = plan->home_at[plan->homes_at[group + 1]] - plan->home_at[plan->homes_at[group]];
-        state->since[group] = state->wakes[group] = -1.0;
+    for (int64_t stage = 0; stage < plan->stages; stage++) {
+        state->left[stage] = state->waiting[stage] = plan->left_of[stage];
+        state->next_anywhere[stage] = plan->anywhere_at[stage];
+        state->next_elsewhere[stage] = plan->elsewhere_at[stage];
+        state->lists_left[stage] = plan->homes_at[stage + 1] - plan->homes_at[stage];
+        state->at_home[stage] = plan->home_at[plan->homes_at[stage + 1]] - plan->home_at[plan->homes_at[stage]];
+        state->since[stage] = state->wakes[stage] = -1.0;
     }
     memcpy(state->next_home, plan->home_at, (size_t)plan->lists * sizeof(int64_t));
     memcpy(state->missing, plan->missing_of, (size_t)plan->nodes * sizeof(int64_t));
@@ -528,11 +528,11 @@ static int64_t *share_out(State *state) {
         {&state->running, plan->workers},      {&state->is_new, plan->workers},
         {&state->free_on, plan->hosts},
         {&state->free_hosts, plan->hosts},     {&state->free_place, plan->hosts},
-        {&state->left, plan->groups},          {&state->waiting, plan->groups},
-        {&state->at_home, plan->groups},       {&state->lists_left, plan->groups},
-        {&state->next_anywhere, plan->groups}, {&state->next_elsewhere, plan->groups},
-        {&state->active, plan->groups},        {&state->blocked, plan->groups},
-        {&state->next_home, plan->lists},      {&state->ready, plan->groups},
+        {&state->left, plan->stages},          {&state->waiting, plan->stages},
+        {&state->at_home, plan->stages},       {&state->lists_left, plan->stages},
+        {&state->next_anywhere, plan->stages}, {&state->next_elsewhere, plan->stages},
+        {&state->active, plan->stages},        {&state->blocked, plan->stages},
+        {&state->next_home, plan->lists},      {&state->ready, plan->stages},
         {&state->to_start, plan->nodes},       {&state->missing, plan->nodes},
     };
     int64_t whole = 1;
@@ -548,11 +548,11 @@ static int64_t *share_out(State *state) {
 static bool schedule(const Plan *plan) {
     State state = {.plan = plan};
     int64_t *block = share_out(&state);
-    double *times = calloc((size_t)(2 * plan->groups + 1), sizeof(double));
+    double *times = calloc((size_t)(2 * plan->stages + 1), sizeof(double));
     bool done = block != NULL && times != NULL;
     if (done) {
         state.since = times;
-        state.wakes = times + plan->groups;
+        state.wakes = times + plan->stages;
         done = run(&state);
     }
     free(block);
@@ -579,20 +579,20 @@ static PyObject *py_schedule(PyObject *module, PyObject *arguments) {
     plan.restarts = restarts;
     plan.on_demand = on_demand;
     Columns columns = {.count = 0};
-    COUNTED(duration, units);
+    COUNTED(duration, tasks);
     COUNTED(available, slots);
     COUNTED(host_of_worker, workers);
     COUNTED(first_worker, hosts); /* one more than there are hosts */
-    COUNTED(left_of, groups);
-    COUNTED(node_group, nodes);
+    COUNTED(left_of, stages);
+    COUNTED(node_stage, nodes);
     plan.home_host = column(&columns, named, "home_host", PyBUF_WRITABLE, &plan.lists);
     READS(until), READS(node_from), READS(node_to), READS(key);
     READS(worker_of_slot), READS(first_slot), READS(workers_of_host);
-    READS(group_of), READS(place_of), READS(followed), READS(finds);
+    READS(stage_of), READS(place_of), READS(followed), READS(finds);
     READS(anywhere), READS(anywhere_at), READS(elsewhere), READS(elsewhere_at);
     READS(homes_at);
     FILLS(wanted_of), FILLS(host_of), FILLS(home), FILLS(home_at), FILLS(list_of);
-    READS(node_of_group), READS(missing_of), READS(successors), READS(successors_at), READS(limits);
+    READS(node_of_stage), READS(missing_of), READS(successors), READS(successors_at), READS(limits);
     FILLS(launch), FILLS(finish), FILLS(slot_of), FILLS(node_start), FILLS(node_end);
     bool done = !columns.failed;
     if (done) {

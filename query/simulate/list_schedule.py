@@ -1,7 +1,7 @@
 """List scheduling over plain columns: the inner loop of a replay (query.simulate.replay) as compiled code.
 
 list_schedule.c is compiled when CrystalPerf is installed with a C compiler.  Otherwise query.simulate.replay takes the
-same steps in the same order, so the results are the same to the last bit.  The loop knows units, slots and nodes by
+same steps in the same order, so the results are the same to the last bit.  The loop knows tasks, slots and nodes by
 number only, and does not support pipelines.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crystalperf.query.execution.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Units
+from crystalperf.query.execution.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Tasks
 from crystalperf.query.execution.scheduling import LongestFirst, Policy, by_rank, fair_share
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.trace.records import Floats, Ints
@@ -25,7 +25,7 @@ assert (ANYWHERE, AT_HOME, ELSEWHERE) == (0, 1, 2)  # as list_schedule.c has the
 
 
 class Schedule(NamedTuple):
-    """A schedule: start and end of units and nodes, ms, and the slot of each unit; NaN for nodes that never ran."""
+    """A schedule: start and end of tasks and nodes, ms, and the slot of each task; NaN for nodes that never ran."""
 
     launch_ms: Floats
     finish_ms: Floats
@@ -35,55 +35,55 @@ class Schedule(NamedTuple):
 
 
 def can_list(dag: Dag, policy: Policy) -> bool:
-    """Whether ScheduleInput supports a replay: no pipelines, and a scheduler that orders groups by a number."""
+    """Whether ScheduleInput supports a replay: no pipelines, and a scheduler that orders stages by a number."""
     known = policy.order in (by_rank, fair_share) or isinstance(policy.order, LongestFirst)
     return known and dag.start_ms >= 0 and all(each.kind != "pipelined" for each in dag.edges.values())
 
 
-def followed(units: Units) -> Ints:
-    """For each unit the position of the unit whose worker it follows, (units,); -1 for none, or if it is not in the
+def followed(tasks: Tasks) -> Ints:
+    """For each task the position of the task whose worker it follows, (tasks,); -1 for none, or if it is not in the
     scope."""
-    found: Ints = np.full(len(units), -1, dtype=np.int64)
-    follows = np.flatnonzero(units.follows >= 0)
+    found: Ints = np.full(len(tasks), -1, dtype=np.int64)
+    follows = np.flatnonzero(tasks.follows >= 0)
     if len(follows):
-        order = np.argsort(units.unit_id, kind="stable")
-        place = np.searchsorted(units.unit_id, units.follows[follows], sorter=order)
-        other = order[np.minimum(place, len(units) - 1)]
-        found[follows] = np.where(units.unit_id[other] == units.follows[follows], other, -1)
+        order = np.argsort(tasks.task_id, kind="stable")
+        place = np.searchsorted(tasks.task_id, tasks.follows[follows], sorter=order)
+        other = order[np.minimum(place, len(tasks) - 1)]
+        found[follows] = np.where(tasks.task_id[other] == tasks.follows[follows], other, -1)
     return found
 
 
 _FOUND = ("home", "home_at", "home_host", "list_of", "wanted_of", "host_of")
-"""Columns that a replay changes if units want workers that depend on the replay."""
+"""Columns that a replay changes if tasks want workers that depend on the replay."""
 
 
 class ScheduleInput:
-    """The input of a replay without durations: a DAG, placement of units, slots and a policy.
+    """The input of a replay without durations: a DAG, placement of tasks, slots and a policy.
 
     The iterations of a prediction (query.simulate.fixed_point) share one.
     """
 
     def __init__(
-        self, dag: Dag, units: Units, slots: Slots, policy: Policy, limits: Sequence[int | None] | None
+        self, dag: Dag, tasks: Tasks, slots: Slots, policy: Policy, limits: Sequence[int | None] | None
     ) -> None:
-        self.count = len(units)
+        self.count = len(tasks)
         nodes = list(dag.nodes.values())
         number = {node_id: position for position, node_id in enumerate(dag.nodes)}
-        group = np.array([-1 if each.group is None else each.group for each in nodes], dtype=np.int64)
-        groups = len(dag.groups)
-        node_of_group = np.full(groups, -1, dtype=np.int64)
-        node_of_group[group[group >= 0]] = np.flatnonzero(group >= 0)
+        stage = np.array([-1 if each.stage is None else each.stage for each in nodes], dtype=np.int64)
+        stages = len(dag.stages)
+        node_of_stage = np.full(stages, -1, dtype=np.int64)
+        node_of_stage[stage[stage >= 0]] = np.flatnonzero(stage >= 0)
         source = np.array([number[each] for each, _ in dag.edges], dtype=np.int64)
         target = np.array([number[each] for _, each in dag.edges], dtype=np.int64)
         order = np.argsort(source, kind="stable")
         workers = int(slots.worker.max(initial=-1)) + 1
         host_of_worker = np.zeros(workers, dtype=np.int64)
         host_of_worker[slots.worker] = slots.host
-        hosts = int(max(slots.host.max(initial=-1), units.host.max(initial=-1))) + 1
+        hosts = int(max(slots.host.max(initial=-1), tasks.host.max(initial=-1))) + 1
         by_host = np.argsort(host_of_worker, kind="stable")
-        placement = units.placement if policy.patience_ms > 0 else np.full(self.count, ANYWHERE, dtype=np.int64)
-        anywhere, elsewhere = (_by_group(units.group, placement == place, groups) for place in (ANYWHERE, ELSEWHERE))
-        homes, finds = _homes(units, placement, groups)
+        placement = tasks.placement if policy.patience_ms > 0 else np.full(self.count, ANYWHERE, dtype=np.int64)
+        anywhere, elsewhere = (_by_stage(tasks.stage, placement == place, stages) for place in (ANYWHERE, ELSEWHERE))
+        homes, finds = _homes(tasks, placement, stages)
         self.start_ms, self.policy = float(dag.start_ms), policy
         columns: dict[str, Any] = {
             "available": slots.available_ms,
@@ -93,9 +93,9 @@ class ScheduleInput:
             "first_slot": _starts(slots.worker, workers),
             "workers_of_host": by_host,
             "first_worker": _starts(host_of_worker, hosts),
-            "group_of": units.group,
-            "wanted_of": units.worker,
-            "host_of": units.host,
+            "stage_of": tasks.stage,
+            "wanted_of": tasks.worker,
+            "host_of": tasks.host,
             "place_of": placement,
             "anywhere": anywhere[0],
             "anywhere_at": anywhere[1],
@@ -103,24 +103,24 @@ class ScheduleInput:
             "elsewhere_at": elsewhere[1],
             **homes,
             "finds": finds.astype(np.int64),
-            "left_of": np.bincount(units.group, minlength=groups),
-            "node_group": group,
+            "left_of": np.bincount(tasks.stage, minlength=stages),
+            "node_stage": stage,
             "node_from": np.array([each.start_ms for each in nodes], dtype=np.float64),
             "node_to": np.array([each.end_ms for each in nodes], dtype=np.float64),
-            "node_of_group": node_of_group,
+            "node_of_stage": node_of_stage,
             "missing_of": np.bincount(target, minlength=len(nodes)),
             "successors": target[order],
             "successors_at": _starts(source, len(nodes)),
             "key": _keys(dag, policy),
-            "limits": np.array([-1 if each is None else each for each in limits or [None] * groups], dtype=np.int64),
+            "limits": np.array([-1 if each is None else each for each in limits or [None] * stages], dtype=np.int64),
         }
         self.columns = {name: _as_read(each) for name, each in columns.items()}
         self.found = _FOUND if finds.any() else ()
 
     def run(self, durations_ms: Floats) -> Schedule:
-        """The schedule for these durations, (units,) in ms; only where has_compiled()."""
+        """The schedule for these durations, (tasks,) in ms; only where has_compiled()."""
         assert _listing is not None
-        nodes = len(self.columns["node_group"])
+        nodes = len(self.columns["node_stage"])
         schedule = Schedule(
             launch_ms=np.zeros(self.count),
             finish_ms=np.zeros(self.count),
@@ -159,25 +159,25 @@ def integrals(order: Ints, gap_ms: Floats, rate: Floats) -> Floats:
     return total
 
 
-def _homes(units: Units, placement: Ints, groups: int) -> tuple[dict[str, Any], np.ndarray[Any, np.dtype[np.bool_]]]:
-    """The columns of units that want a host, as a list for each group and host.
+def _homes(tasks: Tasks, placement: Ints, stages: int) -> tuple[dict[str, Any], np.ndarray[Any, np.dtype[np.bool_]]]:
+    """The columns of tasks that want a host, as a list for each stage and host.
 
-    Also, by group, whether it finds these hosts only when it starts; then each unit has a list of its own.
+    Also, by stage, whether it finds these hosts only when it starts; then each task has a list of its own.
     """
     home = np.flatnonzero(placement == AT_HOME)
-    home = home[np.lexsort((home, units.host[home], units.group[home]))]
-    other = followed(units)
-    finds = np.bincount(units.group[home], other[home] >= 0, groups) > 0
-    apart = (np.diff(units.group[home]) != 0) | (np.diff(units.host[home]) != 0) | finds[units.group[home[1:]]]
+    home = home[np.lexsort((home, tasks.host[home], tasks.stage[home]))]
+    other = followed(tasks)
+    finds = np.bincount(tasks.stage[home], other[home] >= 0, stages) > 0
+    apart = (np.diff(tasks.stage[home]) != 0) | (np.diff(tasks.host[home]) != 0) | finds[tasks.stage[home[1:]]]
     opens = np.flatnonzero(np.r_[True, apart][: len(home)])
-    list_of = np.full(len(units), -1, dtype=np.int64)
+    list_of = np.full(len(tasks), -1, dtype=np.int64)
     list_of[home] = np.repeat(np.arange(len(opens)), np.diff(np.r_[opens, len(home)]))
     columns = {
         "home": home,
         "home_at": np.r_[opens, len(home)],
-        "home_host": units.host[home[opens]],
+        "home_host": tasks.host[home[opens]],
         "list_of": list_of,
-        "homes_at": _starts(units.group[home[opens]], groups),
+        "homes_at": _starts(tasks.stage[home[opens]], stages),
         "followed": other,
     }
     return columns, finds
@@ -194,18 +194,18 @@ def _starts(numbers: Ints, count: int) -> Ints:
     return found
 
 
-def _by_group(group: Ints, chosen: np.ndarray[Any, np.dtype[np.bool_]], groups: int) -> tuple[Ints, Ints]:
-    """The chosen units sorted by group, in recorded order within a group, and the first position of each group."""
-    units = np.flatnonzero(chosen)
-    return units[np.argsort(group[units], kind="stable")], _starts(group[units], groups)
+def _by_stage(stage: Ints, chosen: np.ndarray[Any, np.dtype[np.bool_]], stages: int) -> tuple[Ints, Ints]:
+    """The chosen tasks sorted by stage, in recorded order within a stage, and the first position of each stage."""
+    tasks = np.flatnonzero(chosen)
+    return tasks[np.argsort(stage[tasks], kind="stable")], _starts(stage[tasks], stages)
 
 
 def _keys(dag: Dag, policy: Policy) -> Floats:
-    """Priority by group: of groups with waiting units, the one with the lowest number goes first."""
-    ranks = np.array([each.rank for each in dag.groups], dtype=np.float64)
+    """Priority by stage: of stages with waiting tasks, the one with the lowest number goes first."""
+    ranks = np.array([each.priority for each in dag.stages], dtype=np.float64)
     if not isinstance(policy.order, LongestFirst):
         return ranks
-    left = np.array([policy.order.left_ms[each.group_id] for each in dag.groups], dtype=np.float64)
+    left = np.array([policy.order.left_ms[each.stage_id] for each in dag.stages], dtype=np.float64)
     keys = np.empty(len(ranks))
     pairs = np.stack([-left, ranks], axis=1)
     keys[:] = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)  # equal pairs stay equal

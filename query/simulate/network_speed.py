@@ -1,6 +1,6 @@
 """A lower bound of an unknown network bandwidth, from the log.
 
-All bytes that a host's units fetched from their start to their end crossed the host's link in that time.  So the link
+All bytes that a host's tasks fetched from their start to their end crossed the host's link in that time.  So the link
 carries at least the highest rate over any interval, and no bytes took longer than that rate allows.  The log does not
 show whether the link can carry more.
 """
@@ -15,7 +15,7 @@ from crystalperf.query.simulate.transfers import PAYLOAD
 from crystalperf.query.trace.records import Floats, Ints
 
 LENGTHS = 48
-"""Number of interval lengths to try, from the shortest unit's to the whole scope's, with a constant ratio."""
+"""Number of interval lengths to try, from the shortest task's to the whole scope's, with a constant ratio."""
 
 SHIFTS = 4
 """Number of offsets to try for each length; more offsets find little."""
@@ -26,23 +26,25 @@ PLACES = 8
 
 
 def carried_bps(execution: Execution) -> float | None:
-    """A lower bound of the bandwidth of a host's network, bytes per second, headers included; None if no unit fetched
+    """A lower bound of the bandwidth of a host's network, bytes per second, headers included; None if no task fetched
     anything.
 
-    Assumes that all hosts have equal links, and that a unit's bytes arrived while it ran.
+    Assumes that all hosts have equal links, and that a task's bytes arrived while it ran.
     """
-    units, slots = execution.units, execution.slots
+    tasks, slots = execution.tasks, execution.slots
     network = next((each for each in execution.resources if each.name == NET), None)
     if network is None or not len(slots):
         return None
-    fetched = execution.volumes.read(network).astype(np.float64) * (1.0 if execution.wire is None else execution.wire)
-    known = (fetched > 0) & (units.worker >= 0) & (units.finish_ms > units.launch_ms)
+    fetched = execution.volumes.read(network).astype(np.float64) * (
+        1.0 if execution.wire_bytes_ratio is None else execution.wire_bytes_ratio
+    )
+    known = (fetched > 0) & (tasks.worker >= 0) & (tasks.finish_ms > tasks.launch_ms)
     if not known.any():
         return None
-    host_of = np.zeros(max(int(slots.worker.max()), int(units.worker.max())) + 1, dtype=np.int64)
+    host_of = np.zeros(max(int(slots.worker.max()), int(tasks.worker.max())) + 1, dtype=np.int64)
     host_of[slots.worker] = slots.host
-    start, end = units.launch_ms[known], units.finish_ms[known]
-    return most_within(host_of[units.worker[known]], start, end, fetched[known]) * 1e3 / PAYLOAD[NET]
+    start, end = tasks.launch_ms[known], tasks.finish_ms[known]
+    return most_within(host_of[tasks.worker[known]], start, end, fetched[known]) * 1e3 / PAYLOAD[NET]
 
 
 def most_within(group: Ints, start_ms: Floats, end_ms: Floats, amount: Floats) -> float:

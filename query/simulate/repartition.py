@@ -1,4 +1,4 @@
-"""Repartitioning: the work of a group divided into another number of units, as another plan would have."""
+"""Repartitioning: the work of a stage divided into another number of tasks, as another plan would have."""
 
 from __future__ import annotations
 
@@ -9,62 +9,66 @@ from typing import Any
 import numpy as np
 
 from crystalperf.indexes.resources import CPU
-from crystalperf.query.execution.dag import AT_HOME, Units
+from crystalperf.query.execution.dag import AT_HOME, Tasks
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.volumes import Volumes
-from crystalperf.query.trace.arrays import before_any, members, over
+from crystalperf.query.trace.arrays import before_any, members, safe_divide
 from crystalperf.query.trace.records import Floats, Ints
 
-MOST_FIXED = 0.8
-"""Maximum fixed share of a unit's CPU time, which does not depend on its work: every unit did some work."""
+MAX_FIXED = 0.8
+"""Maximum fixed share of a task's CPU time, which does not depend on its work: every task did some work."""
 
 
-def with_units(execution: Execution, counts: Mapping[int, int], fixed_ms: Floats | None = None) -> Execution:
-    """The execution with other numbers of units in some groups, `counts` by the group's number.
+def with_tasks(execution: Execution, counts: Mapping[int, int], fixed_ms: Floats | None = None) -> Execution:
+    """The execution with other numbers of tasks in some stages, `counts` by the stage's number.
 
-    The work of a group is a line in its recorded order, cut into equal pieces: a piece does the share of each recorded
-    unit that it covers.  The overhead of a unit (starting, deserialization and reporting) is the median of the recorded
-    units of its group that were not the first on their worker, or of any group if all of its own were; overhead above
-    that is paid once, so it is part of the work.  `fixed_ms` is the fixed CPU time of each recorded unit, (units,),
+    The work of a stage is a line in its recorded order, cut into equal pieces: a piece does the share of each recorded
+    task that it covers.  The overhead of a task (starting, deserialization and reporting) is the median of the recorded
+    units of its stage that were not the first on their worker, or of any stage if all of its own were; overhead above
+    that is paid once, so it is part of the work.  `fixed_ms` is the fixed CPU time of each recorded task, (tasks,),
     which does not depend on its work.
     """
-    units, volumes = execution.units, execution.volumes
-    duration, cpu = units.duration_ms, execution.names.index(CPU)
-    on_cpu = volumes.on_cpu_ms
-    constant = np.zeros(len(units)) if fixed_ms is None else np.minimum(over(fixed_ms, on_cpu), MOST_FIXED)
-    overhead_ms, later = np.minimum(volumes.overhead_ms, duration), np.ones(len(units), dtype=bool)
-    if execution.starts:  # workers that had run nothing before
-        later = ~before_any(units.worker + 1, units.launch_ms, units.finish_ms)
+    tasks, volumes = execution.tasks, execution.volumes
+    duration, cpu = tasks.duration_ms, execution.names.index(CPU)
+    on_cpu = volumes.total_cpu_ms
+    constant = np.zeros(len(tasks)) if fixed_ms is None else np.minimum(safe_divide(fixed_ms, on_cpu), MAX_FIXED)
+    overhead_ms, later = np.minimum(volumes.overhead_ms, duration), np.ones(len(tasks), dtype=bool)
+    if execution.is_first_scope:  # workers that had run nothing before
+        later = ~before_any(tasks.worker + 1, tasks.launch_ms, tasks.finish_ms)
     columns = {name: getattr(volumes, name) for name in Volumes.__dataclass_fields__}
-    pieces: list[Units] = []
+    pieces: list[Tasks] = []
     amounts: dict[str, list[Floats]] = {name: [] for name in columns}
-    for number, rows in enumerate(members(units.group, len(execution.dag.groups))):
+    for number, rows in enumerate(members(tasks.stage, len(execution.dag.stages))):
         if number not in counts:
-            pieces.append(units.select(rows))
+            pieces.append(tasks.select(rows))
             for name, values in columns.items():
                 amounts[name].append(values[rows].astype(np.float64))
             continue
         edges = np.arange(counts[number] + 1) / counts[number] * len(rows)
         usual = next(each for each in (rows[later[rows]], np.flatnonzero(later), rows) if len(each))
-        overhead_share = over(np.minimum(overhead_ms[rows], np.median(overhead_ms[usual])), duration[rows])[:, None]
-        work = units.parts_ms[rows] * (1 - overhead_share)
-        fixed = (units.parts_ms[rows] * overhead_share).mean(axis=0)
+        overhead_share = safe_divide(np.minimum(overhead_ms[rows], np.median(overhead_ms[usual])), duration[rows])[
+            :, None
+        ]
+        work = tasks.parts_ms[rows] * (1 - overhead_share)
+        fixed = (tasks.parts_ms[rows] * overhead_share).mean(axis=0)
         fixed[cpu] += (work[:, cpu] * constant[rows]).mean()
         work[:, cpu] *= 1 - constant[rows]
         parts = np.stack([_between(edges, column) for column in work.T], axis=1) + fixed
-        launch = units.launch_ms[rows[edges[:-1].astype(np.int64)]]
+        launch = tasks.launch_ms[rows[edges[:-1].astype(np.int64)]]
         origin = rows[edges[:-1].astype(np.int64)]
-        placement = units.placement[origin]
-        worker, host = (np.where(placement == AT_HOME, each[origin], -1) for each in (units.worker, units.host))
-        unknown, group = np.full(len(parts), -1), np.full(len(parts), number)
-        finish, upstream = launch + parts.sum(axis=1), _between(edges, units.upstream_ms[rows])
-        pieces.append(Units(unknown, group, worker, host, launch, finish, parts, placement, upstream, unknown))
+        placement = tasks.placement[origin]
+        worker, host = (np.where(placement == AT_HOME, each[origin], -1) for each in (tasks.worker, tasks.host))
+        unknown, stage = np.full(len(parts), -1), np.full(len(parts), number)
+        finish, upstream = launch + parts.sum(axis=1), _between(edges, tasks.pipeline_wait_ms[rows])
+        pieces.append(Tasks(unknown, stage, worker, host, launch, finish, parts, placement, upstream, unknown))
         for name, values in columns.items():
             amounts[name].append(_between(edges, values[rows]))
         amounts["overhead_ms"][-1] = np.full(len(parts), fixed.sum())
-        amounts["on_cpu_ms"][-1] = _between(edges, (on_cpu * (1 - constant))[rows]) + (on_cpu * constant)[rows].mean()
-    names = Units.__dataclass_fields__
-    joined = Units(*(np.concatenate([getattr(each, name) for each in pieces]) for name in names))
+        amounts["total_cpu_ms"][-1] = (
+            _between(edges, (on_cpu * (1 - constant))[rows]) + (on_cpu * constant)[rows].mean()
+        )
+    names = Tasks.__dataclass_fields__
+    joined = Tasks(*(np.concatenate([getattr(each, name) for each in pieces]) for name in names))
     order = np.argsort(joined.launch_ms, kind="stable")
     whole: dict[str, Any] = {name: np.concatenate(values)[order] for name, values in amounts.items()}
     for name, values in whole.items():
@@ -72,19 +76,19 @@ def with_units(execution: Execution, counts: Mapping[int, int], fixed_ms: Floats
             whole[name] = np.rint(values).astype(np.int64)
     return replace(
         execution,
-        units=joined.select(order),
+        tasks=joined.select(order),
         volumes=Volumes(**whole),
     )
 
 
 def with_cpu_time(execution: Execution, ratio: Floats) -> Execution:
-    """The execution with the CPU time of units, and their waits for a CPU, multiplied by `ratio`, (units,)."""
-    units, cpu = execution.units, execution.names.index(CPU)
-    parts = units.parts_ms.copy()
+    """The execution with the CPU time of tasks, and their waits for a CPU, multiplied by `ratio`, (tasks,)."""
+    tasks, cpu = execution.tasks, execution.names.index(CPU)
+    parts = tasks.parts_ms.copy()
     parts[:, cpu] *= ratio
-    volumes = replace(execution.volumes, on_cpu_ms=execution.volumes.on_cpu_ms * ratio)
-    finish = units.launch_ms + parts.sum(axis=1)
-    return replace(execution, units=replace(units, parts_ms=parts, finish_ms=finish), volumes=volumes)
+    volumes = replace(execution.volumes, total_cpu_ms=execution.volumes.total_cpu_ms * ratio)
+    finish = tasks.launch_ms + parts.sum(axis=1)
+    return replace(execution, tasks=replace(tasks, parts_ms=parts, finish_ms=finish), volumes=volumes)
 
 
 def _between(edges: Floats, values: Floats | Ints) -> Floats:

@@ -1,10 +1,10 @@
 """Replay of the execution DAG on slots (paper §5, Algorithm 1, and its footnote 8).
 
-A replay takes unit durations and the coordinator's intervals from the recorded run, and computes start times from
+A replay takes task durations and the driver's intervals from the recorded run, and computes start times from
 slots and edges.  A replay of the baseline should reproduce the run; every answer reports its error.
 
-A group in a pipeline starts after the groups it reads with the recorded delay.  Its units do their own work, and end
-after those groups end, with the recorded delay.  Units that had to wait for their readers end before these are done,
+A stage in a pipeline starts after the stages it reads with the recorded delay.  Its tasks do their own work, and end
+after those stages end, with the recorded delay.  Tasks that had to wait for their readers end before these are done,
 by the recorded time.
 """
 
@@ -16,17 +16,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from crystalperf.query.execution.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Units
+from crystalperf.query.execution.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Tasks
 from crystalperf.query.execution.scheduling import FIRST_COME, Policy, Waiting
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.results.refusals import NoWorkerLeft, RefusedError, SlotsTooFew
 from crystalperf.query.simulate.list_schedule import Schedule, ScheduleInput, can_list, followed, has_compiled
-from crystalperf.query.trace.arrays import over
+from crystalperf.query.trace.arrays import safe_divide
 from crystalperf.query.trace.records import Floats, Ints
 
 
 class NoWorkerLeftError(RefusedError):
-    """Units are left, but every worker is lost."""
+    """Tasks are left, but every worker is lost."""
 
     def __init__(self) -> None:
         super().__init__(NoWorkerLeft())
@@ -34,7 +34,7 @@ class NoWorkerLeftError(RefusedError):
 
 @dataclass(frozen=True)
 class Replayed:
-    """The schedule of a replay: times of units and nodes, ms, and slots.  Unit arrays are aligned with the units."""
+    """The schedule of a replay: times of tasks and nodes, ms, and slots.  Task arrays are aligned with the tasks."""
 
     start_ms: float
     end_ms: float
@@ -51,32 +51,32 @@ class Replayed:
 
 def replay(
     dag: Dag,
-    units: Units,
+    tasks: Tasks,
     durations_ms: Floats,
     slots: Slots,
     policy: Policy = FIRST_COME,
     limits: Sequence[int | None] | None = None,
 ) -> Replayed:
-    """Replay the DAG on slots; `durations_ms` is aligned with `units`, `limits` caps the parallelism of each group.
+    """Replay the DAG on slots; `durations_ms` is aligned with `tasks`, `limits` caps the parallelism of each stage.
 
-    Units of a group launch in their recorded order (footnote 8).  Coordinator intervals keep their recorded length.
+    Tasks of a stage launch in their recorded order (footnote 8).  Driver intervals keep their recorded length.
     """
-    return prepared(dag, units, slots, policy, limits)(durations_ms)
+    return prepared(dag, tasks, slots, policy, limits)(durations_ms)
 
 
 def prepared(
     dag: Dag,
-    units: Units,
+    tasks: Tasks,
     slots: Slots,
     policy: Policy = FIRST_COME,
     limits: Sequence[int | None] | None = None,
 ) -> Callable[[Floats], Replayed]:
     """A function from durations to their replay, for several replays that differ in durations only."""
     if limits is not None and limits and all(each == 1 for each in limits) and not _flows(dag):
-        return lambda durations_ms: _in_order(dag, units, durations_ms, slots, policy)
+        return lambda durations_ms: _in_order(dag, tasks, durations_ms, slots, policy)
     if not (has_compiled() and can_list(dag, policy)):
-        return lambda durations_ms: _Replay(dag, units, durations_ms, slots, policy, limits).run()
-    schedule_input = ScheduleInput(dag, units, slots, policy, limits)
+        return lambda durations_ms: _Replay(dag, tasks, durations_ms, slots, policy, limits).run()
+    schedule_input = ScheduleInput(dag, tasks, slots, policy, limits)
     return lambda durations_ms: _replayed(dag, schedule_input.run(durations_ms))
 
 
@@ -99,31 +99,31 @@ def _flows(dag: Dag) -> bool:
     return any(each.kind == "pipelined" for each in dag.edges.values())
 
 
-def _in_order(dag: Dag, units: Units, durations_ms: Floats, slots: Slots, policy: Policy) -> Replayed:
-    """The replay of groups whose units run one after the other: each group is replayed as one unit, which is faster."""
-    order = np.argsort(units.group, kind="stable")
-    group, durations = units.group[order], durations_ms[order]
-    first = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
-    which = np.cumsum(np.concatenate([[0], (group[1:] != group[:-1]).astype(np.int64)])) if len(group) else group
+def _in_order(dag: Dag, tasks: Tasks, durations_ms: Floats, slots: Slots, policy: Policy) -> Replayed:
+    """The replay of stages whose tasks run one after the other: each stage is replayed as one task, which is faster."""
+    order = np.argsort(tasks.stage, kind="stable")
+    stage, durations = tasks.stage[order], durations_ms[order]
+    first = np.flatnonzero(np.concatenate([[True], stage[1:] != stage[:-1]]))
+    which = np.cumsum(np.concatenate([[0], (stage[1:] != stage[:-1]).astype(np.int64)])) if len(stage) else stage
     whole: Floats = np.bincount(which, weights=durations, minlength=len(first)).astype(np.float64)
     by_launch = np.argsort(order[first], kind="stable")  # as recorded
-    found = _Replay(dag, units.select(order[first][by_launch]), whole[by_launch], slots, policy, None).run()
+    found = _Replay(dag, tasks.select(order[first][by_launch]), whole[by_launch], slots, policy, None).run()
     back = np.empty(len(first), dtype=np.int64)
     back[by_launch] = np.arange(len(first))
     before = np.cumsum(durations) - durations
-    launch, slot = np.empty(len(units)), np.empty(len(units), dtype=np.int64)
+    launch, slot = np.empty(len(tasks)), np.empty(len(tasks), dtype=np.int64)
     launch[order] = found.launch_ms[back][which] + before - before[first][which]
     slot[order] = found.slot[back][which]
     return replace(found, launch_ms=launch, finish_ms=launch + durations_ms, slot=slot)
 
 
 class _FreeSlots:
-    """Free slots: a unit takes one of its recorded worker, else of the least loaded one, which spreads units.
+    """Free slots: a task takes one of its recorded worker, else of the least loaded one, which spreads tasks.
 
-    The recorded worker shows where a unit's data were, and which units shared a host's disk and network.  Schedulers
-    choose idle workers at random (random placement).  New workers, which never ran a unit, get the expected number of
-    units here: each launch adds their share of the idle workers to `new_share`, and whenever that reaches 1, a new
-    worker gets the unit.  They get none while others can run it if workers come `on_demand`.
+    The recorded worker shows where a task's data were, and which tasks shared a host's disk and network.  Schedulers
+    choose idle workers at random (random placement).  New workers, which never ran a task, get the expected number of
+    tasks here: each launch adds their share of the idle workers to `new_share`, and whenever that reaches 1, a new
+    worker gets the task.  They get none while others can run it if workers come `on_demand`.
     """
 
     def __init__(self, slots: Slots, on_demand: bool = False) -> None:
@@ -135,8 +135,8 @@ class _FreeSlots:
         self.free: list[list[int]] = [[] for _ in range(count)]
         self.running = [0] * count
         self.used = [False] * count
-        # (running, worker) of workers that ran a unit, and of new ones; outdated entries are skipped.  Then the number
-        # of idle workers of each kind, with a free slot and no unit, and the accumulated share of new ones.
+        # (running, worker) of workers that ran a task, and of new ones; outdated entries are skipped.  Then the number
+        # of idle workers of each kind, with a free slot and no task, and the accumulated share of new ones.
         self.heaps: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
         self.idle = [0, 0]
         self.new_share = 0.0
@@ -155,7 +155,7 @@ class _FreeSlots:
         self._push(worker)
 
     def _tally(self, worker: int, by: int) -> None:
-        """Add `by` to the number of idle workers if a worker has a free slot and runs no unit."""
+        """Add `by` to the number of idle workers if a worker has a free slot and runs no task."""
         if self.free[worker] and not self.running[worker]:
             self.idle[not self.used[worker]] += by
 
@@ -178,7 +178,7 @@ class _FreeSlots:
         return self._first(True, now) is not None or self._first(False, now) is not None
 
     def _first(self, new: bool, now: float) -> int | None:
-        """The least loaded worker with a free slot, of new workers or of those that ran a unit; None if there is none.
+        """The least loaded worker with a free slot, of new workers or of those that ran a task; None if there is none.
         Drops the slots of lost workers."""
         heap = self.heaps[new]
         while heap:
@@ -192,7 +192,7 @@ class _FreeSlots:
         return None
 
     def _least_loaded(self, now: float) -> int:
-        """The worker for the next unit; only after any_alive()."""
+        """The worker for the next task; only after any_alive()."""
         new, other = self._first(True, now), self._first(False, now)
         if new is None or other is None:
             found = new if other is None else other
@@ -211,7 +211,7 @@ class _FreeSlots:
     def take(self, now: float, wanted: int, length: float) -> int | None:
         """A slot of the wanted worker, or of the least loaded one; only after any_alive().
 
-        A unit with another recorded worker does not go to a worker that is lost before it would end, because it would
+        A task with another recorded worker does not go to a worker that is lost before it would end, because it would
         fail there.  None if all workers with free slots are lost too early, and others will stay for longer.
         """
         free = self.free[wanted] if 0 <= wanted < len(self.free) else []
@@ -249,20 +249,20 @@ class _FreeSlots:
 
 
 class _Queue:
-    """The units of a group that wait for a slot, in recorded order; unit numbers are that order.
+    """The tasks of a stage that wait for a slot, in recorded order; task numbers are that order.
 
-    Each list holds its units last first, so that pop() launches in order.
+    Each list holds its tasks last first, so that pop() launches in order.
     """
 
-    def __init__(self, units: Sequence[int], placement: Sequence[int], host: Sequence[int]) -> None:
+    def __init__(self, tasks: Sequence[int], placement: Sequence[int], host: Sequence[int]) -> None:
         self.anywhere: list[int] = []
         self.elsewhere: list[int] = []
         self.at_home: dict[int, list[int]] = {}
-        for unit in reversed(units):
-            if placement[unit] == AT_HOME:
-                self.at_home.setdefault(host[unit], []).append(unit)
+        for task in reversed(tasks):
+            if placement[task] == AT_HOME:
+                self.at_home.setdefault(host[task], []).append(task)
             else:
-                (self.elsewhere if placement[unit] == ELSEWHERE else self.anywhere).append(unit)
+                (self.elsewhere if placement[task] == ELSEWHERE else self.anywhere).append(task)
 
     def __bool__(self) -> bool:
         return bool(self.anywhere or self.elsewhere or self.at_home)
@@ -271,20 +271,20 @@ class _Queue:
         return len(self.anywhere) + len(self.elsewhere) + sum(map(len, self.at_home.values()))
 
     def home(self, free_on: Mapping[int, int]) -> int | None:
-        """The first unit whose host has a free slot."""
+        """The first task whose host has a free slot."""
         few, many = sorted((self.at_home.keys(), free_on.keys()), key=len)
         return min((self.at_home[host][-1] for host in few if host in many), default=None)
 
     def impatient(self) -> int | None:
-        """The first unit that no longer waits for its host."""
-        heads = [units[-1] for units in self.at_home.values()]
+        """The first task that no longer waits for its host."""
+        heads = [tasks[-1] for tasks in self.at_home.values()]
         return min(heads + self.elsewhere[-1:], default=None)
 
-    def remove(self, unit: int, host: int) -> None:
-        """Remove a unit that is first in its list."""
-        for units in (self.anywhere, self.elsewhere):
-            if units and units[-1] == unit:
-                units.pop()
+    def remove(self, task: int, host: int) -> None:
+        """Remove a task that is first in its list."""
+        for tasks in (self.anywhere, self.elsewhere):
+            if tasks and tasks[-1] == task:
+                tasks.pop()
                 return
         self.at_home[host].pop()
         if not self.at_home[host]:
@@ -292,18 +292,18 @@ class _Queue:
 
 
 class _Pipes:
-    """Pipelines between groups that run concurrently.
+    """Pipelines between stages that run concurrently.
 
-    `own_ms` are the durations without waits of units for others of their pipeline.
+    `own_ms` are the durations without waits of tasks for others of their pipeline.
     """
 
-    def __init__(self, dag: Dag, units: Units, durations_ms: Floats) -> None:
+    def __init__(self, dag: Dag, tasks: Tasks, durations_ms: Floats) -> None:
         self.targets: dict[str, list[tuple[str, float]]] = {}  # by node: its readers, and their start delays
         self._sources_left: dict[str, int] = {}
         self._ended_ms: dict[str, float] = {}
-        self._held: dict[str, list[int]] = {}  # by group, its units that wait for the groups it reads
-        self._parked: dict[str, list[int]] = {}  # by group, units of others that wait for its launches
-        self._target_of = dict.fromkeys(range(len(dag.groups)), "")
+        self._held: dict[str, list[int]] = {}  # by stage, its tasks that wait for the stages it reads
+        self._parked: dict[str, list[int]] = {}  # by stage, tasks of others that wait for its launches
+        self._target_of = dict.fromkeys(range(len(dag.stages)), "")
         self.own_ms = durations_ms
         pipes = [pair for pair, dependency in dag.edges.items() if dependency.kind == "pipelined"]
         if not pipes:
@@ -311,86 +311,86 @@ class _Pipes:
         ends: dict[str, float] = {}
         gated = {target for (_, target), dependency in dag.edges.items() if dependency.kind != "pipelined"}
         for source, target in pipes:
-            # If a group has other dependencies, they decide when it starts; otherwise the pipeline does.
+            # If a stage has other dependencies, they decide when it starts; otherwise the pipeline does.
             lag_ms = 0.0 if target in gated else max(dag.nodes[target].start_ms - dag.nodes[source].start_ms, 0.0)
             self.targets.setdefault(source, []).append((target, lag_ms))
             self._sources_left[target] = self._sources_left.get(target, 0) + 1
             ends[target] = max(ends.get(target, dag.start_ms), dag.nodes[source].end_ms)
         for target in ends:
-            group = dag.nodes[target].group
-            assert group is not None  # only groups are in pipelines
-            self._target_of[group] = target
-        self.own_ms = np.maximum(durations_ms - units.upstream_ms, 0.0)
-        recorded = units.duration_ms - units.upstream_ms
-        faster = over(self.own_ms, recorded, 1.0)
-        last = np.array([ends.get(self._target_of[group], np.inf) for group in units.group.tolist()])
-        self._drain_ms = np.maximum(units.finish_ms - last, 0.0) * faster
-        self._waited = units.upstream_ms > 0
-        self._taken_ms = dict.fromkeys(ends, 0.0)  # by group, when it has read all of its input
-        self._to_launch = {target: int((units.group == dag.nodes[target].group).sum()) for target in ends}
-        self._node_of = {node.group: node_id for node_id, node in dag.nodes.items() if node.group is not None}
+            stage = dag.nodes[target].stage
+            assert stage is not None  # only stages are in pipelines
+            self._target_of[stage] = target
+        self.own_ms = np.maximum(durations_ms - tasks.pipeline_wait_ms, 0.0)
+        recorded = tasks.duration_ms - tasks.pipeline_wait_ms
+        faster = safe_divide(self.own_ms, recorded, 1.0)
+        last = np.array([ends.get(self._target_of[stage], np.inf) for stage in tasks.stage.tolist()])
+        self._drain_ms = np.maximum(tasks.finish_ms - last, 0.0) * faster
+        self._waited = tasks.pipeline_wait_ms > 0
+        self._taken_ms = dict.fromkeys(ends, 0.0)  # by stage, when it has read all of its input
+        self._to_launch = {target: int((tasks.stage == dag.nodes[target].stage).sum()) for target in ends}
+        self._node_of = {node.stage: node_id for node_id, node in dag.nodes.items() if node.stage is not None}
 
-    def held_until(self, group: int, unit: int) -> float:
-        """The earliest end of a unit that has done its own work: when its readers have read all of its output.
+    def held_until(self, stage: int, task: int) -> float:
+        """The earliest end of a task that has done its own work: when its readers have read all of its output.
 
         That is before the readers end by the recorded time; infinite while one of them has not been launched.
         """
-        if not self.targets or not self._waited[unit]:
+        if not self.targets or not self._waited[task]:
             return 0.0
-        readers = [target for target, _ in self.targets.get(self._node_of[group], ())]
+        readers = [target for target, _ in self.targets.get(self._node_of[stage], ())]
         if late := [target for target in readers if self._to_launch[target]]:
-            self._parked.setdefault(late[0], []).append(unit)
+            self._parked.setdefault(late[0], []).append(task)
             return np.inf
         return max((self._taken_ms[target] for target in readers), default=0.0)
 
-    def released(self, group: int) -> list[int]:
-        """Units of other groups that waited for the launch of this group's units, if all of those are launched."""
-        target = self._target_of[group]
+    def released(self, stage: int) -> list[int]:
+        """Tasks of other stages that waited for the launch of this stage's tasks, if all of those are launched."""
+        target = self._target_of[stage]
         return self._parked.pop(target, []) if target and not self._to_launch[target] else []
 
     @property
     def are_waiting(self) -> bool:
-        """Whether units hold their slots for groups that have not ended."""
+        """Whether tasks hold their slots for stages that have not ended."""
         return any(self._held.values()) or any(self._parked.values())
 
-    def enter(self, group: int, unit: int, now: float) -> float | None:
-        """Launch a unit, and return its earliest end, or None while a group that it reads still runs."""
-        target = self._target_of[group]
+    def enter(self, stage: int, task: int, now: float) -> float | None:
+        """Launch a task, and return its earliest end, or None while a stage that it reads still runs."""
+        target = self._target_of[stage]
         if not target:
             return 0.0
         self._to_launch[target] -= 1
-        taken = now + float(self.own_ms[unit] - self._drain_ms[unit])
+        taken = now + float(self.own_ms[task] - self._drain_ms[task])
         self._taken_ms[target] = max(self._taken_ms[target], taken)
         if self._sources_left[target]:
-            self._held.setdefault(target, []).append(unit)
+            self._held.setdefault(target, []).append(task)
             return None
-        return self._ended_ms[target] + float(self._drain_ms[unit])
+        return self._ended_ms[target] + float(self._drain_ms[task])
 
     def drained(self, source: str, now: float) -> list[tuple[int, float]]:
-        """End a group, and return the units that waited for it only, with the further time of each."""
+        """End a stage, and return the tasks that waited for it only, with the further time of each."""
         found: list[tuple[int, float]] = []
         for target, _ in self.targets.get(source, ()):
             self._sources_left[target] -= 1
             self._ended_ms[target] = now
             if not self._sources_left[target]:
-                found += [(unit, float(self._drain_ms[unit])) for unit in self._held.pop(target, [])]
+                found += [(task, float(self._drain_ms[task])) for task in self._held.pop(target, [])]
         return found
 
 
-_SLOT, _UNIT, _NODE, _WAKE, _FLOW = range(5)
+_SLOT, _TASK, _NODE, _WAKE, _FLOW = range(5)
 
 
 class _Replay:
     """An event-driven simulation: a clock, a heap of events, and queues.
 
-    It supports any order of groups, and pipelines; DAGs that need neither run in query.simulate.list_schedule, which is
+    It supports any order of stages, and pipelines; DAGs that need neither run in query.simulate.list_schedule, which is
     faster.
     """
 
     def __init__(
         self,
         dag: Dag,
-        units: Units,
+        tasks: Tasks,
         durations_ms: Floats,
         slots: Slots,
         policy: Policy,
@@ -398,33 +398,33 @@ class _Replay:
     ) -> None:
         self.dag, self.slots, self.policy = dag, slots, policy
         self.free = _FreeSlots(slots, policy.on_demand)
-        self.pipes = _Pipes(dag, units, durations_ms)
+        self.pipes = _Pipes(dag, tasks, durations_ms)
         self.durations: list[float] = self.pipes.own_ms.tolist()
-        self.group_of: list[int] = units.group.tolist()
-        self.worker_of: list[int] = units.worker.tolist()
-        self.limits = list(limits) if limits is not None else [None] * len(dag.groups)
-        self.launch = [0.0] * len(units)
-        self.finish = [0.0] * len(units)
-        self.slot = [0] * len(units)
-        self.host_of: list[int] = units.host.tolist()
-        placement: list[int] = units.placement.tolist() if policy.patience_ms > 0 else [ANYWHERE] * len(units)
+        self.stage_of: list[int] = tasks.stage.tolist()
+        self.worker_of: list[int] = tasks.worker.tolist()
+        self.limits = list(limits) if limits is not None else [None] * len(dag.stages)
+        self.launch = [0.0] * len(tasks)
+        self.finish = [0.0] * len(tasks)
+        self.slot = [0] * len(tasks)
+        self.host_of: list[int] = tasks.host.tolist()
+        placement: list[int] = tasks.placement.tolist() if policy.patience_ms > 0 else [ANYWHERE] * len(tasks)
         self.placement = placement
-        self.of_group: list[list[int]] = [[] for _ in dag.groups]
-        for unit, group in enumerate(self.group_of):
-            self.of_group[group].append(unit)
-        self.followed: list[int] = followed(units).tolist()
-        self.queues = [_Queue(own, placement, self.host_of) for own in self.of_group]
-        self.left = [len(own) for own in self.of_group]
-        self.since = [0.0] * len(dag.groups)  # by group, since when it waits for the hosts of its units
-        self.wakes = [-1.0] * len(dag.groups)
-        self.running = [0] * len(dag.groups)
+        self.of_stage: list[list[int]] = [[] for _ in dag.stages]
+        for task, stage in enumerate(self.stage_of):
+            self.of_stage[stage].append(task)
+        self.followed: list[int] = followed(tasks).tolist()
+        self.queues = [_Queue(own, placement, self.host_of) for own in self.of_stage]
+        self.left = [len(own) for own in self.of_stage]
+        self.since = [0.0] * len(dag.stages)  # by stage, since when it waits for the hosts of its tasks
+        self.wakes = [-1.0] * len(dag.stages)
+        self.running = [0] * len(dag.stages)
         self.successors: dict[str, list[str]] = {node_id: [] for node_id in dag.nodes}
         self.missing: dict[str, int] = dict.fromkeys(dag.nodes, 0)
         for (source, target), dependency in dag.edges.items():
             if dependency.kind != "pipelined":
                 self.successors[source].append(target)
             self.missing[target] += 1
-        self.node_of_group = {node.group: node_id for node_id, node in dag.nodes.items() if node.group is not None}
+        self.node_of_stage = {node.stage: node_id for node_id, node in dag.nodes.items() if node.stage is not None}
         self.node_start: dict[str, float] = {}
         self.node_end: dict[str, float] = {}
         self.ready: list[int] = []
@@ -446,8 +446,8 @@ class _Replay:
                 _, _, kind, which = heapq.heappop(self.events)
                 if kind == _SLOT:
                     self.free.release(which)
-                elif kind == _UNIT:
-                    self._finish_unit(which, now)
+                elif kind == _TASK:
+                    self._finish_task(which, now)
                 elif kind == _NODE:
                     self._finish_node(self.names[which], now)
                 elif kind == _FLOW:
@@ -476,26 +476,26 @@ class _Replay:
         self.node_start[node_id] = now
         for target, lag_ms in self.pipes.targets.get(node_id, ()):
             self._at(now + lag_ms, _FLOW, self.number[target])
-        if node.group is None:
+        if node.stage is None:
             self._at(now + node.end_ms - node.start_ms, _NODE, self.number[node_id])
-        elif self.left[node.group] == 0:
+        elif self.left[node.stage] == 0:
             self._at(now, _NODE, self.number[node_id])
         else:
-            self._find_homes(node.group)
-            self.ready.append(node.group)
-            self.since[node.group] = now
+            self._find_homes(node.stage)
+            self.ready.append(node.stage)
+            self.since[node.stage] = now
 
-    def _find_homes(self, group: int) -> None:
-        """Set the wanted worker of units whose data are where another unit ran to that unit's worker in this replay."""
-        own, found = self.of_group[group], False
-        for unit in own:
-            other = self.followed[unit]
-            if self.placement[unit] == AT_HOME and other >= 0 and self.finish[other] > 0:
-                self.worker_of[unit] = self.free.worker[self.slot[other]]
-                self.host_of[unit] = self.free.host[self.worker_of[unit]]
+    def _find_homes(self, stage: int) -> None:
+        """Set the wanted worker of tasks whose data are where another task ran to that task's worker in this replay."""
+        own, found = self.of_stage[stage], False
+        for task in own:
+            other = self.followed[task]
+            if self.placement[task] == AT_HOME and other >= 0 and self.finish[other] > 0:
+                self.worker_of[task] = self.free.worker[self.slot[other]]
+                self.host_of[task] = self.free.host[self.worker_of[task]]
                 found = True
         if found:
-            self.queues[group] = _Queue(own, self.placement, self.host_of)
+            self.queues[stage] = _Queue(own, self.placement, self.host_of)
 
     def _release(self, node_id: str, now: float) -> None:
         """Note that one dependency of a node is satisfied; start the node after the last one."""
@@ -505,27 +505,27 @@ class _Replay:
 
     def _finish_node(self, node_id: str, now: float) -> None:
         self.node_end[node_id] = now
-        for unit, drain_ms in self.pipes.drained(node_id, now):
-            self._end_unit(unit, max(self.finish[unit], now + drain_ms))
+        for task, drain_ms in self.pipes.drained(node_id, now):
+            self._end_task(task, max(self.finish[task], now + drain_ms))
         for successor in self.successors[node_id]:
             self._release(successor, now)
 
-    def _end_unit(self, unit: int, at: float) -> None:
-        self.finish[unit] = at
-        self._at(at, _UNIT, unit)
+    def _end_task(self, task: int, at: float) -> None:
+        self.finish[task] = at
+        self._at(at, _TASK, task)
 
-    def _finish_unit(self, unit: int, now: float) -> None:
-        group = self.group_of[unit]
-        held_until = self.pipes.held_until(group, unit)
+    def _finish_task(self, task: int, now: float) -> None:
+        stage = self.stage_of[task]
+        held_until = self.pipes.held_until(stage, task)
         if held_until > now:
             if np.isfinite(held_until):
-                self._end_unit(unit, held_until)
+                self._end_task(task, held_until)
             return
-        self.running[group] -= 1
-        self.left[group] -= 1
-        self.free.finished(self.slot[unit])
-        if self.left[group] == 0:
-            self._at(now, _NODE, self.number[self.node_of_group[group]])
+        self.running[stage] -= 1
+        self.left[stage] -= 1
+        self.free.finished(self.slot[task])
+        if self.left[stage] == 0:
+            self._at(now, _NODE, self.number[self.node_of_stage[stage]])
 
     def _launch(self, now: float) -> None:
         blocked: set[int] = set()
@@ -535,51 +535,51 @@ class _Replay:
                     for each in self.ready:
                         self.since[each] = now
                 return
-            group = able[0]
+            stage = able[0]
             if len(able) > 1:
-                offers = [Waiting(self.dag.groups[s], len(self.queues[s]), self.running[s]) for s in able]
-                group = able[self.policy.order(offers)]
-            unit, wanted = self._next(group, now)
-            slot = None if unit is None else self.free.take(now, wanted, self.durations[unit])
-            if unit is None or slot is None:
-                blocked.add(group)
+                offers = [Waiting(self.dag.stages[s], len(self.queues[s]), self.running[s]) for s in able]
+                stage = able[self.policy.order(offers)]
+            task, wanted = self._next(stage, now)
+            slot = None if task is None else self.free.take(now, wanted, self.durations[task])
+            if task is None or slot is None:
+                blocked.add(stage)
                 continue
-            self.queues[group].remove(unit, self.host_of[unit])
-            if not self.queues[group]:
-                self.ready.remove(group)
-            self.running[group] += 1
-            if self.policy.restarts and self.placement[unit] == AT_HOME:
-                self.since[group] = now
-            self.slot[unit] = slot
-            self.launch[unit] = now
-            self.finish[unit] = now + self.durations[unit]
-            drained = self.pipes.enter(group, unit, now)
+            self.queues[stage].remove(task, self.host_of[task])
+            if not self.queues[stage]:
+                self.ready.remove(stage)
+            self.running[stage] += 1
+            if self.policy.restarts and self.placement[task] == AT_HOME:
+                self.since[stage] = now
+            self.slot[task] = slot
+            self.launch[task] = now
+            self.finish[task] = now + self.durations[task]
+            drained = self.pipes.enter(stage, task, now)
             if drained is not None:
-                self._end_unit(unit, max(self.finish[unit], drained))
-            for other in self.pipes.released(group):
-                self._end_unit(other, max(self.finish[other], now))
+                self._end_task(task, max(self.finish[task], drained))
+            for other in self.pipes.released(stage):
+                self._end_task(other, max(self.finish[other], now))
 
-    def _is_below_limit(self, group: int) -> bool:
-        limit = self.limits[group]
-        return limit is None or self.running[group] < limit
+    def _is_below_limit(self, stage: int) -> bool:
+        limit = self.limits[stage]
+        return limit is None or self.running[stage] < limit
 
-    def _next(self, group: int, now: float) -> tuple[int | None, int]:
-        """The unit of a group to launch now and the worker that it wants; no unit if all wait for a host."""
-        queue = self.queues[group]
+    def _next(self, stage: int, now: float) -> tuple[int | None, int]:
+        """The task of a stage to launch now and the worker that it wants; no task if all wait for a host."""
+        queue = self.queues[stage]
         first = queue.anywhere[-1] if queue.anywhere else None
         if queue.at_home:
-            unit = queue.home(self.free.free_on)
-            if unit is not None and (first is None or unit < first):
-                worker = self.free.at_home(self.host_of[unit], self.worker_of[unit], now)
+            task = queue.home(self.free.free_on)
+            if task is not None and (first is None or task < first):
+                worker = self.free.at_home(self.host_of[task], self.worker_of[task], now)
                 if worker is not None:
-                    return unit, worker
+                    return task, worker
         if first is not None:
             return first, self.worker_of[first]
-        patient_until = self.since[group] + self.policy.patience_ms
+        patient_until = self.since[stage] + self.policy.patience_ms
         if now >= patient_until:
-            unit = queue.impatient()
-            return unit, -1 if unit is None else self.worker_of[unit]
-        if self.wakes[group] != patient_until:
-            self.wakes[group] = patient_until
-            self._at(patient_until + self.policy.offers_ms / 2.0, _WAKE, group)
+            task = queue.impatient()
+            return task, -1 if task is None else self.worker_of[task]
+        if self.wakes[stage] != patient_until:
+            self.wakes[stage] = patient_until
+            self._at(patient_until + self.policy.offers_ms / 2.0, _WAKE, stage)
         return None, -1

@@ -1,7 +1,7 @@
-"""Transfers: bytes over bandwidth, the effect of a changed device on the time of a unit (docs/model.md).
+"""Transfers: bytes over bandwidth, the effect of a changed device on the time of a task (docs/model.md).
 
-Of a unit's recorded time on a device, only the transfer of bytes changes with the bandwidth.  The rest is latency:
-copies from the page cache, round trips, waits for a peer that has no CPU.  Of a transfer that takes W, the unit waits
+Of a task's recorded time on a device, only the transfer of bytes changes with the bandwidth.  The rest is latency:
+copies from the page cache, round trips, waits for a peer that has no CPU.  Of a transfer that takes W, the task waits
 for (exposed time)
 
     X = W − min(W, R, max(α · min(W, R), h))
@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from crystalperf.indexes.resources import DISK, NET, Resource
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario
-from crystalperf.query.execution.wire_bytes import FRAME_DATA, MOST_READ
-from crystalperf.query.trace.arrays import over
+from crystalperf.query.execution.wire_bytes import FRAME_DATA, MAX_READ
+from crystalperf.query.trace.arrays import safe_divide
 from crystalperf.query.trace.records import Floats
 
 OVERLAP = 0.2
-"""α: the minimum share of a unit's other time that overlaps with transfers; hidden time of the recorded run counts in
+"""α: the minimum share of a task's other time that overlaps with transfers; hidden time of the recorded run counts in
 addition.  On the tuning set, values from 0 to 0.3 hardly differ, and larger ones are worse."""
 
 PAYLOAD = {NET: FRAME_DATA}
@@ -55,8 +55,8 @@ class Physics:
     company   whether concurrent transfers slow each other down (contention)
     unseen    whether time of unknown cause may be transfers, if there are no samples
     borrowed  whether unknown time of a log without samples is imputed, from the run's own CPU waits and from priors
-    turns     whether units of a worker short of CPU wait equally for it on other slots
-    cold      whether the first units on a worker take longer (JVM warm-up)
+    turns     whether tasks of a worker short of CPU wait equally for it on other slots
+    cold      whether the first tasks on a worker take longer (JVM warm-up)
     link_bps  lower bound of an unknown network bandwidth, bytes per second (query.simulate.network_speed), if known
     end       best: changed bandwidths have the most favourable effect that is possible; worst: the least favourable;
               neither applies to a network with a link_bps
@@ -66,13 +66,13 @@ class Physics:
     overlap: float = OVERLAP
     far: bool = True
     rereads: bool = True
-    wire: bool = True
+    wire_bytes_ratio: bool = True
     written: bool = False
-    company: bool = True
-    unseen: bool = True
-    borrowed: bool = True
-    turns: bool = True
-    cold: bool = True
+    transfer_contention: bool = True
+    unknown_time: bool = True
+    imputed: bool = True
+    equal_cpu_waits: bool = True
+    warmup: bool = True
     link_bps: float | None = None
     end: Literal["", "best", "worst"] = ""
 
@@ -83,10 +83,10 @@ PAPER = Physics(bytes=False)
 
 @dataclass(frozen=True)
 class Transfer:
-    """The transfer of each unit's bytes over the device of a resource.
+    """The transfer of each task's bytes over the device of a resource.
 
     `least_ms` and `most_ms` bound its time without contention at the recorded bandwidth; the recorded time on the
-    device decides between them.  `ratio` is the speedup of each unit's transfer in the scenario.
+    device decides between them.  `ratio` is the speedup of each task's transfer in the scenario.
     """
 
     column: int
@@ -101,8 +101,8 @@ class Transfer:
 
 @dataclass(frozen=True)
 class RecordedTransfer:
-    """A transfer in the recorded run, (units,) each: its concurrency, its time under that contention, exposed time,
-    hidden time, the unit's other time, and the share of that which overlaps with the transfer; times in ms."""
+    """A transfer in the recorded run, (tasks,) each: its concurrency, its time under that contention, exposed time,
+    hidden time, the task's other time, and the share of that which overlaps with the transfer; times in ms."""
 
     transfer: Transfer
     concurrency: Floats
@@ -113,13 +113,13 @@ class RecordedTransfer:
     overlap: Floats
 
     def in_scenario(self, concurrency_now: Floats, more_rest_ms: Floats) -> tuple[Floats, Floats]:
-        """W and X in a scenario, ms, with another concurrency and a change of the unit's other time."""
+        """W and X in a scenario, ms, with another concurrency and a change of the task's other time."""
         took = self.took_ms * (concurrency_now / self.concurrency) / self.transfer.ratio
         return took, exposed_ms(took, self.rest_ms + more_rest_ms, self.hidden_ms, self.overlap)
 
 
 def exposed_ms(took_ms: Floats, rest_ms: Floats, hidden_ms: Floats, overlap: Floats | float) -> Floats:
-    """X: the exposed time of a transfer, for which a unit waits in addition to its other time, ms."""
+    """X: the exposed time of a transfer, for which a task waits in addition to its other time, ms."""
     can = np.minimum(took_ms, np.maximum(rest_ms, 0.0))
     seen: Floats = took_ms - np.minimum(can, np.maximum(overlap * can, hidden_ms))
     return seen
@@ -134,7 +134,7 @@ def total_ms(seen_ms: Floats, rest_ms: Floats, overlap: Floats) -> Floats:
 
 def transfers(execution: Execution, scenario: Scenario, physics: Physics) -> tuple[Transfer, ...]:
     """The transfers of a run whose log has bytes; empty for other runs, which have only recorded times."""
-    if not physics.bytes or not execution.volumes.tell_bytes:
+    if not physics.bytes or not execution.volumes.record_bytes:
         return ()
     found = []
     for column, each in enumerate(execution.resources):
@@ -142,14 +142,14 @@ def transfers(execution: Execution, scenario: Scenario, physics: Physics) -> tup
         if each.unit != "bytes per second" or rate_bps is None:
             continue
         ratio, its = scenario.ratio(each.setting), physics
-        faster = np.full(len(execution.units), ratio)
+        faster = np.full(len(execution.tasks), ratio)
         if each.name == NET:
-            faster = over(faster, _spread(execution, scenario), np.inf)
+            faster = safe_divide(faster, _spread(execution, scenario), np.inf)
         scales = (ratio > 1) == (physics.end == "best")  # for a bound, whether the largest possible share changes
         has_link = each.name == NET and physics.link_bps is not None
         is_end, is_known = physics.end and ratio != 1 and not has_link, bool(execution.recorded.get(each.setting))
         if not is_known or (is_end and ratio > 1 and scales):  # all recorded time is transfer, or none of it
-            none = np.zeros(len(execution.units))
+            none = np.zeros(len(execution.tasks))
             most = none if is_end and not scales else _most_ms(execution, each, physics, is_known)
             hides = np.full(len(none), physics.overlap if np.isfinite(most).all() and not is_end else 0.0)
             found.append(Transfer(column, each.shared_by, none, most, faster, hides))
@@ -157,73 +157,76 @@ def transfers(execution: Execution, scenario: Scenario, physics: Physics) -> tup
         if is_end:
             its = replace(physics, overlap=0.0 if scales else 1.0, written=scales)
         least, most = crossing(execution, each, its)
-        hides = np.full(len(execution.units), its.overlap)
+        hides = np.full(len(execution.tasks), its.overlap)
         if is_end and not scales and each.name == DISK:
             full = at_rate(execution, most, rate_bps)
             hides[full] = physics.overlap
             if ratio < 1:  # the other bytes are in the page cache
                 least, most = 0 * least, np.where(full, most, 0.0)
         per_byte = 1e3 / (rate_bps * PAYLOAD.get(each.name, 1.0))
-        measured = execution.volumes.peers_ms if each.name == NET and not is_end else None
+        measured = execution.volumes.fetch_wait_ms if each.name == NET and not is_end else None
         found.append(Transfer(column, each.shared_by, least * per_byte, most * per_byte, faster, hides, measured))
     return tuple(found)
 
 
 def _spread(execution: Execution, scenario: Scenario) -> Floats:
-    """The factor on each unit's network bytes for another number of workers: of an even exchange between n workers,
+    """The factor on each task's network bytes for another number of workers: of an even exchange between n workers,
     (n − 1) / n crosses the network."""
     volumes, many = execution.volumes, execution.recorded.get("workers") or 1
     now = many * scenario.ratio("workers")
     if now == many or many <= 1 or execution.in_order:
-        return np.ones(len(execution.units))
+        return np.ones(len(execution.tasks))
     more = (1 - 1 / max(now, 1)) / (1 - 1 / many)
-    crossed = (volumes.remote + volumes.far).astype(np.float64)
-    now_crosses = volumes.far + more * volumes.remote.astype(np.float64)
-    return over(now_crosses, crossed, 1.0)
+    crossed = (volumes.remote_read + volumes.far).astype(np.float64)
+    now_crosses = volumes.far + more * volumes.remote_read.astype(np.float64)
+    return safe_divide(now_crosses, crossed, 1.0)
 
 
 def at_rate(execution: Execution, bytes_: Floats, rate_bps: float) -> NDArray[np.bool_]:
-    """Whether each unit's group read on its host at about the bandwidth of the device: then the bytes came from it.
+    """Whether each task's stage read on its host at about the bandwidth of the device: then the bytes came from it.
 
     The speed of bytes from the page cache does not depend on the device.
     """
-    units = execution.units
-    hosts = int(units.host.max(initial=-1)) + 2  # -1, unknown, counts as a host
-    places, which = np.unique(units.group * hosts + units.host + 1, return_inverse=True)
+    tasks = execution.tasks
+    hosts = int(tasks.host.max(initial=-1)) + 2  # -1, unknown, counts as a host
+    places, which = np.unique(tasks.stage * hosts + tasks.host + 1, return_inverse=True)
     count = len(places)
     begun, ended = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(begun, which, units.launch_ms)
-    np.maximum.at(ended, which, units.finish_ms)
-    carried = over(np.bincount(which, bytes_ * 1e3, count).astype(np.float64), (ended - begun) * rate_bps)
+    np.minimum.at(begun, which, tasks.launch_ms)
+    np.maximum.at(ended, which, tasks.finish_ms)
+    carried = safe_divide(np.bincount(which, bytes_ * 1e3, count).astype(np.float64), (ended - begun) * rate_bps)
     is_full: NDArray[np.bool_] = ((carried >= AT_RATE[0]) & (carried <= AT_RATE[1]))[which]
     return is_full
 
 
 def moves_known(execution: Execution, resource: Resource) -> bool:
     """Whether both the bytes that cross a device and its bandwidth are known."""
-    return bool(resource.moves) and execution.volumes.tell_bytes and bool(execution.recorded.get(resource.setting))
+    return bool(resource.moves) and execution.volumes.record_bytes and bool(execution.recorded.get(resource.setting))
 
 
 def _most_ms(execution: Execution, resource: Resource, physics: Physics, is_known: bool) -> Floats:
-    """Maximum transfer time of units without contention, ms: infinite, except for a link with a known lower bound."""
+    """Maximum transfer time of tasks without contention, ms: infinite, except for a link with a known lower bound."""
     if is_known or resource.name != NET or physics.link_bps is None:
-        return np.full(len(execution.units), np.inf)
+        return np.full(len(execution.tasks), np.inf)
     _, most = crossing(execution, resource, physics)
     return most * (1e3 / (physics.link_bps * PAYLOAD[NET]))
 
 
 def crossing(execution: Execution, resource: Resource, physics: Physics) -> tuple[Floats, Floats]:
-    """The minimum and the maximum bytes of each unit that cross a device.
+    """The minimum and the maximum bytes of each task that cross a device.
 
     ω is how often bytes of files on other machines cross the network; measurements of the network decide for all bytes.
     """
-    volumes, measured = execution.volumes, execution.wire if resource.name == NET and physics.wire else None
+    volumes, measured = (
+        execution.volumes,
+        execution.wire_bytes_ratio if resource.name == NET and physics.wire_bytes_ratio else None,
+    )
     certain = (volumes.moved(resource) if physics.written else volumes.read(resource)).astype(np.float64)
     if not physics.far:
         certain += {NET: -1.0, DISK: 1.0}.get(resource.name, 0.0) * volumes.far
     if measured is not None:
         return certain * measured, certain * measured
-    reread = (MOST_READ - 1) * volumes.far if resource.name == NET and physics.rereads and physics.far else 0.0
+    reread = (MAX_READ - 1) * volumes.far if resource.name == NET and physics.rereads and physics.far else 0.0
     return certain, certain + reread
 
 
@@ -234,10 +237,10 @@ def as_recorded(
     among: Sequence[Floats],
     concurrency_of: Callable[[Transfer, Floats], Floats] | None = None,
 ) -> list[RecordedTransfer]:
-    """Transfers of units in the recorded run.
+    """Transfers of tasks in the recorded run.
 
-    `unknown_ms` is unknown time of each unit that may be transfers.  `among` is each transfer's concurrency;
-    `concurrency_of` computes it from the share of each unit's time in which its bytes are in transfer.
+    `unknown_ms` is unknown time of each task that may be transfers.  `among` is each transfer's concurrency;
+    `concurrency_of` computes it from the share of each task's time in which its bytes are in transfer.
     """
     among, whole_ms = list(among), parts_ms.sum(axis=1)
     nothing = np.zeros(len(parts_ms))
@@ -274,24 +277,24 @@ def as_recorded(
 
 
 def measured_overlap(took_ms: Floats, seen_ms: Floats, measured_ms: Floats, rest_ms: Floats, overlap: Floats) -> Floats:
-    """α of each unit: from measured waits, weighted by how much of them the transfer explains.
+    """α of each task: from measured waits, weighted by how much of them the transfer explains.
 
     If bytes explain little of the time on a device, that time does not show how much of the transfer was hidden.
     """
-    weight = np.minimum(over(took_ms, seen_ms), 1.0) * np.minimum(over(measured_ms, seen_ms), 1.0)
-    hid = np.clip(over(took_ms - seen_ms, np.minimum(took_ms, rest_ms)), 0.0, overlap)
+    weight = np.minimum(safe_divide(took_ms, seen_ms), 1.0) * np.minimum(safe_divide(measured_ms, seen_ms), 1.0)
+    hid = np.clip(safe_divide(took_ms - seen_ms, np.minimum(took_ms, rest_ms)), 0.0, overlap)
     share: Floats = weight * hid + (1 - weight) * overlap
     return share
 
 
 def exposed_in_ms(took_ms: Floats, has_ms: Floats, overlap: Floats) -> Floats:
-    """X of a transfer in a unit that has `has_ms` for it and for the overlapping work, ms."""
+    """X of a transfer in a task that has `has_ms` for it and for the overlapping work, ms."""
     short = (1 - overlap) * took_ms
-    long = over(took_ms - overlap * has_ms, 1 - overlap)
+    long = safe_divide(took_ms - overlap * has_ms, 1 - overlap)
     seen: Floats = np.where(took_ms + short <= has_ms, short, long)
     return seen
 
 
 def share_of(took_ms: Floats, duration_ms: Floats) -> Floats:
-    """The share of each unit's time in which its bytes are in transfer."""
-    return np.minimum(over(took_ms, duration_ms), 1.0)
+    """The share of each task's time in which its bytes are in transfer."""
+    return np.minimum(safe_divide(took_ms, duration_ms), 1.0)

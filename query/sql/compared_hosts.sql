@@ -4,16 +4,16 @@
 --             {most_hosts}
 --
 -- one row per stage and host with at least three succeeded tasks:
---   group_id, host
---   units     number of these tasks
+--   stage_id, host
+--   tasks     number of these tasks
 WITH hosts AS (
-    SELECT group_id, host, count(*) AS units
-    FROM units
+    SELECT stage_id, host, count(*) AS tasks
+    FROM tasks
     WHERE finish_ms > ? AND launch_ms < ? AND status = 'succeeded' AND host IS NOT NULL
     GROUP BY ALL
     HAVING count(*) >= 3
 )
-SELECT group_id, host, units
+SELECT stage_id, host, tasks
 FROM hosts
-WHERE group_id IN (SELECT group_id FROM hosts GROUP BY ALL HAVING count(*) BETWEEN 2 AND {most_hosts})
+WHERE stage_id IN (SELECT stage_id FROM hosts GROUP BY ALL HAVING count(*) BETWEEN 2 AND {most_hosts})
 ORDER BY ALL

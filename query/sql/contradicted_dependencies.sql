@@ -15,7 +15,7 @@ FROM (
         source, target,
         sources.end_ms > coalesce(targets.submit_ms, targets.first_launch_ms) + ? AS late
     FROM dependencies
-    JOIN groups AS sources ON sources.group_id = source
-    JOIN groups AS targets ON targets.group_id = target
+    JOIN stages AS sources ON sources.stage_id = source
+    JOIN stages AS targets ON targets.stage_id = target
     WHERE kind <> 'pipelined' AND sources.first_launch_ms IS NOT NULL AND targets.first_launch_ms IS NOT NULL
 )

@@ -9,7 +9,7 @@
 --
 -- one row per stack:
 --   stack_id        the stack
---   deciding_depth  depth of the attributed frame; NULL if there is none
+--   attributed_depth  depth of the attributed frame; NULL if there is none
 --   index_name      the index of its function
 --   symbol          its function
 --   (resources)     its resource breakdown, one column per resource; all CPU if the thread delegates the work to another process, all
@@ -34,7 +34,7 @@ first AS (
             WHEN bool_or(coalesce(reason IN ('idle', 'rest'), false)) THEN NULL
             WHEN bool_or(reason IS NULL) THEN min(depth) FILTER (reason IS NULL)
             WHEN NOT bool_or(reason IN ('wait', 'peer')) THEN min(depth) FILTER (reason = 'library')
-        END AS deciding_depth
+        END AS attributed_depth
     FROM judged
     GROUP BY stack_id
 ),
@@ -42,7 +42,7 @@ passed AS (
     SELECT stack_id, reason, min(depth) AS depth
     FROM judged
     JOIN first USING (stack_id)
-    WHERE reason IS NOT NULL AND (deciding_depth IS NULL OR depth < deciding_depth)
+    WHERE reason IS NOT NULL AND (attributed_depth IS NULL OR depth < attributed_depth)
     GROUP BY stack_id, reason
 ),
 reasons AS (
@@ -53,23 +53,23 @@ reasons AS (
 delegated AS (
     SELECT DISTINCT stack_id
     FROM judged JOIN first USING (stack_id)
-    WHERE judged.role = 'process' AND judged.depth <= first.deciding_depth
+    WHERE judged.role = 'process' AND judged.depth <= first.attributed_depth
 ),
 called AS (
     SELECT stack_id, arg_min(device, depth) AS device
     FROM judged JOIN first USING (stack_id)
-    WHERE device IS NOT NULL AND depth <= first.deciding_depth
+    WHERE device IS NOT NULL AND depth <= first.attributed_depth
     GROUP BY stack_id
 )
 SELECT
     first.stack_id,
-    first.deciding_depth,
+    first.attributed_depth,
     reasons.skipped,
     resolved.index_name,
     resolved.symbol,
     {vector}
 FROM first
-LEFT JOIN judged ON judged.stack_id = first.stack_id AND judged.depth = first.deciding_depth
+LEFT JOIN judged ON judged.stack_id = first.stack_id AND judged.depth = first.attributed_depth
 LEFT JOIN resolved USING (frame_id)
 LEFT JOIN reasons ON reasons.stack_id = first.stack_id
 LEFT JOIN delegated ON delegated.stack_id = first.stack_id

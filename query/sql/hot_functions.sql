@@ -17,16 +17,16 @@
 WITH timed AS (
     SELECT stack_id, sum(weight_ms) AS weight_ms
     FROM samples
-    WHERE unit_id IS NOT NULL AND weight_ms > 0 AND time_ms BETWEEN ? AND ?
+    WHERE task_id IS NOT NULL AND weight_ms > 0 AND time_ms BETWEEN ? AND ?
     GROUP BY stack_id
 ),
 sampled AS (
     SELECT
         symbol,
-        regexp_replace(frames[deciding_depth + 1], ':\d+$', '') AS function,
+        regexp_replace(frames[attributed_depth + 1], ':\d+$', '') AS function,
         regexp_replace(
             [
-                frame FOR frame IN frames[:deciding_depth]
+                frame FOR frame IN frames[:attributed_depth]
                 IF NOT regexp_matches(frame, '^(java|javax|jdk|sun|com\.sun|scala)\.|GeneratedClass|\$\$Lambda|LambdaForm')
             ][1],
             ':\d+$', ''
@@ -35,7 +35,7 @@ sampled AS (
         index_name,
         {vector}
     FROM timed JOIN stacks USING (stack_id)
-    WHERE deciding_depth IS NOT NULL
+    WHERE attributed_depth IS NOT NULL
 ),
 called AS (
     SELECT symbol, index_name, callee, round(sum(weight_ms), 3) AS callee_ms

@@ -29,14 +29,14 @@ shares AS (
 ),
 running AS (
     SELECT
-        group_id, processors, others_cores,
+        stage_id, processors, others_cores,
         machine_cores >= {full} * processors AND others_cores >= {others} * processors AS crowded,
         least(finish_ms, time_ms, $2) - greatest(launch_ms, since_ms, $1) AS ms
-    FROM units JOIN shares ON units.worker_id = shares.worker_id AND launch_ms < time_ms AND finish_ms > since_ms
+    FROM tasks JOIN shares ON tasks.worker_id = shares.worker_id AND launch_ms < time_ms AND finish_ms > since_ms
     WHERE finish_ms > $1 AND launch_ms < $2
 )
 SELECT
-    group_id,
+    stage_id,
     sum(ms) FILTER (crowded) / sum(ms) AS crowded,
     sum(others_cores * ms) FILTER (crowded) / sum(ms) FILTER (crowded) AS others_cores,
     sum(processors * ms) FILTER (crowded) / sum(ms) FILTER (crowded) AS processors

@@ -9,10 +9,10 @@ SELECT
     scope_id,
     node_id,
     name,
-    list(DISTINCT group_id) AS groups,
+    list(DISTINCT stage_id) AS stages,
     string_agg(DISTINCT basis, ' and ' ORDER BY basis) AS basis,
     {sums}
 FROM operator_times
-WHERE group_id IN (SELECT group_id FROM units WHERE finish_ms > ? AND launch_ms < ?)
+WHERE stage_id IN (SELECT stage_id FROM tasks WHERE finish_ms > ? AND launch_ms < ?)
 GROUP BY scope_id, node_id, name
 ORDER BY round({total}, 3) DESC, length(scope_id), scope_id, node_id, name

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TIMEOUT_S = 600.0
 """Default timeout of a SELECT, also at the terminal; 0 means no limit."""
 
-MOST_IN_HTML = 60
+MAX_IN_HTML = 60
 """Maximum rows that a notebook shows."""
 
 
@@ -82,7 +82,7 @@ class Rows:
         return table_html(self.columns, self.rows)
 
 
-class Listed:
+class Tabular:
     """An answer with a list: `rows()` returns it, data frames and notebooks show it."""
 
     def __repr__(self) -> str:
@@ -94,7 +94,7 @@ class Listed:
     def rows(self) -> Rows:
         """The list in the answer, as rows; times in ms.
 
-        For an analysis: one per segment of the critical path.  For a prediction: one per group.  For several
+        For an analysis: one per segment of the critical path.  For a prediction: one per stage.  For several
         predictions and for recommendations: one per scenario.
         """
         return rows_of(self)
@@ -127,9 +127,9 @@ def table_html(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """An HTML table for a notebook; all text is escaped, because names are untrusted."""
     head = "".join(f"<th>{escape(each)}</th>" for each in columns)
     body = "".join(
-        f"<tr>{''.join(f'<td>{escape(_shown(each))}</td>' for each in row)}</tr>" for row in rows[:MOST_IN_HTML]
+        f"<tr>{''.join(f'<td>{escape(_shown(each))}</td>' for each in row)}</tr>" for row in rows[:MAX_IN_HTML]
     )
-    more = f"<p>{len(rows) - MOST_IN_HTML} more rows</p>" if len(rows) > MOST_IN_HTML else ""
+    more = f"<p>{len(rows) - MAX_IN_HTML} more rows</p>" if len(rows) > MAX_IN_HTML else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 

@@ -13,22 +13,22 @@
 -- Samples are summed before the join with stacks, because there are many times as many.
 WITH seen AS (
     SELECT
-        samples.stack_id, samples.kind, units.group_id, sum(weight_ms) AS weight_ms,
-        unit_id IS NULL AND worker_id IN (SELECT worker_id FROM workers WHERE kind = 'coordinator') AS is_coordinator
-    FROM samples LEFT JOIN (SELECT unit_id, group_id FROM units) AS units USING (unit_id)
+        samples.stack_id, samples.kind, tasks.stage_id, sum(weight_ms) AS weight_ms,
+        task_id IS NULL AND worker_id IN (SELECT worker_id FROM workers WHERE kind = 'driver') AS is_driver
+    FROM samples LEFT JOIN (SELECT task_id, stage_id FROM tasks) AS tasks USING (task_id)
     WHERE weight_ms > 0 AND time_ms BETWEEN $1 AND $2
     GROUP BY ALL
 ),
 marked AS (
     SELECT
         *,
-        deciding_depth IS NULL AND coalesce(skipped SIMILAR TO '(.*,)?(wait|peer|idle|rest)(,.*)?', false) AS waits,
-        deciding_depth IS NOT NULL AND NOT contains(coalesce(skipped, ''), 'wait') AS is_decided
+        attributed_depth IS NULL AND coalesce(skipped SIMILAR TO '(.*,)?(wait|peer|idle|rest)(,.*)?', false) AS waits,
+        attributed_depth IS NOT NULL AND NOT contains(coalesce(skipped, ''), 'wait') AS is_decided
     FROM stacks
 ),
-numbered AS (SELECT unnest($3::VARCHAR[]) AS group_id, unnest(range(len($3::VARCHAR[]))) AS number)
+numbered AS (SELECT unnest($3::VARCHAR[]) AS stage_id, unnest(range(len($3::VARCHAR[]))) AS number)
 SELECT stack_id, coalesce(number, -1) AS owner, any_value(waits) AS waits, {sums}
-FROM seen JOIN marked USING (stack_id) LEFT JOIN numbered USING (group_id)
-WHERE group_id IS NOT NULL OR (is_coordinator AND is_decided)
+FROM seen JOIN marked USING (stack_id) LEFT JOIN numbered USING (stage_id)
+WHERE stage_id IS NOT NULL OR (is_driver AND is_decided)
 GROUP BY stack_id, owner
 ORDER BY stack_id, owner

@@ -3,17 +3,17 @@
 -- parameters  start and end of the scope in ms since application start
 --
 -- one row per reason, most frequent first:
---   reason   'not indexed', a role (scaffolding, wait, collection, generated, unit, idle), or 'nothing decides'
+--   reason   'not indexed', a role (scaffolding, wait, collection, generated, task, idle), or 'nothing decides'
 --   samples  samples on task threads with such a frame above the attributed one
 WITH mine AS (
-    SELECT skipped, deciding_depth
+    SELECT skipped, attributed_depth
     FROM samples JOIN stacks USING (stack_id)
-    WHERE unit_id IS NOT NULL AND time_ms BETWEEN ? AND ? AND kind <> 'waking'
+    WHERE task_id IS NOT NULL AND time_ms BETWEEN ? AND ? AND kind <> 'waking'
 ),
 reasons AS (
     SELECT unnest(string_split(skipped, ',')) AS reason FROM mine WHERE skipped IS NOT NULL
     UNION ALL
-    SELECT 'nothing decides' FROM mine WHERE deciding_depth IS NULL
+    SELECT 'nothing decides' FROM mine WHERE attributed_depth IS NULL
 )
 SELECT reason, count(*) AS samples
 FROM reasons

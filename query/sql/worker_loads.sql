@@ -18,8 +18,8 @@ WITH looks AS (
     QUALIFY since_ms < time_ms AND since_ms >= $begin AND time_ms <= $end
 )
 SELECT looks.*, EXISTS (
-    FROM units
-    WHERE units.worker_id = looks.worker_id AND launch_ms < looks.time_ms AND finish_ms > looks.since_ms
-) AS has_units
+    FROM tasks
+    WHERE tasks.worker_id = looks.worker_id AND launch_ms < looks.time_ms AND finish_ms > looks.since_ms
+) AS has_tasks
 FROM looks
 ORDER BY worker_id, time_ms

@@ -8,7 +8,7 @@
 --   memory_bytes   its memory
 WITH unregistered AS (
     SELECT worker_id, launch_ms, finish_ms
-    FROM units ANTI JOIN (SELECT worker_id FROM workers WHERE lanes <> 0) USING (worker_id)
+    FROM tasks ANTI JOIN (SELECT worker_id FROM workers WHERE slots <> 0) USING (worker_id)
 ),
 moments AS (
     SELECT worker_id, launch_ms AS at_ms, 1 AS change FROM unregistered
@@ -18,11 +18,11 @@ levels AS (
     SELECT worker_id, sum(change) OVER (PARTITION BY worker_id ORDER BY at_ms, change) AS level FROM moments
 ),
 used AS (SELECT worker_id, max(level) AS slots FROM levels GROUP BY worker_id),
-seen AS (SELECT worker_id, any_value(host) AS host, min(launch_ms) AS first_ms FROM units GROUP BY worker_id)
+seen AS (SELECT worker_id, any_value(host) AS host, min(launch_ms) AS first_ms FROM tasks GROUP BY worker_id)
 SELECT
     coalesce(workers.worker_id, seen.worker_id) AS worker_id,
     coalesce(workers.host, seen.host, '?') AS host,
-    coalesce(nullif(workers.lanes, 0), used.slots) AS slots,
+    coalesce(nullif(workers.slots, 0), used.slots) AS slots,
     least(coalesce(workers.added_ms, seen.first_ms), coalesce(seen.first_ms, workers.added_ms)) AS added_ms,
     workers.removed_ms,
     workers.memory_bytes

@@ -42,7 +42,7 @@ MEMORY_LIMIT = 4 << 30
 OTHER_ADDRESSES = 6 << 30
 """Further address space, bytes: programs, stacks of threads, memory that allocators reserve and never use."""
 
-MOST_MESSAGE_BYTES = 1 << 30
+MAX_MESSAGE_BYTES = 1 << 30
 
 WANTS_MEMORY = "the statement exceeded its memory limit; select less, or add LIMIT"
 
@@ -197,7 +197,7 @@ def _expected(stream: IO[bytes] | None, deadline: float | None, late: Exception,
     try:
         head = _read(stream, 9, deadline)
         size = int.from_bytes(head[1:], "little")
-        if size > MOST_MESSAGE_BYTES:
+        if size > MAX_MESSAGE_BYTES:
             raise NoAnswerError("SQL: a value is too large; select a part of it")
         content = _read(stream, size, deadline)
     except TimeoutError:
@@ -215,7 +215,7 @@ def _expected(stream: IO[bytes] | None, deadline: float | None, late: Exception,
 def _error_in(content: Mapping[str, Any]) -> NoAnswerError | SettingError:
     """The error in a message of the child process."""
     error = SettingError if content["kind"] == "SettingError" else NoAnswerError
-    return error(content["what"], reported_remedy(content))
+    return error(content["message"], reported_remedy(content))
 
 
 def _read(stream: IO[bytes], count: int, deadline: float | None) -> bytes:

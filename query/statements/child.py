@@ -5,7 +5,7 @@ timeout: a statement can hang DuckDB where it ignores interrupts, and use memory
 
     parent → child   the request, JSON
     child → parent   messages: a letter, the length (8 bytes, little endian), JSON of that length
-                     O  the files are open      C  {names, types} of columns  E  {kind of error, what, remedy}
+                     O  the files are open      C  {names, types} of columns  E  {kind of error, message, remedy}
                      P  the statement parses    R  rows, some MB of them      D  all rows were sent
                                                 B  bytes of Arrow or Parquet, not JSON
 """
@@ -43,7 +43,7 @@ from crystalperf.query.statements.shipping import (
 if TYPE_CHECKING:
     from crystalperf.query.results.answers import Debug
 
-MOST_THREADS = 8
+MAX_THREADS = 8
 """Maximum threads of one statement; each takes some of the limited address space."""
 
 SENT_BYTES = 1 << 20
@@ -211,7 +211,7 @@ def opened(
     connection = guard.connect()
     try:
         connection.execute(f"SET memory_limit = '{memory_bytes}B'")
-        connection.execute(f"SET threads = {min(os.cpu_count() or 1, MOST_THREADS)}")
+        connection.execute(f"SET threads = {min(os.cpu_count() or 1, MAX_THREADS)}")
         _attach(connection, run, indexes)
         if indexes:
             ship_indexes(connection, statement)

@@ -135,7 +135,7 @@ def nearest_column(message: str, connection: duckdb.DuckDBPyConnection) -> str |
 def nearest_table(name: str, connection: duckdb.DuckDBPyConnection) -> str | None:
     """The table or view of a connection with the most similar name; None if none is similar."""
     existing = _existing(connection, "table_name")
-    for table, kind in (("units", "run"), ("functions", "index")):
+    for table, kind in (("tasks", "run"), ("functions", "index")):
         existing |= _names(views(kind)) if table in existing else set()
     return nearest(name, existing)
 

@@ -9,14 +9,14 @@ from crystalperf.query.sql.rows import Rows
 from crystalperf.query.statements.asking import answering_typed, index_files, request_for
 from crystalperf.query.statements.values import received
 
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 """Maximum encoded size of an answer; the decoded values take up to ten times as much memory."""
 
 
 def answer(statement: str, run: Path | None, indexes: Sequence[str], timeout_s: float) -> Rows:
     """The rows of one SELECT.  Raises SettingError, NoAnswerError, IndexFileError."""
     files = index_files(statement, run, indexes)
-    request = request_for(statement, run, files, form="values", most_bytes=MOST_BYTES)
+    request = request_for(statement, run, files, form="values", most_bytes=MAX_BYTES)
     with answering_typed(request, timeout_s) as (names, types, batches):
         rows = tuple(tuple(received(each) for each in row) for batch in batches for row in batch)
         return Rows(tuple(names), tuple(types), rows)

@@ -9,38 +9,38 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crystalperf.query.execution.stream import BEHIND, Flow, Hop, Station
+from crystalperf.query.execution.stream import BEHIND, Hop, Station, Stream
 
 
-def settled(flow: Flow) -> Flow:
+def with_full_buffers(stream: Stream) -> Stream:
     """The stream after its buffers have filled up, if it is at its limit; any other stream does not change."""
-    if not flow.at_limit:
-        return flow
-    arriving = _arriving(flow)
-    least = {name: min(arriving[each] for each in together) for name, together in _connected(flow).items()}
+    if not stream.at_limit:
+        return stream
+    arriving = _arriving(stream)
+    least = {name: min(arriving[each] for each in together) for name, together in _connected(stream).items()}
     ratio = {name: least[name] / share for name, share in arriving.items()}
     return replace(
-        flow,
-        stations=tuple(_slower(each, ratio[each.id]) for each in flow.stations),
-        hops=tuple(_fewer(each, ratio[each.target]) for each in flow.hops),
+        stream,
+        stations=tuple(_slower(each, ratio[each.id]) for each in stream.stations),
+        hops=tuple(_fewer(each, ratio[each.target]) for each in stream.hops),
     )
 
 
-def _arriving(flow: Flow) -> dict[str, float]:
+def _arriving(stream: Stream) -> dict[str, float]:
     """By station, arriving records over those that the sources produced for it, at most 1 and more than 0."""
     share: dict[str, float] = {}
-    for each in flow.stations:  # in the order of the data flow
-        into = [hop for hop in flow.hops if hop.target == each.id and hop.records_per_s > 0]
+    for each in stream.stations:  # in the order of the data flow
+        into = [hop for hop in stream.hops if hop.target == each.id and hop.records_per_s > 0]
         whole = sum(hop.records_per_s for hop in into)
         arriving = sum(share.get(hop.source, 1.0) * hop.kept * hop.records_per_s for hop in into)
         share[each.id] = arriving / whole if whole > 0 else 1.0
     return share
 
 
-def _connected(flow: Flow) -> dict[str, frozenset[str]]:
+def _connected(stream: Stream) -> dict[str, frozenset[str]]:
     """By station, the stations of its connected component: a stream may consist of several unconnected parts."""
-    found = {each.id: frozenset([each.id]) for each in flow.stations}
-    for hop in flow.hops:
+    found = {each.id: frozenset([each.id]) for each in stream.stations}
+    for hop in stream.hops:
         together = found[hop.source] | found[hop.target]
         found |= dict.fromkeys(together, together)
     return found

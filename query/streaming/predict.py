@@ -11,7 +11,7 @@ Kingman's formula holds for any arrival process, needs only utilisation, and is 
 matter.  Its variability is that of random arrivals (1) and of equal buffers (0), because several independent channels
 feed a queue.  If the variability of a run is higher, `queued` shows it.
 
-A stream sustains rates up to the point at which the first of these has no time left: the busiest lane of a station, the
+A stream sustains rates up to the point at which the first of these has no time left: the busiest slot of a station, the
 CPU of a worker, a worker's network.  Above that rate the queues grow without bound, so there is no latency to predict.
 """
 
@@ -25,10 +25,19 @@ import numpy as np
 
 from crystalperf.indexes.resources import CPU, NET
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import Scenario, units_of
-from crystalperf.query.execution.stream import FULL, FULLEST, Flow, Hop, Leg, Place, Station, legs
-from crystalperf.query.predict.interval import MOST_APART
-from crystalperf.query.results.answers import FlowChange, GroupPrediction, Prediction
+from crystalperf.query.execution.scenario import Scenario, tasks_of
+from crystalperf.query.execution.stream import (
+    FULL,
+    FULLEST,
+    Hop,
+    PathSegment,
+    Station,
+    Stream,
+    StreamWorker,
+    path_segments,
+)
+from crystalperf.query.predict.interval import MAX_APART
+from crystalperf.query.results.answers import Prediction, StagePrediction, StreamPrediction
 from crystalperf.query.results.assumptions import (
     Assumption,
     BufferTimeout,
@@ -78,11 +87,11 @@ FARTHEST = 2.0
 MODEL_SD = 0.10
 """Relative standard deviation of the model itself, as for runs with an end (query.predict.interval)."""
 
-MOST_LANES_RATIO = 16
-"""Maximum ratio of lanes to recorded lanes, or the reverse: beyond it, recorded data do not show the distribution of
+MAX_SLOTS_RATIO = 16
+"""Maximum ratio of slots to recorded slots, or the reverse: beyond it, recorded data do not show the distribution of
 records."""
 
-UNSEEN_SHARE = 0.2
+MISSING_SHARE = 0.2
 """Maximum share of a stream's busy time with unknown cause for predictions about a resource's speed."""
 
 DUE_SD = 0.3
@@ -90,7 +99,7 @@ DUE_SD = 0.3
 Few jobs change the timeout, and most of those state it in the collected settings; no run has tested this."""
 
 FULL_CPU = 0.9
-"""Share of its cores from which a worker's process is at its CPU limit; the same for the time of a station's lane."""
+"""Share of its cores from which a worker's process is at its CPU limit; the same for the time of a station's slot."""
 
 FULL_NET = 0.8
 """The same for a network, where headers take some of the bandwidth."""
@@ -99,7 +108,7 @@ RESTING = 0.05
 """Minimum share of busy time at rest for an assumption to mention it."""
 
 SKEWED = 1.3
-"""Ratio of the busiest lane to the mean from which one key dominates the lane; more lanes do not split it."""
+"""Ratio of the busiest slot to the mean from which one key dominates the slot; more slots do not split it."""
 
 
 @dataclass(frozen=True)
@@ -113,13 +122,15 @@ class Limit:
     resource: str
 
 
-def highest(flow: Flow, net_bytes_per_s: float | None = None) -> Limit:
+def highest_rate(stream: Stream, net_bytes_per_s: float | None = None) -> Limit:
     """The highest sustained rate, and what limits it."""
-    rate = flow.rate_per_s
+    rate = stream.rate_per_s
     found = [
-        Limit(rate * max(1 - each.waking, 0.0) / (each.busiest - each.waking), each.id, "station", "")
-        for each in flow.stations
-        if each.busiest > each.waking
+        Limit(
+            rate * max(1 - each.due_buffer_share, 0.0) / (each.busiest - each.due_buffer_share), each.id, "station", ""
+        )
+        for each in stream.stations
+        if each.busiest > each.due_buffer_share
     ]
     found += [
         Limit(
@@ -128,32 +139,32 @@ def highest(flow: Flow, net_bytes_per_s: float | None = None) -> Limit:
             "worker",
             CPU,
         )
-        for each in flow.places
+        for each in stream.places
         if each.growing_cores > 0 and math.isfinite(each.most_cores)
     ]
-    if net_bytes_per_s is not None and flow.places:
-        crossing = sum(each.bytes_per_s * each.remote for each in flow.hops) / len(flow.places)
+    if net_bytes_per_s is not None and stream.places:
+        crossing = sum(each.bytes_per_s * each.remote for each in stream.hops) / len(stream.places)
         if crossing > 0:
-            found.append(Limit(rate * net_bytes_per_s / crossing, flow.places[0].id, "worker", NET))
+            found.append(Limit(rate * net_bytes_per_s / crossing, stream.places[0].id, "worker", NET))
     return min(found, key=lambda each: each.rate_per_s, default=Limit(math.inf, "", "", ""))
 
 
-def reached(flow: Flow, net_bytes_per_s: float | None = None) -> Limit:
+def current_limit(stream: Stream, net_bytes_per_s: float | None = None) -> Limit:
     """The limit of a stream that is at its limit: a station or a worker, if one of them has no time left; otherwise a
     `hop`, SOURCE>TARGET: its source is blocked most, and its target has time left, so the connection limits it.
     """
-    rate, most = flow.rate_per_s, highest(flow, net_bytes_per_s)
-    busiest = max(flow.stations, key=lambda each: each.busiest)
+    rate, most = stream.rate_per_s, highest_rate(stream, net_bytes_per_s)
+    busiest = max(stream.stations, key=lambda each: each.busiest)
     if busiest.busiest >= FULL:
         return Limit(rate, busiest.id, "station", "")
-    full = [each for each in flow.places if each.cpu_cores >= FULL_CPU * each.most_cores]
+    full = [each for each in stream.places if each.cpu_cores >= FULL_CPU * each.most_cores]
     if full:
         return Limit(rate, max(full, key=lambda each: each.cpu_cores / each.most_cores).id, "worker", CPU)
     if most.resource == NET and rate >= FULL_NET * most.rate_per_s:
         return replace(most, rate_per_s=rate)
-    if busiest.busiest >= FULL_CPU or not flow.hops:
+    if busiest.busiest >= FULL_CPU or not stream.hops:
         return Limit(rate, busiest.id, "station", "")
-    hop = max(flow.hops, key=lambda each: flow.station(each.source).blocked)
+    hop = max(stream.hops, key=lambda each: stream.station(each.source).blocked)
     return Limit(rate, f"{hop.source}>{hop.target}", "hop", "")
 
 
@@ -166,33 +177,33 @@ def main_resource(station: Station, names: tuple[str, ...]) -> str:
 # Scenarios ----------------------------------------------------------------------------------------------------------
 
 
-def changed(flow: Flow, execution: Execution, scenario: Scenario) -> tuple[Flow, list[Assumption]]:
+def changed(stream: Stream, execution: Execution, scenario: Scenario) -> tuple[Stream, list[Assumption]]:
     """The stream in a scenario, with the figures that measurements would show there, and the assumptions behind it."""
     names, assumed = execution.names, list[Assumption]()
     rate = scenario.ratio("rate")
-    lanes = {each.id: units_of(scenario, each.id, each.name) for each in flow.stations}
+    slots = {each.id: tasks_of(scenario, each.id, each.name) for each in stream.stations}
     faster = {each.name: scenario.ratio(each.setting) for each in execution.resources}
-    stations = [_changed(each, rate, lanes[each.id], faster, names) for each in flow.stations]
-    recorded = {each.id: each.lanes for each in flow.stations}
-    if any(ratio != 1 for ratio in lanes.values()):
+    stations = [_changed(each, rate, slots[each.id], faster, names) for each in stream.stations]
+    recorded = {each.id: each.slots for each in stream.stations}
+    if any(ratio != 1 for ratio in slots.values()):
         assumed.append(SpreadKept())
-        if any(each.keyed and each.busiest > SKEWED * each.busy for each in flow.stations if lanes[each.id] != 1):
+        if any(each.keyed and each.busiest > SKEWED * each.busy for each in stream.stations if slots[each.id] != 1):
             assumed.append(OneKey())
-    count = {each.id: each.lanes for each in stations}
+    count = {each.id: each.slots for each in stations}
     hops = []
-    for each in flow.hops:
+    for each in stream.hops:
         were, are = ((ends[each.source], ends[each.target]) for ends in (recorded, count))
         pairs = [gives * takes if each.all_to_all else max(gives, takes) for gives, takes in (were, are)]
         hops.append(_spread(each, rate, max(round(each.channels * pairs[1] / pairs[0]), 1)))
     workers, cpu = scenario.ratio("workers"), faster[CPU]
-    places = flow.places
-    # If there are fewer lanes than workers, only that many workers are used.
+    places = stream.places
+    # If there are fewer slots than workers, only that many workers are used.
     used = min(max(round(len(places) * workers), 1), max(count.values()))
     if used != len(places) and places and max(recorded.values()) >= len(places):
-        farther = [replace(each, remote=_remote_share(each, len(places), used)) for each in flow.hops]
-        places = _spread_out(places, used, _times_as_much(flow.hops, farther))
+        farther = [replace(each, remote=_remote_share(each, len(places), used)) for each in stream.hops]
+        places = _spread_out(places, used, _times_as_much(stream.hops, farther))
         hops = [replace(each, remote=other.remote) for each, other in zip(hops, farther, strict=True)]
-        if farther != list(flow.hops) and not _crossing_cpu_known(flow):
+        if farther != list(stream.hops) and not _crossing_cpu_known(stream):
             assumed.append(CrossingCpuKept())
     places = tuple(
         replace(
@@ -205,11 +216,11 @@ def changed(flow: Flow, execution: Execution, scenario: Scenario) -> tuple[Flow,
         )
         for each in places
     )
-    assumed += _kept(flow, scenario)
-    return replace(flow, stations=tuple(stations), hops=tuple(hops), places=places, markers_ms=None), assumed
+    assumed += _kept(stream, scenario)
+    return replace(stream, stations=tuple(stations), hops=tuple(hops), places=places, probe_latency_ms=None), assumed
 
 
-def _kept(flow: Flow, scenario: Scenario) -> Iterator[Assumption]:
+def _kept(stream: Stream, scenario: Scenario) -> Iterator[Assumption]:
     """The assumptions about what does not change in a scenario."""
     if scenario.ratio("cores") != 1:
         yield SlotsUnused()
@@ -219,42 +230,44 @@ def _kept(flow: Flow, scenario: Scenario) -> Iterator[Assumption]:
         yield RecordsAlike()
     if scenario.ratio("cpu_speed") != 1:
         yield SampledCpuScales()
-    if held := [each.name for each in flow.stations if each.held_ms > 0]:
+    if held := [each.name for each in stream.stations if each.external_wait_ms > 0]:
         yield OutsideLatencyKept(tuple(held))
-    if resting := [each.name for each in flow.stations if each.resting > RESTING]:
-        yield RestKept(tuple(resting))
-    if due := [each.due_ms for each in flow.hops if each.is_due_assumed]:
+    if sleeping_share := [each.name for each in stream.stations if each.sleeping_share > RESTING]:
+        yield RestKept(tuple(sleeping_share))
+    if due := [each.due_ms for each in stream.hops if each.is_due_assumed]:
         yield BufferTimeout(float(max(due)))
 
 
 def _changed(
-    station: Station, rate: float, lanes: float, faster: Mapping[str, float], names: tuple[str, ...]
+    station: Station, rate: float, slots: float, faster: Mapping[str, float], names: tuple[str, ...]
 ) -> Station:
     speed = np.array([*(faster.get(name, 1.0) for name in names), 1.0])
     shares = station.shares / speed
-    count = max(round(station.lanes * lanes), 1)
+    count = max(round(station.slots * slots), 1)
     slower = float(shares.sum())
-    waking = station.waking * slower * station.lanes / count
-    mean = waking + (station.busy - station.waking) * rate * slower * station.lanes / count
+    due_buffer_share = station.due_buffer_share * slower * station.slots / count
+    mean = due_buffer_share + (station.busy - station.due_buffer_share) * rate * slower * station.slots / count
     if station.keyed and station.busiest > SKEWED * station.busy:
-        # One dominant key causes the excess of a lane over the mean, which includes the key's own part of the mean.
-        one_key = (station.busiest - station.busy) * rate * slower / (1 - 1 / station.lanes)
+        # One dominant key causes the excess of a slot over the mean, which includes the key's own part of the mean.
+        one_key = (station.busiest - station.busy) * rate * slower / (1 - 1 / station.slots)
         busiest = mean + one_key * (1 - 1 / count)
     else:
         busiest = mean * (station.busiest / station.busy if station.busy > 0 else 1.0)
     return replace(
         station,
-        lanes=count,
+        slots=count,
         records_per_s=station.records_per_s * rate,
         busy=mean,
         busiest=busiest,
-        waking=waking,
+        due_buffer_share=due_buffer_share,
         shares=shares / slower if slower > 0 else station.shares,
-        resting=station.resting / slower if slower > 0 else station.resting,
+        sleeping_share=station.sleeping_share / slower if slower > 0 else station.sleeping_share,
     )
 
 
-def _spread_out(places: tuple[Place, ...], count: int, crossing: tuple[float, float]) -> tuple[Place, ...]:
+def _spread_out(
+    places: tuple[StreamWorker, ...], count: int, crossing: tuple[float, float]
+) -> tuple[StreamWorker, ...]:
     """`count` workers like the recorded ones, each with an equal part of the CPU use for records.
 
     CPU time for network traffic is proportional to the traffic; `crossing` are the factors on it, for bytes and for due
@@ -276,9 +289,9 @@ def _spread_out(places: tuple[Place, ...], count: int, crossing: tuple[float, fl
     )
 
 
-def _crossing_cpu_known(flow: Flow) -> bool:
+def _crossing_cpu_known(stream: Stream) -> bool:
     """Whether anything crossed the network, and the CPU time of that is known."""
-    return any(each.remote > 0 for each in flow.hops) and any(each.crossing_cores > 0 for each in flow.places)
+    return any(each.remote > 0 for each in stream.hops) and any(each.crossing_cores > 0 for each in stream.places)
 
 
 def _times_as_much(were: Sequence[Hop], are: Sequence[Hop]) -> tuple[float, float]:
@@ -293,8 +306,8 @@ def _times_as_much(were: Sequence[Hop], are: Sequence[Hop]) -> tuple[float, floa
 
 
 def _remote_share(hop: Hop, were: int, are: int) -> float:
-    """The share of a hop's bytes that crosses a network when its lanes are on `are` workers instead of `were`: if each
-    lane sends to each, it is 1 - 1 / n on n workers."""
+    """The share of a hop's bytes that crosses a network when its slots are on `are` workers instead of `were`: if each
+    slot sends to each, it is 1 - 1 / n on n workers."""
     if min(were, are) <= 1:
         return 1 - 1 / are if hop.all_to_all and are > 1 else 0.0
     return min(hop.remote * (1 - 1 / are) / (1 - 1 / were), 1.0)
@@ -330,80 +343,82 @@ class _Limits:
 
     now         the limit of the recorded stream, if it is at its limit
     before      the limit of the recorded stream at its highest rate
-    after       the same for the changed stream, whose highest rate is `most_per_s`
+    after       the same for the changed stream, whose highest rate is `max_per_s`
     """
 
     now: Limit | None
     before: Limit
     after: Limit
-    most_per_s: float
+    max_per_s: float
 
 
 def _limits(
-    flow: Flow, after_flow: Flow, scenario: Scenario, net: float | None, net_after: float | None
+    stream: Stream, after_flow: Stream, scenario: Scenario, net: float | None, net_after: float | None
 ) -> _Limits | LimitNotMeasured:
     """The limits of a stream before and after a change; a run at its limit shows its highest rate."""
-    before, after = highest(flow, net), highest(after_flow, net_after)
-    now = reached(flow, net) if flow.at_limit else None
+    before, after = highest_rate(stream, net), highest_rate(after_flow, net_after)
+    now = current_limit(stream, net) if stream.at_limit else None
     most = after.rate_per_s
     if now is not None and 0 < before.rate_per_s < math.inf:  # the recorded rate is its highest rate
         if now.kind == "hop":
-            if most > flow.rate_per_s and scenario.ratio("rate") >= 1 and set(scenario.changes) != {"rate"}:
-                return _limit_not_measured(flow, now, net)
-            if most > flow.rate_per_s:
-                most, after = flow.rate_per_s, now
+            if most > stream.rate_per_s and scenario.ratio("rate") >= 1 and set(scenario.changes) != {"rate"}:
+                return _limit_not_measured(stream, now, net)
+            if most > stream.rate_per_s:
+                most, after = stream.rate_per_s, now
         else:
-            most *= flow.rate_per_s / before.rate_per_s
-        before = replace(before, rate_per_s=flow.rate_per_s)
+            most *= stream.rate_per_s / before.rate_per_s
+        before = replace(before, rate_per_s=stream.rate_per_s)
     return _Limits(now, before, after, most)
 
 
-def _flow_change(flow: Flow, after_flow: Flow, limits: _Limits, names: tuple[str, ...]) -> FlowChange:
+def _flow_change(stream: Stream, after_flow: Stream, limits: _Limits, names: tuple[str, ...]) -> StreamPrediction:
     """The rates of a stream before and after a change, for a prediction; None without a limit."""
-    most, after, before_per_s = limits.most_per_s, limits.after, limits.before.rate_per_s
+    most, after, before_per_s = limits.max_per_s, limits.after, limits.before.rate_per_s
     repetition = REPETITION_SD if _same(limits.now, after) else RHO_SD
-    return FlowChange(
-        recorded_per_s=flow.rate_per_s,
+    return StreamPrediction(
+        recorded_per_s=stream.rate_per_s,
         rate_per_s=after_flow.rate_per_s,
-        most_per_s=most if math.isfinite(most) else None,
-        recorded_most_per_s=before_per_s if math.isfinite(before_per_s) else None,
-        most_per_s_interval=(
-            _interval(most, repetition, MODEL_SD, _distance_sd(most, flow.rate_per_s)) if math.isfinite(most) else None
+        max_per_s=most if math.isfinite(most) else None,
+        recorded_max_per_s=before_per_s if math.isfinite(before_per_s) else None,
+        max_per_s_interval=(
+            _interval(most, repetition, MODEL_SD, _distance_sd(most, stream.rate_per_s))
+            if math.isfinite(most)
+            else None
         ),
         limit=after.id,
         limit_kind=after.kind,
         limit_resource=after.resource or _resource_of(after_flow, after, names),
-        at_least=is_far(most, flow.rate_per_s),
+        is_lower_bound=is_far(most, stream.rate_per_s),
     )
 
 
-def predict_flow(execution: Execution, flow: Flow, scenario: Scenario) -> Prediction:
+def predict_flow(execution: Execution, stream: Stream, scenario: Scenario) -> Prediction:
     """The latency of a record and the highest rate in a scenario; refused if the rate is above the highest."""
     names, net = execution.names, scenario.recorded.get("network")
-    runtime_ms = sum(each.time_ms for each in legs(flow, measured=True, names=names, net_bytes_per_s=net))
-    base = legs(flow, measured=False, names=names, net_bytes_per_s=net)
+    runtime_ms = sum(each.time_ms for each in path_segments(stream, measured=True, names=names, net_bytes_per_s=net))
+    base = path_segments(stream, measured=False, names=names, net_bytes_per_s=net)
     base_ms = sum(each.time_ms for each in base)
     known = Prediction(
         scope=execution.scope.text,
-        measure="throughput" if flow.at_limit else "latency",
+        measure="throughput" if stream.at_limit else "latency",
         setting=scenario.describe(),
         runtime_ms=runtime_ms,
         replayed_ms=base_ms,
         predicted_ms=None,
-        groups=_groups(base, None),
+        stages=_stages(base, None),
         words=execution.words,
     )
-    if refusal := _beyond(flow, execution, scenario):
+    if refusal := _beyond(stream, execution, scenario):
         return known.with_refusal(refusal)
-    after_flow, assumed = changed(flow, execution, scenario)
+    after_flow, assumed = changed(stream, execution, scenario)
     net_after = None if net is None else net * scenario.ratio("network")
-    limits = _limits(flow, after_flow, scenario, net, net_after)
+    limits = _limits(stream, after_flow, scenario, net, net_after)
     if isinstance(limits, LimitNotMeasured):
         return known.with_refusal(limits)
-    change = _flow_change(flow, after_flow, limits, names)
-    most, far, rate, after = limits.most_per_s, change.at_least, after_flow.rate_per_s, limits.after
-    known = replace(known, flow=change, assumptions=tuple(assumed))
-    if flow.at_limit and scenario.ratio("rate") == 1:
+    change = _flow_change(stream, after_flow, limits, names)
+    most, far, rate, after = limits.max_per_s, change.is_lower_bound, after_flow.rate_per_s, limits.after
+    known = replace(known, stream=change, assumptions=tuple(assumed))
+    if stream.at_limit and scenario.ratio("rate") == 1:
         return known.with_refusal(AtLimit())
     if rate >= FULLEST * most:
         if far:
@@ -411,13 +426,13 @@ def predict_flow(execution: Execution, flow: Flow, scenario: Scenario) -> Predic
         return known.with_refusal(RateNotSustained(rate, most, after.id, after.kind))
     if scenario.ratio("network") != 1 and net is None:
         assumed.append(NetworkFree())
-    path = legs(after_flow, measured=False, names=names, net_bytes_per_s=net_after)
-    off = runtime_ms / base_ms if base_ms > 0 and not flow.at_limit else 1.0  # at the limit, queues are full
+    path = path_segments(after_flow, measured=False, names=names, net_bytes_per_s=net_after)
+    off = runtime_ms / base_ms if base_ms > 0 and not stream.at_limit else 1.0  # at the limit, queues are full
     predicted = sum(each.time_ms for each in path) * off
     changes_nothing = not scenario.changes
     sd = _deviation(after_flow, path, runtime_ms, base_ms)
     likely = _interval(predicted, *sd.values())
-    if not changes_nothing and likely[1] > MOST_APART * likely[0]:
+    if not changes_nothing and likely[1] > MAX_APART * likely[0]:
         why = BufferTimeUnknown() if sd["buffers"] > sd["queues"] else RateNearLimit(rate, most, far)
         return known.with_refusal(why, likely)
     return replace(
@@ -425,7 +440,7 @@ def predict_flow(execution: Execution, flow: Flow, scenario: Scenario) -> Predic
         predicted_ms=runtime_ms if changes_nothing else predicted,
         interval_ms=None if changes_nothing else likely,
         interval_shares={name: value**2 / sum(each**2 for each in sd.values()) for name, value in sd.items()},
-        groups=_groups(base, path),
+        stages=_stages(base, path),
         assumptions=tuple(assumed),
     )
 
@@ -435,48 +450,48 @@ def _same(now: Limit | None, after: Limit) -> bool:
     return now is not None and (now.id, now.kind, now.resource) == (after.id, after.kind, after.resource)
 
 
-def _limit_not_measured(flow: Flow, limit: Limit, net_bytes_per_s: float | None) -> LimitNotMeasured:
+def _limit_not_measured(stream: Stream, limit: Limit, net_bytes_per_s: float | None) -> LimitNotMeasured:
     """Why a stream cannot be predicted if its limit is between two stations and the network is not full."""
-    source, target = (flow.station(each) for each in limit.id.split(">"))
+    source, target = (stream.station(each) for each in limit.id.split(">"))
     return LimitNotMeasured(source.name, target.name, float(target.busiest), net_bytes_per_s is not None)
 
 
-def _resource_of(flow: Flow, limit: Limit, names: tuple[str, ...]) -> str:
-    return main_resource(flow.station(limit.id), names) if limit.kind == "station" else ""
+def _resource_of(stream: Stream, limit: Limit, names: tuple[str, ...]) -> str:
+    return main_resource(stream.station(limit.id), names) if limit.kind == "station" else ""
 
 
-def _beyond(flow: Flow, execution: Execution, scenario: Scenario) -> Refusal | None:
+def _beyond(stream: Stream, execution: Execution, scenario: Scenario) -> Refusal | None:
     """Why a scenario cannot be predicted for a stream, or None."""
     for key in scenario.changes:
         if key in ("memory", "input", "skew", "scheduler") or key.startswith("operator."):
             return NotModelledForStreams(scenario.changes[key].word)
-    if flow.rate_per_s <= 0:
+    if stream.rate_per_s <= 0:
         return RateUnknown()
-    for each in flow.stations:
-        ratio = units_of(scenario, each.id, each.name)
-        if max(ratio, 1 / ratio) > MOST_LANES_RATIO:
-            return SpreadOutOfRange(each.name, ratio, MOST_LANES_RATIO)
-    whole = sum(each.busy * each.lanes for each in flow.stations)
-    unseen = sum(each.busy * each.lanes * each.unseen for each in flow.stations)
+    for each in stream.stations:
+        ratio = tasks_of(scenario, each.id, each.name)
+        if max(ratio, 1 / ratio) > MAX_SLOTS_RATIO:
+            return SpreadOutOfRange(each.name, ratio, MAX_SLOTS_RATIO)
+    whole = sum(each.busy * each.slots for each in stream.stations)
+    unmeasured = sum(each.busy * each.slots * each.unmeasured for each in stream.stations)
     devices = [each.device for each in execution.resources if scenario.ratio(each.setting) != 1]
-    if devices and unseen > UNSEEN_SHARE * whole:
-        return BusyTimeUnknown(float(unseen / whole), devices[0])
+    if devices and unmeasured > MISSING_SHARE * whole:
+        return BusyTimeUnknown(float(unmeasured / whole), devices[0])
     return None
 
 
-def _deviation(flow: Flow, path: list[Leg], runtime_ms: float, base_ms: float) -> dict[str, float]:
+def _deviation(stream: Stream, path: list[PathSegment], runtime_ms: float, base_ms: float) -> dict[str, float]:
     """Standard deviations of log(actual / predicted), by source of error.
 
     Queues grow as 1 / (1 − ρ), so a relative error of the utilisation ρ makes an error of the queue that is ρ / (1 − ρ)
     times as large.
     """
     whole = sum(each.time_ms for each in path) or 1.0
-    used = [each.cpu_cores / each.most_cores for each in flow.places if each.most_cores > 0]
+    used = [each.cpu_cores / each.most_cores for each in stream.places if each.most_cores > 0]
     queue = 0.0
-    assumed = {f"{each.source}>{each.target}" for each in flow.hops if each.is_due_assumed}
+    assumed = {f"{each.source}>{each.target}" for each in stream.hops if each.is_due_assumed}
     for each in path:
         if each.queue_ms > 0:
-            station = flow.station(each.id.partition(">")[2])
+            station = stream.station(each.id.partition(">")[2])
             rho = min(max(station.busiest, *used, 0.0), FULLEST)
             queue += each.queue_ms * min(RHO_SD * rho / (1 - rho), 1.0)
     return {
@@ -488,9 +503,9 @@ def _deviation(flow: Flow, path: list[Leg], runtime_ms: float, base_ms: float) -
     }
 
 
-def is_far(most_per_s: float, recorded_per_s: float) -> bool:
+def is_far(max_per_s: float, recorded_per_s: float) -> bool:
     """Whether a highest rate is so far above the recorded rate that it is only a lower bound."""
-    return most_per_s > FARTHEST * recorded_per_s
+    return max_per_s > FARTHEST * recorded_per_s
 
 
 def _distance_sd(rate: float, recorded: float) -> float:
@@ -504,6 +519,6 @@ def _interval(value: float, *deviations: float) -> tuple[float, float]:
     return value / factor, value * factor
 
 
-def _groups(before: list[Leg], after: list[Leg] | None) -> tuple[GroupPrediction, ...]:
+def _stages(before: list[PathSegment], after: list[PathSegment] | None) -> tuple[StagePrediction, ...]:
     then = {} if after is None else {each.id: each.time_ms for each in after}
-    return tuple(GroupPrediction(each.id, each.name, each.time_ms, then.get(each.id)) for each in before)
+    return tuple(StagePrediction(each.id, each.name, each.time_ms, then.get(each.id)) for each in before)

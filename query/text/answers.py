@@ -24,12 +24,12 @@ if TYPE_CHECKING:
         Cause,
         Debug,
         Disagreement,
-        FlowChange,
-        FlowFacts,
         Header,
         Knee,
         Outcome,
         Prediction,
+        StreamFacts,
+        StreamPrediction,
         Sweep,
         Verdict,
         WhatIf,
@@ -52,7 +52,7 @@ WORTH_SHOWING = 0.02
 """A segment of the critical path, or a cause of other time, is shown from this share of the runtime."""
 
 WORTH_A_WORD = 0.05
-"""The runner-up of a cause, and the total without a running unit, are named from this share of the runtime."""
+"""The runner-up of a cause, and the total without a running task, are named from this share of the runtime."""
 
 MUCH = 0.2
 """Cache misses, and costs that nothing times, are part of the first sentence from this share of the runtime."""
@@ -66,10 +66,10 @@ WithRemedy = Callable[[str, "Remedy | None"], str]
 
 
 class Figures(Protocol):
-    """How an interface formats the times of an answer, given in ms, all in one unit."""
+    """How an interface formats the times of an answer, given in ms, all in one task."""
 
     def number(self, ms: float, /) -> str:
-        """A time without its unit."""
+        """A time without its task."""
 
     def text(self, ms: float, /) -> str:
         """A time with its unit."""
@@ -85,9 +85,9 @@ class Figures(Protocol):
 
 
 def header_facts(header: Header) -> list[str]:
-    """The run in short: name, framework, workers and lanes, duration, steps."""
+    """The run in short: name, framework, workers and slots, duration, steps."""
     words, version = header.vocabulary, header.framework_version or "of unknown version"
-    slots = "" if header.slots_per_worker is None else f" x {counted(header.slots_per_worker, words.lane)}"
+    slots = "" if header.slots_per_worker is None else f" x {counted(header.slots_per_worker, words.slot)}"
     facts = [
         cut_right(printable(header.name), _LONGEST_NAME),
         f"{header.framework_title} {printable(version)}",
@@ -105,12 +105,10 @@ def _steps_words(steps: int, step_ms: float) -> str:
 
 def step_sentence(header: Header, answer: Prediction) -> str:
     """The predicted duration of one step of a run; empty for a run without steps."""
-    if answer.settled_step_ms is not None:
-        before_ms, settled_ms = answer.settled_step_ms
+    if answer.steady_step_ms is not None:
+        before_ms, steady_ms = answer.steady_step_ms
         unit, more = time_unit(before_ms), _more_examples(answer)
-        return (
-            f"In the steady state, a step would take {unit.text(settled_ms)} instead of {unit.text(before_ms)}{more}."
-        )
+        return f"In the steady state, a step would take {unit.text(steady_ms)} instead of {unit.text(before_ms)}{more}."
     after_ms = step_ms(header, answer.predicted_ms, answer.runtime_ms, answer.scope)
     if header.step_ms is None or after_ms is None:
         return ""
@@ -145,9 +143,9 @@ def samples_sentence(header: Header, debug: Debug) -> str:
     """The evidence of the figures: the share of samples in indexed code; empty without samples."""
     if not header.has_samples:
         return ""
-    samples, units = debug.samples, debug.vocabulary.units
-    share = percent(samples.resolved, samples.on_units)
-    return f"{share} of the {grouped(samples.on_units)} stack samples of {units} are in indexed code."
+    samples, tasks = debug.samples, debug.vocabulary.tasks
+    share = percent(samples.resolved, samples.on_tasks)
+    return f"{share} of the {grouped(samples.on_tasks)} stack samples of {tasks} are in indexed code."
 
 
 def other_words(debug: Debug, figures: Figures) -> str:
@@ -167,25 +165,25 @@ def disagreement_words(found: Disagreement) -> str:
         bound = f"the log allows at most {100 * found.at_most_share:.0f} %"
     else:
         bound = f"the log shows at least {100 * found.at_least_share:.0f} %"
-    return f"{found.group}: {label}, {bound} of running time"
+    return f"{found.stage}: {label}, {bound} of running time"
 
 
 def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
     """A cause of time on no resource, to follow its seconds."""
-    coordinating = f" ({vocabulary.coordinating})" if vocabulary.coordinating else ""
+    driver_work = f" ({vocabulary.driver_work})" if vocabulary.driver_work else ""
     texts: dict[Cause, str] = {
         "no worker": f"waiting for {vocabulary.workers}",
         "no scope": f"{_none(vocabulary)} running (the program itself)",
-        "coordinator": f"{vocabulary.coordinator} alone{coordinating}",
-        "no unit": f"no {vocabulary.unit} running",
-        "starting": f"starting and ending {vocabulary.units}",
+        "driver": f"{vocabulary.driver} alone{driver_work}",
+        "no task": f"no {vocabulary.task} running",
+        "starting": f"starting and ending {vocabulary.tasks}",
         "upstream": f"waiting for {_upstream(vocabulary)}",
         "delegated": f"waiting for {_delegates(vocabulary)}",
         "unknown": "of unknown cause",
         "filling": "in buffers until they are full or time out",
         "queueing": "queueing behind other records",
         "held": "waiting for responses to asynchronous requests",
-        "resting": "sleeping or waiting for external systems, by the sampled code",
+        "sleeping": "sleeping or waiting for external systems, by the sampled code",
     }
     return texts[cause]
 
@@ -194,8 +192,8 @@ def _cause_name(cause: Cause, vocabulary: Vocabulary) -> str:
     """A cause of time on no resource as a noun within a sentence: `Second: the program itself`."""
     named: dict[Cause, str] = {
         "no scope": "the program itself",
-        "coordinator": f"the {vocabulary.coordinator} alone",
-        "no unit": f"time without any {vocabulary.unit}",
+        "driver": f"the {vocabulary.driver} alone",
+        "no task": f"time without any {vocabulary.task}",
         "delegated": f"waiting for {_delegates(vocabulary)}",
         "unknown": "time of unknown cause",
         "filling": "waiting in buffers",
@@ -204,11 +202,11 @@ def _cause_name(cause: Cause, vocabulary: Vocabulary) -> str:
 
 
 def _upstream(vocabulary: Vocabulary) -> str:
-    return vocabulary.upstream or f"{vocabulary.units} of other {vocabulary.groups}"
+    return vocabulary.upstream or f"{vocabulary.tasks} of other {vocabulary.stages}"
 
 
 def _delegates(vocabulary: Vocabulary) -> str:
-    return plural(vocabulary.delegate) if vocabulary.delegate else f"processes that compute for {vocabulary.units}"
+    return plural(vocabulary.delegate) if vocabulary.delegate else f"processes that compute for {vocabulary.tasks}"
 
 
 def _none(vocabulary: Vocabulary) -> str:
@@ -236,11 +234,11 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
     it = "" if debug.scope in ("all", "whole") else f" of {debug.scope}"
     if debug.unsubmitted is not None:
         it = " of the work"
-    if debug.flow is not None:
+    if debug.stream is not None:
         it = " of the latency"
-    if debug.unending:
-        return f"{text_of(debug.unending, debug.words)}."
-    if debug.doubts:
+    if debug.unbounded:
+        return f"{text_of(debug.unbounded, debug.words)}."
+    if debug.missing_data:
         return _doubtful_sentence(found, debug, resources, it, figures)
     if found.kind == "nothing":
         if debug.unsubmitted is not None:
@@ -251,7 +249,7 @@ def bottleneck_sentence(found: Bottleneck, debug: Debug, resources: Sequence[Res
 
 
 def _whole_text(debug: Debug) -> str:
-    whole_ms = 0.0 if debug.unsubmitted is None else debug.unsubmitted.whole_ms
+    whole_ms = 0.0 if debug.unsubmitted is None else debug.unsubmitted.total_ms
     return time_unit(whole_ms).text(whole_ms)
 
 
@@ -283,39 +281,39 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
         if (rival := _rival(found, debug)) is not None:
             name = _resource_name(rival, debug, resources)
             close += f" If most of that went to {name}, the bottleneck is {name}."
-        other = debug.or_else.get(found.name)
+        other = debug.other_causes.get(found.name)
         doubt = "" if other is None else f" {text_of(other, debug.words)}."
         return f"Bottleneck{it}: {_resource_name(found.name, debug, resources)}, {of}.{doubt}{close}"
     if found.second_ms < WORTH_A_WORD * whole_ms:
         second = ""
     if found.kind == "unknown":
         known = f" Largest known part: {second}, {figures.text(found.second_ms)}." if second else ""
-        if found.name in debug.or_else:
-            did = text_of(debug.or_else[found.name], debug.words)
+        if found.name in debug.other_causes:
+            did = text_of(debug.other_causes[found.name], debug.words)
             return f"Bottleneck{it}: not a resource. For {of}, {did}.{known}"
         return f"Bottleneck{it}: unknown. Nothing recorded shows where {of} went.{known}"
     texts: dict[str, str] = {
         "no worker": f"waiting for {words.workers}, {of}.",
         "no scope": f"the program itself, {of}: {_none(words)} runs.",
-        "coordinator": f"the {words.coordinator}, {of}: it works alone.",
-        "no unit": f"gaps, {of}: a {words.group} is active, but none of its {words.units} runs.",
-        "starting": f"starting and ending {words.units}, {of}.",
+        "driver": f"the {words.driver}, {of}: it works alone.",
+        "no task": f"gaps, {of}: a {words.stage} is active, but none of its {words.tasks} runs.",
+        "starting": f"starting and ending {words.tasks}, {of}.",
         "upstream": f"waiting for {_upstream(words)}, {of}.",
         "delegated": f"waiting for {_delegates(words)}, {of}. The log does not show whether they compute or wait.",
         "filling": f"waiting in buffers, {of}.",
         "queueing": f"queueing behind other records, {of}.",
         "held": f"waiting for responses to asynchronous requests, {of}.",
-        "resting": f"sleeping or waiting for external systems, {of}, by the sampled code.",
+        "sleeping": f"sleeping or waiting for external systems, {of}, by the sampled code.",
     }
     alone = ""
-    if found.alone_ms is not None and found.alone_ms - found.time_ms >= WORTH_A_WORD * whole_ms:
-        alone = f" In total, no {words.unit} runs for {figures.text(found.alone_ms)}."
+    if found.no_task_ms is not None and found.no_task_ms - found.time_ms >= WORTH_A_WORD * whole_ms:
+        alone = f" In total, no {words.task} runs for {figures.text(found.no_task_ms)}."
     following = f" Second: {second}, {figures.text(found.second_ms)}." if second else ""
     return f"Bottleneck{it}: {texts[found.name]}{alone}{following}"
 
 
 def noticeable_findings(findings: Iterable[Finding], figures: Figures) -> list[Finding]:
-    """Findings whose cost does not round to zero in the answer's unit; the JSON has all findings."""
+    """Findings whose cost does not round to zero in the answer's task; the JSON has all findings."""
     return [each for each in findings if not figures.is_nothing(each.cost_ms)]
 
 
@@ -340,8 +338,8 @@ def _resource_name(resource: str, debug: Debug, resources: Sequence[Resource]) -
     """A resource within a sentence.  If nearly all CPU time is garbage collection, as in logs without other CPU times,
     the text says so, because a faster CPU would not help."""
     name = _device_word(resource, resources)
-    on_it_ms = sum(each.resource_ms.get(resource, 0.0) for each in debug.groups)
-    collecting_ms = sum(each.gc_ms for each in debug.groups)
+    on_it_ms = sum(each.resource_ms.get(resource, 0.0) for each in debug.stages)
+    collecting_ms = sum(each.gc_ms for each in debug.stages)
     if resource == CPU and collecting_ms > 0 and collecting_ms >= NEARLY_ALL * on_it_ms:
         return f"garbage collection on the {name}"
     return name
@@ -352,11 +350,13 @@ def _doubtful_sentence(
 ) -> str:
     """The inconclusive verdict: what is missing, how much time that may hide, and the bottleneck of the known rest."""
     whole_ms = debug.runtime_ms
-    missing = "; ".join(text_of(each.missing, debug.words) for each in debug.doubts)
+    missing = "; ".join(text_of(each.missing, debug.words) for each in debug.missing_data)
     sentence = f"Bottleneck{it}: unknown, because {missing}."
     if not figures.is_nothing(found.time_ms):
         share = figures.percent(found.time_ms, whole_ms)
-        beyond = "" if all(each.time_ms > 0 for each in debug.doubts) else ", and time that the log does not record"
+        beyond = (
+            "" if all(each.time_ms > 0 for each in debug.missing_data) else ", and time that the log does not record"
+        )
         sentence += (
             f" The missing data may hide {figures.number(found.time_ms)} of {figures.text(whole_ms)} ({share}){beyond}."
         )
@@ -372,71 +372,71 @@ def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
     found = debug.unsubmitted
     if found is None or debug.runtime_ms <= 0:  # the first sentence says so
         return ""
-    of = f"{whole.number(found.left_out_ms)} of {whole.text(found.whole_ms)}"
-    whose = "" if found.attended else ": the program waited or did something else"
+    of = f"{whole.number(found.left_out_ms)} of {whole.text(found.total_ms)}"
+    whose = "" if found.interactive else ": the program waited or did something else"
     work = figures.text(debug.runtime_ms)
     return f"Nothing was submitted for {of}{whose}. The figures below cover the {work} of work."
 
 
 def flow_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, ...]:
     """The rate of a stream, its maximum sustained rate, and what limits it; empty for other runs."""
-    flow, words = debug.flow, debug.vocabulary
-    if flow is None:
+    stream, words = debug.stream, debug.vocabulary
+    if stream is None:
         return ()
-    named = {each.id: each.name for each in flow.stations}
-    rate, with_what = per_second(flow.rate_per_s), _with(flow.limit_resource, resources) or _resting(flow)
-    who = f"{named[flow.limit]} ({flow.limit})" if flow.limit in named else f"{words.worker} {flow.limit}"
-    if flow.at_limit:
-        if flow.limit_kind == "worker":
+    named = {each.id: each.name for each in stream.stations}
+    rate, with_what = per_second(stream.rate_per_s), _with(stream.limit_resource, resources) or _resting(stream)
+    who = f"{named[stream.limit]} ({stream.limit})" if stream.limit in named else f"{words.worker} {stream.limit}"
+    if stream.at_limit:
+        if stream.limit_kind == "worker":
             return (
                 f"Rate limit: {who} has no CPU left. The job is at its limit, {rate}, and its sources are blocked.",
             )
-        shown = {each.id: each for each in flow.stations}
-        if flow.limit_kind == "hop":
-            source, target = (shown[each] for each in flow.limit.split(">"))
+        shown = {each.id: each for each in stream.stations}
+        if stream.limit_kind == "hop":
+            source, target = (shown[each] for each in stream.limit.split(">"))
             return (
                 f"Rate limit: the connection between {source.name} ({source.id}) and {target.name} ({target.id}), which"
                 f" may be the network. The job is at its limit, {rate}, but nothing measured is fully busy: the first"
                 f" is blocked {100 * source.blocked_share:.0f} % of its time, and the second is busy"
                 f" {100 * target.busiest_share:.0f} %.",
             )
-        busiest = shown[flow.limit].busiest_share
+        busiest = shown[stream.limit].busiest_share
         return (
             f"Rate limit: {who}, busy {100 * busiest:.0f} % of its time{with_what}. The job is at its limit, {rate}:"
             " backpressure slows its sources.",
         )
-    if flow.most_per_s is None:
+    if stream.max_per_s is None:
         return (f"Rate limit: unknown. The job keeps up with {rate}.",)
     busy = next(
-        (f" (now {100 * each.busiest_share:.0f} % busy)" for each in flow.stations if each.id == flow.limit), ""
+        (f" (now {100 * each.busiest_share:.0f} % busy)" for each in stream.stations if each.id == stream.limit), ""
     )
-    if flow.at_least:
+    if stream.is_lower_bound:
         return (
-            f"Rate limit: at least {per_second(flow.most_per_s)}, first reached by {who}{with_what}. The job keeps up"
+            f"Rate limit: at least {per_second(stream.max_per_s)}, first reached by {who}{with_what}. The job keeps up"
             f" with {rate}.",
         )
     return (
-        f"Rate limit: {per_second(flow.most_per_s)}, first reached by {who}{with_what}{busy}. The job keeps up with"
+        f"Rate limit: {per_second(stream.max_per_s)}, first reached by {who}{with_what}{busy}. The job keeps up with"
         f" {rate}.",
     )
 
 
-def most_sentence(flow: FlowChange, vocabulary: Vocabulary, resources: Sequence[Resource]) -> str:
+def most_sentence(stream: StreamPrediction, vocabulary: Vocabulary, resources: Sequence[Resource]) -> str:
     """The maximum sustained rate of a stream in a scenario, and what limits it; empty if unknown."""
-    if flow.most_per_s is None:
+    if stream.max_per_s is None:
         return ""
-    low, high = flow.most_per_s_interval or (flow.most_per_s, flow.most_per_s)
-    who = f"{vocabulary.worker} {flow.limit}" if flow.limit_kind == "worker" else flow.limit
-    before = "" if flow.recorded_most_per_s is None else f" (recorded: {per_second(flow.recorded_most_per_s)})"
-    if flow.at_least:
+    low, high = stream.max_per_s_interval or (stream.max_per_s, stream.max_per_s)
+    who = f"{vocabulary.worker} {stream.limit}" if stream.limit_kind == "worker" else stream.limit
+    before = "" if stream.recorded_max_per_s is None else f" (recorded: {per_second(stream.recorded_max_per_s)})"
+    if stream.is_lower_bound:
         return (
-            f"Rate limit: at least {per_second(flow.most_per_s)}{before}, first reached by"
-            f" {who}{_with(flow.limit_resource, resources)}. The limit may be higher, because records take"
+            f"Rate limit: at least {per_second(stream.max_per_s)}{before}, first reached by"
+            f" {who}{_with(stream.limit_resource, resources)}. The limit may be higher, because records take"
             " longer at a low rate."
         )
     return (
-        f"Rate limit: {per_second(flow.most_per_s)}{before}, 90 % range {counted_digits(low)} to"
-        f" {counted_digits(high)}, first reached by {who}{_with(flow.limit_resource, resources)}."
+        f"Rate limit: {per_second(stream.max_per_s)}{before}, 90 % range {counted_digits(low)} to"
+        f" {counted_digits(high)}, first reached by {who}{_with(stream.limit_resource, resources)}."
     )
 
 
@@ -450,9 +450,9 @@ def counted_digits(rate: float) -> str:
     return f"{float(f'{rate:.3g}'):,.0f}".replace(",", " ") if rate >= 10 else f"{rate:.3g}"
 
 
-def _resting(flow: FlowFacts) -> str:
+def _resting(stream: StreamFacts) -> str:
     """That the limiting station sleeps or waits outside for half of its busy time or more; else empty."""
-    share = next((each.resting_share for each in flow.stations if each.id == flow.limit), 0.0)
+    share = next((each.sleeping_share for each in stream.stations if each.id == stream.limit), 0.0)
     return f", which sleeps or waits for external systems {100 * share:.0f} % of its busy time" if share >= 0.5 else ""
 
 
@@ -606,8 +606,8 @@ def outcome_sentences(debug: Debug, figures: Figures) -> tuple[str, ...]:
         return ()
     whole = debug.scope in ("all", "whole")
     whose = "The run" if whole else debug.scope
-    scopes = [each for each in ended.tallies if each.kind not in (words.group, words.unit)]
-    failed = next((each for each in scopes if each.failed), None) or ended.tally(words.group)
+    scopes = [each for each in ended.tallies if each.kind not in (words.stage, words.task)]
+    failed = next((each for each in scopes if each.failed), None) or ended.tally(words.stage)
     reason = _why_failed(ended) if failed.failed else ""
     many = f"{failed.failed} of {counted(failed.total, failed.kind)} failed"
     found = []
@@ -636,7 +636,7 @@ def outcome_sentences(debug: Debug, figures: Figures) -> tuple[str, ...]:
         were = "was" if called_off.cancelled == 1 else "were"
         found.append(f"{called_off.cancelled} of {counted(called_off.total, called_off.kind)} {were} cancelled.")
     found += [
-        *_units_failed(ended, words, figures, with_reason=not failed.failed),
+        *_tasks_failed(ended, words, figures, with_reason=not failed.failed),
         *_workers_lost(ended, words, figures),
     ]
     if ended.memory is not None and ended.memory != "device":  # the error itself names a device
@@ -652,17 +652,17 @@ def _why_failed(ended: Outcome) -> str:
     return f": {_cut(errors[0])}{others}" if errors else ""
 
 
-def _units_failed(ended: Outcome, words: Vocabulary, figures: Figures, *, with_reason: bool) -> list[str]:
-    units = ended.tally(words.unit)
-    with_workers = sum(each.redone_units for each in ended.lost) >= units.failed
-    if not units.failed or (with_workers and ended.names_loss):
-        return []  # the sentence about lost workers covers these units
-    took = f"which took {figures.text(ended.failed_ms)} of {words.unit} time"
-    sentence = f"{units.failed} of {counted(units.total, words.unit)} failed, {took}"
-    if ended.retried_units == units.failed:
+def _tasks_failed(ended: Outcome, words: Vocabulary, figures: Figures, *, with_reason: bool) -> list[str]:
+    tasks = ended.tally(words.task)
+    with_workers = sum(each.recomputed_tasks for each in ended.lost) >= tasks.failed
+    if not tasks.failed or (with_workers and ended.reason_names_lost_worker):
+        return []  # the sentence about lost workers covers these tasks
+    took = f"which took {figures.text(ended.failed_ms)} of {words.task} time"
+    sentence = f"{tasks.failed} of {counted(tasks.total, words.task)} failed, {took}"
+    if ended.retried_tasks == tasks.failed:
         sentence += ", and ran again"
-    elif ended.retried_units:
-        sentence += f"; {ended.retried_units} of them ran again"
+    elif ended.retried_tasks:
+        sentence += f"; {ended.retried_tasks} of them ran again"
     reason = f": {_cut(ended.reason)}" if with_reason and ended.reason else ""
     return [f"{sentence}{reason}."]
 
@@ -674,11 +674,11 @@ def _workers_lost(ended: Outcome, words: Vocabulary, figures: Figures) -> list[s
     when = "" if len(lost) == 1 else "the first "
     sentence = f"{len(lost)} of {counted(ended.workers, words.worker)} {'was' if len(lost) == 1 else 'were'} lost, "
     sentence += f"{when}{figures.text(lost[0].lost_ms)} after the start: {_cut(explained(lost[0].why))}."
-    redone = sum(each.redone_units for each in lost)
+    redone = sum(each.recomputed_tasks for each in lost)
     if redone:
-        took = figures.text(sum(each.redone_ms for each in lost))
+        took = figures.text(sum(each.recomputed_ms for each in lost))
         whose = "its" if len(lost) == 1 else "their"
-        sentence += f" {redone} of {whose} {words.units} ran again; their first attempts took {took}."
+        sentence += f" {redone} of {whose} {words.tasks} ran again; their first attempts took {took}."
     return [sentence]
 
 
@@ -686,8 +686,8 @@ def memory_sentence(kind: Exhausted, words: Vocabulary) -> str:
     """The sentence about what ran out of memory."""
     texts: dict[Exhausted, str] = {
         "container": f"A container ran out of memory: {with_article(words.worker)} exceeded its total limit.",
-        "heap": f"A heap ran out of memory: the data of {words.units} did not fit.",
-        "device": f"A device such as a GPU ran out of memory: the data of {words.units} did not fit.",
+        "heap": f"A heap ran out of memory: the data of {words.tasks} did not fit.",
+        "device": f"A device such as a GPU ran out of memory: the data of {words.tasks} did not fit.",
         "killed": (
             f"{capitalised(with_article(words.worker))} was killed from outside, most often because it exceeded the"
             " memory limit of its container."

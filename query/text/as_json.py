@@ -1,6 +1,6 @@
 """Answers as JSON: the same shape for every interface, described by JSON Schemas.
 
-    {"schema": "crystalperf.debug/1", "scope": "all", …}
+    {"schema": "crystalperf.debug/2", "scope": "all", …}
 
 An answer is an object with the fields of its value, by name and in order, and properties computed from them.  A value
 of a kind has its key, its sentence and its fields; a finding has its own fields under `evidence`, and a recommendation
@@ -32,11 +32,11 @@ from crystalperf.query.results.answers import (
     Choice,
     Debug,
     Failure,
-    GroupFacts,
     Header,
     OperatorTime,
     Prediction,
     Profiled,
+    StageFacts,
     Sweep,
     Verdict,
 )
@@ -44,16 +44,16 @@ from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.kinds import Basis, Kind
 from crystalperf.query.results.missing import Missing
-from crystalperf.query.results.page import Picture
+from crystalperf.query.results.not_recorded import NotRecorded
+from crystalperf.query.results.page import PageData
 from crystalperf.query.results.recommendations import Recommendation
 from crystalperf.query.results.refusals import Refusal
 from crystalperf.query.results.remarks import Remark
-from crystalperf.query.results.unseen import Unseen
 from crystalperf.query.results.words import Words
 from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import lines_of, text_of
 
-Answer = Debug | Prediction | Sweep | Advice | Choice | Verdict | Header | Profiled | Failure | Picture
+Answer = Debug | Prediction | Sweep | Advice | Choice | Verdict | Header | Profiled | Failure | PageData
 
 KINDS: Mapping[type, str] = {
     Debug: "debug",
@@ -65,11 +65,11 @@ KINDS: Mapping[type, str] = {
     Header: "header",
     Profiled: "profile",
     Failure: "error",
-    Picture: "picture",
+    PageData: "page",
 }
 """The kind of an answer in its JSON, by its type."""
 
-VERSION = 1
+VERSION = 2
 
 
 def _properties(answer: type, *names: str) -> dict[str, Callable[[Any], Any]]:
@@ -77,13 +77,13 @@ def _properties(answer: type, *names: str) -> dict[str, Callable[[Any], Any]]:
 
 
 _COMPUTED: Mapping[type, Mapping[str, Callable[[Any], Any]]] = {
-    GroupFacts: _properties(GroupFacts, "waves", "skew_time", "skew_bytes"),
+    StageFacts: _properties(StageFacts, "waves", "skew_time", "skew_bytes"),
     OperatorTime: _properties(OperatorTime, "time_ms"),
     Prediction: _properties(Prediction, "replay_error_ratio"),
     Debug: _properties(Debug, "conclusive"),
     Verdict: _properties(Verdict, "replay_error_ratio"),
     Sweep: {"knee": knee_of},
-    Choice: _properties(Choice, "cheapest", "perhaps"),
+    Choice: _properties(Choice, "cheapest", "likely"),
 }
 """Properties that are computed from an answer's fields and included in its JSON, by type."""
 
@@ -100,12 +100,12 @@ def as_json(answer: Answer) -> dict[str, Any]:
 
 
 def schema_name(answer: type) -> str:
-    """The `schema` of an answer's JSON: crystalperf.debug/1."""
+    """The `schema` of an answer's JSON: crystalperf.debug/2."""
     return f"crystalperf.{KINDS[answer]}/{VERSION}"
 
 
 def _words_of(answer: Answer) -> Words:
-    verdict = answer.verdict if isinstance(answer, Picture) else answer
+    verdict = answer.verdict if isinstance(answer, PageData) else answer
     debug = verdict.debug if isinstance(verdict, Verdict) else verdict
     return debug.words if isinstance(debug, Debug) else Words()
 
@@ -194,7 +194,7 @@ def _schema(answer: type) -> dict[str, Any]:
             (shape,), more = msgspec.json.schema_components((hint,), ref_template="#/$defs/{name}")
             known[name]["properties"][key] = shape
             known |= {each: other for each, other in more.items() if each not in known}
-    for name in known.keys() & {each.__name__ for each in (Assumption, Refusal, Unseen)}:
+    for name in known.keys() & {each.__name__ for each in (Assumption, Refusal, NotRecorded)}:
         known[name]["properties"] = {"kind": _TEXT, "text": _TEXT, **known[name]["properties"]}
         known[name]["additionalProperties"] = True  # fields of the kind, which may come from a plugin
     if "Finding" in known:

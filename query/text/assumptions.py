@@ -35,13 +35,13 @@ def time_imputed(assumed: kinds.TimeImputed, words: Words) -> str:
     devices, waits = assumed.devices_ms / 1e3, assumed.cpu_wait_ms / 1e3
     text = (
         f"without samples, CrystalPerf imputes the resource of {assumed.imputed_ms / 1e3:.1f} of"
-        f" {assumed.task_ms / 1e3:.1f} s of {known.unit} time: "
+        f" {assumed.task_ms / 1e3:.1f} s of {known.task} time: "
     )
     there = f"reading files on other machines, from priors of {assumed.recordings} recorded runs of the same kind"
     if assumed.waits_per_cpu_second is None:
         return f"{text}{devices:.1f} s on devices and {waits:.1f} s of CPU wait in {there}"
     text += (
-        f"{waits:.1f} s of CPU wait, because {known.units} without file reads and writes took"
+        f"{waits:.1f} s of CPU wait, because {known.tasks} without file reads and writes took"
         f" {assumed.waits_per_cpu_second:.1f} s more for each second of CPU time"
     )
     return f"{text}; {devices:.1f} s of the rest for {there}" if devices > 0 else text
@@ -51,7 +51,7 @@ def time_imputed(assumed: kinds.TimeImputed, words: Words) -> str:
 def cache_misses(assumed: kinds.CacheMisses, words: Words) -> str:
     then = f"about {assumed.misses_left} have one" if assumed.misses_left > 0 else "none has one"
     return (
-        f"{assumed.misses} of {assumed.reads} {words.vocabulary.units} had a cache miss; with {assumed.ratio:.3g} times"
+        f"{assumed.misses} of {assumed.reads} {words.vocabulary.tasks} had a cache miss; with {assumed.ratio:.3g} times"
         f" the cache memory, {then}"
     )
 
@@ -61,7 +61,7 @@ def cache_misses(assumed: kinds.CacheMisses, words: Words) -> str:
 
 @CORE.of(kinds.TasksKept)
 def tasks_kept(_assumed: kinds.TasksKept, words: Words) -> str:
-    return f"{words.vocabulary.groups} keep their recorded {words.vocabulary.units}"
+    return f"{words.vocabulary.stages} keep their recorded {words.vocabulary.tasks}"
 
 
 @CORE.of(kinds.WorkersStay)
@@ -72,22 +72,22 @@ def workers_stay(_assumed: kinds.WorkersStay, words: Words) -> str:
 @CORE.of(kinds.AddedSlots)
 def added_slots(assumed: kinds.AddedSlots, words: Words) -> str:
     known = words.vocabulary
-    brings = f"added {known.lanes} bring no CPU core"
+    brings = f"added {known.slots} bring no CPU core"
     if assumed.with_cores:
-        brings = f"every {known.unit} {known.lane} brings its own core"
+        brings = f"every {known.task} {known.slot} brings its own core"
     return f"{brings}, every added {known.worker} brings its own node"
 
 
 @CORE.of(kinds.NodeShared)
 def node_shared(_assumed: kinds.NodeShared, words: Words) -> str:
-    return f"concurrent {words.vocabulary.units} on a node share its disk and its network equally"
+    return f"concurrent {words.vocabulary.tasks} on a node share its disk and its network equally"
 
 
 @CORE.of(kinds.SlotsIdle)
 def slots_idle(assumed: kinds.SlotsIdle, words: Words) -> str:
     known = words.vocabulary
     return (
-        f"of {assumed.slots} {known.lanes}, at most {assumed.busy} run {with_article(known.unit)} at a time; the rest"
+        f"of {assumed.slots} {known.slots}, at most {assumed.busy} run {with_article(known.task)} at a time; the rest"
         " stay idle"
     )
 
@@ -96,7 +96,7 @@ def slots_idle(assumed: kinds.SlotsIdle, words: Words) -> str:
 def cpu_limited(assumed: kinds.CpuLimited, words: Words) -> str:
     known = words.vocabulary
     return (
-        f"{known.workers} get at most as much CPU as the recorded ones, {assumed.cores:.2f} cores per {known.lane},"
+        f"{known.workers} get at most as much CPU as the recorded ones, {assumed.cores:.2f} cores per {known.slot},"
         " because those waited for CPUs"
     )
 
@@ -105,8 +105,8 @@ def cpu_limited(assumed: kinds.CpuLimited, words: Words) -> str:
 def work_even(_assumed: kinds.WorkEven, words: Words) -> str:
     known = words.vocabulary
     return (
-        f"the {known.units} of each {known.group} take equally long and keep their number (a last wave with few"
-        f" {known.units} may cost more than this saves); spreading the work costs nothing"
+        f"the {known.tasks} of each {known.stage} take equally long and keep their number (a last wave with few"
+        f" {known.tasks} may cost more than this saves); spreading the work costs nothing"
     )
 
 
@@ -115,7 +115,7 @@ def operator_time(assumed: kinds.OperatorTime, words: Words) -> str:
     unit, ms = ("s", 1e3) if assumed.task_ms >= _SECONDS_MS else ("ms", 1.0)
     return (
         f"{assumed.operator} took {assumed.time_ms / ms:.1f} of {assumed.task_ms / ms:.1f} {unit} of"
-        f" {words.vocabulary.unit} time"
+        f" {words.vocabulary.task} time"
     )
 
 
@@ -124,7 +124,7 @@ def operator_time(assumed: kinds.OperatorTime, words: Words) -> str:
 
 @CORE.of(kinds.CpuTimeScales)
 def cpu_time_scales(_assumed: kinds.CpuTimeScales, words: Words) -> str:
-    return f"CPU time, including the {words.vocabulary.coordinator}'s, scales inversely with the speed of a core"
+    return f"CPU time, including the {words.vocabulary.driver}'s, scales inversely with the speed of a core"
 
 
 @CORE.of(kinds.DeviceTimeScales)
@@ -140,18 +140,18 @@ def device_bandwidth(assumed: kinds.DeviceBandwidth, _words: Words) -> str:
 @CORE.of(kinds.TransferTime)
 def transfer_time(assumed: kinds.TransferTime, words: Words) -> str:
     return (
-        f"of the {assumed.seen_ms / 1e3:.1f} s that {words.vocabulary.units} spent on the {assumed.device}, the"
+        f"of the {assumed.seen_ms / 1e3:.1f} s that {words.vocabulary.tasks} spent on the {assumed.device}, the"
         f" transfer of {assumed.moved_bytes / 1e6:.0f} MB scales with the bandwidth; the rest is latency"
     )
 
 
 @CORE.of(kinds.TransferTimeAtLeast)
 def transfer_time_at_least(assumed: kinds.TransferTimeAtLeast, words: Words) -> str:
-    units = words.vocabulary.units
+    tasks = words.vocabulary.tasks
     return (
         f"the speed of the recorded {assumed.device} is unknown, but it carried {8 * assumed.carried_bps / 1e6:.1f}"
-        f" Mbit/s: of the {assumed.seen_ms / 1e3:.1f} s that {units} spent there, the transfer of"
-        f" {assumed.moved_bytes / 1e6:.0f} MB at that rate scales with the bandwidth; if {units} waited for something"
+        f" Mbit/s: of the {assumed.seen_ms / 1e3:.1f} s that {tasks} spent there, the transfer of"
+        f" {assumed.moved_bytes / 1e6:.0f} MB at that rate scales with the bandwidth; if {tasks} waited for something"
         " else, nothing scales, which the range includes"
     )
 
@@ -160,7 +160,7 @@ def transfer_time_at_least(assumed: kinds.TransferTimeAtLeast, words: Words) -> 
 def transfer_time_unknown(assumed: kinds.TransferTimeUnknown, words: Words) -> str:
     return (
         f"the speed of the recorded {assumed.device} is unknown: the prediction is the middle between two bounds, that"
-        f" all of the {assumed.seen_ms / 1e3:.1f} s that {words.vocabulary.units} spent there scales with the"
+        f" all of the {assumed.seen_ms / 1e3:.1f} s that {words.vocabulary.tasks} spent there scales with the"
         " bandwidth, and that nothing does"
     )
 
@@ -172,7 +172,7 @@ def transfer_time_unknown(assumed: kinds.TransferTimeUnknown, words: Words) -> s
 def work_grows(_assumed: kinds.WorkGrows, words: Words) -> str:
     return (
         "all time of processing data grows with the data; the plan and the"
-        f" {words.vocabulary.coordinator}'s own time stay the same"
+        f" {words.vocabulary.driver}'s own time stay the same"
     )
 
 
@@ -183,13 +183,13 @@ def memory_suffices(_assumed: kinds.MemorySuffices, _words: Words) -> str:
 
 @CORE.of(kinds.TasksFit)
 def tasks_fit(_assumed: kinds.TasksFit, words: Words) -> str:
-    return f"every {words.vocabulary.unit} still fits into memory"
+    return f"every {words.vocabulary.task} still fits into memory"
 
 
 @CORE.of(kinds.TasksShortOfMemory)
 def tasks_short_of_memory(assumed: kinds.TasksShortOfMemory, words: Words) -> str:
     return (
-        f"{assumed.tasks} of {assumed.total} {words.vocabulary.units} would need more memory than they have; the"
+        f"{assumed.tasks} of {assumed.total} {words.vocabulary.tasks} would need more memory than they have; the"
         " prediction adds no time for that"
     )
 
@@ -199,8 +199,8 @@ def memory_sufficed(assumed: kinds.MemorySufficed, words: Words) -> str:
     known = words.vocabulary
     spilled = "nothing spilled"
     if assumed.delegates_spilled:
-        spilled = f"processes that compute for {known.units} spilled, and no {known.worker} did"
-    return f"{spilled}, and {100 * assumed.share:.0f} % of {known.unit} time was garbage collection: memory sufficed"
+        spilled = f"processes that compute for {known.tasks} spilled, and no {known.worker} did"
+    return f"{spilled}, and {100 * assumed.share:.0f} % of {known.task} time was garbage collection: memory sufficed"
 
 
 @CORE.of(kinds.MissingMemory)
@@ -210,13 +210,13 @@ def missing_memory(assumed: kinds.MissingMemory, _words: Words) -> str:
 
 @CORE.of(kinds.SpillingScales)
 def spilling_scales(assumed: kinds.SpillingScales, words: Words) -> str:
-    return f"spilling, {100 * assumed.share:.0f} % of {words.vocabulary.unit} time by samples, scales with its bytes"
+    return f"spilling, {100 * assumed.share:.0f} % of {words.vocabulary.task} time by samples, scales with its bytes"
 
 
 @CORE.of(kinds.PeakFits)
 def peak_fits(_assumed: kinds.PeakFits, words: Words) -> str:
     return (
-        f"the peak memory of every {words.vocabulary.unit} still fits; this does not count cached blocks and long-lived"
+        f"the peak memory of every {words.vocabulary.task} still fits; this does not count cached blocks and long-lived"
         " objects"
     )
 
@@ -224,7 +224,7 @@ def peak_fits(_assumed: kinds.PeakFits, words: Words) -> str:
 @CORE.of(kinds.GarbageScales)
 def garbage_scales(assumed: kinds.GarbageScales, words: Words) -> str:
     return (
-        f"garbage collection, {100 * assumed.share:.1f} % of {words.vocabulary.unit} time, runs"
+        f"garbage collection, {100 * assumed.share:.1f} % of {words.vocabulary.task} time, runs"
         f" {assumed.ratio:.1f} times as often"
     )
 
@@ -235,13 +235,13 @@ def garbage_scales(assumed: kinds.GarbageScales, words: Words) -> str:
 @CORE.of(kinds.SpreadKept)
 def spread_kept(_assumed: kinds.SpreadKept, words: Words) -> str:
     known = words.vocabulary
-    return f"records spread over the {known.units} of a {known.group} as recorded, for any number of {known.units}"
+    return f"records spread over the {known.tasks} of a {known.stage} as recorded, for any number of {known.tasks}"
 
 
 @CORE.of(kinds.OneKey)
 def one_key(_assumed: kinds.OneKey, words: Words) -> str:
     known = words.vocabulary
-    return f"the extra load of the busiest {known.unit} is one key, which more {known.units} cannot divide"
+    return f"the extra load of the busiest {known.task} is one key, which more {known.tasks} cannot divide"
 
 
 @CORE.of(kinds.CrossingCpuKept)
@@ -252,12 +252,12 @@ def crossing_cpu_kept(_assumed: kinds.CrossingCpuKept, _words: Words) -> str:
 @CORE.of(kinds.SlotsUnused)
 def slots_unused(_assumed: kinds.SlotsUnused, words: Words) -> str:
     known = words.vocabulary
-    return f"more {known.lanes} alone change nothing, because a job keeps its {known.units}: set those instead"
+    return f"more {known.slots} alone change nothing, because a job keeps its {known.tasks}: set those instead"
 
 
 @CORE.of(kinds.TasksEvenOverWorkers)
 def tasks_even_over_workers(_assumed: kinds.TasksEvenOverWorkers, words: Words) -> str:
-    return f"{words.vocabulary.units} are spread evenly over {words.vocabulary.workers}"
+    return f"{words.vocabulary.tasks} are spread evenly over {words.vocabulary.workers}"
 
 
 @CORE.of(kinds.RecordsAlike)
@@ -299,9 +299,9 @@ def network_free(_assumed: kinds.NetworkFree, _words: Words) -> str:
 @CORE.of(kinds.InputCached)
 def input_cached(assumed: kinds.InputCached, words: Words) -> str:
     known = words.vocabulary
-    which = f"{assumed.stages} {known.groups if assumed.stages > 1 else known.group}"
+    which = f"{assumed.stages} {known.stages if assumed.stages > 1 else known.stage}"
     if assumed.tasks < assumed.total:
-        which = f"{assumed.tasks} of {assumed.total} {known.units} of {which}"
+        which = f"{assumed.tasks} of {assumed.total} {known.tasks} of {which}"
     return f"input of {which} was cached in the memory of {known.workers}: it used no disk and no network"
 
 
@@ -324,7 +324,7 @@ def input_partly_remote(assumed: kinds.InputPartlyRemote, words: Words) -> str:
     if assumed.unmeasured_by is not None:
         rest = f"{assumed.unmeasured_by} does not measure the time of reading"
     return (
-        f"input from {assumed.root}: {assumed.tasks} of {assumed.total} {words.vocabulary.units} ran on a machine"
+        f"input from {assumed.root}: {assumed.tasks} of {assumed.total} {words.vocabulary.tasks} ran on a machine"
         f" without the data; {rest}"
     )
 
@@ -338,6 +338,6 @@ def more_inputs(assumed: kinds.MoreInputs, _words: Words) -> str:
 def device_not_modelled(assumed: kinds.DeviceNotModelled, words: Words) -> str:
     known = words.vocabulary
     return (
-        f"{plural(assumed.device)} computed for this run and are not modelled: predictions for more {known.lanes},"
-        f" {known.workers} or CPUs are right only if {known.units} do not wait for {plural(assumed.device)}"
+        f"{plural(assumed.device)} computed for this run and are not modelled: predictions for more {known.slots},"
+        f" {known.workers} or CPUs are right only if {known.tasks} do not wait for {plural(assumed.device)}"
     )

@@ -19,7 +19,7 @@ NAMED = 2
 NAMED_SHARE = 0.25
 """… if their cost has at least this share of the largest."""
 
-MOST_TIMES = 100
+MAX_TIMES = 100
 """If a time is more than this many times another, the text shows the time, not the ratio."""
 
 _REASONS_SHOWN = 3
@@ -34,11 +34,11 @@ def advice_text(found: findings.Finding, words: Words) -> str:
     if isinstance(found, findings.StageFinding) and (other := found.other_advice) is not None:
         text += f"; for {other.id}: {text_of(other.advice, words)}"
     if isinstance(found, findings.IdleSlots) and found.unmodelled is not None:
-        units, lanes = words.vocabulary.units, words.vocabulary.lanes
-        text += f" (the {found.unmodelled} is not modelled: {units} that wait for it gain nothing from more {lanes})"
+        task_word, slot_word = words.vocabulary.tasks, words.vocabulary.slots
+        text += f" (the {found.unmodelled} is not modelled: {task_word} that wait for it gain nothing from more {slot_word})"
     if isinstance(found, findings.NoScope):
         text += f"; more {words.vocabulary.workers} do not shorten this"
-    if isinstance(found, findings.Coordinator):
+    if isinstance(found, findings.Driver):
         text += f"; more or faster {words.vocabulary.workers} do not shorten this"
     return text
 
@@ -55,18 +55,18 @@ def _stages(found: findings.StageFinding, words: Words, have: str) -> str:
     named = "; ".join(f"{each.id} {each.name}: {text_of(each, words)} ({lasting(each.cost_ms)})" for each in shown)
     rest = len(found.stages) - len(shown)
     more = f"; and {counted(rest, 'other')}" if rest > 0 else ""
-    return f"{counted(len(found.stages), words.vocabulary.group)} {have}: {named}{more}"
+    return f"{counted(len(found.stages), words.vocabulary.stage)} {have}: {named}{more}"
 
 
 @CORE.of(findings.IdleSlots)
 def idle_slots(found: findings.IdleSlots, words: Words) -> str:
-    units, lanes = words.vocabulary.units, words.vocabulary.lanes
+    task_word, slot_word = words.vocabulary.tasks, words.vocabulary.slots
     have: dict[findings.IdleCause, str] = {
-        "few-tasks": f"have fewer {units} than {lanes}",
-        "empty-tasks": f"have {units} without input",
-        "last-wave": f"leave {lanes} idle",
-        "bound-to-data": f"leave {lanes} idle because of data locality",
-        "free-slots": f"leave {lanes} idle",
+        "few-tasks": f"have fewer {task_word} than {slot_word}",
+        "empty-tasks": f"have {task_word} without input",
+        "last-wave": f"leave {slot_word} idle",
+        "bound-to-data": f"leave {slot_word} idle because of data locality",
+        "free-slots": f"leave {slot_word} idle",
     }
     return _stages(found, words, have[found.stages[0].cause])
 
@@ -74,22 +74,20 @@ def idle_slots(found: findings.IdleSlots, words: Words) -> str:
 @CORE.of(findings.IdleStage)
 def idle_stage(stage: findings.IdleStage, words: Words) -> str:
     vocabulary = words.vocabulary
-    units, lanes = vocabulary.units, vocabulary.lanes
-    tasks, slots = counted(stage.tasks, vocabulary.unit), f"{stage.slots} {lanes}"
+    task_word, slot_word = vocabulary.tasks, vocabulary.slots
+    tasks, slots = counted(stage.tasks, vocabulary.task), f"{stage.slots} {slot_word}"
     if stage.cause == "few-tasks":
         return f"{tasks} for {slots}"
     if stage.cause == "empty-tasks":
         return f"only {stage.with_data} of {tasks} had input, for {slots}"
-    share = f"{100 * stage.idle_share:.0f} % of {words.vocabulary.lane} time idle"
+    share = f"{100 * stage.idle_share:.0f} % of {words.vocabulary.slot} time idle"
     text = f"{tasks} on {slots} ({stage.waves:.1f} waves) leave {share}"
     if stage.cause == "bound-to-data":
-        return (
-            f"{text}: {units} waited for the {vocabulary.workers} that store their data{on_one(stage, words, ', and')}"
-        )
+        return f"{text}: {task_word} waited for the {vocabulary.workers} that store their data{on_one(stage, words, ', and')}"
     if stage.cause == "free-slots":
-        return f"{text}, and not only in the last wave: {lanes} were free while {units} waited"
+        return f"{text}, and not only in the last wave: {slot_word} were free while {task_word} waited"
     if stage.skew_bytes is not None:
-        text += f"; the largest {vocabulary.unit} read {stage.skew_bytes:.1f} times the median"
+        text += f"; the largest {vocabulary.task} read {stage.skew_bytes:.1f} times the median"
     return text
 
 
@@ -98,17 +96,17 @@ def on_one(stage: findings.IdleStage, words: Words, before: str) -> str:
     if stage.on_busiest <= stage.tasks / 2:
         return ""
     vocabulary = words.vocabulary
-    return f"{before} {stage.on_busiest} of {stage.tasks} {vocabulary.units} ran on one {vocabulary.worker}"
+    return f"{before} {stage.on_busiest} of {stage.tasks} {vocabulary.tasks} ran on one {vocabulary.worker}"
 
 
 @CORE.of(findings.Straggler)
 def straggler(found: findings.Straggler, words: Words) -> str:
-    return _stages(found, words, f"have {with_article(words.vocabulary.unit)} much longer than the median")
+    return _stages(found, words, f"have {with_article(words.vocabulary.task)} much longer than the median")
 
 
 @CORE.of(findings.StragglerStage)
 def straggler_stage(stage: findings.StragglerStage, words: Words) -> str:
-    unit = words.vocabulary.unit
+    unit = words.vocabulary.task
     times = f"{stage.duration_ms / stage.usual_ms:.1f} times the median" if stage.usual_ms > 0 else ""
     took = times or "far more than the median"
     return f"its longest {unit} ({unit} {stage.task_id}) takes {took}: {text_of(stage.cause, words)}"
@@ -129,7 +127,7 @@ def collected_garbage(cause: findings.CollectedGarbage, words: Words) -> str:
 @CORE.of(findings.SlowHost)
 def slow_host(cause: findings.SlowHost, words: Words) -> str:
     spent = _so_long(cause.median_ms, cause.others_ms, 1, words.device(cause.resource), "on other nodes")
-    return f"{words.vocabulary.units} on {cause.host} spend {spent}"
+    return f"{words.vocabulary.tasks} on {cause.host} spend {spent}"
 
 
 @CORE.of(findings.FirstOnWorker)
@@ -158,16 +156,16 @@ def unexplained(_cause: findings.Unexplained, _words: Words) -> str:
     return "the log does not show why"
 
 
-@CORE.of(findings.StartingUnits)
-def starting_units(found: findings.StartingUnits, words: Words) -> str:
-    return _stages(found, words, f"have very short {words.vocabulary.units}, whose start takes much of their time")
+@CORE.of(findings.StartingTasks)
+def starting_tasks(found: findings.StartingTasks, words: Words) -> str:
+    return _stages(found, words, f"have very short {words.vocabulary.tasks}, whose start takes much of their time")
 
 
 @CORE.of(findings.StartingStage)
 def starting_stage(stage: findings.StartingStage, words: Words) -> str:
-    units = words.vocabulary.units
-    text = f"{100 * stage.share:.0f} % of the time of its {stage.tasks} {units} was scheduling and deserialization"
-    return f"{text} ({lasting(stage.queued_ms)} of that was scheduling)" if stage.queued_ms else text
+    task_word = words.vocabulary.tasks
+    text = f"{100 * stage.share:.0f} % of the time of its {stage.tasks} {task_word} was scheduling and deserialization"
+    return f"{text} ({lasting(stage.scheduler_delay_ms)} of that was scheduling)" if stage.scheduler_delay_ms else text
 
 
 @CORE.of(findings.OddUse)
@@ -177,7 +175,7 @@ def odd_use(found: findings.OddUse, words: Words) -> str:
 
 @CORE.of(findings.OddUseStage)
 def odd_use_stage(stage: findings.OddUseStage, words: Words) -> str:
-    spent = f"{lasting(stage.resource_ms)} of {words.vocabulary.unit} time on {words.device(stage.resource)}"
+    spent = f"{lasting(stage.resource_ms)} of {words.vocabulary.task} time on {words.device(stage.resource)}"
     return f"{spent} for only {volume(stage.moved_bytes)}"
 
 
@@ -188,13 +186,13 @@ def odd_use_stage(stage: findings.OddUseStage, words: Words) -> str:
 def short_of_cpus(found: findings.ShortOfCpus, words: Words) -> str:
     vocabulary = words.vocabulary
     waited = part_of(found.waited_ms, found.cpu_ms)
-    text = f"{vocabulary.units} waited for a CPU for {waited} in which they were ready to run"
+    text = f"{vocabulary.tasks} waited for a CPU for {waited} in which they were ready to run"
     if found.throttled_share is not None:
         share = f"{100 * found.throttled_share:.0f} %"
         return f"{text}; containers of {vocabulary.workers} exhausted their CPU quota in {share} of its periods"
     causes = []
     if found.cores_per_slot is not None:
-        causes.append(f"{vocabulary.workers} got at most {found.cores_per_slot:.2f} cores per {vocabulary.lane}")
+        causes.append(f"{vocabulary.workers} got at most {found.cores_per_slot:.2f} cores per {vocabulary.slot}")
     if found.others_cores is not None:
         used = f"{found.others_cores:.1f} of their machines' {found.host_cores:.0f} cores"
         causes.append(f"other programs or containers used {used}")
@@ -206,12 +204,12 @@ def slow_hosts(found: findings.SlowHosts, words: Words) -> str:
     device = words.device(found.resource)
     spent = _so_long(found.median_ms, found.others_ms, found.stages, device, "on other nodes")
     vocabulary = words.vocabulary
-    return f"{vocabulary.units} on {found.host} spend {spent}, in {counted(found.stages, vocabulary.group)}"
+    return f"{vocabulary.tasks} on {found.host} spend {spent}, in {counted(found.stages, vocabulary.stage)}"
 
 
 def _so_long(own_ms: float, others_ms: float, stages: int, device: str, others: str) -> str:
     """How much longer tasks spend on a device than others; the times are sums over `stages` stages."""
-    if own_ms > MOST_TIMES * others_ms:
+    if own_ms > MAX_TIMES * others_ms:
         return f"{lasting(own_ms / stages)} each on {device}, but almost none {others}"
     return f"{own_ms / others_ms:.1f} times as long on {device} as {others}"
 
@@ -228,7 +226,7 @@ def spilling(found: findings.Spilling, _words: Words) -> str:
 
 @CORE.of(findings.Garbage)
 def garbage(found: findings.Garbage, words: Words) -> str:
-    share = f"{100 * found.share:.0f} % of {words.vocabulary.unit} time"
+    share = f"{100 * found.share:.0f} % of {words.vocabulary.task} time"
     text = f"garbage collection took {share} in {found.stage.id} {found.stage.name}"
     return f"{text}, and 10 % or more in {counted(found.other_stages, 'other')}" if found.other_stages else text
 
@@ -237,12 +235,12 @@ def garbage(found: findings.Garbage, words: Words) -> str:
 def kept(found: findings.Kept, words: Words) -> str:
     vocabulary = words.vocabulary
     text = (
-        f"cache misses: {found.missed} of {found.tasks} {vocabulary.units} of {found.stage.id} {found.stage.name} read"
+        f"cache misses: {found.missed} of {found.tasks} {vocabulary.tasks} of {found.stage.id} {found.stage.name} read"
         f" data again that {vocabulary.workers} should have cached in memory"
     )
     if not found.other_stages:
         return text
-    return f"{text}; so did {counted(found.other_missed, vocabulary.unit)} in {counted(found.other_stages, 'other')}"
+    return f"{text}; so did {counted(found.other_missed, vocabulary.task)} in {counted(found.other_stages, 'other')}"
 
 
 # While no task ran ----------------------------------------------------------------------------------------------------
@@ -254,18 +252,18 @@ def no_scope(_found: findings.NoScope, words: Words) -> str:
     return f"{none} ran: the program itself, including its start and its end"
 
 
-@CORE.of(findings.Coordinator)
-def coordinator(found: findings.Coordinator, words: Words) -> str:
+@CORE.of(findings.Driver)
+def driver(found: findings.Driver, words: Words) -> str:
     vocabulary = words.vocabulary
-    doing = f" ({vocabulary.coordinating})" if vocabulary.coordinating else ""
+    doing = f" ({vocabulary.driver_work})" if vocabulary.driver_work else ""
     unknown = "" if found.unknown_ms is None else f"; {lasting(found.unknown_ms)} of that is waiting or unknown"
-    return f"the {vocabulary.coordinator} alone{doing}, while no {vocabulary.unit} ran{unknown}"
+    return f"the {vocabulary.driver} alone{doing}, while no {vocabulary.task} ran{unknown}"
 
 
 @CORE.of(findings.Committing)
 def committing(found: findings.Committing, words: Words) -> str:
     others = f"; so did {found.others} more" if found.others else ""
-    after = f"after its last {words.vocabulary.unit}, which wrote output"
+    after = f"after its last {words.vocabulary.task}, which wrote output"
     return f"{found.scope} continued for {lasting(found.longest_ms)} {after}{others}"
 
 
@@ -273,7 +271,7 @@ def committing(found: findings.Committing, words: Words) -> str:
 def no_worker(found: findings.NoWorker, words: Words) -> str:
     vocabulary = words.vocabulary
     if not found.ever_came:
-        waited = f"{vocabulary.groups} waited and no {vocabulary.unit} ran"
+        waited = f"{vocabulary.stages} waited and no {vocabulary.task} ran"
         return f"no {vocabulary.worker} ever started: {waited}"
     text = f"waiting for {vocabulary.workers}: none was available"
     if found.first_worker_ms is not None:
@@ -292,9 +290,9 @@ def lost_workers(found: findings.LostWorkers, words: Words) -> str:
     were = "was" if count == 1 else "were"
     text = f"{count} of {counted(found.workers, vocabulary.worker)} {were} lost: {_loss(found.lost, words)}"
     if found.redone_tasks:
-        redone = counted(found.redone_tasks, vocabulary.unit)
-        text += f"; {redone} ran again (their first attempts took {lasting(found.redone_ms)})"
-    return f"{text}; after that, fewer {vocabulary.lanes} were left" if found.short_ms > 0 else text
+        redone = counted(found.redone_tasks, vocabulary.task)
+        text += f"; {redone} ran again (their first attempts took {lasting(found.recomputed_ms)})"
+    return f"{text}; after that, fewer {vocabulary.slots} were left" if found.short_ms > 0 else text
 
 
 def explained(reason: str | None) -> str:
@@ -313,7 +311,7 @@ def _loss(lost: findings.Loss, words: Words) -> str:
 
 @CORE.of(findings.Wasted)
 def wasted(found: findings.Wasted, words: Words) -> str:
-    unit = words.vocabulary.unit
+    unit = words.vocabulary.task
     reasons = "; ".join(
         each.reason if len(found.reasons) == 1 else f"{each.tasks} × {each.reason}"
         for each in found.reasons[:_REASONS_SHOWN]
@@ -328,34 +326,34 @@ def wasted(found: findings.Wasted, words: Words) -> str:
 @CORE.of(todo.MoreTasks)
 def more_tasks(_advice: todo.MoreTasks, words: Words) -> str:
     vocabulary = words.vocabulary
-    return f"more, smaller {vocabulary.units} would use the idle {vocabulary.lanes}"
+    return f"more, smaller {vocabulary.tasks} would use the idle {vocabulary.slots}"
 
 
 @CORE.of(todo.SmallerTasks)
 def smaller_tasks(_advice: todo.SmallerTasks, words: Words) -> str:
-    return f"smaller {words.vocabulary.units} would shorten the last wave"
+    return f"smaller {words.vocabulary.tasks} would shorten the last wave"
 
 
 @CORE.of(todo.FewerTasks)
 def fewer_tasks(_advice: todo.FewerTasks, words: Words) -> str:
-    return f"fewer, larger {words.vocabulary.units}"
+    return f"fewer, larger {words.vocabulary.tasks}"
 
 
 @CORE.of(todo.SpreadInput)
 def spread_input(_advice: todo.SpreadInput, words: Words) -> str:
-    return f"distribute the input more evenly over the {words.vocabulary.units}"
+    return f"distribute the input more evenly over the {words.vocabulary.tasks}"
 
 
 @CORE.of(todo.RelaxPlacement)
 def relax_placement(_advice: todo.RelaxPlacement, words: Words) -> str:
     vocabulary = words.vocabulary
     spread = f"spread their data over all {vocabulary.workers}"
-    return f"let {vocabulary.units} run on any free {vocabulary.lane}, or {spread}"
+    return f"let {vocabulary.tasks} run on any free {vocabulary.slot}, or {spread}"
 
 
 @CORE.of(todo.InspectTaskWaits)
 def inspect_task_waits(_advice: todo.InspectTaskWaits, words: Words) -> str:
-    return f"find out why {words.vocabulary.units} waited while {words.vocabulary.lanes} were free"
+    return f"find out why {words.vocabulary.tasks} waited while {words.vocabulary.slots} were free"
 
 
 @CORE.of(todo.FitCache)
@@ -403,35 +401,35 @@ def inspect_program(_advice: todo.InspectProgram, words: Words) -> str:
     return f"check what the program does between its {scopes}, at its start and at its end"
 
 
-@CORE.of(todo.InspectCoordinator)
-def inspect_coordinator(_advice: todo.InspectCoordinator, words: Words) -> str:
+@CORE.of(todo.InspectDriver)
+def inspect_driver(_advice: todo.InspectDriver, words: Words) -> str:
     vocabulary = words.vocabulary
-    return f"check what the {vocabulary.coordinator} does while no {vocabulary.unit} runs"
+    return f"check what the {vocabulary.driver} does while no {vocabulary.task} runs"
 
 
 @CORE.of(todo.MoreMemory)
 def more_memory(advice: todo.MoreMemory, words: Words) -> str:
     text = f"more memory per {words.vocabulary.worker}"
-    return f"{text}, or fewer {words.vocabulary.lanes}" if advice.fewer_slots else text
+    return f"{text}, or fewer {words.vocabulary.slots}" if advice.fewer_slots else text
 
 
 @CORE.of(todo.AvoidSpilling)
 def avoid_spilling(advice: todo.AvoidSpilling, words: Words) -> str:
     vocabulary = words.vocabulary
     if advice.delegated:
-        return f"more memory for the processes that compute for {vocabulary.units}, or smaller {vocabulary.units}"
-    return f"more memory per {vocabulary.worker}, fewer {vocabulary.lanes}, or smaller {vocabulary.units}"
+        return f"more memory for the processes that compute for {vocabulary.tasks}, or smaller {vocabulary.tasks}"
+    return f"more memory per {vocabulary.worker}, fewer {vocabulary.slots}, or smaller {vocabulary.tasks}"
 
 
 @CORE.of(todo.AvoidExhaustion)
 def avoid_exhaustion(advice: todo.AvoidExhaustion, words: Words) -> str:
     vocabulary = words.vocabulary
-    units, lanes, worker = vocabulary.units, vocabulary.lanes, vocabulary.worker
+    task_word, slot_word, worker = vocabulary.tasks, vocabulary.slots, vocabulary.worker
     return {
-        "container": f"a container limit for each {worker} that is larger than its heap needs, or fewer {lanes}",
-        "heap": f"more memory per {worker}, fewer {lanes}, or smaller {units}",
-        "device": f"fewer concurrent {units} per device, or smaller {units}",
-        "killed": f"find out what killed it; if memory was the reason, fewer {lanes} or a larger container",
+        "container": f"a container limit for each {worker} that is larger than its heap needs, or fewer {slot_word}",
+        "heap": f"more memory per {worker}, fewer {slot_word}, or smaller {task_word}",
+        "device": f"fewer concurrent {task_word} per device, or smaller {task_word}",
+        "killed": f"find out what killed it; if memory was the reason, fewer {slot_word} or a larger container",
     }[advice.exhausted]
 
 
@@ -440,8 +438,8 @@ def more_cpu(advice: todo.MoreCpu, words: Words) -> str:
     vocabulary = words.vocabulary
     fewer = {
         "same": "",
-        "fewer": f"fewer {vocabulary.lanes}",
-        "fewer-than-cores": f"fewer {vocabulary.lanes} than cores",
+        "fewer": f"fewer {vocabulary.slots}",
+        "fewer-than-cores": f"fewer {vocabulary.slots} than cores",
     }
     helps = [
         f"a larger CPU limit for each {vocabulary.worker}" if advice.larger_limit else "",

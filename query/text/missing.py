@@ -11,9 +11,9 @@ from crystalperf.query.trace.amounts import counted
 @CORE.of(missing.UnendedTasks)
 def unended_tasks(found: missing.UnendedTasks, words: Words) -> str:
     vocabulary = words.vocabulary
-    where = counted(found.stages, vocabulary.group) if found.stage is None else found.stage
+    where = counted(found.stages, vocabulary.stage) if found.stage is None else found.stage
     have = "has" if found.lost == 1 else "have"
-    return f"{found.lost} of {found.total} {vocabulary.units} of {where} {have} no end in the log"
+    return f"{found.lost} of {found.total} {vocabulary.tasks} of {where} {have} no end in the log"
 
 
 @CORE.of(missing.UnreadParts)

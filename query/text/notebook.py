@@ -30,7 +30,7 @@ def _(answer: Prediction) -> Rows:
     return of_mappings(
         [
             {"id": each.id, "name": each.name, "recorded_ms": each.recorded_ms, "predicted_ms": each.predicted_ms}
-            for each in answer.groups
+            for each in answer.stages
         ]
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crystalperf.indexes.resources import CPU
-from crystalperf.query.results.findings import Coordinator, NoScope, NoWorker
+from crystalperf.query.results.findings import Driver, NoScope, NoWorker
 from crystalperf.query.results.recommendations import (
     ChangeSetting,
     FasterDevice,
@@ -70,7 +70,7 @@ def faster_device(found: FasterDevice, words: Words) -> str:
 @CORE.of(RaiseParallelism)
 def raise_parallelism(found: RaiseParallelism, words: Words) -> str:
     return (
-        f"Twice the {words.vocabulary.units} of {found.stage}, {found.before} → {found.after}: it is busy"
+        f"Twice the {words.vocabulary.tasks} of {found.stage}, {found.before} → {found.after}: it is busy"
         f" {100 * found.busy_share:.0f} % of the time"
     )
 
@@ -83,7 +83,7 @@ def fix_failure(found: FixFailure, _words: Words) -> str:
 @CORE.of(FollowAdvice)
 def follow_advice(found: FollowAdvice, words: Words) -> str:
     finding = found.finding
-    if isinstance(finding, NoScope | Coordinator | NoWorker) and finding.advice is not None:
+    if isinstance(finding, NoScope | Driver | NoWorker) and finding.advice is not None:
         return capitalised(text_of(finding.advice, words))
     seen = text_of(finding, words).partition("; ")[0]
     return f"{capitalised(advice_text(finding, words))} ({seen})"

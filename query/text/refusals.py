@@ -35,8 +35,8 @@ def rerun_not_predicted(refusal: kinds.RerunNotPredicted, words: Words) -> str:
 def slots_out_of_range(refusal: kinds.SlotsOutOfRange, words: Words) -> str:
     known = words.vocabulary
     return (
-        f"{_times(refusal.ratio)} the {known.unit} {known.lanes} is too far from the recorded run"
-        f" (at most {refusal.most_ratio:g} times more or fewer); how scheduling and the {known.coordinator} scale is"
+        f"{_times(refusal.ratio)} the {known.task} {known.slots} is too far from the recorded run"
+        f" (at most {refusal.most_ratio:g} times more or fewer); how scheduling and the {known.driver} scale is"
         " unknown"
     )
 
@@ -45,8 +45,8 @@ def slots_out_of_range(refusal: kinds.SlotsOutOfRange, words: Words) -> str:
 def senders_out_of_range(refusal: kinds.SendersOutOfRange, words: Words) -> str:
     known = words.vocabulary
     return (
-        f"with {_times(refusal.ratio)} the {known.workers}, {known.units} would fetch {known.exchanged} from more than"
-        f" {refusal.most_ratio:g} times as many senders as in any {known.group} of the run"
+        f"with {_times(refusal.ratio)} the {known.workers}, {known.tasks} would fetch {known.exchanged_data} from more than"
+        f" {refusal.most_ratio:g} times as many senders as in any {known.stage} of the run"
     )
 
 
@@ -54,7 +54,7 @@ def senders_out_of_range(refusal: kinds.SendersOutOfRange, words: Words) -> str:
 def remote_reads_unknown(_refusal: kinds.RemoteReadsUnknown, words: Words) -> str:
     known = words.vocabulary
     return (
-        f"in the recorded run, all {known.exchanged} were local; with more {known.workers}, most would cross the"
+        f"in the recorded run, all {known.exchanged_data} were local; with more {known.workers}, most would cross the"
         " network, whose speed the run does not show"
     )
 
@@ -64,30 +64,30 @@ def cache_full(_refusal: kinds.CacheFull, words: Words) -> str:
     known = words.vocabulary
     return (
         f"cached data of {known.workers} did not fit into memory in the recorded run, and how many more cache misses"
-        f" {known.units} would have is unknown"
+        f" {known.tasks} would have is unknown"
     )
 
 
 @CORE.of(kinds.CacheTooSmall)
 def cache_too_small(refusal: kinds.CacheTooSmall, words: Words) -> str:
     known = words.vocabulary
-    is_short = refusal.cached_bytes > refusal.room_bytes
+    is_short = refusal.cached_bytes > refusal.capacity_bytes
     rest = "the rest" if is_short else "the data that does not fit because it is spread unevenly"
     return (
         f"{known.workers} cached {refusal.cached_bytes / _MIB:.0f} MiB in memory and would have space for"
-        f" {refusal.room_bytes / _MIB:.0f} MiB; how long {known.units} take to read again {rest} is unknown"
+        f" {refusal.capacity_bytes / _MIB:.0f} MiB; how long {known.tasks} take to read again {rest} is unknown"
     )
 
 
 @CORE.of(kinds.PlanUnknown)
 def plan_unknown(refusal: kinds.PlanUnknown, words: Words) -> str:
-    return f"how {refusal.framework} would repartition its {words.vocabulary.groups} is unknown"
+    return f"how {refusal.framework} would repartition its {words.vocabulary.stages} is unknown"
 
 
 @CORE.of(kinds.WorkersUnknown)
 def workers_unknown(_refusal: kinds.WorkersUnknown, words: Words) -> str:
     known = words.vocabulary
-    return f"the log names no {known.workers}, so the number of {known.unit} {known.lanes} is unknown"
+    return f"the log names no {known.workers}, so the number of {known.task} {known.slots} is unknown"
 
 
 @CORE.of(kinds.SlotsTooFew)
@@ -106,7 +106,7 @@ def no_worker_left(_refusal: kinds.NoWorkerLeft, _words: Words) -> str:
 @CORE.of(kinds.TasksWithoutEnd)
 def tasks_without_end(refusal: kinds.TasksWithoutEnd, words: Words) -> str:
     return (
-        f"{refusal.tasks} of {refusal.total} {words.vocabulary.units} have no end in the log, so their work is unknown"
+        f"{refusal.tasks} of {refusal.total} {words.vocabulary.tasks} have no end in the log, so their work is unknown"
     )
 
 
@@ -114,7 +114,7 @@ def tasks_without_end(refusal: kinds.TasksWithoutEnd, words: Words) -> str:
 def time_unknown(refusal: kinds.TimeUnknown, words: Words) -> str:
     return (
         f"the run has no stack samples, and nothing else shows which resource {100 * refusal.share:.0f} % of"
-        f" {words.vocabulary.unit} time used"
+        f" {words.vocabulary.task} time used"
     )
 
 
@@ -127,7 +127,7 @@ def spill_time_unknown(_refusal: kinds.SpillTimeUnknown, _words: Words) -> str:
 def bandwidth_unknown(refusal: kinds.BandwidthUnknown, words: Words) -> str:
     return (
         f"the speed of the recorded {' and '.join(refusal.devices)} is unknown, so all of the time that"
-        f" {words.vocabulary.units} spent there may change with the bandwidth, or none of it"
+        f" {words.vocabulary.tasks} spent there may change with the bandwidth, or none of it"
     )
 
 
@@ -156,14 +156,14 @@ def memory_need_unknown(_refusal: kinds.MemoryNeedUnknown, _words: Words) -> str
 def spilled_memory_unknown(refusal: kinds.SpilledMemoryUnknown, words: Words) -> str:
     return (
         f"{refusal.disk_bytes / _MIB:.0f} MiB spilled to disk, and the log does not record how much memory"
-        f" {words.vocabulary.units} lacked"
+        f" {words.vocabulary.tasks} lacked"
     )
 
 
 @CORE.of(kinds.GarbageSavingUnknown)
 def garbage_saving_unknown(refusal: kinds.GarbageSavingUnknown, words: Words) -> str:
     return (
-        f"garbage collection took {100 * refusal.share:.0f} % of {words.vocabulary.unit} time, and the saving from"
+        f"garbage collection took {100 * refusal.share:.0f} % of {words.vocabulary.task} time, and the saving from"
         " more memory is unknown"
     )
 
@@ -171,7 +171,7 @@ def garbage_saving_unknown(refusal: kinds.GarbageSavingUnknown, words: Words) ->
 @CORE.of(kinds.LiveHeapUnknown)
 def live_heap_unknown(refusal: kinds.LiveHeapUnknown, words: Words) -> str:
     return (
-        f"garbage collection already took {100 * refusal.share:.0f} % of {words.vocabulary.unit} time, and the size of"
+        f"garbage collection already took {100 * refusal.share:.0f} % of {words.vocabulary.task} time, and the size of"
         " the live heap is unknown"
     )
 
@@ -192,14 +192,14 @@ def rate_unknown(_refusal: kinds.RateUnknown, _words: Words) -> str:
 @CORE.of(kinds.SpreadOutOfRange)
 def spread_out_of_range(refusal: kinds.SpreadOutOfRange, words: Words) -> str:
     return (
-        f"{refusal.ratio:g} times the {words.vocabulary.units} of {refusal.station} is too far from the recorded run"
+        f"{refusal.ratio:g} times the {words.vocabulary.tasks} of {refusal.station} is too far from the recorded run"
         f" (at most {refusal.most_ratio:g} times more or fewer); how records would be distributed is unknown"
     )
 
 
 @CORE.of(kinds.BusyTimeUnknown)
 def busy_time_unknown(refusal: kinds.BusyTimeUnknown, words: Words) -> str:
-    return f"the resource of {100 * refusal.share:.0f} % of the {words.vocabulary.units}' busy time is unknown"
+    return f"the resource of {100 * refusal.share:.0f} % of the {words.vocabulary.tasks}' busy time is unknown"
 
 
 @CORE.of(kinds.LimitNotMeasured)
@@ -244,7 +244,7 @@ def rate_not_sustained(refusal: kinds.RateNotSustained, words: Words) -> str:
 
 @CORE.of(kinds.RateNearLimit)
 def rate_near_limit(refusal: kinds.RateNearLimit, _words: Words) -> str:
-    sustained = f"{'at least ' if refusal.at_least else ''}{_rate(refusal.sustained_per_s)}"
+    sustained = f"{'at least ' if refusal.is_lower_bound else ''}{_rate(refusal.sustained_per_s)}"
     return (
         f"{_rate(refusal.rate_per_s)} records/s is so close to the sustained rate ({sustained}) that an error of a few"
         " percent changes the latency by a large factor"

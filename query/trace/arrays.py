@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 from crystalperf.query.trace.records import Floats, Ints
 
 PLACES = 8
-"""Maximum places per unit for which a table of all places is fastest."""
+"""Maximum places per task for which a table of all places is fastest."""
 
 
-def over(part: Floats, whole: Floats, otherwise: float = 0.0) -> Floats:
+def safe_divide(part: Floats, whole: Floats, otherwise: float = 0.0) -> Floats:
     """Quotients, `otherwise` where the divisor is not above zero."""
     quotient: Floats = np.divide(part, whole, out=np.full(len(part), otherwise), where=whole > 0)
     return quotient
 
 
 def members(group: Ints, count: int) -> list[Ints]:
-    """The numbers of the units of each of groups 0 to `count` − 1, in ascending order."""
+    """The numbers of the tasks of each of groups 0 to `count` − 1, in ascending order."""
     order = np.argsort(group, kind="stable")
     bounds = np.searchsorted(group[order], np.arange(count + 1))
     return [order[bounds[number] : bounds[number + 1]] for number in range(count)]
@@ -37,7 +37,7 @@ def medians(group: Ints, columns: Floats, count: int) -> Floats:
 
 
 def before_any(place: Ints, launch_ms: Floats, finish_ms: Floats) -> NDArray[np.bool_]:
-    """Whether each unit was launched before any had ended in the same place."""
+    """Whether each task was launched before any had ended in the same place."""
     count = int(place.max(initial=-1)) + 1
     if count > PLACES * len(place):
         used, place = np.unique(place, return_inverse=True)

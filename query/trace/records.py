@@ -170,7 +170,7 @@ def as_text(text: str) -> str:
 
 
 def uses_of(what: str | None) -> frozenset[str]:
-    """What the units of a group read and write, from the column groups.what: comma-separated words of the framework."""
+    """What the tasks of a stage read and write, from the column stages.what: comma-separated words of the framework."""
     return frozenset(each for each in (what or "").split(", ") if each)
 
 

@@ -1,7 +1,7 @@
 """Validates a trace, for authors of a framework's reader and its tests.
 
-Analysis takes a trace as it is.  Contradictions in it are not errors, because logs may be damaged: a unit without a
-group and an edge without a target are ignored.  So a bug of a reader shows in no message.
+Analysis takes a trace as it is.  Contradictions in it are not errors, because logs may be damaged: a task without a
+stage and an edge without a target are ignored.  So a bug of a reader shows in no message.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ NEEDED = ("app_id", "framework", "started_at_ms", "duration_ms")
 """Required columns of the run."""
 
 
-def mistakes(trace: Trace) -> list[str]:
+def validate(trace: Trace) -> list[str]:
     """The contradictions in a trace: a sentence for each kind, with its first case and the number of others.
 
     Empty for a valid trace.  The trace of a damaged log has some, with any reader.
     """
-    units, edges = trace.units, trace.dependencies
-    groups, workers = set(_column(trace.groups, "group_id")), set(_column(trace.workers, "worker_id"))
-    numbers = _column(units, "unit_id")
-    spans = list(zip(numbers, _column(units, "launch_ms"), _column(units, "finish_ms"), strict=True))
-    places = list(zip(numbers, _column(units, "group_id"), _column(units, "worker_id"), strict=True))
+    tasks, edges = trace.tasks, trace.dependencies
+    stages, workers = set(_column(trace.stages, "stage_id")), set(_column(trace.workers, "worker_id"))
+    numbers = _column(tasks, "task_id")
+    spans = list(zip(numbers, _column(tasks, "launch_ms"), _column(tasks, "finish_ms"), strict=True))
+    places = list(zip(numbers, _column(tasks, "stage_id"), _column(tasks, "worker_id"), strict=True))
     ties = list(zip(*(_column(edges, each) for each in ("source", "target", "kind")), strict=True))
     kinds = get_args(EdgeKind)
     return [
         *(f"the run has no {each}" for each in NEEDED if trace.run.get(each) in (None, "")),
         *_first_of(f"unit {each} is there {count} times" for each, count in Counter(numbers).items() if count > 1),
         *_first_of(
-            f"unit {each} is of group {group!r}, and there is none" for each, group, _ in places if group not in groups
+            f"unit {each} is of group {stage!r}, and there is none" for each, stage, _ in places if stage not in stages
         ),
         *_first_of(
             f"unit {each} ran on worker {worker!r}, and there is none"
@@ -44,7 +44,7 @@ def mistakes(trace: Trace) -> list[str]:
         *_first_of(
             f"{source!r} → {target!r}: a group of that name is not there"
             for source, target, _ in ties
-            if source not in groups or target not in groups
+            if source not in stages or target not in stages
         ),
         *_first_of(
             f"{source!r} → {target!r} is {kind!r}, and an edge is one of {', '.join(kinds)}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 SettingUnit = Literal["count", "speed", "bytes", "bytes per second", "times", "choice"]
-"""The unit of a what-if setting."""
+"""The task of a what-if setting."""
 
 Exhausted = Literal["container", "heap", "device", "killed"]
 """What ran out of memory.
@@ -40,25 +40,25 @@ def with_article(noun: str) -> str:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """A framework's words for worker, lane, group, unit, coordinator and scope of the trace contract.
+    """A framework's words for worker, slot, stage, task, driver and scope of the trace contract.
 
     `scopes` are its kinds of scopes, the one that users know best first.  `settings` are its words for the settings of
-    a what-if; the first word of a setting is shown.  `exchanged` is the data that units read from each other;
-    `upstream` is what they wait for while others work, units of other groups if it is empty; `delegate` is a process
-    that computes for units, if the framework has such processes; `coordinating` is what the coordinator does while no
-    unit runs; `log` names its log, with the article, and `log_hint` says where users find it.
+    a what-if; the first word of a setting is shown.  `exchanged_data` is the data that tasks read from each other;
+    `upstream` is what they wait for while others work, tasks of other stages if it is empty; `delegate` is a process
+    that computes for tasks, if the framework has such processes; `driver_work` is what the driver does while no
+    task runs; `log` names its log, with the article, and `log_hint` says where users find it.
     """
 
     worker: str = "worker"
-    lane: str = "slot"
-    group: str = "group"
-    unit: str = "unit"
-    coordinator: str = "coordinator"
-    coordinating: str = ""
+    slot: str = "slot"
+    stage: str = "stage"
+    task: str = "task"
+    driver: str = "driver"
+    driver_work: str = ""
     scope: str = "scope"
     scopes: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
-    exchanged: str = "data that units read of each other"
+    exchanged_data: str = "data that tasks read of each other"
     upstream: str = ""
     delegate: str = ""
     log: str = "a log"
@@ -69,16 +69,16 @@ class Vocabulary:
         return plural(self.worker)
 
     @property
-    def lanes(self) -> str:
-        return plural(self.lane)
+    def slots(self) -> str:
+        return plural(self.slot)
 
     @property
-    def groups(self) -> str:
-        return plural(self.group)
+    def stages(self) -> str:
+        return plural(self.stage)
 
     @property
-    def units(self) -> str:
-        return plural(self.unit)
+    def tasks(self) -> str:
+        return plural(self.task)
 
     @property
     def counted(self) -> str:

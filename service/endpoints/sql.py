@@ -30,7 +30,7 @@ class Statement(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class WideStatement(msgspec.Struct, forbid_unknown_fields=True):
-    """One SELECT over runs, whose tables are `runs.units` and so on with a column `run`, and over indexes.
+    """One SELECT over runs, whose tables are `runs.tasks` and so on with a column `run`, and over indexes.
 
     `runs` are their names; null means all runs, up to the limit `sql_runs`."""
 

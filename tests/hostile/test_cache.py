@@ -107,7 +107,7 @@ def test_a_damaged_run_in_the_cache_is_made_again(
 ) -> None:
     monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path))
     run = cp.profile([LOG])
-    told = run.debug().runtime_ms
+    reported = run.debug().runtime_ms
     if number:
         damaged(run.path, Random(number))
     else:
@@ -115,7 +115,7 @@ def test_a_damaged_run_in_the_cache_is_made_again(
     code, _, err = crystalperf("debug", run.path)
     assert "bug" not in err
     assert err.count("\n") == (1 if code else 0)
-    assert cp.profile([LOG]).debug().runtime_ms == told
+    assert cp.profile([LOG]).debug().runtime_ms == reported
 
 
 def test_a_damaged_unpacked_index_is_unpacked_again(
@@ -142,7 +142,7 @@ def test_a_damaged_file_is_never_a_bug(number: int, run_copy: Path, crystalperf:
     if random.random() < 0.3:
         content = content[: random.randrange(len(content))]
     run_copy.write_bytes(content)
-    for arguments in (("debug", run_copy), ("sql", "--run", run_copy, "SELECT count(*) FROM units WHERE net_ms > 0")):
+    for arguments in (("debug", run_copy), ("sql", "--run", run_copy, "SELECT count(*) FROM tasks WHERE net_ms > 0")):
         code, out, err = crystalperf(*arguments)
         assert code in (0, 1)
         assert "bug" not in err, err

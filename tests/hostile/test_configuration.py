@@ -98,8 +98,8 @@ def test_every_version_is_answered_for(version: str, lines: list[bytes], tmp_pat
     run = cp.profile([log], output=tmp_path / "run.duckdb")
     answer = run.verdict()
     assert answer is not None
-    told = any("is not a version of Spark" in each.meaning for each in run.header().problems)
-    assert told == (found is None and bool(version))
+    reported = any("is not a version of Spark" in each.meaning for each in run.header().problems)
+    assert reported == (found is None and bool(version))
 
 
 @pytest.mark.few(1)

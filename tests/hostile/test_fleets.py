@@ -36,7 +36,7 @@ def log(place: Path) -> Path:
 def unread(folder: Path) -> dict[str, str]:
     """Why logs of a fleet could not be read, by their names."""
     with opened(folder) as connection:
-        rows = connection.execute("SELECT path, what FROM problems WHERE severity = 'unread'").fetchall()
+        rows = connection.execute("SELECT path, text FROM problems WHERE severity = 'unread'").fetchall()
     return {Path(path).name: what for path, what in rows}
 
 
@@ -60,7 +60,7 @@ def test_log_whose_name_is_not_text_is_analyzed(crystalperf: Answer, tmp_path: P
     for given in (logs, os.fsdecode(os.fsencode(logs) + b"/l\xffg")):
         code, out, err = crystalperf("analyze", given, "--json")
         assert (code, err) == (0, "")
-        assert json.loads(out)["schema"] == "crystalperf.verdict/1"
+        assert json.loads(out)["schema"] == "crystalperf.verdict/2"
 
 
 def test_pipes_devices_and_dangling_links_are_reported(tmp_path: Path) -> None:
@@ -73,9 +73,9 @@ def test_pipes_devices_and_dangling_links_are_reported(tmp_path: Path) -> None:
         (logs / name).symlink_to(target)
     built = build([str(logs)], tmp_path / "fleet", InProcess())
     assert (built.logs, built.unread) == (5, 4)
-    told = unread(tmp_path / "fleet")
-    assert told.keys() == {"pipe", "zero", "nowhere", "circle"}
-    assert not [each for each in told.values() if "bug" in each]
+    reported = unread(tmp_path / "fleet")
+    assert reported.keys() == {"pipe", "zero", "nowhere", "circle"}
+    assert not [each for each in reported.values() if "bug" in each]
 
 
 def test_a_list_that_names_itself_is_refused(crystalperf: Answer, tmp_path: Path) -> None:

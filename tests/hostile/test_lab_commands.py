@@ -9,7 +9,7 @@ import pytest
 
 from crystalperf.query.inputs.containers import head
 from crystalperf.query.inputs.discover import discover
-from lab.damage import cases, doors, judging
+from lab.damage import cases, interfaces, judging
 from lab.damage.cases import Case
 from lab.damage.sources import Sources
 
@@ -43,7 +43,7 @@ def test_fuzzing_notices_a_command_that_breaks_its_contract(
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("kind", cases.DOORS)
+@pytest.mark.parametrize("kind", cases.INTERFACES)
 def test_other_interfaces_end_in_an_answer_or_a_sentence(kind: str, sources: Sources, tmp_path: Path) -> None:
     for number in range(2):
         outcome = cases.run_case(Case(kind, number), 1, sources, tmp_path)
@@ -53,5 +53,5 @@ def test_other_interfaces_end_in_an_answer_or_a_sentence(kind: str, sources: Sou
 def test_fuzzing_notices_a_page_with_another_script(
     sources: Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doors, "_SCRIPTS", doors._SCRIPTS - 1)
+    monkeypatch.setattr(interfaces, "_SCRIPTS", interfaces._SCRIPTS - 1)
     assert "a page with 2 scripts" in cases.run_case(Case("page", 0), 1, sources, tmp_path).text

@@ -32,15 +32,15 @@ def peak_mib(action: Callable[[], object]) -> float:
         tracemalloc.stop()
 
 
-def units_on(hosts: int, count: int = 20_000) -> tuple[duckdb.DuckDBPyConnection, Execution]:
-    """Units of two groups, spread evenly over hosts; the stand-in of their execution has what hosts are compared by."""
+def tasks_on(hosts: int, count: int = 20_000) -> tuple[duckdb.DuckDBPyConnection, Execution]:
+    """Tasks of two stages, spread evenly over hosts; the stand-in of their execution has what hosts are compared by."""
     connection = duckdb.connect()
     connection.execute(
         f"""
-        CREATE TABLE units AS
-        SELECT 'g' || range // 10000 AS group_id, 'h' || range % {hosts} AS host, range * 1.0::DOUBLE AS launch_ms,
+        CREATE TABLE tasks AS
+        SELECT 'g' || range // 10000 AS stage_id, 'h' || range % {hosts} AS host, range * 1.0::DOUBLE AS launch_ms,
             range + 100.0 + range % 11::DOUBLE AS finish_ms, 'succeeded' AS status, range % 1000 AS input_bytes,
-            0 AS remote_bytes, 0 AS local_bytes,
+            0 AS remote_read_bytes, 0 AS local_read_bytes,
             {", ".join(f"(hash(range, '{name}') % 1000)::DOUBLE AS {name}_ms" for name in RESOURCES)}
         FROM range({count})
         """
@@ -50,8 +50,8 @@ def units_on(hosts: int, count: int = 20_000) -> tuple[duckdb.DuckDBPyConnection
 
 
 @pytest.mark.parametrize("hosts", [2, 20, 200])
-def test_hosts_are_compared_without_multiplying_units_by_hosts(hosts: int) -> None:
-    connection, execution = units_on(hosts)
+def test_hosts_are_compared_without_multiplying_tasks_by_hosts(hosts: int) -> None:
+    connection, execution = tasks_on(hosts)
     assert peak_mib(lambda: host_times(connection, execution)) < 12, "that is some columns of 20 000 numbers"
     found = host_times(connection, execution)
     assert len(found) == 2 * hosts * len(RESOURCES)
@@ -62,9 +62,9 @@ def test_hosts_are_compared_without_multiplying_units_by_hosts(hosts: int) -> No
             [median({last.resource}_ms) FILTER (host = $1), median(input_bytes) FILTER (host = $1)],
             [median({last.resource}_ms) FILTER (host <> $1), median(input_bytes) FILTER (host <> $1),
                 median(finish_ms - launch_ms) FILTER (host <> $1)]
-        FROM units WHERE group_id = $2
+        FROM tasks WHERE stage_id = $2
         """,
-        [last.host, last.group],
+        [last.host, last.stage],
     ).fetchall()[0]
     assert [last.median_ms, last.median_bytes] == own
     assert [last.others_ms, last.others_bytes, last.others_duration_ms] == others
@@ -72,18 +72,18 @@ def test_hosts_are_compared_without_multiplying_units_by_hosts(hosts: int) -> No
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_median_of_the_rest_of_a_group_is_exact(data: st.DataObject) -> None:
-    """Of groups of two or more parts, with rows of parts that nobody asks for among them."""
-    group = np.array(data.draw(st.lists(st.integers(0, 2), min_size=12, max_size=40)))
-    part = np.array([each * 3 + data.draw(st.integers(0, 2)) for each in group])
-    values = np.array([data.draw(st.integers(0, 9)) for _ in group], dtype=float)
-    has_rest = [each for each in np.unique(part) if (group == each // 3).sum() > (part == each).sum()]
+def test_median_of_the_rest_of_a_stage_is_exact(data: st.DataObject) -> None:
+    """Of stages of two or more parts, with rows of parts that nobody asks for among them."""
+    stage = np.array(data.draw(st.lists(st.integers(0, 2), min_size=12, max_size=40)))
+    part = np.array([each * 3 + data.draw(st.integers(0, 2)) for each in stage])
+    values = np.array([data.draw(st.integers(0, 9)) for _ in stage], dtype=float)
+    has_rest = [each for each in np.unique(part) if (stage == each // 3).sum() > (part == each).sum()]
     asked = [each for each in has_rest if data.draw(st.booleans())]
     number = np.array([asked.index(each) if each in asked else -1 for each in part], dtype=np.int64)
-    own, others = Split(number, group, len(asked)).medians(values)
+    own, others = Split(number, stage, len(asked)).medians(values)
     for at, one in enumerate(asked):
         assert own[at] == np.median(values[part == one])
-        assert others[at] == np.median(values[(group == one // 3) & (part != one)])
+        assert others[at] == np.median(values[(stage == one // 3) & (part != one)])
 
 
 def test_running_out_of_memory_is_reported(

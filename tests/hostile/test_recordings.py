@@ -33,7 +33,7 @@ def test_thread_type_without_fields_is_accepted() -> None:
 def test_a_recording_that_shrinks_while_it_is_read(
     largest: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source, "MOST_READ_BYTES", largest)
+    monkeypatch.setattr(source, "MAX_READ_BYTES", largest)
     whole = gzip.decompress((DATA / "driver.jfr.gz").read_bytes())
     (tmp_path / "a.jfr").write_bytes(whole)
     view, _ = source.load(tmp_path / "a.jfr", ProblemLog())

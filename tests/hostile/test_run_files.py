@@ -50,11 +50,11 @@ SPOILT = {
             meaning VARCHAR GENERATED ALWAYS AS (repeat('x', 100000000)))
     """,
     "a table whose name is SQL": """CREATE TABLE "x AS SELECT 1; --" (a INTEGER)""",
-    "a table that is missing": "DROP TABLE units",
-    "a column that is missing": "ALTER TABLE units DROP COLUMN launch_ms",
-    "a column of another type": "ALTER TABLE units ALTER launch_ms TYPE VARCHAR",
-    "resources whose names are SQL": "UPDATE resources SET name = 'cpu_ms) FROM units; --' WHERE name = 'cpu'",
-    "bytes whose names are SQL": "UPDATE resources SET moves = ['input_bytes) FROM units; --'] WHERE name = 'disk'",
+    "a table that is missing": "DROP TABLE tasks",
+    "a column that is missing": "ALTER TABLE tasks DROP COLUMN launch_ms",
+    "a column of another type": "ALTER TABLE tasks ALTER launch_ms TYPE VARCHAR",
+    "resources whose names are SQL": "UPDATE resources SET name = 'cpu_ms) FROM tasks; --' WHERE name = 'cpu'",
+    "bytes whose names are SQL": "UPDATE resources SET moves = ['input_bytes) FROM tasks; --'] WHERE name = 'disk'",
 }
 
 
@@ -132,7 +132,7 @@ def test_file_name_that_looks_like_a_url_is_a_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     run_copy.rename(tmp_path / "md:run.duckdb")
-    code, out, _ = crystalperf("sql", "--run", "md:run.duckdb", "--csv", "SELECT count(*) > 0 AS some FROM units")
+    code, out, _ = crystalperf("sql", "--run", "md:run.duckdb", "--csv", "SELECT count(*) > 0 AS some FROM tasks")
     assert (code, out) == (0, "some\ntrue\n")
 
 

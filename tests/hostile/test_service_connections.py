@@ -82,12 +82,12 @@ async def ended(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, drip
     ids=["no request", "a head that drips", "a body that drips", "half a second request"],
 )
 def test_idle_connection_is_closed(sent: bytes, drip: bytes, answer: bytes) -> None:
-    async def told() -> bytes:
+    async def reported() -> bytes:
         async with serving() as (_, reader, writer):
             writer.write(sent)
             return await ended(reader, writer, drip)
 
-    assert asyncio.run(told())[:12] == answer
+    assert asyncio.run(reported())[:12] == answer
 
 
 def test_unread_answer_is_dropped_after_a_timeout() -> None:

@@ -45,18 +45,18 @@ def served(tmp_path_factory: pytest.TempPathFactory, log_run: Run) -> Iterator[S
         "waiting_sql": 1, "sql_answer_bytes": 500_000, "waiting_jobs": 2, "job_s": 20, "sql_memory_bytes": 200_000_000,
         "job_memory_bytes": 700_000_000, "sql_runs": 1, "events": 1,
     }  # fmt: skip
-    told = [part for name, number in limits.items() for part in ("--limit", f"{name}={number}")]
-    with served_from(home, [log_run.path], *told) as found:
+    reported = [part for name, number in limits.items() for part in ("--limit", f"{name}={number}")]
+    with served_from(home, [log_run.path], *reported) as found:
         yield found
 
 
-def told(found: httpx.Response, status: int) -> str:
+def reported(found: httpx.Response, status: int) -> str:
     """The sentence of a problem with that status."""
     assert found.status_code == status, found.text[:500]
     assert found.headers["content-type"] == "application/problem+json"
     content = found.json()
     assert content["status"] == status
-    assert content["error"]["schema"] == "crystalperf.error/1"
+    assert content["error"]["schema"] == "crystalperf.error/2"
     assert "bug" not in content["detail"]
     detail: str = content["detail"]
     assert 10 < len(detail) < 600
@@ -192,7 +192,7 @@ def test_every_answer_has_a_content_security_policy(served: Served) -> None:
 
 def test_upload_over_the_limit_is_refused(served: Served) -> None:
     found = served.client.post("/api/runs", files={"files": ("big", b"x" * 3_500_000)})
-    assert "MiB" in told(found, 413)
+    assert "MiB" in reported(found, 413)
 
     def endless() -> Iterator[bytes]:  # in chunks, without a length
         yield b'--b\r\nContent-Disposition: form-data; name="files"; filename="a"\r\n\r\n'
@@ -200,11 +200,11 @@ def test_upload_over_the_limit_is_refused(served: Served) -> None:
             yield b"x" * 10_000
 
     headers = {"Content-Type": "multipart/form-data; boundary=b"}
-    assert "MiB" in told(served.client.post("/api/runs", content=endless(), headers=headers), 413)
+    assert "MiB" in reported(served.client.post("/api/runs", content=endless(), headers=headers), 413)
     many = [("files", (f"{number}", b"x")) for number in range(5)]
-    assert "3 files" in told(served.client.post("/api/runs", files=many), 413)
+    assert "3 files" in reported(served.client.post("/api/runs", files=many), 413)
     fields = b'--b\r\nContent-Disposition: form-data; name="index"\r\n\r\nx\r\n' * 5_000 + b"--b--\r\n"
-    assert "parts" in told(served.client.post("/api/runs", content=fields, headers=headers), 413)
+    assert "parts" in reported(served.client.post("/api/runs", content=fields, headers=headers), 413)
     nothing_left(served)
 
 
@@ -226,7 +226,7 @@ def test_upload_over_the_limit_is_refused(served: Served) -> None:
 def test_a_damaged_upload_ends_in_one_sentence(served: Served, body: bytes) -> None:
     headers = {"Content-Type": "multipart/form-data; boundary=b"}
     found = served.client.post("/api/runs", content=body, headers=headers)
-    told(found, found.status_code)
+    reported(found, found.status_code)
     assert found.status_code in (400, 413)
     nothing_left(served)
 
@@ -275,7 +275,7 @@ def test_body_that_stalls_or_drips_is_dropped(served: Served, what: str, drip: b
 
 def test_a_boundary_that_is_too_long_and_a_form_of_too_many_fields_end_in_one_sentence(served: Served) -> None:
     headers = {"Content-Type": f"multipart/form-data; boundary={'b' * 300}"}
-    assert "boundary" in told(served.client.post("/api/runs", content=b"--b--", headers=headers), 400).lower()
+    assert "boundary" in reported(served.client.post("/api/runs", content=b"--b--", headers=headers), 400).lower()
     fields = "&".join(f"f{number}=x" for number in range(20))
     own = {"Origin": f"http://127.0.0.1:{served.port}"}
     found = served.client.post("/sql", content=fields, headers=own)
@@ -351,7 +351,7 @@ def test_jobs_beyond_the_queue_limit_are_refused(served: Served) -> None:
         sent.append(found)
     refused = [each for each in sent if each.status_code != 202]
     for each in refused:
-        assert "wait" in told(each, 429)
+        assert "wait" in reported(each, 429)
         assert int(each.headers["retry-after"]) > 0
     assert refused
     for each in sent:
@@ -377,13 +377,13 @@ def test_jobs_beyond_the_queue_limit_are_refused(served: Served) -> None:
 )
 def test_invalid_body_is_one_sentence(served: Served, body: bytes, status: int) -> None:
     headers = {"Content-Type": "application/json"}
-    told(served.client.post("/api/runs/q9/sql", content=body, headers=headers), status)
+    reported(served.client.post("/api/runs/q9/sql", content=body, headers=headers), status)
 
 
 def test_form_of_another_page_is_not_accepted_as_json(served: Served) -> None:
     for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
         headers = {"Content-Type": kind}
-        told(served.client.post("/api/sql", content=b'{"statement": "SELECT 1"}', headers=headers), 415)
+        reported(served.client.post("/api/sql", content=b'{"statement": "SELECT 1"}', headers=headers), 415)
     statement = "statement=SELECT+1&run=q9"
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     assert served.client.post("/sql", content=statement, headers=headers).status_code == 403
@@ -435,13 +435,13 @@ def hostile_statements(places: list[str]) -> list[str]:
 def check_statements(served: Served, statements: list[str]) -> None:
     folder = served.home / "runs"
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    doors: tuple[tuple[str, dict[str, Any]], ...] = (("/api/runs/q9/sql", {}), ("/api/sql", {"runs": ["q9"]}))
+    interfaces: tuple[tuple[str, dict[str, Any]], ...] = (("/api/runs/q9/sql", {}), ("/api/sql", {"runs": ["q9"]}))
     for number, statement in enumerate(statements):
-        path, body = doors[number % 3 == 2]  # the process behind both is the same
+        path, body = interfaces[number % 3 == 2]  # the process behind both is the same
         found = served.post(path, {"statement": statement, **body})
         assert "swordfish" not in found.text, statement
         if found.status_code != 200:
-            told(found, found.status_code)
+            reported(found, found.status_code)
             assert found.status_code in (400, 413, 422), statement
         assert {path.name for path in folder.iterdir()} == set(before), statement
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
@@ -464,12 +464,14 @@ def test_statement_is_stopped_at_its_limits(served: Served) -> None:
     def ask(statement: str) -> httpx.Response:
         return served.post("/api/runs/q9/sql", {"statement": statement})
 
-    assert "stopped after 2 s" in told(ask("SELECT levenshtein(repeat('a', 10000000), repeat('b', 10000000))"), 422)
-    sorting = told(ask("SELECT * FROM range(100000000) ORDER BY hash(range)"), 422)
+    assert "stopped after 2 s" in reported(ask("SELECT levenshtein(repeat('a', 10000000), repeat('b', 10000000))"), 422)
+    sorting = reported(ask("SELECT * FROM range(100000000) ORDER BY hash(range)"), 422)
     assert "memory" in sorting or "stopped after" in sorting  # whichever a machine reaches first
-    assert "MiB" in told(ask("SELECT repeat('x', 10000) FROM range(200)"), 413)
-    assert "MiB" in told(ask("SELECT repeat('x', 5000000)"), 422)  # one value, which would come to the service whole
-    assert "nested" in told(ask("SELECT " + "(" * 90_000), 400)
+    assert "MiB" in reported(ask("SELECT repeat('x', 10000) FROM range(200)"), 413)
+    assert "MiB" in reported(
+        ask("SELECT repeat('x', 5000000)"), 422
+    )  # one value, which would come to the service whole
+    assert "nested" in reported(ask("SELECT " + "(" * 90_000), 400)
     assert ask("SELECT 1 AS a").json() == [{"a": 1}]
 
 

@@ -87,7 +87,7 @@ def test_work_grows_linearly_with_zip_members(tmp_path: Path) -> None:
 
 
 def test_oversized_zip_members_are_not_all_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(containers, "_MOST_UNPACKED_BYTES", 1 << 20)
+    monkeypatch.setattr(containers, "_MAX_UNPACKED_BYTES", 1 << 20)
     with zipfile.ZipFile(tmp_path / "logs", "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(40):
             archive.writestr(f"other/{number}", b"some text\n" * 10_000)

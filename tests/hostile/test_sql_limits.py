@@ -97,7 +97,7 @@ def test_memory_that_duckdb_does_not_count_has_a_limit(
     statement = "SELECT list(repeat('x', 1000000)) FROM range(100000)"
     code, out, err = crystalperf("sql", "--run", run_copy, "--json", statement)
     assert (code, err.count("\n")) == (1, 1)
-    assert json.loads(out)["schema"] == "crystalperf.error/1"
+    assert json.loads(out)["schema"] == "crystalperf.error/2"
     assert "memory" in err
 
 

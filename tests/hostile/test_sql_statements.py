@@ -74,7 +74,7 @@ READERS = (
     "SELECT * FROM query('FROM read_text(''{path}'')')",
     "SELECT * FROM query_table('{path}')",
     "SELECT (SELECT content FROM read_text('{path}'))",
-    "SELECT * FROM run.units, LATERAL (SELECT * FROM read_text('{path}'))",
+    "SELECT * FROM run.tasks, LATERAL (SELECT * FROM read_text('{path}'))",
     "WITH a AS MATERIALIZED (FROM read_text('{path}')) SELECT * FROM a",
     "DESCRIBE SELECT * FROM read_csv('{path}')",
     "SUMMARIZE SELECT * FROM read_csv('{path}')",
@@ -83,7 +83,7 @@ READERS = (
     "SELECT * FROM sqlite_scan('{path}', 'a')",
     "SELECT * FROM st_read('{path}')",
     "IMPORT DATABASE '{path}'",
-    "COPY units FROM '{path}'",
+    "COPY tasks FROM '{path}'",
     "LOAD '{path}'",
     "INSTALL '{path}'",
     "FORCE INSTALL x FROM '{path}'",
@@ -106,16 +106,16 @@ class Places:
 
     def named(self) -> list[str]:
         run, secret = str(self.run), str(self.secret)
-        beside = self.run.parent
+        compared = self.run.parent
         return [
             run,
             f"{run}.wal",
             secret,
             str(self.free),
-            str(beside),
-            f"{beside}/*",
+            str(compared),
+            f"{compared}/*",
             f"file://{secret}",
-            f"{beside}/./../{beside.name}/{self.secret.name}",
+            f"{compared}/./../{compared.name}/{self.secret.name}",
             f"/proc/self/root{run}",
         ]
 
@@ -129,7 +129,7 @@ def places(log_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Places:
 
 
 @pytest.fixture(scope="module")
-def door(places: Places) -> Iterator[duckdb.DuckDBPyConnection]:
+def frontend(places: Places) -> Iterator[duckdb.DuckDBPyConnection]:
     connection = child.opened(places.run, [])
     yield connection
     connection.close()
@@ -144,27 +144,27 @@ def seen(folder: Path) -> dict[str, bytes]:
 
 
 def test_no_statement_changes_or_reads_a_file(
-    places: Places, door: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+    places: Places, frontend: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(places.run.parent)
     before = seen(places.run.parent)
     tried = statements(places)
     assert len(tried) >= 230
-    told = []
+    reported = []
     for statement in tried:
         try:
-            told.append(str(door.execute(statement).fetchall()))
+            reported.append(str(frontend.execute(statement).fetchall()))
         except (duckdb.Error, NotImplementedError) as error:
-            told.append(str(error))
+            reported.append(str(error))
         assert (
             os.listdir(places.run.parent) == [Path(each).name for each in before] or seen(places.run.parent) == before
         )
-        assert "swordfish" not in told[-1], statement
+        assert "swordfish" not in reported[-1], statement
     assert seen(places.run.parent) == before
 
 
-def test_the_run_stays_readable_after_all_of_them(door: duckdb.DuckDBPyConnection) -> None:
-    assert door.execute("SELECT count(*) > 0 FROM units").fetchall() == [(True,)]
+def test_the_run_stays_readable_after_all_of_them(frontend: duckdb.DuckDBPyConnection) -> None:
+    assert frontend.execute("SELECT count(*) > 0 FROM tasks").fetchall() == [(True,)]
 
 
 @pytest.mark.few(2)
@@ -177,7 +177,7 @@ def test_a_statement_that_writes_ends_in_one_sentence(
     statement = Random(number).choice(WRITERS[:16]).format(path=Random(number + 100).choice(places.named()))
     code, out, err = crystalperf("sql", "--run", places.run, "--json", statement)
     assert (code, err.count("\n")) == (1, 1)
-    assert json.loads(out)["schema"] == "crystalperf.error/1"
+    assert json.loads(out)["schema"] == "crystalperf.error/2"
     assert "bug" not in err
     assert seen(places.run.parent) == before
 

@@ -1,9 +1,9 @@
-// The page's data as the views use them: groups by their position among the nodes of the DAG.
+// The page's data as the views use them: stages by their position among the nodes of the DAG.
 
 import type { TimeUnit } from "./figures.ts";
-import type { Basis, Parts, SaidTable, UsualWhatIf, Words } from "./picture.ts";
+import type { Basis, Parts, TableText, UsualWhatIf, Words } from "./page_data.ts";
 
-export type { Basis, Parts, UsualWhatIf, Words } from "./picture.ts";
+export type { Basis, Parts, UsualWhatIf, Words } from "./page_data.ts";
 
 export interface Resource {
   readonly name: string;
@@ -17,16 +17,16 @@ export interface Recommendation {
   readonly lines: readonly string[];
 }
 
-export interface FindingSaid {
+export interface FindingText {
   readonly cost: string;
   readonly cost_ms: number;
-  readonly what: string;
+  readonly text: string;
   readonly basis: Basis;
   readonly advice: string;
 }
 
 /** Sentences; empty if they do not apply. */
-export interface Said {
+export interface PageText {
   readonly facts: readonly string[];
   /** How the run ended, and which time the figures leave out. */
   readonly outcome: readonly string[];
@@ -40,13 +40,13 @@ export interface Said {
   readonly same: string;
   readonly unknown: readonly string[];
   readonly check: string;
-  readonly findings: readonly FindingSaid[];
+  readonly findings: readonly FindingText[];
   readonly disagreements: readonly string[];
   readonly assumptions: readonly string[];
-  readonly unseen: readonly string[];
-  readonly told: readonly string[];
-  /** The groups of a stream, with how busy each is. */
-  readonly stations: SaidTable;
+  readonly not_recorded: readonly string[];
+  readonly measurements: readonly string[];
+  /** The stages of a stream, with how busy each is. */
+  readonly stations: TableText;
   readonly next: string;
   /** Short texts on how a what-if's figure is known. */
   readonly how: Readonly<Record<"recorded" | "exact" | "between" | "refused" | "unknown", string>>;
@@ -60,8 +60,8 @@ export interface Answer {
   /** A resource or a cause. */
   readonly bottleneck: string | null;
   readonly path_parts: Parts | null;
-  /** ms of each group, by the DAG's nodes. */
-  readonly groups: readonly (number | null)[] | null;
+  /** ms of each stage, by the DAG's nodes. */
+  readonly stages: readonly (number | null)[] | null;
   readonly refused: string | null;
 }
 
@@ -104,30 +104,30 @@ export interface WhatIf {
   readonly command: string;
 }
 
-/** Columns; a row is a unit, or several units that are drawn as one bar. */
-export interface Units {
+/** Columns; a row is a unit, or several tasks that are drawn as one bar. */
+export interface Tasks {
   readonly lane: readonly number[];
   readonly start: readonly number[];
   readonly length: readonly number[];
-  /** A node of the DAG; -1 for groups that the DAG leaves out. */
-  readonly group: readonly number[];
+  /** A node of the DAG; -1 for stages that the DAG leaves out. */
+  readonly stage: readonly number[];
   /** The position of the resource with most of its time; the number of resources for `other`. */
   readonly resource: readonly number[];
   readonly failed: readonly boolean[];
-  /** The number of units of each row; empty if each row is one unit. */
+  /** The number of tasks of each row; empty if each row is one unit. */
   readonly count: readonly number[];
 }
 
-export interface Stretch {
+export interface Interval {
   readonly name: string;
   readonly start_ms: number;
   readonly end_ms: number;
 }
 
-export interface PathStep extends Stretch {
+export interface PathStep extends Interval {
   readonly id: string;
-  /** A node of the DAG that is a group, else -1. */
-  readonly group: number;
+  /** A node of the DAG that is a stage, else -1. */
+  readonly stage: number;
   readonly parts: Parts;
 }
 
@@ -138,15 +138,15 @@ export interface Timeline {
   readonly workers: readonly { readonly name: string; readonly host: string | null }[];
   /** The worker of each lane; those of a worker follow each other. */
   readonly lanes: readonly number[];
-  readonly units: Units;
+  readonly tasks: Tasks;
   readonly coarsened: string;
-  readonly coordinator: readonly Stretch[];
+  readonly driver: readonly Interval[];
   /** Intervals that the figures leave out. */
-  readonly pauses: readonly Stretch[];
+  readonly pauses: readonly Interval[];
   readonly path: readonly PathStep[];
 }
 
-/** The durations of a group's units, ms. */
+/** The durations of a stage's tasks, ms. */
 export interface Spread {
   readonly min: number;
   readonly p25: number;
@@ -158,7 +158,7 @@ export interface Spread {
 export interface DagNode {
   readonly id: string;
   readonly name: string;
-  /** Whether it is a group of units, not an interval of the coordinator or a transfer. */
+  /** Whether it is a stage of tasks, not an interval of the driver or a transfer. */
   readonly grouped: boolean;
   readonly scope: string | null;
   readonly start_ms: number;
@@ -166,7 +166,7 @@ export interface DagNode {
   readonly parts: Parts;
   /** Its time on the critical path. */
   readonly path_ms: number;
-  readonly units: number;
+  readonly tasks: number;
   readonly spread: Spread | null;
 }
 
@@ -177,15 +177,15 @@ export interface Operator {
   readonly name: string;
   readonly detail: string;
   /** Nodes of the DAG. */
-  readonly groups: readonly number[];
+  readonly stages: readonly number[];
   readonly basis: string;
   readonly parts: Parts;
 }
 
-/** An operator's time on the critical path, and the number of groups that have it. */
+/** An operator's time on the critical path, and the number of stages that have it. */
 export interface PathOperator {
   readonly name: string;
-  readonly groups: number;
+  readonly stages: number;
   readonly parts: Parts;
 }
 
@@ -219,7 +219,7 @@ export interface Flame {
   /** Time that ends in a node, by kind. */
   readonly self: {
     readonly node: readonly number[];
-    readonly group: readonly number[];
+    readonly stage: readonly number[];
     readonly operator: readonly number[];
     readonly ms: readonly (readonly number[])[];
   };
@@ -240,7 +240,7 @@ export interface Data {
   readonly parts: Parts;
   /** The critical path by operator; empty if its segments show it already. */
   readonly path_operators: readonly PathOperator[];
-  readonly said: Said;
+  readonly page_text: PageText;
   readonly what_if: WhatIf;
   readonly timeline: Timeline;
   readonly dag: Dag;

@@ -1,7 +1,7 @@
 // Findings with their advice; labels that measurements contradict; assumptions of the predictions.
 
 import type { Context } from "./context.ts";
-import type { FindingSaid } from "./data.ts";
+import type { FindingText } from "./data.ts";
 import { el } from "./dom.ts";
 import { shortened } from "./lists.ts";
 import { shown } from "./names.ts";
@@ -10,22 +10,22 @@ import { coded } from "./verdict.ts";
 const FIRST = 6;
 
 export function findings(context: Context): HTMLElement | null {
-  const { said } = context.data;
-  if (![said.findings, said.disagreements, said.assumptions, said.told].some((each) => each.length)) return null;
-  const longest = Math.max(1, ...said.findings.map((each) => each.cost_ms));
-  const rows = said.findings.map((each) => finding(context, each, longest));
+  const { page_text } = context.data;
+  if (![page_text.findings, page_text.disagreements, page_text.assumptions, page_text.measurements].some((each) => each.length)) return null;
+  const longest = Math.max(1, ...page_text.findings.map((each) => each.cost_ms));
+  const rows = page_text.findings.map((each) => finding(context, each, longest));
   return el(
     "section",
     { id: "findings", "aria-labelledby": "findings-title" },
     el("h2", { id: "findings-title" }, rows.length ? "Findings, by what they cost at most" : "Findings"),
     rows.length ? shortened(el("ol", { class: "findings" }, ...rows), FIRST) : null,
-    sentences("Labels that the log contradicts; the log's figures were kept", said.disagreements),
-    sentences("Assumed", said.assumptions),
-    sentences("Measured by the framework itself", said.told),
+    sentences("Labels that the log contradicts; the log's figures were kept", page_text.disagreements),
+    sentences("Assumed", page_text.assumptions),
+    sentences("Measured by the framework itself", page_text.measurements),
   );
 }
 
-function finding(context: Context, found: FindingSaid, longest_ms: number): HTMLElement {
+function finding(context: Context, found: FindingText, longest_ms: number): HTMLElement {
   const cost = el("i");
   cost.style.width = `${(100 * found.cost_ms) / longest_ms}%`;
   const row = el(
@@ -42,7 +42,7 @@ function finding(context: Context, found: FindingSaid, longest_ms: number): HTML
   const { nodes } = context.data.dag;
   const named = new Set(nodes.map((_, node) => node).filter((node) => names(found.what, nodes[node]!.id)));
   context.store.onChoice((choice) => {
-    const about = choice === null || !named.size || [...choice.groups].some((node) => named.has(node));
+    const about = choice === null || !named.size || [...choice.stages].some((node) => named.has(node));
     row.classList.toggle("faded", !about);
   });
   return row;

@@ -36,7 +36,7 @@ function start(): void {
     path(context),
     data.what_if.settings.length ? new WhatIfView(context).element : null,
     stations(context),
-    timeline.units.start.length || timeline.path.length ? new TimelineView(context, theming, tip).element : null,
+    timeline.tasks.start.length || timeline.path.length ? new TimelineView(context, theming, tip).element : null,
     dag.nodes.some((each) => each.grouped) ? new DagView(context).element : null,
     flame ? new FlameView(context, flame, theming, tip).element : null,
     findings(context),
@@ -66,7 +66,7 @@ const SHORT: Readonly<Record<string, string>> = {
 function header(context: Context, views: readonly HTMLElement[], theming: Theming): HTMLElement {
   const { data, store } = context;
   const links = views.map(({ id }) => {
-    const text = SHORT[id] ?? data.words.groups;
+    const text = SHORT[id] ?? data.words.stages;
     return el("a", { href: `#${id}` }, `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`);
   });
   const chip = button("", () => store.set({ choice: null }), { class: "chip", hidden: true });

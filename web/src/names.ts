@@ -21,7 +21,7 @@ export function shown(name: string, most = LONGEST): string {
   return cutRight(printable(name.slice(0, most + 1)), most);
 }
 
-/** A sentence with no-break spaces between figures and their units. */
+/** A sentence with no-break spaces between figures and their tasks. */
 export function tied(sentence: string): string {
   return printable(sentence).replace(/(\d) (?=%|s\b|ms\b|min\b|\d{3}\b)/g, "$1\u00a0");
 }

@@ -30,7 +30,7 @@ export function path(context: Context): HTMLElement | null {
       Math.min(FIRST, rows.filter((each) => context.figures.number(each.time_ms) !== ".").length || FIRST),
       1,
     ),
-    el("p", { class: "aside small" }, `Time on the critical path, summed over all ${words.groups}; longest first.`),
+    el("p", { class: "aside small" }, `Time on the critical path, summed over all ${words.stages}; longest first.`),
   );
 }
 
@@ -52,7 +52,7 @@ function row(
     "div",
     { class: "path-operator", role: "row" },
     el("span", { class: "name", role: "cell", title: shown(each.name) }, shown(each.name, 120)),
-    el("span", { class: "figure count", role: "cell" }, grouped(each.groups)),
+    el("span", { class: "figure count", role: "cell" }, grouped(each.stages)),
     el("span", { class: "figure", role: "cell" }, context.figures.number(each.time_ms)),
     el("span", { class: "figure share", role: "cell" }, percent(each.time_ms, whole_ms)),
     el("span", { class: "track", role: "cell" }, bar(context, each.parts, longest_ms)),
@@ -64,7 +64,7 @@ function head(context: Context): HTMLElement {
     "div",
     { class: "path-operator head", role: "row" },
     el("span", { class: "name", role: "columnheader" }, "operator"),
-    el("span", { class: "figure count", role: "columnheader" }, context.data.words.groups),
+    el("span", { class: "figure count", role: "columnheader" }, context.data.words.stages),
     el("span", { class: "figure", role: "columnheader" }, `time [${context.figures.of.name}]`),
     el("span", { class: "figure share", role: "columnheader" }, "share"),
     el("span", { class: "track", role: "columnheader" }, "by resource"),

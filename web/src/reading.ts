@@ -1,54 +1,54 @@
 // Converts the page's data from their JSON form to the form that the views use.
 
-import type { Answer, Dag, Data, Flame, PathStep, Point, Setting, Stretch, Timeline, WhatIf } from "./data.ts";
-import type { Picture, PicturePoint } from "./picture.ts";
+import type { Answer, Dag, Data, Flame, PathStep, Point, Setting, Interval, Timeline, WhatIf } from "./data.ts";
+import type { PageData, PagePoint } from "./page_data.ts";
 
-const SCHEMA = "crystalperf.picture/1";
+const SCHEMA = "crystalperf.page/2";
 
 /** The data of the page.  Throws an error if their version is not that of the script. */
 export function reading(text: string): Data {
-  const picture = JSON.parse(text) as Picture;
+  const picture = JSON.parse(text) as PageData;
   if (picture.schema !== SCHEMA)
     throw new Error(`the page's data have the schema ${picture.schema}, but its script reads ${SCHEMA}`);
-  const { said, verdict, graph, what_if } = picture;
-  const names = Object.keys(said.devices);
+  const { page_text, verdict, graph, what_if } = picture;
+  const names = Object.keys(page_text.devices);
   const place = new Map(graph.nodes.map((each, index) => [each.id, index]));
-  const group = (id: string): number => place.get(id) ?? -1;
+  const stage = (id: string): number => place.get(id) ?? -1;
   return {
     version: picture.version,
-    title: said.title,
-    figure: said.figure,
-    resources: names.slice(0, -1).map((name) => ({ name, device: said.devices[name] ?? name })),
-    called: { ...said.causes, ...said.devices },
-    words: said.words,
+    title: page_text.title,
+    figure: page_text.figure,
+    resources: names.slice(0, -1).map((name) => ({ name, device: page_text.devices[name] ?? name })),
+    called: { ...page_text.causes, ...page_text.devices },
+    words: page_text.words,
     runtime_ms: verdict.debug.runtime_ms,
     parts: verdict.debug.resource_ms,
-    path_operators: verdict.debug.path_operators.map(({ name, groups, resource_ms }) => ({
+    path_operators: verdict.debug.path_operators.map(({ name, stages, resource_ms }) => ({
       name,
-      groups,
+      stages,
       parts: resource_ms,
     })),
-    said: {
-      ...said,
-      outcome: [...said.outcome, said.left_out].filter(Boolean),
-      asides: [said.unmodelled, said.rests_on].filter(Boolean),
-      usual: said.what_ifs,
-      findings: said.findings.map((each, index) => ({
+    page_text: {
+      ...page_text,
+      outcome: [...page_text.outcome, page_text.left_out].filter(Boolean),
+      asides: [page_text.unmodelled, page_text.rests_on].filter(Boolean),
+      usual: page_text.what_ifs,
+      findings: page_text.findings.map((each, index) => ({
         ...each,
         cost_ms: verdict.debug.findings[index]?.cost_ms ?? 0,
       })),
-      unseen: [...said.missing, ...said.unseen],
+      not_recorded: [...page_text.missing, ...page_text.not_recorded],
     },
-    what_if: whatIf(what_if, verdict.run, graph.nodes.length, group),
-    timeline: timeline(picture, group),
-    dag: dag(picture, group),
-    flame: picture.flames && flame(picture.flames, names.slice(0, -1), picture.timeline.groups.map(group)),
+    what_if: whatIf(what_if, verdict.run, graph.nodes.length, stage),
+    timeline: timeline(picture, stage),
+    dag: dag(picture, stage),
+    flame: picture.flames && flame(picture.flames, names.slice(0, -1), picture.timeline.stages.map(stage)),
     live: picture.live ?? null,
   };
 }
 
-function whatIf(grid: Picture["what_if"], run: string, nodes: number, group: (id: string) => number): WhatIf {
-  const places = grid.groups.map(group);
+function whatIf(grid: PageData["what_if"], run: string, nodes: number, stage: (id: string) => number): WhatIf {
+  const places = grid.stages.map(stage);
   const byNode = (lengths: readonly (number | null)[]): (number | null)[] => {
     const found = new Array<number | null>(nodes).fill(null);
     places.forEach((place, index) => {
@@ -56,13 +56,13 @@ function whatIf(grid: Picture["what_if"], run: string, nodes: number, group: (id
     });
     return found;
   };
-  const answer = (point: PicturePoint): Answer => ({
+  const answer = (point: PagePoint): Answer => ({
     predicted_ms: point.predicted_ms,
     low_ms: point.interval_ms?.[0] ?? null,
     high_ms: point.interval_ms?.[1] ?? null,
     bottleneck: point.bottleneck,
     path_parts: Object.keys(point.resource_ms).length ? point.resource_ms : null,
-    groups: point.group_ms.length ? byNode(point.group_ms) : null,
+    stages: point.stage_ms.length ? byNode(point.stage_ms) : null,
     refused: point.predicted_ms === null ? point.refused : null,
   });
   const base: Answer = {
@@ -71,7 +71,7 @@ function whatIf(grid: Picture["what_if"], run: string, nodes: number, group: (id
     high_ms: null,
     bottleneck: grid.bottleneck,
     path_parts: grid.resource_ms,
-    groups: byNode(grid.group_ms),
+    stages: byNode(grid.stage_ms),
     refused: null,
   };
   const settings = grid.curves.map((curve): Setting => {
@@ -88,7 +88,7 @@ function whatIf(grid: Picture["what_if"], run: string, nodes: number, group: (id
       counted,
       points: [...points, recorded].sort((a, b) => a.ratio - b.ratio),
       knee: curve.knee === null ? null : (curve.points[curve.knee]?.ratios[0] ?? null),
-      knee_text: curve.knee_said,
+      knee_text: curve.knee_text,
     };
   });
   return {
@@ -104,10 +104,10 @@ function whatIf(grid: Picture["what_if"], run: string, nodes: number, group: (id
   };
 }
 
-function timeline(picture: Picture, group: (id: string) => number): Timeline {
+function timeline(picture: PageData, stage: (id: string) => number): Timeline {
   const { timeline: found, verdict, graph } = picture;
-  const places = found.groups.map(group);
-  const grouped = (id: string): number => (graph.nodes[group(id)]?.kind === "group" ? group(id) : -1);
+  const places = found.stages.map(stage);
+  const grouped = (id: string): number => (graph.nodes[stage(id)]?.kind === "stage" ? stage(id) : -1);
   const succeeded = found.statuses.indexOf("succeeded");
   return {
     start_ms: found.start_ms,
@@ -115,26 +115,26 @@ function timeline(picture: Picture, group: (id: string) => number): Timeline {
     figure: found.figure,
     workers: found.workers.id.map((name, index) => ({ name, host: found.workers.host[index] ?? null })),
     lanes: found.lanes,
-    units: {
-      lane: found.units.lane,
-      start: found.units.start_ms,
-      length: found.units.length_ms,
-      group: found.units.group.map((each) => places[each] ?? -1),
-      resource: found.units.resource,
-      failed: found.units.status.map((each) => each !== succeeded),
-      count: found.units.count,
+    tasks: {
+      lane: found.tasks.lane,
+      start: found.tasks.start_ms,
+      length: found.tasks.length_ms,
+      stage: found.tasks.stage.map((each) => places[each] ?? -1),
+      resource: found.tasks.resource,
+      failed: found.tasks.status.map((each) => each !== succeeded),
+      count: found.tasks.count,
     },
     coarsened: found.coarsened,
-    coordinator: stretches(found.coordinator),
-    pauses: stretches(found.pauses),
+    driver: intervals(found.driver),
+    pauses: intervals(found.pauses),
     // The critical path of a stream is that of one record, which has no position in time.
-    path: (verdict.debug.flow ? [] : verdict.debug.critical_path).map(
-      (each): PathStep => ({ ...each, group: grouped(each.id), parts: each.resource_ms }),
+    path: (verdict.debug.stream ? [] : verdict.debug.critical_path).map(
+      (each): PathStep => ({ ...each, stage: grouped(each.id), parts: each.resource_ms }),
     ),
   };
 }
 
-function stretches(columns: Picture["timeline"]["pauses"]): Stretch[] {
+function intervals(columns: PageData["timeline"]["pauses"]): Interval[] {
   return columns.name.map((name, index) => ({
     name,
     start_ms: columns.start_ms[index] ?? 0,
@@ -142,7 +142,7 @@ function stretches(columns: Picture["timeline"]["pauses"]): Stretch[] {
   }));
 }
 
-function dag({ graph, verdict }: Picture, group: (id: string) => number): Dag {
+function dag({ graph, verdict }: PageData, stage: (id: string) => number): Dag {
   const { operators } = verdict.debug;
   const details = new Map(graph.operators.map((each) => [`${each.scope} ${each.node_id}`, each.detail]));
   const at = (quantile: number): number => graph.quantiles.indexOf(quantile);
@@ -153,7 +153,7 @@ function dag({ graph, verdict }: Picture, group: (id: string) => number): Dag {
       const value = (index: number): number => lengths?.[index] ?? 0;
       return {
         ...node,
-        grouped: node.kind === "group",
+        grouped: node.kind === "stage",
         parts: node.resource_ms,
         spread: lengths
           ? { min: value(min), p25: value(p25), median: value(median), p75: value(p75), max: value(max) }
@@ -165,14 +165,14 @@ function dag({ graph, verdict }: Picture, group: (id: string) => number): Dag {
     operators: operators.map((each) => ({
       ...each,
       detail: details.get(`${each.scope} ${each.node_id}`) ?? each.name,
-      groups: each.groups.map(group).filter((node) => node >= 0),
+      stages: each.stages.map(stage).filter((node) => node >= 0),
       parts: each.resource_ms,
     })),
     reduced: graph.reduced,
   };
 }
 
-function flame(found: NonNullable<Picture["flames"]>, resources: readonly string[], groups: readonly number[]): Flame {
+function flame(found: NonNullable<PageData["flames"]>, resources: readonly string[], stages: readonly number[]): Flame {
   const { sampled, labels } = found;
   const known = labels.frame.map((frame, row) => {
     const label = {
@@ -193,7 +193,7 @@ function flame(found: NonNullable<Picture["flames"]>, resources: readonly string
     operators: found.operators,
     self: {
       node: sampled.node,
-      group: sampled.group.map((each) => groups[each] ?? -1),
+      stage: sampled.stage.map((each) => stages[each] ?? -1),
       operator: sampled.operator,
       ms: [...resources.map((name) => sampled.resource_ms[name] ?? []), sampled.waiting_ms, sampled.unknown_ms],
     },

@@ -1,4 +1,4 @@
-// The spread of unit durations of each group, on one logarithmic axis: a ratio has the same length everywhere.
+// The spread of unit durations of each stage, on one logarithmic axis: a ratio has the same length everywhere.
 
 import type { Context } from "./context.ts";
 import type { DagNode, Spread } from "./data.ts";
@@ -6,7 +6,7 @@ import { el } from "./dom.ts";
 import { fixed, grouped } from "./figures.ts";
 import { shortened } from "./lists.ts";
 import { shown } from "./names.ts";
-import { ofGroup } from "./store.ts";
+import { ofStage } from "./store.ts";
 
 const FIRST = 12;
 const SKEWED = 3; // ratio of the longest to the median above which it is set in bold
@@ -14,7 +14,7 @@ const SKEWED = 3; // ratio of the longest to the median above which it is set in
 export function spreads(context: Context): HTMLElement | null {
   const { dag, words } = context.data;
   const rows = dag.nodes.flatMap((node, place) =>
-    node.spread && node.units > 1 ? { node, place, at: node.spread } : [],
+    node.spread && node.tasks > 1 ? { node, place, at: node.spread } : [],
   );
   if (!rows.length) return null;
   rows.sort((a, b) => b.node.path_ms - a.node.path_ms || b.at.max - a.at.max);
@@ -23,7 +23,7 @@ export function spreads(context: Context): HTMLElement | null {
   return el(
     "section",
     { id: "spread", "aria-labelledby": "spread-title" },
-    el("h2", { id: "spread-title" }, `Durations of the ${words.units} of each ${words.group}`),
+    el("h2", { id: "spread-title" }, `Durations of the ${words.tasks} of each ${words.stage}`),
     shortened(
       el(
         "div",
@@ -72,12 +72,12 @@ function row(context: Context, node: DagNode, place: number, spread: Spread, axi
     if (to > from) made.style.width = `${axis.at(to) - axis.at(from)}%`;
     return made;
   };
-  const told = `${shown(node.name)}: ${figures.range(min, max)}, median ${figures.text(median)}`;
+  const shown_text = `${shown(node.name)}: ${figures.range(min, max)}, median ${figures.text(median)}`;
   const made = el(
     "button",
-    { type: "button", class: `spread${max > SKEWED * median ? " skewed" : ""}`, title: told },
+    { type: "button", class: `spread${max > SKEWED * median ? " skewed" : ""}`, title: shown_text },
     el("span", { class: "id" }, shown(node.id, 40)),
-    el("span", { class: "count" }, grouped(node.units)),
+    el("span", { class: "count" }, grouped(node.tasks)),
     el(
       "span",
       { class: "plot", "aria-hidden": "true" },
@@ -88,8 +88,8 @@ function row(context: Context, node: DagNode, place: number, spread: Spread, axi
     el("span", { class: "figure" }, figures.number(median)),
     el("span", { class: "figure times" }, median > 0 ? `${fixed(max / median, 1)}x` : ""),
   );
-  made.addEventListener("click", () => store.toggle(ofGroup(place, shown(node.id, 40))));
-  store.onChoice((choice) => made.classList.toggle("chosen", choice?.groups.has(place) ?? false));
+  made.addEventListener("click", () => store.toggle(ofStage(place, shown(node.id, 40))));
+  store.onChoice((choice) => made.classList.toggle("chosen", choice?.stages.has(place) ?? false));
   return made;
 }
 
@@ -104,8 +104,8 @@ function head(context: Context, axis: Axis): HTMLElement {
   return el(
     "div",
     { class: "spread head" },
-    el("span", { class: "id" }, words.group),
-    el("span", { class: "count" }, words.units),
+    el("span", { class: "id" }, words.stage),
+    el("span", { class: "count" }, words.tasks),
     el("span", { class: "plot axis" }, ...marks),
     el("span", { class: "figure" }, `median [${figures.of.name}]`),
     el("span", { class: "figure times" }, "longest"),

@@ -1,12 +1,12 @@
 // The selection that all views share.  A view subscribes to it and redraws when it changes.
 
-/** The selected groups: one, or those in which an operator ran. */
+/** The selected stages: one, or those in which an operator ran. */
 export interface Choice {
   /** The origin of the choice; choosing the same again clears it. */
   readonly by: string;
   readonly label: string;
   /** Nodes of the DAG. */
-  readonly groups: ReadonlySet<number>;
+  readonly stages: ReadonlySet<number>;
 }
 
 export interface Selection {
@@ -40,7 +40,7 @@ export class Store {
 
   /** Whether a node is chosen; true if no choice is set. */
   has(node: number): boolean {
-    return this.#now.choice?.groups.has(node) ?? true;
+    return this.#now.choice?.stages.has(node) ?? true;
   }
 
   subscribe(view: (now: Selection, before: Selection) => void): void {
@@ -55,7 +55,7 @@ export class Store {
   }
 }
 
-/** The choice of one group, by its position among the nodes. */
-export function ofGroup(node: number, label: string): Choice {
-  return { by: `group ${node}`, label, groups: new Set([node]) };
+/** The choice of one stage, by its position among the nodes. */
+export function ofStage(node: number, label: string): Choice {
+  return { by: `stage ${node}`, label, stages: new Set([node]) };
 }

@@ -7,24 +7,24 @@ import { copier, el } from "./dom.ts";
 import { printable, tied } from "./names.ts";
 
 export function verdict(context: Context): HTMLElement {
-  const { said } = context.data;
+  const { page_text } = context.data;
   return el(
     "section",
     { id: "verdict", "aria-labelledby": "headline" },
-    el("p", { class: "facts" }, ...said.facts.map((fact) => el("span", {}, printable(fact)))),
-    headline(said.headline),
-    ...said.outcome.map((each) => el("p", { class: "outcome" }, printable(each))),
-    ...said.asides.map((each) => el("p", { class: "aside" }, printable(each))),
+    el("p", { class: "facts" }, ...page_text.facts.map((fact) => el("span", {}, printable(fact)))),
+    headline(page_text.headline),
+    ...page_text.outcome.map((each) => el("p", { class: "outcome" }, printable(each))),
+    ...page_text.asides.map((each) => el("p", { class: "aside" }, printable(each))),
     bigBar(context, context.data.parts),
-    said.other ? el("p", { class: "aside small" }, el("b", {}, "other: "), printable(said.other)) : null,
+    page_text.other ? el("p", { class: "aside small" }, el("b", {}, "other: "), printable(page_text.other)) : null,
     el(
       "div",
       { class: "actions" },
       el("h2", {}, "What to do"),
-      said.recommendations.length ? el("ol", {}, ...said.recommendations.map(recommendation)) : null,
-      said.nothing_to_do ? el("p", {}, printable(said.nothing_to_do)) : null,
+      page_text.recommendations.length ? el("ol", {}, ...page_text.recommendations.map(recommendation)) : null,
+      page_text.nothing_to_do ? el("p", {}, printable(page_text.nothing_to_do)) : null,
     ),
-    notSeen(said.unseen, said.next),
+    notSeen(page_text.not_recorded, page_text.next),
   );
 }
 
@@ -44,12 +44,12 @@ function recommendation(each: Recommendation): HTMLElement {
   );
 }
 
-function notSeen(unseen: readonly string[], next: string): HTMLElement | null {
-  if (!unseen.length && !next) return null;
+function notSeen(not_recorded: readonly string[], next: string): HTMLElement | null {
+  if (!not_recorded.length && !next) return null;
   return el(
     "aside",
-    { class: "unseen", "aria-label": "Not seen" },
-    ...unseen.map((each) => el("p", {}, el("b", {}, "Not seen: "), ...coded(each))),
+    { class: "not_recorded", "aria-label": "Not seen" },
+    ...not_recorded.map((each) => el("p", {}, el("b", {}, "Not seen: "), ...coded(each))),
     next ? el("p", {}, el("b", {}, "Next: ")) : null,
     next ? pasted([next]) : null,
   );

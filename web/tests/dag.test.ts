@@ -14,14 +14,14 @@ function dag(kinds: string, edges: [number, number][]): Dag {
       end_ms: index + 1,
       parts: {},
       path_ms: index,
-      units: 1,
+      tasks: 1,
       spread: null,
     }),
   );
   return { nodes, edges: edges.map(([from, to]) => ({ from, to })), scopes: [], operators: [], reduced: "" };
 }
 
-test("connects groups across hidden nodes", () => {
+test("connects stages across hidden nodes", () => {
   const found = ties(
     dag("gcg", [
       [0, 1],
@@ -63,12 +63,12 @@ test("lays out boxes without overlap, with all edges", () => {
     [0, 1, 2, 3],
   );
   assert.equal(found.edges.length, 4);
-  for (const one of found.groups)
-    for (const other of found.groups)
+  for (const one of found.stages)
+    for (const other of found.stages)
       if (one !== other) assert.ok(Math.abs(one.x - other.x) >= 172 || Math.abs(one.y - other.y) >= 58);
 });
 
-test("draws the groups with most critical-path time if there are too many", () => {
+test("draws the stages with most critical-path time if there are too many", () => {
   const many = dag("g".repeat(MOST_NODES + 50), []);
   const { nodes, of } = chosenNodes(many, null);
   assert.deepEqual([nodes.length, of, nodes[0]], [MOST_NODES, MOST_NODES + 50, 50]);

@@ -4,7 +4,7 @@ import type { Flame } from "../src/data.ts";
 import { search } from "../src/flame/search.ts";
 import { bottomUp, kindOf, laidOut, matchedTime, topDown } from "../src/flame/tree.ts";
 
-// main → a → c (30 cpu), main → b → c (10 net in group 1), self time of main 5 waiting
+// main → a → c (30 cpu), main → b → c (10 net in stage 1), self time of main 5 waiting
 const FLAME: Flame = {
   kinds: ["cpu", "net", "waiting", "unknown"],
   frames: ["main", "a", "b", "c"],
@@ -14,7 +14,7 @@ const FLAME: Flame = {
   operators: ["sort"],
   self: {
     node: [4, 5, 1],
-    group: [0, 1, -1],
+    stage: [0, 1, -1],
     operator: [0, -1, -1],
     ms: [
       [30, 0, 0],
@@ -27,12 +27,12 @@ const FLAME: Flame = {
   why: "",
   coarsened: "",
 };
-const ALL = { groups: null, operator: null };
+const ALL = { stages: null, operator: null };
 
-test("sums time from the leaves to the root, for the chosen groups and operator", () => {
+test("sums time from the leaves to the root, for the chosen stages and operator", () => {
   assert.deepEqual([...topDown(FLAME, ALL).total], [45, 45, 30, 10, 30, 10]);
-  assert.deepEqual([...topDown(FLAME, { groups: new Set([1]), operator: null }).total], [10, 10, 0, 10, 0, 10]);
-  assert.deepEqual([...topDown(FLAME, { groups: null, operator: 0 }).total], [30, 30, 30, 0, 30, 0]);
+  assert.deepEqual([...topDown(FLAME, { stages: new Set([1]), operator: null }).total], [10, 10, 0, 10, 0, 10]);
+  assert.deepEqual([...topDown(FLAME, { stages: null, operator: 0 }).total], [30, 30, 30, 0, 30, 0]);
 });
 
 test("the tree from the leaf has each function once, with its callers below", () => {

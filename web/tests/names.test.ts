@@ -15,6 +15,6 @@ test("cuts long names before escaping them", () => {
   assert.equal(cutRight("short", 5), "short");
 });
 
-test("ties figures to their units with no-break spaces", () => {
+test("ties figures to their tasks with no-break spaces", () => {
   assert.equal(tied("49.5 of 116.2 s (43 %); 2 139 samples"), "49.5 of 116.2\u00a0s (43\u00a0%); 2\u00a0139 samples");
 });

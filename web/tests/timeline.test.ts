@@ -4,26 +4,26 @@ import type { Timeline } from "../src/data.ts";
 import { MOST_ROWS, occupancy, pathUnits, rowCount, rowsOf, unitAt, workerOf } from "../src/timeline/model.ts";
 import { draw, type Look } from "../src/timeline/raster.ts";
 
-/** `units` are [lane, start, length, group, resource]. */
-function timeline(lanes: number[], units: [number, number, number, number, number][]): Timeline {
-  const column = (place: 0 | 1 | 2 | 3 | 4): number[] => units.map((each) => each[place]);
+/** `tasks` are [lane, start, length, stage, resource]. */
+function timeline(lanes: number[], tasks: [number, number, number, number, number][]): Timeline {
+  const column = (place: 0 | 1 | 2 | 3 | 4): number[] => tasks.map((each) => each[place]);
   return {
     start_ms: 0,
     end_ms: 100,
     figure: { name: "s", ms: 1_000, decimals: 1 },
     workers: [...new Set(lanes)].map((each) => ({ name: String(each), host: null })),
     lanes,
-    units: {
+    tasks: {
       lane: column(0),
       start: column(1),
       length: column(2),
-      group: column(3),
+      stage: column(3),
       resource: column(4),
-      failed: units.map(() => false),
+      failed: tasks.map(() => false),
       count: [],
     },
     coarsened: "",
-    coordinator: [],
+    driver: [],
     pauses: [],
     path: [],
   };
@@ -39,7 +39,7 @@ const TWO = timeline(
   ],
 );
 
-test("has one row per lane and finds units by time", () => {
+test("has one row per lane and finds tasks by time", () => {
   const rows = rowsOf(TWO);
   assert.equal(rowCount(rows), 3);
   assert.deepEqual([...rows.ofWorker], [0, 2, 3]);
@@ -67,7 +67,7 @@ test("merges the lanes of a worker into one row if there are too many", () => {
   assert.equal(rows.first.at(-1), lanes.length);
 });
 
-test("running units sum up to the time of all units", () => {
+test("running tasks sum up to the time of all tasks", () => {
   const busy = occupancy(rowsOf(TWO), 0, 100, 10);
   assert.ok(Math.abs(10 * busy.reduce((a, b) => a + b, 0) - 180) < 1e-9);
   assert.equal(busy[1], 2);
@@ -75,9 +75,9 @@ test("running units sum up to the time of all units", () => {
 
 test("draws the path through the unit that ended last before each step's end", () => {
   const rows = rowsOf(TWO);
-  const step = (group: number, start_ms: number, end_ms: number) => ({
+  const step = (stage: number, start_ms: number, end_ms: number) => ({
     ...{ id: "", name: "", parts: {} },
-    ...{ group, start_ms, end_ms },
+    ...{ stage, start_ms, end_ms },
   });
   const found = pathUnits(rows, [step(0, 0, 50), step(-1, 50, 52), step(1, 52, 100)]);
   assert.deepEqual(
@@ -90,7 +90,7 @@ test("draws the path through the unit that ended last before each step's end", (
   );
 });
 
-test("draws units at their pixels, faded if not chosen", () => {
+test("draws tasks at their pixels, faded if not chosen", () => {
   const fill = (plain: number) => ({ plain, lines: [] });
   const look: Look = { fills: [1, 2, 3, 11, 12, 13].map(fill), failed: 9, least: 5 };
   const pixels = new Uint32Array(100 * 30);
@@ -110,7 +110,7 @@ test("draws textures in large boxes only, and failures always", () => {
   const fills = [0, 1, 2, 3].map((each) => ({ plain: 10 * each, lines: [new Uint32Array(100).fill(10 * each + 1)] }));
   const pixels = new Uint32Array(100 * 30);
   const view = { from_ms: 0, to_ms: 100, width: 100, height: 30, chosen: null };
-  const units = timeline(
+  const tasks = timeline(
     [0, 0, 1],
     [
       [0, 0, 50, 0, 1],
@@ -118,7 +118,7 @@ test("draws textures in large boxes only, and failures always", () => {
       [2, 0, 50, 0, 1],
     ],
   );
-  const failing = { ...units, units: { ...units.units, failed: [false, false, true] } };
+  const failing = { ...tasks, tasks: { ...tasks.tasks, failed: [false, false, true] } };
   draw(rowsOf(failing), view, { fills, failed: 9, least: 5 }, pixels);
   assert.deepEqual([pixels[10], pixels[1 + 12 * 100]], [11, 10]);
   assert.deepEqual([pixels[10 + 22 * 100], pixels[10 + 28 * 100]], [11, 9]);

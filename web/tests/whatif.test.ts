@@ -11,7 +11,7 @@ function answer(predicted_ms: number | null, refused: string | null = null): Ans
     high_ms: known ? 1.25 * predicted_ms : null,
     bottleneck: known ? "cpu" : null,
     path_parts: known ? { cpu: predicted_ms, other: 0 } : null,
-    groups: known ? [predicted_ms, null] : null,
+    stages: known ? [predicted_ms, null] : null,
     refused,
   };
 }

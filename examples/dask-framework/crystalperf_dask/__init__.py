@@ -1,6 +1,6 @@
 """Support for Dask in CrystalPerf.
 
-files.py    recognises Dask's files, and groups those of one run
+files.py    recognises Dask's files, and stages those of one run
 page.py     reads the columns behind the plots of a Bokeh page
 reading.py  reads tasks and dependencies from reports, task streams and dumps
 stacks.py   attributes the profiler's samples to resources
@@ -22,15 +22,15 @@ DASK = Framework(
     reader=Reader(recognise=files.recognise, read=trace.of_log, gather=files.gather, resolution_ms=1.0),
     vocabulary=Vocabulary(
         worker="worker",
-        lane="thread",
-        group="step",
-        unit="task",
-        coordinator="scheduler",
-        coordinating="receiving the graph, sending tasks and fetching results",
+        slot="thread",
+        stage="step",
+        task="task",
+        driver="scheduler",
+        driver_work="receiving the graph, sending tasks and fetching results",
         scope="graph",
         scopes=("graph",),
         settings={"workers": "workers", "threads": "cores"},
-        exchanged="results of other tasks",
+        exchanged_data="results of other tasks",
         log="a performance report of Dask",
         log_hint="give the file of performance_report, and that of client.dump_cluster_state if you have it",
     ),

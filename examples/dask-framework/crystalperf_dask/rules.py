@@ -31,7 +31,7 @@ class DumpState(Recommendation):
 
 def idle_advice(detail: Any) -> MorePartitions | None:
     """The recommendation for idle threads during a step; none for a single task, because other tasks ran then."""
-    return None if detail.facts.units == 1 else MorePartitions()
+    return None if detail.facts.tasks == 1 else MorePartitions()
 
 
 def required_recording(connection: Any) -> DumpState | None:

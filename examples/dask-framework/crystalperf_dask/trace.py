@@ -19,8 +19,9 @@ from urllib.parse import urlsplit
 import numpy as np
 import numpy.typing as npt
 
-from crystalperf.plugin import Edge, Group, LogFile, Problems, Scope, Trace, Unit, Worker, of_rows
-from crystalperf_dask.reading import Known, Task, layer_of, prefix_of, read
+from crystalperf.plugin import Edge, LogFile, Problems, Scope, Stage, Task, Trace, Worker, of_rows
+from crystalperf_dask.reading import Known, layer_of, prefix_of, read
+from crystalperf_dask.reading import Task as DaskTask
 from crystalperf_dask.stacks import PYTHON, SERVICE, shares
 
 Floats = npt.NDArray[np.float64]
@@ -31,7 +32,7 @@ PROFILED = "dask.profile"
 AT_ONCE_MS = 100.0
 """Maximum pause between two layers for which the second did not wait for the user's program."""
 
-MOST_GROUPS = 50_000
+MAX_STAGES = 50_000
 """Maximum number of tasks for which each task is a stage."""
 
 _RESOURCE = {"transfer": "net", "disk-read": "disk", "disk-write": "disk", "deserialize": "cpu"}
@@ -44,12 +45,12 @@ def of_log(log: LogFile) -> Trace:
     known.tasks.sort(key=lambda each: (each.start, each.end))
     start = min(known.asked or float("inf"), known.tasks[0].start)
     end = max(known.done or 0.0, max(each.end for each in known.tasks))
-    by_task = known.depends is not None and len(known.tasks) <= MOST_GROUPS and _stated(known) > 0.9
-    groups, edges = _of_tasks(known, start) if by_task else _of_layers(known, start, log.origin, problems)
-    of_task = {number: each.group_id for each, numbers in groups for number in numbers}
+    by_task = known.depends is not None and len(known.tasks) <= MAX_STAGES and _stated(known) > 0.9
+    stages, edges = _of_tasks(known, start) if by_task else _of_layers(known, start, log.origin, problems)
+    of_task = {number: each.stage_id for each, numbers in stages for number in numbers}
     # The ready times of a layer's tasks are unknown, so the reason for idle time before a task is unknown too.
-    ready = {each.group_id: (each.submit_ms or 0.0) if by_task else float("inf") for each, _ in groups}
-    units, sent = _units(known, of_task, ready, start)
+    ready = {each.stage_id: (each.submit_ms or 0.0) if by_task else float("inf") for each, _ in stages}
+    tasks, sent = _tasks(known, of_task, ready, start)
     trace = of_rows(
         {
             "app_id": log.app_id,
@@ -62,31 +63,31 @@ def of_log(log: LogFile) -> Trace:
             "properties": {PROFILED: "yes"} if known.icicle else {},
         },
         workers=[_worker(address, each, known.tasks) for address, each in known.workers.items()],
-        groups=[each for each, _ in groups],
-        units=units,
+        stages=[each for each, _ in stages],
+        tasks=tasks,
         edges=edges,
         scopes=[Scope("graph:1", "graph", 0.0, end - start)] if known.asked is not None else [],
         more_resources=[PYTHON, SERVICE] if known.icicle is not None else [],
         problems=list(problems),
     )
-    trace.bounds.held_ms[:] -= sent
+    trace.bounds.slot_ms[:] -= sent
     trace.bounds.outside_ms[:, -1] = sent
-    return _with_profile(replace(trace, units={**trace.units, "held_ms": trace.bounds.held_ms}), known)
+    return _with_profile(replace(trace, tasks={**trace.tasks, "slot_ms": trace.bounds.slot_ms}), known)
 
 
 def _stated(known: Known) -> float:
     return sum(each.key in (known.depends or {}) for each in known.tasks) / len(known.tasks)
 
 
-# Groups -----------------------------------------------------------------------------------------------------------
+# Stages -----------------------------------------------------------------------------------------------------------
 
 
-def _of_tasks(known: Known, start: float) -> tuple[list[tuple[Group, list[int]]], list[Edge]]:
+def _of_tasks(known: Known, start: float) -> tuple[list[tuple[Stage, list[int]]], list[Edge]]:
     """A stage for each task, in the order of the scheduler's priorities; a rerun task has another stage."""
     depends = known.depends or {}
     ends: dict[str, float] = {}
     ids: list[str] = []
-    groups, edges = [], []
+    stages, edges = [], []
     of_prefix: dict[str, int] = defaultdict(int)
     seen: set[int] = set()
     again: set[str] = set()
@@ -105,23 +106,23 @@ def _of_tasks(known: Known, start: float) -> tuple[list[tuple[Group, list[int]]]
         ready = max((ends[one] for one in read), default=start)
         if number not in seen:  # for a rerun task, the log has the first ready time only
             ready = max(ready, known.released.get(each.key, ready))
-        groups.append((
-            Group(
-                ids[number], 1, each.start - start, each.end - start, prefix_of(each.key), place=each.key,
-                rank=order.get(each.key, len(order)), submit_ms=min(ready, each.start) - start,
+        stages.append((
+            Stage(
+                ids[number], 1, each.start - start, each.end - start, prefix_of(each.key), call_site=each.key,
+                priority=order.get(each.key, len(order)), submit_ms=min(ready, each.start) - start,
                 status="failed" if each.failed else "succeeded",
             ),
             [number],
         ))  # fmt: skip
         last[each.key] = ids[number]
         ends[ids[number]] = each.end
-    groups.sort(key=lambda each: each[1])
-    return groups, edges
+    stages.sort(key=lambda each: each[1])
+    return stages, edges
 
 
 def _of_layers(
     known: Known, start: float, origin: str, problems: Problems
-) -> tuple[list[tuple[Group, list[int]]], list[Edge]]:
+) -> tuple[list[tuple[Stage, list[int]]], list[Edge]]:
     """Layers that ran concurrently, as one stage; a layer that began after their end depends on them."""
     layers: dict[str, list[int]] = defaultdict(list)
     for number, each in enumerate(known.tasks):
@@ -135,7 +136,7 @@ def _of_layers(
         else:
             together.append((first, last, [name]))
     together = _without_levels(together)
-    groups, edges, before, ended = [], [], None, start
+    stages, edges, before, ended = [], [], None, start
     for rank, (first, last, names) in enumerate(together):
         numbers = sorted(number for name in names for number in layers[name])
         times: dict[str, float] = defaultdict(float)
@@ -143,15 +144,15 @@ def _of_layers(
             times[prefix_of(known.tasks[one].key)] += known.tasks[one].end - known.tasks[one].start
         most = sorted(times, key=lambda each: -times[each])
         name = most[0] + (f" and {len(most) - 1} more" if len(most) > 1 else "")
-        group_id = f"layers:{rank}"
-        groups.append((
-            Group(group_id, len(numbers), first - start, last - start, name, what=", ".join(most[:8]),
-                  rank=rank, submit_ms=min(ended, first) - start),
+        stage_id = f"layers:{rank}"
+        stages.append((
+            Stage(stage_id, len(numbers), first - start, last - start, name, io_kinds=", ".join(most[:8]),
+                  priority=rank, submit_ms=min(ended, first) - start),
             numbers,
         ))  # fmt: skip
         if before is not None:
-            edges.append(Edge(before, group_id, "barrier", "ended before it began"))
-        before, ended = group_id, last
+            edges.append(Edge(before, stage_id, "barrier", "ended before it began"))
+        before, ended = stage_id, last
     if known.depends is None:
         meaning = (
             "a report lacks the dependencies of tasks: layers that ran concurrently count as one, and later layers as"
@@ -160,7 +161,7 @@ def _of_layers(
     else:
         meaning = "the dump lacks too many of the report's tasks, or there are too many tasks: only layers are shown"
     problems.add("no dependencies", "info", origin, None, meaning)
-    return groups, edges
+    return stages, edges
 
 
 def _without_levels(together: list[tuple[float, float, list[str]]]) -> list[tuple[float, float, list[str]]]:
@@ -179,12 +180,12 @@ def _without_levels(together: list[tuple[float, float, list[str]]]) -> list[tupl
     return found
 
 
-# Units ------------------------------------------------------------------------------------------------------------
+# Tasks ------------------------------------------------------------------------------------------------------------
 
 
-def _units(
+def _tasks(
     known: Known, of_task: Mapping[int, str], ready: Mapping[str, float], start: float
-) -> tuple[list[Unit], Floats]:
+) -> tuple[list[Task], Floats]:
     """The tasks, and the ms for which the thread of each was idle until it received the task."""
     cpu = _measured_cpu(known)
     free: dict[str, float] = {}
@@ -194,7 +195,7 @@ def _units(
         each = known.tasks[number]
         following[number] = upcoming.get(each.thread, float("inf"))
         upcoming[each.thread] = each.start
-    units, sent = [], np.zeros(len(known.tasks))
+    tasks, sent = [], np.zeros(len(known.tasks))
     ran_on = {each.key: each.worker for each in known.tasks}
     depends = known.depends or {}
     for number, each in enumerate(known.tasks):
@@ -218,15 +219,15 @@ def _units(
             measured["cpu"] = measured.get("cpu", 0.0) + share * (each.end - each.start)
         read = [one for one in depends.get(each.key, ()) if one in known.nbytes and one in ran_on]
         remote = sum(known.nbytes[one] for one in read if ran_on[one] != each.worker)
-        units.append(Unit(
+        tasks.append(Task(
             number, of_task[number], each.worker, launch - start, finish - start, host=_host(each.worker),
             status="failed" if each.failed else "succeeded", measured_ms=dict(measured),
-            remote_bytes=remote if each.key in depends else None,
-            handed_bytes=known.nbytes.get(each.key),
+            remote_read_bytes=remote if each.key in depends else None,
+            exchange_write_bytes=known.nbytes.get(each.key),
             starting_ms=sent[number], overhead_ms=sent[number],
         ))  # fmt: skip
         free[each.thread] = max(free.get(each.thread, start), finish)
-    return units, sent
+    return tasks, sent
 
 
 def _measured_cpu(known: Known) -> dict[str, float]:
@@ -249,10 +250,10 @@ def _covered(intervals: Sequence[tuple[float, float]]) -> float:
     return total
 
 
-def _worker(address: str, facts: Mapping[str, Any], tasks: Sequence[Task]) -> Worker:
-    lanes = facts.get("nthreads") or len({each.thread for each in tasks if each.worker == address}) or None
+def _worker(address: str, facts: Mapping[str, Any], tasks: Sequence[DaskTask]) -> Worker:
+    slots = facts.get("nthreads") or len({each.thread for each in tasks if each.worker == address}) or None
     memory = facts.get("memory_limit") or None
-    return Worker(address, lanes, host=facts.get("host") or _host(address), memory_bytes=memory)
+    return Worker(address, slots, host=facts.get("host") or _host(address), memory_bytes=memory)
 
 
 def _host(address: str) -> str:
@@ -267,7 +268,7 @@ def _with_profile(trace: Trace, known: Known) -> Trace:
     mixture = shares(known.icicle, prefixes)
     names, bounds = trace.names, trace.bounds
     likely = np.zeros_like(bounds.floor_ms)
-    rest = np.maximum(bounds.held_ms - bounds.floor_ms.sum(axis=1), 0.0)
+    rest = np.maximum(bounds.slot_ms - bounds.floor_ms.sum(axis=1), 0.0)
     cpu = _measured_cpu(known)
     for row, prefix in enumerate(prefixes):
         of = dict(mixture.get(prefix) or mixture.get("") or {})

@@ -4,7 +4,7 @@ A jam factory cooks fruit in kettles.  Stations (stages) fill jars (tasks); a st
 both run.  Its log has one JSON object per line, with times in seconds since the start:
 
     {"jam": 1, "id": "plum-7", "name": "plum", "started": 1700000000, "seconds": 13}
-    {"kettle": "k1", "lanes": 2}
+    {"kettle": "k1", "slots": 2}
     {"station": "cook", "order": "plum", "reads": []}
     {"station": "fill", "order": "plum", "reads": ["cook"], "flows": true}
     {"jar": 1, "station": "cook", "kettle": "k1", "from": 1, "to": 11, "cpu": 2, "heat": 8, "waited": 0}
@@ -19,7 +19,6 @@ from typing import Any
 from crystalperf.plugin import (
     Edge,
     Framework,
-    Group,
     Head,
     InputError,
     LogFile,
@@ -27,8 +26,9 @@ from crystalperf.plugin import (
     Reader,
     Resource,
     Scope,
+    Stage,
+    Task,
     Trace,
-    Unit,
     Vocabulary,
     Worker,
     lines,
@@ -66,10 +66,10 @@ def read(log: LogFile) -> Trace:
             "started_at_ms": run["started"] * 1000,
             "duration_ms": run["seconds"] * 1000.0,
         },
-        workers=[Worker(each["kettle"], each["lanes"], host=each["kettle"]) for each in _with("kettle", events)
-                 if "lanes" in each],
-        groups=[_group(rank, each, jars) for rank, each in enumerate(stations)],
-        units=[_unit(each) for each in jars],
+        workers=[Worker(each["kettle"], each["slots"], host=each["kettle"]) for each in _with("kettle", events)
+                 if "slots" in each],
+        stages=[_stage(rank, each, jars) for rank, each in enumerate(stations)],
+        tasks=[_unit(each) for each in jars],
         edges=[
             Edge(_id(source), _id(each["station"]), "pipelined" if each.get("flows") else "barrier", "belt")
             for each in stations
@@ -96,28 +96,28 @@ def _id(station: str) -> str:
     return f"station:{station}"
 
 
-def _group(rank: int, station: dict[str, Any], jars: list[dict[str, Any]]) -> Group:
+def _stage(rank: int, station: dict[str, Any], jars: list[dict[str, Any]]) -> Stage:
     mine = [each for each in jars if each["station"] == station["station"]]
-    return Group(
+    return Stage(
         _id(station["station"]),
-        unit_count=len(mine),
+        task_count=len(mine),
         first_launch_ms=min((each["from"] * 1000.0 for each in mine), default=None),
         end_ms=max((each["to"] * 1000.0 for each in mine), default=None),
         name=station["station"],
         scope_id=f"order:{station['order']}",
-        rank=rank,
+        priority=rank,
     )
 
 
-def _unit(jar: dict[str, Any]) -> Unit:
-    return Unit(
+def _unit(jar: dict[str, Any]) -> Task:
+    return Task(
         jar["jar"],
         _id(jar["station"]),
         jar["kettle"],
         launch_ms=jar["from"] * 1000.0,
         finish_ms=jar["to"] * 1000.0,
         host=jar["kettle"],
-        upstream_ms=jar.get("waited", 0) * 1000.0,
+        pipeline_wait_ms=jar.get("waited", 0) * 1000.0,
         measured_ms={name: jar.get(name, 0) * 1000.0 for name in ("cpu", "heat")},
     )
 
@@ -135,10 +135,10 @@ JAM = Framework(
     reader=Reader(recognise=recognise, read=read),
     vocabulary=Vocabulary(
         worker="kettle",
-        lane="burner",
-        group="station",
-        unit="jar",
-        coordinator="foreman",
+        slot="burner",
+        stage="station",
+        task="jar",
+        driver="foreman",
         scope="order",
         scopes=("order",),
         settings={"kettles": "workers", "burners": "cores"},

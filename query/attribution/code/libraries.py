@@ -38,7 +38,7 @@ _VERSION = re.compile(r"\s*v?([0-9][A-Za-z0-9_.+-]{0,100})")
 
 
 MUCH = 0.05
-"""Minimum share of the time sampled in units for unindexed code to be reported."""
+"""Minimum share of the time sampled in tasks for unindexed code to be reported."""
 
 _RUNTIME = re.compile(r"(java|javax|jdk|sun|com\.sun|scala)\.|\$|lib[\w+-]+\.so|\[|.*/")
 _SHARED_ROOTS = frozenset(
@@ -80,7 +80,7 @@ LIBRARIES = {
 
 
 @dataclass(frozen=True)
-class Fit:
+class IndexMatch:
     """The local index that is used for the wanted one; `found` is None if there is no index of that package."""
 
     wanted: str
@@ -91,7 +91,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Ran:
+class ProgramVersions:
     """Versions and archives of the program that ran, from its log."""
 
     java_version: str | None
@@ -101,7 +101,9 @@ class Ran:
     framework_version: str | None
 
 
-def fitting(framework: ReadableFramework, ran: Ran, classes: Collection[str], chosen: Sequence[str] = ()) -> list[Fit]:
+def fitting(
+    framework: ReadableFramework, ran: ProgramVersions, classes: Collection[str], chosen: Sequence[str] = ()
+) -> list[IndexMatch]:
     """The indexes for a run whose frames have these classes (or Python paths), the framework's first, then the user's.
 
     Libraries without an index are left out without notice: a class path has hundreds.  If the user names the
@@ -109,7 +111,7 @@ def fitting(framework: ReadableFramework, ran: Ran, classes: Collection[str], ch
     """
     names = {each.name for each in available()}
     if chosen:
-        return [Fit(each, each, _kind(each, framework.name), True) for each in chosen]
+        return [IndexMatch(each, each, _kind(each, framework.name), True) for each in chosen]
     framework_names = [each for each in framework.reader.frames.sources(ran.framework_version) if is_name(each)]
     stated = _VERSION.match(ran.framework_version or "")
     fits = [_fit(name, names, "framework") for name in framework_names]
@@ -135,7 +137,7 @@ def fitting(framework: ReadableFramework, ran: Ran, classes: Collection[str], ch
         elif (package in in_python and _has(facts, "python")) or (
             not ran.archives and package not in named and _has(facts, "java", "scala")
         ):
-            libraries.append(Fit(index.name, index.name, "library", False))
+            libraries.append(IndexMatch(index.name, index.name, "library", False))
     languages = [
         *_java(ran.java_version),
         *_python(classes, stated[1] if stated else None, framework.reader.frames.names.python),
@@ -144,7 +146,7 @@ def fitting(framework: ReadableFramework, ran: Ran, classes: Collection[str], ch
     return [*fits, *own, *(each for each in [*spoken, *libraries] if each.found is not None)]
 
 
-def _of_several(index_name: str, pinned: Mapping[str, str], versions: Mapping[str, str]) -> list[Fit]:
+def _of_several(index_name: str, pinned: Mapping[str, str], versions: Mapping[str, str]) -> list[IndexMatch]:
     """The index of several libraries, if one of them is on the class path or the class path is unknown.
 
     It is exact if the class path has none of the libraries in another version.
@@ -154,7 +156,7 @@ def _of_several(index_name: str, pinned: Mapping[str, str], versions: Mapping[st
     if versions and not on_path:
         return []
     others = [f"{artifact}-{version}" for artifact, version in on_path.items() if pinned[artifact] != version]
-    return [Fit(others[0] if others else index_name, index_name, "library", bool(on_path) and not others)]
+    return [IndexMatch(others[0] if others else index_name, index_name, "library", bool(on_path) and not others)]
 
 
 def _has(facts: Mapping[str, str], *languages: str) -> bool:
@@ -177,19 +179,19 @@ def _kind(name: str, framework: str) -> Kind:
     return "library" if index is not None and _facts(index).get("source_origin") == "catalogue" else "user"
 
 
-def stand_ins(fits: Sequence[Fit]) -> list[str]:
+def stand_ins(fits: Sequence[IndexMatch]) -> list[str]:
     """`jdk-17 for jdk-8` for each index of another version than the one that ran."""
     return [f"{each.found} for {each.wanted}" for each in fits if each.found not in (None, each.wanted)]
 
 
-def _fit(name: str, at_hand: set[str], kind: Kind, exact: str | None = None) -> Fit:
+def _fit(name: str, at_hand: set[str], kind: Kind, exact: str | None = None) -> IndexMatch:
     """The fit of a name; `exact` is the version that ran, if the name has only a part of it (jdk-17 for 17.0.15)."""
     found = name if name in at_hand else nearest(name)
     is_exact = found == name
     if is_exact and exact is not None:
         index = next(each for each in available() if each.name == name)
         is_exact = _facts(index).get("source_revision") == exact
-    return Fit(name, found, kind, is_exact)
+    return IndexMatch(name, found, kind, is_exact)
 
 
 def _java(version: str | None) -> list[tuple[str, str]]:

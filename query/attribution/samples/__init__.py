@@ -1,1 +1,1 @@
-"""Converts recorded stacks to time on threads, on the log's clock, and matches it to the units on these threads."""
+"""Converts recorded stacks to time on threads, on the log's clock, and matches it to the tasks on these threads."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from crystalperf.query.recordings import jfr
 from crystalperf.query.recordings.jfr.merge import parse_period_ns
-from crystalperf.query.trace.arrays import over
+from crystalperf.query.trace.arrays import safe_divide
 from crystalperf.query.trace.records import Columns, Floats, Ints, objects
 
 _NOT_NETWORK = re.compile(r"lo\d*|(veth|docker|br-|cni|cali|flannel|virbr).*")
@@ -26,7 +26,7 @@ _PERIOD_NS = 5_000_000_000
 _ONE_MEASUREMENT_NS = 100_000_000
 """Events of one measurement are within this time."""
 
-_MOST_BPS = 1e13
+_MAX_BPS = 1e13
 """Maximum rate of a device; a higher one is damage."""
 
 Known = np.ma.MaskedArray[Any, Any]
@@ -62,7 +62,7 @@ def _throttled(recording: jfr.Recording, time_ns: Ints) -> Known:
     counted = (elapsed > 0) & (throttled >= 0) & (throttled <= elapsed)  # else the counters were reset
     elapsed, throttled = (np.where(counted, each, 0).astype(np.float64) for each in (elapsed, throttled))
     used, periods = (_between(time_ns, totals.time_ns[:-1], totals.time_ns[1:], each) for each in (throttled, elapsed))
-    return np.ma.MaskedArray(over(used, periods), ~(periods > 0))
+    return np.ma.MaskedArray(safe_divide(used, periods), ~(periods > 0))
 
 
 def _carried(recording: jfr.Recording, time_ns: Ints) -> tuple[Known, Known]:
@@ -79,10 +79,10 @@ def _carried(recording: jfr.Recording, time_ns: Ints) -> tuple[Known, Known]:
     is_network = np.array([_NOT_NETWORK.fullmatch(name) is None for name in recording.devices], dtype=np.bool_)
     found = []
     for bps in (load.received_bps, load.sent_bps):
-        counts = is_network[load.device] & (bps >= 0) & (bps <= _MOST_BPS)
+        counts = is_network[load.device] & (bps >= 0) & (bps <= _MAX_BPS)
         rate = np.bincount(look[counts], bps[counts] / 8, len(until_ns))
         carried = _between(time_ns, since_ns, until_ns, rate * (until_ns - since_ns) / 1e9)
-        per_s = over(carried, lasting_ns / 1e9)
+        per_s = safe_divide(carried, lasting_ns / 1e9)
         found.append(np.ma.MaskedArray(per_s, ~known))
     return found[0], found[1]
 

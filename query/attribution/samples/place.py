@@ -1,4 +1,4 @@
-"""Matches a recording to its worker, and its threads to the units that they worked for."""
+"""Matches a recording to its worker, and its threads to the tasks that they worked for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crystalperf.query.attribution.code.decide import NumberedStacks
-from crystalperf.query.attribution.samples.align import Seen, assign, clock_shift, named_unit_at, unit_at
+from crystalperf.query.attribution.samples.align import ThreadIntervals, assign, clock_shift, named_task_at, task_at
 from crystalperf.query.attribution.samples.loads import process_loads
 from crystalperf.query.attribution.samples.threadloads import thread_loads
 from crystalperf.query.attribution.samples.threadtime import KINDS, ThreadTime, sees_all, thread_time
@@ -18,13 +18,13 @@ from crystalperf.query.recordings import jfr
 from crystalperf.query.trace.contract import Trace
 from crystalperf.query.trace.records import Columns, Floats, Ints, Problems, objects
 
-LEAST_UNMATCHED_SHARE = 0.05
-"""Minimum share of sampled unit time that matches no unit for a problem to be reported."""
+MIN_UNMATCHED_SHARE = 0.05
+"""Minimum share of sampled task time that matches no task for a problem to be reported."""
 
 
 @dataclass(frozen=True)
-class Placed:
-    """One recording matched to the run: its rows of `samples`, with the units that threads worked for, `loads` and
+class MatchedRecording:
+    """One recording matched to the run: its rows of `samples`, with the tasks that threads worked for, `loads` and
     `thread_loads`."""
 
     worker_id: str | None
@@ -43,8 +43,8 @@ def place(
     table: NumberedStacks,
     framework: ReadableFramework,
     problems: Problems,
-) -> Placed | None:
-    """Find the worker and the units of a recording; None if it belongs to another application."""
+) -> MatchedRecording | None:
+    """Find the worker and the tasks of a recording; None if it belongs to another application."""
     for each in recording.problems:
         problems.add(each.name, each.severity, name, each.first_place, each.meaning, each.count)
     process = _process(name, recording, trace, framework, problems)
@@ -54,22 +54,22 @@ def place(
     numbers = table.add(recording)
     time = thread_time(recording)
     start_ms = time.start_ms - float(trace.run["started_at_ms"])
-    # A coordinator's recording may name no application, but its clock is the log's.
+    # A driver's recording may name no application, but its clock is the log's.
     if app_id is None and len(start_ms) and (start_ms.max() < 0 or start_ms.min() > float(trace.run["duration_ms"])):
         problems.add("other time", "info", name, None, "the recording and the log are from different times; left out")
         return None
     stack = numbers[time.stack]
-    units = _units_of(trace, worker_id)
-    thread_names = [framework.reader.frames.unit_thread(each.java_name or each.os_name) for each in recording.threads]
-    position, in_unit, shift = _positions(time, start_ms, stack, table, units, thread_names)
-    known = (position >= 0) & in_unit
-    ids = units.unit_id
-    unit_id = np.ma.MaskedArray(ids[np.maximum(position, 0)] if len(ids) else np.zeros(len(known), np.int64), ~known)
-    adrift, total = float(time.weight_ms[in_unit & ~known].sum()), float(time.weight_ms[in_unit].sum())
-    if total > 0 and adrift > LEAST_UNMATCHED_SHARE * total:
+    tasks = _tasks_of(trace, worker_id)
+    thread_names = [framework.reader.frames.task_thread(each.java_name or each.os_name) for each in recording.threads]
+    position, in_task, shift = _positions(time, start_ms, stack, table, tasks, thread_names)
+    known = (position >= 0) & in_task
+    ids = tasks.task_id
+    task_id = np.ma.MaskedArray(ids[np.maximum(position, 0)] if len(ids) else np.zeros(len(known), np.int64), ~known)
+    adrift, total = float(time.weight_ms[in_task & ~known].sum()), float(time.weight_ms[in_task].sum())
+    if total > 0 and adrift > MIN_UNMATCHED_SHARE * total:
         words = framework.vocabulary
-        meaning = f"{100 * adrift / total:.0f} % of the time sampled in {words.units} matches none of them"
-        problems.add(f"samples without a {words.unit}", "data loss", name, None, meaning)
+        meaning = f"{100 * adrift / total:.0f} % of the time sampled in {words.tasks} matches none of them"
+        problems.add(f"samples without a {words.task}", "data loss", name, None, meaning)
     names = [f"{each.java_name or each.os_name}#{each.java_tid}" for each in recording.threads]
     rows: Columns = {
         "time_ms": start_ms + shift,
@@ -79,12 +79,12 @@ def place(
         "kind": objects([KINDS[each] for each in time.kind.tolist()]),
         "weight_ms": time.weight_ms,
         "bytes": np.ma.MaskedArray(time.bytes, time.bytes == 0),
-        "unit_id": unit_id,
+        "task_id": task_id,
     }
     pid, offset_ms = recording.jvm.pid if recording.jvm else None, shift - float(trace.run["started_at_ms"])
     of_threads, dated = thread_loads(recording, worker_id, offset_ms, names)
-    of_threads = _from_launch(of_threads, dated, _unit_of_load(of_threads, names, thread_names, units), units)
-    return Placed(
+    of_threads = _from_launch(of_threads, dated, _task_of_load(of_threads, names, thread_names, tasks), tasks)
+    return MatchedRecording(
         worker_id, shift, pid, rows, process_loads(recording, worker_id, offset_ms), of_threads, sees_all(recording)
     )
 
@@ -109,87 +109,87 @@ def _process(
 
 
 @dataclass(frozen=True)
-class _WorkerUnits:
-    """The units of one worker by launch, ms since application start; their threads, None if the log names none."""
+class _WorkerTasks:
+    """The tasks of one worker by launch, ms since application start; their threads, None if the log names none."""
 
-    unit_id: Ints
+    task_id: Ints
     launch_ms: Floats
     finish_ms: Floats
     threads: list[str] | None
 
 
-def _units_of(trace: Trace, worker_id: str) -> _WorkerUnits:
-    units = trace.units
-    rows = np.flatnonzero(np.array([each == worker_id for each in units["worker_id"]], dtype=bool))
-    rows = rows[np.argsort(np.asarray(units["launch_ms"])[rows], kind="stable")]
-    return _WorkerUnits(
-        np.asarray(units["unit_id"], dtype=np.int64)[rows],
-        np.asarray(units["launch_ms"], dtype=np.float64)[rows],
-        np.asarray(units["finish_ms"], dtype=np.float64)[rows],
-        [trace.unit_threads[each] for each in rows] if trace.unit_threads else None,
+def _tasks_of(trace: Trace, worker_id: str) -> _WorkerTasks:
+    tasks = trace.tasks
+    rows = np.flatnonzero(np.array([each == worker_id for each in tasks["worker_id"]], dtype=bool))
+    rows = rows[np.argsort(np.asarray(tasks["launch_ms"])[rows], kind="stable")]
+    return _WorkerTasks(
+        np.asarray(tasks["task_id"], dtype=np.int64)[rows],
+        np.asarray(tasks["launch_ms"], dtype=np.float64)[rows],
+        np.asarray(tasks["finish_ms"], dtype=np.float64)[rows],
+        [trace.task_threads[each] for each in rows] if trace.task_threads else None,
     )
 
 
 def _positions(
-    time: ThreadTime, start_ms: Floats, stack: Ints, table: NumberedStacks, units: _WorkerUnits, names: list[str]
+    time: ThreadTime, start_ms: Floats, stack: Ints, table: NumberedStacks, tasks: _WorkerTasks, names: list[str]
 ) -> tuple[Ints, NDArray[np.bool_], float]:
-    """Each sample's unit position or −1, whether it is in a unit, and the clock shift, ms."""
+    """Each sample's task position or −1, whether it is in a task, and the clock shift, ms."""
     idle = table.has_role("idle")[stack]
-    in_unit = table.has_role("unit")[stack] & ~idle
+    in_task = table.has_role("unit")[stack] & ~idle
     cut = np.array(table.truncated, dtype=bool)[stack] & ~idle
-    in_unit |= cut & np.isin(time.thread, np.unique(time.thread[in_unit]))  # its root, the unit's frame, is missing
-    launch, finish = units.launch_ms, units.finish_ms
-    if units.threads is not None:
-        position = named_unit_at(time.thread, names, start_ms, units.threads, launch, finish)
+    in_task |= cut & np.isin(time.thread, np.unique(time.thread[in_task]))  # its root, the task's frame, is missing
+    launch, finish = tasks.launch_ms, tasks.finish_ms
+    if tasks.threads is not None:
+        position = named_task_at(time.thread, names, start_ms, tasks.threads, launch, finish)
         return position, (position >= 0) & ~idle, 0.0
-    seen = _seen(time, start_ms, in_unit, in_unit | idle)
+    seen = _seen(time, start_ms, in_task, in_task | idle)
     shift = clock_shift(seen, launch, finish)
-    seen = Seen(seen.thread, seen.start_ms + shift, seen.end_ms + shift, seen.in_unit)
-    return unit_at(time.thread, start_ms + shift, assign(seen, launch, finish), launch, finish), in_unit, shift
+    seen = ThreadIntervals(seen.thread, seen.start_ms + shift, seen.end_ms + shift, seen.in_task)
+    return task_at(time.thread, start_ms + shift, assign(seen, launch, finish), launch, finish), in_task, shift
 
 
-def _unit_of_load(of_threads: Columns, names: list[str], thread_names: list[str], units: _WorkerUnits) -> Ints:
-    """The unit's position for each interval of a thread's load, −1 for none.
+def _task_of_load(of_threads: Columns, names: list[str], thread_names: list[str], tasks: _WorkerTasks) -> Ints:
+    """The task's position for each interval of a thread's load, −1 for none.
 
-    The unit at the end of the interval, else at its middle: a unit may start after the middle, or finish with its
+    The task at the end of the interval, else at its middle: a task may start after the middle, or finish with its
     thread before the end.
     """
     number = {name: at for at, name in enumerate(names)}
     threads = np.array([number[each] for each in of_threads["thread"].tolist()], dtype=np.int64)
     middle_ms = (of_threads["start_ms"] + of_threads["end_ms"]) / 2
     middle, end = (
-        named_unit_at(threads, thread_names, moment_ms, units.threads or [], units.launch_ms, units.finish_ms)
+        named_task_at(threads, thread_names, moment_ms, tasks.threads or [], tasks.launch_ms, tasks.finish_ms)
         for moment_ms in (middle_ms, of_threads["end_ms"])
     )
     found: Ints = np.where(end >= 0, end, middle)
     return found
 
 
-def _from_launch(of_threads: Columns, dated: NDArray[np.bool_], position: Ints, units: _WorkerUnits) -> Columns:
-    """The rows with the units at their `position`, -1 for none: a unit's thread started at its launch.
+def _from_launch(of_threads: Columns, dated: NDArray[np.bool_], position: Ints, tasks: _WorkerTasks) -> Columns:
+    """The rows with the tasks at their `position`, -1 for none: a task's thread started at its launch.
 
     The launch also gives a start to intervals without a known one; intervals without either are left out.
     """
     kept = dated | (position >= 0)
     of_threads, position = {name: column[kept] for name, column in of_threads.items()}, position[kept]
-    end_ms, of_unit = of_threads["end_ms"], position >= 0
-    if not of_unit.any():
+    end_ms, of_task = of_threads["end_ms"], position >= 0
+    if not of_task.any():
         none = np.ma.MaskedArray(np.zeros(len(position), np.int64), np.ones(len(position), dtype=np.bool_))
-        return {**of_threads, "unit_id": none}
-    begun_ms = np.where(of_unit, units.launch_ms[np.maximum(position, 0)], -np.inf)
+        return {**of_threads, "task_id": none}
+    begun_ms = np.where(of_task, tasks.launch_ms[np.maximum(position, 0)], -np.inf)
     start_ms = np.maximum(of_threads["start_ms"], np.minimum(begun_ms, end_ms - 1.0))
     return {
         **of_threads,
         "start_ms": start_ms,
         "cpu_ms": of_threads["cpu_ms"] * (end_ms - start_ms) / (end_ms - of_threads["start_ms"]),
-        "unit_id": np.ma.MaskedArray(units.unit_id[np.maximum(position, 0)], ~of_unit),
+        "task_id": np.ma.MaskedArray(tasks.task_id[np.maximum(position, 0)], ~of_task),
     }
 
 
-def _seen(time: ThreadTime, start_ms: Floats, in_unit: NDArray[np.bool_], known: NDArray[np.bool_]) -> Seen:
-    return Seen(
+def _seen(time: ThreadTime, start_ms: Floats, in_task: NDArray[np.bool_], known: NDArray[np.bool_]) -> ThreadIntervals:
+    return ThreadIntervals(
         thread=time.thread[known],
         start_ms=start_ms[known],
         end_ms=(start_ms + time.weight_ms)[known],
-        in_unit=in_unit[known],
+        in_task=in_task[known],
     )

@@ -14,8 +14,8 @@ from crystalperf.query.trace.records import Columns, Floats, Ints, objects
 PERIOD_NS = 10_000_000_000
 """Period of the measurements of threads if the recording does not state it: that of the JDK's settings."""
 
-LEAST_MEASURED = 0.5
-"""Minimum share of a unit's time that measurements of its threads cover for an extrapolation of its CPU time."""
+MIN_MEASURED = 0.5
+"""Minimum share of a task's time that measurements of its threads cover for an extrapolation of its CPU time."""
 
 TICK_NS = 100_000_000
 """Events of one measurement are within this time."""
@@ -27,7 +27,7 @@ SLACK = 1.1
 def thread_loads(
     recording: jfr.Recording, worker_id: str, shift_ms: float, names: Sequence[str]
 ) -> tuple[Columns, NDArray[np.bool_]]:
-    """Rows of `thread_loads` without units, and which rows have a known start; none if the recording does not state
+    """Rows of `thread_loads` without tasks, and which rows have a known start; none if the recording does not state
     the number of processors.
 
     A share refers to the time since the last measurement, or since the thread started: the recorder measures threads

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crystalperf.query.attribution.samples.calls import NO_CALL, file_calls, nonblocking_calls
-from crystalperf.query.attribution.samples.lateness import Ticks, ticks, waking
+from crystalperf.query.attribution.samples.sampling_delay import Ticks, ticks, waking
 from crystalperf.query.attribution.samples.weights import sample_weights, stated_period_ms
 from crystalperf.query.recordings import jfr
 from crystalperf.query.recordings.jfr.merge import parse_period_ns

@@ -1,6 +1,6 @@
-"""Untimed stacks, such as collapsed ones: all units of a process get the same mixture of them.
+"""Untimed stacks, such as collapsed ones: all tasks of a process get the same mixture of them.
 
-Stacks without thread and time do not distinguish units.  Only profiles of the wall clock are used: a CPU profile has
+Stacks without thread and time do not distinguish tasks.  Only profiles of the wall clock are used: a CPU profile has
 no stacks of waiting threads, so all waiting would count as cpu.
 """
 
@@ -27,10 +27,10 @@ from crystalperf.query.trace.vocabulary import Vocabulary
 KIND = "untimed"
 """Kind of rows of `samples` from a mixture whose thread was blocked, RUNNING otherwise; neither has a thread."""
 
-MOST_ROWS = 200_000
-"""Maximum rows of `samples` from a mixture, but at least one per unit."""
+MAX_ROWS = 200_000
+"""Maximum rows of `samples` from a mixture, but at least one per task."""
 
-LEAST_IDLE = 0.02
+MIN_IDLE = 0.02
 """Minimum share of stacks of idle pool threads in a wall-clock profile; a CPU profile has hardly any."""
 
 Mixture = tuple[Ints, Floats]
@@ -45,12 +45,12 @@ def mixed_rows(
     timed: Collection[str | None],
     problems: Problems,
 ) -> list[Columns]:
-    """Rows of `samples` for the units of workers without a timed recording (`timed` are those with one).
+    """Rows of `samples` for the tasks of workers without a timed recording (`timed` are those with one).
 
     A file belongs to the worker in its name, else to all workers; `problems` says how it is used.
     """
-    units, words = trace.units, framework.vocabulary
-    workers = np.asarray(units["worker_id"], dtype=object)
+    tasks, words = trace.tasks, framework.vocabulary
+    workers = np.asarray(tasks["worker_id"], dtype=object)
     ran = list(dict.fromkeys(workers.tolist()))
     mixtures: dict[str | None, list[Mixture]] = {}
     for name, each in files:
@@ -69,11 +69,11 @@ def mixed_rows(
             of_worker = "" if worker is None else f" of {words.worker} {worker}"
             of_whom = f"{words.worker} {worker}" if worker is not None else f"all {words.workers}"
             if not wanted:
-                meaning = f"stacks without threads and times; every {words.unit}{of_worker} has a timed recording"
+                meaning = f"stacks without threads and times; every {words.task}{of_worker} has a timed recording"
                 meaning = f"{meaning}; left out"
             else:
                 meaning = (
-                    f"these stacks have no threads and times: every {words.unit} of"
+                    f"these stacks have no threads and times: every {words.task} of"
                     f" {of_whom}{' without a timed recording' if timed else ''} gets the same mixture of them"
                 )
                 mixtures.setdefault(worker, []).append(mixture)
@@ -89,80 +89,80 @@ def mixed_rows(
 
 
 def _mixture(file: Collapsed, table: NumberedStacks, words: Vocabulary) -> tuple[Mixture | None, str]:
-    """The stacks of units in a file; None, and the reason, if they cannot represent the units' time."""
+    """The stacks of tasks in a file; None, and the reason, if they cannot represent the tasks' time."""
     numbers = table.add(file.recording)
     idle = table.has_role("idle")[numbers]
-    in_unit = table.has_role("unit")[numbers] & ~idle
-    if not in_unit.any():
-        return None, f"these stacks have no times, and none is of a {words.unit}; left out"
-    if file.weight[idle].sum() < LEAST_IDLE * file.weight.sum():
+    in_task = table.has_role("unit")[numbers] & ~idle
+    if not in_task.any():
+        return None, f"these stacks have no times, and none is of a {words.task}; left out"
+    if file.weight[idle].sum() < MIN_IDLE * file.weight.sum():
         return None, (
             "these stacks have no threads and times, and only threads on the CPU, so they do not show what"
-            f" {words.units} waited for; left out: sample the wall clock (event=wall), preferably as a JFR recording"
+            f" {words.tasks} waited for; left out: sample the wall clock (event=wall), preferably as a JFR recording"
         )
-    return (numbers[in_unit], file.weight[in_unit]), ""
+    return (numbers[in_task], file.weight[in_task]), ""
 
 
 def _rows(mixtures: list[Mixture], running: NDArray[np.bool_], of: Ints, worker: str | None, trace: Trace) -> Columns:
-    """Rows of `samples` for the units at the positions `of`; `running`: whether each stack's thread could run."""
-    units, held = trace.units, trace.bounds.held_ms[of]
+    """Rows of `samples` for the tasks at the positions `of`; `running`: whether each stack's thread could run."""
+    tasks, held = trace.tasks, trace.bounds.slot_ms[of]
     stack = np.concatenate([each[0] for each in mixtures])
     weight = np.concatenate([each[1] for each in mixtures])
-    launch = np.asarray(units["launch_ms"], dtype=np.float64)[of]
-    duration = np.asarray(units["finish_ms"], dtype=np.float64)[of] - launch
-    unit, chosen, part_ms = spread(stack, weight, np.where(np.isfinite(held), np.minimum(held, duration), duration))
-    count = len(unit)
+    launch = np.asarray(tasks["launch_ms"], dtype=np.float64)[of]
+    duration = np.asarray(tasks["finish_ms"], dtype=np.float64)[of] - launch
+    task, chosen, part_ms = spread(stack, weight, np.where(np.isfinite(held), np.minimum(held, duration), duration))
+    count = len(task)
     return {
-        "time_ms": launch[unit],
+        "time_ms": launch[task],
         "worker_id": objects([worker] * count),
         "thread": objects([None] * count),
         "stack_id": chosen,
         "kind": objects(np.where(running[chosen], RUNNING, KIND).tolist()),
         "weight_ms": part_ms,
         "bytes": np.ma.MaskedArray(np.zeros(count, dtype=np.int64), True),
-        "unit_id": np.asarray(units["unit_id"], dtype=np.int64)[of][unit],
+        "task_id": np.asarray(tasks["task_id"], dtype=np.int64)[of][task],
     }
 
 
-def spread(stack: Ints, weight: Floats, unit_ms: Floats) -> tuple[Ints, Ints, Floats]:
-    """Give every unit the same mixture of stacks: (unit, stack, ms) of the rows, each unit's rows summing to `unit_ms`.
+def spread(stack: Ints, weight: Floats, task_ms: Floats) -> tuple[Ints, Ints, Floats]:
+    """Give every task the same mixture of stacks: (task, stack, ms) of the rows, each task's rows summing to `task_ms`.
 
-    `stack` and `weight` are the mixture; `unit_ms` is the time of the units, (units,).  Each unit gets stacks at even
-    steps through the mixture, from a start that differs between units, so that all units together have the recorded
-    mixture even with few rows a unit.
+    `stack` and `weight` are the mixture; `task_ms` is the time of the tasks, (tasks,).  Each task gets stacks at even
+    steps through the mixture, from a start that differs between tasks, so that all tasks together have the recorded
+    mixture even with few rows a task.
     """
-    units = len(unit_ms)
-    if not units or not weight.sum() > 0:
+    tasks = len(task_ms)
+    if not tasks or not weight.sum() > 0:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
-    steps = int(np.clip(MOST_ROWS // units, 1, 4 * len(stack)))
+    steps = int(np.clip(MAX_ROWS // tasks, 1, 4 * len(stack)))
     golden = (5**0.5 - 1) / 2
-    start = (np.arange(units) * golden) % 1.0
+    start = (np.arange(tasks) * golden) % 1.0
     place = ((np.arange(steps)[None, :] + start[:, None]) / steps).ravel()
     reached = np.cumsum(weight) / weight.sum()
     chosen = np.minimum(np.searchsorted(reached, place, side="right"), len(stack) - 1)
-    unit = np.repeat(np.arange(units, dtype=np.int64), steps)
-    # If several steps of a unit hit one stack, it gets one row.
-    pair, count = np.unique(unit * len(stack) + chosen, return_counts=True)
-    unit, chosen = pair // len(stack), pair % len(stack)
-    return unit, stack[chosen].astype(np.int64), unit_ms[unit] * count / steps
+    task = np.repeat(np.arange(tasks, dtype=np.int64), steps)
+    # If several steps of a task hit one stack, it gets one row.
+    pair, count = np.unique(task * len(stack) + chosen, return_counts=True)
+    task, chosen = pair // len(stack), pair % len(stack)
+    return task, stack[chosen].astype(np.int64), task_ms[task] * count / steps
 
 
 def with_measured_times(
-    connection: duckdb.DuckDBPyConnection, recorded: Recorded, bounds: Bounds, units: Columns, names: Sequence[str]
+    connection: duckdb.DuckDBPyConnection, recorded: Recorded, bounds: Bounds, tasks: Columns, names: Sequence[str]
 ) -> Recorded:
-    """Recorded times in which units with their process' mixture keep the times that were measured for each of them.
+    """Recorded times in which tasks with their process' mixture keep the times that were measured for each of them.
 
-    The framework measured some of a unit's time on the CPU and waiting for peers.  Subtracted from the mixture of all
-    units, these leave the mixture of the remaining time: a group that read nothing from peers gets no reading.
+    The framework measured some of a task's time on the CPU and waiting for peers.  Subtracted from the mixture of all
+    tasks, these leave the mixture of the remaining time: a stage that read nothing from peers gets no reading.
     """
     rows = connection.execute(
-        "SELECT DISTINCT unit_id FROM samples WHERE thread IS NULL AND unit_id IS NOT NULL"
+        "SELECT DISTINCT task_id FROM samples WHERE thread IS NULL AND task_id IS NOT NULL"
     ).fetchnumpy()
-    mixed = np.flatnonzero(np.isin(units["unit_id"], rows["unit_id"]))
+    mixed = np.flatnonzero(np.isin(tasks["task_id"], rows["task_id"]))
     if not len(mixed):
         return recorded
-    held, known = np.nan_to_num(bounds.held_ms[mixed]), bounds.floor_ms[mixed]
-    workers = [str(each) for each in units["worker_id"][mixed].tolist()]
+    held, known = np.nan_to_num(bounds.slot_ms[mixed]), bounds.floor_ms[mixed]
+    workers = [str(each) for each in tasks["worker_id"][mixed].tolist()]
     process = np.unique(workers, return_inverse=True)[1].reshape(-1)
     total, measured = np.zeros((2, int(process.max()) + 1, known.shape[1]))
     np.add.at(total, process, recorded.samples_ms[mixed])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crystalperf.query.attribution.samples.lateness import Ticks
+from crystalperf.query.attribution.samples.sampling_delay import Ticks
 from crystalperf.query.recordings import jfr
 from crystalperf.query.trace.records import Floats
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from crystalperf.query.diagnose.group_statistics import GroupStats
+from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.findings import (
     IdleSlots,
@@ -15,20 +15,20 @@ from crystalperf.query.results.findings import (
     StageCost,
     StageFinding,
     StartingStage,
-    StartingUnits,
+    StartingTasks,
     Straggler,
     StragglerStage,
 )
 from crystalperf.query.results.kinds import Basis
 
 SKEW = 2.0
-"""A group is skewed if its longest unit takes this many times the median."""
+"""A stage is skewed if its longest task takes this many times the median."""
 
 MORE = 1.5
 """Minimum ratio to the usual value for an explanation of a straggler, or for a slow host."""
 
 LITTLE_BYTES = 1 << 20
-"""A unit that reads less has too little data to divide."""
+"""A task that reads less has too little data to divide."""
 
 NEXT_ADVICE = 0.25
 """A finding has a second advice from this share of its cost."""
@@ -36,13 +36,13 @@ NEXT_ADVICE = 0.25
 _FINDINGS: Mapping[type[StageCost], type[StageFinding]] = {
     IdleStage: IdleSlots,
     StragglerStage: Straggler,
-    StartingStage: StartingUnits,
+    StartingStage: StartingTasks,
     OddUseStage: OddUse,
 }
 
 
-def added_up(stages: Sequence[StageCost]) -> list[StageFinding]:
-    """One finding for the stages of each kind.  Their costs add up: groups are on the path at different times."""
+def sum_of_stages(stages: Sequence[StageCost]) -> list[StageFinding]:
+    """One finding for the stages of each kind.  Their costs add up: stages are on the path at different times."""
     kinds: dict[tuple[type[StageCost], str, Basis], list[StageCost]] = {}
     for each in stages:
         kinds.setdefault((type(each), each.variant, each.basis), []).append(each)
@@ -62,12 +62,12 @@ def _together(kind: type[StageFinding], stages: Sequence[StageCost]) -> StageFin
 
 
 def on_a_device(found: Sequence[StageFinding], unmodelled: str | None) -> list[StageFinding]:
-    """The findings; if a device without a model computed for units, findings of idle slots name it."""
+    """The findings; if a device without a model computed for tasks, findings of idle slots name it."""
     if unmodelled is None:
         return list(found)
     return [replace(each, unmodelled=unmodelled) if isinstance(each, IdleSlots) else each for each in found]
 
 
-def usual_unit_ms(detail: GroupStats) -> float:
-    """The usual duration of a unit, ms: the median, or that of units with work if most units have nothing to read."""
-    return detail.siblings.loaded_ms if detail.with_data < detail.facts.units else detail.facts.median_ms
+def usual_task_ms(detail: StageStats) -> float:
+    """The usual duration of a task, ms: the median, or that of tasks with work if most tasks have nothing to read."""
+    return detail.siblings.loaded_ms if detail.with_data < detail.facts.tasks else detail.facts.median_ms

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.diagnose.advisor import Advisor
-from crystalperf.query.diagnose.findings.parts import LITTLE_BYTES, MORE, SKEW, usual_unit_ms
-from crystalperf.query.diagnose.group_statistics import GroupStats
+from crystalperf.query.diagnose.findings.parts import LITTLE_BYTES, MORE, SKEW, usual_task_ms
 from crystalperf.query.diagnose.hosts import HostTime
+from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.results.advice import (
     Advice,
     CompareHosts,
@@ -47,16 +47,16 @@ class Why:
     basis: Basis
 
 
-def straggler(advisor: Advisor, detail: GroupStats, hosts: Sequence[HostTime]) -> list[StragglerStage]:
-    """The straggler of a group: a unit that takes much longer than usual, with the cause.
+def straggler(advisor: Advisor, detail: StageStats, hosts: Sequence[HostTime]) -> list[StragglerStage]:
+    """The straggler of a stage: a task that takes much longer than usual, with the cause.
 
-    Evidence: it takes more than SKEW times the median, or that of units with work if most units have nothing to read.
-    A longest unit with a cache miss is explained by that (reading_anew).
+    Evidence: it takes more than SKEW times the median, or that of tasks with work if most tasks have nothing to read.
+    A longest task with a cache miss is explained by that (cache_miss_findings).
     """
     facts, longest = detail.facts, detail.longest
-    if longest.anew:
+    if longest.cache_misses:
         return []
-    usual_ms = usual_unit_ms(detail)
+    usual_ms = usual_task_ms(detail)
     if detail.with_data < FEWEST_FOR_SKEW or facts.longest_ms <= SKEW * usual_ms:
         return []
     excess_ms = facts.longest_ms - usual_ms
@@ -64,12 +64,12 @@ def straggler(advisor: Advisor, detail: GroupStats, hosts: Sequence[HostTime]) -
     return [
         StragglerStage(
             facts.id, facts.name, min(excess_ms, facts.path_ms), why.basis, why.advice,
-            task_id=longest.unit_id, duration_ms=facts.longest_ms, usual_ms=usual_ms, cause=why.cause,
+            task_id=longest.task_id, duration_ms=facts.longest_ms, usual_ms=usual_ms, cause=why.cause,
         )
     ]  # fmt: skip
 
 
-def _reasons(advisor: Advisor, detail: GroupStats, hosts: Sequence[HostTime], excess_ms: float) -> Iterator[Why | None]:
+def _reasons(advisor: Advisor, detail: StageStats, hosts: Sequence[HostTime], excess_ms: float) -> Iterator[Why | None]:
     """Explanations of a straggler, the strongest evidence first; the last always applies."""
     yield _more_data(advisor, detail, excess_ms)
     yield _collections(detail, excess_ms)
@@ -79,10 +79,10 @@ def _reasons(advisor: Advisor, detail: GroupStats, hosts: Sequence[HostTime], ex
     yield _unexplained(detail, excess_ms)
 
 
-def _more_data(advisor: Advisor, detail: GroupStats, excess_ms: float) -> Why | None:
+def _more_data(advisor: Advisor, detail: StageStats, excess_ms: float) -> Why | None:
     """Data skew.  Evidence: it read at least half as many times the median as it took.
 
-    Contradicted by units that read as much in less time.
+    Contradicted by tasks that read as much in less time.
     """
     longest, siblings, usual = detail.longest, detail.siblings, detail.facts.median_bytes
     duration_ms = longest.duration_ms
@@ -95,21 +95,21 @@ def _more_data(advisor: Advisor, detail: GroupStats, excess_ms: float) -> Why | 
     return Why(MoreData(longest.read_bytes, usual), advice, "measured")
 
 
-def _collections(detail: GroupStats, excess_ms: float) -> Why | None:
-    """Evidence: garbage collection took more than half of the excess, beyond the median unit's."""
+def _collections(detail: StageStats, excess_ms: float) -> Why | None:
+    """Evidence: garbage collection took more than half of the excess, beyond the median task's."""
     gc_ms = detail.longest.gc_ms
     if gc_ms - detail.median_gc_ms <= excess_ms / 2:
         return None
     return Why(CollectedGarbage(gc_ms), MoreMemory(fewer_slots=False), "measured")
 
 
-def _slow_node(detail: GroupStats, hosts: Sequence[HostTime], excess_ms: float) -> Why | None:
-    """Evidence: units on its host take longer on a resource than elsewhere, and half of its excess is on that resource.
+def _slow_node(detail: StageStats, hosts: Sequence[HostTime], excess_ms: float) -> Why | None:
+    """Evidence: tasks on its host take longer on a resource than elsewhere, and half of its excess is on that resource.
 
     Contradicted if its excess is on another resource than its host's.
     """
     longest = detail.longest
-    for host in _slow_ones([each for each in hosts if each.group == detail.facts.id]):
+    for host in _slow_ones([each for each in hosts if each.stage == detail.facts.id]):
         if host.host != longest.host:
             continue
         if longest.resource_ms[host.resource] - detail.median_resource_ms[host.resource] < excess_ms / 2:
@@ -119,12 +119,12 @@ def _slow_node(detail: GroupStats, hosts: Sequence[HostTime], excess_ms: float) 
     return None
 
 
-def _first_of_its_worker(detail: GroupStats, excess_ms: float) -> Why | None:
-    """Warm-up.  Evidence: no unit had ended on its worker when it began; a new process loads and compiles code.
+def _first_of_its_worker(detail: StageStats, excess_ms: float) -> Why | None:
+    """Warm-up.  Evidence: no task had ended on its worker when it began; a new process loads and compiles code.
 
-    Warm-up takes CPU time, in every first unit of a worker.  So it is contradicted if CPU time is less than half of the
-    excess, or if other first units of its group took no such time.  The basis is modelled if CPU time and other first
-    units confirm it, else guessed.
+    Warm-up takes CPU time, in every first task of a worker.  So it is contradicted if CPU time is less than half of the
+    excess, or if other first units of its stage took no such time.  The basis is modelled if CPU time and other first
+    tasks confirm it, else guessed.
     """
     longest, siblings = detail.longest, detail.siblings
     if not longest.first:
@@ -139,7 +139,7 @@ def _first_of_its_worker(detail: GroupStats, excess_ms: float) -> Why | None:
     return Why(FirstOnWorker(longest.worker_id, confirmed=False), RecordSamples(), "guessed")
 
 
-def _more_of_a_resource(detail: GroupStats, excess_ms: float) -> Why | None:
+def _more_of_a_resource(detail: StageStats, excess_ms: float) -> Why | None:
     """Evidence: more than half of the excess was on one resource.  The basis is measured for CPU time of the log."""
     longest, usual = detail.longest, detail.median_resource_ms
     extra = {name: ms - usual[name] for name, ms in longest.resource_ms.items() if name != OTHER}
@@ -153,7 +153,7 @@ def _more_of_a_resource(detail: GroupStats, excess_ms: float) -> Why | None:
     )
 
 
-def _unexplained(detail: GroupStats, excess_ms: float) -> Why:
+def _unexplained(detail: StageStats, excess_ms: float) -> Why:
     """The fallback: it waited, if its CPU time shows that it did not compute, else unexplained."""
     longest = detail.longest
     if longest.cpu_ms is None or longest.cpu_ms > longest.duration_ms - excess_ms / 2:
@@ -162,7 +162,7 @@ def _unexplained(detail: GroupStats, excess_ms: float) -> Why:
 
 
 def _is_slow(host: HostTime) -> bool:
-    """Whether units on a host spend clearly more time on a resource than others, relative to the data they read."""
+    """Whether tasks on a host spend clearly more time on a resource than others, relative to the data they read."""
     data = host.median_bytes / host.others_bytes if host.others_bytes > 0 else 1.0
     return (
         host.resource != OTHER
@@ -172,35 +172,35 @@ def _is_slow(host: HostTime) -> bool:
 
 
 def _slow_ones(hosts: Sequence[HostTime]) -> list[HostTime]:
-    """Slow hosts of a group, by resource; none if most hosts would be slow: then the others had less work."""
+    """Slow hosts of a stage, by resource; none if most hosts would be slow: then the others had less work."""
     slow = [each for each in hosts if _is_slow(each)]
-    among = Counter((each.group, each.resource) for each in hosts)
-    many = Counter((each.group, each.resource) for each in slow)
+    among = Counter((each.stage, each.resource) for each in hosts)
+    many = Counter((each.stage, each.resource) for each in slow)
     most = {key for key, count in many.items() if count > 1 and 2 * count > among[key]}
-    return [each for each in slow if (each.group, each.resource) not in most]
+    return [each for each in slow if (each.stage, each.resource) not in most]
 
 
-def slow_hosts(hosts: Sequence[HostTime], details: Sequence[GroupStats]) -> list[SlowHosts]:
-    """Hosts with a slower resource than their peers, in most groups that use it: a malfunction (paper §4.2)."""
+def slow_hosts(hosts: Sequence[HostTime], details: Sequence[StageStats]) -> list[SlowHosts]:
+    """Hosts with a slower resource than their peers, in most stages that use it: a malfunction (paper §4.2)."""
     by_id = {detail.facts.id: detail.facts for detail in details}
     used: dict[tuple[str, str], list[HostTime]] = {}
-    slow_ones = {(each.group, each.host, each.resource) for each in _slow_ones(hosts)}
+    slow_ones = {(each.stage, each.host, each.resource) for each in _slow_ones(hosts)}
     for each in hosts:
         if each.others_ms > 0.1 * each.others_duration_ms or _is_slow(each):
             used.setdefault((each.host, each.resource), []).append(each)
     found = []
     for (host, resource), rows in used.items():
-        slow = [each for each in rows if (each.group, host, resource) in slow_ones]
-        weight = sum(each.median_ms * each.units for each in slow)
-        if not slow or weight < 0.5 * sum(each.median_ms * each.units for each in rows):
+        slow = [each for each in rows if (each.stage, host, resource) in slow_ones]
+        weight = sum(each.median_ms * each.tasks for each in slow)
+        if not slow or weight < 0.5 * sum(each.median_ms * each.tasks for each in rows):
             continue
         cost = 0.0
         for each in slow:
-            facts = by_id.get(each.group)
+            facts = by_id.get(each.stage)
             if facts is not None and facts.median_ms > 0:
                 share = (each.median_ms - each.others_ms) / (each.others_duration_ms + each.median_ms - each.others_ms)
                 cost += facts.path_ms * share
-        own_ms, peers_ms = sum(each.median_ms for each in slow), sum(each.others_ms for each in slow)
+        own_ms, fetch_wait_ms = sum(each.median_ms for each in slow), sum(each.others_ms for each in slow)
         advice = InspectHost(host, resource)
-        found.append(SlowHosts(cost, "modelled", advice, host, resource, own_ms, peers_ms, len(slow)))
+        found.append(SlowHosts(cost, "modelled", advice, host, resource, own_ms, fetch_wait_ms, len(slow)))
     return found

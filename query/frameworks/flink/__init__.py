@@ -59,7 +59,7 @@ FLINK = Framework(
         frames=Frames(
             annotate=frames.annotate,
             process=frames.process,
-            unit_thread=frames.unit_thread,
+            task_thread=frames.task_thread,
             sources=frames.sources,
             names=frames.NAMES,
             operators=chained_operators.OPERATORS,
@@ -67,32 +67,32 @@ FLINK = Framework(
     ),
     vocabulary=Vocabulary(
         worker="TaskManager",
-        lane="slot",
-        group="vertex",
-        unit="subtask",
-        coordinator="JobManager",
+        slot="slot",
+        stage="vertex",
+        task="subtask",
+        driver="JobManager",
         scope="job",
         scopes=("job",),
         settings={
             "taskmanagers": "workers",
             "slots": "cores",
-            "parallelism": "units",
+            "parallelism": "tasks",
             "memory": "memory",
             "taskmanager.numberOfTaskSlots": "cores",
             "taskmanager.memory.process.size": "memory",
         },
-        exchanged="exchanged records",
+        exchanged_data="exchanged records",
         log="an archive of a Flink job",
         log_hint="give a file of the folder that jobmanager.archive.fs.dir names",
     ),
     planner=Planner(
         configured=planning.configured,
         replan=planning.replan,
-        flow=stream.flow,
-        shown_lanes=planning.shown_lanes,
+        stream=stream.stream,
+        shown_slots=planning.shown_slots,
         unbounded_reason=planning.unbounded_reason,
-        lanes_bring_cpu=False,  # slots share the CPU of their TaskManager
-        checked_settings=lambda _run: {"units"},  # parallelism of all vertices (docs/flink.md)
+        slots_bring_cpu=False,  # slots share the CPU of their TaskManager
+        checked_settings=lambda _run: {"tasks"},  # parallelism of all vertices (docs/flink.md)
     ),
     advisor=Advisor(
         idle_advice=advise.idle_advice,

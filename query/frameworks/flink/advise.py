@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from crystalperf.query.diagnose import findings
-from crystalperf.query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED, UNPLACED
+from crystalperf.query.frameworks.flink.planning import MAX_SUBTASKS, SHARING, STOPPED, UNPLACED
 from crystalperf.query.frameworks.flink.recommendations import (
     BreakChain,
     CollectMetrics,
@@ -18,8 +18,8 @@ from crystalperf.query.frameworks.flink.remarks import Lacking
 from crystalperf.query.results.recommendations import MEASURED, MODELLED, Candidate, Recommendation, SettingChange
 
 if TYPE_CHECKING:
-    from crystalperf.query.diagnose.group_statistics import GroupStats
-    from crystalperf.query.execution.stream import Flow
+    from crystalperf.query.diagnose.stage_statistics import StageStats
+    from crystalperf.query.execution.stream import Stream
     from crystalperf.query.results.advice import Advice
 
 TIMEOUT = "execution.buffer-timeout.interval"
@@ -28,9 +28,9 @@ SHORTER = 10.0
 """The factor by which a recommendation shortens the buffer timeout."""
 
 
-def buffering_candidate(flow: Flow, filling_ms: float) -> Candidate:
+def buffering_candidate(stream: Stream, filling_ms: float) -> Candidate:
     """A shorter buffer timeout, which costs more and smaller buffers."""
-    due = [each.due_ms for each in flow.hops if each.due_ms < 60_000]
+    due = [each.due_ms for each in stream.hops if each.due_ms < 60_000]
     now = max(due, default=100.0)
     after = max(round(now / SHORTER), 1)
     change = SettingChange(TIMEOUT, f"{now:.0f} ms", f"{after} ms")
@@ -40,13 +40,13 @@ def buffering_candidate(flow: Flow, filling_ms: float) -> Candidate:
     return Candidate(value, at_most_ms=filling_ms * (1 - after / now) if now > after else filling_ms)
 
 
-def idle_advice(detail: GroupStats) -> Advice | None:
+def idle_advice(detail: StageStats) -> Advice | None:
     """What to do about slots that a vertex left idle; None if it left none.
 
     A slot takes a subtask of each vertex of a pipeline, so a vertex with as many subtasks as there are slots leaves
     none idle.  A vertex that can have only one subtask, such as the sort of a whole table, cannot use more.
     """
-    if detail.settings.get(f"{MOST_SUBTASKS}{detail.facts.id}") == "1":
+    if detail.settings.get(f"{MAX_SUBTASKS}{detail.facts.id}") == "1":
         return None
     sharing, slots = int(detail.settings.get(SHARING, "1")), detail.facts.slots
     if UNPLACED in detail.settings:  # no TaskManager is named: slots are the subtasks of all vertices
@@ -80,7 +80,7 @@ def lacking(connection: duckdb.DuckDBPyConnection) -> Lacking:
         """
         SELECT
             count(*), coalesce(sum(records_in), 0) + coalesce(sum(records_out), 0) > 0 OR EXISTS (FROM dependencies),
-            EXISTS (FROM groups WHERE starts_with(name, ?))
+            EXISTS (FROM stages WHERE starts_with(name, ?))
         FROM flink_series
         """,
         [LOOP],

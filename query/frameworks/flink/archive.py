@@ -21,7 +21,7 @@ _JOB = re.compile(r"/jobs/(?P<job>[0-9a-f]{32})(?P<rest>/.*)?")
 _VERTEX = re.compile(r"/vertices/(?P<id>[0-9a-f]{1,64})(?P<rest>/.*)?")
 _ATTEMPT = re.compile(r"/subtasks/\d{1,9}/attempts/\d{1,9}")
 
-_MOST_PAGES = 2_000_000
+_MAX_PAGES = 2_000_000
 
 
 class Times(msgspec.Struct, rename={"start_ms": "start-time", "end_ms": "end-time"}):
@@ -197,7 +197,7 @@ def read(log: LogFile, problems: Problems) -> Archive:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{log.origin}: not a complete archive of a Flink job ({error}); copy it again") from error
     found = Archive()
-    for page in pages[:_MOST_PAGES]:
+    for page in pages[:_MAX_PAGES]:
         path, body = page.get("path", ""), page.get("json", "")
         match = _JOB.fullmatch(path)
         if match is None and path != "/overview":
@@ -246,7 +246,7 @@ def _complete(found: Archive) -> None:
 
 def _alike(each: Summary) -> list[Attempt]:
     """A vertex' subtasks, each with an equal share of the sums."""
-    count = min(max(each.parallelism, 1), _MOST_ALIKE)
+    count = min(max(each.parallelism, 1), _MAX_ALIKE)
     sums = each.metrics
     metrics = Metrics(
         **{
@@ -263,7 +263,7 @@ def _alike(each: Summary) -> list[Attempt]:
     ]
 
 
-_MOST_ALIKE = 10_000
+_MAX_ALIKE = 10_000
 
 
 def _take(found: Archive, rest: str, body: str) -> None:

@@ -4,18 +4,18 @@
 -- Out: one row per such vertex; none if no recording covers half of the time of its threads.
 WITH threads AS (
     SELECT
-        group_id, unit_id, thread,
+        stage_id, task_id, thread,
         sum(weight_ms) AS seen_ms,
         coalesce(sum(weight_ms) FILTER (weight_ms > $due_ms AND list_contains($waits, kind)), 0) AS long_ms,
         any_value(finish_ms - launch_ms) AS lasting_ms
-    FROM samples JOIN units USING (unit_id)
-    WHERE group_id NOT IN (SELECT target FROM dependencies)
+    FROM samples JOIN tasks USING (task_id)
+    WHERE stage_id NOT IN (SELECT target FROM dependencies)
     GROUP BY ALL
 ),
 subtasks AS (
-    SELECT group_id, min(long_ms / seen_ms) AS share
+    SELECT stage_id, min(long_ms / seen_ms) AS share
     FROM threads
     WHERE seen_ms >= 0.5 * lasting_ms
-    GROUP BY group_id, unit_id
+    GROUP BY stage_id, task_id
 )
-SELECT group_id FROM subtasks GROUP BY group_id HAVING avg(share) > 0.5
+SELECT stage_id FROM subtasks GROUP BY stage_id HAVING avg(share) > 0.5

@@ -31,24 +31,24 @@ def times(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...], sampled
     Starting a stream's subtasks is on no resource (trace.py); in other jobs it is split in the proportions of the rest.
     """
     columns = with_other(names)
-    sums = ", ".join(f"sum(units.{name}_ms)" for name in columns)
+    sums = ", ".join(f"sum(tasks.{name}_ms)" for name in columns)
     streams = "(SELECT coalesce(properties['stream'], '') = 'true' FROM runs)"
     rows = connection.execute(
         f"""
-        SELECT units.group_id, any_value(groups.name), any_value(groups.scope_id),
-            sum(least(coalesce(units.overhead_ms, 0), units.other_ms)
+        SELECT tasks.stage_id, any_value(stages.name), any_value(stages.scope_id),
+            sum(least(coalesce(tasks.overhead_ms, 0), tasks.other_ms)
                 * CASE WHEN {streams} THEN 1
-                       ELSE units.other_ms / greatest(units.finish_ms - units.launch_ms, 1e-9) END),
-            sum(coalesce(units.upstream_ms, 0)), {sums}
-        FROM units JOIN groups USING (group_id) GROUP BY units.group_id ORDER BY any_value(rank)
+                       ELSE tasks.other_ms / greatest(tasks.finish_ms - tasks.launch_ms, 1e-9) END),
+            sum(coalesce(tasks.pipeline_wait_ms, 0)), {sums}
+        FROM tasks JOIN stages USING (stage_id) GROUP BY tasks.stage_id ORDER BY any_value(priority)
         """
     ).fetchall()
     seen = _seen(connection, names)
     found: list[tuple[str, str | None, int | None, str, str, Floats]] = []
     node = 0
-    for group, vertex, scope, starting_ms, upstream_ms, *whole_ms in rows if sampled else ():
-        parts, operators, nothing = np.array(whole_ms), chained(vertex or group), np.zeros(len(columns))
-        shares = np.stack([seen.get((group, place), nothing[:-1]) for place in range(len(operators))])
+    for stage, vertex, scope, starting_ms, pipeline_wait_ms, *whole_ms in rows if sampled else ():
+        parts, operators, nothing = np.array(whole_ms), chained(vertex or stage), np.zeros(len(columns))
+        shares = np.stack([seen.get((stage, place), nothing[:-1]) for place in range(len(operators))])
         whole = shares.sum(axis=0)
         mixture = np.divide(shares, whole, out=np.zeros_like(shares), where=whole > 0)
         mixture[:, whole <= 0] = (shares.sum(axis=1) / max(shares.sum(), 1e-9))[:, None]
@@ -56,21 +56,21 @@ def times(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...], sampled
             mixture[0] = 1.0
         for operator, share in zip(operators, mixture, strict=True):
             own = np.append(share * parts[:-1], 0.0)
-            found.append((group, scope, node, operator, "samples", own))
+            found.append((stage, scope, node, operator, "samples", own))
             node += 1
-        waited_ms = min(upstream_ms, parts[-1] - starting_ms)
+        waited_ms = min(pipeline_wait_ms, parts[-1] - starting_ms)
         left_ms = parts[-1] - starting_ms - waited_ms
         reasons = (
-            (STARTING, "unit metrics", starting_ms),
-            (WAITING, "flow metrics", waited_ms),
+            (STARTING, "task metrics", starting_ms),
+            (WAITING, "stream metrics", waited_ms),
             (UNKNOWN, "nothing", left_ms),
         )
         for name, basis, ms in reasons:
             if ms > 0:
-                found.append((group, scope, None, name, basis, np.append(nothing[:-1], ms)))
+                found.append((stage, scope, None, name, basis, np.append(nothing[:-1], ms)))
     times_ms = np.array([each[5] for each in found]).reshape(len(found), len(columns))
     return {
-        "group_id": objects([each[0] for each in found]),
+        "stage_id": objects([each[0] for each in found]),
         "scope_id": objects([each[1] for each in found]),
         "node_id": integers([each[2] for each in found]),
         "name": objects([each[3] for each in found]),
@@ -80,7 +80,7 @@ def times(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...], sampled
 
 
 def _seen(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]) -> dict[tuple[str, int], Floats]:
-    """By group and position in its chain, sampled time on each resource, (resources,).
+    """By stage and position in its chain, sampled time on each resource, (resources,).
 
     The last position takes the samples beyond it.  A stack that no function decides counts as CPU, as most samples of
     running code are.
@@ -91,16 +91,16 @@ def _seen(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]) -> dict
         WITH chained AS (
             SELECT *, len(list_filter(frames, lambda frame: regexp_matches(frame, $1))) AS pushed FROM stacks
         )
-        SELECT units.group_id, any_value(groups.name), pushed, {sums}
-        FROM samples JOIN chained USING (stack_id) JOIN units USING (unit_id) JOIN groups USING (group_id)
+        SELECT tasks.stage_id, any_value(stages.name), pushed, {sums}
+        FROM samples JOIN chained USING (stack_id) JOIN tasks USING (task_id) JOIN stages USING (stage_id)
         WHERE samples.kind NOT IN ('park', 'wait', 'sleep', 'waking')
-        GROUP BY units.group_id, pushed
+        GROUP BY tasks.stage_id, pushed
         """,
         [_PUSHED],
     ).fetchall()
     found: dict[tuple[str, int], Floats] = {}
-    for group, vertex, pushed, *parts in rows:
-        place = group, min(pushed, len(chained(vertex or group)) - 1)
+    for stage, vertex, pushed, *parts in rows:
+        place = stage, min(pushed, len(chained(vertex or stage)) - 1)
         found[place] = found.get(place, np.zeros(len(names))) + np.array(parts)
     return found
 

@@ -27,11 +27,11 @@ POLL_S = 1.0
 KEEP_S = 10.0
 """Seconds between two requests of all pages; until a job ends, only its state is requested once a second."""
 
-MOST_ATTEMPTS = 16
+MAX_ATTEMPTS = 16
 """Maximum earlier attempts of a subtask that are requested: Flink's default limit
 (`jobmanager.execution.attempts-history-size`)."""
 
-_MOST_FAILURES = 10
+_MAX_FAILURES = 10
 """Consecutive polls without an answer after which the cluster counts as gone: a session cluster may restart in that
 time."""
 
@@ -103,7 +103,7 @@ def _rounds(rest: Rest, job: str, folder: Path, progress: Progress) -> Iterator[
                 failures = 0
             except InputError:
                 failures += 1
-                if failures >= _MOST_FAILURES:
+                if failures >= _MAX_FAILURES:
                     progress("the cluster is gone; the data collected until then is kept")
                     return
     finally:
@@ -162,7 +162,7 @@ def _earlier_attempts(rest: Rest, where: str, page: str, known: Mapping[str, str
     found = {}
     for subtask in json.loads(page).get("subtasks", []):
         last = int(subtask.get("attempt") or 0)
-        for attempt in range(max(last - MOST_ATTEMPTS, 0), last):
+        for attempt in range(max(last - MAX_ATTEMPTS, 0), last):
             path = f"{where}/subtasks/{int(subtask.get('subtask') or 0)}/attempts/{attempt}"
             with suppress(InputError):  # a cluster may keep fewer
                 found[path] = known[path] if _has_ended(known.get(path)) else rest.text(path)

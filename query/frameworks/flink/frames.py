@@ -48,14 +48,14 @@ _MANAGER = re.compile(
     r"org\.apache\.flink\.(?:runtime\.taskexecutor|yarn|kubernetes\.taskmanager)"
     r"\.(?:Yarn|Kubernetes)?Task(?:Manager|Executor)Runner"
 )
-_COORDINATOR = re.compile(r"org\.apache\.flink\.\S*(?:Cluster|Job)\w*Entry[pP]oint")
+_DRIVER = re.compile(r"org\.apache\.flink\.\S*(?:Cluster|Job)\w*Entry[pP]oint")
 
 
 annotate = jvm.roles(_ROLES)
 """The role of a frame of a Flink process, by class and method."""
 
 
-def unit_thread(name: str) -> str:
+def task_thread(name: str) -> str:
     """The name of the subtask's thread for which a thread works: its own, or that of the subtask for which it reads."""
     helped = _READERS.fullmatch(name)
     return name if helped is None else helped["unit"]
@@ -78,7 +78,7 @@ def process(arguments: str | None, file_name: str) -> tuple[str | None, str] | N
     if _MANAGER.match(arguments):
         found = re.search(r"taskmanager\.resource-id=(\S+)", arguments)
         return None, found[1] if found else "?"
-    return (None, "jobmanager") if _COORDINATOR.match(arguments) else None
+    return (None, "jobmanager") if _DRIVER.match(arguments) else None
 
 
 def sources(version: str | None) -> tuple[str, ...]:

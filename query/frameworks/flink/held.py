@@ -11,12 +11,12 @@ import duckdb
 import numpy as np
 
 from crystalperf.query.frameworks.flink.chained_operators import chained
-from crystalperf.query.frameworks.flink.steady import LEAST_SAMPLES
+from crystalperf.query.frameworks.flink.steady import MIN_SAMPLES
 from crystalperf.query.trace.records import Floats
 
 ASYNCHRONOUS = "org.apache.flink.streaming.api.operators.async.AsyncWaitOperator."
 
-LEAST_MS = 1.0
+MIN_MS = 1.0
 """Shorter times are not reported: with a busy CPU, the two counters of an operator are read too far apart."""
 
 GROWN = 0.2
@@ -40,57 +40,57 @@ CAPACITY = 100
 """Default limit of a subtask's concurrent requests (`AsyncDataStream`)."""
 
 
-def asynchronous_groups(connection: duckdb.DuckDBPyConnection) -> tuple[set[str], set[str]]:
-    """Groups with an operator of Flink's asynchronous I/O on their stacks, and groups that have samples."""
+def asynchronous_stages(connection: duckdb.DuckDBPyConnection) -> tuple[set[str], set[str]]:
+    """Stages with an operator of Flink's asynchronous I/O on their stacks, and stages that have samples."""
     rows = connection.execute(
         """
-        SELECT group_id, bool_or(contains(array_to_string(frames, ' '), ?))
-        FROM samples JOIN stacks USING (stack_id) JOIN units USING (unit_id) GROUP BY group_id
+        SELECT stage_id, bool_or(contains(array_to_string(frames, ' '), ?))
+        FROM samples JOIN stacks USING (stack_id) JOIN tasks USING (task_id) GROUP BY stage_id
         """,
         [ASYNCHRONOUS],
     ).fetchall()
-    return {group for group, asynchronous in rows if asynchronous}, {group for group, _ in rows}
+    return {stage for stage, asynchronous in rows if asynchronous}, {stage for stage, _ in rows}
 
 
-def held_ms(
+def external_wait_ms(
     connection: duckdb.DuckDBPyConnection,
     interval: tuple[float, float],
-    lanes: Mapping[str, int],
+    slots: Mapping[str, int],
     names: Mapping[str, str],
 ) -> dict[str, float]:
-    """How long a record is held in each group, ms, without groups for which it is unknown or 0.
+    """How long a record is held in each stage, ms, without stages for which it is unknown or 0.
 
-    `lanes` has the subtasks by group, `names` the names of groups.  Samples show which groups make asynchronous
-    requests.  In a group without samples the number of held records has to vary like that of random arrivals, or else
+    `slots` has the subtasks by stage, `names` the names of stages.  Samples show which stages make asynchronous
+    requests.  In a stage without samples the number of held records has to vary like that of random arrivals, or else
     they may be records that were dropped earlier.
     """
     rows = connection.execute(
         """
-        SELECT group_id, operator, time_ms, records_in, records_in - records_out AS held FROM flink_operators
-        WHERE time_ms BETWEEN ? AND ? AND held IS NOT NULL ORDER BY group_id, operator, time_ms
+        SELECT stage_id, operator, time_ms, records_in, records_in - records_out AS held FROM flink_operators
+        WHERE time_ms BETWEEN ? AND ? AND held IS NOT NULL ORDER BY stage_id, operator, time_ms
         """,
         list(interval),
     ).fetchnumpy()
-    groups, operators = rows["group_id"], rows["operator"]
+    stages, operators = rows["stage_id"], rows["operator"]
     time, taken, held = (np.asarray(rows[name], dtype=np.float64) for name in ("time_ms", "records_in", "held"))
-    begins = np.flatnonzero((groups[1:] != groups[:-1]) | (operators[1:] != operators[:-1])) + 1
-    asynchronous, sampled = asynchronous_groups(connection)
+    begins = np.flatnonzero((stages[1:] != stages[:-1]) | (operators[1:] != operators[:-1])) + 1
+    asynchronous, sampled = asynchronous_stages(connection)
     found: dict[str, list[float]] = {}
     for own in np.split(np.arange(len(time)), begins) if len(time) else ():
-        group = str(groups[own[0]])
-        if group in lanes and (group in asynchronous or group not in sampled):
-            ms = _held_ms(time[own], taken[own], held[own], lanes[group], surely=group in asynchronous)
-            found.setdefault(group, []).append(ms)
+        stage = str(stages[own[0]])
+        if stage in slots and (stage in asynchronous or stage not in sampled):
+            ms = _held_ms(time[own], taken[own], held[own], slots[stage], surely=stage in asynchronous)
+            found.setdefault(stage, []).append(ms)
     # In a chain that forks, no record passes all operators.
-    whole = {group: sum(each) if len(chained(names[group])) > 1 else max(each) for group, each in found.items()}
-    return {group: ms for group, ms in whole.items() if ms > 0}
+    whole = {stage: sum(each) if len(chained(names[stage])) > 1 else max(each) for stage, each in found.items()}
+    return {stage: ms for stage, ms in whole.items() if ms > 0}
 
 
-def _held_ms(time_ms: Floats, taken: Floats, held: Floats, lanes: int, *, surely: bool) -> float:
+def _held_ms(time_ms: Floats, taken: Floats, held: Floats, slots: int, *, surely: bool) -> float:
     """How long one operator holds a record, ms, from its samples; 0 if unknown."""
     new = np.append(True, np.diff(taken) > 0)  # Flink reports unchanged counters for a while
     time_ms, taken, held = time_ms[new], taken[new], held[new]
-    if len(held) < LEAST_SAMPLES:
+    if len(held) < MIN_SAMPLES:
         return 0.0
     passed = taken[-1] - taken[0]
     valid = (np.abs(held - np.median(held)) <= DEVIATION * passed / (len(held) - 1)) & (held >= 0)
@@ -101,12 +101,12 @@ def _held_ms(time_ms: Floats, taken: Floats, held: Floats, lanes: int, *, surely
     least = held.min()
     if np.mean(held <= least + 1) >= EMPTY:
         held = held - least
-    elif held.mean() > CAPACITY * lanes and not _is_fresh(taken, held):
+    elif held.mean() > CAPACITY * slots and not _is_fresh(taken, held):
         return 0.0
     mean = held.mean()
     if (_has_grown if surely else _is_odd)(held):
         return 0.0
-    return float(mean / per_ms) if mean / per_ms >= LEAST_MS else 0.0
+    return float(mean / per_ms) if mean / per_ms >= MIN_MS else 0.0
 
 
 def _has_grown(held: Floats) -> bool:

@@ -3,5 +3,5 @@
 -- Out: one row per thread: its name, ms.
 SELECT thread, sum(weight_ms) AS ms
 FROM samples
-WHERE unit_id IS NULL AND thread IS NOT NULL AND list_contains($kinds, kind) AND time_ms BETWEEN $start AND $end
+WHERE task_id IS NULL AND thread IS NOT NULL AND list_contains($kinds, kind) AND time_ms BETWEEN $start AND $end
 GROUP BY thread

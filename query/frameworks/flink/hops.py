@@ -18,10 +18,10 @@ def edges_of(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str]
     return connection.execute("SELECT source, target, why FROM dependencies ORDER BY rowid").fetchall()
 
 
-def ordered(groups: list[str], edges: list[tuple[str, str]]) -> list[str]:
-    """Groups in topological order."""
+def ordered(stages: list[str], edges: list[tuple[str, str]]) -> list[str]:
+    """Stages in topological order."""
     order: list[str] = []
-    left = list(groups)
+    left = list(stages)
     while left:
         ready = [
             each for each in left if all(source in order or source not in left for source, to in edges if to == each)
@@ -36,9 +36,9 @@ def hops_of(edges: list[tuple[str, str, str]], found: Subtasks) -> tuple[Hop, ..
     whys: dict[tuple[str, str], list[str]] = {}
     for source, target, why in edges:
         whys.setdefault((source, target), []).append(why.upper())
-    lanes = {group: len(subtasks) for group, subtasks in found.items()}
+    slots = {stage: len(subtasks) for stage, subtasks in found.items()}
     channels = {
-        (source, target): sum(_channels(why, lanes[source], lanes[target]) for why in strategies)
+        (source, target): sum(_channels(why, slots[source], slots[target]) for why in strategies)
         for (source, target), strategies in whys.items()
     }
     parts = _parts(whys, found)

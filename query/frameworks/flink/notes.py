@@ -6,10 +6,10 @@ import duckdb
 
 from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.stream import Flow
+from crystalperf.query.execution.stream import Stream
 from crystalperf.query.frameworks.flink.advise import lacking
 from crystalperf.query.frameworks.flink.frames import helper
-from crystalperf.query.frameworks.flink.held import asynchronous_groups
+from crystalperf.query.frameworks.flink.held import asynchronous_stages
 from crystalperf.query.frameworks.flink.remarks import (
     AssumedTimeout,
     HeldRecords,
@@ -21,7 +21,7 @@ from crystalperf.query.frameworks.flink.remarks import (
 from crystalperf.query.results.remarks import Remark
 from crystalperf.query.trace.sample_kinds import RUNNING
 
-LEAST_MS = 100.0
+MIN_MS = 100.0
 """Helpers that ran for less are not reported."""
 
 
@@ -29,21 +29,25 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
     """Helper threads by their task; why a stream's latency is unknown, and its assumed buffer timeout."""
     found: list[Remark] = [*_helpers(connection, execution)]
     stream = connection.execute("SELECT coalesce(properties['stream'], '') = 'true' FROM runs").fetchone()
-    if stream is not None and stream[0] and execution.flow is None:
+    if stream is not None and stream[0] and execution.stream is None:
         found.append(NoFlow(lacking(connection)))
-    assumed = () if execution.flow is None else [each for each in execution.flow.hops if each.is_due_assumed]
+    assumed = () if execution.stream is None else [each for each in execution.stream.hops if each.is_due_assumed]
     if assumed:
         found.append(AssumedTimeout(max(each.due_ms for each in assumed)))
-    if execution.flow is not None:
-        found += _requests(connection, execution.flow)
+    if execution.stream is not None:
+        found += _requests(connection, execution.stream)
     return found
 
 
-def _requests(connection: duckdb.DuckDBPyConnection, flow: Flow) -> list[Remark]:
+def _requests(connection: duckdb.DuckDBPyConnection, stream: Stream) -> list[Remark]:
     """How long asynchronous requests take, by vertex, or that it is unknown."""
-    asynchronous, _ = asynchronous_groups(connection)
-    found: list[Remark] = [HeldRecords(each.name, each.held_ms) for each in flow.stations if each.held_ms > 0]
-    if unknown := sorted(each.name for each in flow.stations if each.id in asynchronous and not each.held_ms):
+    asynchronous, _ = asynchronous_stages(connection)
+    found: list[Remark] = [
+        HeldRecords(each.name, each.external_wait_ms) for each in stream.stations if each.external_wait_ms > 0
+    ]
+    if unknown := sorted(
+        each.name for each in stream.stations if each.id in asynchronous and not each.external_wait_ms
+    ):
         found.append(UntimedRequests(tuple(unknown)))
     return found
 
@@ -52,7 +56,7 @@ def _helpers(connection: duckdb.DuckDBPyConnection, execution: Execution) -> lis
     """By measured CPU time; if no recording has it, by the time in which samples saw them running."""
     scope = [execution.scope.start_ms, execution.scope.end_ms]
     rows = connection.execute(
-        "SELECT thread, sum(cpu_ms) FROM thread_loads WHERE unit_id IS NULL AND end_ms BETWEEN ? AND ? GROUP BY thread",
+        "SELECT thread, sum(cpu_ms) FROM thread_loads WHERE task_id IS NULL AND end_ms BETWEEN ? AND ? GROUP BY thread",
         scope,
     ).fetchall()
     is_cpu_time = bool(rows)
@@ -64,7 +68,7 @@ def _helpers(connection: duckdb.DuckDBPyConnection, execution: Execution) -> lis
     for thread, ms in rows:
         if (does := helper(thread)) is not None:
             sums[does] = sums.get(does, 0.0) + ms
-    worth = sorted(((ms, does) for does, ms in sums.items() if ms >= LEAST_MS), reverse=True)
+    worth = sorted(((ms, does) for does, ms in sums.items() if ms >= MIN_MS), reverse=True)
     if not worth:
         return []
     return [Helpers(is_cpu_time, tuple(Helper(does, ms) for ms, does in worth))]

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import UNITS, Scenario, units_of
+from crystalperf.query.execution.scenario import TASKS, Scenario, tasks_of
 from crystalperf.query.frameworks import Planned
 from crystalperf.query.frameworks.flink.assumptions import (
     HotSubtask,
@@ -26,12 +26,12 @@ from crystalperf.query.frameworks.flink.assumptions import (
 from crystalperf.query.frameworks.flink.refusals import EndlessStream, ParallelismOutOfRange, SubtasksForInputUnknown
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.refusals import Refusal
-from crystalperf.query.simulate.repartition import with_units
+from crystalperf.query.simulate.repartition import with_tasks
 
 SKEWED = 2.0
 """A subtask with this many times the median's time has one large key, which more subtasks do not divide."""
 
-MOST_SUBTASKS = "max-parallelism."
+MAX_SUBTASKS = "max-parallelism."
 """Before a vertex' id: the setting with its maximum number of subtasks."""
 
 SHARING = "slot_sharing"
@@ -43,7 +43,7 @@ UNPLACED = "unplaced"
 STOPPED = "stopped"
 """The setting that marks a stream that was stopped."""
 
-MOST_RATIO = 16
+MAX_RATIO = 16
 """Maximum ratio of parallelism to the recorded one, or the reverse: beyond it the recording does not show how records
 would spread."""
 
@@ -54,12 +54,12 @@ def configured(properties: Mapping[str, str]) -> dict[str, float]:
     return {"cores": float(slots)} if slots.isdigit() and int(slots) > 0 else {}
 
 
-def shown_lanes(lanes: int | None, properties: Mapping[str, str]) -> int | None:
+def shown_slots(slots: int | None, properties: Mapping[str, str]) -> int | None:
     """Slots of a TaskManager, each of which takes a subtask of every vertex of a pipeline; 0 if no TaskManager is
     named."""
     if UNPLACED in properties:
         return 0
-    return None if lanes is None else math.ceil(lanes / int(properties.get(SHARING, "1")))
+    return None if slots is None else math.ceil(slots / int(properties.get(SHARING, "1")))
 
 
 def unbounded_reason(properties: Mapping[str, str]) -> Refusal | None:
@@ -75,50 +75,50 @@ def replan(execution: Execution, scenario: Scenario, wanted: bool) -> Planned | 
     counts = _counts(execution, scenario) if wanted else {}
     full = {number for number in counts if counts[number] == _most(execution, number)}
     for number, count in counts.items():
-        had = int((execution.units.group == number).sum())
-        if max(count / had, had / count) > MOST_RATIO:
-            return ParallelismOutOfRange(execution.dag.groups[number].name, had, count, MOST_RATIO)
+        had = int((execution.tasks.stage == number).sum())
+        if max(count / had, had / count) > MAX_RATIO:
+            return ParallelismOutOfRange(execution.dag.stages[number].name, had, count, MAX_RATIO)
     if scenario.ratio("cores") != 1 or scenario.ratio("workers") != 1:
         assumed.append(ParallelismKept())
     if not counts:
         return Planned(execution, tuple(assumed))
     skewed = [
-        execution.dag.groups[number].name for number, count in counts.items() if _skewed(execution, number, count)
+        execution.dag.stages[number].name for number, count in counts.items() if _skewed(execution, number, count)
     ]
     assumed.append(RecordsRespread(len(counts)))
     if skewed:
         assumed.append(HotSubtask(skewed[0]))
-    assumed += [ParallelismLimited(execution.dag.groups[number].name, counts[number]) for number in sorted(full)]
-    kept = [each.name for number, each in enumerate(execution.dag.groups) if number not in counts]
-    if kept and scenario.ratio("units") != 1:
+    assumed += [ParallelismLimited(execution.dag.stages[number].name, counts[number]) for number in sorted(full)]
+    kept = [each.name for number, each in enumerate(execution.dag.stages) if number not in counts]
+    if kept and scenario.ratio("tasks") != 1:
         assumed.append(SingleSubtasksKept(tuple(kept)))
-    lanes = _lanes(execution, counts)
-    if lanes > 1:
+    slots = _slots(execution, counts)
+    if slots > 1:
         assumed.append(SlotsForSubtasks(max(counts.values())))
-    return Planned(with_units(execution, counts), tuple(assumed), lanes)
+    return Planned(with_tasks(execution, counts), tuple(assumed), slots)
 
 
-def _lanes(execution: Execution, counts: Mapping[int, int]) -> float:
-    """The factor by which more concurrent subtasks of a pipeline multiply the lanes; 1 if the slots are known."""
+def _slots(execution: Execution, counts: Mapping[int, int]) -> float:
+    """The factor by which more concurrent subtasks of a pipeline multiply the slots; 1 if the slots are known."""
     if "cores" in configured(execution.properties) or int(execution.properties.get(SHARING, "1")) < 2:
         return 1.0
-    return max(1.0, *(count / int((execution.units.group == number).sum()) for number, count in counts.items()))
+    return max(1.0, *(count / int((execution.tasks.stage == number).sum()) for number, count in counts.items()))
 
 
 def _most(execution: Execution, number: int) -> int | None:
     """The maximum subtasks of a vertex; None if not recorded."""
-    stated = execution.properties.get(f"{MOST_SUBTASKS}{execution.dag.groups[number].group_id}", "")
+    stated = execution.properties.get(f"{MAX_SUBTASKS}{execution.dag.stages[number].stage_id}", "")
     return int(stated) if stated.isdigit() else None
 
 
 def _counts(execution: Execution, scenario: Scenario) -> dict[int, int]:
     """Subtasks by the vertex's number, for vertices whose parallelism changes."""
-    recorded = np.bincount(execution.units.group, minlength=len(execution.dag.groups))
+    recorded = np.bincount(execution.tasks.stage, minlength=len(execution.dag.stages))
     widest = int(recorded.max(initial=1))
-    named = any(key.startswith(UNITS) for key in scenario.ratios)
+    named = any(key.startswith(TASKS) for key in scenario.ratios)
     found = {}
-    for number, group in enumerate(execution.dag.groups):
-        ratio = units_of(scenario, group.group_id, group.name)
+    for number, stage in enumerate(execution.dag.stages):
+        ratio = tasks_of(scenario, stage.stage_id, stage.name)
         if not named and recorded[number] == 1 and widest > 1:
             continue  # a global sort or aggregate, or a source of one file
         count = max(round(float(recorded[number]) * ratio), 1)
@@ -129,6 +129,6 @@ def _counts(execution: Execution, scenario: Scenario) -> dict[int, int]:
 
 
 def _skewed(execution: Execution, number: int, count: int) -> bool:
-    members = execution.units.group == number
-    own = (execution.units.duration_ms - execution.units.upstream_ms)[members]
+    members = execution.tasks.stage == number
+    own = (execution.tasks.duration_ms - execution.tasks.pipeline_wait_ms)[members]
     return count > len(own) > 1 and bool(own.max() > SKEWED * np.median(own))

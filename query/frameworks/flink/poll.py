@@ -25,7 +25,7 @@ names are long."""
 LETS_THROUGH = 0.9
 """An operator that emitted at least this share of its records, and not yet all, may hold records for a while."""
 
-MOST_OPERATORS = 32
+MAX_OPERATORS = 32
 """Maximum operators in each sample, over all vertices: of those that may hold records, the ones that hold most."""
 
 FLUSH_EVERY = 10
@@ -141,7 +141,7 @@ class Poll:
                         held[vertex, name] = taken - given
         known = {(vertex, name) for vertex, names in self._holding.items() for name in names}
         others = sorted(held.keys() - known, key=lambda each: (-held[each], each))
-        for vertex, name in others[: MOST_OPERATORS - len(known)]:
+        for vertex, name in others[: MAX_OPERATORS - len(known)]:
             self._holding.setdefault(vertex, []).append(name)
 
     def _latencies(self) -> dict[str, list[float | None]]:

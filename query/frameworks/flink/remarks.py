@@ -60,7 +60,7 @@ class HeldRecords(Remark):
     kind: ClassVar[str] = "held-records"
 
     vertex: str
-    held_ms: float
+    external_wait_ms: float
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
 -- Tables of a Flink job in addition to those of every run, in Flink's own terms.
 
 CREATE TABLE flink_vertices (                 -- one row per job vertex: operators chained into one kind of subtask
-    group_id VARCHAR NOT NULL,                -- of groups
+    stage_id VARCHAR NOT NULL,                -- of stages
     vertex_id VARCHAR NOT NULL,               -- Flink's id, as in its REST interface and metrics
     parallelism INTEGER NOT NULL,             -- its parallelism in the plan
     description VARCHAR                       -- its operators, as in the plan
 );
 
-CREATE TABLE flink_subtasks (                 -- one row per attempt of a subtask; its other columns are in units
-    unit_id BIGINT NOT NULL,                  -- of units
+CREATE TABLE flink_subtasks (                 -- one row per attempt of a subtask; its other columns are in tasks
+    task_id BIGINT NOT NULL,                  -- of tasks
     subtask INTEGER NOT NULL,                 -- its number, from 0
     attempt INTEGER NOT NULL,                 -- its attempt, from 0
     state VARCHAR NOT NULL,                   -- Flink's own: FINISHED, CANCELED, FAILED …
@@ -26,7 +26,7 @@ CREATE TABLE flink_subtasks (                 -- one row per attempt of a subtas
 
 CREATE TABLE flink_series (                   -- one row per subtask and sample of its metrics, once a second
     time_ms DOUBLE NOT NULL,                  -- since the job's start
-    group_id VARCHAR NOT NULL,                -- of groups
+    stage_id VARCHAR NOT NULL,                -- of stages
     subtask INTEGER NOT NULL,                 -- its number, from 0
     records_in DOUBLE,                        -- sums since its attempt began, until buffers_in_remote …
     records_out DOUBLE,                       -- for other subtasks; for a source, its records
@@ -58,9 +58,9 @@ CREATE TABLE flink_loads (                    -- one row per TaskManager and sam
 
 CREATE TABLE flink_latencies (                -- one row per operator's subtask and sample of its latency markers
     time_ms DOUBLE NOT NULL,                  -- since the job's start
-    source_group VARCHAR,                     -- of groups: the vertex of the source
+    source_stage VARCHAR,                     -- of stages: the vertex of the source
     operator_id VARCHAR NOT NULL,             -- Flink's id; that of a vertex is its first operator's
-    group_id VARCHAR,                         -- of groups, if the operator is a vertex's first
+    stage_id VARCHAR,                         -- of stages, if the operator is a vertex's first
     subtask INTEGER,                          -- its number, from 0
     mean_ms DOUBLE,                           -- of the last 128 markers, which bypass user functions
     median_ms DOUBLE,                         -- the same
@@ -69,7 +69,7 @@ CREATE TABLE flink_latencies (                -- one row per operator's subtask 
 
 CREATE TABLE flink_operators (                -- one row per sample of an operator that forwards records and may hold some
     time_ms DOUBLE NOT NULL,                  -- since the job's start
-    group_id VARCHAR NOT NULL,                -- of groups
+    stage_id VARCHAR NOT NULL,                -- of stages
     operator VARCHAR NOT NULL,                -- its name in Flink's metrics: with _ for spaces, dots, colons and commas
     records_in DOUBLE,                        -- sums since its attempts began, over all subtasks
     records_out DOUBLE                        -- … without records that it still holds, or has dropped

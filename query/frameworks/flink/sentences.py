@@ -24,7 +24,7 @@ SENTENCES = Sentences()
 SENTENCES.fixed(
     {
         advice.StartWorkersSooner: "start TaskManagers with free slots before you submit the job",
-        advice.InspectCoordinator: (
+        advice.InspectDriver: (
             "check the JobManager's log for what it does before the first vertex and after the last"
         ),
         remarks.UnknownLoad: (
@@ -76,7 +76,7 @@ def assumed_timeout(found: remarks.AssumedTimeout, _words: Words) -> str:
 @SENTENCES.of(remarks.HeldRecords)
 def held_records(found: remarks.HeldRecords, _words: Words) -> str:
     return (
-        f"Operators of {found.vertex} hold a record for {found.held_ms:.1f} ms on average, for example while they wait"
+        f"Operators of {found.vertex} hold a record for {found.external_wait_ms:.1f} ms on average, for example while they wait"
         " for asynchronous requests. CrystalPerf derives this from the records in and out, and assumes the same time at"
         " any rate, because the metrics do not show what responds"
     )

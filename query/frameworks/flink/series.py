@@ -63,7 +63,7 @@ OPERATOR: dict[str, str] = {"records_in": "numRecordsIn", "records_out": "numRec
 
 LATENCIES = ("latency_mean", "latency_median", "latency_p95")
 
-_MOST_LINES = 2_000_000
+_MAX_LINES = 2_000_000
 
 
 class _Line(msgspec.Struct):
@@ -136,7 +136,7 @@ def read(log: LogFile, problems: Problems) -> Series:
     found, columns, vertices = Series(), list[str](), list[str]()
     decoder = msgspec.json.Decoder(_Line)
     for number, text in enumerate(lines(log, problems)):
-        if number >= _MOST_LINES:
+        if number >= _MAX_LINES:
             break
         if not text.strip():
             continue

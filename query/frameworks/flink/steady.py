@@ -20,7 +20,7 @@ WARM_UP_MS = 15_000.0
 END_MS = 2_000.0
 """Left out at the end: sources stop one after the other."""
 
-LEAST_SAMPLES = 8
+MIN_SAMPLES = 8
 
 COUNTERS = (
     "records_in", "records_out", "bytes_in_local", "bytes_in_remote", "buffers_in_local", "buffers_in_remote",
@@ -29,7 +29,7 @@ COUNTERS = (
 QUEUES = ("input_buffers", "output_buffers", "busy_per_s", "backpressured_per_s")
 
 Subtasks = dict[str, list[dict[str, float]]]
-"""By group and subtask: counters per second, and mean queue lengths."""
+"""By stage and subtask: counters per second, and mean queue lengths."""
 
 
 def steady_interval(
@@ -51,7 +51,7 @@ def steady_interval(
         return None
     first = min(longest[0] + WARM_UP_MS, (longest[0] + longest[-1]) / 2)
     steady = [each for each in longest if first <= each <= longest[-1] - END_MS]
-    return (steady[0], steady[-1]) if len(steady) >= LEAST_SAMPLES else None
+    return (steady[0], steady[-1]) if len(steady) >= MIN_SAMPLES else None
 
 
 def subtask_rates(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms: float) -> Subtasks:
@@ -60,19 +60,19 @@ def subtask_rates(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms
     """
     columns = ", ".join((*COUNTERS, *QUEUES))
     rows = connection.execute(
-        f"SELECT group_id, subtask, time_ms, {columns} FROM flink_series WHERE time_ms BETWEEN ? AND ? ORDER BY ALL",
+        f"SELECT stage_id, subtask, time_ms, {columns} FROM flink_series WHERE time_ms BETWEEN ? AND ? ORDER BY ALL",
         [start_ms, end_ms],
     ).fetchnumpy()
-    groups, time = rows["group_id"], np.asarray(rows["time_ms"], dtype=np.float64)
+    stages, time = rows["stage_id"], np.asarray(rows["time_ms"], dtype=np.float64)
     values = {name: np.ma.filled(np.ma.asarray(rows[name], dtype=np.float64), np.nan) for name in (*COUNTERS, *QUEUES)}
     moved = values["records_in"] + values["records_out"]
-    begins = np.flatnonzero((groups[1:] != groups[:-1]) | (rows["subtask"][1:] != rows["subtask"][:-1])) + 1
+    begins = np.flatnonzero((stages[1:] != stages[:-1]) | (rows["subtask"][1:] != rows["subtask"][:-1])) + 1
     found: Subtasks = {}
     for own in np.split(np.arange(len(time)), begins) if len(time) else ():
         if not np.isfinite(moved[own]).any():
             continue  # listed without running, as after a job was scaled down
         rates = _rates(time[own], moved[own], {name: each[own] for name, each in values.items()})
-        found.setdefault(str(groups[own[0]]), []).append(rates)
+        found.setdefault(str(stages[own[0]]), []).append(rates)
     return found
 
 

@@ -13,54 +13,58 @@ import numpy as np
 
 from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.stream import Flow, Station
+from crystalperf.query.execution.stream import Station, Stream
 from crystalperf.query.frameworks.flink.advise import LOOP
-from crystalperf.query.frameworks.flink.held import held_ms
+from crystalperf.query.frameworks.flink.held import external_wait_ms
 from crystalperf.query.frameworks.flink.hops import edges_of, hops_of, ordered
 from crystalperf.query.frameworks.flink.steady import steady_interval, subtask_rates
 from crystalperf.query.frameworks.flink.task_managers import cores_by_thread, places_of, with_buffer_costs
 from crystalperf.query.frameworks.flink.timeout import due, in_bursts, stated_timeout_ms
-from crystalperf.query.streaming.backlog import settled
+from crystalperf.query.streaming.backlog import with_full_buffers
 from crystalperf.query.trace.records import Floats
 from crystalperf.query.trace.sample_kinds import ON_CPU
 
 
-def flow(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Flow | None:
+def stream(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Stream | None:
     """The flow of a run; None without collected metrics, or if no interval was steady."""
-    if execution.measure != "latency" or any(each.name.startswith(LOOP) for each in execution.dag.groups):
+    if execution.measure != "latency" or any(each.name.startswith(LOOP) for each in execution.dag.stages):
         return None
     interval = steady_interval(connection, execution.scope.start_ms, execution.scope.end_ms)
     if interval is None:
         return None
     found = subtask_rates(connection, *interval)
-    groups = [each.group_id for each in execution.dag.groups]
+    stages = [each.stage_id for each in execution.dag.stages]
     edges = edges_of(connection)
-    if not found or any(group not in found for group in groups):
+    if not found or any(stage not in found for stage in stages):
         return None
     reads = {target for _, target, _ in edges}
     keyed = {target for _, target, why in edges if "HASH" in why.upper()}
-    order = ordered(groups, [(source, target) for source, target, _ in edges])
-    names = {each.group_id: each.name for each in execution.dag.groups}
-    shares, resting = _shares(execution), _resting(connection)
-    held = held_ms(connection, interval, {group: len(found[group]) for group in groups}, names)
+    order = ordered(stages, [(source, target) for source, target, _ in edges])
+    names = {each.stage_id: each.name for each in execution.dag.stages}
+    shares, sleeping_share = _shares(execution), _resting(connection)
+    held = external_wait_ms(connection, interval, {stage: len(found[stage]) for stage in stages}, names)
     plain = (
-        _station(group, names[group], found[group], shares.get(group), group not in reads, group in keyed, execution)
-        for group in order
+        _station(stage, names[stage], found[stage], shares.get(stage), stage not in reads, stage in keyed, execution)
+        for stage in order
     )
     stations = tuple(
-        replace(each, held_ms=held.get(each.id, 0.0), resting=min(resting.get(each.id, 0.0), float(each.shares[-1])))
+        replace(
+            each,
+            external_wait_ms=held.get(each.id, 0.0),
+            sleeping_share=min(sleeping_share.get(each.id, 0.0), float(each.shares[-1])),
+        )
         for each in plain
     )
-    whole = settled(Flow(stations, hops_of(edges, found), (), *interval, _markers(connection, *interval)))
+    whole = with_full_buffers(Stream(stations, hops_of(edges, found), (), *interval, _markers(connection, *interval)))
     stated_ms = stated_timeout_ms(connection)
     bursts = in_bursts(connection, [(source, target) for source, target, _ in edges])
     whole = replace(
         whole,
         hops=tuple(due(each, stated_ms, at_limit=whole.at_limit, bursts=each.source in bursts) for each in whole.hops),
     )
-    busy_lanes = sum(each.busy * each.lanes for each in stations)
+    busy_slots = sum(each.busy * each.slots for each in stations)
     threads = cores_by_thread(connection, interval)
-    places = places_of(connection, interval, threads, busy_lanes, at_limit=whole.at_limit)
+    places = places_of(connection, interval, threads, busy_slots, at_limit=whole.at_limit)
     return with_buffer_costs(replace(whole, places=places), threads)
 
 
@@ -71,7 +75,7 @@ def _busy(each: Mapping[str, float], summed: str, mean: str) -> float:
 
 
 def _station(
-    group: str,
+    stage: str,
     name: str,
     subtasks: list[dict[str, float]],
     shares: Floats | None,
@@ -83,9 +87,9 @@ def _station(
     unknown = np.zeros(len(execution.names) + 1)
     unknown[-1] = 1.0
     return Station(
-        id=group,
+        id=stage,
         name=name,
-        lanes=len(subtasks),
+        slots=len(subtasks),
         records_per_s=float(np.nansum([each["records_out" if is_source else "records_in"] for each in subtasks])),
         busy=float(np.mean(busy)),
         busiest=max(busy),
@@ -97,21 +101,21 @@ def _station(
 
 
 def _shares(execution: Execution) -> dict[str, Floats]:
-    """By group, the resources of its units' own time; unknown without samples."""
+    """By stage, the resources of its tasks' own time; unknown without samples."""
     found = {}
-    units = execution.units
-    for number, group in enumerate(execution.dag.groups):
-        own = units.group == number
-        parts = units.parts_ms[own].sum(axis=0)
-        parts[-1] = max(parts[-1] - units.upstream_ms[own].sum() - execution.volumes.overhead_ms[own].sum(), 0.0)
+    tasks = execution.tasks
+    for number, stage in enumerate(execution.dag.stages):
+        own = tasks.stage == number
+        parts = tasks.parts_ms[own].sum(axis=0)
+        parts[-1] = max(parts[-1] - tasks.pipeline_wait_ms[own].sum() - execution.volumes.overhead_ms[own].sum(), 0.0)
         if parts.sum() > 0:
-            found[group.group_id] = parts / parts.sum()
+            found[stage.stage_id] = parts / parts.sum()
     return found
 
 
 def _resting(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
-    """By group, the share of its units' own time in which their threads waited for no resource."""
-    question = sql.text("resting", __package__)
+    """By stage, the share of its tasks' own time in which their threads waited for no resource."""
+    question = sql.text("sleeping", __package__)
     return dict(connection.execute(question, {"ready": list(ON_CPU)}).fetchall())
 
 

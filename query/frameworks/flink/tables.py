@@ -9,16 +9,16 @@ from crystalperf.query.trace.records import Columns, RunTables, table
 
 _TABLES = {
     "flink_task_managers": "worker_id slots cores stated_cores",
-    "flink_series": " ".join(("time_ms group_id subtask", *COLUMNS)),
+    "flink_series": " ".join(("time_ms stage_id subtask", *COLUMNS)),
     "flink_loads": " ".join(("time_ms worker_id", *WORKER)),
-    "flink_latencies": "time_ms source_group operator_id group_id subtask mean_ms median_ms p95_ms",
-    "flink_operators": " ".join(("time_ms group_id operator", *OPERATOR)),
+    "flink_latencies": "time_ms source_stage operator_id stage_id subtask mean_ms median_ms p95_ms",
+    "flink_operators": " ".join(("time_ms stage_id operator", *OPERATOR)),
 }
-_TEXTS = {"worker_id", "group_id", "source_group", "operator_id", "operator"}
+_TEXTS = {"worker_id", "stage_id", "source_stage", "operator_id", "operator"}
 
 
 def of_series(metrics: Series, start_ms: float, ids: Mapping[str, str]) -> RunTables:
-    """The tables of metrics sampled once a second; `ids` has the group of each vertex, times are since the start of the
+    """The tables of metrics sampled once a second; `ids` has the stage of each vertex, times are since the start of the
     run.
 
     A table without rows is left out.

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import duckdb
 
-from crystalperf.query.execution.stream import Flow, Place
+from crystalperf.query.execution.stream import Stream, StreamWorker
 from crystalperf.query.frameworks.flink.frames import COMPILING, FIXED, NETWORK, helper
 
 Threads = Mapping[str, Mapping[str | None, float]]
@@ -18,15 +18,15 @@ def places_of(
     connection: duckdb.DuckDBPyConnection,
     interval: tuple[float, float],
     threads: Threads,
-    busy_lanes: float,
+    busy_slots: float,
     *,
     at_limit: bool,
-) -> tuple[Place, ...]:
+) -> tuple[StreamWorker, ...]:
     """TaskManagers, from the CPU time of their processes.
 
     CPU time of threads on a fixed schedule does not grow with the records.  Nor does that of compilation and of the
     JVM's own threads, unless a job is at its limit, where both last longer the slower records arrive.  If no recording
-    separates threads, the time that does not grow is what exceeds `busy_lanes`, the mean number of subtasks that have
+    separates threads, the time that does not grow is what exceeds `busy_slots`, the mean number of subtasks that have
     work.
     """
     by_clock = FIXED if at_limit else (*FIXED, COMPILING)
@@ -50,12 +50,12 @@ def places_of(
         if lasting_ms > 0:
             used = cpu_ns / 1e6 / lasting_ms
             if (doing := threads.get(worker)) is None:
-                fixed = max(used - busy_lanes / len(rows), 0.0)
+                fixed = max(used - busy_slots / len(rows), 0.0)
             else:
                 fixed = sum(doing.get(each, 0.0) for each in by_clock)
                 if not at_limit:  # the JVM's own threads: garbage collectors, the recorder
                     fixed += max(used - sum(doing.values()), 0.0)
-            found.append(Place(worker, used, most, min(fixed, used)))
+            found.append(StreamWorker(worker, used, most, min(fixed, used)))
     return tuple(found)
 
 
@@ -81,28 +81,28 @@ thread then has cold caches.  From configurations of the tuning set of `ads` tha
 of subtasks' threads over 3 000 to 24 000 records/s, extrapolated to 0): 0.6 and 0.75."""
 
 
-def with_buffer_costs(flow: Flow, threads: Threads) -> Flow:
+def with_buffer_costs(stream: Stream, threads: Threads) -> Stream:
     """The flow with the CPU cost of flushed buffers: of network threads, and of the subtasks that they wake.
 
-    The cost of the subtasks is split over groups by the flushed buffers that they read.  Network threads handle only
+    The cost of the subtasks is split over stages by the flushed buffers that they read.  Network threads handle only
     what crosses the network: between subtasks of one TaskManager, buffers are passed in memory.  A flow without a
     recording of threads is returned unchanged.
     """
-    every = sum(each.buffers_per_s for each in flow.hops)
-    due = sum(each.due_per_s for each in flow.hops)
+    every = sum(each.buffers_per_s for each in stream.hops)
+    due = sum(each.due_per_s for each in stream.hops)
     if every <= 0:
-        return flow
+        return stream
     cores = {worker: doing.get(NETWORK, 0.0) for worker, doing in threads.items()}
     woken = WAKING * sum(cores.values()) / every
     stations = []
-    for each in flow.stations:
-        read = sum(hop.due_per_s for hop in flow.hops if hop.target == each.id)
-        stations.append(replace(each, waking=min(woken * read / each.lanes, each.busy)))
-    places = tuple(_with_network(each, cores.get(each.id, 0.0), due / every) for each in flow.places)
-    return replace(flow, stations=tuple(stations), places=places)
+    for each in stream.stations:
+        read = sum(hop.due_per_s for hop in stream.hops if hop.target == each.id)
+        stations.append(replace(each, due_buffer_share=min(woken * read / each.slots, each.busy)))
+    places = tuple(_with_network(each, cores.get(each.id, 0.0), due / every) for each in stream.places)
+    return replace(stream, stations=tuple(stations), places=places)
 
 
-def _with_network(place: Place, cores: float, due: float) -> Place:
+def _with_network(place: StreamWorker, cores: float, due: float) -> StreamWorker:
     """A TaskManager whose network threads used `cores`, the share `due` of them for flushed buffers."""
     records = place.cpu_cores - place.fixed_cores
     due_cores = min((1 + WAKING) * cores * due, records)

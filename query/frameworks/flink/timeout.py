@@ -52,11 +52,11 @@ def stated_timeout_ms(connection: duckdb.DuckDBPyConnection) -> float | None:
 
 
 def in_bursts(connection: duckdb.DuckDBPyConnection, edges: Sequence[tuple[str, str]]) -> frozenset[str]:
-    """Groups whose records come in bursts farther apart than the buffer timeout: sources whose threads wait that long
-    at once, as their stacks show, and all groups downstream."""
+    """Stages whose records come in bursts farther apart than the buffer timeout: sources whose threads wait that long
+    at once, as their stacks show, and all stages downstream."""
     question = sql.text("bursts", __package__)
     given = {"due_ms": TIMEOUT_MS, "waits": [TIMED_KINDS[name] for name in ("PARK", "SLEEP", "MONITOR_WAIT")]}
-    found = {group for (group,) in connection.execute(question, given).fetchall()}
+    found = {stage for (stage,) in connection.execute(question, given).fetchall()}
     for source, target in edges:  # in the order of the flow
         if source in found:
             found.add(target)

@@ -1,10 +1,10 @@
 """An archive of a job as a trace of the core (query.trace).
 
-A vertex is a group, a subtask's attempt a unit.  An edge with a blocking exchange is a barrier, any other is pipelined:
+A vertex is a stage, a subtask's attempt a task.  An edge with a blocking exchange is a barrier, any other is pipelined:
 both vertices run at once, and time in which a subtask was idle or back-pressured because of such an edge is its
 neighbours' time, not its own.
 
-Subtasks of a pipeline share slots, and an archive does not say which.  So the lanes of a TaskManager are the most
+Subtasks of a pipeline share slots, and an archive does not say which.  So the slots of a TaskManager are the most
 subtasks that ran on it at a time: what ran concurrently can run concurrently in the replay.
 """
 
@@ -24,13 +24,13 @@ from crystalperf.indexes.schema import Table, read
 from crystalperf.query import sql
 from crystalperf.query.frameworks.flink import archive, series, tables
 from crystalperf.query.frameworks.flink.archive import Archive, Attempt
-from crystalperf.query.frameworks.flink.planning import MOST_SUBTASKS, SHARING, STOPPED, UNPLACED
+from crystalperf.query.frameworks.flink.planning import MAX_SUBTASKS, SHARING, STOPPED, UNPLACED
 from crystalperf.query.frameworks.flink.series import Series
 from crystalperf.query.inputs.containers import LogFile
-from crystalperf.query.trace.contract import Bounds, Edge, EdgeKind, Group, Scope, Trace, Worker, rows
+from crystalperf.query.trace.contract import Bounds, Edge, EdgeKind, Scope, Stage, Trace, Worker, rows
 from crystalperf.query.trace.records import Columns, Problems, integers, numbers, objects, shortened
 
-_UNIT_STATUS = {"FINISHED": "succeeded", "FAILED": "failed", "CANCELED": "killed", "CANCELING": "killed"}
+_TASK_STATUS = {"FINISHED": "succeeded", "FAILED": "failed", "CANCELED": "killed", "CANCELING": "killed"}
 _JOB_STATUS = {"FINISHED": "succeeded", "FAILED": "failed", "CANCELED": "failed", "SUSPENDED": "failed"}
 
 _UNKNOWN_WORKER = "unknown"
@@ -81,10 +81,10 @@ def trace(found: Archive, metrics: Series, origin: str, problems: Problems) -> T
     streams = _is_stream(found)
     waits = _waits(subtasks, edges, ids, all_of_them=streams)
     width = _width(edges)
-    lanes = _with_slots(_lanes(subtasks), _slots(found, metrics), width)
-    units = _units(subtasks, ids, waits, found)
+    slots = _with_slots(_used_slots(subtasks), _slots(found, metrics), width)
+    tasks = _tasks(subtasks, ids, waits, found)
     if not streams:
-        units |= _read_bytes(subtasks, edges, ids)
+        tasks |= _read_bytes(subtasks, edges, ids)
     return Trace(
         run={
             "app_id": job.jid,
@@ -105,16 +105,16 @@ def trace(found: Archive, metrics: Series, origin: str, problems: Problems) -> T
             },
             "libraries": [],
         },
-        workers=rows(_workers(subtasks, lanes, _first_request_ms(found, start_ms))),
-        groups=rows([_group(found, vertex, ids, subtasks, edges) for vertex in order]),
-        units=units,
+        workers=rows(_workers(subtasks, slots, _first_request_ms(found, start_ms))),
+        stages=rows([_stage(found, vertex, ids, subtasks, edges) for vertex in order]),
+        tasks=tasks,
         bounds=_bounds(subtasks, waits, streams=streams),
         dependencies=rows(edges),
         scopes=rows([_scope(found, end_ms - start_ms)]),
         problems=tuple(problems),
         raw={
             "flink_vertices": {
-                "group_id": objects([ids[vertex] for vertex in order]),
+                "stage_id": objects([ids[vertex] for vertex in order]),
                 "vertex_id": objects(order),
                 "parallelism": integers([found.vertices[vertex].parallelism for vertex in order]),
                 "description": objects([_description(found, vertex) for vertex in order]),
@@ -122,7 +122,7 @@ def trace(found: Archive, metrics: Series, origin: str, problems: Problems) -> T
             "flink_subtasks": _subtask_table(subtasks),
             **tables.of_series(metrics, start_ms, ids),
         },
-        unit_threads=tuple(_thread(found, each) for each in subtasks),
+        task_threads=tuple(_thread(found, each) for each in subtasks),
     )
 
 
@@ -136,7 +136,7 @@ _KEPT_SETTINGS = frozenset(
 
 
 def _widest(found: Archive, ids: Mapping[str, str], *, streams: bool) -> dict[str, str]:
-    """The maximum subtasks of each vertex, as settings, where Flink reports it: the number of key groups of a stream.
+    """The maximum subtasks of each vertex, as settings, where Flink reports it: the number of key stages of a stream.
 
     In a batch job the number is the most that the scheduler would choose, so only 1 is a limit: such a vertex cannot
     run in parallel.
@@ -146,7 +146,7 @@ def _widest(found: Archive, ids: Mapping[str, str], *, streams: bool) -> dict[st
     ]
     most = {vertex: count for vertex, count in listed if count > 0}
     return {
-        f"{MOST_SUBTASKS}{ids[vertex]}": str(count)
+        f"{MAX_SUBTASKS}{ids[vertex]}": str(count)
         for vertex, count in most.items()
         if vertex in ids and (streams or count == 1)
     }
@@ -248,7 +248,7 @@ def _waits(subtasks: list[_Subtask], edges: list[Edge], ids: Mapping[str, str], 
         idle, pressed = (
             _measured(value) for value in (each.facts.metrics.idle_ms, each.facts.metrics.backpressured_ms)
         )
-        waits_for_input, feeds_others = (all_of_them or ids[each.vertex] in group for group in (reads, feeds))
+        waits_for_input, feeds_others = (all_of_them or ids[each.vertex] in stage for stage in (reads, feeds))
         waited = (idle or 0.0) * waits_for_input + (pressed or 0.0) * feeds_others
         found.append(min(waited, each.finish_ms - each.launch_ms - each.starting_ms))
     return found
@@ -285,25 +285,25 @@ def _counted(value: int | None) -> int | None:
     return value if value is not None and value >= 0 else None
 
 
-def _units(subtasks: list[_Subtask], ids: Mapping[str, str], waits: list[float], found: Archive) -> Columns:
+def _tasks(subtasks: list[_Subtask], ids: Mapping[str, str], waits: list[float], found: Archive) -> Columns:
     facts = [each.facts for each in subtasks]
     starting = numbers([each.starting_ms for each in subtasks])
     return {
-        "unit_id": objects(range(len(subtasks))),
-        "group_id": objects([ids[each.vertex] for each in subtasks]),
+        "task_id": objects(range(len(subtasks))),
+        "stage_id": objects([ids[each.vertex] for each in subtasks]),
         "worker_id": objects([each.worker for each in subtasks]),
         "host": objects([_host(each.host) for each in facts]),
-        "part": integers([each.subtask for each in facts]),
+        "partition_index": integers([each.subtask for each in facts]),
         "attempt": integers([each.attempt for each in facts]),
         "launch_ms": objects([each.launch_ms for each in subtasks]),
         "finish_ms": objects([each.finish_ms for each in subtasks]),
-        "status": objects([_UNIT_STATUS.get(each.status, "unfinished") for each in facts]),
+        "status": objects([_TASK_STATUS.get(each.status, "unfinished") for each in facts]),
         "reason": objects([_reason(each, found) for each in subtasks]),
-        "again": objects([False] * len(subtasks)),
+        "recomputed": objects([False] * len(subtasks)),
         "starting_ms": starting,
         "overhead_ms": starting,
-        "upstream_ms": objects(waits),
-        "handed_bytes": integers([_counted(each.metrics.written_bytes) for each in facts]),
+        "pipeline_wait_ms": objects(waits),
+        "exchange_write_bytes": integers([_counted(each.metrics.written_bytes) for each in facts]),
     }
 
 
@@ -328,7 +328,7 @@ def _read_bytes(subtasks: list[_Subtask], edges: list[Edge], ids: Mapping[str, s
         share = far / sum(given_bytes.values()) if sum(given_bytes.values()) else 0.0
         remote.append(None if read is None else round(read * share))
         local.append(None if read is None else read - round(read * share))
-    return {"remote_bytes": integers(remote), "local_bytes": integers(local)}
+    return {"remote_read_bytes": integers(remote), "local_read_bytes": integers(local)}
 
 
 def _machine(each: _Subtask) -> str:
@@ -338,7 +338,7 @@ def _machine(each: _Subtask) -> str:
 def _bounds(subtasks: list[_Subtask], waits: list[float], *, streams: bool) -> Bounds:
     """Bounds of subtasks' time; waiting for other subtasks was measured, and is on no resource.
 
-    A subtask occupies its lane from deployment on: its thread then loads classes and opens operators, which its samples
+    A subtask occupies its slot from deployment on: its thread then loads classes and opens operators, which its samples
     show.  For a stream that is left out, because it says nothing about a record.
     """
     columns = len(known()) + 1
@@ -357,7 +357,7 @@ def _subtask_table(subtasks: list[_Subtask]) -> dict[str, np.ndarray[tuple[int],
     metrics = [each.metrics for each in facts]
     spent = {state: [_measured(each.spent_ms.get(state)) for each in facts] for state in _STATES}
     return {
-        "unit_id": np.arange(len(subtasks)),
+        "task_id": np.arange(len(subtasks)),
         "subtask": integers([each.subtask for each in facts]),
         "attempt": integers([each.attempt for each in facts]),
         "state": objects([shortened(each.status, 40) or "UNKNOWN" for each in facts]),
@@ -404,7 +404,7 @@ def _edges(found: Archive, ids: Mapping[str, str]) -> list[Edge]:
     return edges
 
 
-def _group(found: Archive, vertex: str, ids: Mapping[str, str], subtasks: list[_Subtask], edges: list[Edge]) -> Group:
+def _stage(found: Archive, vertex: str, ids: Mapping[str, str], subtasks: list[_Subtask], edges: list[Edge]) -> Stage:
     facts, own = found.vertices[vertex], [each for each in subtasks if each.vertex == vertex]
     last = _last(each.facts for each in own)
     states = Counter(each.facts.status for each in own if last[each.facts.subtask] == each.facts.attempt)
@@ -415,14 +415,14 @@ def _group(found: Archive, vertex: str, ids: Mapping[str, str], subtasks: list[_
         status = "failed"
     launch = min((each.launch_ms for each in own), default=None)
     flows = any(each.kind == "pipelined" and each.target == ids[vertex] for each in edges)
-    return Group(
-        group_id=ids[vertex],
-        unit_count=max(facts.parallelism, len({each.facts.subtask for each in own})),
+    return Stage(
+        stage_id=ids[vertex],
+        task_count=max(facts.parallelism, len({each.facts.subtask for each in own})),
         first_launch_ms=launch,
         end_ms=max((each.finish_ms for each in own), default=None),
         name=shortened(html.unescape(facts.name), 200),
         scope_id=_scope_id(found),
-        rank=int(ids[vertex].partition(":")[2]),
+        priority=int(ids[vertex].partition(":")[2]),
         submit_ms=None if flows else launch,
         status=status,  # type: ignore[arg-type]
     )
@@ -481,7 +481,7 @@ def _is_stream(found: Archive) -> bool:
 # TaskManagers -----------------------------------------------------------------------------------------------------
 
 
-def _lanes(subtasks: list[_Subtask]) -> dict[str, int]:
+def _used_slots(subtasks: list[_Subtask]) -> dict[str, int]:
     """The most concurrent subtasks, by TaskManager."""
     found: dict[str, int] = {}
     for worker in dict.fromkeys(each.worker for each in subtasks):
@@ -509,7 +509,7 @@ def _placed(found: Archive) -> list[Attempt]:
 
 
 def _with_slots(seen: Mapping[str, int], slots: Mapping[str, int], width: int) -> dict[str, int]:
-    """Lanes by TaskManager: a slot takes a subtask of each vertex of a pipeline at a time, at most `width` of them."""
+    """Slots by TaskManager: a slot takes a subtask of each vertex of a pipeline at a time, at most `width` of them."""
     return {worker: max(seen.get(worker, 0), slots.get(worker, 0) * width) for worker in dict.fromkeys((*seen, *slots))}
 
 
@@ -539,14 +539,14 @@ def _first_request_ms(found: Archive, start_ms: float) -> float | None:
     return None if first is None else max(first - start_ms, 0.0)
 
 
-def _workers(subtasks: list[_Subtask], lanes: Mapping[str, int], request_ms: float | None) -> list[Worker]:
+def _workers(subtasks: list[_Subtask], slots: Mapping[str, int], request_ms: float | None) -> list[Worker]:
     """TaskManagers; if the job's first subtask had to wait for a slot, they exist only from its start on."""
     hosts = {each.worker: _host(each.facts.host) for each in subtasks}
     begin_ms = min((each.launch_ms for each in subtasks), default=0.0)
     late = request_ms is not None and begin_ms - request_ms > max(_NO_SLOT_MS, request_ms)
     return [
         Worker(worker, count, host=hosts.get(worker), added_ms=begin_ms if late else 0.0)
-        for worker, count in lanes.items()
+        for worker, count in slots.items()
     ]
 
 

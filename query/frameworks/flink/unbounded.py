@@ -41,9 +41,9 @@ class _Vertex:
 
 def load(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Remark | None:
     """The first remark about an unbounded stream; None for any other job, and if metrics were collected."""
-    if STOPPED not in execution.properties or execution.flow is not None:
+    if STOPPED not in execution.properties or execution.stream is not None:
         return None
-    first_ms = connection.execute("SELECT min(launch_ms) FROM units").fetchall()[0][0]
+    first_ms = connection.execute("SELECT min(launch_ms) FROM tasks").fetchall()[0][0]
     if first_ms is None or first_ms > execution.runtime_ms / 2:  # it waited for slots for longer than it ran
         return None
     rows = connection.execute(sql.text("unbounded", __package__)).fetchall()

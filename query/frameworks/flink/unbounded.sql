@@ -5,13 +5,13 @@
 -- Without a sum of busy time, it is the rest besides idle and back-pressured time, if one of these is known.
 WITH shares AS (
     SELECT
-        group_id,
+        stage_id,
         finish_ms - launch_ms - coalesce(starting_ms, 0) AS ran_ms,
         nullif(idle_ms, 'nan') AS idle_ms,
         nullif(backpressured_ms, 'nan') AS backpressured_ms,
         nullif(busy_ms, 'nan') AS busy_ms,
         read_bytes
-    FROM units JOIN flink_subtasks USING (unit_id)
+    FROM tasks JOIN flink_subtasks USING (task_id)
     WHERE state <> 'FINISHED'
 ),
 measured AS (
@@ -25,10 +25,10 @@ measured AS (
 )
 SELECT
     any_value(name),
-    group_id NOT IN (SELECT target FROM dependencies) AND coalesce(sum(read_bytes), 0) <= 0,
+    stage_id NOT IN (SELECT target FROM dependencies) AND coalesce(sum(read_bytes), 0) <= 0,
     max(worked_ms / ran_ms),
     sum(idle_ms) / sum(ran_ms),
     sum(backpressured_ms) / sum(ran_ms)
-FROM measured JOIN groups USING (group_id)
-GROUP BY group_id
-ORDER BY min(rank)
+FROM measured JOIN stages USING (stage_id)
+GROUP BY stage_id
+ORDER BY min(priority)

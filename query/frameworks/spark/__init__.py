@@ -1,6 +1,6 @@
 """Spark: all code that is specific to it.
 
-files.py        recognises event logs, and groups the parts of one log
+files.py        recognises event logs, and stages the parts of one log
 log/            lines to typed events, events to a collected run, that to Spark's own tables
 trace.py        those as a trace of the core
 frames.py       roles of frames, executors of processes
@@ -23,9 +23,9 @@ from pathlib import Path
 from crystalperf.query.frameworks import Frames, Framework, Operators, Planner, Reader
 from crystalperf.query.frameworks.spark import (
     advise,
-    attended,
     files,
     frames,
+    interactive,
     memory,
     names,
     partitions,
@@ -60,7 +60,7 @@ SPARK = Framework(
         raw=trace.raw_tables,
         private=private.PATTERNS,
         served=_served,
-        attended=attended.attended,
+        interactive=interactive.interactive,
         occupied=results.occupied,
         delegates=rules.runs_python,
         unread_work=frozenset({"missing_part", "compacted_log", "second_application"}),
@@ -77,24 +77,24 @@ SPARK = Framework(
     ),
     vocabulary=Vocabulary(
         worker="executor",
-        lane="slot",
-        group="stage",
-        unit="task",
-        coordinator="driver",
-        coordinating="planning, listing files, collecting",
+        slot="slot",
+        stage="stage",
+        task="task",
+        driver="driver",
+        driver_work="planning, listing files, collecting",
         scope="query",
         scopes=("sql", "job"),
         settings={
             "executors": "workers",
             "cores": "cores",
             "memory": "memory",
-            "partitions": "units",
+            "partitions": "tasks",
             "spark.executor.instances": "workers",
             "spark.executor.cores": "cores",
             "spark.executor.memory": "memory",
-            "spark.sql.shuffle.partitions": "units",
+            "spark.sql.shuffle.partitions": "tasks",
         },
-        exchanged="shuffled data",
+        exchanged_data="shuffled data",
         delegate="Python worker",
         log="an event log of Spark",
         log_hint="give the log that spark.eventLog.dir names",

@@ -23,8 +23,8 @@ SELECT
     sum(commit_offsets_ms) FILTER (worked) AS commit_offsets_ms,
     median(input_rows_per_s) FILTER (worked) AS input_rate,
     median(processed_rows_per_s) FILTER (worked) AS processed_rate,
-    arg_min(waiting, start_ms) FILTER (worked AND waiting IS NOT NULL) AS waiting_first,
-    arg_max(waiting, start_ms) FILTER (worked AND waiting IS NOT NULL) AS waiting_last,
+    arg_min(backlog_rows, start_ms) FILTER (worked AND backlog_rows IS NOT NULL) AS waiting_first,
+    arg_max(backlog_rows, start_ms) FILTER (worked AND backlog_rows IS NOT NULL) AS waiting_last,
     -- From the first batch's start to the last one's, so without the last one's own time.
     (max(start_ms) FILTER (worked) - min(start_ms) FILTER (worked)) / nullif(count(*) FILTER (worked) - 1, 0) AS interval_ms,
     (sum(trigger_ms) FILTER (worked) - arg_max(trigger_ms, start_ms) FILTER (worked))

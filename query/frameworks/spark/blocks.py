@@ -10,26 +10,26 @@ import numpy as np
 
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.settings import whole
-from crystalperf.query.simulate.repartition import MOST_FIXED, with_cpu_time
-from crystalperf.query.trace.arrays import members, over
+from crystalperf.query.simulate.repartition import MAX_FIXED, with_cpu_time
+from crystalperf.query.trace.arrays import members, safe_divide
 from crystalperf.query.trace.records import Floats
 
 FILE_MS, FILE_APART_MS = 0.5, 0.5
 """CPU time of a file, ms, and its difference between machines; a run's own tasks give a closer estimate
 (docs/model.md)."""
 
-SAME_WORK, LEAST_APART_MS = 0.12, 15.0
+SAME_WORK, MIN_APART_MS = 0.12, 15.0
 """Difference between the CPU times of tasks with the same work: as a share, and in ms in addition."""
 
-LEAST_BLOCK_BYTES = 64
+MIN_BLOCK_BYTES = 64
 """Approximate size of a compressed block of one row; a partition for which a task has no row gets no file."""
 
-MOST_FILES = 200
+MAX_FILES = 200
 """Spark's default of spark.shuffle.sort.bypassMergeThreshold."""
 
 
 def files_ms(execution: Execution, partitions: int) -> Floats:
-    """CPU time of each task for the files of its shuffle's partitions, (units,) in ms."""
+    """CPU time of each task for the files of its shuffle's partitions, (tasks,) in ms."""
     files = _files(execution, partitions)
     return files * _file_ms(execution, files)
 
@@ -41,20 +41,20 @@ def with_partitions(execution: Execution, before: int, after: int) -> Execution:
         return execution
     files = _files(execution, before)
     more_ms = (_files(execution, after) - files) * _file_ms(execution, files)
-    return with_cpu_time(execution, 1 + np.maximum(over(more_ms, execution.volumes.on_cpu_ms), -MOST_FIXED))
+    return with_cpu_time(execution, 1 + np.maximum(safe_divide(more_ms, execution.volumes.total_cpu_ms), -MAX_FIXED))
 
 
 def _files(execution: Execution, partitions: int) -> Floats:
-    """The files that each task writes, (units,)."""
+    """The files that each task writes, (tasks,)."""
     if partitions > _most(execution):
-        return np.zeros(len(execution.units))
-    of_queries = np.array([each.scope_id is not None for each in execution.dag.groups], dtype=bool)
-    files = np.minimum(execution.volumes.handed // LEAST_BLOCK_BYTES, partitions)
-    return np.where(of_queries[execution.units.group], files, 0).astype(np.float64)
+        return np.zeros(len(execution.tasks))
+    of_queries = np.array([each.scope_id is not None for each in execution.dag.stages], dtype=bool)
+    files = np.minimum(execution.volumes.exchange_write // MIN_BLOCK_BYTES, partitions)
+    return np.where(of_queries[execution.tasks.stage], files, 0).astype(np.float64)
 
 
 def _most(execution: Execution) -> int:
-    return whole(execution.properties.get("spark.shuffle.sort.bypassMergeThreshold")) or MOST_FILES
+    return whole(execution.properties.get("spark.shuffle.sort.bypassMergeThreshold")) or MAX_FILES
 
 
 def _file_ms(execution: Execution, files: Floats) -> float:
@@ -65,11 +65,11 @@ def _file_ms(execution: Execution, files: Floats) -> float:
     """
     volumes = execution.volumes
     weighted, weight = FILE_MS / FILE_APART_MS**2, FILE_APART_MS**-2
-    scans = (volumes.input > volumes.kept) & (files > files.max(initial=0.0) / 2) & volumes.timed
-    for tasks in members(execution.units.group, len(execution.dag.groups)):
+    scans = (volumes.input > volumes.cached) & (files > files.max(initial=0.0) / 2) & volumes.timed
+    for tasks in members(execution.tasks.stage, len(execution.dag.stages)):
         tasks = tasks[scans[tasks]]
-        took, read = volumes.on_cpu_ms[tasks], volumes.input[tasks].astype(np.float64)
-        sure = 1 / np.hypot(SAME_WORK * took, LEAST_APART_MS)
+        took, read = volumes.total_cpu_ms[tasks], volumes.input[tasks].astype(np.float64)
+        sure = 1 / np.hypot(SAME_WORK * took, MIN_APART_MS)
         took, read, wrote = took * sure, read * sure, files[tasks] * sure
         if len(tasks) < 2:
             continue

@@ -2,12 +2,12 @@
 -- In:  $least, the minimum bytes of a stage.
 -- Out: one row per stage, the one that sent most first; `fetch_ms` is its tasks' time for serializing and fetching results.
 SELECT
-    group_id,
+    stage_id,
     sum(result_bytes)::DOUBLE AS result_bytes,
     sum(coalesce(getting_result_ms, 0) + coalesce(result_serialize_ms, 0)) AS fetch_ms,
     max(finish_ms) AS last_ms
-FROM spark_tasks JOIN units USING (unit_id)
+FROM spark_tasks JOIN tasks USING (task_id)
 WHERE status = 'succeeded'
-GROUP BY group_id
+GROUP BY stage_id
 HAVING sum(result_bytes) >= $least
-ORDER BY result_bytes DESC, group_id
+ORDER BY result_bytes DESC, stage_id

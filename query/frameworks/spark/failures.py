@@ -12,8 +12,8 @@ import re
 from crystalperf.query.trace.records import shortened
 from crystalperf.query.trace.vocabulary import Exhausted
 
-_MOST_READ = 1 << 18  # characters of one error, stacks and all
-_MOST_READ_OF_LOSS = 4000
+_MAX_READ = 1 << 18  # characters of one error, stacks and all
+_MAX_READ_OF_LOSS = 4000
 
 _LOST_TASK = re.compile(r"Lost task \S{1,40} in stage \S{1,40} \(TID \d{1,18}(?:, [^)\n]*)?\)(?: \([^)\n]*\))?: ")
 _LOST_EXECUTOR = re.compile(r"ExecutorLostFailure(?: \([^)\n]*\)(?: Reason)?)?: ")
@@ -27,7 +27,7 @@ _BARE_CLASS = re.compile(r"[\w.$-]*")
 _NEXT_SENTENCE = re.compile(r"(?<=[\w\])}'\"`])\.\s+(?=[A-Z\[])")
 _PARAMETER = re.compile(r"<(\w+)>")
 _SQLSTATE = re.compile(r"[. ]*\bSQLSTATE: ?\w{5}$")
-_LEAST_TELLING = 12  # characters of a first sentence
+_MIN_INFORMATIVE = 12  # characters of a first sentence
 # The rest of an executor's loss reason is advice, or the whole output of its process.
 _REST_OF_LOSS = re.compile(
     r" ?\.? ?(Diagnostics:|Driver stacktrace:|Possible causes:|Consider (boosting|increasing)|The API gave the"
@@ -64,7 +64,7 @@ def cause(text: str | None) -> str | None:
 
     In a chain it is the last cause that has a message, in Python the exception that was raised first.
     """
-    text = _message((text or "")[:_MOST_READ].strip())
+    text = _message((text or "")[:_MAX_READ].strip())
     if not text:
         return None
     if lost := _LOST_TASK.search(text):
@@ -111,14 +111,14 @@ def _first_line(text: str) -> str:
 def _one_sentence(line: str) -> str | None:
     line = _SQLSTATE.sub("", _PACKAGE.sub("", line.strip()))
     for end in _NEXT_SENTENCE.finditer(line):
-        if end.start() >= _LEAST_TELLING:
+        if end.start() >= _MIN_INFORMATIVE:
             return shortened(line[: end.start()])
     return shortened(line)
 
 
 def loss(reason: str) -> str | None:
     """Why an executor ended, without advice and its process' output, except for lines about its memory."""
-    line = " ".join(reason[:_MOST_READ_OF_LOSS].split())
+    line = " ".join(reason[:_MAX_READ_OF_LOSS].split())
     short = _REST_OF_LOSS.sub("", line).rstrip(". ") or line
     memory = _CONTAINER.search(line) or _HEAP.search(line)
     return shortened(f"{short}: {memory[0]}" if memory and memory[0] not in short else short)
@@ -130,7 +130,7 @@ def was_released(reason: str | None) -> bool:
 
 
 def was_cancelled(error: str) -> bool:
-    """Whether a job or a query was ended on request: its group was cancelled, its stream stopped."""
+    """Whether a job or a query was ended on request: its stage was cancelled, its stream stopped."""
     return _CALLED_OFF.search(error) is not None
 
 

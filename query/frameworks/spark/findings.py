@@ -62,7 +62,7 @@ class SmallOutput(ManySmallFiles):
 class ReadAgain(Finding):
     """`readers` queries or jobs read the same rows from storage, in `stage` and `other_stages` more."""
 
-    kind: ClassVar[str] = "read-again"
+    kind: ClassVar[str] = "repeated-reads"
 
     stage: str
     other_stages: int

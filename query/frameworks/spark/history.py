@@ -32,10 +32,10 @@ from crystalperf.query.inputs.files import Application, Inputs
 from crystalperf.query.inputs.rest import Server, pieces
 from crystalperf.query.trace.records import shortened
 
-MOST_LOG_BYTES = 16 << 30
+MAX_LOG_BYTES = 16 << 30
 """Maximum size of a zip of logs: the largest known."""
 
-_MOST_MS = 1 << 43
+_MAX_MS = 1 << 43
 """The latest time that every file system can store: a server may send a later one."""
 
 _ADDRESS = re.compile(r"(?P<host>https?://[^\s/?#@]+)(?P<path>(?:/[^\s?#]*)?)(?:[?#]\S*)?")
@@ -117,7 +117,7 @@ def _newest_first(found: list[Application]) -> list[Application]:
 
 
 def _number(value: object) -> float | None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < _MOST_MS:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < _MAX_MS:
         return None
     return float(value)
 
@@ -137,7 +137,7 @@ def _fetched(server: _Server, chosen: Application, folder: Path, progress: Calla
         temporary = building / "log.zip"
         with temporary.open("wb") as sink, server.opened(page) as answer:
             temporary.chmod(0o600)  # names of tables and hosts, texts of queries
-            for piece in pieces(answer, f"{server.address}{page}", MOST_LOG_BYTES):
+            for piece in pieces(answer, f"{server.address}{page}", MAX_LOG_BYTES):
                 with _kept(place):  # or a full disk would be reported as a missing response
                     sink.write(piece)
         with temporary.open("rb") as stored:

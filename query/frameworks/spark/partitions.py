@@ -34,7 +34,7 @@ from crystalperf.query.frameworks.spark.blocks import files_ms, with_partitions
 from crystalperf.query.frameworks.spark.refusals import LocalRun
 from crystalperf.query.frameworks.spark.settings import flag, is_local, size_bytes, whole
 from crystalperf.query.results.refusals import Refusal
-from crystalperf.query.simulate.repartition import with_units
+from crystalperf.query.simulate.repartition import with_tasks
 from crystalperf.query.trace.arrays import members
 from crystalperf.query.trace.records import Ints
 
@@ -86,12 +86,12 @@ class Parallelism:
 
 def configured(properties: Mapping[str, str]) -> dict[str, float]:
     """The configured shuffle partitions of a run's queries."""
-    return {"units": float(whole(properties.get("spark.sql.shuffle.partitions")) or DEFAULT_PARTITIONS)}
+    return {"tasks": float(whole(properties.get("spark.sql.shuffle.partitions")) or DEFAULT_PARTITIONS)}
 
 
 def replan(execution: Execution, scenario: Scenario, wanted: bool) -> Planned | Refusal:
     """The run with the tasks that Spark would plan in a scenario; unchanged if not wanted."""
-    ratios = {key: scenario.ratio(key) for key in ("cores", "workers", "input", "units")}
+    ratios = {key: scenario.ratio(key) for key in ("cores", "workers", "input", "tasks")}
     changed_by = [key for key, ratio in ratios.items() if ratio != 1]
     if not changed_by:
         return Planned(execution)
@@ -100,16 +100,16 @@ def replan(execution: Execution, scenario: Scenario, wanted: bool) -> Planned | 
     slots_only = set(changed_by) <= {"cores", "workers"}
     if not wanted:
         return Planned(execution, (StagesNotReplanned(slots_only),))
-    planned, changed, kept = recut(execution, scenario)
+    planned, changed, kept = replan_tasks(execution, scenario)
     skewed = (LargeKeyKept(tuple(kept)),) if kept else ()
-    files = () if ratios["units"] == 1 or planned is execution else (FilesPerPartition(),)
+    files = () if ratios["tasks"] == 1 or planned is execution else (FilesPerPartition(),)
     if not changed:
         return Planned(planned, (SamePlan(slots_only), *files, *skewed))
-    cut = StagesReplanned(changed, len(execution.units), len(planned.units), slots_only)
+    cut = StagesReplanned(changed, len(execution.tasks), len(planned.tasks), slots_only)
     return Planned(planned, (*files, cut, *skewed))
 
 
-def recut(execution: Execution, scenario: Scenario) -> tuple[Execution, int, list[str]]:
+def replan_tasks(execution: Execution, scenario: Scenario) -> tuple[Execution, int, list[str]]:
     """The execution replanned for other slots, the number of replanned stages, and the stages whose large key prevented
     it.
     """
@@ -118,40 +118,40 @@ def recut(execution: Execution, scenario: Scenario) -> tuple[Execution, int, lis
     after = max(round(before * scenario.ratio("cores") * scenario.ratio("workers")), 1)
     if not before or "spark.default.parallelism" in execution.properties:
         after = before  # Spark plans for a number other than the slots, or for an unknown one
-    partitions = execution.recorded.get("units") or DEFAULT_PARTITIONS
+    partitions = execution.recorded.get("tasks") or DEFAULT_PARTITIONS
     plan = Parallelism(
         max(before, 2),
         max(after, 2),
         execution.properties,
         round(partitions),
-        max(round(partitions * scenario.ratio("units")), 1),
+        max(round(partitions * scenario.ratio("tasks")), 1),
         scenario.ratio("input"),
         _packs_files(execution),
     )
     if plan.before == plan.after and plan.partitions == plan.partitions_after and plan.input == 1:
         return execution, 0, []
-    tasks, volumes = execution.units, execution.volumes
+    tasks, volumes = execution.tasks, execution.volumes
     counts: dict[int, int] = {}
     kept: list[str] = []
-    stages = execution.dag.groups
-    for number, of_stage in enumerate(members(tasks.group, len(stages))):
+    stages = execution.dag.stages
+    for number, of_stage in enumerate(members(tasks.stage, len(stages))):
         stage = stages[number]
-        shuffled = volumes.remote[of_stage] + volumes.local[of_stage]
+        shuffled = volumes.remote_read[of_stage] + volumes.local_read[of_stage]
         wanted = _tasks_wanted(
             plan,
             len(of_stage),
             has_sql=stage.scope_id is not None,
-            is_kept=bool(volumes.kept[of_stage].any()),
+            is_kept=bool(volumes.cached[of_stage].any()),
             input_bytes=volumes.input[of_stage],
             shuffle_bytes=shuffled,
         )
         if wanted != len(of_stage):
             counts[number] = wanted
         elif stage.scope_id is not None and _has_one_key(plan, wanted, shuffled):
-            kept.append(stage.group_id)
+            kept.append(stage.stage_id)
     changed = execution
     if counts:
-        changed = with_units(execution, counts, files_ms(execution, plan.partitions))
+        changed = with_tasks(execution, counts, files_ms(execution, plan.partitions))
     return with_partitions(changed, plan.partitions, plan.partitions_after), len(counts), kept
 
 

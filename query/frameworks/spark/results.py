@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import duckdb
 
 from crystalperf.query import sql
-from crystalperf.query.diagnose.group_statistics import GroupStats
+from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.frameworks.spark.recommendations import AvoidBroadcast, SendFewerRows
 from crystalperf.query.results.answers import Debug
 from crystalperf.query.results.recommendations import MODELLED, Candidate, SettingChange
@@ -24,7 +24,7 @@ READ_BPS = 2e6
 
 @dataclass(frozen=True)
 class _Sent:
-    group: str
+    stage: str
     sent_bytes: float
     fetch_ms: float
     last_ms: float
@@ -36,26 +36,26 @@ def occupied(connection: duckdb.DuckDBPyConnection) -> list[tuple[float, float]]
 
 
 def candidates(
-    connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats], debug: Debug
+    connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats], debug: Debug
 ) -> Iterator[Candidate]:
     """Fewer rows for the driver; the saving is at most their fetching and the driver-only time after it."""
     by_id = {each.facts.id: each for each in details}
-    sent = [each for each in _sent(connection) if each.group in by_id]
+    sent = [each for each in _sent(connection) if each.stage in by_id]
     if not sent:
         return
     most_ms = 0.0
     for each in sent:
-        facts = by_id[each.group].facts
-        if facts.unit_ms > 0:
-            most_ms += facts.path_ms * min(each.fetch_ms / facts.unit_ms, 1.0)
+        facts = by_id[each.stage].facts
+        if facts.task_ms > 0:
+            most_ms += facts.path_ms * min(each.fetch_ms / facts.task_ms, 1.0)
         most_ms += _alone_after(debug, each)
-    largest, detail = sent[0], by_id[sent[0].group]
+    largest, detail = sent[0], by_id[sent[0].stage]
     through_broadcast = "broadcast" in detail.uses
     kind = AvoidBroadcast if through_broadcast else SendFewerRows
     value = kind(
         price="setting" if through_broadcast else "code", because="results", saving=MODELLED,
         settings=(SettingChange(_BROADCAST, None, -1),) if through_broadcast else (),
-        stage=largest.group, name=detail.facts.name, sent_bytes=largest.sent_bytes, others=len(sent) - 1,
+        stage=largest.stage, name=detail.facts.name, sent_bytes=largest.sent_bytes, others=len(sent) - 1,
     )  # fmt: skip
     yield Candidate(value, at_most_ms=most_ms)
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from crystalperf.indexes.resources import with_other
 from crystalperf.query import sql
-from crystalperf.query.diagnose.findings.lanes import idle_stage, is_uneven, were_bound, were_free
 from crystalperf.query.diagnose.findings.parts import LITTLE_BYTES
-from crystalperf.query.diagnose.group_statistics import GroupStats
+from crystalperf.query.diagnose.findings.slots import idle_stage, is_uneven, were_bound, were_free
+from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.intervals import covered, merged
-from crystalperf.query.execution.load import most_at_a_time
+from crystalperf.query.execution.load import max_concurrent
 from crystalperf.query.frameworks import Advisor
 from crystalperf.query.frameworks.spark import failures, streaming
 from crystalperf.query.frameworks.spark.assumptions import CpuTimeMissing, PythonCounted
@@ -58,13 +58,13 @@ _LIMIT = re.compile(r"(show|take|head|first|isEmpty|limit|showString|tail) at |^
 _COLUMNAR = re.compile(r"parquet|orc", re.IGNORECASE)
 _CLEARLY = 1.2
 MAX_PARTITION = "spark.sql.files.maxPartitionBytes"
-MOST_EXECUTORS = "spark.dynamicAllocation.maxExecutors"
+MAX_EXECUTORS = "spark.dynamicAllocation.maxExecutors"
 UNASKED_MS = 60_000.0
 """A stage of this length is long enough to get the executors that dynamic allocation requests."""
 _GPUS = ("spark.executor.resource.gpu.amount", "spark.task.resource.gpu.amount")
 
 
-def idle_advice(detail: GroupStats) -> Advice | None:
+def idle_advice(detail: StageStats) -> Advice | None:
     """What to do about a stage that left slots idle; None if nothing can or need be done."""
     if infers_schema(detail):
         return GiveSchema(inferred=True)
@@ -77,21 +77,21 @@ def idle_advice(detail: GroupStats) -> Advice | None:
     return uneven_advice(detail) if is_uneven(detail) else SmallerTasks()
 
 
-def few_tasks_advice(detail: GroupStats) -> Advice | None:
+def few_tasks_advice(detail: StageStats) -> Advice | None:
     """What to do about a stage with fewer tasks than slots; None if nothing can or need be done."""
     facts = detail.facts
-    if facts.units == 1 and reads_schema(detail):
+    if facts.tasks == 1 and reads_schema(detail):
         return GiveSchema(inferred=False)
     if _LIMIT.match(detail.place) or {"CollectLimit", "GlobalLimit", "TakeOrderedAndProject"} & set(detail.operators):
         return None  # a limit reads one partition first, which may have enough rows
     if one_window(detail):
         return PartitionWindow()
-    if facts.units == 1 and any("SinglePartition" in text for text in detail.details):
+    if facts.tasks == 1 and any("SinglePartition" in text for text in detail.details):
         return None  # a global aggregate or sort ends in one task with any number of partitions
-    if detail.with_data < facts.units:
+    if detail.with_data < facts.tasks:
         return uneven_advice(detail)
     if "AQEShuffleRead" in detail.operators or "CustomShuffleReader" in detail.operators:
-        if detail.read_bytes < LITTLE_BYTES * facts.units:
+        if detail.read_bytes < LITTLE_BYTES * facts.tasks:
             return None  # adaptive execution merged nearly empty partitions
         return MergeFewerPartitions()
     if reads_files(detail) and facts.scope is not None:
@@ -101,19 +101,19 @@ def few_tasks_advice(detail: GroupStats) -> Advice | None:
     return MoreTasks()
 
 
-def one_window(detail: GroupStats) -> bool:
+def one_window(detail: StageStats) -> bool:
     """Whether a stage computes a window over all rows at once."""
     windows = {"Window", "WindowInPandas", "ArrowWindowPython"} & set(detail.operators)
-    return detail.facts.units == 1 and bool(windows) and any("SinglePartition" in text for text in detail.details)
+    return detail.facts.tasks == 1 and bool(windows) and any("SinglePartition" in text for text in detail.details)
 
 
-def uneven_advice(detail: GroupStats) -> Advice:
+def uneven_advice(detail: StageStats) -> Advice:
     """What to do about a stage in which a few tasks read much more than most.
 
     A file counts as not splittable if a task read clearly more than Spark's largest file partition.  Row groups count
     as too few if whole partitions of columnar files were empty: a row group is read by the task at its start.
     """
-    if detail.anew:
+    if detail.cache_misses:
         return FitCache()
     if "cached" in detail.uses and not reads_files(detail) and "shuffle read" not in detail.uses:
         return EvenCachedPartitions()
@@ -122,22 +122,22 @@ def uneven_advice(detail: GroupStats) -> Advice:
     largest = size_set(detail.settings, MAX_PARTITION)
     if detail.facts.scope is not None and detail.facts.most_bytes > _CLEARLY * largest:
         return SplittableFiles()
-    if detail.with_data < detail.facts.units and any(_COLUMNAR.search(each) for each in detail.operators):
+    if detail.with_data < detail.facts.tasks and any(_COLUMNAR.search(each) for each in detail.operators):
         return SmallerRowGroups()
     return EvenFiles()
 
 
-def reads_files(detail: GroupStats) -> bool:
+def reads_files(detail: StageStats) -> bool:
     """Whether a stage reads storage, and no output of other stages."""
     return "scan" in detail.uses and "shuffle read" not in detail.uses
 
 
-def reads_schema(detail: GroupStats) -> bool:
+def reads_schema(detail: StageStats) -> bool:
     """Whether a stage reads the schema of files, from their ends, for the next query."""
     return detail.facts.scope is None and bool(_SCHEMA.match(detail.place)) and not detail.read_bytes
 
 
-def infers_schema(detail: GroupStats) -> bool:
+def infers_schema(detail: StageStats) -> bool:
     """Whether a stage reads whole files to infer their schema, for the next query: it belongs to no query itself."""
     return (
         detail.facts.scope is None
@@ -156,16 +156,16 @@ def python_shares(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
     """By stage, the share of Python workers in its tasks' time on no resource, if the plan's metrics time them (Spark
     4.1 and newer)."""
     rows = connection.execute(sql.text("python_shares", __package__)).fetchall()
-    return {group_id: float(share) for group_id, share in rows}
+    return {stage_id: float(share) for stage_id, share in rows}
 
 
-def spilling_operators(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats]) -> list[str]:
+def spilling_operators(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats]) -> list[str]:
     """Names of the operators that spilled in these stages, the one that spilled most first."""
     rows = connection.execute(
         """
         SELECT operators.name, sum(value) AS spilled
         FROM operator_metrics JOIN operators USING (scope_id, node_id)
-        WHERE operator_metrics.name = 'spill size' AND value > 0 AND list_contains(?, group_id)
+        WHERE operator_metrics.name = 'spill size' AND value > 0 AND list_contains(?, stage_id)
         GROUP BY operators.name
         ORDER BY spilled DESC, operators.name
         """,
@@ -174,14 +174,14 @@ def spilling_operators(connection: duckdb.DuckDBPyConnection, details: Sequence[
     return [name for name, _ in rows]
 
 
-def own_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats]) -> list[Finding]:
+def own_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats]) -> list[Finding]:
     """Findings of Spark alone: compiling generated code, committing a query's output, and small or repeatedly read
     files.
     """
     times = [each[0] for each in connection.execute("SELECT name FROM resources").fetchall()]
     total = " + ".join(f"{name}_ms" for name in with_other(times))
     rows = connection.execute(
-        f"SELECT group_id, sum({total}) FROM operator_times WHERE name = ? GROUP BY group_id",
+        f"SELECT stage_id, sum({total}) FROM operator_times WHERE name = ? GROUP BY stage_id",
         [TITLES["code generation"]],
     ).fetchall()
     return [
@@ -192,7 +192,7 @@ def own_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupS
     ]
 
 
-def _unasked(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats]) -> list[Finding]:
+def _unasked(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats]) -> list[Finding]:
     """One finding for all of unasked_slots, which names the largest."""
     most = most_slots(connection, details[0].settings) if details else 0
     parts = sorted(unasked_slots(details, most), key=lambda each: -each.cost_ms)
@@ -201,7 +201,7 @@ def _unasked(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats
     return [UnaskedSlots(sum(each.cost_ms for each in parts), "modelled", parts[0].advice, tuple(parts))]
 
 
-def unasked_slots(details: Sequence[GroupStats], most: int) -> list[UnaskedStage]:
+def unasked_slots(details: Sequence[StageStats], most: int) -> list[UnaskedStage]:
     """Stages with fewer slots than the `most` of the run, because dynamic allocation requests slots by the number of
     tasks.
 
@@ -215,7 +215,7 @@ def unasked_slots(details: Sequence[GroupStats], most: int) -> list[UnaskedStage
         advice = few_tasks_advice(detail)
         if advice is None:
             continue
-        idle = 1 - min(facts.unit_ms / (most * facts.length_ms), 1.0)
+        idle = 1 - min(facts.task_ms / (most * facts.length_ms), 1.0)
         cost_ms = facts.path_ms * min(1 - detail.with_data / most, idle)
         stage = idle_stage(detail, "few-tasks", cost_ms, idle, advice)
         found.append(UnaskedStage(**vars(stage), run_slots=most))
@@ -226,28 +226,28 @@ def most_slots(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, s
     """The most concurrent slots that dynamic allocation had, or may have; 0 if it is off."""
     if not flag(properties.get("spark.dynamicAllocation.enabled")):
         return 0
-    rows = connection.execute("SELECT added_ms, removed_ms, lanes FROM workers WHERE lanes > 0").fetchall()
-    executors = most_at_a_time((added, removed) for added, removed, _ in rows)
-    allowed = whole(properties.get(MOST_EXECUTORS)) or executors
-    return int(min(executors, allowed) * max((lanes for _, _, lanes in rows), default=0))
+    rows = connection.execute("SELECT added_ms, removed_ms, slots FROM workers WHERE slots > 0").fetchall()
+    executors = max_concurrent((added, removed) for added, removed, _ in rows)
+    allowed = whole(properties.get(MAX_EXECUTORS)) or executors
+    return int(min(executors, allowed) * max((slots for _, _, slots in rows), default=0))
 
 
-def committing(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats]) -> list[Committing]:
+def committing(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats]) -> list[Committing]:
     """Queries that continued after their last stage, which wrote output, while no task of any query ran."""
     writing = [each.facts.id for each in details if "output" in each.uses]
     rows = connection.execute(
         """
-        SELECT scope_id, max(groups.end_ms) AS wrote_ms, scopes.end_ms
-        FROM scopes JOIN groups USING (scope_id)
-        WHERE kind = 'sql' AND scopes.end_ms > groups.end_ms
+        SELECT scope_id, max(stages.end_ms) AS wrote_ms, scopes.end_ms
+        FROM scopes JOIN stages USING (scope_id)
+        WHERE kind = 'sql' AND scopes.end_ms > stages.end_ms
         GROUP BY scope_id, scopes.end_ms
-        HAVING list_contains(?, arg_max(group_id, groups.end_ms))
+        HAVING list_contains(?, arg_max(stage_id, stages.end_ms))
         """,
         [writing],
     ).fetchall()
     if not rows:
         return []
-    times = connection.execute("SELECT launch_ms, finish_ms FROM units WHERE launch_ms IS NOT NULL").fetchnumpy()
+    times = connection.execute("SELECT launch_ms, finish_ms FROM tasks WHERE launch_ms IS NOT NULL").fetchnumpy()
     running = merged(*(np.asarray(times[name], np.float64) for name in ("launch_ms", "finish_ms")))
     alone_ms = {query: end - wrote - covered(running, wrote, end) for query, wrote, end in rows}
     first = max(alone_ms, key=lambda each: alone_ms[each])
@@ -255,15 +255,15 @@ def committing(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupSta
     return [Committing(cost_ms, "measured", CommitFewerFiles(), first, alone_ms[first], len(rows) - 1)]
 
 
-def compiling(details: Sequence[GroupStats], compiling_ms: dict[str, float]) -> list[Compiling]:
+def compiling(details: Sequence[StageStats], compiling_ms: dict[str, float]) -> list[Compiling]:
     """Compilation of generated code within tasks, at the first run of a plan on an executor.
 
     `compiling_ms` is the task time of each stage spent on it.
     """
     cost = sum(
-        each.facts.path_ms * compiling_ms.get(each.facts.id, 0.0) / each.facts.unit_ms
+        each.facts.path_ms * compiling_ms.get(each.facts.id, 0.0) / each.facts.task_ms
         for each in details
-        if each.facts.unit_ms > 0
+        if each.facts.task_ms > 0
     )
     return [Compiling(cost, "modelled", ReuseGeneratedCode())] if cost > 0 else []
 
@@ -275,7 +275,7 @@ def assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> 
     tasks, timed, collected_ms = connection.execute(
         """
         SELECT count(own_ms), count(own_cpu_ms), coalesce(sum(gc_ms), 0)
-        FROM units WHERE finish_ms > ? AND launch_ms < ?
+        FROM tasks WHERE finish_ms > ? AND launch_ms < ?
         """,
         bounds,
     ).fetchall()[0]
@@ -284,7 +284,7 @@ def assumptions(connection: duckdb.DuckDBPyConnection, execution: Execution) -> 
     seen = connection.execute(
         """
         SELECT 1 FROM samples JOIN stacks USING (stack_id)
-        WHERE unit_id IS NOT NULL AND operator = 'python' AND cpu = 1 AND time_ms BETWEEN ? AND ?
+        WHERE task_id IS NOT NULL AND operator = 'python' AND cpu = 1 AND time_ms BETWEEN ? AND ?
         LIMIT 1
         """,
         bounds,
@@ -306,7 +306,7 @@ def unmodelled_device(connection: duckdb.DuckDBPyConnection, execution: Executio
     ).fetchall()[0]
     requests_gpu = any(number(execution.properties.get(key)) for key in _GPUS)
     plugin = "com.nvidia.spark.SQLPlugin" in execution.properties.get("spark.plugins", "")
-    if len(execution.units) and (on_gpu or (not planned and (requests_gpu or plugin))):
+    if len(execution.tasks) and (on_gpu or (not planned and (requests_gpu or plugin))):
         return "GPU"
     return None
 

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
-from crystalperf.query.execution.dag import EPSILON_MS, GroupRun
+from crystalperf.query.execution.dag import EPSILON_MS, StageRun
 from crystalperf.query.execution.scheduling import Policy, by_rank, fair_share
 from crystalperf.query.frameworks.spark.settings import duration_ms, flag
 
@@ -59,72 +59,72 @@ class JobBarriers:
     belong to two threads, and neither waited for the other.
     """
 
-    def __init__(self, groups: Sequence[GroupRun]) -> None:
-        self._threads = _Threads(groups)
-        self._groups = {each.group_id: each for each in groups}
-        self._of_query: dict[str, list[GroupRun]] = {}
+    def __init__(self, stages: Sequence[StageRun]) -> None:
+        self._threads = _Threads(stages)
+        self._stages = {each.stage_id: each for each in stages}
+        self._of_query: dict[str, list[StageRun]] = {}
         self._waited_for: dict[str, frozenset[str]] = {}
         self._open: list[tuple[float, str]] = []  # heap of ends not yet passed by a submission
-        self._ended: dict[str, GroupRun] = {}  # by query, its last stage that ended; in order of ends
+        self._ended: dict[str, StageRun] = {}  # by query, its last stage that ended; in order of ends
 
-    def sources(self, group: GroupRun, limit_ms: float, known: Mapping[str, str]) -> dict[str, str]:
+    def sources(self, stage: StageRun, limit_ms: float, known: Mapping[str, str]) -> dict[str, str]:
         while self._open and self._open[0][0] <= limit_ms:
-            ended = self._groups[heapq.heappop(self._open)[1]]
+            ended = self._stages[heapq.heappop(self._open)[1]]
             self._ended.pop(_query(ended), None)
             self._ended[_query(ended)] = ended
         if SHUFFLE in known.values():
             return {}
-        waited = [self._groups[source] for source in known]
+        waited = [self._stages[source] for source in known]
         found: dict[str, str] = {}
         if EARLIER_JOB not in known.values():
-            same = [each for each in self._of_query.get(_query(group), ()) if each.end_ms <= limit_ms]
-            awaited = frozenset[str]().union(*(self._waited_for[each.group_id] for each in same))
-            found = {each.group_id: "job barrier" for each in same if each.group_id not in awaited}
-            waited += [self._groups[source] for source in found]
-        last = self._last(group, max((each.end_ms for each in waited), default=None))
+            same = [each for each in self._of_query.get(_query(stage), ()) if each.end_ms <= limit_ms]
+            awaited = frozenset[str]().union(*(self._waited_for[each.stage_id] for each in same))
+            found = {each.stage_id: "job barrier" for each in same if each.stage_id not in awaited}
+            waited += [self._stages[source] for source in found]
+        last = self._last(stage, max((each.end_ms for each in waited), default=None))
         if last is not None:
-            found[last.group_id] = "job barrier" if _query(last) == _query(group) else "submission order"
+            found[last.stage_id] = "job barrier" if _query(last) == _query(stage) else "submission order"
         return found
 
-    def _last(self, group: GroupRun, since_ms: float | None) -> GroupRun | None:
+    def _last(self, stage: StageRun, since_ms: float | None) -> StageRun | None:
         """The last ended stage that the submission waited for, later than the known one, which ended at `since_ms`;
         None if unknown."""
         for each in reversed(self._ended.values()):
             if since_ms is not None and each.end_ms <= since_ms + EPSILON_MS:
                 return None
-            if (since_ms is None or _fills(each, since_ms, group)) and not self._threads.apart(group, each):
+            if (since_ms is None or _fills(each, since_ms, stage)) and not self._threads.apart(stage, each):
                 return each
         return None
 
-    def add(self, group: GroupRun, sources: Mapping[str, str]) -> None:
-        self._waited_for[group.group_id] = frozenset(sources)
-        self._of_query.setdefault(_query(group), []).append(group)
-        heapq.heappush(self._open, (group.end_ms, group.group_id))
+    def add(self, stage: StageRun, sources: Mapping[str, str]) -> None:
+        self._waited_for[stage.stage_id] = frozenset(sources)
+        self._of_query.setdefault(_query(stage), []).append(stage)
+        heapq.heappush(self._open, (stage.end_ms, stage.stage_id))
 
 
-def _query(group: GroupRun) -> str:
+def _query(stage: StageRun) -> str:
     """The query of a stage; a stage outside of queries is its own."""
-    return group.group_id if group.scope_id is None else group.scope_id
+    return stage.stage_id if stage.scope_id is None else stage.scope_id
 
 
-def _submitted(group: GroupRun) -> float:
-    return group.start_ms if group.submit_ms is None else group.submit_ms
+def _submitted(stage: StageRun) -> float:
+    return stage.start_ms if stage.submit_ms is None else stage.submit_ms
 
 
-def _fills(group: GroupRun, since_ms: float, waiting: GroupRun) -> bool:
+def _fills(stage: StageRun, since_ms: float, waiting: StageRun) -> bool:
     """Whether a stage ran in the interval up to a submission, for all of its own length or most of the interval."""
-    if _submitted(group) >= since_ms - EPSILON_MS:
+    if _submitted(stage) >= since_ms - EPSILON_MS:
         return True
-    return group.end_ms - max(group.start_ms, since_ms) >= MOST * (_submitted(waiting) - since_ms)
+    return stage.end_ms - max(stage.start_ms, since_ms) >= MOST * (_submitted(waiting) - since_ms)
 
 
 class _Threads:
     """Which queries different threads of the program ran."""
 
-    def __init__(self, groups: Sequence[GroupRun]) -> None:
+    def __init__(self, stages: Sequence[StageRun]) -> None:
         self._submits: dict[str, list[float]] = {}
         self._runs: dict[str, list[tuple[float, float]]] = {}
-        for each in sorted(groups, key=lambda group: group.start_ms):
+        for each in sorted(stages, key=lambda stage: stage.start_ms):
             self._submits.setdefault(_query(each), []).append(_submitted(each))
             runs = self._runs.setdefault(_query(each), [])
             if runs and each.start_ms <= runs[-1][1]:
@@ -135,7 +135,7 @@ class _Threads:
             times.sort()
         self._apart: dict[tuple[str, str], bool] = {}
 
-    def apart(self, one: GroupRun, other: GroupRun) -> bool:
+    def apart(self, one: StageRun, other: StageRun) -> bool:
         """Whether one query continued submitting after the other had submitted something next to its running stages."""
         first, second = sorted((_query(one), _query(other)))
         if first == second:

@@ -11,9 +11,9 @@ CREATE TABLE spark_jobs (                     -- one row per job
     stage_ids INTEGER[] NOT NULL              -- the stages it needs, also those skipped
 );
 
-CREATE TABLE spark_stages (                   -- one row per attempt of a stage; its other columns are in groups
-    group_id VARCHAR NOT NULL,                -- of groups
-    stage_id INTEGER NOT NULL,                -- Spark's id
+CREATE TABLE spark_stages (                   -- one row per attempt of a stage; its other columns are in stages
+    stage_id VARCHAR NOT NULL,                -- of stages
+    spark_stage_id INTEGER NOT NULL,          -- Spark's id
     attempt INTEGER NOT NULL,                 -- attempt of the stage, from 0
     job_id INTEGER,                           -- first job that needs it
     sql_id BIGINT,                            -- SQL query of that job
@@ -23,8 +23,8 @@ CREATE TABLE spark_stages (                   -- one row per attempt of a stage;
     location VARCHAR                          -- storage that it reads outside of SQL: hdfs://namenode/data; or memory:/
 );
 
-CREATE TABLE spark_tasks (                    -- one row per task attempt; its other columns are in units
-    unit_id BIGINT NOT NULL,                  -- Spark's task id, as in units
+CREATE TABLE spark_tasks (                    -- one row per task attempt; its other columns are in tasks
+    task_id BIGINT NOT NULL,                  -- Spark's task id, as in tasks
     locality VARCHAR,                         -- PROCESS_LOCAL, NODE_LOCAL, RACK_LOCAL, ANY, NO_PREF
     speculative BOOLEAN,                      -- whether it is a speculative copy
     deserialize_ms DOUBLE,                    -- deserializing the task
@@ -53,7 +53,7 @@ CREATE TABLE spark_batches (                  -- one row per trigger of a stream
     get_batch_ms DOUBLE,                      -- creating the sources' data frames (getBatch)
     add_batch_ms DOUBLE,                      -- running the batch and passing it to the sink (addBatch); NULL without input
     commit_offsets_ms DOUBLE,                 -- writing the processed offsets to the checkpoint (commitOffsets)
-    waiting DOUBLE,                           -- backlog of the sources, by their own count: offsets behind the latest, outstanding files
+    backlog_rows DOUBLE,                      -- backlog of the sources, by their own count: offsets behind the latest, outstanding files
     state_rows DOUBLE,                        -- rows of state that its operators keep between batches
     state_bytes DOUBLE                        -- memory of this state
 );

@@ -50,7 +50,7 @@ class Node:
     title: str
     what: OperatorFrame
     pipeline: int | None  # of the generated code that it is part of
-    metrics: Mapping[str, Mapping[str, float]]  # by group, then by name
+    metrics: Mapping[str, Mapping[str, float]]  # by stage, then by name
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Sampled:
 def operator_times(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...], sampled: bool) -> Columns:
     """The table operator_times of a run file that already has tasks, stages, operators and samples.
 
-    Reads the samples from the view unit_samples (query.attribution.storage), if there are any (`sampled`).
+    Reads the samples from the view task_samples (query.attribution.storage), if there are any (`sampled`).
     """
     known = plans(connection)
     seen = _sampled(connection, names) if sampled else {}
@@ -94,13 +94,13 @@ def operator_times(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]
         else:
             shares, basis = by_metrics(stage, plan, body, names), "plan metrics"
         rows += [(stage, scope, each, basis) for each in shares]
-        rows.append((stage, scope, Share(OVERHEAD, None, overhead), "unit metrics"))
+        rows.append((stage, scope, Share(OVERHEAD, None, overhead), "task metrics"))
         rest = body - np.sum([each.parts_ms for each in shares] or [np.zeros_like(body)], axis=0)
         rows.append((stage, scope, Share(NOT_ATTRIBUTED, None, np.maximum(rest, 0.0)), "nothing"))
     rows = [row for row in rows if row[2].parts_ms.sum() > ROUNDING_MS]
     parts = np.array([row[2].parts_ms for row in rows]).reshape(len(rows), len(names) + 1)
     return {
-        "group_id": objects([row[0] for row in rows]),
+        "stage_id": objects([row[0] for row in rows]),
         "scope_id": objects([row[1] for row in rows]),
         "node_id": integers([None if row[2].node is None else row[2].node.node_id for row in rows]),
         "name": objects([row[2].name for row in rows]),
@@ -262,7 +262,7 @@ def plans(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Node]]:
     """The operators of each query, in the order of their ids: what is below an operator follows it."""
     metrics: dict[tuple[str, int], dict[str, dict[str, float]]] = {}
     for scope, node_id, stage, name, value in connection.execute(
-        "SELECT scope_id, node_id, group_id, name, sum(value) FROM operator_metrics GROUP BY ALL"
+        "SELECT scope_id, node_id, stage_id, name, sum(value) FROM operator_metrics GROUP BY ALL"
     ).fetchall():
         metrics.setdefault((scope, node_id), {}).setdefault(stage, {})[name] = value
     found: dict[str, list[Node]] = {}
@@ -291,13 +291,13 @@ def _sampled(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]) -> d
         f"""
         WITH summed AS (
             SELECT
-                group_id, operator, pipeline, {is_interval()} AS measured, count(*) AS samples,
+                stage_id, operator, pipeline, {is_interval()} AS measured, count(*) AS samples,
                 {sampled_sums(names)}
-            FROM unit_samples
+            FROM task_samples
             WHERE thread IS NOT NULL -- a mixture that is equal for all tasks shows no stage's operators
             GROUP BY ALL
         )
-        SELECT group_id, operator, pipeline, sum(samples), {both}
+        SELECT stage_id, operator, pipeline, sum(samples), {both}
         FROM summed GROUP BY ALL ORDER BY ALL
         """
     ).fetchall()
@@ -312,8 +312,8 @@ _OUTSIDE = {
     CPU: "least(coalesce(deserialize_cpu_ms, 0), coalesce(deserialize_ms, 0)) + coalesce(result_serialize_ms, 0)",
     NET: "coalesce(getting_result_ms, 0)",
     OTHER: (
-        "greatest(coalesce(deserialize_ms, 0) - coalesce(deserialize_cpu_ms, 0), 0) + coalesce(queued_ms, 0)"
-        " + greatest(coalesce(getting_result_ms, 0) - coalesce(units.net_ms, 0), 0)"  # deserialisation in the driver
+        "greatest(coalesce(deserialize_ms, 0) - coalesce(deserialize_cpu_ms, 0), 0) + coalesce(scheduler_delay_ms, 0)"
+        " + greatest(coalesce(getting_result_ms, 0) - coalesce(tasks.net_ms, 0), 0)"  # deserialisation in the driver
     ),
 }
 """A task's time before and after its own code, by resource."""
@@ -325,14 +325,14 @@ def _stage_totals(
     """Per stage attempt: its query, its task time by resource, the part of it outside the tasks' own code, and the time
     blocked on shuffle blocks."""
     columns = with_other(names)
-    totals = ", ".join(summed(f"coalesce(units.{name}_ms, 0)") for name in columns)
-    overhead = ", ".join(summed(f"least({_OUTSIDE.get(name, '0')}, coalesce(units.{name}_ms, 0))") for name in columns)
+    totals = ", ".join(summed(f"coalesce(tasks.{name}_ms, 0)") for name in columns)
+    overhead = ", ".join(summed(f"least({_OUTSIDE.get(name, '0')}, coalesce(tasks.{name}_ms, 0))") for name in columns)
     rows = connection.execute(
         f"""
-        SELECT group_id, any_value(groups.scope_id), {summed("coalesce(peers_ms, 0)")}, {totals}, {overhead}
-        FROM units LEFT JOIN spark_tasks USING (unit_id) LEFT JOIN groups USING (group_id)
-        GROUP BY group_id
-        ORDER BY any_value(groups.rank), group_id
+        SELECT stage_id, any_value(stages.scope_id), {summed("coalesce(fetch_wait_ms, 0)")}, {totals}, {overhead}
+        FROM tasks LEFT JOIN spark_tasks USING (task_id) LEFT JOIN stages USING (stage_id)
+        GROUP BY stage_id
+        ORDER BY any_value(stages.priority), stage_id
         """
     ).fetchall()
     for stage, scope, fetch_ms, *parts in rows:

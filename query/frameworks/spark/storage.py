@@ -10,7 +10,7 @@ import duckdb
 
 from crystalperf.indexes.resources import CPU
 from crystalperf.query import sql
-from crystalperf.query.diagnose.group_statistics import GroupStats
+from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.frameworks.spark.findings import (
     CacheRows,
     MergeFiles,
@@ -54,7 +54,7 @@ class _Files:
     parts: float | None
 
 
-def file_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats]) -> list[Finding]:
+def file_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats]) -> list[Finding]:
     """At most one finding of each kind: small files that were read, small files that were written, and files that were
     read again."""
     on_path = [each for each in details if each.facts.path_ms > 0]
@@ -67,14 +67,14 @@ def file_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Group
     return [each for each in found if each is not None and each.cost_ms > 0]
 
 
-def off_cpu_ms(detail: GroupStats) -> float:
+def off_cpu_ms(detail: StageStats) -> float:
     """The part of a stage's time on the critical path in which its tasks neither computed nor waited for others'
     data."""
     facts = detail.facts
-    if facts.unit_ms <= 0:
+    if facts.task_ms <= 0:
         return 0.0
-    rest = facts.unit_ms - facts.resource_ms.get(CPU, 0.0) - detail.peers_ms - facts.starting_ms
-    return facts.path_ms * max(rest, 0.0) / facts.unit_ms
+    rest = facts.task_ms - facts.resource_ms.get(CPU, 0.0) - detail.fetch_wait_ms - facts.starting_ms
+    return facts.path_ms * max(rest, 0.0) / facts.task_ms
 
 
 def _small(count: float | None, amount: float | None) -> bool:
@@ -82,16 +82,16 @@ def _small(count: float | None, amount: float | None) -> bool:
 
 
 def _small_read(
-    connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats], counted: Iterable[_Files]
+    connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats], counted: Iterable[_Files]
 ) -> SmallFiles | None:
     small = {(each.scope, each.node): each for each in counted if _small(each.read, each.read_bytes)}
     if not small:
         return None
-    rows = connection.execute("SELECT group_id, scope_id, node_id FROM operator_groups").fetchall()
+    rows = connection.execute("SELECT stage_id, scope_id, node_id FROM operator_stages").fetchall()
     scans: dict[str, list[_Files]] = {}
-    for group, scope, node in rows:
+    for stage_id, scope, node in rows:
         if (scope, node) in small:
-            scans.setdefault(group, []).append(small[scope, node])
+            scans.setdefault(stage_id, []).append(small[scope, node])
     stages = [each for each in details if each.facts.id in scans and "scan" in each.uses and "python" not in each.uses]
     if not stages:
         return None
@@ -101,7 +101,7 @@ def _small_read(
     return SmallFiles(cost_ms, "modelled", MergeFiles(), stage, others, int(files), (most.read_bytes or 0.0) / files)
 
 
-def _small_written(details: Sequence[GroupStats], counted: Iterable[_Files]) -> SmallOutput | None:
+def _small_written(details: Sequence[StageStats], counted: Iterable[_Files]) -> SmallOutput | None:
     small = {each.scope: each for each in counted if _small(each.written, each.written_bytes)}
     stages = [each for each in details if each.facts.scope in small and "output" in each.uses]
     if not stages:
@@ -114,7 +114,7 @@ def _small_written(details: Sequence[GroupStats], counted: Iterable[_Files]) -> 
     return SmallOutput(cost_ms, "modelled", advice, stage, others, int(files), file_bytes)
 
 
-def _longest(details: Sequence[GroupStats]) -> tuple[str, int]:
+def _longest(details: Sequence[StageStats]) -> tuple[str, int]:
     """The stage with the most time on the critical path, and the number of the others."""
     return max(details, key=lambda each: each.facts.path_ms).facts.id, len(details) - 1
 
@@ -123,7 +123,7 @@ def _longest(details: Sequence[GroupStats]) -> tuple[str, int]:
 
 
 def _read_again(
-    connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats], counted: Iterable[_Files]
+    connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats], counted: Iterable[_Files]
 ) -> ReadAgain | None:
     """Rows of storage that several queries read, and that fit into memory.
 
@@ -133,23 +133,23 @@ def _read_again(
     readers: dict[tuple[str, str], dict[str, set[str]]] = {}
     # Tasks count too few bytes for some formats, because other threads read them.
     sizes = {each.scope: each.read_bytes or 0.0 for each in counted if each.read}
-    for group, scope, name, detail, location in connection.execute(sql.text("rescans", __package__)).fetchall():
+    for stage_id, scope, name, detail, location in connection.execute(sql.text("rescans", __package__)).fetchall():
         key = _rows_read(name, detail, location)
-        if key is not None and group in by_id:
-            readers.setdefault(key, {}).setdefault(scope, set()).add(group)
-    room = _room(connection, details[0].settings) if details else 0.0
-    best: tuple[float, int, list[GroupStats]] | None = None
+        if key is not None and stage_id in by_id:
+            readers.setdefault(key, {}).setdefault(scope, set()).add(stage_id)
+    room = _capacity(connection, details[0].settings) if details else 0.0
+    best: tuple[float, int, list[StageStats]] | None = None
     for by_scope in readers.values():
-        stages = [by_id[each] for groups in by_scope.values() for each in groups]
-        if len(by_scope) < FEWEST_READS or any(each.anew or not _only_reads(each) for each in stages):
+        stages = [by_id[each] for stage_ids in by_scope.values() for each in stage_ids]
+        if len(by_scope) < FEWEST_READS or any(each.cache_misses or not _only_reads(each) for each in stages):
             continue
         most_bytes = max(
-            max(sum(by_id[each].read_bytes for each in groups), sizes.get(scope, 0.0))
-            for scope, groups in by_scope.items()
+            max(sum(by_id[each].read_bytes for each in stage_ids), sizes.get(scope, 0.0))
+            for scope, stage_ids in by_scope.items()
         )
         if not 0 < KEPT_TIMES * most_bytes <= room:
             continue
-        cost_ms = [sum(by_id[each].facts.path_ms for each in groups) for groups in by_scope.values()]
+        cost_ms = [sum(by_id[each].facts.path_ms for each in stage_ids) for stage_ids in by_scope.values()]
         saved_ms = sum(cost_ms) - max(cost_ms)
         if best is None or saved_ms > best[0]:
             best = saved_ms, len(by_scope), stages
@@ -179,14 +179,14 @@ def _rows_read(name: str | None, detail: str | None, location: str | None) -> tu
     return where, _NUMBER.sub("", columns[1]) if columns else ""
 
 
-def _only_reads(detail: GroupStats) -> bool:
+def _only_reads(detail: StageStats) -> bool:
     return "scan" in detail.uses and "shuffle read" not in detail.uses and "cached" not in detail.uses
 
 
-def _room(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> float:
+def _capacity(connection: duckdb.DuckDBPyConnection, properties: Mapping[str, str]) -> float:
     """Memory of all executors at the end of a run for their tasks and cached rows, bytes."""
     heaps = connection.execute(
-        "SELECT memory_bytes FROM workers WHERE coalesce(lanes, 0) > 0 AND removed_ms IS NULL"
+        "SELECT memory_bytes FROM workers WHERE coalesce(slots, 0) > 0 AND removed_ms IS NULL"
     ).fetchall()
     stated = size_bytes(properties.get("spark.executor.memory"), "m") or 2.0**30
     return sum(usable_bytes(heap or stated, properties) for (heap,) in heaps)

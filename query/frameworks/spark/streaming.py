@@ -15,7 +15,7 @@ BUSY = 0.95
 """Share of the time in triggers above which a query has no capacity left, if it ran several batches."""
 
 _FEW = 3  # batches; with fewer, pauses between them show nothing
-_MOST_QUERIES = 5
+_MAX_QUERIES = 5
 
 _PARTS = ("add_batch_ms", "latest_offset_ms", "query_planning_ms", "wal_commit_ms", "get_batch_ms", "commit_offsets_ms")
 
@@ -26,8 +26,8 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
     answer = connection.execute(question, {"start": execution.scope.start_ms, "end": execution.scope.end_ms})
     names = [each[0] for each in answer.description or ()]
     found = [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
-    shown: list[Remark] = [streaming_query(each) for each in found[:_MOST_QUERIES]]
-    return [*shown, MoreQueries(len(found) - _MOST_QUERIES)] if len(found) > _MOST_QUERIES else shown
+    shown: list[Remark] = [streaming_query(each) for each in found[:_MAX_QUERIES]]
+    return [*shown, MoreQueries(len(found) - _MAX_QUERIES)] if len(found) > _MAX_QUERIES else shown
 
 
 def streaming_query(row: dict[str, Any]) -> StreamingQuery:

@@ -1,6 +1,6 @@
 """Spark's own tables as a trace of the core (query.trace).
 
-A stage attempt is a group, a task attempt a unit, an executor a worker, the driver the coordinator; SQL queries and
+A stage attempt is a stage, a task attempt a task, an executor a worker, the driver the driver; SQL queries and
 jobs are scopes.  Task metrics become bounds:
 
     duration = scheduler delay + deserialise + run + serialise + fetch the result
@@ -22,7 +22,7 @@ import numpy as np
 from crystalperf.indexes.resources import CPU, DISK, NET, resources
 from crystalperf.indexes.schema import Table, read
 from crystalperf.query import sql
-from crystalperf.query.attribution.input_places import KEPT
+from crystalperf.query.attribution.locality import CACHE_ROOT
 from crystalperf.query.attribution.storage import roots
 from crystalperf.query.frameworks.spark.log.collect import collect
 from crystalperf.query.frameworks.spark.log.tables import tables
@@ -80,14 +80,14 @@ def trace(found: RunTables) -> Trace:
         run={**run, "properties": properties, "measure": "makespan"},
         workers=_workers(found["executors"]),
         scopes=_scopes(found["sql_executions"], jobs),
-        groups=_groups(stages, keys),
-        units=_units(tasks),
+        stages=_stages(stages, keys),
+        tasks=_tasks(tasks),
         bounds=bounds(tasks, local=is_local(properties)),
         dependencies=_dependencies(stages, keys, jobs),
         operators=_operators(found["operators"]),
-        operator_groups=_operator_groups(found["operators"], stages, keys),
+        operator_stages=_operator_stages(found["operators"], stages, keys),
         operator_metrics=_operator_metrics(found["operator_metrics"]),
-        group_inputs=_group_inputs(found["operators"], stages, keys, properties.get("spark.hadoop.fs.defaultFS") or ""),
+        stage_inputs=_stage_inputs(found["operators"], stages, keys, properties.get("spark.hadoop.fs.defaultFS") or ""),
         problems=tuple(Problem(**row) for row in _rows(found["import_stats"])),
         raw={
             "spark_jobs": {name: values for name, values in jobs.items() if name != "error"},
@@ -99,8 +99,8 @@ def trace(found: RunTables) -> Trace:
     )
 
 
-def group_id(stage_id: int, attempt: int) -> str:
-    """The id of a stage attempt's group."""
+def stage_key(stage_id: int, attempt: int) -> str:
+    """The id of a stage attempt's stage."""
     return f"stage:{stage_id}.{attempt}"
 
 
@@ -158,9 +158,9 @@ def _known(*columns: Floats) -> Any:
 
 
 def _workers(executors: Columns) -> Columns:
-    renamed = {"executor_id": "worker_id", "slots": "lanes"}
+    renamed = {"executor_id": "worker_id", "slots": "slots"}
     found = {renamed.get(name, name): values for name, values in executors.items()}
-    kinds = ["coordinator" if each == "driver" else "worker" for each in executors["executor_id"].tolist()]
+    kinds = ["driver" if each == "driver" else "worker" for each in executors["executor_id"].tolist()]
     return {**found, "kind": objects(kinds)}
 
 
@@ -177,10 +177,10 @@ def _scopes(queries: Columns, jobs: Columns) -> Columns:
         times = each["submit_ms"], each["end_ms"]
         parent = scope_id(each["sql_id"])
         rows.append((f"job:{each['job_id']}", "job", parent, each["name"], None, *times, each["status"], each["error"]))
-    return table("scope_id kind parent_id name place start_ms end_ms status error", rows, real="start_ms end_ms")
+    return table("scope_id kind parent_id name call_site start_ms end_ms status error", rows, real="start_ms end_ms")
 
 
-def _groups(stages: Columns, keys: list[tuple[int, int]]) -> Columns:
+def _stages(stages: Columns, keys: list[tuple[int, int]]) -> Columns:
     rows = list(_rows(stages))
     order = {key: rank for rank, key in enumerate(sorted({_turn(each) for each in rows}))}
     names = []
@@ -188,14 +188,14 @@ def _groups(stages: Columns, keys: list[tuple[int, int]]) -> Columns:
         place = _readable(each["name"] or f"stage {each['stage_id']}")
         names.append(f"{each['kind']}: {place}" if each["kind"] else place)
     return {
-        "group_id": objects([group_id(*key) for key in keys]),
+        "stage_id": objects([stage_key(*key) for key in keys]),
         "scope_id": objects([scope_id(each["sql_id"]) for each in rows]),
         "name": objects(names),
-        "place": stages["name"],
-        "what": stages["kind"],
-        "rank": np.array([order[_turn(each)] for each in rows], dtype=np.int64),
+        "call_site": stages["name"],
+        "io_kinds": stages["kind"],
+        "priority": np.array([order[_turn(each)] for each in rows], dtype=np.int64),
         "pool": stages["pool"],
-        "unit_count": stages["task_count"],
+        "task_count": stages["task_count"],
         **{name: stages[name] for name in ("submit_ms", "first_launch_ms", "end_ms", "status", "failure")},
     }
 
@@ -217,12 +217,12 @@ def _dependencies(stages: Columns, keys: list[tuple[int, int]], jobs: Columns) -
     cached, or skipped) do not show what the job waited for."""
     attempts: dict[int, list[str]] = {}
     for key in keys:
-        attempts.setdefault(key[0], []).append(group_id(*key))
+        attempts.setdefault(key[0], []).append(stage_key(*key))
     submit_ms = dict(zip(_listed(jobs, "job_id"), _listed(jobs, "submit_ms"), strict=True))
-    end_ms = dict(zip((group_id(*key) for key in keys), _listed(stages, "end_ms"), strict=True))
+    end_ms = dict(zip((stage_key(*key) for key in keys), _listed(stages, "end_ms"), strict=True))
     rows = []
     for key, job, parents in zip(keys, _listed(stages, "job_id"), _listed(stages, "parents"), strict=True):
-        target, submitted = group_id(*key), submit_ms.get(job)
+        target, submitted = stage_key(*key), submit_ms.get(job)
         for source in (source for each in parents for source in attempts.get(each, ())):
             ended = end_ms[source]
             earlier = submitted is not None and ended is not None and ended <= submitted
@@ -231,11 +231,11 @@ def _dependencies(stages: Columns, keys: list[tuple[int, int]], jobs: Columns) -
     return table("source target kind why", dict.fromkeys(rows))
 
 
-def _units(tasks: Columns) -> Columns:
+def _tasks(tasks: Columns) -> Columns:
     column = {name: _column(tasks, name) for name in tasks if name.endswith("_ms")}
     starting = (column["scheduler_delay_ms"], column["deserialize_ms"])
     same = (
-        *("attempt", "host", "launch_ms", "finish_ms", "status", "reason", "again", "gc_ms"),
+        *("attempt", "host", "launch_ms", "finish_ms", "status", "reason", "recomputed", "gc_ms"),
         *("input_bytes", "output_bytes", "spill_memory_bytes", "spill_disk_bytes", "peak_memory_bytes", "input_rows"),
     )
     stage, attempt = (np.asarray(tasks[name], dtype=np.int64) for name in ("stage_id", "stage_attempt"))
@@ -243,34 +243,38 @@ def _units(tasks: Columns) -> Columns:
     keys, stage_of = np.unique(stage * attempts + attempt, return_inverse=True)
     return {
         **{name: tasks[name] for name in same},
-        "unit_id": tasks["task_id"],
-        "group_id": coded(stage_of.reshape(-1), [group_id(*divmod(key, attempts)) for key in keys.tolist()]),
-        "part": tasks["partition"],
+        "task_id": tasks["task_id"],
+        "stage_id": coded(stage_of.reshape(-1), [stage_key(*divmod(key, attempts)) for key in keys.tolist()]),
+        "partition_index": tasks["partition"],
         "worker_id": tasks["executor_id"],
-        "data_at": renamed(tasks["locality"], DATA_AT),
-        "held_ms": _known(column["run_ms"], column["deserialize_ms"], column["result_serialize_ms"]),
+        "data_locality": renamed(tasks["locality"], DATA_AT),
+        "slot_ms": _known(column["run_ms"], column["deserialize_ms"], column["result_serialize_ms"]),
         "own_ms": tasks["run_ms"],
         # Without CPU time (Spark before 2.1) garbage collection alone would count as all of it.
         "own_cpu_ms": numbers(column["run_cpu_ms"] + np.nan_to_num(column["gc_ms"])),
-        "on_cpu_ms": _known(column["run_cpu_ms"], column["deserialize_cpu_ms"], column["gc_ms"]),
-        "peers_ms": tasks["fetch_wait_ms"],
-        "queued_ms": tasks["scheduler_delay_ms"],
+        "total_cpu_ms": _known(column["run_cpu_ms"], column["deserialize_cpu_ms"], column["gc_ms"]),
+        "fetch_wait_ms": tasks["fetch_wait_ms"],
+        "scheduler_delay_ms": tasks["scheduler_delay_ms"],
         "starting_ms": _known(*starting),
         "overhead_ms": _known(*starting, column["result_serialize_ms"], column["getting_result_ms"]),
-        "remote_bytes": tasks["shuffle_remote_bytes"],
-        "local_bytes": tasks["shuffle_local_bytes"],
-        "handed_bytes": tasks["shuffle_write_bytes"],
+        "remote_read_bytes": tasks["shuffle_remote_bytes"],
+        "local_read_bytes": tasks["shuffle_local_bytes"],
+        "exchange_write_bytes": tasks["shuffle_write_bytes"],
     }
 
 
 def _raw_stages(stages: Columns, keys: list[tuple[int, int]]) -> Columns:
-    kept = ("stage_id", "attempt", "job_id", "sql_id", "parents", "resource_profile", "accumulators", "location")
-    return {"group_id": objects([group_id(*key) for key in keys]), **{name: stages[name] for name in kept}}
+    kept = ("attempt", "job_id", "sql_id", "parents", "resource_profile", "accumulators", "location")
+    return {
+        "stage_id": objects([stage_key(*key) for key in keys]),
+        "spark_stage_id": stages["stage_id"],
+        **{name: stages[name] for name in kept},
+    }
 
 
 def _raw_tasks(tasks: Columns) -> Columns:
     kept = [column.name for table in raw_tables() if table.name == "spark_tasks" for column in table.columns]
-    return {"unit_id": tasks["task_id"], **{name: tasks[name] for name in kept if name != "unit_id"}}
+    return {"task_id": tasks["task_id"], **{name: tasks[name] for name in kept if name != "task_id"}}
 
 
 # Plans ------------------------------------------------------------------------------------------------------------
@@ -282,12 +286,12 @@ def _operators(operators: Columns) -> Columns:
     return {"scope_id": scopes, **{name: operators[name] for name in same}}
 
 
-def _operator_groups(operators: Columns, stages: Columns, keys: list[tuple[int, int]]) -> Columns:
+def _operator_stages(operators: Columns, stages: Columns, keys: list[tuple[int, int]]) -> Columns:
     """Operators and the stages of their query whose tasks updated one of their metrics."""
     of_query: dict[int, list[tuple[str, frozenset[int]]]] = {}
     for key, sql_id, updated in zip(keys, _listed(stages, "sql_id"), _listed(stages, "accumulators"), strict=True):
         if sql_id is not None and updated:
-            of_query.setdefault(sql_id, []).append((group_id(*key), frozenset(updated)))
+            of_query.setdefault(sql_id, []).append((stage_key(*key), frozenset(updated)))
     rows = [
         (scope_id(sql_id), node_id, stage)
         for sql_id, node_id, metrics in zip(
@@ -296,14 +300,14 @@ def _operator_groups(operators: Columns, stages: Columns, keys: list[tuple[int, 
         for stage, updated in of_query.get(sql_id, ())
         if not updated.isdisjoint(metrics or ())
     ]
-    return table("scope_id node_id group_id", rows, whole="node_id")
+    return table("scope_id node_id stage_id", rows, whole="node_id")
 
 
 def _operator_metrics(metrics: Columns) -> Columns:
     ids = zip(_listed(metrics, "stage_id"), _listed(metrics, "stage_attempt"), strict=True)
     return {
         "scope_id": objects([scope_id(each) for each in _listed(metrics, "sql_id")]),
-        "group_id": objects([group_id(*key) for key in ids]),
+        "stage_id": objects([stage_key(*key) for key in ids]),
         **{name: metrics[name] for name in ("node_id", "name", "unit", "value")},
     }
 
@@ -313,7 +317,7 @@ def _driver_metrics(metrics: Columns) -> Columns:
     return {"scope_id": scopes, **{name: metrics[name] for name in ("node_id", "name", "unit", "value")}}
 
 
-def _group_inputs(operators: Columns, stages: Columns, keys: list[tuple[int, int]], default: str) -> Columns:
+def _stage_inputs(operators: Columns, stages: Columns, keys: list[tuple[int, int]], default: str) -> Columns:
     """The file systems that stages read, from their plans' scans and from the RDDs that are named after a file.
 
     A stage that scans, but whose metrics belong to no scan in the query's last plan (it was replanned), may have read
@@ -330,13 +334,13 @@ def _group_inputs(operators: Columns, stages: Columns, keys: list[tuple[int, int
             updated = each["accumulators"]
             read_here = scans.get(each["sql_id"], [])
             here = [location for location, metrics in read_here if not metrics.isdisjoint(updated or ())]
-            if locations == [f"{KEPT}/"]:  # its query's scans produced rows that are cached since
+            if locations == [f"{CACHE_ROOT}/"]:  # its query's scans produced rows that are cached since
                 locations = here or locations
             else:
                 locations += here or [location for location, _ in read_here]
         found = {root for location in locations for root in roots(location, default)}
-        rows += [(group_id(*key), root) for root in sorted(found)]
-    return table("group_id root", rows)
+        rows += [(stage_key(*key), root) for root in sorted(found)]
+    return table("stage_id root", rows)
 
 
 # Columns ----------------------------------------------------------------------------------------------------------

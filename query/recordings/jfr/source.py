@@ -19,7 +19,7 @@ MAX_WRAPPERS = 4
 MAX_UNWRAPPED_BYTES = 8 << 30
 MAX_LZ4_BYTES = 2 << 30
 BLOCK_BYTES = 1 << 20
-MOST_READ_BYTES = 512 << 20
+MAX_READ_BYTES = 512 << 20
 """Maximum size of a file that is read into memory.  Of a larger one a copy is mapped, because truncation of a mapped
 file kills the process."""
 FREE_BYTES, MAX_RATIO = 64 << 20, 300
@@ -69,8 +69,8 @@ def load(source: str | Path | bytes | BinaryIO, log: ProblemLog) -> tuple[memory
 
 def _read(file: IO[bytes]) -> memoryview:
     """The current bytes of a file, which may grow or shrink meanwhile."""
-    start = file.read(MOST_READ_BYTES)
-    if len(start) < MOST_READ_BYTES:
+    start = file.read(MAX_READ_BYTES)
+    if len(start) < MAX_READ_BYTES:
         return memoryview(start)
     with tempfile.TemporaryFile() as copy:  # has no name, so that no other process can truncate it
         copy.write(start)

@@ -12,12 +12,12 @@ from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.simulate.effects import State
 from crystalperf.query.trace.records import Floats
 
-LEAST_LEFT = 0.25
-"""Minimum share that units keep of a reduced CPU: background work may itself be short of CPU."""
+MIN_LEFT = 0.25
+"""Minimum share that tasks keep of a reduced CPU: background work may itself be short of CPU."""
 
 
 def apply(state: State, scenario: Scenario) -> State:
-    """The state with time on every resource with a speed divided by its ratio, including the coordinator's time."""
+    """The state with time on every resource with a speed divided by its ratio, including the driver's time."""
     execution = state.execution
     speeds = {
         column: (each.name, scenario.ratio(each.setting))
@@ -32,29 +32,29 @@ def apply(state: State, scenario: Scenario) -> State:
             wait_ms = throttled_wait_ms(execution, parts)
             parts[:, column] += wait_ms
             parts[:, -1] -= wait_ms
-        parts[:, column] /= of_units(execution, ratio) if name == CPU else ratio
+        parts[:, column] /= of_tasks(execution, ratio) if name == CPU else ratio
     nodes = dict(state.dag.nodes)
     for node_id, node in nodes.items():
-        if node.kind == "coordinator":
-            seen = execution.coordinator.between(node.start_ms, node.end_ms)
+        if node.kind == "driver":
+            seen = execution.driver.between(node.start_ms, node.end_ms)
             saved = sum(float(seen[column]) * (1 - 1 / ratio) for column, (_, ratio) in speeds.items())
             nodes[node_id] = replace(node, end_ms=node.end_ms - saved)
     return replace(state, parts_ms=parts, dag=replace(state.dag, nodes=nodes))
 
 
-def of_units(execution: Execution, ratio: float) -> Floats:
-    """The factor on each unit's CPU if workers have `ratio` times as much, (units,).
+def of_tasks(execution: Execution, ratio: float) -> Floats:
+    """The factor on each task's CPU if workers have `ratio` times as much, (tasks,).
 
-    A worker's background use does not change, so on a worker at its limit units lose or gain the whole difference.  A
-    unit without a recorded worker gets the median.
+    A worker's background use does not change, so on a worker at its limit tasks lose or gain the whole difference.  A
+    task without a recorded worker gets the median.
     """
-    slots, worker = execution.slots, execution.units.worker
+    slots, worker = execution.slots, execution.tasks.worker
     had = np.bincount(slots.worker, slots.cpu_cores) if len(slots) else np.zeros(0)
-    background = np.minimum(execution.idle_cores, had / 2)
+    background = np.minimum(execution.background_cores, had / 2)
     is_limited = np.isfinite(had) & (background > 0)
     of_worker = np.full(len(had), ratio)
     left = np.divide(ratio * had - background, had - background, out=np.full(len(had), ratio), where=is_limited)
-    of_worker[is_limited] = np.maximum(left, LEAST_LEFT * min(ratio, 1.0))[is_limited]
+    of_worker[is_limited] = np.maximum(left, MIN_LEFT * min(ratio, 1.0))[is_limited]
     anywhere = float(np.median(of_worker)) if len(had) else ratio
     known = (worker >= 0) & (worker < len(had))
     found: Floats = np.where(known, of_worker[np.where(known, worker, 0)] if len(had) else ratio, anywhere)
@@ -62,7 +62,7 @@ def of_units(execution: Execution, ratio: float) -> Floats:
 
 
 def throttled_wait_ms(execution: Execution, parts_ms: Floats) -> Floats:
-    """Time of unknown cause in which each unit waited for a CPU, (units,) in ms: the unknown time, without waits for
+    """Time of unknown cause in which each task waited for a CPU, (tasks,) in ms: the unknown time, without waits for
     other units of its pipeline, times the throttled share of the unit's duration."""
-    wait_ms: Floats = np.maximum(parts_ms[:, -1] - execution.units.upstream_ms, 0.0) * execution.starved
+    wait_ms: Floats = np.maximum(parts_ms[:, -1] - execution.tasks.pipeline_wait_ms, 0.0) * execution.throttled_share
     return wait_ms

@@ -1,7 +1,7 @@
 """input: more or less data, of the same kind.
 
-Each unit's own work grows with the data, unless the framework makes more units or knows which work does not grow; the
-time to start a unit does not change.
+Each task's own work grows with the data, unless the framework makes more tasks or knows which work does not grow; the
+time to start a task does not change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def apply(state: State, scenario: Scenario) -> State:
     outside += (state.parts_ms - outside) * overhead_share(state)[:, None]
     grows = execution.planner.growth
     growth = None if grows is None else grows(execution)
-    times = ratio if growth is None else 1.0 + (ratio - 1.0) * growth.shares[execution.units.group]
+    times = ratio if growth is None else 1.0 + (ratio - 1.0) * growth.shares[execution.tasks.stage]
     parts = outside + (state.parts_ms - outside) * times
     if growth is not None:
         return replace(state, execution=with_scaled_cpu_time(state, parts), parts_ms=parts).assuming(growth.assumption)
@@ -43,7 +43,7 @@ def apply(state: State, scenario: Scenario) -> State:
 
 
 def _memory(state: State, scenario: Scenario, peak_bytes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Assumption:
-    """The assumption about memory: whether units would exceed their share of it; spills of that cost nothing here."""
+    """The assumption about memory: whether tasks would exceed their share of it; spills of that cost nothing here."""
     execution = state.execution
     memory, rule = execution.recorded.get("memory"), execution.planner.memory
     if memory is None or rule is None or not len(peak_bytes):

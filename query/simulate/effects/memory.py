@@ -32,14 +32,14 @@ from crystalperf.query.simulate.transfers import moves_known
 from crystalperf.query.trace.records import Floats
 
 MUCH_COLLECTING = 0.1
-"""Share of unit time in garbage collection from which the effect of another heap size is unknown."""
+"""Share of task time in garbage collection from which the effect of another heap size is unknown."""
 
 
 @dataclass(frozen=True)
 class _Request:
     """Another memory size: `ratio` times as much for `slots` times as many slots; workers had `memory` bytes each.
 
-    `gc` is the share of garbage collection in unit time, `spilled` whether workers spilled.
+    `gc` is the share of garbage collection in task time, `spilled` whether workers spilled.
     """
 
     ratio: float
@@ -53,17 +53,17 @@ def apply(state: State, scenario: Scenario) -> State:
     """The state with the transfers that less memory adds or more memory saves.
 
     The roofline is flat above the turning point: the peak memory of a worker's slots.  Below it every missing byte is
-    written and read again at disk speed (§5; the formula for the seconds is ours).  If samples show units spilling, the
+    written and read again at disk speed (§5; the formula for the seconds is ours).  If samples show tasks spilling, the
     CPU time of spilling scales with the missing bytes.  The number of garbage collections grows as the heap shrinks, at
     the same cost each.  If the scenario also changes the number of slots, they share the memory; a change of slots
-    alone leaves each unit its spills, which a sort on half of the slots confirms (suite `kinds`).  Raises RefusedError
+    alone leaves each task its spills, which a sort on half of the slots confirms (suite `kinds`).  Raises RefusedError
     if the run has too little data about its memory.
     """
     execution = state.execution
     if scenario.ratio("memory") == 1:
         return state
     volumes = execution.worker_volumes
-    busy = float(execution.units.duration_ms.sum()) or 1.0
+    busy = float(execution.tasks.duration_ms.sum()) or 1.0
     request = _Request(
         ratio=scenario.ratio("memory"),
         slots=scenario.ratio("cores"),
@@ -104,9 +104,9 @@ def _refuse_unknown_spills(state: State, scenario: Scenario, request: _Request) 
 
 
 def _missing(state: State, request: _Request) -> Floats:
-    """The missing bytes of each unit.  Raises RefusedError if the units' memory is unknown, or workers would not start.
+    """The missing bytes of each task.  Raises RefusedError if the tasks' memory is unknown, or workers would not start.
 
-    A unit that spilled lacked the spilled bytes; more memory of its slot reduces them, less increases them.  A unit
+    A task that spilled lacked the spilled bytes; more memory of its slot reduces them, less increases them.  A task
     that did not spill lacks the part of its peak that no longer fits.
     """
     execution, volumes = state.execution, state.execution.worker_volumes
@@ -116,7 +116,7 @@ def _missing(state: State, request: _Request) -> Floats:
     wanted = request.memory * request.ratio
     if wanted < rule.least_bytes:
         raise RefusedError(MemoryBelowMinimum(execution.title, wanted, rule.least_bytes))
-    if not (execution.tells_memory or request.spilled):
+    if not (execution.has_peak_memory or request.spilled):
         raise RefusedError(MemoryNeedUnknown(), low=1.0)
     if request.ratio < 1 and request.gc > MUCH_COLLECTING:
         raise RefusedError(LiveHeapUnknown(request.gc), low=1.0)
@@ -132,7 +132,7 @@ def _missing(state: State, request: _Request) -> Floats:
 
 
 def _on_disk(state: State, scenario: Scenario, missing: Floats, request: _Request) -> tuple[float, Floats]:
-    """The disk bandwidth, bytes per second, and the parts of each unit with the disk time of missing memory."""
+    """The disk bandwidth, bytes per second, and the parts of each task with the disk time of missing memory."""
     execution, volumes = state.execution, state.execution.worker_volumes
     disk = execution.names.index(DISK)
     # Missing bytes are compressed on disk as much as the recorded spills.

@@ -1,4 +1,4 @@
-"""skew=none: the work of each group, spread evenly over its units."""
+"""skew=none: the work of each stage, spread evenly over its tasks."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from crystalperf.query.trace.records import Floats
 
 
 def apply(state: State, scenario: Scenario) -> State:
-    """The state in which every unit of a group has the group's mean time on each resource, and its mean volumes."""
+    """The state in which every task of a stage has the stage's mean time on each resource, and its mean volumes."""
     if scenario.choice("skew") is None:
         return state
     execution = state.execution
-    group, count = execution.units.group, np.maximum(np.bincount(execution.units.group), 1)
+    stage, count = execution.tasks.stage, np.maximum(np.bincount(execution.tasks.stage), 1)
 
     def mean(values: Floats) -> Floats:
-        return np.asarray((np.bincount(group, values) / count)[group], np.float64)
+        return np.asarray((np.bincount(stage, values) / count)[stage], np.float64)
 
     parts = state.parts_ms - pipeline_wait(state)
     parts = np.stack([mean(column) for column in parts.T], axis=1) + pipeline_wait(state)

@@ -1,4 +1,4 @@
-"""cores, workers, units: units on other slots, repartitioned if the framework would do that (Algorithm 1)."""
+"""cores, workers, tasks: tasks on other slots, repartitioned if the framework would do that (Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from crystalperf.query.execution.execution import Execution, Planned
-from crystalperf.query.execution.scenario import UNITS, Scenario
+from crystalperf.query.execution.scenario import TASKS, Scenario
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.results.assumptions import TasksKept
 from crystalperf.query.results.refusals import PlanUnknown, Refusal, RefusedError, WorkersUnknown
@@ -17,24 +17,24 @@ from crystalperf.query.simulate.effects import State
 def apply(state: State, scenario: Scenario, *, replans: bool) -> State:
     """The state with the scenario's slots.  Raises RefusedError if the run has no workers."""
     planned = _planned(state.execution, scenario, replans)
-    slots = changed_slots(state.execution, scenario, planned.lanes)
+    slots = changed_slots(state.execution, scenario, planned.slots)
     parts = state.parts_ms
     if planned.execution is not state.execution:
-        parts = planned.execution.units.parts_ms.copy()
+        parts = planned.execution.tasks.parts_ms.copy()
     return replace(state, execution=planned.execution, parts_ms=parts, slots=slots).assuming(*planned.assumptions)
 
 
 def _planned(execution: Execution, scenario: Scenario, wanted: bool) -> Planned:
     """The run as its framework would plan it for the scenario's slots.  Raises RefusedError if it cannot plan."""
-    same = all(scenario.ratio(key) == 1 for key in ("cores", "workers", "input", "units"))
-    if same and not any(key.startswith(UNITS) for key in scenario.ratios):
+    same = all(scenario.ratio(key) == 1 for key in ("cores", "workers", "input", "tasks"))
+    if same and not any(key.startswith(TASKS) for key in scenario.ratios):
         return Planned(execution)
     if execution.planner.replan is not None:
         planned = execution.planner.replan(execution, scenario, wanted)
         if isinstance(planned, Refusal):
             raise RefusedError(planned)
         return planned
-    if scenario.ratio("units") != 1:
+    if scenario.ratio("tasks") != 1:
         raise RefusedError(PlanUnknown(execution.title))
     return Planned(execution, (TasksKept(),))
 
@@ -63,7 +63,7 @@ def changed_slots(execution: Execution, scenario: Scenario, times: float = 1.0) 
     slots_of = np.maximum(np.rint(width[chosen] * cores).astype(np.int64), 1)
     row = np.repeat(np.arange(count), slots_of)
     origin = first[chosen][row]
-    shared = 1.0 if execution.planner.lanes_bring_cpu else (width[chosen] / slots_of)[row]
+    shared = 1.0 if execution.planner.slots_bring_cpu else (width[chosen] / slots_of)[row]
     return Slots(
         worker=row,
         host=old.host[origin] + copy[row] * (int(old.host.max()) + 1),

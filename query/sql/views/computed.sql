@@ -11,9 +11,9 @@ CREATE TABLE critical_path (                  -- one row per segment of the crit
 );
 
 CREATE TABLE findings (                       -- one row per finding, the most costly first
-    rule VARCHAR NOT NULL,                    -- key of its kind, such as idle-slots
+    kind VARCHAR NOT NULL,                    -- key of its kind, such as idle-slots
     cost_ms DOUBLE NOT NULL,                  -- upper bound of its cost, in the run's wall-clock
-    what VARCHAR NOT NULL,                    -- the finding, a sentence
+    text VARCHAR NOT NULL,                    -- the finding, a sentence
     basis VARCHAR NOT NULL,                   -- measured, modelled or guessed
     advice VARCHAR NOT NULL                   -- the recommended action
 );

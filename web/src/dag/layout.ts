@@ -1,11 +1,11 @@
-// The layout of one scope's groups and their dependencies.
+// The layout of one scope's stages and their dependencies.
 
 import { Graph, layout } from "@dagrejs/dagre";
 import type { Dag } from "../data.ts";
 
 export const NODE = { width: 172, height: 58 } as const;
 
-/** A node that is not a group and connects many groups to many: a point that their lines share. */
+/** A node that is not a stage and connects many stages to many: a point that their lines share. */
 export const JOINT = { width: 8, height: 8 } as const;
 
 /** Maximum nodes that are laid out: more are slow and hard to follow. */
@@ -21,7 +21,7 @@ export interface Placed {
 export interface Drawn {
   readonly width: number;
   readonly height: number;
-  readonly groups: readonly Placed[];
+  readonly stages: readonly Placed[];
   readonly joints: readonly Placed[];
   readonly edges: readonly Edge[];
 }
@@ -32,7 +32,7 @@ export interface Edge {
   readonly points: readonly (readonly [number, number])[];
 }
 
-/** The groups of a scope (null: those without a scope); if there are too many, those with most critical-path time. */
+/** The stages of a scope (null: those without a scope); if there are too many, those with most critical-path time. */
 export function chosenNodes(
   dag: Dag,
   scope: string | null,
@@ -116,7 +116,7 @@ export function placed(dag: Dag, nodes: readonly number[]): Drawn {
   return {
     width: Math.max(1, size.width ?? 0),
     height: Math.max(1, size.height ?? 0),
-    groups: nodes.map((node) => corner(node, NODE)),
+    stages: nodes.map((node) => corner(node, NODE)),
     joints: joints.map((node) => corner(node, JOINT)),
     edges: graph.edges().map((edge) => {
       const { points } = graph.edge(edge) as { readonly points: readonly { readonly x: number; readonly y: number }[] };

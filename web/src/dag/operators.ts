@@ -22,15 +22,15 @@ export class Operators {
     this.#draw();
   }
 
-  /** The operators of the chosen group, else of the plan; choosing an operator does not hide others. */
+  /** The operators of the chosen stage, else of the plan; choosing an operator does not hide others. */
   #rows(): { readonly place: number; readonly ms: number }[] {
     const { data, figures, store } = this.context;
     const { choice } = store.now;
-    const groups = choice?.by.startsWith("group ") ? choice.groups : null;
+    const stages = choice?.by.startsWith("stage ") ? choice.stages : null;
     return data.dag.operators
       .map((operator, place) => ({ operator, place, ms: sum(operator.parts) }))
       .filter(({ operator }) => operator.scope === null || operator.scope === this.#scope)
-      .filter(({ operator }) => groups === null || operator.groups.some((node) => groups.has(node)))
+      .filter(({ operator }) => stages === null || operator.stages.some((node) => stages.has(node)))
       .filter(({ ms }) => figures.number(ms) !== ".")
       .sort((a, b) => b.ms - a.ms);
   }
@@ -72,7 +72,7 @@ export class Operators {
       bar(this.context, operator.parts, longest_ms, "thin"),
     );
     row.addEventListener("click", () =>
-      store.toggle({ by, label: shown(operator.name, 40), groups: new Set(operator.groups) }),
+      store.toggle({ by, label: shown(operator.name, 40), stages: new Set(operator.stages) }),
     );
     return row;
   }

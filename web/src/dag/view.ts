@@ -6,7 +6,7 @@ import type { DagNode } from "../data.ts";
 import { append, el, fill, svg } from "../dom.ts";
 import { cutRight, printable, shown } from "../names.ts";
 import { paintOf } from "../palette.ts";
-import { type Choice, ofGroup } from "../store.ts";
+import { type Choice, ofStage } from "../store.ts";
 import { chosenNodes, JOINT, NODE, placed } from "./layout.ts";
 import { Operators } from "./operators.ts";
 
@@ -17,7 +17,7 @@ const BAR = { y: 43, height: 7 } as const;
 export class DagView {
   readonly element: HTMLElement;
   readonly #picture: HTMLElement;
-  readonly #told = el("p", { class: "aside small" });
+  readonly #note = el("p", { class: "aside small" });
   readonly #operators: Operators;
   readonly #scopes: readonly (string | null)[];
   readonly #select: HTMLSelectElement | null;
@@ -30,7 +30,7 @@ export class DagView {
       class: "dag-picture",
       tabindex: 0,
       role: "region",
-      "aria-label": `${words.groups} and their dependencies`,
+      "aria-label": `${words.stages} and their dependencies`,
     });
     this.#scopes = scopesByTime(context);
     this.#scope = this.#scopes[0] ?? null;
@@ -42,10 +42,10 @@ export class DagView {
       el(
         "div",
         { class: "section-head" },
-        el("h2", { id: "stages-title" }, capitalised(words.groups)),
+        el("h2", { id: "stages-title" }, capitalised(words.stages)),
         this.#select && el("label", { class: "tools" }, words.scope, this.#select),
       ),
-      el("div", { class: "dag" }, el("div", {}, this.#picture, this.#told), this.#operators.element),
+      el("div", { class: "dag" }, el("div", {}, this.#picture, this.#note), this.#operators.element),
     );
     this.#draw();
     context.store.onChoice((choice) => {
@@ -69,9 +69,9 @@ export class DagView {
     return made;
   }
 
-  /** Shows the scope of a group that was chosen in another view. */
+  /** Shows the scope of a stage that was chosen in another view. */
   #follow(choice: Choice | null): void {
-    const [first] = choice?.groups ?? [];
+    const [first] = choice?.stages ?? [];
     if (first === undefined || this.#drawn.has(first)) return;
     const scope = this.context.data.dag.nodes[first]?.scope ?? null;
     const place = this.#scopes.indexOf(scope);
@@ -84,13 +84,13 @@ export class DagView {
   #draw(): void {
     const { dag, words } = this.context.data;
     const { nodes, of } = chosenNodes(dag, this.#scope);
-    const { width, height, groups, joints, edges } = placed(dag, nodes);
+    const { width, height, stages, joints, edges } = placed(dag, nodes);
     const critical = (node: number): boolean => dag.nodes[node]!.path_ms > 0;
     const longest = Math.max(1, ...nodes.map((node) => sum(dag.nodes[node]!.parts)));
-    this.#drawn = new Map(groups.map(({ node, x, y }) => [node, this.#node(node, x, y, longest)]));
+    this.#drawn = new Map(stages.map(({ node, x, y }) => [node, this.#node(node, x, y, longest)]));
     const picture = svg(
       "svg",
-      { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": words.groups },
+      { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": words.stages },
       ...edges.map(({ from, to, points }) =>
         svg("path", { class: `edge${critical(from) && critical(to) ? " critical" : ""}`, d: curved(points) }),
       ),
@@ -102,8 +102,8 @@ export class DagView {
     // A picture slightly wider than its place is scaled down; a wider one is scrolled.
     picture.style.maxWidth = `max(100%, ${Math.round(SMALLEST * width)}px)`;
     fill(this.#picture, picture);
-    const few = nodes.length < of ? `the ${nodes.length} of ${of} ${words.groups} with the most time are shown` : "";
-    this.#told.textContent = [few, dag.reduced].filter(Boolean).join("; ");
+    const few = nodes.length < of ? `the ${nodes.length} of ${of} ${words.stages} with the most time are shown` : "";
+    this.#note.textContent = [few, dag.reduced].filter(Boolean).join("; ");
     this.#operators.ofScope(this.#scope);
     this.#mark();
     const longestPath = nodes.toSorted((a, b) => dag.nodes[b]!.path_ms - dag.nodes[a]!.path_ms)[0];
@@ -133,7 +133,7 @@ export class DagView {
       svg("rect", { class: "track", x: PAD, ...BAR, width: width - 2 * PAD, rx: 1.5 }),
     );
     append(made, this.#bar(node, longest_ms));
-    const choose = (): void => store.toggle(ofGroup(place, shown(node.id, 40)));
+    const choose = (): void => store.toggle(ofStage(place, shown(node.id, 40)));
     made.addEventListener("click", choose);
     made.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" && event.key !== " ") return;
@@ -143,7 +143,7 @@ export class DagView {
     return made;
   }
 
-  /** Time of the node's units by resource; the node with the most time has a bar of the full width. */
+  /** Time of the node's tasks by resource; the node with the most time has a bar of the full width. */
   #bar(node: DagNode, longest_ms: number): SVGElement[] {
     const made: SVGElement[] = [];
     let at: number = PAD;
@@ -162,12 +162,12 @@ export class DagView {
   #mark(): void {
     const { choice } = this.context.store.now;
     for (const [node, element] of this.#drawn) {
-      const chosen = choice?.groups.has(node) ?? false;
+      const chosen = choice?.stages.has(node) ?? false;
       element.classList.toggle("chosen", chosen);
       element.classList.toggle("faded", choice !== null && !chosen);
       element.setAttribute("aria-pressed", String(chosen));
     }
-    const [first] = choice?.groups ?? [];
+    const [first] = choice?.stages ?? [];
     if (first !== undefined) this.#reveal(first);
   }
 
@@ -183,7 +183,7 @@ export class DagView {
   }
 }
 
-/** Scopes that have groups, the one with most time on the critical path first. */
+/** Scopes that have stages, the one with most time on the critical path first. */
 function scopesByTime(context: Context): (string | null)[] {
   const time = new Map<string | null, number>();
   for (const { grouped, scope, path_ms } of context.data.dag.nodes)

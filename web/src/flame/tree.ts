@@ -1,11 +1,11 @@
-// Sampled stacks as a tree, from the root or from the leaf, summed over the chosen groups and operator; its layout.
+// Sampled stacks as a tree, from the root or from the leaf, summed over the chosen stages and operator; its layout.
 
 import type { Flame } from "../data.ts";
 
-/** The samples to sum: all, those of some groups, or of one operator. */
+/** The samples to sum: all, those of some stages, or of one operator. */
 export interface Filter {
   /** Nodes of the DAG; null for all. */
-  readonly groups: ReadonlySet<number> | null;
+  readonly stages: ReadonlySet<number> | null;
   /** Position among the flame graph's operators; null for all. */
   readonly operator: number | null;
 }
@@ -89,9 +89,9 @@ export function bottomUp(flame: Flame, filter: Filter): Tree {
 }
 
 /** Rows of sampled time that pass a filter. */
-function* chosen(flame: Flame, { groups, operator }: Filter): Generator<number> {
+function* chosen(flame: Flame, { stages, operator }: Filter): Generator<number> {
   for (let row = 0; row < flame.self.node.length; row += 1) {
-    if (groups !== null && !groups.has(flame.self.group[row]!)) continue;
+    if (stages !== null && !stages.has(flame.self.stage[row]!)) continue;
     if (operator !== null && flame.self.operator[row] !== operator) continue;
     yield row;
   }

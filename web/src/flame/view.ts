@@ -141,7 +141,7 @@ export class FlameView {
   }
 
   #summed(): Shown {
-    const filter = { groups: this.context.store.now.choice?.groups ?? null, operator: this.#operator };
+    const filter = { stages: this.context.store.now.choice?.stages ?? null, operator: this.#operator };
     const tree = (this.#inverted ? bottomUp : topDown)(this.#flame, filter);
     return { tree, layout: laidOut(tree) };
   }
@@ -150,7 +150,7 @@ export class FlameView {
     return ROW * Math.max(3, Math.min(MOST_LEVELS, this.#shown.layout.levels.length)) + 1;
   }
 
-  /** Shows other data after a change of group, operator or direction. */
+  /** Shows other data after a change of stage, operator or direction. */
   #again(): void {
     this.#shown = this.#summed();
     this.#root = -1;

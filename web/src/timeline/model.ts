@@ -1,18 +1,18 @@
-// Units as rows of a picture, sorted by start: one row per lane, or per worker if there are too many lanes.
+// Tasks as rows of a picture, sorted by start: one row per lane, or per worker if there are too many lanes.
 
 import type { PathStep, Timeline } from "../data.ts";
 
 export interface Rows {
-  /** The first unit of each row, and at the end the number of units. */
+  /** The first task of each row, and at the end the number of tasks. */
   readonly first: Int32Array;
   readonly start: Float64Array;
   readonly end: Float64Array;
-  /** Node of the DAG; -1 for groups that the DAG leaves out. */
-  readonly group: Int32Array;
+  /** Node of the DAG; -1 for stages that the DAG leaves out. */
+  readonly stage: Int32Array;
   /** Position among the resources; the number of resources for `other`. */
   readonly resource: Uint8Array;
   readonly failed: Uint8Array;
-  /** The number of units that each row entry combines. */
+  /** The number of tasks that each row entry combines. */
   readonly count: Int32Array;
   /** The first row of each worker, and at the end the number of rows. */
   readonly ofWorker: Int32Array;
@@ -21,31 +21,31 @@ export interface Rows {
 /** Maximum rows; beyond it, the lanes of a worker share one row. */
 export const MOST_ROWS = 320;
 
-export function rowsOf({ units, lanes, workers }: Timeline): Rows {
+export function rowsOf({ tasks, lanes, workers }: Timeline): Rows {
   const together = lanes.length > MOST_ROWS;
   const ofWorker = new Int32Array(workers.length + 1);
   for (const worker of lanes) ofWorker[worker + 1] = together ? 1 : ofWorker[worker + 1]! + 1;
   for (let worker = 0; worker < workers.length; worker += 1)
     ofWorker[worker + 1] = ofWorker[worker + 1]! + ofWorker[worker]!;
   const rows = ofWorker[workers.length]!;
-  const row = (unit: number): number => {
-    const lane = units.lane[unit]!;
+  const row = (task: number): number => {
+    const lane = tasks.lane[task]!;
     return together ? ofWorker[lanes[lane]!]! : lane;
   };
 
-  const order = Array.from(units.start, (_, unit) => unit);
-  if (together) order.sort((a, b) => row(a) - row(b) || units.start[a]! - units.start[b]!);
+  const order = Array.from(tasks.start, (_, task) => task);
+  if (together) order.sort((a, b) => row(a) - row(b) || tasks.start[a]! - tasks.start[b]!);
   const first = new Int32Array(rows + 1);
-  for (const unit of order) first[row(unit) + 1] = first[row(unit) + 1]! + 1;
+  for (const task of order) first[row(task) + 1] = first[row(task) + 1]! + 1;
   for (let each = 0; each < rows; each += 1) first[each + 1] = first[each + 1]! + first[each]!;
   return {
     first,
-    start: Float64Array.from(order, (unit) => units.start[unit]!),
-    end: Float64Array.from(order, (unit) => units.start[unit]! + units.length[unit]!),
-    group: Int32Array.from(order, (unit) => units.group[unit]!),
-    resource: Uint8Array.from(order, (unit) => units.resource[unit]!),
-    failed: Uint8Array.from(order, (unit) => Number(units.failed[unit])),
-    count: Int32Array.from(order, (unit) => units.count[unit] ?? 1),
+    start: Float64Array.from(order, (task) => tasks.start[task]!),
+    end: Float64Array.from(order, (task) => tasks.start[task]! + tasks.length[task]!),
+    stage: Int32Array.from(order, (task) => tasks.stage[task]!),
+    resource: Uint8Array.from(order, (task) => tasks.resource[task]!),
+    failed: Uint8Array.from(order, (task) => Number(tasks.failed[task])),
+    count: Int32Array.from(order, (task) => tasks.count[task] ?? 1),
     ofWorker,
   };
 }
@@ -57,7 +57,7 @@ export function workerOf(rows: Rows, row: number): number {
   return rows.ofWorker.findIndex((first) => first > row) - 1;
 }
 
-/** The first unit of a row that ends after a time; units of a row do not overlap, or only slightly. */
+/** The first task of a row that ends after a time; tasks of a row do not overlap, or only slightly. */
 export function firstAfter(rows: Rows, row: number, time_ms: number): number {
   let low = rows.first[row]!;
   let high = rows.first[row + 1]!;
@@ -69,7 +69,7 @@ export function firstAfter(rows: Rows, row: number, time_ms: number): number {
   return low;
 }
 
-/** The unit of a row at a time, -1 for none; `slack_ms` makes short units easier to hit. */
+/** The task of a row at a time, -1 for none; `slack_ms` makes short tasks easier to hit. */
 export function unitAt(rows: Rows, row: number, time_ms: number, slack_ms: number): number {
   if (row < 0 || row >= rowCount(rows)) return -1;
   const found = firstAfter(rows, row, time_ms - slack_ms);
@@ -78,35 +78,35 @@ export function unitAt(rows: Rows, row: number, time_ms: number, slack_ms: numbe
 
 export interface Through {
   readonly row: number;
-  readonly unit: number;
+  readonly task: number;
   readonly step: number;
 }
 
-/** The units on the critical path: for each step, the unit of its group that ended last before the step did. */
+/** The tasks on the critical path: for each step, the task of its stage that ended last before the step did. */
 export function pathUnits(rows: Rows, path: readonly PathStep[]): Through[] {
   const wanted = new Map<number, number[]>();
   path.forEach((step, index) => {
-    if (step.group >= 0) wanted.set(step.group, [...(wanted.get(step.group) ?? []), index]);
+    if (step.stage >= 0) wanted.set(step.stage, [...(wanted.get(step.stage) ?? []), index]);
   });
   const best = new Map<number, Through>();
   for (let row = 0; row < rowCount(rows); row += 1)
-    for (let unit = rows.first[row]!; unit < rows.first[row + 1]!; unit += 1)
-      for (const step of wanted.get(rows.group[unit]!) ?? []) {
+    for (let task = rows.first[row]!; task < rows.first[row + 1]!; task += 1)
+      for (const step of wanted.get(rows.stage[task]!) ?? []) {
         const { start_ms, end_ms } = path[step]!;
-        if (rows.end[unit]! > end_ms + 1 || rows.end[unit]! <= start_ms) continue;
+        if (rows.end[task]! > end_ms + 1 || rows.end[task]! <= start_ms) continue;
         const known = best.get(step);
-        if (!known || rows.end[unit]! > rows.end[known.unit]!) best.set(step, { row, unit, step });
+        if (!known || rows.end[task]! > rows.end[known.task]!) best.set(step, { row, task, step });
       }
   return [...best.values()].sort((a, b) => a.step - b.step);
 }
 
-/** The mean number of running units in each of `bins` equal intervals. */
+/** The mean number of running tasks in each of `bins` equal intervals. */
 export function occupancy(rows: Rows, from_ms: number, to_ms: number, bins: number): Float64Array {
   const width = (to_ms - from_ms) / bins || 1;
   const busy = new Float64Array(bins);
-  for (let unit = 0; unit < rows.start.length; unit += 1) {
-    const start = Math.max(0, (rows.start[unit]! - from_ms) / width);
-    const end = Math.min(bins, (rows.end[unit]! - from_ms) / width);
+  for (let task = 0; task < rows.start.length; task += 1) {
+    const start = Math.max(0, (rows.start[task]! - from_ms) / width);
+    const end = Math.min(bins, (rows.end[task]! - from_ms) / width);
     for (let bin = Math.floor(start); bin < end; bin += 1)
       busy[bin] = busy[bin]! + Math.min(end, bin + 1) - Math.max(start, bin);
   }

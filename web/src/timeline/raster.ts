@@ -1,4 +1,4 @@
-// Draws units into pixels without a canvas: one pass over the visible units.
+// Draws tasks into pixels without a canvas: one pass over the visible tasks.
 
 import { firstAfter, type Rows, rowCount } from "./model.ts";
 
@@ -42,26 +42,26 @@ export function draw(rows: Rows, view: View, look: Look, pixels: Uint32Array): v
 }
 
 /**
- * Sets the fill of each pixel of a row in `line`: 0 for none, else 1 plus the fill's position; negative for failed units.
- * Returns whether the row has any unit.
+ * Sets the fill of each pixel of a row in `line`: 0 for none, else 1 plus the fill's position; negative for failed tasks.
+ * Returns whether the row has any task.
  */
 function scan(rows: Rows, row: number, view: View, fills: number, line: Int16Array): boolean {
   line.fill(0);
-  const { start, end, resource, failed, group } = rows;
+  const { start, end, resource, failed, stage } = rows;
   const { from_ms, to_ms, width, chosen } = view;
   const perMs = width / (to_ms - from_ms);
   const last = rows.first[row + 1]!;
   let any = false;
-  for (let unit = firstAfter(rows, row, from_ms); unit < last && start[unit]! < to_ms; unit += 1) {
-    const left = Math.max(0, Math.floor((start[unit]! - from_ms) * perMs));
-    let right = Math.min(width, Math.max(left + 1, Math.floor((end[unit]! - from_ms) * perMs)));
-    const faded = chosen !== null && !chosen[group[unit]!];
-    // If units share a pixel, those of the chosen group are drawn.
+  for (let task = firstAfter(rows, row, from_ms); task < last && start[task]! < to_ms; task += 1) {
+    const left = Math.max(0, Math.floor((start[task]! - from_ms) * perMs));
+    let right = Math.min(width, Math.max(left + 1, Math.floor((end[task]! - from_ms) * perMs)));
+    const faded = chosen !== null && !chosen[stage[task]!];
+    // If tasks share a pixel, those of the chosen stage are drawn.
     if (faded && right === left + 1 && line[left] !== 0) continue;
-    const place = resource[unit]! + 1 + (faded ? fills : 0);
+    const place = resource[task]! + 1 + (faded ? fills : 0);
     // A thin line between wide neighbours.
     if (right - left > 3 && right < width) right -= 1;
-    const value = failed[unit] ? -place : place;
+    const value = failed[task] ? -place : place;
     for (let x = left; x < right; x += 1) line[x] = value;
     any = true;
   }
@@ -108,7 +108,7 @@ function texture(
   }
 }
 
-/** Draws the line at the bottom of a failed unit. */
+/** Draws the line at the bottom of a failed task. */
 function foot(
   left: number,
   right: number,

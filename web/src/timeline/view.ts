@@ -1,4 +1,4 @@
-// The timeline: one row per lane, the coordinator and the critical path above them; zoom, pan, brush.
+// The timeline: one row per lane, the driver and the critical path above them; zoom, pan, brush.
 
 import { ticks } from "d3-array";
 import { key, partsText } from "../bars.ts";
@@ -9,7 +9,7 @@ import { button, el } from "../dom.ts";
 import { Figures, fixed, grouped } from "../figures.ts";
 import { cutLeft, printable, shown } from "../names.ts";
 import { colour, paintOf, pattern } from "../palette.ts";
-import { ofGroup } from "../store.ts";
+import { ofStage } from "../store.ts";
 import type { Theming } from "../theme.ts";
 import { occupancy, pathUnits, type Rows, rowCount, rowsOf, type Through, unitAt, workerOf } from "./model.ts";
 import { draw, type Fill, type Look } from "./raster.ts";
@@ -56,7 +56,7 @@ export class TimelineView {
       class: "timeline-canvas",
       tabindex: 0,
       role: "application",
-      "aria-label": `Timeline of ${grouped(this.#rows.start.length)} ${words.units}: arrows move, plus and minus zoom, Home shows all`,
+      "aria-label": `Timeline of ${grouped(this.#rows.start.length)} ${words.tasks}: arrows move, plus and minus zoom, Home shows all`,
     });
     this.#overview = new Surface(OVERVIEW, () => this.#paintOverview(), {
       class: "overview-canvas",
@@ -148,7 +148,7 @@ export class TimelineView {
     performance.measure("timeline frame", { start: began, end: performance.now() });
   }
 
-  /** Drawn pixels per CSS pixel: fewer if a frame with so many units would take too long. */
+  /** Drawn pixels per CSS pixel: fewer if a frame with so many tasks would take too long. */
   get #detail(): number {
     return this.#rows.start.length > MOST_DETAILED ? 1 : this.#surface.scale;
   }
@@ -179,7 +179,7 @@ export class TimelineView {
   #mask(): Uint8Array | null {
     const { data, store } = this.context;
     const { choice } = store.now;
-    return choice && Uint8Array.from(data.dag.nodes, (_, node) => Number(choice.groups.has(node)));
+    return choice && Uint8Array.from(data.dag.nodes, (_, node) => Number(choice.stages.has(node)));
   }
 
   #paintAxis(brush: CanvasRenderingContext2D, width: number, height: number): void {
@@ -210,7 +210,7 @@ export class TimelineView {
     const room = this.#gutter - 14;
     brush.fillStyle = colour("--muted");
     brush.textAlign = "right";
-    brush.fillText(fitted(brush, words.coordinator, room), this.#gutter - 8, AXIS + STRIP / 2);
+    brush.fillText(fitted(brush, words.driver, room), this.#gutter - 8, AXIS + STRIP / 2);
     if (timeline.path.length)
       brush.fillText(this.#gutter < WIDE ? "path" : "critical path", this.#gutter - 8, AXIS + STRIP + PATH / 2 + 2);
     const rows = Math.max(1, rowCount(this.#rows));
@@ -237,14 +237,14 @@ export class TimelineView {
       const [left, right] = [Math.max(this.#gutter, this.#x(each.start_ms)), this.#x(each.end_ms)];
       if (right > left) brush.fillRect(left, AXIS, right - left, height - AXIS);
     }
-    brush.fillStyle = colour("--coordinator");
-    for (const each of this.context.data.timeline.coordinator) {
+    brush.fillStyle = colour("--driver");
+    for (const each of this.context.data.timeline.driver) {
       const [left, right] = [Math.max(this.#gutter, this.#x(each.start_ms)), this.#x(each.end_ms)];
       if (right > this.#gutter) brush.fillRect(left, AXIS + 2, Math.max(1, right - left), STRIP - 5);
     }
   }
 
-  /** The critical path as a strip, and as a line through its units. */
+  /** The critical path as a strip, and as a line through its tasks. */
   #paintPath(brush: CanvasRenderingContext2D, height: number): void {
     const { data, store } = this.context;
     const inks = [colour("--ink"), colour("--surface")] as const;
@@ -257,13 +257,13 @@ export class TimelineView {
       const [left, right] = [this.#x(step.start_ms), this.#x(step.end_ms)];
       if (right < this.#gutter || left > this.#surface.width) continue;
       const place = dominant(step.parts, this.#names);
-      brush.globalAlpha = store.has(step.group) ? 1 : FADED * 2;
+      brush.globalAlpha = store.has(step.stage) ? 1 : FADED * 2;
       brush.fillStyle = colour(paintOf(this.#names[place]!, place).variable);
       brush.fillRect(left, AXIS + STRIP, Math.max(1, right - left - 1), PATH - 4);
       brush.fillStyle = this.#names[place] === OTHER ? inks[0] : colour("--on-paint");
       const from = Math.max(left, this.#gutter);
       const room = right - from - 8;
-      const label = [shown(step.id, 60), step.group < 0 ? "" : shown(step.id, 60).replace(/^.*:/, "")].find(
+      const label = [shown(step.id, 60), step.stage < 0 ? "" : shown(step.id, 60).replace(/^.*:/, "")].find(
         (text) => brush.measureText(text).width <= room,
       );
       if (label) brush.fillText(label, from + 4, AXIS + STRIP + PATH / 2 - 1.5);
@@ -273,15 +273,15 @@ export class TimelineView {
     brush.restore();
   }
 
-  /** A line through the units of the critical path: thick along a unit, thin from one to the next. */
+  /** A line through the tasks of the critical path: thick along a task, thin from one to the next. */
   #paintThrough(brush: CanvasRenderingContext2D, height: number, [ink, halo]: readonly [string, string]): void {
     const rows = Math.max(1, rowCount(this.#rows));
     const along = new Path2D();
     const between = new Path2D();
     let last: readonly [number, number] | null = null;
-    for (const { row, unit } of this.#through) {
+    for (const { row, task } of this.#through) {
       const y = TOP + ((row + 0.5) / rows) * (height - TOP);
-      const [left, right] = [this.#x(this.#rows.start[unit]!), this.#x(this.#rows.end[unit]!)];
+      const [left, right] = [this.#x(this.#rows.start[task]!), this.#x(this.#rows.end[task]!)];
       if (last) {
         between.moveTo(...last);
         between.lineTo(left, y);
@@ -328,7 +328,7 @@ export class TimelineView {
     brush.strokeRect(left + 0.75, 8.75, Math.max(2, right - left - 1.5), OVERVIEW - 9.5);
     brush.fillStyle = colour("--muted");
     brush.textAlign = "right";
-    const label = gutter < WIDE ? "running" : `${this.context.data.words.units} running`;
+    const label = gutter < WIDE ? "running" : `${this.context.data.words.tasks} running`;
     brush.fillText(fitted(brush, label, gutter - 14), gutter - 8, OVERVIEW / 2 + 4);
   }
 
@@ -477,7 +477,7 @@ export class TimelineView {
     return Math.floor(((y - TOP) / (this.#surface.height - TOP)) * rowCount(this.#rows));
   }
 
-  #unit(x: number, y: number): number {
+  #task(x: number, y: number): number {
     if (y < TOP || x < this.#gutter) return -1;
     const [from, to] = this.context.store.now.window;
     return unitAt(this.#rows, this.#row(y), this.#time(x), (1.5 * (to - from)) / this.#span);
@@ -491,35 +491,35 @@ export class TimelineView {
 
   #choose(x: number, y: number): void {
     const { store, data } = this.context;
-    const unit = this.#unit(x, y);
-    const group = unit >= 0 ? this.#rows.group[unit]! : (data.timeline.path[this.#stepAt(x, y)]?.group ?? -1);
-    const node = data.dag.nodes[group];
-    if (node) store.toggle(ofGroup(group, shown(node.id, 40)));
+    const task = this.#task(x, y);
+    const stage = task >= 0 ? this.#rows.stage[task]! : (data.timeline.path[this.#stepAt(x, y)]?.stage ?? -1);
+    const node = data.dag.nodes[stage];
+    if (node) store.toggle(ofStage(stage, shown(node.id, 40)));
     else store.set({ choice: null });
   }
 
   #hover(event: PointerEvent): void {
-    const lines = this.#told(event.offsetX, event.offsetY);
+    const lines = this.#note(event.offsetX, event.offsetY);
     this.#surface.canvas.style.cursor = lines.length ? "pointer" : "grab";
     if (lines.length) this.#tip.show(event.clientX, event.clientY, lines);
     else this.#tip.hide();
   }
 
-  #told(x: number, y: number): string[] {
+  #note(x: number, y: number): string[] {
     const { data } = this.context;
     const figures = new Figures(data.timeline.figure);
     const stretch = (from: number, to: number): string =>
       `${figures.text(to - from)}, from ${figures.number(from)} to ${figures.text(to)}`;
-    const unit = this.#unit(x, y);
-    if (unit >= 0) {
-      const node = data.dag.nodes[this.#rows.group[unit]!];
+    const task = this.#task(x, y);
+    if (task >= 0) {
+      const node = data.dag.nodes[this.#rows.stage[task]!];
       const worker = data.timeline.workers[workerOf(this.#rows, this.#row(y))];
-      const count = this.#rows.count[unit]!;
-      const called = data.called[this.#names[this.#rows.resource[unit]!] ?? OTHER] ?? "";
+      const count = this.#rows.count[task]!;
+      const called = data.called[this.#names[this.#rows.resource[task]!] ?? OTHER] ?? "";
       return [
-        shown(node?.id ?? data.words.unit, 60),
+        shown(node?.id ?? data.words.task, 60),
         node ? shown(node.name, 120) : "",
-        `${count > 1 ? `${grouped(count)} ${data.words.units}, ` : ""}${stretch(this.#rows.start[unit]!, this.#rows.end[unit]!)}`,
+        `${count > 1 ? `${grouped(count)} ${data.words.tasks}, ` : ""}${stretch(this.#rows.start[task]!, this.#rows.end[task]!)}`,
         `mostly: ${called}`,
         worker ? shown([worker.name, worker.host].filter(Boolean).join("  "), 80) : "",
       ].filter(Boolean);
@@ -534,8 +534,8 @@ export class TimelineView {
       ].filter(Boolean);
     if (x < this.#gutter || y < AXIS || y > AXIS + STRIP) return [];
     const ms = this.#time(x);
-    const found = data.timeline.coordinator.find((each) => each.start_ms <= ms && ms < each.end_ms);
-    return found ? [data.words.coordinator, shown(found.name, 160), stretch(found.start_ms, found.end_ms)] : [];
+    const found = data.timeline.driver.find((each) => each.start_ms <= ms && ms < each.end_ms);
+    return found ? [data.words.driver, shown(found.name, 160), stretch(found.start_ms, found.end_ms)] : [];
   }
 }
 

@@ -5,7 +5,7 @@ import type { Answer, Data } from "../data.ts";
 interface Prediction {
   readonly predicted_ms: number | null;
   readonly interval_ms: readonly [number, number] | null;
-  readonly groups: readonly { readonly id: string; readonly predicted_ms: number | null }[];
+  readonly stages: readonly { readonly id: string; readonly predicted_ms: number | null }[];
   readonly refused: readonly { readonly text: string }[];
 }
 
@@ -34,14 +34,14 @@ export async function ask(
 }
 
 function answerOf(found: Prediction, data: Data): Answer {
-  const byId = new Map(found.groups.map((each) => [each.id, each.predicted_ms]));
+  const byId = new Map(found.stages.map((each) => [each.id, each.predicted_ms]));
   return {
     predicted_ms: found.predicted_ms,
     low_ms: found.interval_ms?.[0] ?? null,
     high_ms: found.interval_ms?.[1] ?? null,
     bottleneck: null,
     path_parts: null,
-    groups: data.dag.nodes.map((each) => byId.get(each.id) ?? null),
+    stages: data.dag.nodes.map((each) => byId.get(each.id) ?? null),
     refused: found.predicted_ms === null ? found.refused.map((each) => each.text).join("; ") : null,
   };
 }

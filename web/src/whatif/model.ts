@@ -151,7 +151,7 @@ function between(low: Answer, high: Answer, at: number): Answer {
     high_ms: scaled(mix(width(low, "high_ms"), width(high, "high_ms"))),
     bottleneck: at < 0.5 ? low.bottleneck : high.bottleneck,
     path_parts: parts,
-    groups: low.groups && high.groups ? low.groups.map((each, index) => mix(each, high.groups?.[index])) : null,
+    stages: low.stages && high.stages ? low.stages.map((each, index) => mix(each, high.stages?.[index])) : null,
     refused: null,
   };
 }

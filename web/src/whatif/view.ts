@@ -7,7 +7,7 @@ import { append, button, copier, el, fill } from "../dom.ts";
 import { change } from "../figures.ts";
 import { shortened } from "../lists.ts";
 import { printable, shown, tied } from "../names.ts";
-import { ofGroup } from "../store.ts";
+import { ofStage } from "../store.ts";
 import { Curve } from "./curve.ts";
 import { ask } from "./live.ts";
 import { amountText, command, type Reading, read, stops } from "./model.ts";
@@ -25,13 +25,13 @@ interface Card {
 export class WhatIfView {
   readonly element: HTMLElement;
   readonly #result = el("div", { class: "result", "aria-live": "polite" });
-  readonly #groups: GroupBars;
+  readonly #stages: StageBars;
   readonly #cards: Card[];
   #asked: AbortController | null = null;
 
   constructor(readonly context: Context) {
     const { what_if, words } = context.data;
-    this.#groups = new GroupBars(context);
+    this.#stages = new StageBars(context);
     const most = mostOf(context);
     this.#cards = what_if.settings.map((setting) => this.#card(setting, most));
     this.element = el(
@@ -45,15 +45,15 @@ export class WhatIfView {
         el("div", { class: "cards" }, ...this.#cards.map((each) => each.element)),
       ),
       what_if.coarser ? el("p", { class: "aside small" }, printable(what_if.coarser)) : null,
-      what_if.base.groups?.some((each) => each !== null)
+      what_if.base.stages?.some((each) => each !== null)
         ? el(
             "h3",
             {},
-            `Duration of each ${words.group} `,
+            `Duration of each ${words.stage} `,
             el("span", { class: "unit" }, `[${context.figures.of.name}]`),
           )
         : null,
-      this.#groups.element,
+      this.#stages.element,
     );
     this.#show();
   }
@@ -71,7 +71,7 @@ export class WhatIfView {
       const text = amountText(setting, ratio);
       value.textContent = text;
       const alone = read(this.context.data.what_if, new Map([[setting.key, ratio]]));
-      slider.setAttribute("aria-valuetext", `${text}, ${this.context.data.said.how[alone.how]}`);
+      slider.setAttribute("aria-valuetext", `${text}, ${this.context.data.page_text.how[alone.how]}`);
       curve.show(ratio, alone.answer?.predicted_ms ?? null);
       card.element.classList.toggle("moved", ratio !== 1);
     };
@@ -118,8 +118,8 @@ export class WhatIfView {
 
   /** The usual what-ifs, as in the terminal; each button sets the sliders. */
   #usual(): HTMLElement {
-    const { said, what_if } = this.context.data;
-    const rows = said.usual.map(({ question, setting, runtime, change: by }) => {
+    const { page_text, what_if } = this.context.data;
+    const rows = page_text.usual.map(({ question, setting, runtime, change: by }) => {
       const row = el(
         "button",
         { type: "button", title: setting },
@@ -138,7 +138,7 @@ export class WhatIfView {
       });
       return el("li", {}, row);
     });
-    const sentences = [said.same, ...said.unknown, said.check].filter(Boolean);
+    const sentences = [page_text.same, ...page_text.unknown, page_text.check].filter(Boolean);
     return el(
       "div",
       { class: "usual" },
@@ -173,7 +173,7 @@ export class WhatIfView {
       el(
         "div",
         { class: "result-head" },
-        el("span", { class: `how ${how}` }, this.context.data.said.how[how]),
+        el("span", { class: `how ${how}` }, this.context.data.page_text.how[how]),
         settings.length > 0 && button("Reset", () => this.reset(), { class: "quiet" }),
       ),
       el(
@@ -196,7 +196,7 @@ export class WhatIfView {
         ),
       ]);
     }
-    this.#groups.show(answer, how);
+    this.#stages.show(answer, how);
   }
 
   /** The 90 % range on an axis from zero, with a mark at the recorded runtime. */
@@ -311,15 +311,15 @@ interface GroupRow {
   readonly by: HTMLElement;
 }
 
-/** A bar for each group: its recorded and its predicted duration. */
-class GroupBars {
+/** A bar for each stage: its recorded and its predicted duration. */
+class StageBars {
   readonly element: HTMLElement;
   readonly #rows: readonly GroupRow[];
   readonly #whole: number;
 
   constructor(readonly context: Context) {
     const { dag, what_if } = context.data;
-    const base = what_if.base.groups ?? [];
+    const base = what_if.base.stages ?? [];
     const order = dag.nodes.map((_, node) => node).filter((node) => (base[node] ?? 0) > 0);
     order.sort((a, b) => (base[b] ?? 0) - (base[a] ?? 0));
     this.#whole = 1.25 * Math.max(1, ...order.map((node) => base[node] ?? 0));
@@ -327,14 +327,14 @@ class GroupBars {
     const list = el("div", { class: "group-bars" }, ...this.#rows.map((each) => each.row));
     this.element = shortened(list, FIRST_GROUPS);
     context.store.onChoice((choice) => {
-      for (const each of this.#rows) each.row.classList.toggle("chosen", choice?.groups.has(each.node) ?? false);
+      for (const each of this.#rows) each.row.classList.toggle("chosen", choice?.stages.has(each.node) ?? false);
     });
   }
 
   #row(node: number): GroupRow {
     const { data, store, figures } = this.context;
     const [then, was] = [el("i", { class: "then" }), el("i", { class: "was" })];
-    const base = data.what_if.base.groups?.[node] ?? 0;
+    const base = data.what_if.base.stages?.[node] ?? 0;
     was.style.width = `${(100 * base) / this.#whole}%`;
     const [figure, by] = [el("span", { class: "figure" }), el("span", { class: "figure" })];
     const { id, name } = data.dag.nodes[node]!;
@@ -348,15 +348,15 @@ class GroupBars {
       figure,
       by,
     );
-    row.addEventListener("click", () => store.toggle(ofGroup(node, shown(id, 40))));
+    row.addEventListener("click", () => store.toggle(ofStage(node, shown(id, 40))));
     return { row, then, figure, by, node };
   }
 
   show(answer: Answer | null, how: Reading["how"]): void {
     const { what_if } = this.context.data;
     for (const { then, figure, by, node } of this.#rows) {
-      const ms = answer?.groups?.[node] ?? null;
-      const base = what_if.base.groups?.[node] ?? 0;
+      const ms = answer?.stages?.[node] ?? null;
+      const base = what_if.base.stages?.[node] ?? 0;
       then.hidden = ms === null || how === "recorded";
       then.style.width = `${Math.min(100, (100 * (ms ?? 0)) / this.#whole)}%`;
       const same = how === "recorded" || ms === null;

@@ -1,6 +1,6 @@
 """PyTorch: all code that is specific to it.
 
-files.py        recognises traces, and groups those of one run
+files.py        recognises traces, and stages those of one run
 kineto.py       a trace as threads and streams; names.py: facts in names of a trace
 outermost.py    the outermost operators of a thread, with their call sites
 trace.py        those of all ranks as a trace of the core, assembled in lanes.py
@@ -26,13 +26,13 @@ from crystalperf.query.frameworks.ml.training.devices import GPU
 from crystalperf.query.frameworks.ml.training.framework import of_training
 
 if TYPE_CHECKING:
-    from crystalperf.query.diagnose.group_statistics import GroupStats
+    from crystalperf.query.diagnose.stage_statistics import StageStats
     from crystalperf.query.execution.execution import Execution
     from crystalperf.query.results.findings import Finding
     from crystalperf.query.results.remarks import Remark
 
 
-def _findings(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats]) -> list[Finding]:
+def _findings(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats]) -> list[Finding]:
     """See rules.findings; rules imports modules of the reader, so it is imported only for a trace."""
     from crystalperf.query.frameworks.ml.pytorch import rules
 

@@ -19,7 +19,7 @@ _OURS = re.compile(
     rb'|"cat"\s*:\s*"(?:cpu_op|user_annotation|cuda_runtime|kernel|python_function|Operator)"|"computeProperties"\s*:'
 )
 _RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"rank"\s*:\s*(?P<rank>\d{1,7})')
-_WORLD = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"world_size"\s*:\s*(?P<size>\d{1,7})')
+_WORLD_SIZE = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"world_size"\s*:\s*(?P<size>\d{1,7})')
 
 
 def recognise(head: Head) -> LogPart | None:
@@ -28,7 +28,7 @@ def recognise(head: Head) -> LogPart | None:
     if not is_json(text) or _EVENTS.search(text) is None or _OURS.search(text) is None:
         return None
     facts: dict[str, int | None] = {}
-    for name, pattern in (("rank", _RANK), ("size", _WORLD)):
+    for name, pattern in (("rank", _RANK), ("size", _WORLD_SIZE)):
         found = pattern.search(text)
         if found is not None:
             facts[name] = int(found[1])

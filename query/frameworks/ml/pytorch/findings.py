@@ -23,7 +23,7 @@ class Lost(Finding):
 class UntoldWait(Lost):
     """Threads waited while no traced operation ran on an accelerator."""
 
-    kind: ClassVar[str] = "untold-wait"
+    kind: ClassVar[str] = "untraced-wait"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Starting(Lost):
 class UntoldHostTime(Lost):
     """Time of a thread between operators with an unknown cause."""
 
-    kind: ClassVar[str] = "untold-host-time"
+    kind: ClassVar[str] = "unknown-host-time"
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class FirstUse(Lost):
 class OneLink(Finding):
     """`processes` exchange gradients through one of them, which took `took_ms`."""
 
-    kind: ClassVar[str] = "one-link"
+    kind: ClassVar[str] = "single-link-exchange"
 
     processes: int
     took_ms: float

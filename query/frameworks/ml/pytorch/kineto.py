@@ -30,7 +30,7 @@ PYTHON = frozenset(["python_function"])
 SHORTEST_US = 50.0
 """Shorter functions of a library count as a part of their callers; in a long trace also those of the program."""
 
-MOST_EVENTS = 400_000
+MAX_EVENTS = 400_000
 """Maximum events kept of a run; a longer trace is cut to its first whole steps."""
 
 _ON_THREAD = re.compile(r"gloo:(?P<what>\w+)")
@@ -84,7 +84,7 @@ class Process:
     main: tuple[str, str] | None = None
     until_us: float = math.inf
     """Later events were left out because there are too many; by the trace's clock."""
-    most: int = MOST_EVENTS
+    most: int = MAX_EVENTS
     has_host: bool = False
     """Whether it has operators or functions of threads, so that the time between them is Python."""
     shortest_us: float = 0.0

@@ -13,7 +13,7 @@ from functools import partial
 
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.frameworks.ml.pytorch.lanes import Built, Launched
-from crystalperf.query.frameworks.ml.training.lanes import CLOSE_MS, MOST_SEGMENTS, WAIT_MS, Signal, filled
+from crystalperf.query.frameworks.ml.training.lanes import CLOSE_MS, MAX_SEGMENTS, WAIT_MS, Signal, filled
 from crystalperf.query.frameworks.ml.training.program import Operation
 
 _GAP_MS = 0.008
@@ -64,15 +64,15 @@ def queued(built: Built) -> list[Signal]:
 
     for slack in _QUEUED_MS:
         found, late = signals(slack, math.inf)
-        if 2 * len(found) <= MOST_SEGMENTS:
+        if 2 * len(found) <= MAX_SEGMENTS:
             break
     times = [each for _, kernels in built.launches for each, _ in kernels]
     traced_ms = max((each.end_ms for each in times), default=0.0) - min((each.start_ms for each in times), default=0.0)
     finer, finer_late = signals(slack, max(slack, _APART_SHARE * traced_ms))
-    if 2 * len(finer) <= MOST_SEGMENTS:
+    if 2 * len(finer) <= MAX_SEGMENTS:
         found, late = finer, finer_late
     late.sort(key=lambda each: -each[0])
-    found += [signal for _, signal in late[: MOST_SEGMENTS // 4]]
+    found += [signal for _, signal in late[: MAX_SEGMENTS // 4]]
     for number, kernels in built.launches:
         lane = built.lanes[number]
         launched_ms = {each.start_ms: launch[1] for each, launch in kernels if launch is not None}

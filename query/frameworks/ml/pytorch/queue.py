@@ -27,7 +27,7 @@ class Queue:
     called: list[float]
     began: list[float]
 
-    def makes_room(self, call: Ran, start: float, end: float, last: Done) -> bool:
+    def frees_slot(self, call: Ran, start: float, end: float, last: Done) -> bool:
         """Whether a call of the runtime from `start` to `end` waited for space, which the end of `last` freed."""
         if end - start <= WAITED_MS or LAUNCHES.search(call.name) is None or not start < last[0] >= end - LAG_MS:
             return False

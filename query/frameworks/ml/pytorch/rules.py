@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import duckdb
 
 from crystalperf.query import sql
-from crystalperf.query.diagnose.group_statistics import GroupStats
+from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.ml.pytorch.findings import (
     AllReduce,
@@ -54,14 +54,14 @@ _FINDINGS: Mapping[str, tuple[type[Lost], Advice]] = {
 _NAMED = 2
 
 
-def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats]) -> list[Finding]:
+def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats]) -> list[Finding]:
     """Critical-path time lost to each operator of _FINDINGS; `cost_ms` is at most the path's time in its segments."""
     lost = []
     question = sql.text("lost", __package__)
     on_path = {each.facts.id: each.facts.path_ms for each in details if each.facts.path_ms > 0}
     for operator, (kind, advice) in _FINDINGS.items():
         took = connection.execute(question, {"operator": operator}).fetchall()
-        losses = [(min(ms, on_path[group]), disk_ms, name) for group, ms, disk_ms, name in took if group in on_path]
+        losses = [(min(ms, on_path[stage]), disk_ms, name) for stage, ms, disk_ms, name in took if stage in on_path]
         cost_ms, disk_ms = sum(ms for ms, _, _ in losses), sum(min(ms, on_disk) for ms, on_disk, _ in losses)
         if cost_ms > 0:
             names = tuple(dict.fromkeys(name for _, _, name in losses if name))[:_NAMED]
@@ -71,7 +71,7 @@ def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats
     return [*waits, *through_one(connection, details), *lost]
 
 
-def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats]) -> list[OneLink]:
+def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats]) -> list[OneLink]:
     """Processes that exchange gradients through one of them, as with a parameter server.
 
     Evidence: they gather on one process and its result is sent back, on the critical path.  The link of that process
@@ -81,7 +81,7 @@ def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupSt
     """
     on_path = {each.facts.id: each.facts.path_ms for each in details if each.facts.path_ms > 0}
     rows = connection.execute(sql.text("through_one", __package__)).fetchall()
-    gathers = [(min(ms, on_path[group]), processes) for group, ms, processes in rows if group in on_path]
+    gathers = [(min(ms, on_path[stage]), processes) for stage, ms, processes in rows if stage in on_path]
     took_ms = sum(ms for ms, _ in gathers)
     if not gathers or took_ms <= 0:
         return []

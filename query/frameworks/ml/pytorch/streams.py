@@ -38,7 +38,7 @@ def add(
         built.devices.setdefault(name, Device(name, process.label, True, models.get(device)))
         number = len(built.lanes)
         lane = Lane(name, f"stream {stream}", process.label)
-        lane.lets_go = "devices" if has_calls else "any"  # a thread that waits for a kernel calls the runtime for it
+        lane.releases = "devices" if has_calls else "any"  # a thread that waits for a kernel calls the runtime for it
         kernels: list[Launched] = []
         for each in sorted(ran, key=lambda one: one.start):
             host = launched.get(each.correlation) if each.correlation is not None else None

@@ -77,7 +77,7 @@ def fill_main(
         for moment in (start, end)
     ]
     lane.operations = sorted([*lane.operations, *sentinels], key=lambda each: (each.start_ms, each.end_ms))
-    others = [each for each in others if each.lets_go == "any" and each.operations]
+    others = [each for each in others if each.releases == "any" and each.operations]
     lanes = {id(each): position for position, each in enumerate(built.lanes)}
     end_in_time(lane, others)
     waited = waits(lane, others)

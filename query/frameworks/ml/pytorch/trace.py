@@ -22,7 +22,7 @@ from crystalperf.query.frameworks.ml.pytorch import (
     threads,
     waits,
 )
-from crystalperf.query.frameworks.ml.pytorch.kineto import MOST_EVENTS, Process, Ran
+from crystalperf.query.frameworks.ml.pytorch.kineto import MAX_EVENTS, Process, Ran
 from crystalperf.query.frameworks.ml.pytorch.lanes import Built
 from crystalperf.query.frameworks.ml.pytorch.outermost import Outermost, outermost
 from crystalperf.query.frameworks.ml.training import chrome, program
@@ -39,7 +39,7 @@ def read(log: LogFile) -> Trace:
     processes = []
     names: dict[str, str] = {}
     for number, part in enumerate(log.parts):
-        process = Process(str(number), most=MOST_EVENTS // len(log.parts))
+        process = Process(str(number), most=MAX_EVENTS // len(log.parts))
         for events in chrome.read(log, part, problems, process.header):
             process.take(events, names)
         process.label = f"rank {process.rank if process.rank is not None else number}"
@@ -62,7 +62,7 @@ def _shorten(processes: Sequence[Process], origin: str, problems: Problems) -> N
         for each in processes:
             each.leave_out(max(end for number, _, end in each.steps if number in common))
     what = f"its first {len(common)} steps" if common else "its beginning"
-    meaning = f"the trace has more than {MOST_EVENTS // 1000} 000 events: results cover only {what}"
+    meaning = f"the trace has more than {MAX_EVENTS // 1000} 000 events: results cover only {what}"
     problems.add("long trace", "data loss", origin, None, meaning)
 
 
@@ -160,7 +160,7 @@ def _add_process(built: Built, process: Process) -> None:
         numbers[key] = len(built.lanes)
         is_main = key == main
         lane = Lane(label, "main thread" if is_main else f"thread {key[1]}", label, infers=not is_main)
-        lane.lets_go = "any" if is_main or thread.operators or thread.collectives else "none"
+        lane.releases = "any" if is_main or thread.operators or thread.collectives else "none"
         lane.operations = filled(threads.as_operations(process, thread, by_thread[key]))
         lane.operations += [collectives.as_operation(process, each) for each in thread.collectives]
         built.lanes.append(lane)

@@ -6,8 +6,8 @@ SELECT
     arg_max(name, open_ms) FILTER (waits) AS name
 FROM (
     SELECT
-        name, other_ms - coalesce(upstream_ms, 0) AS open_ms,
+        name, other_ms - coalesce(pipeline_wait_ms, 0) AS open_ms,
         operator = $operator OR starts_with(operator, concat($operator, ': ')) AS waits
-    FROM units JOIN training_operations USING (unit_id)
+    FROM tasks JOIN training_operations USING (task_id)
     WHERE finish_ms > $since AND launch_ms < $until
 )

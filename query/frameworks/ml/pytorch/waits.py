@@ -78,7 +78,7 @@ def cut_synchronous(
             continue
         copy = None if call.correlation is None else of_call.get(call.correlation)
         what = _done_in(calls, place)
-        if queue.makes_room(call, start, end, _last(streams, end)):
+        if queue.frees_slot(call, start, end, _last(streams, end)):
             what, (done, _, stream) = "", _last(streams, end)
         elif "Memcpy" in call.name and copy is not None:
             done, began, stream = copy

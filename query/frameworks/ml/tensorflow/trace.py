@@ -18,7 +18,7 @@ from crystalperf.query.inputs.files import HEAD_BYTES, Head
 from crystalperf.query.trace.contract import Trace
 from crystalperf.query.trace.records import Problems
 
-_MOST_BYTES = 2 << 30
+_MAX_BYTES = 2 << 30
 """Maximum size of one message; Protocol Buffers write no larger ones."""
 
 
@@ -54,8 +54,8 @@ def _bytes(part: Part, problems: Problems) -> bytes:
     found = bytearray()
     for piece in pieces(part, problems):
         found += piece
-        if len(found) > _MOST_BYTES:
-            raise InputError(f"{part.name}: larger than {_MOST_BYTES >> 30} GiB; trace fewer steps")
+        if len(found) > _MAX_BYTES:
+            raise InputError(f"{part.name}: larger than {_MAX_BYTES >> 30} GiB; trace fewer steps")
     return bytes(found)
 
 

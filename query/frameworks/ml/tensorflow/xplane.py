@@ -79,7 +79,7 @@ _KEPT_STATS = frozenset(
         "name",
         "kernel_type",
         "instance_key",
-        "group_id",
+        "stage_id",
     ]
 )
 _OPERATOR = re.compile(r"(?P<node>[^:\s][^:]*):(?P<op>[A-Z_]\w*)")

@@ -34,15 +34,15 @@ class BatchGrows(Assumption):
 
 
 @dataclass(frozen=True)
-class StepsSettle(Assumption):
+class StepsReachSteadyState(Assumption):
     """Asynchronous workers of parameter servers: the mean step in steady state.
 
     The recorded steps took `traced_ms`.  Workers in step would take `in_step_ms`, and those that fetch while others
     send `apart_ms`.
     """
 
-    kind: ClassVar[str] = "steps-settle"
-    settled_ms: float
+    kind: ClassVar[str] = "steps-reach-steady-state"
+    steady_ms: float
     traced_ms: float
     in_step_ms: float
     apart_ms: float
@@ -60,7 +60,7 @@ class SendingCost(Assumption):
 
 @dataclass(frozen=True)
 class StepsByAccelerator(Assumption):
-    """The accelerator defines the end of steps: `queued_ms` of their work were left when the last step was marked."""
+    """The accelerator defines the end of steps: `scheduler_delay_ms` of their work were left when the last step was marked."""
 
     kind: ClassVar[str] = "steps-by-accelerator"
     queued_ms: float

@@ -18,7 +18,7 @@ from crystalperf.query.frameworks.ml.training.devices import GPU
 
 _OF_PARAMETERS = re.compile(
     r"^(Python|between |starting )"  # the program's time between operators, and at its start
-    # PyTorch: optimizers, one by one, in groups or as one kernel; gradients, and those of DDP
+    # PyTorch: optimizers, one by one, in stages or as one kernel; gradients, and those of DDP
     r"|^(Optimizer\.|aten::_(foreach|fused)_(?!dropout)|multi_tensor_apply)"
     r"|^aten::(add|sub|mul|div|addcmul|addcdiv|lerp|sqrt|zero|copy)_$"
     r"|^torch::autograd::(AccumulateGrad|CopyBackwards)|^torch\.distributed\.ddp\.reducer"
@@ -38,9 +38,9 @@ def grows(operator: str) -> bool:
 
 
 def growth(execution: Execution) -> Growth:
-    """The share of each group's time that grows with the batch, (groups, resources + 1), and the assumptions behind
+    """The share of each stage's time that grows with the batch, (stages, resources + 1), and the assumptions behind
     it."""
-    shape = (len(execution.dag.groups), execution.units.parts_ms.shape[1])
+    shape = (len(execution.dag.stages), execution.tasks.parts_ms.shape[1])
     whole, larger = np.zeros(shape), np.zeros(shape)
     net, launches = execution.names.index(NET), GPU.name in execution.names
     for name, times_ms in execution.operators.items():

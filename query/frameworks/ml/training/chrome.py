@@ -24,16 +24,16 @@ from crystalperf.query.trace.records import Problems
 CHUNK_BYTES = 4 << 20
 """Text that is decoded at once."""
 
-_MOST_TRIES = 40
+_MAX_TRIES = 40
 """Maximum ends of objects that are tried, from the last one backwards, until one is the end of an event."""
 
-_MOST_PIECES = 8
+_MAX_PIECES = 8
 """In a damaged chunk, the maximum places within an event that may look like its end."""
 
-_MOST_BYTES = 16 * CHUNK_BYTES
+_MAX_BYTES = 16 * CHUNK_BYTES
 """Maximum text without the end of an event; more of it is left out."""
 
-_MOST_HEADER_BYTES = 16 << 20
+_MAX_HEADER_BYTES = 16 << 20
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BETWEEN = re.compile(rb"\}\s*,\s*\{")
 _LAST = re.compile(rb'\}\s*(?=\]\s*(?:,\s*"|\}?\s*\Z))')
@@ -142,7 +142,7 @@ def read(log: LogFile, part: Part, problems: Problems, header: dict[str, Any]) -
         if not inside:
             start = _start(text)
             if start is None:
-                if len(text) > _MOST_HEADER_BYTES:
+                if len(text) > _MAX_HEADER_BYTES:
                     break
                 continue
             _take_header(text[: start[0]], header)
@@ -150,7 +150,7 @@ def read(log: LogFile, part: Part, problems: Problems, header: dict[str, Any]) -
         if len(text) >= enough:
             events, text, lost = _whole_events(text)
             damaged += lost
-            if len(text) > _MOST_BYTES:
+            if len(text) > _MAX_BYTES:
                 _report_damage(problems, part, "a section without complete events was left out")
                 text = b""
             enough = max(CHUNK_BYTES, 2 * len(text))  # an incomplete event is not searched again for every piece
@@ -198,7 +198,7 @@ def _whole_events(text: bytes) -> tuple[list[Event], bytes, int]:
 def _at_once(text: bytes) -> tuple[list[Event], bytes] | None:
     """The whole events and the rest; None if some are damaged, or no end of an event was found."""
     end = len(text)
-    for _ in range(_MOST_TRIES):
+    for _ in range(_MAX_TRIES):
         brace = text.rfind(b"}", 0, end)
         if brace < 0:
             break
@@ -224,7 +224,7 @@ def _one_by_one(text: bytes, *, goes_on: bool = True) -> tuple[list[Event], byte
     while place < len(borders):
         events: list[Event] | Literal["cut", "damaged"] = "cut"
         last = place
-        while events == "cut" and last < min(place + _MOST_PIECES, len(borders)):
+        while events == "cut" and last < min(place + _MAX_PIECES, len(borders)):
             events = _decode(text[begin : borders[last][0]])
             last += 1
         if events == "cut" and last == len(borders) and goes_on:
@@ -300,7 +300,7 @@ def _ends(text: bytes) -> Iterator[int]:
         yield len(text) - len(text.lstrip())
         return
     end = len(text)
-    for _ in range(_MOST_TRIES):
+    for _ in range(_MAX_TRIES):
         end = text.rfind(b"]", 0, end)
         if end < 0:
             return

@@ -1,7 +1,7 @@
 """Collectives of several processes: which parts belong together, and how long each process waited for the others.
 
 No profiler gives a collective a name that all processes share, so parts are matched by order: the first all_reduce of a
-process in a group belongs to the first of each other process in it.  Bytes move once the last process has arrived;
+process in a stage belongs to the first of each other process in it.  Bytes move once the last process has arrived;
 before, the others wait for it.
 """
 
@@ -24,7 +24,7 @@ CONTRADICTORY = 0.1
 class Collective:
     """One process's part in a collective; `lane` is the number of its lane.
 
-    `key` separates it from concurrent collectives of its process: its kind and, if the trace names it, the group of
+    `key` separates it from concurrent collectives of its process: its kind and, if the trace names it, the stage of
     processes that take part.  `launcher` is the lane and the moment, ms, of the process's work just before it.
     """
 

@@ -13,9 +13,9 @@ from crystalperf.query.frameworks.ml.training import (
     devices,
     operator_times,
     rules,
+    scenarios,
     sentences,
     servers,
-    worlds,
 )
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.inputs.files import Application, Head, LogPart
@@ -24,8 +24,8 @@ from crystalperf.query.trace.records import Problems
 from crystalperf.query.trace.vocabulary import Vocabulary, plural
 
 PLANNER = Planner(
-    configured=worlds.configured,
-    replan=worlds.replan,
+    configured=scenarios.configured,
+    replan=scenarios.replan,
     growth=batches.growth,
     steady=servers.steady,
     other_bound=absent.other_bound,
@@ -58,18 +58,18 @@ def of_training(
             gather=gather,
             frames=Frames(operators=operator_times.OPERATORS),
             raw=operator_times.raw_tables,
-            attended=lambda _name, _properties: False,
+            interactive=lambda _name, _properties: False,
             in_order=True,
             excerpt=True,
-            tells_upstream=False,
+            has_upstream_waits=False,
             resolution_ms=0.002,
         ),
         vocabulary=Vocabulary(
             worker="device",
-            lane="lane",
-            group="segment",
-            unit="operator",
-            coordinator="runtime",
+            slot="lane",
+            stage="segment",
+            task="operator",
+            driver="runtime",
             scope="step",
             scopes=("step",),
             settings={
@@ -78,9 +78,9 @@ def of_training(
                 "ranks": "workers",
                 "lanes": "cores",
                 "batch": "input",
-                "operators": "units",
+                "operators": "tasks",
             },
-            exchanged="gradients",
+            exchanged_data="gradients",
             upstream="the next batch of input",
             log=f"a trace of {title}",
             log_hint=log_hint,

@@ -8,7 +8,7 @@ WITH busy AS (
         max(finish_ms) OVER (
             PARTITION BY worker_id ORDER BY launch_ms, finish_ms ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS until_ms
-    FROM units JOIN training_operations USING (unit_id)
+    FROM tasks JOIN training_operations USING (task_id)
     WHERE kind IN ('op', 'kernel', 'python')
 )
 SELECT

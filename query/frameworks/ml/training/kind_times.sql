@@ -5,7 +5,7 @@
 SELECT kind, sum(ms) AS ms, coalesce(sum(ms) FILTER (own_disk_ms > 0), 0) AS disk_ms
 FROM (
     SELECT kind, disk_ms AS own_disk_ms, least(finish_ms, $end) - greatest(launch_ms, $start) AS ms
-    FROM units JOIN training_operations USING (unit_id)
+    FROM tasks JOIN training_operations USING (task_id)
     WHERE finish_ms > $start AND launch_ms < $end
 )
 GROUP BY kind

@@ -25,7 +25,7 @@ WAIT_MS = 0.05
 WAIT_SHARE = 0.1
 """The same as a share of the gap, for long ones."""
 
-MOST_SEGMENTS = 3_000
+MAX_SEGMENTS = 3_000
 """Maximum segments: consecutive segments on a device are merged until there are no more."""
 
 
@@ -40,7 +40,7 @@ class Lane:
     operations: list[Operation] = field(default_factory=list)
     infers: bool = True
     """Whether its waits are inferred if no signal is recorded."""
-    lets_go: Literal["any", "devices", "none"] = "any"
+    releases: Literal["any", "devices", "none"] = "any"
     """Lanes that may be inferred to have waited for it: any; those of devices other than the process itself; or none,
     for a library's own thread that only polls the progress of a device."""
     cuts: list[float] = field(default_factory=list)
@@ -167,7 +167,7 @@ class _Ends:
         found: dict[tuple[str, bool], list[tuple[float, int]]] = {}
         for number, lane in enumerate(lanes):
             for of_device in (False, True):
-                if lane.lets_go == "any" or (of_device and lane.lets_go == "devices"):
+                if lane.releases == "any" or (of_device and lane.releases == "devices"):
                     ends = found.setdefault((lane.process, of_device), [])
                     ends.extend((each.end_ms, number) for each in lane.operations)
         self._of = {key: sorted(ends) for key, ends in found.items()}

@@ -1,4 +1,4 @@
-"""Unit time by operator: each unit is an instance of one operator."""
+"""Task time by operator: each task is an instance of one operator."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def raw_tables() -> tuple[Table, ...]:
 
 def times(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...], _sampled: bool) -> Columns:
     """The table operator_times."""
-    sums = ", ".join(f"coalesce(sum(units.{name}_ms), 0) AS {name}_ms" for name in with_other(names))
+    sums = ", ".join(f"coalesce(sum(tasks.{name}_ms), 0) AS {name}_ms" for name in with_other(names))
     question = sql.text("operator_times", __package__)
     found: Columns = connection.execute(question.format(sums=sums)).fetchnumpy()
     return found

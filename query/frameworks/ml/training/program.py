@@ -24,7 +24,7 @@ from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.resources import Resource, known
 from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, PCIE
 from crystalperf.query.inputs.containers import LogFile
-from crystalperf.query.trace.contract import Bounds, Edge, EdgeKind, Group, Scope, Trace, Worker, rows
+from crystalperf.query.trace.contract import Bounds, Edge, EdgeKind, Scope, Stage, Trace, Worker, rows
 from crystalperf.query.trace.records import Columns, Problems, RunTables, integers, numbers, objects, shortened
 
 
@@ -82,7 +82,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Device:
-    """A process, or an accelerator of one; `lanes` is the number of its threads or streams."""
+    """A process, or an accelerator of one; `slots` is the number of its threads or streams."""
 
     name: str
     host: str
@@ -196,16 +196,16 @@ def trace(found: Program, framework: str, log: LogFile, problems: Problems) -> T
         key=lambda one: (one[2].start_ms, *one[:2]),
     )
     operations = [each for _, _, each in every]
-    units = _units(found, operations, [number for number, _, _ in every])
+    tasks = _tasks(found, operations, [number for number, _, _ in every])
     return Trace(
         run=_run(found, framework, log),
         workers=rows([Worker(each.name, each.lanes, host=each.host) for each in found.devices]),
-        groups=_groups(found),
-        units=units,
-        bounds=_bounds(operations, units["finish_ms"] - units["launch_ms"], resources),
+        stages=_stages(found),
+        tasks=tasks,
+        bounds=_bounds(operations, tasks["finish_ms"] - tasks["launch_ms"], resources),
         dependencies=rows(
             [
-                Edge(_group_id(source.segment), _group_id(number), source.kind, source.why)
+                Edge(_stage_id(source.segment), _stage_id(number), source.kind, source.why)
                 for number, segment in enumerate(found.segments)
                 for source in segment.sources
             ]
@@ -213,7 +213,7 @@ def trace(found: Program, framework: str, log: LogFile, problems: Problems) -> T
         scopes=rows([_scope(each, found) for each in found.steps]),
         resources=resources,
         problems=tuple(problems),
-        unit_functions=tuple(each.function for each in operations) if any(e.function for e in operations) else (),
+        task_functions=tuple(each.function for each in operations) if any(e.function for e in operations) else (),
         raw=_raw(found, operations),
     )
 
@@ -238,28 +238,28 @@ def _run(found: Program, framework: str, log: LogFile) -> dict[str, Any]:
     }
 
 
-def _group_id(number: int) -> str:
+def _stage_id(number: int) -> str:
     return f"stretch:{number}"
 
 
-def _units(found: Program, operations: Sequence[Operation], segment_of: Sequence[int]) -> Columns:
-    """Operations as units, each with the number of its segment."""
+def _tasks(found: Program, operations: Sequence[Operation], segment_of: Sequence[int]) -> Columns:
+    """Operations as tasks, each with the number of its segment."""
     length = found.end_ms - found.start_ms
     launch = np.clip(found.since_start(each.start_ms for each in operations), 0.0, length)
     finish = np.clip(found.since_start(each.end_ms for each in operations), launch, length)
     host = {each.name: each.host for each in found.devices}
     count = len(operations)
     return {
-        "unit_id": np.arange(count, dtype=np.int64),
-        "group_id": objects([_group_id(each) for each in segment_of]),
+        "task_id": np.arange(count, dtype=np.int64),
+        "stage_id": objects([_stage_id(each) for each in segment_of]),
         "worker_id": objects([each.device for each in operations]),
         "host": objects([host.get(each.device) for each in operations]),
         "launch_ms": launch,
         "finish_ms": finish,
         "status": objects(["succeeded"] * count),
         "reason": objects([None] * count),
-        "again": objects([False] * count),
-        "upstream_ms": numbers(
+        "recomputed": objects([False] * count),
+        "pipeline_wait_ms": numbers(
             [
                 length if each.kind == "input" and not (each.resource or each.likely) else 0.0
                 for each, length in zip(operations, (finish - launch).tolist(), strict=True)
@@ -268,21 +268,21 @@ def _units(found: Program, operations: Sequence[Operation], segment_of: Sequence
     }
 
 
-def _groups(found: Program) -> dict[str, Any]:
+def _stages(found: Program) -> dict[str, Any]:
     length = found.end_ms - found.start_ms
     listed = []
     for number, each in enumerate(found.segments):
         start = min(max(each.start_ms - found.start_ms, 0.0), length)
         ready = None if each.ready_ms is None else min(max(each.ready_ms - found.start_ms, 0.0), start)
         listed.append(
-            Group(
-                _group_id(number),
-                unit_count=len(each.operations),
+            Stage(
+                _stage_id(number),
+                task_count=len(each.operations),
                 first_launch_ms=start,
                 end_ms=min(max(each.end_ms - found.start_ms, start), length),
                 name=shortened(each.name, 200),
                 scope_id=each.step,
-                rank=number,
+                priority=number,
                 submit_ms=ready,
             )
         )
@@ -311,13 +311,13 @@ def _raw(found: Program, operations: Sequence[Operation]) -> RunTables:
     exchanges = found.exchanges
     return {
         "training_operations": {
-            "unit_id": np.arange(len(operations), dtype=np.int64),
+            "task_id": np.arange(len(operations), dtype=np.int64),
             "operator": objects([short(each.operator) or "?" for each in operations]),
             "name": objects([short(each.name) for each in operations]),
             "kind": objects([each.kind or None for each in operations]),
             "bytes": integers([each.bytes for each in operations]),
             "module": objects([short(each.module) for each in operations]),
-            "place": objects([short(each.place) for each in operations]),
+            "call_site": objects([short(each.place) for each in operations]),
         },
         "training_collectives": {
             "name": objects([each.name for each in exchanges]),

@@ -16,10 +16,10 @@ class OperatorsFixed(Refusal):
 
 
 @dataclass(frozen=True)
-class LanesFixed(Refusal):
+class SlotsFixed(Refusal):
     """A thread or a stream runs what its program submits, however many there are."""
 
-    kind: ClassVar[str] = "lanes-fixed"
+    kind: ClassVar[str] = "slots-fixed"
 
 
 @dataclass(frozen=True)

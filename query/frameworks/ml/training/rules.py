@@ -8,7 +8,7 @@ import duckdb
 
 from crystalperf.indexes.resources import DISK
 from crystalperf.query import sql
-from crystalperf.query.diagnose.group_statistics import GroupStats
+from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks import Advisor
 from crystalperf.query.frameworks.ml.training import absent
@@ -48,7 +48,7 @@ def taken(_connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[
     return [StepsByAccelerator(float(queued))] if queued else []
 
 
-def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupStats]) -> list[Input]:
+def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats]) -> list[Input]:
     """Steps that wait for their next batch.
 
     Evidence: operators that return a batch ran on the critical path, or the loop requested a batch from its loader,
@@ -56,7 +56,7 @@ def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[GroupSt
     """
     waited = dict(
         connection.execute(
-            "SELECT group_id, sum(upstream_ms) FROM units WHERE upstream_ms > 0 GROUP BY group_id"
+            "SELECT stage_id, sum(pipeline_wait_ms) FROM tasks WHERE pipeline_wait_ms > 0 GROUP BY stage_id"
         ).fetchall()
     )
     cost_ms = sum(min(each.facts.path_ms, waited.get(each.facts.id, 0.0)) for each in details)

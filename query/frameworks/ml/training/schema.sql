@@ -1,13 +1,13 @@
 -- Tables of a recorded training, in addition to those of every run: PyTorch, TensorFlow, JAX, MXNet.
 
-CREATE TABLE training_operations (            -- one row per instance of an operator; its other columns are in units
-    unit_id BIGINT NOT NULL,                  -- of units
+CREATE TABLE training_operations (            -- one row per instance of an operator; its other columns are in tasks
+    task_id BIGINT NOT NULL,                  -- of tasks
     operator VARCHAR NOT NULL,                -- its kind, in the framework's term: aten::conv2d, MatMul, a kernel's name
     name VARCHAR,                             -- the instance: a node of TensorFlow's graph
     kind VARCHAR,                             -- op, python, kernel, copy, collective, transfer, input or runtime
     bytes BIGINT,                             -- that crossed a link; NULL if not recorded
     module VARCHAR,                           -- the module of the model that called it
-    place VARCHAR                             -- where in the user's program
+    call_site VARCHAR                         -- where in the user's program
 );
 
 CREATE TABLE training_collectives (           -- one row per collective of all processes, and process

@@ -79,7 +79,7 @@ def collect_traces(found: CollectTraces, _words: Words) -> str:
 SENTENCES.fixed(
     {
         refusals.OperatorsFixed: "the program defines its operators; no setting splits them",
-        refusals.LanesFixed: "a thread or stream runs what its program submits to it, however many there are",
+        refusals.SlotsFixed: "a thread or stream runs what its program submits to it, however many there are",
         refusals.SingleProcess: (
             "a single process exchanges no gradients, so the time to exchange them is unknown; trace a run with two"
         ),
@@ -119,11 +119,11 @@ def batch_grows(assumed: assumptions.BatchGrows, _words: Words) -> str:
     return f"operators on examples take time in proportion to the batch; {fixed} take as long as recorded"
 
 
-@SENTENCES.of(assumptions.StepsSettle)
-def steps_settle(assumed: assumptions.StepsSettle, _words: Words) -> str:
+@SENTENCES.of(assumptions.StepsReachSteadyState)
+def steps_reach_steady_state(assumed: assumptions.StepsReachSteadyState, _words: Words) -> str:
     return (
         "workers do not wait for each other, so the step time depends on which of their transfers overlap: with the"
-        f" recorded resources, a step in steady state takes {assumed.settled_ms:.0f} ms on average (traced steps took"
+        f" recorded resources, a step in steady state takes {assumed.steady_ms:.0f} ms on average (traced steps took"
         f" {assumed.traced_ms:.0f} ms); in the scenario, {assumed.in_step_ms:.0f} ms if all workers fetch and send at"
         f" the same time, {assumed.apart_ms:.0f} ms if some fetch while others send"
     )

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import SPEED, Scenario
 from crystalperf.query.frameworks import Steady
-from crystalperf.query.frameworks.ml.training.assumptions import SendingCost, StepsSettle
+from crystalperf.query.frameworks.ml.training.assumptions import SendingCost, StepsReachSteadyState
 from crystalperf.query.simulate.transfers import PAYLOAD
 
 SENDING_MS_PER_MB = 1.35
@@ -146,7 +146,7 @@ def steady(execution: Execution, scenario: Scenario) -> Steady | None:
     )
     recorded = float(execution.properties.get("step_ms", before))
     assumed = (
-        StepsSettle(before, recorded, slow.together_ms, quick.apart_ms),
+        StepsReachSteadyState(before, recorded, slow.together_ms, quick.apart_ms),
         SendingCost(SENDING_MS_PER_MB / SENDING_MOST, SENDING_MS_PER_MB * SENDING_MOST, share),
     )
     return Steady(before, after.mean_ms, (quick.apart_ms, slow.together_ms), assumed)

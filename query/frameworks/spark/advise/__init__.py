@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import duckdb
 
-from crystalperf.query.diagnose.group_statistics import Diagnosis
+from crystalperf.query.diagnose.stage_statistics import Diagnosis
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark import results
 from crystalperf.query.frameworks.spark.advise import executors, files, memory, partitions, rows

@@ -17,7 +17,7 @@ from crystalperf.query.frameworks.spark.recommendations import (
     SkipLocalityWait,
     StartExecutorsEarlier,
 )
-from crystalperf.query.frameworks.spark.rules import MOST_EXECUTORS
+from crystalperf.query.frameworks.spark.rules import MAX_EXECUTORS
 from crystalperf.query.frameworks.spark.scheduling import LOCALITY_WAIT
 from crystalperf.query.frameworks.spark.settings import flag, is_local, size_bytes, size_text, whole
 from crystalperf.query.results.answers import Debug
@@ -29,7 +29,7 @@ DRIVER_MEMORY = "spark.driver.memory"
 DEFAULT_MEMORY = 2.0**30
 CORES = "spark.executor.cores"
 INSTANCES = "spark.executor.instances"
-LEAST_EXECUTORS = "spark.dynamicAllocation.minExecutors"
+MIN_EXECUTORS = "spark.dynamicAllocation.minExecutors"
 FIRST_EXECUTORS = "spark.dynamicAllocation.initialExecutors"
 _DYNAMIC = "spark.dynamicAllocation.enabled"
 
@@ -54,7 +54,7 @@ def locality(properties: Mapping[str, str], stages: Stages) -> Iterator[Candidat
             price="setting", because="idle-slots", saving=MODELLED,
             settings=(changed(properties, LOCALITY_WAIT, "0s", "3s"),),
             stages=affected(first, len(found) - 1),
-            on_one_executor=first.on_busiest if first.on_busiest > first.facts.units / 2 else None,
+            on_one_executor=first.on_busiest if first.on_busiest > first.facts.tasks / 2 else None,
         )  # fmt: skip
         yield Candidate(value, at_most_ms=sum(cost.cost_ms for _, cost in found))
 
@@ -65,7 +65,7 @@ def late(execution: Execution, debug: Debug) -> Iterator[Candidate]:
     cost_ms = _waited_ms(debug)
     if cost_ms is None or not executors or not flag(properties.get(_DYNAMIC)):
         return
-    before = properties.get(FIRST_EXECUTORS) or properties.get(LEAST_EXECUTORS) or "0"
+    before = properties.get(FIRST_EXECUTORS) or properties.get(MIN_EXECUTORS) or "0"
     if (whole(before) or 0) < executors:
         change = SettingChange(FIRST_EXECUTORS, whole(before) or before, round(executors))
         value = StartExecutorsEarlier(price="setting", because="no-worker", saving=MEASURED, settings=(change,))
@@ -75,7 +75,7 @@ def late(execution: Execution, debug: Debug) -> Iterator[Candidate]:
 def missing(execution: Execution, debug: Debug) -> Iterator[Candidate]:
     """No executor ever started; with the resources that one requests."""
     properties, cost_ms = execution.properties, _waited_ms(debug)
-    if cost_ms is None or execution.recorded.get("workers") or len(execution.units):
+    if cost_ms is None or execution.recorded.get("workers") or len(execution.tasks):
         return
     value = CheckCapacity(
         price="setting", because="no-worker", saving=MEASURED,
@@ -141,9 +141,9 @@ def _executor_setting(
     started."""
     then = round(ratio * executors)
     if flag(properties.get(_DYNAMIC)):
-        largest = whole(properties.get(MOST_EXECUTORS))
+        largest = whole(properties.get(MAX_EXECUTORS))
         # Spark does not start if the minimum is above the maximum.
-        name = MOST_EXECUTORS if largest is not None and largest < ratio * executors else LEAST_EXECUTORS
+        name = MAX_EXECUTORS if largest is not None and largest < ratio * executors else MIN_EXECUTORS
         return changed(properties, name, then, 0), None
     if most := whole(properties.get("spark.cores.max")):
         return SettingChange("spark.cores.max", most, round(ratio * most)), None

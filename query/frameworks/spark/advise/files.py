@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from crystalperf.query.diagnose.group_statistics import GroupStats
+from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.frameworks.spark.advise.changes import changed_size
 from crystalperf.query.frameworks.spark.advise.partitions import Cut, together
 from crystalperf.query.frameworks.spark.partitions import MIB, size_set
@@ -18,11 +18,11 @@ from crystalperf.query.frameworks.spark.rules import infers_schema, reads_files,
 from crystalperf.query.results.findings import IdleStage
 from crystalperf.query.results.recommendations import MEASURED, MODELLED, Candidate
 
-LEAST_PART_BYTES = MIB / 16
+MIN_PART_BYTES = MIB / 16
 """Minimum file partition that is worth a task."""
 
 _LARGEST_PART = "spark.sql.files.maxPartitionBytes"
-_LEAST_PART = "spark.sql.files.openCostInBytes"
+_MIN_PART = "spark.sql.files.openCostInBytes"
 
 
 def scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Candidate]:
@@ -39,12 +39,12 @@ def scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Candid
             continue
         facts = each.detail.facts
         if each.has_empty_tasks:
-            by_hand.setdefault((each.detail.with_data, facts.units, facts.slots), []).append(each)
+            by_hand.setdefault((each.detail.with_data, facts.tasks, facts.slots), []).append(each)
         elif facts.scope is None:
             of_rdds.append(each)
         elif facts.most_bytes > 1.2 * _part_bytes(properties, each.detail):
             by_hand.setdefault(None, []).append(each)
-        elif each.detail.read_bytes / each.wanted >= LEAST_PART_BYTES:
+        elif each.detail.read_bytes / each.wanted >= MIN_PART_BYTES:
             by_size.append(each)
     if by_size:
         yield _cut_smaller(properties, by_size)
@@ -65,16 +65,16 @@ def scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Candid
         yield Candidate(spread, at_most_ms=all_of.most_ms)
 
 
-def _part_bytes(properties: Mapping[str, str], detail: GroupStats) -> float:
+def _part_bytes(properties: Mapping[str, str], detail: StageStats) -> float:
     """The largest file partition that Spark makes of a stage's input."""
-    largest, cost = (size_set(properties, key) for key in (_LARGEST_PART, _LEAST_PART))
+    largest, cost = (size_set(properties, key) for key in (_LARGEST_PART, _MIN_PART))
     return min(largest, max(cost, detail.read_bytes / max(detail.facts.slots, 1)))
 
 
 def _cut_smaller(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Candidate:
     all_of = together(cuts)
     after = all_of.first.detail.read_bytes / all_of.wanted
-    key = _LEAST_PART if after < size_set(properties, _LEAST_PART) else _LARGEST_PART
+    key = _MIN_PART if after < size_set(properties, _MIN_PART) else _LARGEST_PART
     value = CutFilesSmaller(
         price="setting", because="idle-slots", saving=MODELLED,
         settings=(changed_size(properties, key, after),), stages=all_of.stages,
@@ -82,18 +82,18 @@ def _cut_smaller(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Candidat
     return Candidate(value, at_most_ms=all_of.most_ms)
 
 
-def schemas(details: Sequence[GroupStats]) -> Iterator[Candidate]:
+def schemas(details: Sequence[StageStats]) -> Iterator[Candidate]:
     """Jobs that only read the schema of files, which are unnecessary with a given schema: from the files' ends, in a
     stage of one task each, or from all of their rows."""
     inferring = [each for each in details if infers_schema(each)]
     if inferring:
         yield _give_schema(inferring, max(inferring, key=lambda each: each.facts.path_ms), inferred=True)
-    reading = [each for each in details if each.facts.units == 1 and reads_schema(each)]
+    reading = [each for each in details if each.facts.tasks == 1 and reads_schema(each)]
     if reading:
         yield _give_schema(reading, reading[0], inferred=False)
 
 
-def _give_schema(details: Sequence[GroupStats], first: GroupStats, *, inferred: bool) -> Candidate:
+def _give_schema(details: Sequence[StageStats], first: StageStats, *, inferred: bool) -> Candidate:
     value = GiveSchema(
         price="code", because="idle-slots", saving=MEASURED,
         jobs=len(details), stage=first.facts.id, name=first.facts.name, inferred=inferred,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from crystalperf.query.diagnose.group_statistics import GroupStats
+from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
 from crystalperf.query.frameworks.spark.advise.executors import DEFAULT_MEMORY, MEMORY, resized
@@ -27,7 +27,7 @@ DEFAULT_PYTHON_MEMORY = 512 * 2**20
 GPU_TASKS = "spark.rapids.sql.concurrentGpuTasks"
 
 OVERHEAD = "spark.executor.memoryOverhead"
-LEAST_OVERHEAD = 384 * MIB
+MIN_OVERHEAD = 384 * MIB
 OVERHEAD_SHARE = 0.1
 """Share of executor memory that Spark adds for off-heap use, if not set (spark.executor.memoryOverhead)."""
 
@@ -47,7 +47,7 @@ def exhausted(execution: Execution, debug: Debug) -> Iterator[Candidate]:
     if memory == "heap":
         change, sure = changed_size(properties, MEMORY, 2 * heap, heap), True
     else:
-        before = size_bytes(properties.get(OVERHEAD), "m") or max(LEAST_OVERHEAD, OVERHEAD_SHARE * heap)
+        before = size_bytes(properties.get(OVERHEAD), "m") or max(MIN_OVERHEAD, OVERHEAD_SHARE * heap)
         change, sure = changed_size(properties, OVERHEAD, 2 * before, before), memory == "container"
     failed = debug.outcome is not None and debug.outcome.status == "failed"
     extended = ExtendMemory(
@@ -57,7 +57,7 @@ def exhausted(execution: Execution, debug: Debug) -> Iterator[Candidate]:
     yield Candidate(extended, comes_first=sure or failed)
 
 
-def short(execution: Execution, details: Sequence[GroupStats], debug: Debug) -> Iterator[Candidate]:
+def short(execution: Execution, details: Sequence[StageStats], debug: Debug) -> Iterator[Candidate]:
     """More memory against garbage collection, spills and cache misses; more partitions against spills of stages that
     read a shuffle."""
     costs = {each.kind: each.cost_ms for each in debug.findings if isinstance(each, Garbage | Spilling | Kept)}
@@ -80,7 +80,7 @@ def short(execution: Execution, details: Sequence[GroupStats], debug: Debug) -> 
 
 
 def _smaller_partitions(
-    execution: Execution, details: Sequence[GroupStats], most_ms: float | None
+    execution: Execution, details: Sequence[StageStats], most_ms: float | None
 ) -> Iterator[Candidate]:
     """More partitions, enough for the rows of a task to fit into its memory."""
     properties = execution.properties
@@ -89,14 +89,14 @@ def _smaller_partitions(
         each
         for each in details
         if each.spill_memory_bytes and each.facts.scope is not None and reads_shuffle(each)
-        if each.facts.units >= count
+        if each.facts.tasks >= count
     ]
     if not spilled:
         return
     largest = max(spilled, key=lambda each: each.spill_memory_bytes)
     heap = size_bytes(properties.get(MEMORY)) or DEFAULT_MEMORY
     a_task = usable_bytes(heap, properties) / max(execution.recorded.get("cores") or 1.0, 1.0)
-    times = 1 + largest.spill_memory_bytes / largest.facts.units / max(a_task, 1.0)
+    times = 1 + largest.spill_memory_bytes / largest.facts.tasks / max(a_task, 1.0)
     change = changed(properties, PARTITIONS, min(math.ceil(times), 8) * count, DEFAULT_PARTITIONS)
     value = FitTasksInMemory(
         price="setting", because="spilling", saving=MODELLED, settings=(change,), stage=largest.facts.id

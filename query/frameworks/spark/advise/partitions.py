@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import duckdb
 
-from crystalperf.query.diagnose.group_statistics import GroupStats
+from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
 from crystalperf.query.frameworks.spark.advise.stages import Stages, affected, reads_shuffle, reads_storage
 from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set
@@ -33,7 +33,7 @@ A_TASK_BYTES = 64 * MIB
 
 ADVISED = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 _KEEPS_SLOTS = "spark.sql.adaptive.coalescePartitions.parallelismFirst"
-_LEAST_SIZE = "spark.sql.adaptive.coalescePartitions.minPartitionSize"
+_MIN_SIZE = "spark.sql.adaptive.coalescePartitions.minPartitionSize"
 
 LISTING = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 DEFAULT_LISTING = 10_000
@@ -42,7 +42,7 @@ DEFAULT_LISTING = 10_000
 A_TASK_MS = 1000.0
 """A task of this length is long enough that scheduling it costs little."""
 
-MOST_WAVES = 4
+MAX_WAVES = 4
 """Maximum waves for which the number of tasks evens out the last wave; with more it makes no difference."""
 
 
@@ -50,7 +50,7 @@ MOST_WAVES = 4
 class Cut:
     """A stage that another number of tasks would speed up: the recommended number, and the saving."""
 
-    detail: GroupStats
+    detail: StageStats
     wanted: int
     cost: IdleStage | StartingStage
 
@@ -87,7 +87,7 @@ def cuts(stages: Stages, most: int) -> Iterator[Cut]:
     """
     for detail in stages.details:
         facts = detail.facts
-        if facts.slots < 1 or (facts.units == 1 and reads_schema(detail)) or infers_schema(detail):
+        if facts.slots < 1 or (facts.tasks == 1 and reads_schema(detail)) or infers_schema(detail):
             continue
         if one_window(detail):
             continue
@@ -97,15 +97,15 @@ def cuts(stages: Stages, most: int) -> Iterator[Cut]:
                 continue  # parts of such a short task would be mostly overhead
             if has_few:
                 yield Cut(detail, facts.slots, idle)
-            elif idle.cause == "last-wave" and facts.waves <= MOST_WAVES and (facts.skew_time or 1.0) < 2:
+            elif idle.cause == "last-wave" and facts.waves <= MAX_WAVES and (facts.skew_time or 1.0) < 2:
                 yield Cut(detail, math.ceil(facts.waves) * facts.slots, idle)
-        for unasked in unasked_slots([detail], most):
-            yield Cut(replace(detail, facts=replace(facts, slots=most)), most, unasked)
+        for excluded_settings in unasked_slots([detail], most):
+            yield Cut(replace(detail, facts=replace(facts, slots=most)), most, excluded_settings)
         for starting in stages.costs_of(detail, StartingStage):
-            work_ms = facts.unit_ms - facts.starting_ms
+            work_ms = facts.task_ms - facts.starting_ms
             least = max(detail.read_bytes / A_TASK_BYTES, work_ms / A_TASK_MS, 1)
             wanted = math.ceil(least / facts.slots) * facts.slots
-            if wanted * 2 <= facts.units:
+            if wanted * 2 <= facts.tasks:
                 yield Cut(detail, wanted, starting)
 
 
@@ -113,23 +113,23 @@ def listing_stages(connection: duckdb.DuckDBPyConnection) -> set[str]:
     """Stages in which Spark lists folders before a query reads them: InMemoryFileIndex names their jobs."""
     rows = connection.execute(
         """
-        SELECT group_id
-        FROM groups JOIN (SELECT unnest(stage_ids) AS stage FROM spark_jobs WHERE starts_with(name, ?))
-            ON starts_with(group_id, concat('stage:', stage, '.'))
+        SELECT stage_id
+        FROM stages JOIN (SELECT unnest(stage_ids) AS stage FROM spark_jobs WHERE starts_with(name, ?))
+            ON starts_with(stage_id, concat('stage:', stage, '.'))
         """,
         ["Listing leaf files and directories for "],
     ).fetchall()
-    return {group for (group,) in rows}
+    return {stage for (stage,) in rows}
 
 
 def listings(properties: Mapping[str, str], stage_cuts: Sequence[Cut]) -> Iterator[Candidate]:
     """Stages that list folders: a task each, up to a setting; the program does not control the number."""
-    found = [each for each in stage_cuts if each.cost.kind == "starting-units"]
+    found = [each for each in stage_cuts if each.cost.kind == "starting-tasks"]
     if found:
         all_of = together(found)
         change = changed(properties, LISTING, all_of.wanted, DEFAULT_LISTING)
         value = ListFoldersInFewerTasks(
-            price="setting", because="starting-units", saving=MODELLED, settings=(change,), stages=all_of.stages
+            price="setting", because="starting-tasks", saving=MODELLED, settings=(change,), stages=all_of.stages
         )
         yield Candidate(value, at_most_ms=all_of.most_ms)
 
@@ -139,14 +139,14 @@ def shuffles(properties: Mapping[str, str], stage_cuts: Sequence[Cut]) -> Iterat
     reading = [each for each in stage_cuts if reads_shuffle(each.detail) and not each.has_empty_tasks]
     count = whole(properties.get(PARTITIONS)) or DEFAULT_PARTITIONS
     of_sql = [each for each in reading if each.detail.facts.scope is not None]
-    fixed = [each for each in of_sql if each.detail.facts.units == count]
-    for rule in ("idle-slots", "starting-units"):
+    fixed = [each for each in of_sql if each.detail.facts.tasks == count]
+    for rule in ("idle-slots", "starting-tasks"):
         same = [each for each in fixed if each.cost.kind == rule]
         if same:
             all_of = together(same)
             change = changed(properties, PARTITIONS, all_of.wanted, DEFAULT_PARTITIONS)
-            yield _set(rule, change, all_of, f"units={all_of.wanted}")
-    fewer = [each for each in of_sql if each.detail.facts.units < count and each.cost.kind == "idle-slots"]
+            yield _set(rule, change, all_of, f"tasks={all_of.wanted}")
+    fewer = [each for each in of_sql if each.detail.facts.tasks < count and each.cost.kind == "idle-slots"]
     by_code = [each for each in fewer if not _may_be_merged(properties, each.detail)]
     if by_code:
         all_of = together(by_code)
@@ -169,7 +169,7 @@ def _set(because: str, change: SettingChange, all_of: Cuts, what_if: str | None 
 def _shuffles_of_rdds(properties: Mapping[str, str], stage_cuts: Sequence[Cut]) -> Iterator[Candidate]:
     """Stages that read a shuffle of RDDs: by the setting if it equals their number of tasks, else where the shuffle is
     written, because the program sets the number."""
-    by_setting = [each for each in stage_cuts if each.detail.facts.units == whole(properties.get(PARALLELISM))]
+    by_setting = [each for each in stage_cuts if each.detail.facts.tasks == whole(properties.get(PARALLELISM))]
     if by_setting:
         all_of = together(by_setting)
         yield _set(by_setting[0].cost.kind, changed(properties, PARALLELISM, all_of.wanted), all_of)
@@ -184,10 +184,10 @@ def _shuffles_of_rdds(properties: Mapping[str, str], stage_cuts: Sequence[Cut]) 
         yield Candidate(value, at_most_ms=all_of.most_ms)
 
 
-def _may_be_merged(properties: Mapping[str, str], detail: GroupStats) -> bool:
+def _may_be_merged(properties: Mapping[str, str], detail: StageStats) -> bool:
     """Whether adaptive execution may have merged a stage's partitions: it makes none far larger than its target."""
     adapts = flag(properties.get("spark.sql.adaptive.enabled")) is not False
-    return adapts and detail.read_bytes <= 1.5 * size_set(properties, ADVISED) * detail.facts.units
+    return adapts and detail.read_bytes <= 1.5 * size_set(properties, ADVISED) * detail.facts.tasks
 
 
 def _kept_apart(properties: Mapping[str, str], all_of: Cuts) -> Candidate:
@@ -195,8 +195,8 @@ def _kept_apart(properties: Mapping[str, str], all_of: Cuts) -> Candidate:
     if flag(properties.get(_KEEPS_SLOTS)) is False:
         change = changed(properties, _KEEPS_SLOTS, True)
     else:
-        before = size_set(properties, _LEAST_SIZE)
-        change = changed_size(properties, _LEAST_SIZE, min(all_of.first.detail.read_bytes / all_of.wanted, before / 2))
+        before = size_set(properties, _MIN_SIZE)
+        change = changed_size(properties, _MIN_SIZE, min(all_of.first.detail.read_bytes / all_of.wanted, before / 2))
     value = KeepPartitions(
         price="setting", because="idle-slots", saving=MODELLED, settings=(change,), stages=all_of.stages
     )
@@ -206,7 +206,7 @@ def _kept_apart(properties: Mapping[str, str], all_of: Cuts) -> Candidate:
 def collections(stage_cuts: Sequence[Cut]) -> Iterator[Candidate]:
     """Stages of a local collection, or of any other data that the program partitions itself."""
     own = [each for each in stage_cuts if not reads_storage(each.detail) and not reads_shuffle(each.detail)]
-    for rule in ("idle-slots", "starting-units"):
+    for rule in ("idle-slots", "starting-tasks"):
         same = [each for each in own if each.cost.kind == rule and not each.has_empty_tasks]
         if same:
             all_of = together(same)

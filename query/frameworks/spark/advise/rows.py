@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from crystalperf.query.diagnose.findings.parts import LITTLE_BYTES
-from crystalperf.query.diagnose.group_statistics import GroupStats
+from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
 from crystalperf.query.frameworks.spark.advise.partitions import ADVISED
 from crystalperf.query.frameworks.spark.advise.stages import Stages, reads_shuffle
@@ -42,14 +42,14 @@ def skew(properties: Mapping[str, str], stages: Stages) -> Iterator[Candidate]:
     yield Candidate(value, at_most_ms=most_ms)
 
 
-def _is_skew(detail: GroupStats, cost: StageCost) -> bool:
+def _is_skew(detail: StageStats, cost: StageCost) -> bool:
     """Whether a stage waits for a task with more data than the others, or most of its tasks have none."""
     if isinstance(cost, StragglerStage):
         return isinstance(cost.cause, MoreData)
     return isinstance(cost, IdleStage) and cost.cause == "empty-tasks" and detail.read_bytes > LITTLE_BYTES
 
 
-def _split_skewed(properties: Mapping[str, str], detail: GroupStats, stage: str) -> SplitSkewedJoin | None:
+def _split_skewed(properties: Mapping[str, str], detail: StageStats, stage: str) -> SplitSkewedJoin | None:
     """Adaptive execution's own splitting of large keys, if it is off, or if the largest partition is below its
     threshold; None if it could have split, or if this version may not have it."""
     enabled = flag(properties.get(ADAPTIVE))
@@ -77,7 +77,7 @@ def windows(stages: Stages) -> Iterator[Candidate]:
         yield Candidate(value, at_most_ms=sum(each.cost_ms for each in costs))
 
 
-def python(details: Sequence[GroupStats], debug: Debug) -> Iterator[Candidate]:
+def python(details: Sequence[StageStats], debug: Debug) -> Iterator[Candidate]:
     """Profile the code of Python workers that tasks wait for, because no log records it."""
     cost_ms = debug.other_ms.get("delegated", 0.0)
     delegating = [each for each in details if each.delegates]

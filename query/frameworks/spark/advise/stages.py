@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from crystalperf.query.diagnose.group_statistics import GroupStats
+from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.results.findings import StageCost
 from crystalperf.query.results.recommendations import Affected
 
@@ -17,7 +17,7 @@ C = TypeVar("C", bound=StageCost)
 class Stages:
     """Stages in full, and the contributions of these and others to findings."""
 
-    details: Sequence[GroupStats]
+    details: Sequence[StageStats]
     costs: Sequence[StageCost]
     _by_stage: dict[str, list[StageCost]] = field(init=False, default_factory=dict)
 
@@ -25,28 +25,28 @@ class Stages:
         for each in self.costs:
             self._by_stage.setdefault(each.id, []).append(each)
 
-    def costs_of(self, detail: GroupStats, kind: type[C]) -> list[C]:
+    def costs_of(self, detail: StageStats, kind: type[C]) -> list[C]:
         """The contributions of a stage to findings of a kind."""
         return [each for each in self._by_stage.get(detail.facts.id, ()) if isinstance(each, kind)]
 
-    def pairs(self, kind: type[C]) -> Iterator[tuple[GroupStats, C]]:
+    def pairs(self, kind: type[C]) -> Iterator[tuple[StageStats, C]]:
         """Each stage with its contributions to findings of a kind."""
         for detail in self.details:
             for cost in self.costs_of(detail, kind):
                 yield detail, cost
 
 
-def affected(detail: GroupStats, others: int) -> Affected:
+def affected(detail: StageStats, others: int) -> Affected:
     """A stage with the facts that recommendations name."""
     facts = detail.facts
-    return Affected(facts.id, facts.name, others, facts.units, facts.slots)
+    return Affected(facts.id, facts.name, others, facts.tasks, facts.slots)
 
 
-def reads_shuffle(detail: GroupStats) -> bool:
+def reads_shuffle(detail: StageStats) -> bool:
     """Whether a stage reads shuffled output of other stages."""
     return "shuffle read" in detail.uses
 
 
-def reads_storage(detail: GroupStats) -> bool:
+def reads_storage(detail: StageStats) -> bool:
     """Whether a stage reads storage."""
     return "scan" in detail.uses

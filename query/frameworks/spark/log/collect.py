@@ -32,8 +32,8 @@ Floats = npt.NDArray[np.float64]
 _CHUNK = 4_096  # tasks buffered as rows before they become columns
 _LARGEST_INT = 1 << 31
 _LARGEST_LONG = 1 << 53  # of ids that are long in Spark; larger ones no float holds
-MOST_ATTEMPTS = 1 << 16  # of one stage
-_MOST_TEXTS = 10_000  # distinct reasons for the end of tasks
+MAX_ATTEMPTS = 1 << 16  # of one stage
+_MAX_TEXTS = 10_000  # distinct reasons for the end of tasks
 
 STATUS = ("succeeded", "failed", "killed", "unfinished", "resubmitted")
 SUCCEEDED, FAILED, KILLED, UNFINISHED, RESUBMITTED = range(5)
@@ -41,7 +41,7 @@ SUCCEEDED, FAILED, KILLED, UNFINISHED, RESUBMITTED = range(5)
 TASK_FIELDS = tuple(
     "task_id stage_id stage_attempt index partition attempt executor host locality status reason speculative"  # noqa: SIM905
     " launch finish getting_result deserialize deserialize_cpu_ns run run_cpu_ns result_serialize gc fetch_wait"
-    " shuffle_write_ns input_bytes output_bytes remote_bytes local_bytes write_bytes spill_memory spill_disk"
+    " shuffle_write_ns input_bytes output_bytes remote_read_bytes local_read_bytes write_bytes spill_memory spill_disk"
     " peak_memory result_bytes input_rows shuffle_rows from_memory".split()
 )
 _ROW = struct.Struct(f"{len(TASK_FIELDS)}d")
@@ -134,7 +134,7 @@ class Texts(dict[str | None, int]):
     """Codes of texts that repeat in a million tasks: `texts[text]` is the text's code."""
 
     def __missing__(self, text: str | None) -> int:
-        if len(self) >= _MOST_TEXTS:
+        if len(self) >= _MAX_TEXTS:
             return self.setdefault("others", len(self))
         self[text] = number = len(self)
         return number
@@ -312,8 +312,8 @@ def _append_task(
         write.time_ns,
         given.bytes,
         taken.bytes,
-        read.remote_bytes,
-        read.local_bytes,
+        read.remote_read_bytes,
+        read.local_read_bytes,
         write.bytes,
         metrics.spill_memory,
         metrics.spill_disk,
@@ -366,7 +366,7 @@ class Reader:
         run.tasks.clear()
         new = [list(texts)[sent:] for texts, sent in zip(_texts(run), self._sent, strict=True)]
         self._sent = [sent + len(each) for sent, each in zip(self._sent, new, strict=True)]
-        if max(self._sent) >= _MOST_TEXTS:
+        if max(self._sent) >= _MAX_TEXTS:
             return None
         return BatchResult(batch.first_line, batch.count, columns.tobytes(), new, found.started, found.others)
 
@@ -454,7 +454,7 @@ def _on_stage_completed(run: LoggedRun, event: spark.StageCompleted) -> None:
 
 def _stage(info: spark.StageInfo | None) -> Stage | None:
     stage_id = spark.whole_number(info.stage_id) if info else None
-    attempt = spark.whole_number(info.attempt or 0, MOST_ATTEMPTS - 1) if info else None
+    attempt = spark.whole_number(info.attempt or 0, MAX_ATTEMPTS - 1) if info else None
     if info is None or stage_id is None or attempt is None:
         return None
     return Stage(
@@ -610,7 +610,7 @@ def _on_environment(run: LoggedRun, event: spark.EnvironmentUpdate) -> None:
             run.archives.add(f"scala-library-{scala[0]}")
     for path in event.class_path or {}:
         name = path.rpartition("/")[2].rpartition("\\")[2]
-        if name.endswith(".jar") and len(run.archives) < _MOST_TEXTS:
+        if name.endswith(".jar") and len(run.archives) < _MAX_TEXTS:
             run.archives.add(shortened(name.removesuffix(".jar")) or "")
     for key, value in (event.properties or {}).items():
         if value is not None and (_KEPT_PROPERTIES.fullmatch(key) or key in ("spark.app.id", "spark.app.name")):

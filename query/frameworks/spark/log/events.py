@@ -64,8 +64,8 @@ class EndReason(Struct, gc=False):
 
 class ShuffleRead(Struct, gc=False):
     fetch_wait: float | None = field(name="Fetch Wait Time", default=NAN)
-    remote_bytes: float | None = field(name="Remote Bytes Read", default=NAN)
-    local_bytes: float | None = field(name="Local Bytes Read", default=NAN)
+    remote_read_bytes: float | None = field(name="Remote Bytes Read", default=NAN)
+    local_read_bytes: float | None = field(name="Local Bytes Read", default=NAN)
     rows: float | None = field(name="Total Records Read", default=NAN)
 
 
@@ -378,7 +378,7 @@ USER_IN_URL = re.compile(r"//[^/@\s]*@")
 """User information before the host of an address, which may contain a password."""
 
 _NAME = re.compile(rb'"Event"\s*:\s*"([^"\\]{1,200})"')
-_MOST_NAMES = 1000
+_MAX_NAMES = 1000
 
 # A start as Spark writes it, whole; its other fields are read only where the task's end is missing.
 _START = b'{"Event":"SparkListenerTaskStart",'
@@ -435,7 +435,7 @@ class Events:
             if isinstance(event, str):
                 if not _PASSED_OVER.fullmatch(event):
                     self._first_unknown = self._first_unknown or where
-                    is_one = event in self._unknown or len(self._unknown) < _MOST_NAMES
+                    is_one = event in self._unknown or len(self._unknown) < _MAX_NAMES
                     self._unknown[event if is_one else "others"] += 1
             elif event is not None:
                 yield event
@@ -454,7 +454,7 @@ class PassedOver(dict[bytes, bool]):
 
     def __missing__(self, name: bytes) -> bool:
         known = _PASSED_OVER.fullmatch(name.decode(errors="replace")) is not None
-        if len(self) < _MOST_NAMES:
+        if len(self) < _MAX_NAMES:
             self[name] = known
         return known
 

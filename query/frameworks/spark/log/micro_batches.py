@@ -16,8 +16,8 @@ from crystalperf.query.trace.records import Columns, numbers, objects, shortened
 
 _UNKNOWN = float("nan")
 _LARGEST_ID = 1 << 53
-_MOST_QUERIES = 10_000
-_MOST_MS = 1e12
+_MAX_QUERIES = 10_000
+_MAX_MS = 1e12
 
 DURATIONS = {
     "trigger_ms": ("triggerExecution",),
@@ -36,7 +36,7 @@ _WAITING = ("maxOffsetsBehindLatest", "numFilesOutstanding", "numMessagesBehindL
 _FIELDS = (
     *("query", "batch_id", "start", "input_rows", "input_rows_per_s", "processed_rows_per_s"),
     *DURATIONS,
-    *("waiting", "state_rows", "state_bytes"),
+    *("backlog_rows", "state_rows", "state_bytes"),
 )
 
 
@@ -56,7 +56,7 @@ class Batches:
         key = tuple(shortened(each) for each in texts)
         if key[0] is None or batch_id is None or start is None:
             return False
-        if key not in self._queries and len(self._queries) >= _MOST_QUERIES:
+        if key not in self._queries and len(self._queries) >= _MAX_QUERIES:
             return True
         sources, states, parts = progress.sources or [], progress.states or [], progress.durations or {}
         waiting = [
@@ -69,7 +69,7 @@ class Batches:
             _sum([_number(each.rows) for each in sources]),
             _sum([_number(each.input_rate) for each in sources]),
             _sum([_number(each.processed_rate) for each in sources]),
-            *(_sum([parts[name] for name in names if name in parts], _MOST_MS) for names in DURATIONS.values()),
+            *(_sum([parts[name] for name in names if name in parts], _MAX_MS) for names in DURATIONS.values()),
             _sum(waiting),
             _sum([each.rows for each in states]),
             _sum([each.memory for each in states]),

@@ -28,7 +28,7 @@ from crystalperf.indexes import guard
 from crystalperf.indexes.children import own_module
 from crystalperf.query.inputs.containers import Batch, LogFile, is_url
 
-LEAST_BYTES = 128 << 20
+MIN_BYTES = 128 << 20
 """Minimum stored size of a log that a second process reads; it takes 0.2 s to start."""
 
 FIRST = 24
@@ -37,7 +37,7 @@ FIRST = 24
 _PIPE_BYTES = 1 << 20
 """How far the second process may be ahead, some batches: the largest pipe without a privilege."""
 
-_MOST_RESULT_BYTES = 256 << 20
+_MAX_RESULT_BYTES = 256 << 20
 """Maximum size of the second process's result for a batch; a batch has some MiB."""
 
 
@@ -121,7 +121,7 @@ class Second:
         if len(head) == 8 and size == 0:
             return None
         try:
-            if len(head) == 8 and size <= _MOST_RESULT_BYTES:
+            if len(head) == 8 and size <= _MAX_RESULT_BYTES:
                 return msgspec.msgpack.decode(stream.read(size), type=BatchResult)
         except msgspec.MsgspecError:
             pass
@@ -161,7 +161,7 @@ def _paths(log: LogFile) -> list[str]:
         if not stat.S_ISREG(status.st_mode):
             return []
         sizes.append(status.st_size)
-    return [os.path.abspath(part.path) for part in log.parts] if sum(sizes) >= LEAST_BYTES else []
+    return [os.path.abspath(part.path) for part in log.parts] if sum(sizes) >= MIN_BYTES else []
 
 
 _QUOTAS = (

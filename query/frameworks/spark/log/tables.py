@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from crystalperf.query.attribution.input_places import KEPT
+from crystalperf.query.attribution.locality import CACHE_ROOT
 from crystalperf.query.frameworks.spark.log.collect import (
     KINDS,
-    MOST_ATTEMPTS,
+    MAX_ATTEMPTS,
     RESUBMITTED,
     STATUS,
     SUCCEEDED,
@@ -48,13 +48,13 @@ _DAY_MS = 86_400_000.0
 _HOUR_MS = 3_600_000.0
 _EARLIEST_MS, _LATEST_MS = 946_684_800_000.0, 4_102_444_800_000.0  # years 2000 and 2100: valid clocks are in between
 _MIB = 1 << 20
-_MOST_PARTITIONS = 1 << 31  # of one stage: Spark counts them in an int
-_LARGEST_IDS = np.array([1 << 53, _MOST_PARTITIONS, MOST_ATTEMPTS])  # of tasks, stages and their attempts
+_MAX_PARTITIONS = 1 << 31  # of one stage: Spark counts them in an int
+_LARGEST_IDS = np.array([1 << 53, _MAX_PARTITIONS, MAX_ATTEMPTS])  # of tasks, stages and their attempts
 _DEFAULT_MEMORY_BYTES = 1 << 30  # of spark.executor.memory
 LOCAL_MASTER = re.compile(r"local(\[([0-9]{1,9}|\*)(,\s*\d+)?\])?")
 _SAME_FILES = 0.01  # relative: two tasks with a smaller difference of input bytes read the same files
-_MOST_SIZES = 1 << 20  # partitions whose input sizes are kept
-_MOST_CORES = 10_000  # of one executor; machines have some hundred, and each costs memory here
+_MAX_SIZES = 1 << 20  # partitions whose input sizes are kept
+_MAX_CORES = 10_000  # of one executor; machines have some hundred, and each costs memory here
 
 
 def tables(run: LoggedRun) -> RunTables:
@@ -217,9 +217,9 @@ class _Tasks:
         np.trunc(columns[:3], out=columns[:3])
         self._columns = self._without_repetitions(columns)
         # One number for stage and attempt, because numpy sorts numbers much faster than pairs.
-        both = self["stage_id"] * MOST_ATTEMPTS + self["stage_attempt"]
+        both = self["stage_id"] * MAX_ATTEMPTS + self["stage_attempt"]
         keys, inverse = np.unique(both, return_inverse=True)
-        self.stage_keys = [(int(key // MOST_ATTEMPTS), int(key % MOST_ATTEMPTS)) for key in keys]
+        self.stage_keys = [(int(key // MAX_ATTEMPTS), int(key % MAX_ATTEMPTS)) for key in keys]
         self.stage_of: npt.NDArray[np.int64] = inverse.reshape(-1)
 
     def __getitem__(self, name: str) -> Floats:
@@ -351,10 +351,10 @@ class _Tasks:
         """Whether a later attempt of the stage or of the task computed a task's partition again."""
         repeated = np.zeros(self._columns.shape[1], dtype=bool)
         partition = self.partitions()
-        good = np.isfinite(partition) & (partition >= 0) & (partition < _MOST_PARTITIONS)
+        good = np.isfinite(partition) & (partition >= 0) & (partition < _MAX_PARTITIONS)
         if not good.any() or ((self["status"] == SUCCEEDED).all() and not self["stage_attempt"].any()):
             return repeated
-        key = self["stage_id"][good].astype(np.int64) * _MOST_PARTITIONS + partition[good].astype(np.int64)
+        key = self["stage_id"][good].astype(np.int64) * _MAX_PARTITIONS + partition[good].astype(np.int64)
         _, inverse = np.unique(key, return_inverse=True)
         latest = np.full(int(inverse.max()) + 1, -np.inf)
         np.maximum.at(latest, inverse, self.launch_ms[good])
@@ -390,7 +390,7 @@ class _Tasks:
             "finish_ms": self.finish_ms,
             "status": coded(status, STATUS),
             "reason": run.reasons.column(self["reason"]),
-            "again": self.recomputed(),
+            "recomputed": self.recomputed(),
             "locality": run.localities.column(self["locality"]),
             "speculative": np.ma.MaskedArray(self["speculative"] == 1.0, mask=~np.isfinite(self["speculative"])),
             "scheduler_delay_ms": numbers(np.where(finished, np.clip(delay, 0.0, None), np.nan)),
@@ -430,8 +430,8 @@ _MEASURED_MS = (
 _MEASURED_COUNTS = (
     ("input_bytes", "input_bytes"),
     ("output_bytes", "output_bytes"),
-    ("shuffle_remote_bytes", "remote_bytes"),
-    ("shuffle_local_bytes", "local_bytes"),
+    ("shuffle_remote_bytes", "remote_read_bytes"),
+    ("shuffle_local_bytes", "local_read_bytes"),
     ("shuffle_write_bytes", "write_bytes"),
     ("spill_memory_bytes", "spill_memory"),
     ("spill_disk_bytes", "spill_disk"),
@@ -521,7 +521,7 @@ def _mark_cached(stages: list[Stage], tasks: _Tasks) -> None:
                 tasks["from_memory"][scanning], parts[scanning], read[scanning], [each for _, each in in_cache]
             )
             if not of_files.all():
-                stage.location = f"{KEPT}/ {stage.location or ''}" if of_files.any() else f"{KEPT}/"
+                stage.location = f"{CACHE_ROOT}/ {stage.location or ''}" if of_files.any() else f"{CACHE_ROOT}/"
             if of_files.any():
                 tasks.clear_locality(scanning[of_files])
         if (of_files if in_cache else tasks["from_memory"][scanning] == 0).any() and stage.kind is not None:
@@ -553,7 +553,7 @@ def _of_files(from_memory: Floats, parts: Floats, read: Floats, sizes: list[Floa
 
 def _by_partition(parts: Floats, values: Floats) -> Floats:
     """Bytes that a stage's tasks read, by partition; 0 without a task."""
-    good = np.isfinite(parts) & (parts < _MOST_SIZES)
+    good = np.isfinite(parts) & (parts < _MAX_SIZES)
     found = np.zeros(int(parts[good].max(initial=-1)) + 1)
     found[parts[good].astype(np.int64)] = values[good]
     return found
@@ -564,7 +564,7 @@ _Measured = dict[tuple[int, int], tuple[float, float, int, int]]
 
 _OF_TASKS = {
     "scan": ("input_bytes",),
-    "shuffle read": ("remote_bytes", "local_bytes", "fetch_wait"),
+    "shuffle read": ("remote_read_bytes", "local_read_bytes", "fetch_wait"),
     "shuffle write": ("write_bytes",),
     "output": ("output_bytes",),
 }
@@ -646,10 +646,10 @@ def _per_stage(tasks: _Tasks) -> _Measured:
     good = (tasks["status"] == SUCCEEDED) | (tasks["status"] == RESUBMITTED)
     partitions = tasks.partitions()
     unnumbered = good & ~np.isfinite(partitions)  # each counts as a partition of its own
-    good &= (partitions >= 0) & (partitions < _MOST_PARTITIONS)
-    done = np.sort(inverse[good] * _MOST_PARTITIONS + partitions[good].astype(np.int64))
+    good &= (partitions >= 0) & (partitions < _MAX_PARTITIONS)
+    done = np.sort(inverse[good] * _MAX_PARTITIONS + partitions[good].astype(np.int64))
     first_time = np.diff(done, prepend=-1) > 0  # np.unique takes seventy times as long for a million
-    succeeded = np.bincount(done[first_time] // _MOST_PARTITIONS, minlength=size)
+    succeeded = np.bincount(done[first_time] // _MAX_PARTITIONS, minlength=size)
     succeeded += np.bincount(inverse[unnumbered], minlength=size)
     return {
         key: (float(first[place]), float(last[place]), int(succeeded[place]), int(highest[place]))
@@ -734,7 +734,7 @@ def _executors(run: LoggedRun, tasks: _Tasks, clock: _Clock) -> Columns:
             meaning = "executors without a registration in the log are known only from their tasks"
             run.add("missing_executor_added", "data loss", meaning, where=f"executor {name}")
         cores = _cores(run, executor, name in launched)
-        if cores is not None and cores > _MOST_CORES:
+        if cores is not None and cores > _MAX_CORES:
             meaning = "executors report an impossible number of cores; it counts as unknown"
             run.add("senseless_cores", "error", meaning, where=f"executor {name}")
             cores = None
@@ -775,7 +775,7 @@ def _slots(run: LoggedRun, executor: Executor, cores: float | None, ran_tasks: b
         if amount and has and amount > 0:
             # An amount below 1 is a share: 0.25 of a device means four tasks on each.
             slots = min(slots, has * (1.0 / amount) if amount < 1 else has // amount)
-    return float(int(min(slots, _MOST_PARTITIONS - 1)))
+    return float(int(min(slots, _MAX_PARTITIONS - 1)))
 
 
 def _memory_bytes(run: LoggedRun, executor: Executor, ran_tasks: bool) -> float | None:

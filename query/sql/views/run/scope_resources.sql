@@ -8,17 +8,17 @@
 --   start_ms       submitted
 --   end_ms         ended; NULL if the log has no end
 --   length_ms      from start_ms to end_ms
---   groups         attempts of its stages
---   unit_ms        sum of their tasks' times
+--   stages         attempts of its stages
+--   task_ms        sum of their tasks' times
 --   <resource>_ms  of that, on <resource>
 --   other_ms       of that, on no resource, or unknown
 --   most           the resource with the most of it, or other
-WITH of_groups AS (
-    SELECT scope_id, count(*) AS groups, sum(unit_ms) AS unit_ms, {sums_ms}
-    FROM group_resources
+WITH of_stages AS (
+    SELECT scope_id, count(*) AS stages, sum(task_ms) AS task_ms, {sums_ms}
+    FROM stage_resources
     GROUP BY scope_id
 )
 SELECT
-    s.scope_id, s.kind, s.name, s.status, s.start_ms, s.end_ms, s.end_ms - s.start_ms AS length_ms, g.groups,
-    g.unit_ms, {all_ms}, {most_ms} AS most
-FROM scopes AS s JOIN of_groups AS g USING (scope_id)
+    s.scope_id, s.kind, s.name, s.status, s.start_ms, s.end_ms, s.end_ms - s.start_ms AS length_ms, g.stages,
+    g.task_ms, {all_ms}, {most_ms} AS most
+FROM scopes AS s JOIN of_stages AS g USING (scope_id)

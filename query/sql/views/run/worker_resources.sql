@@ -3,23 +3,23 @@
 -- one row per worker that ran tasks:
 --   worker_id      the framework's id
 --   host           node it ran on
---   lanes          slots: concurrent tasks
---   units          tasks that it ran, counting each attempt
+--   slots          slots: concurrent tasks
+--   tasks          tasks that it ran, counting each attempt
 --   there_ms       how long it existed
---   unit_ms        sum of its tasks' times
+--   task_ms        sum of its tasks' times
 --   busy           task time over the time of its slots, 0 to 1; NULL if their number is unknown
 --   <resource>_ms  task time on <resource>
 --   other_ms       task time on no resource, or unknown
 --   most           the resource with the most of it, or other
 --   gc_ms          garbage collection of its process while tasks ran, summed over tasks
-WITH of_units AS (
-    SELECT worker_id, count(*) AS units, sum(finish_ms - launch_ms) AS unit_ms, {sums_ms}, sum(gc_ms) AS gc_ms
-    FROM units
+WITH of_tasks AS (
+    SELECT worker_id, count(*) AS tasks, sum(finish_ms - launch_ms) AS task_ms, {sums_ms}, sum(gc_ms) AS gc_ms
+    FROM tasks
     GROUP BY worker_id
 )
 SELECT
-    w.worker_id, w.host, w.lanes, u.units, there_ms, u.unit_ms,
-    u.unit_ms / nullif(w.lanes * there_ms, 0) AS busy, {all_ms}, {most_ms} AS most, u.gc_ms
+    w.worker_id, w.host, w.slots, u.tasks, there_ms, u.task_ms,
+    u.task_ms / nullif(w.slots * there_ms, 0) AS busy, {all_ms}, {most_ms} AS most, u.gc_ms
 FROM (
     SELECT *, coalesce(removed_ms, (SELECT duration_ms FROM runs)) - added_ms AS there_ms FROM workers
-) AS w JOIN of_units AS u USING (worker_id)
+) AS w JOIN of_tasks AS u USING (worker_id)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from crystalperf.query.results.recommendations import Candidate
 
 
-class AskedRun(Protocol):
+class PredictableRun(Protocol):
     """A run that can be diagnosed and predicted, as crystalperf.query.run.Run."""
 
     @property
@@ -31,5 +31,5 @@ class AskedRun(Protocol):
     def predict(self, settings: Sequence[str] = (), *, path: bool = True) -> Prediction:
         """The runtime under changed resources; `path` is whether to compute the predicted critical path by resource."""
 
-    def unchanged(self, scope: str = "all") -> Prediction:
+    def baseline(self, scope: str = "all") -> Prediction:
         """The prediction of the baseline, with nothing changed."""

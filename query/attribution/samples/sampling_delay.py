@@ -19,7 +19,7 @@ from crystalperf.query.trace.records import Floats
 LATE_MS = 1.0
 """A larger delay of a tick shows that the process is short of CPUs; timers alone are off by less."""
 
-MOST_PERIODS = 10.0
+MAX_PERIODS = 10.0
 """After more than this many periods without a tick, the sampler had no thread to sample rather than no CPU."""
 
 WAKEUP_MS = 10.0
@@ -83,7 +83,7 @@ def ticks(recording: jfr.Recording, period_ms: float, uninterruptible: NDArray[n
         late = np.diff(time_ms, prepend=time_ms[:1]) - period_ms
     else:
         time_ms = late = np.empty(0)
-    late = np.minimum(np.where(late > LATE_MS, late, 0.0), MOST_PERIODS * period_ms)
+    late = np.minimum(np.where(late > LATE_MS, late, 0.0), MAX_PERIODS * period_ms)
     return Ticks(time_ms, late, samples_late)
 
 

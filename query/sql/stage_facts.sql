@@ -13,17 +13,17 @@ WITH every AS (
     SELECT
         *,
         finish_ms - launch_ms AS duration_ms,
-        coalesce(input_bytes, 0) + coalesce(remote_bytes, 0) + coalesce(local_bytes, 0) AS read_bytes,
+        coalesce(input_bytes, 0) + coalesce(remote_read_bytes, 0) + coalesce(local_read_bytes, 0) AS read_bytes,
         launch_ms < min(finish_ms) OVER (PARTITION BY worker_id) AS is_first
-    FROM units
+    FROM tasks
 ),
 in_scope AS (
     SELECT
         *,
-        sum(read_bytes) OVER (PARTITION BY group_id) AS all_bytes,
+        sum(read_bytes) OVER (PARTITION BY stage_id) AS all_bytes,
         coalesce(
             sum(read_bytes) OVER (
-                PARTITION BY group_id ORDER BY read_bytes DESC, unit_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+                PARTITION BY stage_id ORDER BY read_bytes DESC, task_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
             ), 0
         ) AS larger_bytes
     FROM every
@@ -31,28 +31,28 @@ in_scope AS (
 ),
 longest AS (
     SELECT
-        group_id,
+        stage_id,
         arg_max(
             {{
-                unit_id: unit_id, worker: worker_id, host: host, read_bytes: read_bytes, gc_ms: coalesce(gc_ms, 0),
+                task_id: task_id, worker: worker_id, host: host, read_bytes: read_bytes, gc_ms: coalesce(gc_ms, 0),
                 first: is_first, cpu_ms: own_cpu_ms
             }},
-            (duration_ms, read_bytes, -unit_id)
+            (duration_ms, read_bytes, -task_id)
         ) AS it
     FROM in_scope
-    GROUP BY group_id
+    GROUP BY stage_id
 )
 SELECT
-    group_id,
-    count(*) AS units,
+    stage_id,
+    count(*) AS tasks,
     median(duration_ms) AS median_ms,
     max(duration_ms) AS longest_ms,
     median(read_bytes) AS median_bytes,
     max(read_bytes) AS most_bytes,
-    sum(duration_ms) AS unit_ms,
+    sum(duration_ms) AS task_ms,
     sum(coalesce(starting_ms, 0)) AS starting_ms,
     coalesce(median(starting_ms / duration_ms) FILTER (duration_ms > 0), 0) AS median_starting,
-    sum(coalesce(queued_ms, 0)) AS queued_ms,
+    sum(coalesce(scheduler_delay_ms, 0)) AS scheduler_delay_ms,
     sum(coalesce(gc_ms, 0)) AS gc_ms,
     median(coalesce(gc_ms, 0)) AS median_gc_ms,
     sum(coalesce(spill_disk_bytes, 0))::BIGINT AS spill_bytes,
@@ -60,22 +60,22 @@ SELECT
     sum(coalesce(own_ms, 0)) AS own_ms,
     sum(coalesce(own_cpu_ms, 0)) AS own_cpu_ms,
     median(own_cpu_ms) AS median_cpu_ms,
-    sum(coalesce(peers_ms, 0)) AS peers_ms,
+    sum(coalesce(fetch_wait_ms, 0)) AS fetch_wait_ms,
     sum(read_bytes)::BIGINT AS read_bytes,
     {moved},
-    any_value(it.unit_id) AS longest_unit,
+    any_value(it.task_id) AS longest_task,
     any_value(it.worker) AS longest_worker,
     any_value(it.host) AS longest_host,
     any_value(it.read_bytes) AS longest_read_bytes,
     any_value(it.gc_ms) AS longest_gc_ms,
     any_value(it.first) AS longest_first,
     any_value(it.cpu_ms) AS longest_cpu_ms,
-    count(*) FILTER (is_first AND unit_id <> it.unit_id) AS firsts,
-    median(duration_ms) FILTER (is_first AND unit_id <> it.unit_id) AS firsts_ms,
-    count(*) FILTER (read_bytes * 3 >= it.read_bytes * 2 AND unit_id <> it.unit_id) AS alike,
-    median(duration_ms) FILTER (read_bytes * 3 >= it.read_bytes * 2 AND unit_id <> it.unit_id) AS alike_ms,
+    count(*) FILTER (is_first AND task_id <> it.task_id) AS firsts,
+    median(duration_ms) FILTER (is_first AND task_id <> it.task_id) AS firsts_ms,
+    count(*) FILTER (read_bytes * 3 >= it.read_bytes * 2 AND task_id <> it.task_id) AS alike,
+    median(duration_ms) FILTER (read_bytes * 3 >= it.read_bytes * 2 AND task_id <> it.task_id) AS alike_ms,
     count(*) FILTER (larger_bytes < 0.95 * all_bytes) AS loaded,
     median(duration_ms) FILTER (larger_bytes < 0.95 * all_bytes) AS loaded_ms
-FROM in_scope JOIN longest USING (group_id)
-GROUP BY group_id
-ORDER BY group_id
+FROM in_scope JOIN longest USING (stage_id)
+GROUP BY stage_id
+ORDER BY stage_id

@@ -18,10 +18,10 @@ from crystalperf.indexes import resources
 from crystalperf.indexes.resources import CPU
 from crystalperf.query.lookup.hot import Heat
 
-MOST_SHARE = 0.6
+MAX_SHARE = 0.6
 """Minimum share of the functions of a name on one device, if the receiver's class is unknown."""
 
-LEAST_CONFIDENCE = 0.6
+MIN_CONFIDENCE = 0.6
 """Minimum mean confidence of the labels: below it a call is about as likely not to use a device."""
 
 _TYPE = r"([A-Z]\w*)(?:[<\[][^=;{}()\n]{0,80}[>\]])?"
@@ -34,7 +34,7 @@ _ENDS = re.compile(r"\s*[=;,)]")
 NEAR = 120
 """Characters before and after a name in which to look for its declaration."""
 
-MOST_PLACES = 200
+MAX_PLACES = 200
 """Maximum occurrences of a name to examine in a file."""
 
 
@@ -52,7 +52,7 @@ class NewCall:
 
 
 @dataclass(frozen=True)
-class Entering:
+class IntroducedCall:
     """A device call that a change introduces into a function.
 
     how         typed, if the class of its receiver is known; else by name
@@ -105,14 +105,16 @@ class Known:
             return None
         labels = [_label(each) for each in meant]
         most = max(set(labels), key=labels.count)
-        if most == CPU or labels.count(most) < MOST_SHARE * len(labels):
+        if most == CPU or labels.count(most) < MAX_SHARE * len(labels):
             return None
         agreed = [each for each, label in zip(meant, labels, strict=True) if label == most]
-        sure = sum(each.confidence for each in agreed) / len(agreed) >= LEAST_CONFIDENCE
+        sure = sum(each.confidence for each in agreed) / len(agreed) >= MIN_CONFIDENCE
         return (most, how, agreed) if sure else None
 
 
-def entering(calls: Sequence[NewCall], known: Known, heat_of: dict[str, tuple[Heat, str | None]]) -> list[Entering]:
+def introduced_calls(
+    calls: Sequence[NewCall], known: Known, heat_of: dict[str, tuple[Heat, str | None]]
+) -> list[IntroducedCall]:
     """The device calls among `calls`, those in the hottest functions first; `heat_of` is by function."""
     found = []
     for call in calls:
@@ -123,7 +125,7 @@ def entering(calls: Sequence[NewCall], known: Known, heat_of: dict[str, tuple[He
         number = resources().index(resource)
         heat, through = heat_of.get(call.function, (None, None))
         found.append(
-            Entering(
+            IntroducedCall(
                 call=call,
                 resource=resource,
                 how=how,
@@ -145,7 +147,7 @@ def made_on(receiver: str, name: str, text: str) -> str:
         return name if name[:1].isupper() else ""
     if last[:1].isupper():
         return last
-    for place in islice(re.finditer(rf"\b{re.escape(last)}\b", text), MOST_PLACES):
+    for place in islice(re.finditer(rf"\b{re.escape(last)}\b", text), MAX_PLACES):
         before, after = text[max(0, place.start() - NEAR) : place.start()], text[place.end() : place.end() + NEAR]
         found = _DECLARED.match(after) or _MADE.match(after)  # Scala, Python; target of a constructor call
         if found is None and _ENDS.match(after):

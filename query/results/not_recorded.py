@@ -10,15 +10,15 @@ from crystalperf.query.results.kinds import Kind
 
 
 @dataclass(frozen=True)
-class Unseen(Kind):
+class NotRecorded(Kind):
     """Something that the data of a run does not show; `remedy` is what would show it, None if nothing would."""
 
     remedy: Remedy | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
-class SequenceContradicted(Unseen):
-    """Recorded times contradict what the log says of which group waits for which; `problem` is the reader's."""
+class SequenceContradicted(NotRecorded):
+    """Recorded times contradict what the log says of which stage waits for which; `problem` is the reader's."""
 
     kind: ClassVar[str] = "sequence-contradicted"
 
@@ -26,7 +26,7 @@ class SequenceContradicted(Unseen):
 
 
 @dataclass(frozen=True)
-class CodeUnlabelled(Unseen):
+class CodeUnlabelled(NotRecorded):
     """Sampled code that no index of its version labels: it is in no index, or in one of another version."""
 
     kind: ClassVar[str] = "code-unlabelled"
@@ -35,21 +35,21 @@ class CodeUnlabelled(Unseen):
 
 
 @dataclass(frozen=True)
-class NoIndex(Unseen):
+class NoIndex(NotRecorded):
     """The run has samples, but no index of the sampled code."""
 
     kind: ClassVar[str] = "no-index"
 
 
 @dataclass(frozen=True)
-class NoSamples(Unseen):
+class NoSamples(NotRecorded):
     """The run has no stack samples."""
 
     kind: ClassVar[str] = "no-samples"
 
 
 @dataclass(frozen=True)
-class TimeUnmeasured(Unseen):
+class TimeUnmeasured(NotRecorded):
     """Time on no resource, because the framework does not measure it and the run has no samples.
 
     `storage` is whether reading and writing storage is part of that time.
@@ -72,14 +72,14 @@ class CodeUnsampled(TimeUnmeasured):
 
 
 @dataclass(frozen=True)
-class CoordinatorUnsampled(Unseen):
-    """The coordinator left no recording."""
+class DriverUnsampled(NotRecorded):
+    """The driver left no recording."""
 
-    kind: ClassVar[str] = "coordinator-unsampled"
+    kind: ClassVar[str] = "driver-unsampled"
 
 
 @dataclass(frozen=True)
-class AllWorkersUnsampled(Unseen):
+class AllWorkersUnsampled(NotRecorded):
     """No worker left a recording."""
 
     kind: ClassVar[str] = "all-workers-unsampled"
@@ -88,8 +88,8 @@ class AllWorkersUnsampled(Unseen):
 
 
 @dataclass(frozen=True)
-class WorkersUnsampled(Unseen):
-    """Some of the workers that ran units left no recording; the recordings of the others represent them."""
+class WorkersUnsampled(NotRecorded):
+    """Some of the workers that ran tasks left no recording; the recordings of the others represent them."""
 
     kind: ClassVar[str] = "workers-unsampled"
 
@@ -98,8 +98,8 @@ class WorkersUnsampled(Unseen):
 
 
 @dataclass(frozen=True)
-class OperatorsUnknown(Unseen):
-    """`share` of unit time could not be attributed to an operator: there are too few samples, or, if `framework` is
+class OperatorsUnknown(NotRecorded):
+    """`share` of task time could not be attributed to an operator: there are too few samples, or, if `framework` is
     set, no samples, and that framework times only some operators."""
 
     kind: ClassVar[str] = "operators-unknown"
@@ -109,14 +109,14 @@ class OperatorsUnknown(Unseen):
 
 
 @dataclass(frozen=True)
-class BlockedThreadsUnsampled(Unseen):
+class BlockedThreadsUnsampled(NotRecorded):
     """The recordings have neither wall-clock samples nor park events."""
 
     kind: ClassVar[str] = "blocked-threads-unsampled"
 
 
 @dataclass(frozen=True)
-class RecordingLeftOut(Unseen):
+class RecordingLeftOut(NotRecorded):
     """A recording that was not used: its file name, and the reason."""
 
     kind: ClassVar[str] = "recording-left-out"
@@ -126,7 +126,7 @@ class RecordingLeftOut(Unseen):
 
 
 @dataclass(frozen=True)
-class MoreRecordingsLeftOut(Unseen):
+class MoreRecordingsLeftOut(NotRecorded):
     """`recordings` further recordings that were not used."""
 
     kind: ClassVar[str] = "more-recordings-left-out"
@@ -135,14 +135,14 @@ class MoreRecordingsLeftOut(Unseen):
 
 
 @dataclass(frozen=True)
-class CpuLimitUnknown(Unseen):
+class CpuLimitUnknown(NotRecorded):
     """The CPU time of a stream's workers was not measured, so the rate that saturates them is unknown."""
 
     kind: ClassVar[str] = "cpu-limit-unknown"
 
 
 @dataclass(frozen=True)
-class RecordLatencyUnmeasured(Unseen):
+class RecordLatencyUnmeasured(NotRecorded):
     """No marker measured the latency of records; it is modelled from rates, busy time and queues."""
 
     kind: ClassVar[str] = "record-latency-unmeasured"

@@ -1,14 +1,14 @@
-// The page's data as JSON (docs/schema/picture.json; query/results/page.py describes each field).
+// The page's data as JSON (docs/schema/page.json; query/results/page.py describes each field).
 
 /** ms by resource, and `other`. */
 export type Parts = Readonly<Record<string, number>>;
 
 export type Basis = "measured" | "modelled" | "guessed";
 
-export interface Picture {
-  readonly schema: "crystalperf.picture/1";
+export interface PageData {
+  readonly schema: "crystalperf.page/2";
   readonly version: string;
-  readonly said: {
+  readonly page_text: {
     readonly title: string;
     readonly facts: readonly string[];
     readonly outcome: readonly string[];
@@ -29,16 +29,16 @@ export interface Picture {
     readonly check: string;
     readonly findings: readonly {
       readonly cost: string;
-      readonly what: string;
+      readonly text: string;
       readonly basis: Basis;
       readonly advice: string;
     }[];
     readonly disagreements: readonly string[];
     readonly assumptions: readonly string[];
     readonly missing: readonly string[];
-    readonly unseen: readonly string[];
-    readonly told: readonly string[];
-    readonly stations: SaidTable;
+    readonly not_recorded: readonly string[];
+    readonly measurements: readonly string[];
+    readonly stations: TableText;
     readonly next: string;
     readonly figure: { readonly name: string; readonly ms: number; readonly decimals: number };
     readonly words: Words;
@@ -50,7 +50,7 @@ export interface Picture {
   readonly verdict: {
     readonly run: string;
     readonly debug: {
-      readonly flow: object | null;
+      readonly stream: object | null;
       readonly runtime_ms: number;
       readonly resource_ms: Parts;
       readonly critical_path: readonly {
@@ -62,7 +62,7 @@ export interface Picture {
       }[];
       readonly path_operators: readonly {
         readonly name: string;
-        readonly groups: number;
+        readonly stages: number;
         readonly resource_ms: Parts;
       }[];
       readonly findings: readonly { readonly cost_ms: number }[];
@@ -70,7 +70,7 @@ export interface Picture {
         readonly scope: string | null;
         readonly node_id: number | null;
         readonly name: string;
-        readonly groups: readonly string[];
+        readonly stages: readonly string[];
         readonly basis: string;
         readonly resource_ms: Parts;
       }[];
@@ -80,18 +80,18 @@ export interface Picture {
     readonly recorded_ms: number;
     readonly bottleneck: string;
     readonly resource_ms: Parts;
-    readonly groups: readonly string[];
-    readonly group_ms: readonly number[];
+    readonly stages: readonly string[];
+    readonly stage_ms: readonly number[];
     readonly curves: readonly {
       readonly key: string;
       readonly label: string;
       readonly unit: string;
       readonly recorded: number | null;
-      readonly points: readonly PicturePoint[];
+      readonly points: readonly PagePoint[];
       readonly knee: number | null;
-      readonly knee_said: string;
+      readonly knee_text: string;
     }[];
-    readonly pairs: readonly { readonly keys: readonly [string, string]; readonly points: readonly PicturePoint[] }[];
+    readonly pairs: readonly { readonly keys: readonly [string, string]; readonly points: readonly PagePoint[] }[];
     readonly coarser: string;
     readonly command: string;
   };
@@ -107,33 +107,33 @@ export interface Picture {
       readonly reason: readonly (string | null)[];
     };
     readonly lanes: readonly number[];
-    readonly groups: readonly string[];
-    readonly group_names: readonly string[];
+    readonly stages: readonly string[];
+    readonly stage_names: readonly string[];
     readonly statuses: readonly string[];
-    readonly units: {
+    readonly tasks: {
       readonly lane: readonly number[];
       readonly start_ms: readonly number[];
       readonly length_ms: readonly number[];
-      readonly group: readonly number[];
+      readonly stage: readonly number[];
       readonly status: readonly number[];
       readonly resource: readonly number[];
       readonly count: readonly number[];
     };
-    readonly coordinator: Stretches;
-    readonly pauses: Stretches;
+    readonly driver: Intervals;
+    readonly pauses: Intervals;
     readonly coarsened: string;
   };
   readonly graph: {
     readonly nodes: readonly {
       readonly id: string;
-      readonly kind: "group" | "coordinator" | "transfer";
+      readonly kind: "stage" | "driver" | "transfer";
       readonly name: string;
       readonly scope: string | null;
       readonly start_ms: number;
       readonly end_ms: number;
       readonly path_ms: number;
       readonly resource_ms: Parts;
-      readonly units: number;
+      readonly tasks: number;
       readonly spread: { readonly duration_ms: readonly number[] } | null;
     }[];
     readonly source: readonly number[];
@@ -151,7 +151,7 @@ export interface Picture {
     readonly operators: readonly string[];
     readonly sampled: {
       readonly node: readonly number[];
-      readonly group: readonly number[];
+      readonly stage: readonly number[];
       readonly operator: readonly number[];
       readonly resource_ms: Readonly<Record<string, readonly number[]>>;
       readonly waiting_ms: readonly number[];
@@ -173,7 +173,7 @@ export interface Picture {
 }
 
 /** A table of texts; the first two columns are an id and a name. */
-export interface SaidTable {
+export interface TableText {
   readonly heads: readonly string[];
   readonly rows: readonly (readonly string[])[];
   /** The meaning of the columns. */
@@ -184,13 +184,13 @@ export interface SaidTable {
 export interface Words {
   readonly worker: string;
   readonly workers: string;
-  readonly lane: string;
-  readonly lanes: string;
-  readonly group: string;
-  readonly groups: string;
+  readonly slot: string;
+  readonly slots: string;
+  readonly stage: string;
+  readonly stages: string;
   readonly unit: string;
-  readonly units: string;
-  readonly coordinator: string;
+  readonly tasks: string;
+  readonly driver: string;
   readonly scope: string;
 }
 
@@ -203,7 +203,7 @@ export interface UsualWhatIf {
   readonly range: string;
 }
 
-export interface PicturePoint {
+export interface PagePoint {
   readonly setting: string;
   readonly ratios: readonly number[];
   readonly amounts: readonly (number | null)[];
@@ -212,10 +212,10 @@ export interface PicturePoint {
   readonly refused: string;
   readonly bottleneck: string | null;
   readonly resource_ms: Parts;
-  readonly group_ms: readonly (number | null)[];
+  readonly stage_ms: readonly (number | null)[];
 }
 
-interface Stretches {
+interface Intervals {
   readonly id: readonly string[];
   readonly name: readonly string[];
   readonly start_ms: readonly number[];

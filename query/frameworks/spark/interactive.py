@@ -16,7 +16,7 @@ _NAMES = re.compile(
 )
 
 
-def attended(name: str | None, properties: Mapping[str, str]) -> bool | None:
+def interactive(name: str | None, properties: Mapping[str, str]) -> bool | None:
     """See query.inputs.reader.Reader.attended."""
     if properties.get("spark.databricks.clusterSource", "").upper() == "JOB":
         return False

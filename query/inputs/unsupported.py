@@ -19,8 +19,8 @@ _PAGE = "use the page of the job itself (/jobs/ID), or its archive from the JobM
 _WHEN = (
     "it shows what operators read and wrote, not when they ran; use the output of export_chrome_trace for these steps"
 )
-_MOST_LINES = 40
-_MOST_FIELDS = 2_000
+_MAX_LINES = 40
+_MAX_FIELDS = 2_000
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ def _any(*tests: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
 
 def _lines(text: bytes) -> list[bytes]:
     """The first complete lines that are neither comments nor blank."""
-    lines = text.split(b"\n", 4 * _MOST_LINES)[: 4 * _MOST_LINES]
-    return [each for each in lines if each.strip() and not each.startswith(b"#")][:_MOST_LINES]
+    lines = text.split(b"\n", 4 * _MAX_LINES)[: 4 * _MAX_LINES]
+    return [each for each in lines if each.strip() and not each.startswith(b"#")][:_MAX_LINES]
 
 
 _FRAME = re.compile(rb"\s*[0-9a-f]{2,16} \S[^\n]{0,4000}\([^\n]{0,1000}\)\s*")
@@ -127,7 +127,7 @@ def _fields(text: bytes) -> Iterator[tuple[int, int, bytes]]:
     A field of number 0 means that the text is not a message.
     """
     place = 0
-    for _ in range(_MOST_FIELDS):
+    for _ in range(_MAX_FIELDS):
         head = _varint(text, place)
         if head is None:
             break

@@ -6,11 +6,11 @@
 --   durations   durations of its tasks at those quantiles, ms
 --   read_bytes  bytes that its tasks read from storage and other tasks, at those quantiles
 SELECT
-    group_id,
+    stage_id,
     quantile_cont(finish_ms - launch_ms, ?::DOUBLE[]) AS durations,
-    quantile_cont((coalesce(input_bytes, 0) + coalesce(remote_bytes, 0) + coalesce(local_bytes, 0))::DOUBLE, ?::DOUBLE[])
+    quantile_cont((coalesce(input_bytes, 0) + coalesce(remote_read_bytes, 0) + coalesce(local_read_bytes, 0))::DOUBLE, ?::DOUBLE[])
         AS read_bytes
-FROM units
+FROM tasks
 WHERE finish_ms > ? AND launch_ms < ?
-GROUP BY group_id
-ORDER BY group_id
+GROUP BY stage_id
+ORDER BY stage_id

@@ -15,7 +15,7 @@ from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.frameworks import Planned
 from crystalperf.query.frameworks.ml.training.assumptions import MoreProcesses
-from crystalperf.query.frameworks.ml.training.refusals import FewerProcesses, LanesFixed, OperatorsFixed, SingleProcess
+from crystalperf.query.frameworks.ml.training.refusals import FewerProcesses, OperatorsFixed, SingleProcess, SlotsFixed
 from crystalperf.query.results.refusals import Refusal
 
 
@@ -26,10 +26,10 @@ def configured(properties: Mapping[str, str]) -> dict[str, float]:
 
 def replan(execution: Execution, scenario: Scenario, _wanted: bool) -> Planned | Refusal:
     """The run with the communication of another number of processes."""
-    if scenario.ratio("units") != 1:
+    if scenario.ratio("tasks") != 1:
         return OperatorsFixed()
     if scenario.ratio("cores") != 1:
-        return LanesFixed()
+        return SlotsFixed()
     ratio = scenario.ratio("workers")
     if ratio == 1:
         return Planned(execution)
@@ -42,9 +42,9 @@ def replan(execution: Execution, scenario: Scenario, _wanted: bool) -> Planned |
         return SingleProcess()
     factor = ((after - 1) / after) / ((count - 1) / count) if synchronous else ratio
     net = execution.names.index(NET)
-    parts = execution.units.parts_ms.copy()
+    parts = execution.tasks.parts_ms.copy()
     longer = parts[:, net] * (factor - 1)
     parts[:, net] += longer
-    units = execution.units
-    changed = replace(execution, units=replace(units, parts_ms=parts, finish_ms=units.finish_ms + longer))
+    tasks = execution.tasks
+    changed = replace(execution, tasks=replace(tasks, parts_ms=parts, finish_ms=tasks.finish_ms + longer))
     return Planned(changed, (MoreProcesses(count, after, ratio, synchronous),))

@@ -1,7 +1,7 @@
--- Time of each stage's tasks by resource, and its skew: group_resources in Spark's terms.
+-- Time of each stage's tasks by resource, and its skew: stage_resources in Spark's terms.
 --
 -- one row per attempt of a stage that ran:
---   stage_id       Spark's id
+--   spark_stage_id Spark's id
 --   attempt        attempt of the stage, from 0
 --   job_id         first job that needs it
 --   sql_id         SQL query of that job
@@ -21,8 +21,8 @@
 --   spill_disk_bytes  size on disk of spilled data
 --   gc_ms          garbage collection while tasks ran, summed over tasks
 SELECT
-    s.stage_id, s.attempt, s.job_id, s.sql_id, g.name, g.units AS tasks, g.length_ms, g.unit_ms AS task_ms, {all_ms},
+    s.spark_stage_id, s.attempt, s.job_id, s.sql_id, g.name, g.tasks AS tasks, g.length_ms, g.task_ms AS task_ms, {all_ms},
     g.most, g.median_ms, g.longest_ms, g.skew,
-    coalesce(g.remote_bytes, 0) + coalesce(g.local_bytes, 0) AS shuffle_read_bytes,
-    g.handed_bytes AS shuffle_write_bytes, g.input_bytes, g.spill_disk_bytes, g.gc_ms
-FROM group_resources AS g JOIN spark_stages AS s USING (group_id)
+    coalesce(g.remote_read_bytes, 0) + coalesce(g.local_read_bytes, 0) AS shuffle_read_bytes,
+    g.exchange_write_bytes AS shuffle_write_bytes, g.input_bytes, g.spill_disk_bytes, g.gc_ms
+FROM stage_resources AS g JOIN spark_stages AS s USING (stage_id)

@@ -11,17 +11,19 @@ from crystalperf.indexes.resources import DISK, with_other
 from crystalperf.query.attribution.code.libraries import library_of
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.results import unseen as kinds
-from crystalperf.query.results.unseen import Unseen
+from crystalperf.query.results import not_recorded as kinds
+from crystalperf.query.results.not_recorded import NotRecorded
 from crystalperf.query.trace.records import CONTRADICTED
 
-MOST_WITHOUT_OPERATOR = 0.2
-"""Unit time without an operator is reported if it exceeds this share."""
+MAX_WITHOUT_OPERATOR = 0.2
+"""Task time without an operator is reported if it exceeds this share."""
 
 _RECORDINGS_NAMED = 3
 
 
-def unseen(connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor) -> tuple[Unseen, ...]:
+def not_recorded(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor
+) -> tuple[NotRecorded, ...]:
     """The missing observations of a scope, and which recordings would have shown them."""
     left_out = _left_out(connection)
     contradicted = _contradicted(connection)
@@ -39,12 +41,12 @@ def _ids(connection: duckdb.DuckDBPyConnection, query: str) -> set[str]:
     return {row[0] for row in connection.execute(query).fetchall() if row[0] is not None}
 
 
-def _contradicted(connection: duckdb.DuckDBPyConnection) -> list[Unseen]:
+def _contradicted(connection: duckdb.DuckDBPyConnection) -> list[NotRecorded]:
     rows = connection.execute("SELECT meaning FROM import_stats WHERE name = ? ORDER BY rowid", [CONTRADICTED])
     return [kinds.SequenceContradicted(meaning) for (meaning,) in rows.fetchall()]
 
 
-def _unknown_code(connection: duckdb.DuckDBPyConnection) -> list[Unseen]:
+def _unknown_code(connection: duckdb.DuckDBPyConnection) -> list[NotRecorded]:
     rows = connection.execute(
         """
         SELECT name, origin, meaning FROM import_stats
@@ -65,7 +67,7 @@ def index_of(prefix: str) -> Remedy:
     )
 
 
-def _left_out(connection: duckdb.DuckDBPyConnection) -> list[Unseen]:
+def _left_out(connection: duckdb.DuckDBPyConnection) -> list[NotRecorded]:
     """The recordings that were not used, the first few by name."""
     rows = connection.execute(
         """
@@ -74,7 +76,7 @@ def _left_out(connection: duckdb.DuckDBPyConnection) -> list[Unseen]:
         ORDER BY origin, rowid
         """
     ).fetchall()
-    found: list[Unseen] = [
+    found: list[NotRecorded] = [
         kinds.RecordingLeftOut(Path(origin).name, meaning) for origin, meaning in rows[:_RECORDINGS_NAMED]
     ]
     if len(rows) > _RECORDINGS_NAMED:
@@ -82,14 +84,14 @@ def _left_out(connection: duckdb.DuckDBPyConnection) -> list[Unseen]:
     return found
 
 
-def _without_recording(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Unseen]:
+def _without_recording(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[NotRecorded]:
     """The processes of the run that left no recording."""
-    found: list[Unseen] = []
+    found: list[NotRecorded] = []
     seen = _ids(connection, "SELECT DISTINCT worker_id FROM samples WHERE worker_id IS NOT NULL")
-    coordinators = _ids(connection, "SELECT worker_id FROM workers WHERE kind = 'coordinator'")
+    coordinators = _ids(connection, "SELECT worker_id FROM workers WHERE kind = 'driver'")
     if coordinators and not coordinators & seen:
-        found.append(kinds.CoordinatorUnsampled())
-    ran = _ids(connection, "SELECT DISTINCT worker_id FROM units")
+        found.append(kinds.DriverUnsampled())
+    ran = _ids(connection, "SELECT DISTINCT worker_id FROM tasks")
     missing = tuple(sorted(ran - seen))
     if missing and len(missing) == len(ran):
         found.append(kinds.AllWorkersUnsampled(execution.title))
@@ -100,11 +102,11 @@ def _without_recording(connection: duckdb.DuckDBPyConnection, execution: Executi
 
 def _without_samples(
     connection: duckdb.DuckDBPyConnection, execution: Execution, advisor: Advisor, unusable: bool
-) -> list[Unseen]:
+) -> list[NotRecorded]:
     sampled = execution.takes_recordings
-    has_disk_time = bool(execution.units.parts_ms[:, execution.names.index(DISK)].any())
+    has_disk_time = bool(execution.tasks.parts_ms[:, execution.names.index(DISK)].any())
     storage = sampled or not has_disk_time
-    found: Unseen = kinds.TimeUnmeasured(execution.title, storage)
+    found: NotRecorded = kinds.TimeUnmeasured(execution.title, storage)
     if sampled:
         remedy = Remedy("set up the job", {"framework": execution.words.framework}) if advisor.setup else None
         found = kinds.CodeUnsampled(execution.title, storage, unusable, remedy=remedy)
@@ -113,16 +115,16 @@ def _without_samples(
 
 def _without_operator(
     connection: duckdb.DuckDBPyConnection, execution: Execution, framework: str | None
-) -> list[Unseen]:
-    """The unit time of scopes that could not be attributed to an operator, if it is much."""
+) -> list[NotRecorded]:
+    """The task time of scopes that could not be attributed to an operator, if it is much."""
     names = " + ".join(f"{name}_ms" for name in with_other(execution.names))
     total, lost = connection.execute(
         f"""
         SELECT coalesce(sum({names}), 0), coalesce(sum({names}) FILTER (basis = 'nothing'), 0)
         FROM operator_times
         WHERE scope_id IS NOT NULL
-            AND group_id IN (SELECT group_id FROM units WHERE finish_ms > ? AND launch_ms < ?)
+            AND stage_id IN (SELECT stage_id FROM tasks WHERE finish_ms > ? AND launch_ms < ?)
         """,
         [execution.scope.start_ms, execution.scope.end_ms],
     ).fetchall()[0]
-    return [kinds.OperatorsUnknown(lost / total, framework)] if lost > MOST_WITHOUT_OPERATOR * total else []
+    return [kinds.OperatorsUnknown(lost / total, framework)] if lost > MAX_WITHOUT_OPERATOR * total else []

@@ -38,7 +38,7 @@ from lab.damage.judging import ContradictionError, one_sentence, typed
 from lab.damage.mutations import changed_document, damaged
 
 Files = dict[str, bytes]
-Told = tuple[str, str]
+Reported = tuple[str, str]
 
 _NAMES: tuple[bytes, ...] = (
     b"log", b"day=2026-01-01", b"*", b"[x", b"a b", b"'; DROP TABLE runs", b"l\xffg", b"\xe2\x80\xaex", b"=1+1",
@@ -49,12 +49,12 @@ _NAMES: tuple[bytes, ...] = (
 # A server -------------------------------------------------------------------------------------------------------------
 
 
-def through_server(random: Random, files: Files, folder: Path, home: Path) -> Told:
+def through_server(random: Random, files: Files, folder: Path, home: Path) -> Reported:
     """Serve the log from a History Server, whose version, list and zip are damaged too."""
     with _served(_pages(random, files)) as address:
         place = random.choice(("", "/history/app-1", "/history/app-1/1/jobs/", "/api/v1/applications/app-1/1/logs"))
         message = typed(home, random.choice(("analyze", "profile")), address + place)
-    return _told(message)
+    return _reported(message)
 
 
 def _pages(random: Random, files: Files) -> dict[str, tuple[int, dict[str, str], bytes]]:
@@ -140,7 +140,7 @@ _SCRIPTS = (Path(report.__file__).parent / "templates" / "page.html.j2").read_te
 """Script elements of every page: its data and its own script."""
 
 
-def through_page(random: Random, files: Files, folder: Path, home: Path) -> Told:
+def through_page(random: Random, files: Files, folder: Path, home: Path) -> Reported:
     """Write the page of the run, and check that it has no additional scripts or other code."""
     write(folder, files)
     run, page = folder.with_name("run.duckdb"), folder.with_name("page.html")
@@ -157,13 +157,13 @@ def through_page(random: Random, files: Files, folder: Path, home: Path) -> Told
     finally:
         for each in (run, page):
             each.unlink(missing_ok=True)
-    return _told(message)
+    return _reported(message)
 
 
 # A fleet --------------------------------------------------------------------------------------------------------------
 
 
-def through_fleet(random: Random, files: Files, folder: Path, home: Path) -> Told:
+def through_fleet(random: Random, files: Files, folder: Path, home: Path) -> Reported:
     """A fleet of the run's files under hostile names, with a link and a pipe: each log becomes a run or a problem."""
     place = folder / "logs"
     place.mkdir()
@@ -183,7 +183,7 @@ def through_fleet(random: Random, files: Files, folder: Path, home: Path) -> Tol
     with patch.object(Engine, "read_all", here):
         message = typed(home, "fleet", "build", place, "-o", fleet)
     if message is not None:
-        return _told(message)
+        return _reported(message)
     for form in ((), ("--json",)):
         if (message := typed(home, "fleet", "ask", fleet, *form)) is not None:
             raise ContradictionError(f"the summary of a built fleet failed: {message}")
@@ -191,7 +191,7 @@ def through_fleet(random: Random, files: Files, folder: Path, home: Path) -> Tol
         untold = tables.execute(
             "SELECT path FROM logs WHERE runs = 0 AND path NOT IN (SELECT path FROM problems)"
         ).fetchall()
-        bugs = tables.execute("SELECT what FROM problems WHERE what LIKE '%bug of CrystalPerf%'").fetchall()
+        bugs = tables.execute("SELECT text FROM problems WHERE text LIKE '%bug of CrystalPerf%'").fetchall()
     if untold or bugs:
         raise ContradictionError(f"logs missing in a fleet: {untold}; bugs: {bugs}")
     return "read", ""
@@ -200,7 +200,7 @@ def through_fleet(random: Random, files: Files, folder: Path, home: Path) -> Tol
 # An upload ------------------------------------------------------------------------------------------------------------
 
 
-def through_upload(random: Random, files: Files, folder: Path, home: Path) -> Told:
+def through_upload(random: Random, files: Files, folder: Path, home: Path) -> Reported:
     """Upload the files and profile them; no file may be outside of the upload's own folder."""
     inputs, staging = folder / "inputs", folder / "staging"
     for each in (inputs, staging):
@@ -275,5 +275,5 @@ def write(folder: Path, files: Files) -> None:
         path.write_bytes(text)
 
 
-def _told(message: str | None) -> Told:
+def _reported(message: str | None) -> Reported:
     return ("read", "") if message is None else ("refused", message)
