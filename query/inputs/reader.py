@@ -67,7 +67,7 @@ class Reader:
     has_upstream_waits: bool = True
     """Whether the log has the tasks' waits for upstream; otherwise this time may be on any resource."""
     delegates: Callable[[frozenset[str]], bool] = lambda _uses: False
-    """What a stage reads and writes → whether other processes compute for its tasks, so that these have no CPU wait."""
+    """Kinds of data that a stage reads and writes → whether other processes compute for its tasks, so that these have no CPU wait."""
 
 
 class ReadableFramework(Protocol):

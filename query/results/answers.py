@@ -561,8 +561,8 @@ class Advice:
 class Offer:
     """An offer: a number of machines of a type, with the job's predicted runtime and price, in the price list's unit.
 
-    holds     whether it meets the deadline: yes if 19 of 20 reruns would, perhaps if that is more likely than not
-    unbeaten  whether it is Pareto-optimal: nothing is both cheaper and faster
+    meets_deadline  yes if 19 of 20 reruns would, likely if that is more likely than not
+    pareto_optimal  whether nothing is both cheaper and faster
     """
 
     machine: str

@@ -67,7 +67,7 @@ class TableText:
 class PageText:
     """The sentences that the terminal shows about the run, in the framework's words; '' if there is none.
 
-    facts          name, framework and version, workers and lanes, duration
+    facts          name, framework and version, workers and slots, duration
     outcome        how it ended, the most important first; for a stream its rates
     left_out       intervals without work, which no figure includes
     headline       the bottleneck
@@ -79,9 +79,9 @@ class PageText:
     stations       the stages of a stream: their record rates and utilization
     check          the replay error of the baseline, and what a range means
     missing        what reading the input lost, and `not_recorded` what the data do not show
-    told           the framework's own measurements
+    measurements   the framework's own measurements
     next           the command to type next
-    words          words for worker, workers, lane, lanes, stage, stages, task, tasks, driver, scope
+    words          words for worker, workers, slot, slots, stage, stages, task, tasks, driver, scope
     devices        the reader's name of each resource, and of `other`
     causes         the text of each cause of time on no resource
     how            how a figure of a what-if is known: recorded, exact (as from `predict`), between (interpolated),

@@ -239,7 +239,7 @@ def of_rows(  # noqa: PLR0913 - the tables of a trace
         for parts, times in ((floor, task.measured_ms), (likely, task.likely_ms)):
             for name, ms in times.items():
                 if name not in names:
-                    raise ValueError(f"unit {task.task_id}: measured on {name}, which is no resource of the run")
+                    raise ValueError(f"task {task.task_id}: measured on {name}, which is not a resource of the run")
                 parts[row, names.index(name)] = ms
     lasting = np.array([each.finish_ms - each.launch_ms for each in tasks], dtype=np.float64)
     # Waiting for a pipelined neighbour uses no resource, and was measured too.
