@@ -448,7 +448,8 @@ def summary(found: Sequence[Row]) -> list[str]:
     with_missing_data = sum(bool(each.answer and each.answer["debug"].get("missing_data")) for each in answered)
     return [
         f"{len(found)} files: {len(answered)} answered ({with_missing_data} of them inconclusive),"
-        f" {len(found) - len(answered)} refused in one sentence. {len(both_read)} answers were compared with the log's own events."
+        f" {len(found) - len(answered)} refused in one sentence. {len(both_read)} answers were compared with"
+        " the log's own events."
         f" {len(wrong)} files have contradictions, {sum(len(each.contradictions) for each in wrong)} in all."
     ]
 

@@ -59,8 +59,8 @@ def report(base: Path, other: Path | None) -> str:
         lines += head("operator | CPU, reported % | kernel % | points | samples %")
         found = shares(_run(folder), row)
         lines += [
-            f"| {name} | {100 * reported:.1f} | {100 * found.true[name]:.1f} | {100 * (reported - found.true[name]):+.1f} |"
-            f" {100 * found.sampled[name]:.1f} |"
+            f"| {name} | {100 * reported:.1f} | {100 * found.true[name]:.1f}"
+            f" | {100 * (reported - found.true[name]):+.1f} | {100 * found.sampled[name]:.1f} |"
             for name, reported in found.reported.items()
         ]
         lines += ["", f"Samples on the CPU in an event loop of Netty: {100 * found.event_loop:.1f} %", ""]

@@ -71,7 +71,7 @@ def questions(
 ) -> tuple[PredictionRequest, ...]:
     """The usual what-ifs, in the words of the run's framework; for a stream (`flows`), about rates and parallelism.
 
-    `excluded_settings` are excluded settings.
+    What-ifs of `excluded_settings` are left out.
     """
     if flows:
         tasks, workers = vocabulary.word_of("tasks"), vocabulary.word_of("workers")

@@ -17,7 +17,7 @@ Texts = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Figure:
-    """The task of all times of the page: a number of ms is divided by `ms` and shown with `decimals`."""
+    """The unit of all times of the page: a number of ms is divided by `ms` and shown with `decimals`."""
 
     name: str
     ms: float
@@ -147,7 +147,7 @@ class Curve:
 
     key        the setting of `predict`, in the framework's word
     label      its meaning: slots of each worker
-    recorded   the recorded value, in `task`; None if unknown
+    recorded   the recorded value, in `unit`; None if unknown
     knee       the position of the last point that is still worth it; None if none is, or the rule does not apply
     knee_text  the sentence
     """
@@ -203,7 +203,7 @@ class PageWorkers:
 
 @dataclass(frozen=True)
 class Bars:
-    """Tasks, a row each, by lane and start.
+    """Tasks, a row each, by lane (a row of the timeline) and start.
 
     lane      row of Timeline.lanes
     stage     row of Timeline.stages
@@ -233,12 +233,12 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The timeline: what ran where and when.
+    """The timeline: where each task ran, and when.  A lane is one of its rows: tasks that ran one after the other.
 
     lanes        the worker of each lane, a row of `workers`; the lanes of a worker are consecutive
     stages       ids of all stages that ran, by Bars.stage; `stage_names` are their names for users
     figure       the unit of its times, which may be longer than the answer's: a record takes ms, its run hours
-    driver  intervals of the driver and of transfers
+    driver       intervals of the driver and of transfers
     pauses       intervals without submitted work, which no figure includes
     coarsened    a sentence if some rows are several tasks, else ''
     """
@@ -275,7 +275,7 @@ class GraphNode:
     """
 
     id: str
-    kind: Literal["group", "driver", "transfer"]
+    kind: Literal["stage", "driver", "transfer"]
     name: str
     scope: str | None
     start_ms: float

@@ -66,10 +66,10 @@ WithRemedy = Callable[[str, "Remedy | None"], str]
 
 
 class Figures(Protocol):
-    """How an interface formats the times of an answer, given in ms, all in one task."""
+    """How an interface formats the times of an answer, given in ms, all in one unit."""
 
     def number(self, ms: float, /) -> str:
-        """A time without its task."""
+        """A time without its unit."""
 
     def text(self, ms: float, /) -> str:
         """A time with its unit."""
@@ -313,7 +313,7 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
 
 
 def noticeable_findings(findings: Iterable[Finding], figures: Figures) -> list[Finding]:
-    """Findings whose cost does not round to zero in the answer's task; the JSON has all findings."""
+    """Findings whose cost does not round to zero in the answer's unit; the JSON has all findings."""
     return [each for each in findings if not figures.is_nothing(each.cost_ms)]
 
 

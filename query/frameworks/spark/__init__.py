@@ -1,6 +1,6 @@
 """Spark: all code that is specific to it.
 
-files.py        recognises event logs, and stages the parts of one log
+files.py        recognises event logs, and groups the parts of one log
 log/            lines to typed events, events to a collected run, that to Spark's own tables
 trace.py        those as a trace of the core
 frames.py       roles of frames, executors of processes
