@@ -160,7 +160,7 @@ def _busy_times(base: Path, other: Path) -> Iterator[str]:
 
 
 def _predicted(run: Run, ratio: float) -> tuple[Stream, Stream]:
-    """A run's flow, and its prediction for another CPU speed."""
+    """A run's stream, and its prediction for another CPU speed."""
     with run.reading() as connection:
         execution = load(connection, "all")
         stream = _flow(connection, execution)

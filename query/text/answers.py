@@ -282,8 +282,8 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
             name = _resource_name(rival, debug, resources)
             close += f" If most of that went to {name}, the bottleneck is {name}."
         other = debug.other_causes.get(found.name)
-        doubt = "" if other is None else f" {text_of(other, debug.words)}."
-        return f"Bottleneck{it}: {_resource_name(found.name, debug, resources)}, {of}.{doubt}{close}"
+        alternative = "" if other is None else f" {text_of(other, debug.words)}."
+        return f"Bottleneck{it}: {_resource_name(found.name, debug, resources)}, {of}.{alternative}{close}"
     if found.second_ms < WORTH_A_WORD * whole_ms:
         second = ""
     if found.kind == "unknown":

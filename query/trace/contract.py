@@ -192,11 +192,11 @@ class Trace:
     def __post_init__(self) -> None:
         for resource in self.resources:
             if unknown := [each for each in resource.moves if each not in MOVED]:
-                raise ValueError(f"resource {resource.name}: no column {unknown[0]}; units have {', '.join(MOVED)}")
+                raise ValueError(f"resource {resource.name}: no column {unknown[0]}; tasks have {', '.join(MOVED)}")
         count = len(self.tasks.get("task_id", ()))
         for name, values in (("task_threads", self.task_threads), ("task_functions", self.task_functions)):
             if len(values) not in (0, count):
-                raise ValueError(f"{name} has {len(values)} values for {count} units; give one for each, or none")
+                raise ValueError(f"{name} has {len(values)} values for {count} tasks; give one for each, or none")
 
     @property
     def names(self) -> tuple[str, ...]:

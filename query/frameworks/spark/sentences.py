@@ -473,8 +473,8 @@ _RAN_OUT: dict[Exhausted, str] = {
 
 @SENTENCES.of(MoreMemory)
 def more_memory(found: MoreMemory, _words: Words) -> str:
-    room = ", so that cached data fits" if found.because == "kept" else ""
-    return f"{setting_text(found.settings[0])}{room}"
+    effect = ", so that cached data fits" if found.because == "kept" else ""
+    return f"{setting_text(found.settings[0])}{effect}"
 
 
 @SENTENCES.of(ExtendMemory)
