@@ -93,7 +93,7 @@ def test_an_uploaded_log_is_followed_read_predicted_and_queried(served: Served, 
     page.go_back()
     page.get_by_role("link", name="Query in SQL").click()
     assert page.locator("select[name=run]").input_value() == run
-    page.locator("aside summary", has_text="stage_resources").click()
+    page.locator("aside summary").get_by_text("stage_resources", exact=True).click()
     assert "the longest over the median" in page.inner_text("aside details[open]")
     page.fill("textarea", STATEMENT)
     page.get_by_role("button", name="Run", exact=True).click()

@@ -1,4 +1,4 @@
-"""The memory of an answer grows with its data, not with products of them; an answer reports that memory is exhausted."""
+"""The memory of an answer grows with its data, not with products of them; exhausted memory is reported."""
 
 from __future__ import annotations
 
