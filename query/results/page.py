@@ -78,7 +78,8 @@ class PageText:
     unknown        the refused what-ifs, a sentence each
     stations       the stages of a stream: their record rates and utilization
     check          the replay error of the baseline, and what a range means
-    missing        what reading the input lost, and `not_recorded` what the data do not show
+    missing        what reading the input lost
+    not_recorded   what the data do not show
     measurements   the framework's own measurements
     next           the command to type next
     words          words for worker, workers, slot, slots, stage, stages, task, tasks, driver, scope
