@@ -295,7 +295,7 @@ def _sums(connection: duckdb.DuckDBPyConnection, execution: Execution) -> dict[s
 
 
 def _moved(resource: Resource) -> str:
-    """CPU contention of each stage that ran on contended machines in an interval, where it was measured."""
+    """SQL: the bytes of a stage's tasks that may have crossed the resource's device; NULL if none were logged."""
     columns = (*resource.moves, *_MAY_MOVE.get(resource.name, ()))
     known = f"coalesce({', '.join(columns)}) IS NOT NULL"
     return f"sum({' + '.join(f'coalesce({each}, 0)' for each in columns)}) FILTER ({known})::BIGINT"

@@ -336,9 +336,8 @@ class StreamFacts:
     `rate_per_s` is the rate of its sources, `max_per_s` the maximum sustained rate, None if unknown.  `limit` is what
     is saturated at that rate: the id of a stage or a worker (`limit_kind`), and `limit_resource` its resource; for a
     run at its limit also `hop`, SOURCE>TARGET, if the source is blocked and the target has time left.
-    `is_lower_bound`
-    is whether `max_per_s` is a lower bound, because it is far from the recorded rate.  `probe_latency_ms` is the
-    latency of a record by the framework's own probes, None without any.
+    `is_lower_bound` is whether `max_per_s` is a lower bound, because it is far from the recorded rate.
+    `probe_latency_ms` is the latency of a record by the framework's own probes, None without any.
     """
 
     start_ms: float

@@ -376,12 +376,12 @@ class Sampled:
 class Flames:
     """Sampled stacks as a tree (flame graph), from the root of stacks; node 0 is the root of all.
 
-    frames     names without line numbers, `package.Class.method`
-    parent     parent of each node; -1 for node 0.  A parent comes before its children
-    frame      row of `frames` for each node; -1 for node 0
+    frames             names without line numbers, `package.Class.method`
+    parent             parent of each node; -1 for node 0.  A parent comes before its children
+    frame              row of `frames` for each node; -1 for node 0
     mixed_below_share  a function is `mixed` if no resource has this share of its time
-    why        the command that explains a label, with the placeholders {name} and {index}
-    coarsened  a sentence if small branches are cut, else ''
+    why                the command that explains a label, with the placeholders {name} and {index}
+    coarsened          a sentence if small branches are cut, else ''
     """
 
     frames: Texts

@@ -138,7 +138,8 @@ def decide(
     """Fill the run's `stacks` table: frames, the attributed one and its vector.  Drops the table of `add_frames`.
 
     The framework's own `indexes` are first.  `other_version` names those of another version than the one that ran,
-    `libraries` those of libraries, which decide only if no other index does; `names` are the run's resources.
+    `libraries` those of libraries, which count only for stacks that no other index knows; `names` are the run's
+    resources.
     """
     if not table.stacks:
         connection.execute("DROP TABLE frames")
@@ -189,7 +190,7 @@ def _add_resolved(
 ) -> None:
     """Make the table `resolved`: the resource vectors of frames with a known function.
 
-    A native method has no source text to classify, so its caller decides.
+    A native method has no source text to classify, so its caller's vector counts.
     """
     found = resolve(connection, "frames", indexes, other_version=other_version)
     if indexes.names:
