@@ -190,7 +190,7 @@ def _text(fleet: Fleet) -> str:
 _RECURS = {
     "no-scope": "no job running (the program itself)",
     "no-worker": "waiting for workers",
-    "driver": "only the coordinator busy",
+    "driver": "only the driver busy",
     "no-task": "gaps without a running task",
     "starting-tasks": "overhead of short tasks",
     "straggler": "stragglers",

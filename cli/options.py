@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
-"""Settings of every command stage."""
+"""Settings of every command group."""
 
 
 def show_help(context: typer.Context) -> None:
-    """Print the help of a command stage if no command was given."""
+    """Print the help of a command group if no command was given."""
     from crystalperf.cli.output import write
 
     write(context.get_help() + "\n")

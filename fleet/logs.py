@@ -109,7 +109,7 @@ def _with_companions(items: dict[str, Item], recordings: dict[str, list[Item]]) 
 
 
 def ordered(items: Iterable[Item]) -> list[Item]:
-    """The order of reading: stages of `AT_ONCE` items by modification time, the largest first within a stage.
+    """The order of reading: batches of `AT_ONCE` items by modification time, the largest first within a batch.
 
     So no process ends with a large log, and the rows of a batch of tables are of few days.
     """

@@ -11,7 +11,7 @@ _BYTE_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
 def parse_bit_rate(text: str) -> int:
-    """Bits per second of ``100Mbps``, ``1Gbit/s``, ``12.5MB/s`` (b is bit, B is byte; decimal tasks)."""
+    """Bits per second of ``100Mbps``, ``1Gbit/s``, ``12.5MB/s`` (b is bit, B is byte; decimal units)."""
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kKmMgG]?)(?:(bps|bit/s|bit|b/s)|(Bps|B/s))\s*", text)
     if match is None or float(match[1]) <= 0:
         raise LabError(f"'{text}' is not a network rate; write a positive number with its unit, as 100Mbps or 12MB/s.")
@@ -20,7 +20,7 @@ def parse_bit_rate(text: str) -> int:
 
 
 def parse_byte_rate(text: str) -> int:
-    """Bytes per second of ``8MB/s`` or ``64Mbps`` (b is bit, B is byte; decimal tasks)."""
+    """Bytes per second of ``8MB/s`` or ``64Mbps`` (b is bit, B is byte; decimal units)."""
     return max(1, parse_bit_rate(text) // 8)
 
 

@@ -164,8 +164,8 @@ class Run:
     ) -> PageData:
         """The data of the run's page: the verdict, a grid of what-ifs, the tasks over time, the DAG, stacks.
 
-        `verdict` is computed if it is not given; `frontend` words what a user can do.  For runs with many tasks the grid
-        has fewer settings, unless `full`, which can take long.  `progress` receives a description of each step.
+        `verdict` is computed if it is not given; `frontend` words what a user can do.  For runs with many tasks the
+        grid has fewer settings, unless `full`, which can take long.  `progress` receives a description of each step.
         """
         from crystalperf.query.page.page import page_data
 

@@ -30,7 +30,7 @@ Data = Mapping[str, Any]
 
 
 def render(source: Run | PageData | Data, live: Mapping[str, str] | None = None) -> str:
-    """The page of a run, of its picture, or of the JSON of that.
+    """The page of a run, of its data, or of the JSON of these data.
 
     `live` is the URL for exact predictions, `{"predict": URL}`: it answers POST {"settings": [KEY=VALUE, …]} with
     docs/schema/prediction.json.  Without it the page sends no requests.
@@ -51,7 +51,7 @@ def render(source: Run | PageData | Data, live: Mapping[str, str] | None = None)
         .get_template("page.html.j2")
         .render(
             data=data,
-            page_text=data["said"],
+            page_text=data["page_text"],
             measure=measure_word(data["verdict"]["debug"]["measure"]),
             embedded=Markup(script_data(data)),
             script=Markup(script),

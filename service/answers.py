@@ -70,7 +70,7 @@ class Answers:
     def __init__(self, folder: Path, most_bytes: int) -> None:
         self._folder = folder
         self._most_bytes = most_bytes
-        self._held: OrderedDict[str, Answer] = OrderedDict()
+        self._cached: OrderedDict[str, Answer] = OrderedDict()
         self._bytes = 0
 
     async def get(
@@ -78,23 +78,23 @@ class Answers:
     ) -> Answer:
         """The cached answer, or the one that `work_out` computes; `keep` also stores it on disk."""
         name = key(run, question, facts)
-        if (held := self._held.get(name)) is not None:
-            self._held.move_to_end(name)
-            return held
+        if (cached := self._cached.get(name)) is not None:
+            self._cached.move_to_end(name)
+            return cached
         content = self._read(run, name) if keep else None
         if content is None:
             content = packed(await work_out())
             if keep:
                 self._write(run, name, content)
-        return self._hold(name, content)
+        return self._keep(name, content)
 
     def remembered(self, facts: object, make: Callable[[], bytes]) -> Answer:
         """An answer that is quick to make from memory, such as a list; cached in memory by `facts`."""
         name = sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
-        if (held := self._held.get(name)) is not None:
-            self._held.move_to_end(name)
-            return held
-        return self._hold(name, packed(make()))
+        if (cached := self._cached.get(name)) is not None:
+            self._cached.move_to_end(name)
+            return cached
+        return self._keep(name, packed(make()))
 
     def put(self, run: Entry, question: str, facts: object, content: bytes) -> None:
         """Store an answer on disk that was computed together with another one."""
@@ -116,14 +116,14 @@ class Answers:
                 if each.name not in runs:
                     shutil.rmtree(each, ignore_errors=True)
 
-    def _hold(self, name: str, content: bytes) -> Answer:
+    def _keep(self, name: str, content: bytes) -> Answer:
         answer = Answer(name, content)
-        if (same := self._held.pop(name, None)) is not None:  # of a concurrent request
+        if (same := self._cached.pop(name, None)) is not None:  # of a concurrent request
             self._bytes -= same.size
-        self._held[name] = answer
+        self._cached[name] = answer
         self._bytes += answer.size
-        while self._bytes > self._most_bytes and len(self._held) > 1:
-            _, old = self._held.popitem(last=False)
+        while self._bytes > self._most_bytes and len(self._cached) > 1:
+            _, old = self._cached.popitem(last=False)
             self._bytes -= old.size
         return answer
 

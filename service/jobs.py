@@ -58,7 +58,7 @@ class Step(msgspec.Struct, frozen=True):
     """A step of a job, and its start (Unix time in ms)."""
 
     at_ms: int
-    said: str
+    text: str
 
 
 class Job(msgspec.Struct):
@@ -103,7 +103,7 @@ class Jobs:
         self._changed = asyncio.Condition()
         self._running: set[asyncio.Future[None]] = set()
         self._stopping = False
-        self.held: set[str] = set()
+        self.protected: set[str] = set()
         """Inputs that a job is about to be made of."""
 
     @property
@@ -250,7 +250,7 @@ class Jobs:
         """Remove the uploaded files that no job needs any more; files that cannot be removed now stay."""
         left = [each for each in self._kept.values() if each.job.state not in OVER]
         paths = [Path(path) for each in left for path in each.paths]
-        needed = self.held.union(*([str(path), str(path.parent)] for path in paths))
+        needed = self.protected.union(*([str(path), str(path.parent)] for path in paths))
         if any(each.addresses for each in left):
             needed.add(str(self._fetched))
         with suppress(OSError):

@@ -37,7 +37,7 @@ def overview(verdict: Verdict) -> dict[str, Any]:
         if rest:
             rows.append(_row("", counted(len(rest), "shorter segment"), rest))
     return {
-        "said": asdict(page_text(verdict, Frontend(with_remedy=sentence))),
+        "page_text": asdict(page_text(verdict, Frontend(with_remedy=sentence))),
         "measure": measure_word(header.measure),
         "runtime_ms": debug.runtime_ms,
         "resource_ms": dict(debug.resource_ms),
@@ -52,7 +52,7 @@ def overview(verdict: Verdict) -> dict[str, Any]:
             }
             for each in debug.functions
         ],
-        "unit": debug.vocabulary.task,
+        "task": debug.vocabulary.task,
     }
 
 

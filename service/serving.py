@@ -42,7 +42,7 @@ def serve(settings: Settings, ready: Callable[[int], None] = lambda _port: None)
         http=connection(settings.limits.silent_s),
         h11_max_incomplete_event_size=64 << 10,
     )
-    with _held(settings.home), _socket(settings) as listening:
+    with _locked(settings.home), _socket(settings) as listening:
         try:
             _Server(config, ready).run(sockets=[listening])
         except SystemExit as error:  # uvicorn's exit code has another meaning here
@@ -63,7 +63,7 @@ class _Server(uvicorn.Server):
 
 
 @contextmanager
-def _held(home: Path) -> Iterator[None]:
+def _locked(home: Path) -> Iterator[None]:
     """Lock the home: a second service would treat running jobs as interrupted by a restart."""
     folder = home / "service"
     try:

@@ -17,7 +17,7 @@ SHORTEST_TOKEN = 16
 class Limits:
     """Limits of the service, in bytes, seconds or numbers.  Beyond them it refuses with 408, 413, 429 or 503.
 
-    upload        total bytes and number of files of one request, and concurrent uploads
+    upload…       total bytes and number of files of one request; concurrent uploads
     silent_s      maximum pause of a client while it sends a head or a body, or reads a response; after slow_after_s a
                   body must arrive at slowest_bps bytes a second or more
     body_bytes    size of a JSON body or a form

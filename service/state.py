@@ -36,7 +36,7 @@ class Service:
         self.query_pool = QueryPool(limits, settings.named)
         self.answers = Answers(folder / "answers", limits.answers_bytes)
         self.jobs = Jobs(folder, limits, self._made)
-        self.uploads = Uploads(self.jobs.inputs, self.jobs.uploads, self.jobs.held, limits)
+        self.uploads = Uploads(self.jobs.inputs, self.jobs.uploads, self.jobs.protected, limits)
         self.statements = Statements(limits, settings.named)
         self.followers = 0
         self.began = time.time_ns()

@@ -45,13 +45,13 @@ class Upload:
 class Uploads:
     """Receives uploads, with limited concurrency.
 
-    A complete upload is below `place`, and in `held` until a job reads it, which protects it from removal.
+    A complete upload is below `place`, and in `protected` until a job reads it, which protects it from removal.
     """
 
-    def __init__(self, place: Path, staging: Path, held: set[str], limits: Limits) -> None:
+    def __init__(self, place: Path, staging: Path, protected: set[str], limits: Limits) -> None:
         self._place = place
         self._staging = staging
-        self._held = held
+        self._protected = protected
         self._limits = limits
         self._running = 0
 
@@ -100,7 +100,7 @@ class Uploads:
         for path in sorted(staged.rglob("*")):
             os.utime(path, (0, 0))  # equal content gets an equal modification time
         make_durable(staged)
-        self._held.add(str(place))
+        self._protected.add(str(place))
         if not place.exists():
             try:
                 staged.rename(place)

@@ -531,8 +531,8 @@ def test_no_name_of_a_wide_table_is_broken() -> None:
     """A column more, of what was spilled, broke `stage:14.0` in two lines."""
     stage = StageFacts(
         id="stage:1414.0", name="work", scope=None, tasks=6758, slots=4, length_ms=18e3, path_ms=18e3, median_ms=1e3,
-        longest_ms=29.8e3, median_bytes=1.0, most_bytes=2.0, task_ms=72e3, idle_ms=0.0, starting_ms=0.0, scheduler_delay_ms=0.0,
-        gc_ms=19e3, spill_bytes=389_837 << 20, resource_ms={"cpu": 20e3},
+        longest_ms=29.8e3, median_bytes=1.0, most_bytes=2.0, task_ms=72e3, idle_ms=0.0, starting_ms=0.0,
+        scheduler_delay_ms=0.0, gc_ms=19e3, spill_bytes=389_837 << 20, resource_ms={"cpu": 20e3},
     )  # fmt: skip
     page = Page()
     parts.stages(page, replace(DEBUG, stages=(stage,)), time_unit(18e3), 5)

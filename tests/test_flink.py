@@ -388,7 +388,7 @@ def test_task_managers_are_identified_by_their_resource_id() -> None:
 
 
 def test_roles_of_frames() -> None:
-    assert FLINK.reader.frames.annotate("org.apache.flink.runtime.taskmanager.Task", "run") == "unit"
+    assert FLINK.reader.frames.annotate("org.apache.flink.runtime.taskmanager.Task", "run") == "task"
     assert (
         FLINK.reader.frames.annotate("org.apache.flink.streaming.runtime.tasks.mailbox.TaskMailboxImpl", "take")
         == "wait"

@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 import crystalperf as cp
-from lab.checks.critical import DEVICE, HOST, UNTOLD, Part, ours, together
+from lab.checks.critical import DEVICE, HOST, UNKNOWN, Part, ours, together
 
 DATA = Path(__file__).parent / "data/training"
 
 
 def test_two_paths_are_compared_moment_by_moment() -> None:
     mine = [Part(0, 4, HOST), Part(4, 10, DEVICE)]
-    its = [Part(1, 3, HOST), Part(3, 5, UNTOLD), Part(5, 6, HOST), Part(6, 20, DEVICE)]
+    its = [Part(1, 3, HOST), Part(3, 5, UNKNOWN), Part(5, 6, HOST), Part(6, 20, DEVICE)]
     assert together(mine, its) == {
         (HOST, HOST): 2,
-        (HOST, UNTOLD): 1,
-        (DEVICE, UNTOLD): 1,
+        (HOST, UNKNOWN): 1,
+        (DEVICE, UNKNOWN): 1,
         (DEVICE, HOST): 1,
         (DEVICE, DEVICE): 4,
     }

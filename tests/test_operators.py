@@ -12,7 +12,7 @@ import pytest
 
 from crystalperf.indexes.resources import resources
 from crystalperf.indexes.schema import table as schema_table
-from crystalperf.query.attribution.code.decide import deciding_frames
+from crystalperf.query.attribution.code.decide import attributed_frames
 from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.frameworks.spark.names import of_frame, of_node, title
 from crystalperf.query.frameworks.spark.sql_operators import Node, Sampled, by_metrics, by_samples, nodes_of, plans
@@ -279,6 +279,6 @@ def test_waiting_for_a_python_worker_is_cpu_whatever_the_label_says() -> None:
         INSERT INTO stack_frames VALUES (0, 0, 0), (0, 1, 1), (1, 0, 1), (1, 1, 0)
         """
     )
-    query = f"SELECT symbol, cpu::DOUBLE, disk::DOUBLE, net::DOUBLE FROM ({deciding_frames(NAMES)}) ORDER BY stack_id"
+    query = f"SELECT symbol, cpu::DOUBLE, disk::DOUBLE, net::DOUBLE FROM ({attributed_frames(NAMES)}) ORDER BY stack_id"
     # A scan that the worker's input pulls from is a scan.
     assert connection.execute(query).fetchall() == [("read", 1.0, 0.0, 0.0), ("hasNext", 0.1, 0.2, 0.7)]

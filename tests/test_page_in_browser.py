@@ -63,7 +63,9 @@ class Opened:
         self.page = page
         self.wrong: list[str] = []
         self.asked: list[str] = []
-        page.on("console", lambda said: self.wrong.append(said.text) if said.type in ("error", "warning") else None)
+        page.on(
+            "console", lambda message: self.wrong.append(message.text) if message.type in ("error", "warning") else None
+        )
         page.on("pageerror", lambda error: self.wrong.append(str(error)))
         page.on("dialog", self._dialog)
         page.on("request", lambda request: self.asked.append(request.url))
@@ -93,10 +95,10 @@ def open_page(chromium: Browser) -> Iterator[Callable[..., Opened]]:
         assert len(each.asked) == 1 or not each.asked[0].startswith("file:")
 
 
-FIRST_PICTURE = """() => new Promise((told) => {
+FIRST_PAINT = """() => new Promise((resolve) => {
   const look = (list) => {
     const first = list.getEntriesByName("first-contentful-paint")[0];
-    if (first) told(first.startTime);
+    if (first) resolve(first.startTime);
   };
   new PerformanceObserver(look).observe({ type: "paint", buffered: true });
 })"""
@@ -111,14 +113,14 @@ def test_a_page_says_the_verdict_and_fits_its_screen(
     kind: str, width: int, pages: dict[str, Path], open_page: Callable[..., Opened]
 ) -> None:
     page = open_page(pages[kind], width).page
-    said = data_of(pages[kind])["said"]
-    assert plain(page.inner_text("#headline")) == plain(said["headline"])
+    page_text = data_of(pages[kind])["page_text"]
+    assert plain(page.inner_text("#headline")) == plain(page_text["headline"])
     assert [plain(each) for each in page.locator(".actions li .gain").all_inner_texts()] == [
-        plain(each["saving"]) for each in said["recommendations"] if each["saving"]
+        plain(each["saving"]) for each in page_text["recommendations"] if each["saving"]
     ]
     assert page.evaluate("document.documentElement.scrollWidth") == width
-    first = page.evaluate(FIRST_PICTURE)
-    print(f"{kind}, {width} px wide: first picture after {first:.0f} ms")
+    first = page.evaluate(FIRST_PAINT)
+    print(f"{kind}, {width} px wide: first contents after {first:.0f} ms")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -173,7 +175,7 @@ def test_page_of_the_demo_agrees_with_the_command_line(
     assert page.inner_text(".range p") == f"90 % range: {unit.number(low)} to {unit.text(high)}"
     assert page.inner_text(".result code").endswith(f"--set {setting}")
     lengths = {each["id"]: each for each in answer["stages"]}
-    for row in page.locator(".group-row:visible").all():
+    for row in page.locator(".stage-row:visible").all():
         mine = lengths[row.locator(".id").inner_text()]
         figures = row.locator(".figure").all_inner_texts()
         assert figures[:2] == [unit.number(mine["recorded_ms"]), unit.number(mine["predicted_ms"])]
@@ -293,7 +295,7 @@ def test_a_chosen_stage_filters_every_view(pages: dict[str, Path], open_page: Ca
     debug = data_of(pages["demo"])["verdict"]["debug"]
     assert named
     assert set(named) <= {each["name"] for each in debug["operators"] if "stage:14.0" in each["stages"]}
-    assert page.locator(".group-row.chosen .id").all_inner_texts() == ["stage:14.0"]
+    assert page.locator(".stage-row.chosen .id").all_inner_texts() == ["stage:14.0"]
     assert page.locator(".spread.chosen .id").all_inner_texts() == ["stage:14.0"]
     page.keyboard.press("Escape")
     assert page.locator(".chip").is_hidden()
@@ -305,11 +307,11 @@ def test_the_timeline_zooms_pans_and_is_brushed(pages: dict[str, Path], open_pag
     canvas, overview = page.locator(".timeline-canvas"), page.locator(".overview-canvas")
     canvas.scroll_into_view_if_needed()
 
-    def picture() -> str:
+    def drawn() -> str:
         page.wait_for_timeout(60)
         return str(canvas.evaluate("canvas => canvas.toDataURL()"))
 
-    seen = [picture()]
+    drawings = [drawn()]
     canvas.focus()
     acts: list[Callable[[], object]] = [
         lambda: page.keyboard.press("+"),
@@ -320,11 +322,11 @@ def test_the_timeline_zooms_pans_and_is_brushed(pages: dict[str, Path], open_pag
     ]
     for act in acts:
         act()
-        seen.append(picture())
-    assert len(set(seen)) == len(seen)
+        drawings.append(drawn())
+    assert len(set(drawings)) == len(drawings)
     page.get_by_role("button", name="Whole run").click()
     page.keyboard.press("Escape")
-    assert picture() == seen[0]
+    assert drawn() == drawings[0]
 
 
 @pytest.mark.parametrize("pattern", ["Shuffle", "(a+)+$", "(", "(?=x)", "x{1000}{1000}"])
@@ -404,11 +406,11 @@ HOSTILE = [
 
 
 def test_hostile_names_are_text_and_run_nothing(demo_run: Run, folder: Path, open_page: Callable[..., Opened]) -> None:
-    picture = as_json(demo_run.page_data())
+    page_data = as_json(demo_run.page_data())
     place = folder / "hostile.html"
-    place.write_text(render(poisoned(deepcopy(picture))), encoding="utf-8")
+    place.write_text(render(poisoned(deepcopy(page_data))), encoding="utf-8")
     clean = folder / "clean.html"
-    clean.write_text(render(picture), encoding="utf-8")
+    clean.write_text(render(page_data), encoding="utf-8")
     page, other = open_page(place).page, open_page(clean).page
     count = "document.querySelectorAll('{}').length"
     for each in ("script", "style", "link", "iframe", "img", "object", "embed", "form", "meta", "base"):
@@ -433,7 +435,7 @@ def test_hostile_names_are_text_and_run_nothing(demo_run: Run, folder: Path, ope
     assert "\u202e" not in shown
 
 
-def poisoned(picture: dict[str, Any]) -> dict[str, Any]:
+def poisoned(page_data: dict[str, Any]) -> dict[str, Any]:
     """The same page with every name of the log replaced by a hostile one."""
     names = iter(HOSTILE * 1_000)
     known: dict[str, str] = {}
@@ -442,27 +444,27 @@ def poisoned(picture: dict[str, Any]) -> dict[str, Any]:
         known.setdefault(text, next(names) + f" {len(known)}")
         return known[text]
 
-    graph, timeline, said = picture["graph"], picture["timeline"], picture["said"]
+    graph, timeline, page_text = page_data["graph"], page_data["timeline"], page_data["page_text"]
     ids = [each["id"] for each in graph["nodes"]]
-    for each in (*graph["nodes"], *graph["scopes"], *picture["verdict"]["debug"]["operators"]):
+    for each in (*graph["nodes"], *graph["scopes"], *page_data["verdict"]["debug"]["operators"]):
         each["name"] = other(each["name"])
     for each in graph["nodes"]:
         each["id"] = other(each["id"])
-    for each in picture["verdict"]["debug"]["critical_path"]:
+    for each in page_data["verdict"]["debug"]["critical_path"]:
         each["id"], each["name"] = other(each["id"]), other(each["name"])
-    for each in picture["verdict"]["debug"]["operators"]:
+    for each in page_data["verdict"]["debug"]["operators"]:
         each["stages"] = [other(stage) for stage in each["stages"]]
     timeline["stages"] = [other(each) for each in timeline["stages"]]
     timeline["workers"]["id"] = [other(each) for each in timeline["workers"]["id"]]
-    picture["what_if"]["stages"] = [other(each) for each in picture["what_if"]["stages"]]
-    picture["flames"]["frames"] = [other(each) if number % 3 else HOSTILE[number % len(HOSTILE)]
-                                   for number, each in enumerate(picture["flames"]["frames"])]  # fmt: skip
-    said["title"] = HOSTILE[0]
-    said["facts"] = [*HOSTILE]
-    said["findings"] = [{**said["findings"][0], "what": each, "advice": each} for each in HOSTILE]
-    said["not_recorded"] = [*HOSTILE]
+    page_data["what_if"]["stages"] = [other(each) for each in page_data["what_if"]["stages"]]
+    page_data["flames"]["frames"] = [other(each) if number % 3 else HOSTILE[number % len(HOSTILE)]
+                                   for number, each in enumerate(page_data["flames"]["frames"])]  # fmt: skip
+    page_text["title"] = HOSTILE[0]
+    page_text["facts"] = [*HOSTILE]
+    page_text["findings"] = [{**page_text["findings"][0], "text": each, "advice": each} for each in HOSTILE]
+    page_text["not_recorded"] = [*HOSTILE]
     assert ids
-    return picture
+    return page_data
 
 
 def awaited(page: Page, selector: str, wanted: Callable[[str], bool]) -> str:

@@ -39,13 +39,13 @@ def run(demo_run: Run) -> Run:
 
 
 @pytest.fixture(scope="module")
-def picture(run: Run) -> PageData:
+def page_data(run: Run) -> PageData:
     return run.page_data()
 
 
 @pytest.fixture(scope="module")
-def data(picture: PageData) -> Any:
-    return as_json(picture)
+def data(page_data: PageData) -> Any:
+    return as_json(page_data)
 
 
 @pytest.fixture
@@ -83,19 +83,19 @@ class Page(HTMLParser):
 # The grid -----------------------------------------------------------------------------------------------------------
 
 
-def points(picture: PageData) -> list[Any]:
-    return [each for curve in (*picture.what_if.curves, *picture.what_if.pairs) for each in curve.points]
+def points(page_data: PageData) -> list[Any]:
+    return [each for curve in (*page_data.what_if.curves, *page_data.what_if.pairs) for each in curve.points]
 
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("part", range(4))
-def test_every_setting_of_the_grid_is_what_predict_says(part: int, picture: PageData, demo_run: Run) -> None:
+def test_every_setting_of_the_grid_is_what_predict_says(part: int, page_data: PageData, demo_run: Run) -> None:
     asked = query.open_run(demo_run.path)
-    found = points(picture)
+    found = points(page_data)
     assert 50 <= len(found) <= grid.MAX_SETTINGS
-    assert picture.what_if.coarser == ""
+    assert page_data.what_if.coarser == ""
     assert {each.refused != "" for each in found} == {True, False}
-    assert picture.what_if.recorded_ms == picture.verdict.debug.runtime_ms
+    assert page_data.what_if.recorded_ms == page_data.verdict.debug.runtime_ms
     for each in found[part::4]:
         answer = asked.predict(each.setting.split(", "))
         assert each.predicted_ms == answer.predicted_ms
@@ -105,7 +105,7 @@ def test_every_setting_of_the_grid_is_what_predict_says(part: int, picture: Page
         assert all(reason in each.refused for reason in texts_of(answer.refused, answer.words))
         if answer.predicted_ms is not None:
             lengths = {stage.id: stage.predicted_ms for stage in answer.stages}
-            assert list(each.stage_ms) == [lengths[stage] for stage in picture.what_if.stages]
+            assert list(each.stage_ms) == [lengths[stage] for stage in page_data.what_if.stages]
 
 
 @pytest.mark.later
@@ -119,18 +119,18 @@ def test_the_json_of_a_point_is_that_of_predict(data: Any, crystalperf: Answer, 
             assert each[name] == reported[name], (each["setting"], name)
 
 
-def test_predicted_breakdown_sums_to_the_predicted_time(picture: PageData) -> None:
-    known = [each for each in points(picture) if each.predicted_ms is not None]
+def test_predicted_breakdown_sums_to_the_predicted_time(page_data: PageData) -> None:
+    known = [each for each in points(page_data) if each.predicted_ms is not None]
     for each in known:
         assert sum(each.resource_ms.values()) == pytest.approx(each.predicted_ms)
-        assert each.bottleneck in (*picture.said.devices, *picture.said.causes)
+        assert each.bottleneck in (*page_data.page_text.devices, *page_data.page_text.causes)
     faster = {each.setting: each for each in known}["network=10x"]
-    assert faster.resource_ms["net"] < 0.7 * picture.what_if.resource_ms["net"]
-    assert faster.resource_ms["cpu"] == pytest.approx(picture.what_if.resource_ms["cpu"], rel=0.1)
+    assert faster.resource_ms["net"] < 0.7 * page_data.what_if.resource_ms["net"]
+    assert faster.resource_ms["cpu"] == pytest.approx(page_data.what_if.resource_ms["cpu"], rel=0.1)
 
 
-def test_a_knee_is_where_the_terminals_list_would_have_it(picture: PageData, crystalperf: Answer, run: Run) -> None:
-    curve = next(each for each in picture.what_if.curves if each.knee is not None)
+def test_a_knee_is_where_the_terminals_list_would_have_it(page_data: PageData, crystalperf: Answer, run: Run) -> None:
+    curve = next(each for each in page_data.what_if.curves if each.knee is not None)
     rising = [each.setting.partition("=")[2] for each in curve.points if each.ratios[0] > 1 and not each.refused]
     _, out, _ = crystalperf("predict", run.path, "--set", f"{curve.key}={','.join(rising)}")
     row = next(line for line in out.split("\n") if "<- worth it up to here" in line)
@@ -159,8 +159,8 @@ def tasks(run: Run) -> list[tuple[Any, ...]]:
         return connection.execute(query).fetchall()
 
 
-def test_every_task_has_a_bar_and_no_lane_has_two_at_a_time(run: Run, picture: PageData) -> None:
-    found, bars = picture.timeline, picture.timeline.tasks
+def test_every_task_has_a_bar_and_no_lane_has_two_at_a_time(run: Run, page_data: PageData) -> None:
+    found, bars = page_data.timeline, page_data.timeline.tasks
     seen = sorted(
         (found.workers.id[found.lanes[lane]], found.stages[stage], start, start + length)
         for lane, stage, start, length in zip(bars.lane, bars.stage, bars.start_ms, bars.length_ms, strict=True)
@@ -204,10 +204,10 @@ def test_short_tasks_are_drawn_together_where_there_are_too_many(
         assert reaches(fewer.tasks) == reaches(whole.tasks)
 
 
-def test_the_graph_is_that_of_the_run(run: Run, picture: PageData) -> None:
-    found = picture.graph
-    stages = {each.id: each for each in found.nodes if each.kind == "group"}
-    facts = {each.id: each for each in picture.verdict.debug.stages}
+def test_the_graph_is_that_of_the_run(run: Run, page_data: PageData) -> None:
+    found = page_data.graph
+    stages = {each.id: each for each in found.nodes if each.kind == "stage"}
+    facts = {each.id: each for each in page_data.verdict.debug.stages}
     assert set(stages) == set(facts)
     for name, each in stages.items():
         assert each.resource_ms == facts[name].resource_ms
@@ -215,16 +215,16 @@ def test_the_graph_is_that_of_the_run(run: Run, picture: PageData) -> None:
         assert each.spread.duration_ms[found.quantiles.index(0.5)] == pytest.approx(facts[name].median_ms)
         assert each.spread.duration_ms[-1] == facts[name].longest_ms
         assert each.spread.read_bytes[-1] == facts[name].most_bytes
-    assert sum(each.path_ms for each in found.nodes) == pytest.approx(picture.what_if.recorded_ms)
+    assert sum(each.path_ms for each in found.nodes) == pytest.approx(page_data.what_if.recorded_ms)
     assert len(found.source) == len(found.target) == len(found.edge_kind) > 0
     timed = {(each.scope, each.node_id): each.resource_ms for each in found.operators if each.resource_ms is not None}
-    known = {(each.scope, each.node_id): each.resource_ms for each in picture.verdict.debug.operators}
+    known = {(each.scope, each.node_id): each.resource_ms for each in page_data.verdict.debug.operators}
     assert timed
     assert all(known[key] == parts for key, parts in timed.items())
 
 
-def test_the_stacks_of_the_tree_have_the_time_of_the_samples(run: Run, picture: PageData) -> None:
-    found = picture.flames
+def test_the_stacks_of_the_tree_have_the_time_of_the_samples(run: Run, page_data: PageData) -> None:
+    found = page_data.flames
     of_tasks = [number for number, stage in enumerate(found.sampled.stage) if stage >= 0]
     columns = [*found.sampled.resource_ms.values(), found.sampled.waiting_ms, found.sampled.unknown_ms]
     total = sum(float(np.array(column)[of_tasks].sum()) for column in columns)
@@ -314,28 +314,34 @@ def test_embedded_data_is_the_data_of_the_run(data: Any) -> None:
     assert json.loads(Page(html).texts["script"][0]) == {**json.loads(json.dumps(data)), "live": None}
 
 
-def test_a_page_says_the_essential_without_a_script(data: Any, picture: PageData) -> None:
+def test_a_page_says_the_essential_without_a_script(data: Any, page_data: PageData) -> None:
     page = Page(report.render(data))
     text = " ".join(" ".join(part) for tag, part in page.texts.items() if tag not in ("script", "style"))
-    said = picture.said
-    for sentence in (said.headline, said.rests_on, said.check, said.same):
+    page_text = page_data.page_text
+    for sentence in (page_text.headline, page_text.rests_on, page_text.check, page_text.same):
         assert sentence in text
-    for sentence in (said.recommendations[0].text, said.findings[0].what):
+    for sentence in (page_text.recommendations[0].text, page_text.findings[0].text):
         assert sentence in text
-    assert all(each.runtime in text and each.range in text for each in said.what_ifs)
+    assert all(each.runtime in text and each.range in text for each in page_text.what_ifs)
 
 
-def test_a_page_says_what_the_terminal_says(picture: PageData, crystalperf: Answer, run: Run) -> None:
+def test_a_page_says_what_the_terminal_says(page_data: PageData, crystalperf: Answer, run: Run) -> None:
     _, out, _ = crystalperf("analyze", run.path)
     words = " ".join(out.split())
-    said = picture.said
-    for sentence in (said.headline, said.rests_on, said.check, said.same, f"other: {said.other}"):
+    page_text = page_data.page_text
+    for sentence in (
+        page_text.headline,
+        page_text.rests_on,
+        page_text.check,
+        page_text.same,
+        f"other: {page_text.other}",
+    ):
         assert sentence in words
-    for recommended in said.recommendations:
+    for recommended in page_text.recommendations:
         assert recommended.text.removesuffix(".") in words
         assert recommended.saving in words
-    for each in said.what_ifs:
-        number = each.runtime.removesuffix(f" {said.figure.name}")
+    for each in page_text.what_ifs:
+        number = each.runtime.removesuffix(f" {page_text.figure.name}")
         assert f"{each.question} {each.setting} {number} {each.change}" in words
 
 

@@ -186,11 +186,13 @@ def test_name_of_a_megabyte_is_shortened_on_the_page(html: str) -> None:
 
 def test_data_that_somebody_else_wrote_is_made_harmless_too(demo_log_run: query.Run) -> None:
     data = json.loads(json.dumps(as_json(demo_log_run.page_data())))
-    data["said"]["findings"] = [{**data["said"]["findings"][0], "what": name, "advice": name} for name in HOSTILE]
-    data["said"]["not_recorded"] = data["said"]["outcome"] = list(HOSTILE)
+    data["page_text"]["findings"] = [
+        {**data["page_text"]["findings"][0], "text": name, "advice": name} for name in HOSTILE
+    ]
+    data["page_text"]["not_recorded"] = data["page_text"]["outcome"] = list(HOSTILE)
     data["timeline"]["stage_names"] = list(HOSTILE)
     for name in HOSTILE[:3]:
-        data["said"]["title"] = data["said"]["facts"][0] = data["verdict"]["header"]["app_id"] = name
+        data["page_text"]["title"] = data["page_text"]["facts"][0] = data["verdict"]["header"]["app_id"] = name
         page = Page(report.render(data))
         assert [tag for tag, _ in page.elements].count("script") == 2
         assert not {"img", "svg", "iframe"} & {tag for tag, _ in page.elements}

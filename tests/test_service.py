@@ -28,7 +28,7 @@ from crystalperf.query.frameworks.spark import SPARK
 from crystalperf.query.run import Run
 from crystalperf.query.runfile import keeping
 from crystalperf.service import answers, state
-from crystalperf.service.answers import Answer as Held
+from crystalperf.service.answers import Answer as CachedAnswer
 from crystalperf.service.answers import Answers, packed
 from crystalperf.service.app import ROUTES
 from crystalperf.service.catalog import Catalog, Entry
@@ -456,7 +456,7 @@ def test_error_in_one_row_or_scan_does_not_break_the_list(
 
 def test_the_same_answer_for_two_clients_takes_its_memory_once(tmp_path: Path) -> None:
     entry, worked = Entry("a", tmp_path / "a.duckdb", (1, 1, 1)), list[int]()
-    size = Held("", packed(b'"an answer"')).size
+    size = CachedAnswer("", packed(b'"an answer"')).size
     answers = Answers(tmp_path, 4 * size)
 
     async def ask(number: int) -> None:
@@ -605,9 +605,9 @@ def test_a_service_that_cannot_begin_says_why(served: Served, crystalperf: Answe
         return err
 
     (tmp_path / "file").write_text("")
-    said = sentence(tmp_path / "file")
-    assert f"{tmp_path}/file: " in said
-    assert os.strerror(errno.ENOTDIR) in said
+    text = sentence(tmp_path / "file")
+    assert f"{tmp_path}/file: " in text
+    assert os.strerror(errno.ENOTDIR) in text
     assert str(served.home) in sentence(served.home)
     assert os.strerror(errno.EADDRINUSE) in sentence(tmp_path / "home", served.port)
     with pytest.MonkeyPatch.context() as patch:

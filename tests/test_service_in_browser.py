@@ -26,7 +26,7 @@ FOLLOWED = """new MutationObserver(() => {
   const step = document.querySelector("#steps li");
   if (step) sessionStorage.followed = step.textContent;
 }).observe(document, {childList: true, subtree: true})"""
-"""A page of a job may be gone before anybody else has looked at it."""
+"""Remembers the first step that a job's page shows; the browser may leave that page at any time."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, shared_home: Path) -> Itera
 def page(chromium: Browser) -> Iterator[Page]:
     """A page in which nothing may go wrong."""
     opened, wrong = chromium.new_page(viewport={"width": 1280, "height": 900}), list[str]()
-    opened.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
+    opened.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
     opened.on("pageerror", lambda error: wrong.append(str(error)))
     yield opened
     opened.close()
@@ -55,13 +55,13 @@ def test_lost_job_stream_is_polled_again(served: Served, chromium: Browser) -> N
     shown = iter([bytes(waiting).decode(), "<h1>looked at again</h1>"])
     page = chromium.new_page()
     page.route("**/jobs/1", lambda asked: asked.fulfill(body=next(shown), content_type="text/html"))
-    page.route("**/events", lambda asked: asked.fulfill(status=503))  # as beyond the most that may follow
+    page.route("**/events", lambda asked: asked.fulfill(status=503))  # as above the maximum of clients
     page.goto(f"http://127.0.0.1:{served.port}/jobs/1")
     page.get_by_text("looked at again").wait_for()
     page.close()
 
 
-def test_a_log_is_uploaded_followed_read_asked_for_more_and_asked_in_sql(served: Served, page: Page) -> None:
+def test_an_uploaded_log_is_followed_read_predicted_and_queried(served: Served, page: Page) -> None:
     page.add_init_script(FOLLOWED)
     page.goto(f"http://127.0.0.1:{served.port}/")
     assert page.locator("main table").count() == 0
@@ -78,12 +78,12 @@ def test_a_log_is_uploaded_followed_read_asked_for_more_and_asked_in_sql(served:
 
     page.get_by_role("link", name="Open the report").click()
     assert plain(page.inner_text("#headline")) == plain(headline)
-    page.locator(".card input").first.press("PageUp")  # the next setting that the page holds
+    page.locator(".card input").first.press("PageUp")  # the next setting with a prediction in the page
     setting = page.inner_text(".result code").rpartition("--set ")[2]
     answer = served.post(f"/api/runs/{run}/predict", {"settings": [setting]}).json()
     assert page.inner_text(".how") == "predicted"
     assert page.inner_text(".predicted strong") == unit.text(answer["predicted_ms"])
-    page.locator(".card input").first.press("ArrowRight")  # one that it does not hold, nor the service was asked for
+    page.locator(".card input").first.press("ArrowRight")  # a setting that only the service predicts
     page.locator(".how.exact").wait_for()
     settings = [each.strip() for each in page.inner_text(".result code").split("--set ")[1:]]
     assert settings != [setting]
@@ -91,10 +91,10 @@ def test_a_log_is_uploaded_followed_read_asked_for_more_and_asked_in_sql(served:
     assert page.inner_text(".predicted strong") == unit.text(answer["predicted_ms"])
 
     page.go_back()
-    page.get_by_role("link", name="Ask it in SQL").click()
+    page.get_by_role("link", name="Query in SQL").click()
     assert page.locator("select[name=run]").input_value() == run
-    page.locator("aside summary", has_text="stage_resources").click()
-    assert "the longest in medians" in page.inner_text("aside details[open]")
+    page.locator("aside summary").get_by_text("stage_resources", exact=True).click()
+    assert "the longest over the median" in page.inner_text("aside details[open]")
     page.fill("textarea", STATEMENT)
     page.get_by_role("button", name="Run", exact=True).click()
     page.locator("#rows").wait_for()

@@ -146,7 +146,7 @@ def query(**facts: Any) -> dict[str, Any]:
         ({"input_rate": 21.0}, "falls-behind", ["21 rows/s", "20 rows/s"]),
         ({"waiting_first": 3.0, "waiting_last": 30.0}, "falls-behind", ["from 3 to 30"]),
         ({"waiting_first": 30.0, "waiting_last": 3.0}, "keeps-up", ["50 %"]),
-        ({"busy": 0.99}, "no-room", ["99 %"]),
+        ({"busy": 0.99}, "no-headroom", ["99 %"]),
         ({"busy": 0.99, "batches": 2}, "keeps-up", ["2 batches"]),
         ({"input_rate": None}, "unknown", ["2.0 s"]),
         ({"batches": 0, "trigger_ms": 9.0}, "keeps-up", ["5 triggers"]),

@@ -38,10 +38,10 @@ def test_contradictions_in_a_trace_are_named() -> None:
     )
     named = [
         ("duration_ms",),
-        ("unit 0", "2 times"),
-        ("unit 0", "op:1", "1 more"),
-        ("unit 1", "w1"),
-        ("unit 0", "4 to 0", "1 more"),
+        ("task 0", "2 times"),
+        ("task 0", "op:1", "1 more"),
+        ("task 1", "w1"),
+        ("task 0", "4 to 0", "1 more"),
         ("op:0", "op:9"),
         ("op:0", "barier", "barrier", "pipelined", "order", "transfer"),
     ]
@@ -115,7 +115,7 @@ def test_run_states_the_measure_to_optimize() -> None:
 
 
 def test_a_time_on_a_resource_that_the_run_does_not_have_is_refused() -> None:
-    with refused(ValueError, "unit 0", "gpu"):
+    with refused(ValueError, "task 0", "gpu"):
         of_rows(RUN, [], [], [Task(0, "op:0", "w0", 0, 4, measured_ms={"gpu": 3})])
 
 

@@ -5,13 +5,13 @@ import { bottomUp, laidOut, topDown } from "./src/flame/tree.ts";
 import { rowsOf } from "./src/timeline/model.ts";
 import { draw, type Look } from "./src/timeline/raster.ts";
 
-const UNITS = 100_000;
+const TASKS = 100_000;
 const [WIDTH, HEIGHT] = [1_440, 420]; // with so many tasks, one device pixel per CSS pixel
 const FRAMES = 120;
 
 function made(lanes: number): Timeline {
-  const each = Math.ceil(UNITS / lanes);
-  const lane = Array.from({ length: UNITS }, (_, unit) => Math.floor(unit / each));
+  const each = Math.ceil(TASKS / lanes);
+  const lane = Array.from({ length: TASKS }, (_, task) => Math.floor(task / each));
   const zeros = lane.map(() => 0);
   return {
     start_ms: 0,
@@ -21,11 +21,11 @@ function made(lanes: number): Timeline {
     lanes: Array.from({ length: lanes }, (_, place) => Math.floor(place / 4)),
     tasks: {
       lane,
-      start: lane.map((_, unit) => (unit % each) * 100),
-      length: lane.map((_, unit) => 60 + ((unit * 7919) % 40)),
+      start: lane.map((_, task) => (task % each) * 100),
+      length: lane.map((_, task) => 60 + ((task * 7919) % 40)),
       stage: zeros,
-      resource: lane.map((_, unit) => unit % 4),
-      failed: lane.map((_, unit) => unit % 97 === 0),
+      resource: lane.map((_, task) => task % 4),
+      failed: lane.map((_, task) => task % 97 === 0),
       count: [],
     },
     coarsened: "",
@@ -66,7 +66,7 @@ for (const lanes of [16, 160, 800]) {
       times.push(clock() - began);
     }
     const seen = share === 1 ? "the whole run" : `${100 * share} % of the run`;
-    console.log(`timeline: ${UNITS} tasks on ${lanes} lanes, ${seen} visible: ${middle(times)} of CPU time per frame`);
+    console.log(`timeline: ${TASKS} tasks on ${lanes} lanes, ${seen} visible: ${middle(times)} of CPU time per frame`);
   }
 }
 

@@ -27,12 +27,12 @@ import crystalperf as cp
 from lab.errors import LabError
 from lab.pages import head
 
-HOST, DEVICE, UNTOLD = "host", "device", ""
+HOST, DEVICE, UNKNOWN = "host", "device", ""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A segment of a path, ms after the step's start, and where it is: HOST, DEVICE or UNTOLD (unknown)."""
+    """A segment of a path, ms after the step's start, and where it is: HOST, DEVICE or UNKNOWN (unknown)."""
 
     start_ms: float
     end_ms: float
@@ -83,7 +83,7 @@ def _path(graph: Any, begin_us: float) -> Found:
     for source, target in pairwise(nodes):
         edge = graph.edges[source.idx, target.idx]["object"]
         weights[edge.type.name] += float(edge.weight)
-        where = UNTOLD
+        where = UNKNOWN
         if edge.type.name == "OPERATOR_KERNEL" and edge.weight > 0:
             where = HOST if graph.trace_df.stream.loc[target.ev_idx] == -1 else DEVICE
         parts.append(Part((source.ts - begin_us) / 1e3, (target.ts - begin_us) / 1e3, where))
@@ -100,7 +100,7 @@ def ours(run: cp.Run, scope: str) -> list[Part]:
         Part(
             each.start_ms - begin_ms,
             each.end_ms - begin_ms,
-            UNTOLD if each.id not in on_device else DEVICE if on_device[each.id] else HOST,
+            UNKNOWN if each.id not in on_device else DEVICE if on_device[each.id] else HOST,
         )
         for each in path
     ]
@@ -136,8 +136,8 @@ def row(trace: Path, number: int, scratch: Path) -> str:
     except LabError as error:
         return f"| {trace.name} | {length_ms:.2f} | {error} | | | | | |"
     compared = together(mine, its.parts)
-    same = sum(ms for (one, other), ms in compared.items() if one == other != UNTOLD) / length_ms
-    apart = sum(ms for (one, other), ms in compared.items() if UNTOLD not in (one, other) and one != other) / length_ms
+    same = sum(ms for (one, other), ms in compared.items() if one == other != UNKNOWN) / length_ms
+    apart = sum(ms for (one, other), ms in compared.items() if UNKNOWN not in (one, other) and one != other) / length_ms
     return (
         f"| {trace.name} | {length_ms:.2f} | {its.parts[0].start_ms:.2f} to {its.parts[-1].end_ms:.2f} |"
         f" {its.weight_ms:.2f} | {its.delays_ms:.2f} | {100 * same:.0f} | {100 * apart:.0f} |"

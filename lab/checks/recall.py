@@ -370,7 +370,8 @@ def table(found: Sequence[Pair]) -> list[str]:
     for each in found:
         reported = each.reported or (WHY_NOT.get(each.tag, "") if each.shown else "")
         rows.append(
-            f"| {each.log} | {KINDS[each.tag].problem} ({each.tag}) | {each.shown or 'no'} | {reported} | {each.outcome} |"
+            f"| {each.log} | {KINDS[each.tag].problem} ({each.tag}) | {each.shown or 'no'} | {reported}"
+            f" | {each.outcome} |"
         )
     shown = [each for each in found if each.shown]
     reported_of = sum(1 for each in shown if each.reported)

@@ -447,8 +447,9 @@ def summary(found: Sequence[Row]) -> list[str]:
     wrong = [each for each in found if each.contradictions]
     with_missing_data = sum(bool(each.answer and each.answer["debug"].get("missing_data")) for each in answered)
     return [
-        f"{len(found)} files: {len(answered)} answered ({with_missing_data} of them inconclusive), {len(found) - len(answered)}"
-        f" refused in one sentence. {len(both_read)} answers were compared with the log's own events."
+        f"{len(found)} files: {len(answered)} answered ({with_missing_data} of them inconclusive),"
+        f" {len(found) - len(answered)} refused in one sentence. {len(both_read)} answers were compared with"
+        " the log's own events."
         f" {len(wrong)} files have contradictions, {sum(len(each.contradictions) for each in wrong)} in all."
     ]
 
@@ -458,7 +459,7 @@ def _outcome(row: Row) -> str:
         return "refused"
     debug = row.answer["debug"]
     outcome = debug.get("outcome")
-    words = [outcome["status"] if outcome else "not told"]
+    words = [outcome["status"] if outcome else "not recorded"]
     if outcome:
         words += [
             f"{plural(each['kind'])}: {each['failed']} of {each['total']} failed"
@@ -466,7 +467,7 @@ def _outcome(row: Row) -> str:
             if each["failed"]
         ]
         words += [f"executors lost: {len(outcome['lost'])}"] if outcome["lost"] else []
-    words += ["in doubt"] if debug.get("missing_data") else []
+    words += ["inconclusive"] if debug.get("missing_data") else []
     return ", ".join(words)
 
 
@@ -508,13 +509,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put summary and table into this page")
     given = parser.parse_args(arguments)
 
-    def tell(row: Row) -> None:
+    def report(row: Row) -> None:
         for each in row.contradictions or ("ok",):
             print(f"{row.name}: {each}", file=sys.stderr, flush=True)
 
     with tempfile.TemporaryDirectory() as home:
         os.environ.setdefault("CRYSTALPERF_HOME", home)
-        found = rows(given.folders, tell)
+        found = rows(given.folders, report)
     lines = [*summary(found), "", *table(found)]
     if given.write is None:
         print("\n".join(lines))

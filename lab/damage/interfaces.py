@@ -188,12 +188,12 @@ def through_fleet(random: Random, files: Files, folder: Path, home: Path) -> Rep
         if (message := typed(home, "fleet", "ask", fleet, *form)) is not None:
             raise ContradictionError(f"the summary of a built fleet failed: {message}")
     with opened(fleet) as tables:
-        untold = tables.execute(
+        unreported = tables.execute(
             "SELECT path FROM logs WHERE runs = 0 AND path NOT IN (SELECT path FROM problems)"
         ).fetchall()
         bugs = tables.execute("SELECT text FROM problems WHERE text LIKE '%bug of CrystalPerf%'").fetchall()
-    if untold or bugs:
-        raise ContradictionError(f"logs missing in a fleet: {untold}; bugs: {bugs}")
+    if unreported or bugs:
+        raise ContradictionError(f"logs missing in a fleet: {unreported}; bugs: {bugs}")
     return "read", ""
 
 

@@ -59,8 +59,8 @@ def report(base: Path, other: Path | None) -> str:
         lines += head("operator | CPU, reported % | kernel % | points | samples %")
         found = shares(_run(folder), row)
         lines += [
-            f"| {name} | {100 * reported:.1f} | {100 * found.true[name]:.1f} | {100 * (reported - found.true[name]):+.1f} |"
-            f" {100 * found.sampled[name]:.1f} |"
+            f"| {name} | {100 * reported:.1f} | {100 * found.true[name]:.1f}"
+            f" | {100 * (reported - found.true[name]):+.1f} | {100 * found.sampled[name]:.1f} |"
             for name, reported in found.reported.items()
         ]
         lines += ["", f"Samples on the CPU in an event loop of Netty: {100 * found.event_loop:.1f} %", ""]
@@ -160,7 +160,7 @@ def _busy_times(base: Path, other: Path) -> Iterator[str]:
 
 
 def _predicted(run: Run, ratio: float) -> tuple[Stream, Stream]:
-    """A run's flow, and its prediction for another CPU speed."""
+    """A run's stream, and its prediction for another CPU speed."""
     with run.reading() as connection:
         execution = load(connection, "all")
         stream = _flow(connection, execution)

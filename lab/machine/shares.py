@@ -56,8 +56,8 @@ class StageTruth:
 
     Attributes:
         task_ms: sum of the tasks' durations.
-        total_cpu_ms … other_ms: times from /proc. ``held_back`` was runnable, but neither on the CPU nor in the run queue
-            (a quota); ``peer`` waited for a Python worker that was running.
+        total_cpu_ms … other_ms: times from /proc. ``held_back`` was runnable, but neither on the CPU nor in the run
+            queue (a quota); ``peer`` waited for a Python worker that was running.
         gc_ms, fetch_wait_ms: the part of the futex waits that Spark's own metrics explain.
         residual_ms: unexplained futex waits and unobserved time; counted as other.
         cpu, disk, net, other: shares. cpu includes waits for the CPU, and garbage collection.

@@ -35,7 +35,7 @@ def floor(known: Measured, role: str) -> list[float]:
 
 
 def by_workload(found: Sequence[Pair]) -> tuple[float, float] | None:
-    """The 95 % bootstrap interval of the mean error, with whole workloads as tasks.
+    """The 95 % bootstrap interval of the mean error, with whole workloads as units.
 
     Configurations of one workload share its baseline run, so they are not independent.  None for a single workload,
     which does not show the variance between workloads.

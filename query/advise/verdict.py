@@ -231,8 +231,8 @@ def not_recorded_notes(debug: Debug, header: Header) -> tuple[NotRecorded, ...]:
     if header.has_samples and not header.indexes:
         index = _first_index(framework, header)
         found.insert(0, NoIndex(remedy=None if index is None else Remedy("build the index", {"index": index})))
-    said = any(isinstance(each, CodeUnsampled | NoSamples) for each in found)
-    if not header.has_samples and not said and framework.takes_samples:
+    is_reported = any(isinstance(each, CodeUnsampled | NoSamples) for each in found)
+    if not header.has_samples and not is_reported and framework.takes_samples:
         found.append(NoSamples(remedy=Remedy("set up the job", {"framework": framework.name})))
     return tuple(found)
 

@@ -44,7 +44,7 @@ class Recorded:
 def split(bounds: Bounds, duration_ms: Floats, stage: Ints, recorded: Recorded | None, names: Sequence[str]) -> Floats:
     """Time of each task by resource, (tasks, resources + 1) in ms; the last column is `other`.
 
-    Every row sums to the task's duration.  `group` numbers the tasks' groups; `recorded` is None if the run has no
+    Every row sums to the task's duration.  `stage` numbers the tasks' stages; `recorded` is None if the run has no
     recordings; `names` are its resources.
     """
     cpu = names.index(CPU)

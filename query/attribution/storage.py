@@ -89,7 +89,8 @@ def view_task_samples(connection: duckdb.DuckDBPyConnection, read_tasks: Columns
         f"""
         CREATE OR REPLACE TEMP TABLE remote_reads AS
         SELECT task_id FROM read_tasks JOIN elsewhere USING (stage_id)
-        WHERE (NOT by_place OR data_locality IN {REMOTE_LOCALITIES}) AND NOT (keeps AND coalesce(data_locality, '') = '{PROCESS_LOCAL}')
+        WHERE (NOT by_place OR data_locality IN {REMOTE_LOCALITIES})
+            AND NOT (keeps AND coalesce(data_locality, '') = '{PROCESS_LOCAL}')
         """
     )
     connection.execute(sql.text("task_samples").format(vector=", ".join(_moved(name) for name in names)))

@@ -24,7 +24,7 @@ def path_by_operator(
 ) -> tuple[PathOperator, ...]:
     """Wall-clock time of the critical path by operator, the most first; empty if the tasks of a stage are alike.
 
-    A segment's time on a resource is divided among the operators of its group by their own time on that resource.  If
+    A segment's time on a resource is divided among the operators of its stage by their own time on that resource.  If
     they have none, or the segment belongs to no stage, the time stays under the segment's name.
     """
     if not execution.in_order:

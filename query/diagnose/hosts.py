@@ -65,7 +65,7 @@ class Split:
     """
 
     def __init__(self, part: Ints, stage: Ints, parts: int) -> None:
-        """`part` of each row, −1 for rows of no part, and its `group`, from 0 on, (rows,).
+        """`part` of each row, −1 for rows of no part, and its `stage`, from 0 on, (rows,).
 
         Each part has at least one row, and so has the rest of its stage.
         """

@@ -34,7 +34,7 @@ from crystalperf.query.trace.records import Floats
 
 @dataclass(frozen=True)
 class _Hidden:
-    """An interval in which a share of a group's time is unknown; `group` None means time without a task."""
+    """An interval in which a share of a stage's time is unknown; `stage` None means time without a task."""
 
     start_ms: float
     end_ms: float

@@ -88,8 +88,8 @@ def _without_recording(connection: duckdb.DuckDBPyConnection, execution: Executi
     """The processes of the run that left no recording."""
     found: list[NotRecorded] = []
     seen = _ids(connection, "SELECT DISTINCT worker_id FROM samples WHERE worker_id IS NOT NULL")
-    coordinators = _ids(connection, "SELECT worker_id FROM workers WHERE kind = 'driver'")
-    if coordinators and not coordinators & seen:
+    drivers = _ids(connection, "SELECT worker_id FROM workers WHERE kind = 'driver'")
+    if drivers and not drivers & seen:
         found.append(kinds.DriverUnsampled())
     ran = _ids(connection, "SELECT DISTINCT worker_id FROM tasks")
     missing = tuple(sorted(ran - seen))

@@ -84,16 +84,16 @@ class StagePeers:
 class StageStats:
     """Statistics of a stage for findings, in addition to its facts; times and bytes are sums over its tasks.
 
-    `own_ms` is the time in which tasks ran their own code, with `own_cpu_ms` of measured CPU time and `fetch_wait_ms` of
-    waiting for other workers' data.  `cpu_wait_ms` is CPU wait: time attributed to the CPU beyond the measured CPU time.
-    `moved_bytes` are the bytes that may have crossed a resource's device, for resources that move bytes; None if the
-    log has none.  `uses` and `place` are the framework's words for what the stage reads and writes, and its place in
-    the user's program; `operators` are the plan's operators that ran in it, `details` their descriptions.
+    `own_ms` is the time in which tasks ran their own code, with `own_cpu_ms` of measured CPU time and `fetch_wait_ms`
+    of waiting for other workers' data.  `cpu_wait_ms` is CPU wait: time attributed to the CPU beyond the measured CPU
+    time.  `moved_bytes` are the bytes that may have crossed a resource's device, for resources that move bytes; None if
+    the log has none.  `uses` and `place` are the framework's words for what the stage reads and writes, and its place
+    in the user's program; `operators` are the plan's operators that ran in it, `details` their descriptions.
     `median_cpu_ms` is None if the log has no CPU time; `median_starting` is the median share of a task's time that
-    starting took.  `settings` are the run's.  `cache_misses` tasks had cache misses, which cost all tasks at most `cache_miss_ms`.
-    `data_local` tasks ran where their data are, and were bound to that place; `on_busiest` tasks ran on the worker with
-    the most tasks.  `delegates` is whether other processes compute for its tasks, `spills_apart` whether those
-    processes spill when their own memory is short, instead of the worker.
+    starting took.  `settings` are the run's.  `cache_misses` tasks had cache misses, which cost all tasks at most
+    `cache_miss_ms`.  `data_local` tasks ran where their data are, and were bound to that place; `on_busiest` tasks ran
+    on the worker with the most tasks.  `delegates` is whether other processes compute for its tasks, `spills_apart`
+    whether those processes spill when their own memory is short, instead of the worker.
     """
 
     facts: StageFacts
@@ -144,8 +144,8 @@ class Diagnosis:
 class CpuContention:
     """CPU contention: other applications on the machines of a stage while its tasks ran.
 
-    `contended_share` is the share of the tasks' time in which their machines were fully used and other applications had a good
-    part of that; `others_cores` are the cores these used then, of `processors`.
+    `contended_share` is the share of the tasks' time in which their machines were fully used and other applications had
+    a good part of that; `others_cores` are the cores these used then, of `processors`.
     """
 
     stage: str
@@ -295,7 +295,7 @@ def _sums(connection: duckdb.DuckDBPyConnection, execution: Execution) -> dict[s
 
 
 def _moved(resource: Resource) -> str:
-    """CPU contention of each stage that ran on contended machines in an interval, where it was measured."""
+    """SQL: the bytes of a stage's tasks that may have crossed the resource's device; NULL if none were logged."""
     columns = (*resource.moves, *_MAY_MOVE.get(resource.name, ()))
     known = f"coalesce({', '.join(columns)}) IS NOT NULL"
     return f"sum({' + '.join(f'coalesce({each}, 0)' for each in columns)}) FILTER ({known})::BIGINT"

@@ -1,7 +1,7 @@
 """Causes of the time on the critical path that no resource accounts for.
 
 Such time has several causes: no worker is available, the user's own program runs between two scopes, a task waits
-to be started, or it waits for the other units of its pipeline.  The trace distinguishes these; the rest is unknown.
+to be started, or it waits for the other tasks of its pipeline.  The trace distinguishes these; the rest is unknown.
 """
 
 from __future__ import annotations

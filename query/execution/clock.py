@@ -10,7 +10,7 @@ Pauses are left out
 - never while the program was busy with work that it had received (Reader.occupied)
 - never if a program submits the work, or if parts of the log are missing that may contain work
 
-If nothing was submitted in a run, all of its time is left out, whoever was to submit work.
+If nothing was submitted in a run, all of its time is left out.
 """
 
 from __future__ import annotations

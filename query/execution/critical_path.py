@@ -6,8 +6,8 @@ concurrent work off the path costs no time.
 
 The driver is on the path only while no task runs.  If tasks run that the path does not wait for, because another
 thread of the program started them, the interval belongs to their stage: nothing shows that the driver delayed
-anything then.  Likewise a stage is on the path while units of its own run, or none: while it waits for slots, the
-interval belongs to the stages that occupy them.
+anything then.  Likewise a stage is on the path only while its own tasks run, or while no task runs.  While it waits
+for slots, the interval belongs to the stages that occupy them.
 
 In a pipeline, the busier of two stages delays the other: the path leaves a stage for the one it reads at the end of
 that one, if it was the busier, and otherwise at the start of the stage itself.

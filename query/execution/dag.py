@@ -3,8 +3,8 @@
     driver:0 ──► stage:0 ──► driver:1 ──► stage:2 ──► driver:2
                  └──► stage:1 ──────┘
 
-A stage that a driver submits starts when the stages it reads have ended and it has been submitted.  The
-driver's time between is a node of its own, so the nodes on any path account for every millisecond.  The trace
+A stage that the driver submits starts when the stages it reads have ended and the driver has submitted it.  The
+driver's time in between is a node of its own, so the nodes on any path account for every millisecond.  The trace
 states which stages a stage reads; the framework infers from observed times what else the driver waited for.
 
 A stage without submission starts by its dependencies alone: a pipelined stage runs concurrently with those it reads.
@@ -34,8 +34,8 @@ EPSILON_MS = 1.0
 class StageRun:
     """One attempt of a stage that ran at least one task.  Times in ms since application start.
 
-    `submit_ms` is None if no driver submitted it.  Of stages with waiting tasks, the one of the lowest `rank`
-    goes first.
+    `submit_ms` is None if no driver submitted it.  Of stages with waiting tasks, the one with the lowest
+    `priority` goes first.
     """
 
     stage_id: str
@@ -81,10 +81,10 @@ which was busy for too long."""
 class Tasks:
     """Task attempts as arrays of one length, sorted by launch.
 
-    `group` indexes the sequence of groups; `parts_ms` is (n, resources + 1), the last column is `other`, and its
+    `stage` is the position of each task's stage; `parts_ms` is (n, resources + 1), the last column is `other`, and its
     rows sum to finish − launch.  `worker` and `host` number the workers (as in Slots, -1 unknown) and hosts.
-    `placement` is ANYWHERE, AT_HOME or ELSEWHERE.  Of `other`, `pipeline_wait_ms` was spent waiting for pipelined stages.
-    `follows` is the task_id of the task whose worker has its data cached, -1 for none.
+    `placement` is ANYWHERE, AT_HOME or ELSEWHERE.  Of `other`, `pipeline_wait_ms` was spent waiting for pipelined
+    stages.  `follows` is the task_id of the task whose worker has its data cached, -1 for none.
     """
 
     task_id: Ints
@@ -126,7 +126,7 @@ class Node:
 
     @property
     def kind(self) -> str:
-        return "group" if self.stage is not None else "driver" if self.resource is None else "transfer"
+        return "stage" if self.stage is not None else "driver" if self.resource is None else "transfer"
 
 
 @dataclass(frozen=True)
@@ -165,14 +165,14 @@ class Dag:
 class DagRules:
     """A framework's rules for building a DAG.
 
-    barriers    infers what stages waited for besides the stated dependencies
-    driver, stage   the framework's words for the driver and a stage, for names of intervals
-    epsilon_ms  maximum difference between the timestamps of an end and of the start that it causes
+    barriers       infers dependencies of stages in addition to the stated ones
+    driver, stage  the framework's words for the driver and a stage, for names of intervals
+    epsilon_ms     maximum difference between the timestamps of an end and of the start that it causes
     """
 
     barriers: Callable[[Sequence[StageRun]], Barriers] | None = None
     driver: str = "driver"
-    stage: str = "group"
+    stage: str = "stage"
     epsilon_ms: float = EPSILON_MS
 
 

@@ -19,8 +19,8 @@ class Evidence:
     """The uncertainty of the resource shares of task time.
 
     `sampling` and `labels` are (resources,): standard deviations of each resource's share of the scope's task time,
-    from the number of samples and from the classes' probabilities.  `unseen_resources` is the share that is `other`, except for
-    measured waits for pipelined stages, if the recording has those.
+    from the number of samples and from the classes' probabilities.  `unseen_resources` is the share that is `other`,
+    except for measured waits for pipelined stages, if the recording has those.
     """
 
     sampling: Floats

@@ -155,10 +155,11 @@ def _evidence(
     connection: duckdb.DuckDBPyConnection, scope: ScopeTime, tasks: Tasks, names: tuple[str, ...], reader: Reader
 ) -> Evidence:
     bounds = scope.start_ms, scope.end_ms
-    tells = reader.has_upstream_waits
     return replace(
-        gathered(connection, *bounds, tasks, names, has_upstream_waits=tells),
-        missing_cpu_share=missing_cpu_share(connection, *bounds, reader.delegates, has_upstream_waits=tells),
+        gathered(connection, *bounds, tasks, names, has_upstream_waits=reader.has_upstream_waits),
+        missing_cpu_share=missing_cpu_share(
+            connection, *bounds, reader.delegates, has_upstream_waits=reader.has_upstream_waits
+        ),
     )
 
 

@@ -14,7 +14,7 @@ from crystalperf.query.inputs.reader import Reader
 class LogFacts:
     """Facts about a log.
 
-    attended      whether a person submitted the work, at a shell or in a notebook; None if not recorded
+    interactive   whether a person submitted the work, at a shell or in a notebook; None if not recorded
     unread_parts  number of missing parts that may contain submitted work, by the name of the reader's problem
     lacks_start   whether the start of the run is missing, or mixed with another run's
     """

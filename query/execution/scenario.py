@@ -53,7 +53,7 @@ Configuration = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting of scenarios: its task and its meaning, or its choices."""
+    """A setting of scenarios: its unit and its meaning, or its choices."""
 
     unit: SettingUnit
     meaning: str
@@ -378,7 +378,7 @@ def _or(choices: Sequence[str]) -> str:
 
 
 def size_of(suffix: str, *, rate: bool) -> float | None:
-    """Bytes, or bytes per second, of a task suffix; None if the suffix is unknown."""
+    """Bytes, or bytes per second, of a unit suffix; None if the suffix is unknown."""
     if rate:
         match = re.match(r"^(?P<prefix>[kKmMgGtT]?i?)(?P<what>bps|bit/s|b/s|Bps|B/s)$", suffix)
         if match is None:

@@ -22,7 +22,7 @@ Order = Callable[[Sequence[Waiting]], int]
 
 
 def by_rank(ready: Sequence[Waiting]) -> int:
-    """First in, first out: the stage of the lowest rank."""
+    """First in, first out: the stage with the lowest `priority`."""
     return min(range(len(ready)), key=lambda i: ready[i].stage.priority)
 
 

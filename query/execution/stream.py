@@ -58,9 +58,10 @@ class Station:
         blocked: share of the slots' time in which no downstream station took their records (backpressure).
         shares: shares of busy time by resource, (resources + 1,), the last is unknown time; they sum to 1.
         keyed: whether the key of a record decides its slot, so that one slot may have more records.
-        waking: the part of `busy` that due buffers cost, whatever their content; the same for `busiest`.
+        due_buffer_share: the part of `busy` that due buffers cost, whatever their content; the same for `busiest`.
         external_wait_ms: how long a record waits, without work, for an answer from outside the stream.
-        resting: share of busy time in which its slots used no resource: asleep, or waiting for something outside.
+        sleeping_share: share of busy time in which its slots used no resource: asleep, or waiting for something
+            outside.
     """
 
     id: str

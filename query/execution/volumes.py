@@ -59,8 +59,8 @@ class Volumes:
 
     @property
     def timed(self) -> NDArray[np.bool_]:
-        """Whether the CPU time of each task was measured, (tasks,); without CPU times in the log, `total_cpu_ms` is only
-        garbage collection."""
+        """Whether the CPU time of each task was measured, (tasks,); without CPU times in the log, `total_cpu_ms` is
+        only garbage collection."""
         return self.total_cpu_ms > self.gc_ms
 
     def moved(self, resource: Resource) -> Ints:

@@ -39,8 +39,8 @@ class Reader:
     raw: Callable[[], tuple[Table, ...]] = tuple
     """The framework's own tables in its traces; only its own package reads them."""
     private: tuple[re.Pattern[str], ...] = ()
-    """Patterns of private text in names and plans, which anonymization replaces: a stage `table` is the name of a
-    table, a stage `literal` a value of a statement."""
+    """Patterns of private text in names and plans, which anonymization replaces: a regex group `table` matches the name
+    of a table, a group `literal` a value of a statement."""
     collect: Callable[[str, str | None, Path, Callable[[str], None]], Path] | None = None
     """(address, application, folder, progress) → a log made from the data that a running cluster reports."""
     served: Callable[[str, str | None, Path, Callable[[str], None]], Path | None] | None = None
@@ -67,7 +67,8 @@ class Reader:
     has_upstream_waits: bool = True
     """Whether the log has the tasks' waits for upstream; otherwise this time may be on any resource."""
     delegates: Callable[[frozenset[str]], bool] = lambda _uses: False
-    """What a stage reads and writes → whether other processes compute for its tasks, so that these have no CPU wait."""
+    """Kinds of data that a stage reads and writes → whether other processes compute for its tasks, so that these have
+    no CPU wait."""
 
 
 class ReadableFramework(Protocol):

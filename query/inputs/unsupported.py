@@ -93,13 +93,13 @@ def _perf_script(text: bytes) -> bool:
 
 _LEVEL = rb"(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE)\b"
 _TIME = rb"[\d\[(][\d\-/:., TZ+\])]{7,40}"
-_SAID = re.compile(_TIME + rb"[^\n]{0,60}?\b" + _LEVEL + rb"|\[?" + _LEVEL + rb"[ :\]]{0,9}" + _TIME)
+_LOG_LINE = re.compile(_TIME + rb"[^\n]{0,60}?\b" + _LEVEL + rb"|\[?" + _LEVEL + rb"[ :\]]{0,9}" + _TIME)
 
 
 def _words(text: bytes) -> bool:
     """A program's log messages: a time and a level in most lines."""
     lines = _lines(text)
-    return len(lines) > 1 and sum(_SAID.match(each) is not None for each in lines) > 0.3 * len(lines)
+    return len(lines) > 1 and sum(_LOG_LINE.match(each) is not None for each in lines) > 0.3 * len(lines)
 
 
 def _table(text: bytes) -> bool:

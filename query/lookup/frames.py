@@ -40,8 +40,8 @@ def resolve_frames(texts: Sequence[str], names: Sequence[str]) -> list[Found]:
         del columns
         indexes = load_indexes(connection, names, "frames")
         table = resolve(connection, "frames", indexes)
-        said = f"SELECT turn, function_id, {QUALIFIED_NAME} AS qualified_name, file, first_line, last_line"
-        functions = f"{said} FROM {indexes.functions}" if indexes.names else _NOTHING
+        select = f"SELECT turn, function_id, {QUALIFIED_NAME} AS qualified_name, file, first_line, last_line"
+        functions = f"{select} FROM {indexes.functions}" if indexes.names else _NOTHING
         rows = connection.execute(
             f"SELECT frame_id, how, index_name, symbol, qualified_name, file, first_line, last_line"
             f" FROM {table} LEFT JOIN ({functions}) USING (turn, function_id)"

@@ -17,9 +17,9 @@ def _alone(sentence: str, remedy: Remedy | None) -> str:
 class Frontend:
     """How an interface words what a user can do.
 
-    run   the name of the run in commands
-    tell  a sentence, and its remedy → both as one text
-    next  the next step → a command to paste
+    run          the name of the run in commands
+    with_remedy  a sentence, and its remedy → both as one text
+    next         the next step → a command to paste
     """
 
     run: str = "RUN"

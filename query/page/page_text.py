@@ -47,7 +47,7 @@ HOW = {
     "refused": "not predicted",
     "unknown": "not on this page",
 }
-"""The values of Said.how."""
+"""The values of PageText.how."""
 
 
 def page_text(verdict: Verdict, frontend: Frontend) -> PageText:

@@ -36,7 +36,7 @@ class Calibration:
     """Errors that cannot be computed from one run; standard deviations of log runtimes.
 
     `repetition` is between runs of one job, `model` is of the model's error for small changes, and `slope` is added to
-    it per task of |log(predicted / recorded)|.  `width` is the number of standard deviations to either side that covers
+    it per unit of |log(predicted / recorded)|.  `width` is the number of standard deviations to either side that covers
     90 % in each suite; for a normal distribution it would be 1.645.
     """
 

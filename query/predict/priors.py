@@ -1,6 +1,6 @@
 """Imputation of unknown time in logs without samples, from the run's own evidence and from priors of recorded runs.
 
-A log without samples has the CPU time of a unit and its waits for other workers' data; the cause of the remaining time
+A log without samples has the CPU time of a task and its waits for other workers' data; the cause of the remaining time
 is unknown.  There are two sources for it:
 
     CPU wait  tasks that read and wrote nothing outside the run did not wait for a device, so their time beyond CPU time

@@ -35,7 +35,7 @@ Cause = Literal[
 
 no worker     nothing could run, because no worker was available
 no scope      no scope was active: the user's own program ran
-driver   it planned, submitted tasks, collected results
+driver        it planned, submitted tasks, collected results
 no task       a stage was active, but none of its tasks ran
 starting      tasks were started and ended
 upstream      tasks waited for tasks of another stage in their pipeline
@@ -44,7 +44,7 @@ unknown       not recorded
 filling       a record waited in a buffer until that was full or timed out
 queueing      a record waited for those before it
 held          a record waited for an answer from outside, as with asynchronous requests
-resting       threads slept, or waited for something outside, while they processed a record
+sleeping      threads slept, or waited for something outside, while they processed a record
 """
 
 
@@ -134,8 +134,8 @@ class Failed:
 class LostWorker:
     """A worker that ended while there was work to do, without being released.
 
-    `why` is the framework's reason, None if it has none.  `recomputed_tasks` ran on it and had to run again, because they
-    ended with it or their results were lost; they had run for `recomputed_ms` in total.
+    `why` is the framework's reason, None if it has none.  `recomputed_tasks` ran on it and had to run again, because
+    they ended with it or their results were lost; they had run for `recomputed_ms` in total.
     """
 
     worker: str
@@ -209,8 +209,8 @@ class MissingDataDoubt:
 class Unsubmitted:
     """Intervals without submitted work, left out of the scope: `left_out_ms` of `total_ms`.
 
-    `interactive` is whether the log shows an interactive session, in which a person thinks and types then; else the user's
-    program may have been busy.
+    `interactive` is whether the log shows an interactive session, in which a person thinks and types then; else the
+    user's program may have been busy.
     """
 
     left_out_ms: float
@@ -336,8 +336,8 @@ class StreamFacts:
     `rate_per_s` is the rate of its sources, `max_per_s` the maximum sustained rate, None if unknown.  `limit` is what
     is saturated at that rate: the id of a stage or a worker (`limit_kind`), and `limit_resource` its resource; for a
     run at its limit also `hop`, SOURCE>TARGET, if the source is blocked and the target has time left.
-    `is_lower_bound` is whether `max_per_s` is a lower bound, because it is far from the recorded rate.  `probe_latency_ms` is the
-    latency of a record by the framework's own probes, None without any.
+    `is_lower_bound` is whether `max_per_s` is a lower bound, because it is far from the recorded rate.
+    `probe_latency_ms` is the latency of a record by the framework's own probes, None without any.
     """
 
     start_ms: float
@@ -373,15 +373,15 @@ class Debug(Tabular):
     """The diagnosis of a scope: where its time went.
 
     `bottleneck` is a resource, a Cause, or `unknown`, by the rules of query.diagnose.bottleneck.  `other_ms` is the
-    critical-path time on no resource, by cause.  `driver_ms` is the wall-clock time of the critical path in which
-    only the driver was active, 0 if the log has no scopes and so does not show whether the driver worked;
-    `no_task_ms` is the wall-clock time of the scope without a running task, for any reason.  `unmodelled` is a device
-    that computed for tasks but has no resource, so that no prediction covers it.
-    `measurements` are the framework's own measurements.  `unbounded` is the leading remark about an unbounded run, such as a
-    stream that runs until it is stopped; None for any other run.
-    `other_causes` is, by resource, another possible cause of the time on it; by `unknown`, what threads did in that time.
-    `path_operators` is the critical path by operator if stages run different operators one after the other, else empty.
-    `framework` is the framework's name, and `resources` are those of the run, for sentences (`words`).
+    critical-path time on no resource, by cause.  `driver_ms` is the wall-clock time of the critical path in which only
+    the driver was active, 0 if the log has no scopes and so does not show whether the driver worked; `no_task_ms` is
+    the wall-clock time of the scope without a running task, for any reason.  `unmodelled` is a device that computed for
+    tasks but has no resource, so that no prediction covers it.  `measurements` are the framework's own measurements.
+    `unbounded` is the leading remark about an unbounded run, such as a stream that runs until it is stopped; None for
+    any other run.  `other_causes` is, by resource, another possible cause of the time on it; by `unknown`, what threads
+    did in that time.  `path_operators` is the critical path by operator if stages run different operators one after the
+    other, else empty.  `framework` is the framework's name, and `resources` are those of the run, for sentences
+    (`words`).
     """
 
     scope: str
@@ -461,12 +461,14 @@ class Prediction(Tabular):
     `predicted_ms` is None if the prediction is refused; then `refused` has the reasons, `remedy` what the user can do
     about the last of them, and `bound_ms` the lower and upper bound, as far as they are known.  `interval_ms` covers
     90 % of actual runtimes, and `interval_shares` are the contributions to its width (query.predict.interval).
-    `replay_error_ratio` is (replayed − runtime) / runtime of the baseline.  `rerun_correction` is the correction by other runs
-    of the job.  `steady_step_ms` is the recorded and the predicted duration of one step in the steady state, for a run
-    that was recorded during warm-up.  `work_ratio` is the work done in that time, by all processes together, over the
-    recorded run's.  `resource_ms` is the predicted critical path by resource; it is empty if the prediction is refused,
-    or if another package's model made it.
-    For a stream, times are those of one record; `stream` has the rates, which are predicted even if times are refused.
+    `replay_error_ratio` is (replayed − runtime) / runtime of the baseline.  `rerun_correction` is the correction by
+    other runs of the job.  `steady_step_ms` is the recorded and the predicted duration of one step in the steady state,
+    for a run that was recorded during warm-up.  `work_ratio` is the work done in that time, by all processes together,
+    over the recorded run's.  `resource_ms` is the predicted critical path by resource; it is empty if the prediction is
+    refused, or if another package's model made it.
+
+    For a stream, times are those of one record; `stream` has the rates,
+    which are predicted even if times are refused.
     """
 
     scope: str
@@ -561,8 +563,8 @@ class Advice:
 class Offer:
     """An offer: a number of machines of a type, with the job's predicted runtime and price, in the price list's unit.
 
-    holds     whether it meets the deadline: yes if 19 of 20 reruns would, perhaps if that is more likely than not
-    unbeaten  whether it is Pareto-optimal: nothing is both cheaper and faster
+    meets_deadline  yes if 19 of 20 reruns would, likely if that is more likely than not
+    pareto_optimal  whether nothing is both cheaper and faster
     """
 
     machine: str

@@ -221,7 +221,8 @@ class Straggler(StageFinding):
 
 @dataclass(frozen=True)
 class StartingStage(StageCost):
-    """A stage whose tasks are so short that starting them takes `share` of their time, `scheduler_delay_ms` of it queued."""
+    """A stage with tasks so short that starting them takes `share` of their time; `scheduler_delay_ms` is the part of
+    that for which they were queued."""
 
     kind: ClassVar[str] = "starting-tasks"
 

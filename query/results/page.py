@@ -17,7 +17,7 @@ Texts = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Figure:
-    """The task of all times of the page: a number of ms is divided by `ms` and shown with `decimals`."""
+    """The unit of all times of the page: a number of ms is divided by `ms` and shown with `decimals`."""
 
     name: str
     ms: float
@@ -67,7 +67,7 @@ class TableText:
 class PageText:
     """The sentences that the terminal shows about the run, in the framework's words; '' if there is none.
 
-    facts          name, framework and version, workers and lanes, duration
+    facts          name, framework and version, workers and slots, duration
     outcome        how it ended, the most important first; for a stream its rates
     left_out       intervals without work, which no figure includes
     headline       the bottleneck
@@ -78,10 +78,11 @@ class PageText:
     unknown        the refused what-ifs, a sentence each
     stations       the stages of a stream: their record rates and utilization
     check          the replay error of the baseline, and what a range means
-    missing        what reading the input lost, and `not_recorded` what the data do not show
-    told           the framework's own measurements
+    missing        what reading the input lost
+    not_recorded   what the data do not show
+    measurements   the framework's own measurements
     next           the command to type next
-    words          words for worker, workers, lane, lanes, stage, stages, task, tasks, driver, scope
+    words          words for worker, workers, slot, slots, stage, stages, task, tasks, driver, scope
     devices        the reader's name of each resource, and of `other`
     causes         the text of each cause of time on no resource
     how            how a figure of a what-if is known: recorded, exact (as from `predict`), between (interpolated),
@@ -147,7 +148,7 @@ class Curve:
 
     key        the setting of `predict`, in the framework's word
     label      its meaning: slots of each worker
-    recorded   the recorded value, in `task`; None if unknown
+    recorded   the recorded value, in `unit`; None if unknown
     knee       the position of the last point that is still worth it; None if none is, or the rule does not apply
     knee_text  the sentence
     """
@@ -203,7 +204,7 @@ class PageWorkers:
 
 @dataclass(frozen=True)
 class Bars:
-    """Tasks, a row each, by lane and start.
+    """Tasks, a row each, by lane (a row of the timeline) and start.
 
     lane      row of Timeline.lanes
     stage     row of Timeline.stages
@@ -233,12 +234,12 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The timeline: what ran where and when.
+    """The timeline: where each task ran, and when.  A lane is one of its rows: tasks that ran one after the other.
 
     lanes        the worker of each lane, a row of `workers`; the lanes of a worker are consecutive
     stages       ids of all stages that ran, by Bars.stage; `stage_names` are their names for users
     figure       the unit of its times, which may be longer than the answer's: a record takes ms, its run hours
-    driver  intervals of the driver and of transfers
+    driver       intervals of the driver and of transfers
     pauses       intervals without submitted work, which no figure includes
     coarsened    a sentence if some rows are several tasks, else ''
     """
@@ -275,7 +276,7 @@ class GraphNode:
     """
 
     id: str
-    kind: Literal["group", "driver", "transfer"]
+    kind: Literal["stage", "driver", "transfer"]
     name: str
     scope: str | None
     start_ms: float
@@ -375,12 +376,12 @@ class Sampled:
 class Flames:
     """Sampled stacks as a tree (flame graph), from the root of stacks; node 0 is the root of all.
 
-    frames     names without line numbers, `package.Class.method`
-    parent     parent of each node; -1 for node 0.  A parent comes before its children
-    frame      row of `frames` for each node; -1 for node 0
+    frames             names without line numbers, `package.Class.method`
+    parent             parent of each node; -1 for node 0.  A parent comes before its children
+    frame              row of `frames` for each node; -1 for node 0
     mixed_below_share  a function is `mixed` if no resource has this share of its time
-    why        the command that explains a label, with the placeholders {name} and {index}
-    coarsened  a sentence if small branches are cut, else ''
+    why                the command that explains a label, with the placeholders {name} and {index}
+    coarsened          a sentence if small branches are cut, else ''
     """
 
     frames: Texts

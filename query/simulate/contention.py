@@ -204,7 +204,7 @@ def _pressure(execution: Execution, concurrency: Concurrency, scenario: Scenario
 
 
 def _cpu_load_per_core(concurrency: Concurrency, parts: Floats, cpu: int) -> Floats:
-    """CPU load per core: the units of its worker that need a CPU while a unit runs, itself counted as one, over the
+    """CPU load per core: the tasks of its worker that need a CPU while a task runs, itself counted as one, over the
     worker's CPU limit in cores; 0 if no limit is known.
 
     The higher the load, the longer each task waits for its turn.  A worker with more slots gets more CPU, and a task

@@ -81,7 +81,7 @@ class Concurrency:
     def level(self, whose: str, rate: Floats) -> Floats:
         """The mean, while each task runs, of the sum of rates of all tasks on its worker or host, itself included.
 
-        (units,) in the unit of `rate`; `whose` is worker or host.
+        (tasks,) in the unit of `rate`; `whose` is worker or host.
         """
         return self._sorted_by(whose).means(rate)
 

@@ -24,7 +24,7 @@ def with_tasks(execution: Execution, counts: Mapping[int, int], fixed_ms: Floats
 
     The work of a stage is a line in its recorded order, cut into equal pieces: a piece does the share of each recorded
     task that it covers.  The overhead of a task (starting, deserialization and reporting) is the median of the recorded
-    units of its stage that were not the first on their worker, or of any stage if all of its own were; overhead above
+    tasks of its stage that were not the first on their worker, or of any stage if all of its own were; overhead above
     that is paid once, so it is part of the work.  `fixed_ms` is the fixed CPU time of each recorded task, (tasks,),
     which does not depend on its work.
     """

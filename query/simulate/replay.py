@@ -4,8 +4,8 @@ A replay takes task durations and the driver's intervals from the recorded run, 
 slots and edges.  A replay of the baseline should reproduce the run; every answer reports its error.
 
 A stage in a pipeline starts after the stages it reads with the recorded delay.  Its tasks do their own work, and end
-after those stages end, with the recorded delay.  Tasks that had to wait for their readers end before these are done,
-by the recorded time.
+after those stages end, with the recorded delay.  Tasks that had to wait for the readers of their output end before the
+readers do, by the recorded difference.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """JVM warm-up: the first tasks on a worker take longer, because it loads and compiles code at its first use.
 
-A unit is a first unit of its stage on a worker if it was launched before any unit of that stage had ended there, and a
+A task is a first task of its stage on a worker if it was launched before any task of that stage had ended there, and a
 starting task of the worker if no task at all had ended there.  Other slots make other tasks first.  If a stage has both
 first and later tasks, their times give the cost; otherwise it is that of recorded runs (docs/model.md, "Cold code").
 """

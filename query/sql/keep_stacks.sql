@@ -3,7 +3,7 @@
 -- reads   stack_frames(stack_id, depth, frame_id)      depth 0 is the leaf
 --         frames(frame_id, class_name, method, line)
 --         cut(stack_id, truncated, operator, pipeline)      pipeline -1 for none
---         the result of deciding_frames.sql, as `decided`
+--         the result of attributed_frames.sql, as `decided`
 --
 -- one row per stack, into the table stacks
 INSERT INTO stacks BY NAME

@@ -1,11 +1,11 @@
--- Tasks of a scope that failed or were killed, and succeeded ones that ran recomputed because their output was lost.
+-- Tasks of a scope that failed or were killed, and succeeded ones that ran again because their output was lost.
 --
 -- parameters  $1, $2  start and end of the scope in ms since application start
 --             $3      ids of its stages
 --
 -- one row per stage, worker and kind of end of the tasks:
 --   status, reason   as in tasks
---   recomputed            whether their parts were retried
+--   recomputed       whether their parts were retried
 --   with_worker      whether they ended within a second of the loss of their worker
 --   tasks, task_ms   their number, and the sum of their durations
 SELECT

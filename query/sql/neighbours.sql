@@ -4,9 +4,9 @@
 --             {full}, {others}, shares of a machine
 --
 -- one row per stage with measurements of its workers (JFR's jdk.CPULoad); for the time of its tasks:
---   crowded       share in which the machine was full, and others used at least {others} of it
---   others_cores  mean use by other applications in that time, in cores
---   processors    mean cores of those machines
+--   oversubscribed  share in which the machine was full, and others used at least {others} of it
+--   others_cores    mean use by other applications in that time, in cores
+--   processors      mean cores of those machines
 WITH measured AS (
     SELECT
         host, worker_id, time_ms, machine_cores, processors,
@@ -30,18 +30,18 @@ shares AS (
 running AS (
     SELECT
         stage_id, processors, others_cores,
-        machine_cores >= {full} * processors AND others_cores >= {others} * processors AS crowded,
+        machine_cores >= {full} * processors AND others_cores >= {others} * processors AS oversubscribed,
         least(finish_ms, time_ms, $2) - greatest(launch_ms, since_ms, $1) AS ms
     FROM tasks JOIN shares ON tasks.worker_id = shares.worker_id AND launch_ms < time_ms AND finish_ms > since_ms
     WHERE finish_ms > $1 AND launch_ms < $2
 )
 SELECT
     stage_id,
-    sum(ms) FILTER (crowded) / sum(ms) AS crowded,
-    sum(others_cores * ms) FILTER (crowded) / sum(ms) FILTER (crowded) AS others_cores,
-    sum(processors * ms) FILTER (crowded) / sum(ms) FILTER (crowded) AS processors
+    sum(ms) FILTER (oversubscribed) / sum(ms) AS oversubscribed,
+    sum(others_cores * ms) FILTER (oversubscribed) / sum(ms) FILTER (oversubscribed) AS others_cores,
+    sum(processors * ms) FILTER (oversubscribed) / sum(ms) FILTER (oversubscribed) AS processors
 FROM running
 WHERE ms > 0
 GROUP BY ALL
-HAVING coalesce(sum(ms) FILTER (crowded), 0) > 0
+HAVING coalesce(sum(ms) FILTER (oversubscribed), 0) > 0
 ORDER BY ALL

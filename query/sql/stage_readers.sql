@@ -2,7 +2,7 @@
 --
 -- one row per stage:
 --   stage_id
---   what      as in stages
+--   io_kinds  as in stages
 --   reads     the first two words of the operator's name, in lower case, and the suffix of its files' names if that is a
 --             codec; for several such operators all; NULL if the plan has none
 WITH readers AS (

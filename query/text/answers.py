@@ -66,10 +66,10 @@ WithRemedy = Callable[[str, "Remedy | None"], str]
 
 
 class Figures(Protocol):
-    """How an interface formats the times of an answer, given in ms, all in one task."""
+    """How an interface formats the times of an answer, given in ms, all in one unit."""
 
     def number(self, ms: float, /) -> str:
-        """A time without its task."""
+        """A time without its unit."""
 
     def text(self, ms: float, /) -> str:
         """A time with its unit."""
@@ -282,8 +282,8 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
             name = _resource_name(rival, debug, resources)
             close += f" If enough of that went to {name}, the bottleneck is {name}."
         other = debug.other_causes.get(found.name)
-        doubt = "" if other is None else f" {text_of(other, debug.words)}."
-        return f"Bottleneck{it}: {_resource_name(found.name, debug, resources)}, {of}.{doubt}{close}"
+        alternative = "" if other is None else f" {text_of(other, debug.words)}."
+        return f"Bottleneck{it}: {_resource_name(found.name, debug, resources)}, {of}.{alternative}{close}"
     if found.second_ms < WORTH_A_WORD * whole_ms:
         second = ""
     if found.kind == "unknown":
@@ -313,7 +313,7 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
 
 
 def noticeable_findings(findings: Iterable[Finding], figures: Figures) -> list[Finding]:
-    """Findings whose cost does not round to zero in the answer's task; the JSON has all findings."""
+    """Findings whose cost does not round to zero in the answer's unit; the JSON has all findings."""
     return [each for each in findings if not figures.is_nothing(each.cost_ms)]
 
 

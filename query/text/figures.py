@@ -1,4 +1,4 @@
-"""Formatting of names and figures for all interfaces: safe text, times in one task, shares, counts."""
+"""Formatting of names and figures for all interfaces: safe text, times in one unit, shares, counts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _APART = re.compile(r"(?<=\d) (?=(?:s|ms|min|h|%)(?!\w))")
 
 
 def tied(text: str) -> str:
-    """The text with a no-break space between each number and its task."""
+    """The text with a no-break space between each number and its unit."""
     return _APART.sub("\N{NO-BREAK SPACE}", text)
 
 
@@ -47,14 +47,14 @@ def cut_right(text: str, width: int) -> str:
 
 @dataclass(frozen=True)
 class TimeUnit:
-    """The task of all times in an answer, so that columns are easy to compare: `ms` per task, and its decimals."""
+    """The unit of all times in an answer, so that columns are easy to compare: `ms` per unit, and its decimals."""
 
     name: str
     ms: float
     decimals: int
 
     def number(self, ms: float | None, *, signed: bool = False) -> str:
-        """The number without task; a dot if it rounds to zero, a question mark if it is unknown."""
+        """The number without unit; a dot if it rounds to zero, a question mark if it is unknown."""
         if ms is None:
             return "?"
         value = ms / self.ms
@@ -80,7 +80,7 @@ class TimeUnit:
 
 
 def time_unit(longest_ms: float) -> TimeUnit:
-    """The task that suits times up to `longest_ms`."""
+    """The unit that suits times up to `longest_ms`."""
     if longest_ms < 20:  # a step of a small model: its parts would round to 0 ms
         return TimeUnit("ms", 1.0, 2)
     if longest_ms < 2_000:

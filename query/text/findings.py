@@ -35,7 +35,8 @@ def advice_text(found: findings.Finding, words: Words) -> str:
         text += f"; for {other.id}: {text_of(other.advice, words)}"
     if isinstance(found, findings.IdleSlots) and found.unmodelled is not None:
         task_word, slot_word = words.vocabulary.tasks, words.vocabulary.slots
-        text += f" (the {found.unmodelled} is not modelled: {task_word} that wait for it gain nothing from more {slot_word})"
+        effect = f"{task_word} that wait for it gain nothing from more {slot_word}"
+        text += f" (the {found.unmodelled} is not modelled: {effect})"
     if isinstance(found, findings.NoScope):
         text += f"; more {words.vocabulary.workers} do not shorten this"
     if isinstance(found, findings.Driver):
@@ -83,7 +84,8 @@ def idle_stage(stage: findings.IdleStage, words: Words) -> str:
     share = f"{100 * stage.idle_share:.0f} % of {words.vocabulary.slot} time idle"
     text = f"{tasks} on {slots} ({stage.waves:.1f} waves) leave {share}"
     if stage.cause == "bound-to-data":
-        return f"{text}: {task_word} waited for the {vocabulary.workers} that store their data{on_one(stage, words, ', and')}"
+        storing = f"the {vocabulary.workers} that store their data"
+        return f"{text}: {task_word} waited for {storing}{on_one(stage, words, ', and')}"
     if stage.cause == "free-slots":
         return f"{text}, and not only in the last wave: {slot_word} were free while {task_word} waited"
     if stage.skew_bytes is not None:

@@ -45,8 +45,8 @@ def slots_out_of_range(refusal: kinds.SlotsOutOfRange, words: Words) -> str:
 def senders_out_of_range(refusal: kinds.SendersOutOfRange, words: Words) -> str:
     known = words.vocabulary
     return (
-        f"with {_times(refusal.ratio)} the {known.workers}, {known.tasks} would fetch {known.exchanged_data} from more than"
-        f" {refusal.most_ratio:g} times as many senders as in any {known.stage} of the run"
+        f"with {_times(refusal.ratio)} the {known.workers}, {known.tasks} would fetch {known.exchanged_data} from more"
+        f" than {refusal.most_ratio:g} times as many senders as in any {known.stage} of the run"
     )
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from crystalperf.query.trace.records import Floats, Ints
 
 PLACES = 8
-"""Maximum places per task for which a table of all places is fastest."""
+"""Maximum distinct places per task for which a table of all places is fastest."""
 
 
 def safe_divide(part: Floats, whole: Floats, otherwise: float = 0.0) -> Floats:
@@ -18,7 +18,7 @@ def safe_divide(part: Floats, whole: Floats, otherwise: float = 0.0) -> Floats:
 
 
 def members(group: Ints, count: int) -> list[Ints]:
-    """The numbers of the tasks of each of groups 0 to `count` − 1, in ascending order."""
+    """The positions of the members of each of groups 0 to `count` − 1, in ascending order."""
     order = np.argsort(group, kind="stable")
     bounds = np.searchsorted(group[order], np.arange(count + 1))
     return [order[bounds[number] : bounds[number + 1]] for number in range(count)]

@@ -192,11 +192,11 @@ class Trace:
     def __post_init__(self) -> None:
         for resource in self.resources:
             if unknown := [each for each in resource.moves if each not in MOVED]:
-                raise ValueError(f"resource {resource.name}: no column {unknown[0]}; units have {', '.join(MOVED)}")
+                raise ValueError(f"resource {resource.name}: no column {unknown[0]}; tasks have {', '.join(MOVED)}")
         count = len(self.tasks.get("task_id", ()))
         for name, values in (("task_threads", self.task_threads), ("task_functions", self.task_functions)):
             if len(values) not in (0, count):
-                raise ValueError(f"{name} has {len(values)} values for {count} units; give one for each, or none")
+                raise ValueError(f"{name} has {len(values)} values for {count} tasks; give one for each, or none")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -239,7 +239,7 @@ def of_rows(  # noqa: PLR0913 - the tables of a trace
         for parts, times in ((floor, task.measured_ms), (likely, task.likely_ms)):
             for name, ms in times.items():
                 if name not in names:
-                    raise ValueError(f"unit {task.task_id}: measured on {name}, which is no resource of the run")
+                    raise ValueError(f"task {task.task_id}: measured on {name}, which is not a resource of the run")
                 parts[row, names.index(name)] = ms
     lasting = np.array([each.finish_ms - each.launch_ms for each in tasks], dtype=np.float64)
     # Waiting for a pipelined neighbour uses no resource, and was measured too.

@@ -170,7 +170,7 @@ def as_text(text: str) -> str:
 
 
 def uses_of(what: str | None) -> frozenset[str]:
-    """What the tasks of a stage read and write, from the column stages.what: comma-separated words of the framework."""
+    """Kinds of data that the tasks of a stage read and write, from stages.io_kinds: comma-separated words."""
     return frozenset(each for each in (what or "").split(", ") if each)
 
 

@@ -17,7 +17,7 @@ _NAMES = (
 )
 _IS_SECRET = re.compile(_NAMES, re.IGNORECASE)
 
-# In each pattern the last stage is the value; it ends where a statement, a URL or a plan would continue.
+# In each pattern the last group is the value; it ends where a statement, a URL or a plan would continue.
 _QUOTED = r"'[^']*'?|\"[^\"]*\"?"
 _BARE = r"[^\s&;,)\]}>'\"]+"
 _REST = r"[\w.#-]{0,40}[\"'`]?"  # of the name

@@ -1,7 +1,7 @@
 """Validates a trace, for authors of a framework's reader and its tests.
 
 Analysis takes a trace as it is.  Contradictions in it are not errors, because logs may be damaged: a task without a
-stage and an edge without a target are ignored.  So a bug of a reader shows in no message.
+stage and an edge without a target are ignored.  So analysis does not reveal a bug of a reader; this module does.
 """
 
 from __future__ import annotations
@@ -31,18 +31,20 @@ def validate(trace: Trace) -> list[str]:
     kinds = get_args(EdgeKind)
     return [
         *(f"the run has no {each}" for each in NEEDED if trace.run.get(each) in (None, "")),
-        *_first_of(f"unit {each} is there {count} times" for each, count in Counter(numbers).items() if count > 1),
+        *_first_of(f"task {each} is there {count} times" for each, count in Counter(numbers).items() if count > 1),
         *_first_of(
-            f"unit {each} is of group {stage!r}, and there is none" for each, stage, _ in places if stage not in stages
+            f"task {each} is of stage {stage!r}, which does not exist"
+            for each, stage, _ in places
+            if stage not in stages
         ),
         *_first_of(
-            f"unit {each} ran on worker {worker!r}, and there is none"
+            f"task {each} ran on worker {worker!r}, which does not exist"
             for each, _, worker in places
             if worker not in workers
         ),
-        *_first_of(f"unit {each} has no time: {start} to {end}" for each, start, end in spans if not start <= end),
+        *_first_of(f"task {each} has no time: {start} to {end}" for each, start, end in spans if not start <= end),
         *_first_of(
-            f"{source!r} → {target!r}: a group of that name is not there"
+            f"{source!r} → {target!r}: no stage has that name"
             for source, target, _ in ties
             if source not in stages or target not in stages
         ),

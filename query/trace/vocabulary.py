@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 SettingUnit = Literal["count", "speed", "bytes", "bytes per second", "times", "choice"]
-"""The task of a what-if setting."""
+"""The unit of a what-if setting."""
 
 Exhausted = Literal["container", "heap", "device", "killed"]
-"""What ran out of memory.
+"""The thing that ran out of memory.
 
 container   the limit of a worker and all its processes
 heap        the memory that its process manages itself
@@ -82,7 +82,7 @@ class Vocabulary:
 
     @property
     def counted(self) -> str:
-        """What the setting of workers counts: for a training its processes, which may have more devices."""
+        """The things that the setting of workers counts: for a training its processes, which may have more devices."""
         word = self.word_of("workers")
         return self.workers if word.casefold() in ("workers", self.workers.casefold()) else word
 

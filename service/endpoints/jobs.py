@@ -71,7 +71,7 @@ async def uploaded(service: Service, request: Request) -> Job:
         place = given[0] if len(given) == 1 else upload.folder  # a single file goes by its own path, not its folder
         return service.jobs.add([str(place)], upload.names, apps[0] if apps else None, indexes)
     finally:
-        service.jobs.held.discard(str(upload.folder))
+        service.jobs.protected.discard(str(upload.folder))
 
 
 async def listed(service: Service, request: Request, values: ParameterValues) -> Response:

@@ -169,7 +169,7 @@ async def run(service: Service, request: Request, values: ParameterValues) -> Re
         run=entry.name,
         entry=entry,
         overview=overview,
-        said=overview["said"],
+        page_text=overview["page_text"],
         bars=bars(overview["resource_ms"]),
         path=[(each, bars(each["resource_ms"])) for each in overview["path"]],
         unit=time_unit(overview["runtime_ms"]),

@@ -79,8 +79,8 @@ def test_every_python_is_started_from_one_place() -> None:
     root = Path(__file__).parents[2]
     texts = {
         str(path.relative_to(root)): path.read_text(encoding="utf-8")
-        for room in ("indexes", "indexer", "query", "crystalperf", "report", "service", "fleet", "cli")
-        for path in sorted((root / room).rglob("*.py"))
+        for package in ("indexes", "indexer", "query", "crystalperf", "report", "service", "fleet", "cli")
+        for path in sorted((root / package).rglob("*.py"))
     }
     # Spark starts its own Pythons; which one, the engine says.
     assert sorted(each for each, text in texts.items() if "sys.executable" in text) == [

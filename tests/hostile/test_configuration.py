@@ -52,11 +52,11 @@ def test_any_value_of_a_setting_is_answered(value: str, lines: list[bytes], tmp_
     assert run.debug().runtime_ms > 0
     for changes in ({"cores": "2x"}, {"memory": "2x"}, {"workers": "2x"}):
         run.predict(**changes)
-    said = {each.meaning for each in run.header().problems}
+    meanings = {each.meaning for each in run.header().problems}
     for key, read in settings.READ.items():
         note = f"{key}={' '.join(value.split())}"
         kept = bool(value.strip())
-        assert any(each.startswith(note[:60]) for each in said) == (read(value) is None and kept), key
+        assert any(each.startswith(note[:60]) for each in meanings) == (read(value) is None and kept), key
 
 
 def test_auto_partitions_are_reported_and_answered(lines: list[bytes], tmp_path: Path, crystalperf: Answer) -> None:

@@ -23,7 +23,7 @@ Answer = Callable[..., tuple[int, str, str]]
 
 
 class InProcess(Engine):
-    """Reads here: what a log does to its reader is seen."""
+    """Reads logs in this process, so that a test sees the effects of a log on its reader."""
 
     def read_all(self, items: list[Item], scratch: Path) -> Iterator[Read]:  # type: ignore[override]
         return (read(each, scratch) for each in items)

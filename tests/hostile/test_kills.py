@@ -144,7 +144,7 @@ def named(folder: Path) -> list[Path]:
 
 
 def check(folder: Path, seen: dict[Path, tuple[int, int]]) -> None:
-    """All that has a name is whole; `seen` is what was looked at before, and has not changed since."""
+    """Checks that all named files are complete; `seen` has the files that were checked before and are unchanged."""
     there = named(folder)
     for path in there:
         status = path.stat()
@@ -156,7 +156,7 @@ def check(folder: Path, seen: dict[Path, tuple[int, int]]) -> None:
         if kind == "index" and facts.get("content_hash") != "none":
             verify(path)
     kept = {path for path in seen if path.parent.name == "runs" or path.name in ("given.duckdb", "made.duckdb")}
-    assert kept <= set(there), "what was there is gone"
+    assert kept <= set(there), "a file is missing that existed before"
     exported = folder / "exported"
     if exported.exists():
         signature = exported.stat().st_ino, exported.stat().st_mtime_ns
@@ -176,16 +176,16 @@ def test_killed_processes_leave_complete_files(place: Path) -> None:
         assert nursery.stdout.readline() == b"ready\n", (place / "errors").read_text()
         for number in range(0, KILLS, 2):
             pair, first = {}, WHAT[number // 2 % len(WHAT)]
-            # A process that removes the run which it has made would take it from another one that makes the same.
+            # Two processes that make and remove the same run would disturb each other.
             others = [each for each in WHAT if (first, each) != ("profile", "profile")]
             for what in (first, moments.choice(others)):
                 nursery.stdin.write(f"{what}\n".encode())
                 nursery.stdin.flush()
                 pair[int(nursery.stdout.readline())] = moments.uniform(0, LONGEST_CPU_S)
             kill_both(pair)
-            said = (place / "errors").read_text()
-            assert "Traceback" not in said, said
-            assert "crystalperf:" not in said, said
+            errors_text = (place / "errors").read_text()
+            assert "Traceback" not in errors_text, errors_text
+            assert "crystalperf:" not in errors_text, errors_text
             check(place, seen)
     finally:
         nursery.stdin.close()

@@ -36,7 +36,7 @@ def test_a_file_that_once_failed(
     code, out, err = crystalperf("analyze", *with_log, "--json")
     assert code in (0, 1)
     assert "bug" not in err
-    assert json.loads(out)["schema"] == f"crystalperf.{'error' if code == 1 else 'verdict'}/1"
+    assert json.loads(out)["schema"] == f"crystalperf.{'error' if code == 1 else 'verdict'}/2"
     assert err.count("\n") == (code == 1)
     if kind in ("log", "zip"):
         assert code == 0

@@ -1,4 +1,4 @@
-"""Answers take memory by what there is, not by its products; where memory ends, that is what is said."""
+"""The memory of an answer grows with its data, not with products of them; exhausted memory is reported."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ SPOILT = {
         DROP TABLE samples;
         CREATE VIEW samples AS SELECT count(*) AS a FROM range(1000000000000) t(i), range(1000000) u(j)
     """,
-    "a view beside": "CREATE VIEW mine AS FROM read_text('{secret}')",
+    "an additional view": "CREATE VIEW mine AS FROM read_text('{secret}')",
     "a macro in the place of a function": "CREATE MACRO coalesce(a, b) AS (SELECT content FROM read_text('{secret}'))",
     "a macro named sum": "CREATE MACRO sum(a) AS 1",
     "a type": "CREATE TYPE mine AS ENUM ('a')",

@@ -91,7 +91,7 @@ def test_idle_connection_is_closed(sent: bytes, drip: bytes, answer: bytes) -> N
 
 
 def test_unread_answer_is_dropped_after_a_timeout() -> None:
-    async def held() -> bool:
+    async def is_open() -> bool:
         async with serving() as (server, _, writer):
             writer.write(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")  # a reader that is not read takes 128 KiB at most
             while not server.server_state.total_requests:
@@ -102,7 +102,7 @@ def test_unread_answer_is_dropped_after_a_timeout() -> None:
                 await asyncio.sleep(SILENT_S)
             return True
 
-    assert not asyncio.run(held())
+    assert not asyncio.run(is_open())
 
 
 def test_late_or_slowly_read_answer_arrives_and_the_connection_is_reused() -> None:

@@ -122,7 +122,7 @@ class Places:
 
 @pytest.fixture(scope="module")
 def places(log_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Places:
-    folder = tmp_path_factory.mktemp("door")
+    folder = tmp_path_factory.mktemp("interface")
     secret = folder / "secret.csv"
     secret.write_text("a\nswordfish\n")
     return Places(Path(shutil.copy(log_run.path, folder / "run.duckdb")), secret, folder / "free")

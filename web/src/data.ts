@@ -43,6 +43,7 @@ export interface PageText {
   readonly findings: readonly FindingText[];
   readonly disagreements: readonly string[];
   readonly assumptions: readonly string[];
+  readonly missing: readonly string[];
   readonly not_recorded: readonly string[];
   readonly measurements: readonly string[];
   /** The stages of a stream, with how busy each is. */
@@ -104,7 +105,7 @@ export interface WhatIf {
   readonly command: string;
 }
 
-/** Columns; a row is a unit, or several tasks that are drawn as one bar. */
+/** Columns; a row is a task, or several tasks that are drawn as one bar. */
 export interface Tasks {
   readonly lane: readonly number[];
   readonly start: readonly number[];
@@ -114,7 +115,7 @@ export interface Tasks {
   /** The position of the resource with most of its time; the number of resources for `other`. */
   readonly resource: readonly number[];
   readonly failed: readonly boolean[];
-  /** The number of tasks of each row; empty if each row is one unit. */
+  /** The number of tasks of each row; empty if each row is one task. */
   readonly count: readonly number[];
 }
 
@@ -159,7 +160,7 @@ export interface DagNode {
   readonly id: string;
   readonly name: string;
   /** Whether it is a stage of tasks, not an interval of the driver or a transfer. */
-  readonly grouped: boolean;
+  readonly is_stage: boolean;
   readonly scope: string | null;
   readonly start_ms: number;
   readonly end_ms: number;

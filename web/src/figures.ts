@@ -1,4 +1,4 @@
-// Figures as the terminal writes them: one unit for all times of a page, digits in stages of three, `<1 %` above zero.
+// Figures as the terminal writes them: one unit for all times of a page, digits in groups of three, `<1 %` above zero.
 
 /** The unit of all times of a page: its length in ms, and the number of decimals shown. */
 export interface TimeUnit {

@@ -11,15 +11,20 @@ const FIRST = 6;
 
 export function findings(context: Context): HTMLElement | null {
   const { page_text } = context.data;
-  if (![page_text.findings, page_text.disagreements, page_text.assumptions, page_text.measurements].some((each) => each.length)) return null;
+  if (
+    ![page_text.findings, page_text.disagreements, page_text.assumptions, page_text.measurements].some(
+      (each) => each.length,
+    )
+  )
+    return null;
   const longest = Math.max(1, ...page_text.findings.map((each) => each.cost_ms));
   const rows = page_text.findings.map((each) => finding(context, each, longest));
   return el(
     "section",
     { id: "findings", "aria-labelledby": "findings-title" },
-    el("h2", { id: "findings-title" }, rows.length ? "Findings, by what they cost at most" : "Findings"),
+    el("h2", { id: "findings-title" }, rows.length ? "Findings, by maximum cost" : "Findings"),
     rows.length ? shortened(el("ol", { class: "findings" }, ...rows), FIRST) : null,
-    sentences("Labels that the log contradicts; the log's figures were kept", page_text.disagreements),
+    sentences("Index labels that the log contradicts; CrystalPerf uses the log", page_text.disagreements),
     sentences("Assumed", page_text.assumptions),
     sentences("Measured by the framework itself", page_text.measurements),
   );
@@ -35,12 +40,12 @@ function finding(context: Context, found: FindingText, longest_ms: number): HTML
     el(
       "div",
       {},
-      el("p", { class: "what" }, ...coded(found.what), " ", el("span", { class: `basis ${found.basis}` }, found.basis)),
+      el("p", { class: "what" }, ...coded(found.text), " ", el("span", { class: `basis ${found.basis}` }, found.basis)),
       found.advice ? el("p", { class: "advice" }, ...coded(found.advice)) : null,
     ),
   );
   const { nodes } = context.data.dag;
-  const named = new Set(nodes.map((_, node) => node).filter((node) => names(found.what, nodes[node]!.id)));
+  const named = new Set(nodes.map((_, node) => node).filter((node) => names(found.text, nodes[node]!.id)));
   context.store.onChoice((choice) => {
     const about = choice === null || !named.size || [...choice.stages].some((node) => named.has(node));
     row.classList.toggle("faded", !about);

@@ -188,7 +188,7 @@ export interface Words {
   readonly slots: string;
   readonly stage: string;
   readonly stages: string;
-  readonly unit: string;
+  readonly task: string;
   readonly tasks: string;
   readonly driver: string;
   readonly scope: string;

@@ -1,21 +1,21 @@
 // Converts the page's data from their JSON form to the form that the views use.
 
-import type { Answer, Dag, Data, Flame, PathStep, Point, Setting, Interval, Timeline, WhatIf } from "./data.ts";
+import type { Answer, Dag, Data, Flame, Interval, PathStep, Point, Setting, Timeline, WhatIf } from "./data.ts";
 import type { PageData, PagePoint } from "./page_data.ts";
 
 const SCHEMA = "crystalperf.page/2";
 
 /** The data of the page.  Throws an error if their version is not that of the script. */
 export function reading(text: string): Data {
-  const picture = JSON.parse(text) as PageData;
-  if (picture.schema !== SCHEMA)
-    throw new Error(`the page's data have the schema ${picture.schema}, but its script reads ${SCHEMA}`);
-  const { page_text, verdict, graph, what_if } = picture;
+  const page = JSON.parse(text) as PageData;
+  if (page.schema !== SCHEMA)
+    throw new Error(`the page's data have the schema ${page.schema}, but its script reads ${SCHEMA}`);
+  const { page_text, verdict, graph, what_if } = page;
   const names = Object.keys(page_text.devices);
   const place = new Map(graph.nodes.map((each, index) => [each.id, index]));
   const stage = (id: string): number => place.get(id) ?? -1;
   return {
-    version: picture.version,
+    version: page.version,
     title: page_text.title,
     figure: page_text.figure,
     resources: names.slice(0, -1).map((name) => ({ name, device: page_text.devices[name] ?? name })),
@@ -37,13 +37,12 @@ export function reading(text: string): Data {
         ...each,
         cost_ms: verdict.debug.findings[index]?.cost_ms ?? 0,
       })),
-      not_recorded: [...page_text.missing, ...page_text.not_recorded],
     },
     what_if: whatIf(what_if, verdict.run, graph.nodes.length, stage),
-    timeline: timeline(picture, stage),
-    dag: dag(picture, stage),
-    flame: picture.flames && flame(picture.flames, names.slice(0, -1), picture.timeline.stages.map(stage)),
-    live: picture.live ?? null,
+    timeline: timeline(page, stage),
+    dag: dag(page, stage),
+    flame: page.flames && flame(page.flames, names.slice(0, -1), page.timeline.stages.map(stage)),
+    live: page.live ?? null,
   };
 }
 
@@ -104,10 +103,10 @@ function whatIf(grid: PageData["what_if"], run: string, nodes: number, stage: (i
   };
 }
 
-function timeline(picture: PageData, stage: (id: string) => number): Timeline {
-  const { timeline: found, verdict, graph } = picture;
+function timeline(page: PageData, stage: (id: string) => number): Timeline {
+  const { timeline: found, verdict, graph } = page;
   const places = found.stages.map(stage);
-  const grouped = (id: string): number => (graph.nodes[stage(id)]?.kind === "stage" ? stage(id) : -1);
+  const stageOnly = (id: string): number => (graph.nodes[stage(id)]?.kind === "stage" ? stage(id) : -1);
   const succeeded = found.statuses.indexOf("succeeded");
   return {
     start_ms: found.start_ms,
@@ -129,7 +128,7 @@ function timeline(picture: PageData, stage: (id: string) => number): Timeline {
     pauses: intervals(found.pauses),
     // The critical path of a stream is that of one record, which has no position in time.
     path: (verdict.debug.stream ? [] : verdict.debug.critical_path).map(
-      (each): PathStep => ({ ...each, stage: grouped(each.id), parts: each.resource_ms }),
+      (each): PathStep => ({ ...each, stage: stageOnly(each.id), parts: each.resource_ms }),
     ),
   };
 }
@@ -153,7 +152,7 @@ function dag({ graph, verdict }: PageData, stage: (id: string) => number): Dag {
       const value = (index: number): number => lengths?.[index] ?? 0;
       return {
         ...node,
-        grouped: node.kind === "stage",
+        is_stage: node.kind === "stage",
         parts: node.resource_ms,
         spread: lengths
           ? { min: value(min), p25: value(p25), median: value(median), p75: value(p75), max: value(max) }

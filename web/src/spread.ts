@@ -1,4 +1,4 @@
-// The spread of unit durations of each stage, on one logarithmic axis: a ratio has the same length everywhere.
+// The spread of task durations of each stage, on one logarithmic axis: a ratio has the same length everywhere.
 
 import type { Context } from "./context.ts";
 import type { DagNode, Spread } from "./data.ts";
@@ -72,10 +72,10 @@ function row(context: Context, node: DagNode, place: number, spread: Spread, axi
     if (to > from) made.style.width = `${axis.at(to) - axis.at(from)}%`;
     return made;
   };
-  const shown_text = `${shown(node.name)}: ${figures.range(min, max)}, median ${figures.text(median)}`;
+  const title = `${shown(node.name)}: ${figures.range(min, max)}, median ${figures.text(median)}`;
   const made = el(
     "button",
-    { type: "button", class: `spread${max > SKEWED * median ? " skewed" : ""}`, title: shown_text },
+    { type: "button", class: `spread${max > SKEWED * median ? " skewed" : ""}`, title },
     el("span", { class: "id" }, shown(node.id, 40)),
     el("span", { class: "count" }, grouped(node.tasks)),
     el(

@@ -13,7 +13,7 @@ export class Theming {
 
   constructor() {
     this.#apply();
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#tell());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#notify());
     addEventListener("beforeprint", () => this.#apply("light"));
     addEventListener("afterprint", () => this.#apply());
   }
@@ -44,10 +44,10 @@ export class Theming {
   #apply(theme: Theme = this.#theme): void {
     if (theme === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
-    this.#tell();
+    this.#notify();
   }
 
-  #tell(): void {
+  #notify(): void {
     forgetColours();
     for (const view of this.#views) view();
   }

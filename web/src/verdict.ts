@@ -2,7 +2,7 @@
 
 import { bigBar } from "./bars.ts";
 import type { Context } from "./context.ts";
-import type { Recommendation } from "./data.ts";
+import type { PageText, Recommendation } from "./data.ts";
 import { copier, el } from "./dom.ts";
 import { printable, tied } from "./names.ts";
 
@@ -24,7 +24,7 @@ export function verdict(context: Context): HTMLElement {
       page_text.recommendations.length ? el("ol", {}, ...page_text.recommendations.map(recommendation)) : null,
       page_text.nothing_to_do ? el("p", {}, printable(page_text.nothing_to_do)) : null,
     ),
-    notSeen(page_text.not_recorded, page_text.next),
+    missingData(page_text),
   );
 }
 
@@ -44,12 +44,15 @@ function recommendation(each: Recommendation): HTMLElement {
   );
 }
 
-function notSeen(not_recorded: readonly string[], next: string): HTMLElement | null {
-  if (!not_recorded.length && !next) return null;
+function missingData({ missing, not_recorded, next }: PageText): HTMLElement | null {
+  if (!missing.length && !not_recorded.length && !next) return null;
+  const labelled = (label: string, all: readonly string[]): HTMLElement[] =>
+    all.map((each) => el("p", {}, el("b", {}, `${label}: `), ...coded(each)));
   return el(
     "aside",
-    { class: "not_recorded", "aria-label": "Not seen" },
-    ...not_recorded.map((each) => el("p", {}, el("b", {}, "Not seen: "), ...coded(each))),
+    { class: "missing-data", "aria-label": "Missing data" },
+    ...labelled("Missing from the input", missing),
+    ...labelled("Not recorded", not_recorded),
     next ? el("p", {}, el("b", {}, "Next: ")) : null,
     next ? pasted([next]) : null,
   );

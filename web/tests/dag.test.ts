@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chosenNodes, MOST_NODES, placed, ties } from "../src/dag/layout.ts";
+import { chosenNodes, MAX_NODES, placed, ties } from "../src/dag/layout.ts";
 import type { Dag, DagNode } from "../src/data.ts";
 
 function dag(kinds: string, edges: [number, number][]): Dag {
@@ -8,7 +8,7 @@ function dag(kinds: string, edges: [number, number][]): Dag {
     (kind, index): DagNode => ({
       id: `${kind}:${index}`,
       name: "",
-      grouped: kind === "g",
+      is_stage: kind === "g",
       scope: null,
       start_ms: index,
       end_ms: index + 1,
@@ -69,7 +69,7 @@ test("lays out boxes without overlap, with all edges", () => {
 });
 
 test("draws the stages with most critical-path time if there are too many", () => {
-  const many = dag("g".repeat(MOST_NODES + 50), []);
+  const many = dag("g".repeat(MAX_NODES + 50), []);
   const { nodes, of } = chosenNodes(many, null);
-  assert.deepEqual([nodes.length, of, nodes[0]], [MOST_NODES, MOST_NODES + 50, 50]);
+  assert.deepEqual([nodes.length, of, nodes[0]], [MAX_NODES, MAX_NODES + 50, 50]);
 });

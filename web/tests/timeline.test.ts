@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Timeline } from "../src/data.ts";
-import { MOST_ROWS, occupancy, pathUnits, rowCount, rowsOf, unitAt, workerOf } from "../src/timeline/model.ts";
+import { MAX_ROWS, occupancy, rowCount, rowsOf, taskAt, tasksOnPath, workerOf } from "../src/timeline/model.ts";
 import { draw, type Look } from "../src/timeline/raster.ts";
 
 /** `tasks` are [lane, start, length, stage, resource]. */
@@ -47,15 +47,15 @@ test("has one row per lane and finds tasks by time", () => {
     [0, 1, 2].map((row) => workerOf(rows, row)),
     [0, 0, 1],
   );
-  assert.equal(unitAt(rows, 0, 49, 0), 0);
-  assert.equal(unitAt(rows, 0, 51, 0), 1);
-  assert.equal(unitAt(rows, 1, 40, 0), -1);
-  assert.equal(unitAt(rows, 1, 31, 2), 2);
-  assert.equal(unitAt(rows, 9, 31, 2), -1);
+  assert.equal(taskAt(rows, 0, 49, 0), 0);
+  assert.equal(taskAt(rows, 0, 51, 0), 1);
+  assert.equal(taskAt(rows, 1, 40, 0), -1);
+  assert.equal(taskAt(rows, 1, 31, 2), 2);
+  assert.equal(taskAt(rows, 9, 31, 2), -1);
 });
 
 test("merges the lanes of a worker into one row if there are too many", () => {
-  const lanes = Array.from({ length: MOST_ROWS + 1 }, (_, lane) => Math.floor(lane / 2));
+  const lanes = Array.from({ length: MAX_ROWS + 1 }, (_, lane) => Math.floor(lane / 2));
   const rows = rowsOf(
     timeline(
       lanes,
@@ -73,19 +73,19 @@ test("running tasks sum up to the time of all tasks", () => {
   assert.equal(busy[1], 2);
 });
 
-test("draws the path through the unit that ended last before each step's end", () => {
+test("draws the path through the task that ended last before each step's end", () => {
   const rows = rowsOf(TWO);
   const step = (stage: number, start_ms: number, end_ms: number) => ({
     ...{ id: "", name: "", parts: {} },
     ...{ stage, start_ms, end_ms },
   });
-  const found = pathUnits(rows, [step(0, 0, 50), step(-1, 50, 52), step(1, 52, 100)]);
+  const found = tasksOnPath(rows, [step(0, 0, 50), step(-1, 50, 52), step(1, 52, 100)]);
   assert.deepEqual(
     found.map((each) => each.step),
     [0, 2],
   );
   assert.deepEqual(
-    found.map((each) => rows.end[each.unit]),
+    found.map((each) => rows.end[each.task]),
     [50, 100],
   );
 });

@@ -135,10 +135,11 @@ def decide(
     libraries: Collection[str],
     names: Sequence[str],
 ) -> None:
-    """Fill the run's `stacks` table: frames, the deciding one and its vector.  Drops the table of `add_frames`.
+    """Fill the run's `stacks` table: frames, the attributed one and its vector.  Drops the table of `add_frames`.
 
     The framework's own `indexes` are first.  `other_version` names those of another version than the one that ran,
-    `libraries` those of libraries, which decide only if no other index does; `names` are the run's resources.
+    `libraries` those of libraries, which count only for stacks that no other index knows; `names` are the run's
+    resources.
     """
     if not table.stacks:
         connection.execute("DROP TABLE frames")
@@ -180,7 +181,7 @@ def decide(
         "operator": objects([kind for kind, _ in operators]),
         "pipeline": np.array([-1 if pipeline is None else pipeline for _, pipeline in operators], dtype=np.int64),
     }
-    connection.execute(sql.text("keep_stacks").format(decided=deciding_frames(names)))
+    connection.execute(sql.text("keep_stacks").format(decided=attributed_frames(names)))
     connection.execute("DROP TABLE frames; DROP TABLE stack_frames; DROP TABLE resolved")
 
 
@@ -189,7 +190,7 @@ def _add_resolved(
 ) -> None:
     """Make the table `resolved`: the resource vectors of frames with a known function.
 
-    A native method has no source text to classify, so its caller decides.
+    A native method has no source text to classify, so its caller's vector counts.
     """
     found = resolve(connection, "frames", indexes, other_version=other_version)
     if indexes.names:
@@ -212,11 +213,11 @@ def _frames(key: bytes) -> NDArray[np.int32]:
     return np.frombuffer(key, dtype=np.int32)
 
 
-def deciding_frames(names: Sequence[str]) -> str:
-    """SQL: the query of query/sql/deciding_frames.sql for the resources of these names."""
+def attributed_frames(names: Sequence[str]) -> str:
+    """SQL: the query of query/sql/attributed_frames.sql for the resources of these names."""
     vector = ", ".join(
         f"CASE WHEN delegated.stack_id IS NOT NULL THEN {float(name == CPU)}"
         f" WHEN called.device IS NOT NULL THEN (called.device = '{name}')::DOUBLE ELSE resolved.{name} END AS {name}"
         for name in names
     )
-    return sql.text("deciding_frames").format(vector=vector)
+    return sql.text("attributed_frames").format(vector=vector)

@@ -9,7 +9,7 @@
                 torch-2.15.0                 paths below site-packages; they do not say which version ran
 
 Only local indexes are used, and of libraries only those that know a sampled frame; nothing is built or fetched.
-A library's function decides a stack only where no function of the framework or the user does.
+The time of a stack is attributed to a library's function only if it has no function of the framework or the user.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ def library_of(prefix: str) -> str | None:
 def unknown_code(stacks: Iterable[tuple[Sequence[str], float]]) -> tuple[str, float] | None:
     """The package prefix with the most time, and its share; None if the share is below MUCH.
 
-    `stacks` has, for each stack, the classes of the frames above the deciding one that no index knows, leaf first,
+    `stacks` has, for each stack, the classes of the frames above the attributed one that no index knows, leaf first,
     and the time sampled in it.
     """
     times: dict[str, float] = defaultdict(float)

@@ -5,7 +5,7 @@ never a blocked one; the recording's duration events have those times exactly.  
 neither correction.
 
 Not all of a wait is spent on the resource that it is named after: if the process is short of CPUs, the end of the
-wait is CPU wait (query.attribution.samples.lateness).
+wait is CPU wait (query.attribution.samples.sampling_delay).
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
 """Findings: what cost time on the critical path, and what to try.  Each rule is a function, `facts → findings`.
 
 A rule states its evidence and what would contradict it, and checks both; it does not report a contradicted cause.
+
 A cost is an upper bound: the time of the finding on the critical path, or the most that a change could save of it.
-query.results.kinds.Basis explains the bases.  Stages of one kind are one finding, whose cost is their sum (sum_of_stages).
+query.results.kinds.Basis explains the bases.  Stages of one kind are one finding, whose cost is their sum
+(sum_of_stages).
+
 The rules apply to any framework; a framework can replace the advice (Advisor).
 """
 

@@ -123,7 +123,7 @@ def _first_of_its_worker(detail: StageStats, excess_ms: float) -> Why | None:
     """Warm-up.  Evidence: no task had ended on its worker when it began; a new process loads and compiles code.
 
     Warm-up takes CPU time, in every first task of a worker.  So it is contradicted if CPU time is less than half of the
-    excess, or if other first units of its stage took no such time.  The basis is modelled if CPU time and other first
+    excess, or if other first tasks of its stage took no such time.  The basis is modelled if CPU time and other first
     tasks confirm it, else guessed.
     """
     longest, siblings = detail.longest, detail.siblings

@@ -41,7 +41,7 @@ def buffering_candidate(stream: Stream, filling_ms: float) -> Candidate:
 
 
 def idle_advice(detail: StageStats) -> Advice | None:
-    """What to do about slots that a vertex left idle; None if it left none.
+    """Advice for slots that a vertex left idle; None if it left none.
 
     A slot takes a subtask of each vertex of a pipeline, so a vertex with as many subtasks as there are slots leaves
     none idle.  A vertex that can have only one subtask, such as the sort of a whole table, cannot use more.
@@ -57,7 +57,7 @@ def idle_advice(detail: StageStats) -> Advice | None:
 
 
 def required_recording(connection: duckdb.DuckDBPyConnection) -> Recommendation | None:
-    """What to record of an unbounded stream so that its latency and rate are known; None for other jobs."""
+    """Data to record of an unbounded stream so that its latency and rate are known; None for other jobs."""
     row = connection.execute(
         """
         SELECT coalesce(properties['stream'], '') = 'true' AND NOT EXISTS (FROM scopes WHERE status = 'succeeded')
@@ -74,8 +74,8 @@ reports it as busy all the time."""
 
 
 def lacking(connection: duckdb.DuckDBPyConnection) -> Lacking:
-    """What prevents the analysis of a stream as a flow: its records loop, no metrics were collected, its vertices
-    exchange no records, or no interval of it was long enough."""
+    """The reason why CrystalPerf cannot analyze the record flow: its records loop, no metrics were collected, its
+    vertices exchange no records, or no interval of it was long enough."""
     row = connection.execute(
         """
         SELECT
@@ -96,4 +96,4 @@ _RECORDS: dict[Lacking, type[Recommendation]] = {
     "exchanges": BreakChain,
     "time": CollectMetricsLonger,
 }
-"""What to do about each."""
+"""The advice for each of them."""

@@ -7,7 +7,7 @@ import re
 from crystalperf.query.frameworks import Names, Role, jvm
 
 _ROLES: dict[Role, tuple[str, ...]] = {
-    "unit": (r"org\.apache\.flink\.runtime\.taskmanager\.Task\.(run|doRun)$",),
+    "task": (r"org\.apache\.flink\.runtime\.taskmanager\.Task\.(run|doRun)$",),
     "wait": (r"org\.apache\.flink\.streaming\.runtime\.tasks\.mailbox\.TaskMailboxImpl\.take",),
     # A subtask that waits for mail with a record to work on: its operator has reached its limit of concurrent requests.
     "rest": (r"org\.apache\.flink\.streaming\.runtime\.tasks\.mailbox\.MailboxExecutorImpl\.yield",),

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from crystalperf.query.results.remarks import Remark
 
 Lacking = Literal["metrics", "exchanges", "time", "order"]
-"""What prevents the analysis of a stream as a flow.
+"""The reason why CrystalPerf cannot analyze the record flow of a stream.
 
 metrics    none were collected
 exchanges  its vertices exchange no records, and Flink counts only these

@@ -76,9 +76,9 @@ def assumed_timeout(found: remarks.AssumedTimeout, _words: Words) -> str:
 @SENTENCES.of(remarks.HeldRecords)
 def held_records(found: remarks.HeldRecords, _words: Words) -> str:
     return (
-        f"Operators of {found.vertex} hold a record for {found.external_wait_ms:.1f} ms on average, for example while they wait"
-        " for asynchronous requests. CrystalPerf derives this from the records in and out, and assumes the same time at"
-        " any rate, because the metrics do not show what responds"
+        f"Operators of {found.vertex} hold a record for {found.external_wait_ms:.1f} ms on average, for example while"
+        " they wait for asynchronous requests. CrystalPerf derives this from the records in and out, and assumes the"
+        " same time at any rate, because the metrics do not show what responds"
     )
 
 

@@ -1,4 +1,4 @@
-"""A streaming job as a flow: stations, hops between them, and their TaskManagers.
+"""A streaming job as a `Stream`: stations, hops between them, and their TaskManagers.
 
 The samples of a subtask say on which resources its busy time was.
 """
@@ -26,7 +26,7 @@ from crystalperf.query.trace.sample_kinds import ON_CPU
 
 
 def stream(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Stream | None:
-    """The flow of a run; None without collected metrics, or if no interval was steady."""
+    """The stream of a run; None without collected metrics, or if no interval was steady."""
     if execution.measure != "latency" or any(each.name.startswith(LOOP) for each in execution.dag.stages):
         return None
     interval = steady_interval(connection, execution.scope.start_ms, execution.scope.end_ms)

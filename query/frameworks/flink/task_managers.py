@@ -82,10 +82,10 @@ of subtasks' threads over 3 000 to 24 000 records/s, extrapolated to 0): 0.6 and
 
 
 def with_buffer_costs(stream: Stream, threads: Threads) -> Stream:
-    """The flow with the CPU cost of flushed buffers: of network threads, and of the subtasks that they wake.
+    """The stream with the CPU cost of flushed buffers: of network threads, and of the subtasks that they wake.
 
     The cost of the subtasks is split over stages by the flushed buffers that they read.  Network threads handle only
-    what crosses the network: between subtasks of one TaskManager, buffers are passed in memory.  A flow without a
+    what crosses the network: between subtasks of one TaskManager, buffers are passed in memory.  A stream without a
     recording of threads is returned unchanged.
     """
     every = sum(each.buffers_per_s for each in stream.hops)

@@ -136,7 +136,7 @@ _KEPT_SETTINGS = frozenset(
 
 
 def _widest(found: Archive, ids: Mapping[str, str], *, streams: bool) -> dict[str, str]:
-    """The maximum subtasks of each vertex, as settings, where Flink reports it: the number of key stages of a stream.
+    """The maximum subtasks of each vertex, as settings, where Flink reports it: the number of key groups of a stream.
 
     In a batch job the number is the most that the scheduler would choose, so only 1 is a limit: such a vertex cannot
     run in parallel.

@@ -1,11 +1,11 @@
 """Spark: all code that is specific to it.
 
-files.py        recognises event logs, and stages the parts of one log
+files.py        recognises event logs, and groups the parts of one log
 log/            lines to typed events, events to a collected run, that to Spark's own tables
 trace.py        those as a trace of the core
 frames.py       roles of frames, executors of processes
 names.py        names of operators in plans, generated code and classes; sql_operators.py: task time by operator
-attended.py     whether a person submits the work
+interactive.py  whether a person submits the work
 scheduling.py   slots, locality, job barriers; partitions.py: partitioning; memory.py: the heap
 rules.py        advice for findings, and findings of Spark alone
 advise/         recommendations with old and new values; recommendations.py: the kinds

@@ -77,10 +77,10 @@ def cause(text: str | None) -> str | None:
         return cause(text[thrown.end() :]) if thrown else _one_sentence(raised[1])
     chain = [line for each in (text, *_CAUSED_BY.findall(text)) if (line := _first_line(each))]
     last, fetching = chain[-1], "FetchFailed: " if _FETCHING.match(chain[0]) else ""
-    telling = [each for each in chain if not _BARE_CLASS.fullmatch(each)]
-    if not telling or telling[-1] == last:
+    informative = [each for each in chain if not _BARE_CLASS.fullmatch(each)]
+    if not informative or informative[-1] == last:
         return shortened(f"{fetching}{_one_sentence(last)}")
-    return shortened(f"{fetching}{_one_sentence(telling[-1])} (caused by {_PACKAGE.sub('', last)})")
+    return shortened(f"{fetching}{_one_sentence(informative[-1])} (caused by {_PACKAGE.sub('', last)})")
 
 
 def _message(text: str) -> str:

@@ -7,11 +7,11 @@ from typing import ClassVar, Literal
 
 from crystalperf.query.results.remarks import Remark
 
-Pace = Literal["falls-behind", "no-room", "keeps-up", "unknown"]
+Pace = Literal["falls-behind", "no-headroom", "keeps-up", "unknown"]
 """Whether a query keeps up.
 
 falls-behind  more arrived than could be processed, or its sources' backlog grew
-no-room       batches run nearly all the time: no spare capacity
+no-headroom   batches run nearly all the time: no spare capacity
 keeps-up      less arrived than could be processed
 unknown       the log has no rates
 """

@@ -65,7 +65,7 @@ _GPUS = ("spark.executor.resource.gpu.amount", "spark.task.resource.gpu.amount")
 
 
 def idle_advice(detail: StageStats) -> Advice | None:
-    """What to do about a stage that left slots idle; None if nothing can or need be done."""
+    """Advice for a stage that left slots idle; None if nothing can or need be done."""
     if infers_schema(detail):
         return GiveSchema(inferred=True)
     if detail.with_data < detail.facts.slots:
@@ -78,7 +78,7 @@ def idle_advice(detail: StageStats) -> Advice | None:
 
 
 def few_tasks_advice(detail: StageStats) -> Advice | None:
-    """What to do about a stage with fewer tasks than slots; None if nothing can or need be done."""
+    """Advice for a stage with fewer tasks than slots; None if nothing can or need be done."""
     facts = detail.facts
     if facts.tasks == 1 and reads_schema(detail):
         return GiveSchema(inferred=False)
@@ -108,7 +108,7 @@ def one_window(detail: StageStats) -> bool:
 
 
 def uneven_advice(detail: StageStats) -> Advice:
-    """What to do about a stage in which a few tasks read much more than most.
+    """Advice for a stage in which a few tasks read much more than most.
 
     A file counts as not splittable if a task read clearly more than Spark's largest file partition.  Row groups count
     as too few if whole partitions of columnar files were empty: a row group is read by the task at its start.

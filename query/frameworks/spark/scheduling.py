@@ -46,7 +46,7 @@ def schedule(scheduler: str | None, properties: Mapping[str, str], version: str 
 
 
 class JobBarriers:
-    """What the driver waited for before it submitted a stage that opens a job.
+    """The event that the driver waited for before it submitted a stage that opens a job.
 
     A stage that reads shuffled rows of its own job waited for these alone.  Another opens a job, and the log does not
     record what the program, or the adaptive planner, waited for.  It is assumed to be:

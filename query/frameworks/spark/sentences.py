@@ -223,7 +223,7 @@ def _pace(found: remarks.StreamingQuery) -> str:
         waits = f"the backlog of its sources grew from {found.waiting_first:.0f} to {found.waiting_last:.0f}"
         return f"{f'{rates}, and ' if rates else ''}{waits}: it falls behind"
     busy = None if found.busy_share is None else f"{100 * found.busy_share:.0f} %"
-    if found.pace == "no-room":
+    if found.pace == "no-headroom":
         return (
             f"{f'{rates}, but ' if rates else ''}batches run {busy} of the time: it has no spare capacity, and the log"
             " does not record the backlog of its sources"
@@ -473,8 +473,8 @@ _RAN_OUT: dict[Exhausted, str] = {
 
 @SENTENCES.of(MoreMemory)
 def more_memory(found: MoreMemory, _words: Words) -> str:
-    room = ", so that cached data fits" if found.because == "kept" else ""
-    return f"{setting_text(found.settings[0])}{room}"
+    effect = ", so that cached data fits" if found.because == "kept" else ""
+    return f"{setting_text(found.settings[0])}{effect}"
 
 
 @SENTENCES.of(ExtendMemory)

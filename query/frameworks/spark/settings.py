@@ -17,7 +17,7 @@ _VERSION = re.compile(r"v?([0-9]{1,9}(?:[.+-][A-Za-z0-9_]{1,40}){0,10})", re.ASC
 
 
 def size_bytes(text: str | None, unit: str = "") -> float | None:
-    """Bytes of a size such as 64m, 134217728b, 4g or 128MB; a number alone is of the task: '' for bytes, m for MiB."""
+    """Bytes of a size such as 64m, 134217728b, 4g or 128MB; a number alone is in `unit`: '' for bytes, m for MiB."""
     match = _SIZE.fullmatch((text or "").strip().lower().replace(" ", ""))
     if match is None:
         return None

@@ -245,13 +245,13 @@ def by_metrics(stage: str, plan: Sequence[Node], body_ms: Floats, names: tuple[s
     # Times of generated code overlap, because it continues while others use its rows; they share the remainder.
     rest = pool[[cpu, other]]
     for amounts in (alone, left - alone):
-        room = float(rest.sum())
-        if room <= 0 or amounts.sum() <= 0:
+        rest_ms = float(rest.sum())
+        if rest_ms <= 0 or amounts.sum() <= 0:
             continue
-        amounts = amounts * min(1.0, room / float(amounts.sum()))
+        amounts = amounts * min(1.0, rest_ms / float(amounts.sum()))
         for share, amount in zip(shares, amounts, strict=True):
-            share.parts_ms[[cpu, other]] += amount / room * rest
-        rest = rest * (1.0 - float(amounts.sum()) / room)
+            share.parts_ms[[cpu, other]] += amount / rest_ms * rest
+        rest = rest * (1.0 - float(amounts.sum()) / rest_ms)
     return shares
 
 

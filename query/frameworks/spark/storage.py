@@ -137,7 +137,7 @@ def _read_again(
         key = _rows_read(name, detail, location)
         if key is not None and stage_id in by_id:
             readers.setdefault(key, {}).setdefault(scope, set()).add(stage_id)
-    room = _capacity(connection, details[0].settings) if details else 0.0
+    capacity = _capacity(connection, details[0].settings) if details else 0.0
     best: tuple[float, int, list[StageStats]] | None = None
     for by_scope in readers.values():
         stages = [by_id[each] for stage_ids in by_scope.values() for each in stage_ids]
@@ -147,7 +147,7 @@ def _read_again(
             max(sum(by_id[each].read_bytes for each in stage_ids), sizes.get(scope, 0.0))
             for scope, stage_ids in by_scope.items()
         )
-        if not 0 < KEPT_TIMES * most_bytes <= room:
+        if not 0 < KEPT_TIMES * most_bytes <= capacity:
             continue
         cost_ms = [sum(by_id[each].facts.path_ms for each in stage_ids) for stage_ids in by_scope.values()]
         saved_ms = sum(cost_ms) - max(cost_ms)

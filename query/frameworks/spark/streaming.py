@@ -59,5 +59,5 @@ def _pace(row: dict[str, Any]) -> Pace:
     if row["waiting_first"] is not None and row["waiting_last"] > row["waiting_first"]:
         return "falls-behind"
     if row["batches"] >= _FEW and row["busy"] is not None and row["busy"] >= BUSY:
-        return "no-room"
+        return "no-headroom"
     return "keeps-up" if has_rates else "unknown"

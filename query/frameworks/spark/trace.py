@@ -1,7 +1,7 @@
 """Spark's own tables as a trace of the core (query.trace).
 
-A stage attempt is a stage, a task attempt a task, an executor a worker, the driver the driver; SQL queries and
-jobs are scopes.  Task metrics become bounds:
+Each attempt of a Spark stage is a stage of the trace, each attempt of a task a task.  Executors are workers, the driver
+is the driver; SQL queries and jobs are scopes.  Task metrics become bounds:
 
     duration = scheduler delay + deserialise + run + serialise + fetch the result
 
@@ -100,7 +100,7 @@ def trace(found: RunTables) -> Trace:
 
 
 def stage_key(stage_id: int, attempt: int) -> str:
-    """The id of a stage attempt's stage."""
+    """The id of a stage attempt in the trace."""
     return f"stage:{stage_id}.{attempt}"
 
 

@@ -141,7 +141,7 @@ def _strings(buf: memoryview, data: U8, pos: I64, ends: I64, keep: bool) -> tupl
 
 
 def epoch_ns(values: I64, unit: str, chunk: RawChunk) -> I64:
-    """Time stamps in nanoseconds since the epoch; without a task they count the chunk's ticks."""
+    """Time stamps in nanoseconds since the epoch; without a unit they count the chunk's ticks."""
     if unit == "NANOSECONDS_SINCE_EPOCH":
         return values
     if unit == "MILLISECONDS_SINCE_EPOCH":
@@ -150,7 +150,7 @@ def epoch_ns(values: I64, unit: str, chunk: RawChunk) -> I64:
 
 
 def span_ns(values: I64, unit: str, chunk: RawChunk) -> I64:
-    """Time spans in nanoseconds; without a task they are ticks."""
+    """Time spans in nanoseconds; without a unit they are ticks."""
     factor = {
         "NANOSECONDS": 1,
         "MICROSECONDS": 1000,

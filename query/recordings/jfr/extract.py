@@ -331,7 +331,7 @@ class ChunkReader:
         for columns in scalars["jdk.ContainerConfiguration"]:
             pairs = zip(columns.integer("cpuQuota").tolist(), columns.integer("cpuSlicePeriod").tolist(), strict=True)
             for quota, period in pairs:
-                # Both in one task; without a quota it is -1, without a container all are.
+                # Both in one unit; without a quota it is -1, without a container all are.
                 self.merged.quota_cores = quota / period if quota > 0 and period > 0 else None
         for columns in scalars["jdk.ContainerCPUThrottling"]:
             time_ns = self._times(columns)

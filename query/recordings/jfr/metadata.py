@@ -140,14 +140,14 @@ def read_string(buf: memoryview | bytes, pos: int, end: int) -> tuple[str | int 
         length, pos = read_varint(buf, pos, end)
     if length < 0 or length > end - pos or code > 5:
         raise Truncated
-    if code == 4 and (plain := bytes(buf[pos : pos + length])).isascii():  # then each task is a byte
+    if code == 4 and (plain := bytes(buf[pos : pos + length])).isascii():  # then each unit is a byte
         return plain.decode("ascii"), pos + length
     if code == 4:
-        tasks = bytearray()
+        units = bytearray()
         for _ in range(length):
             unit, pos = read_varint(buf, pos, end)
-            tasks += (unit & 0xFFFF).to_bytes(2, "little")
-        return tasks.decode("utf-16-le", "replace"), pos
+            units += (unit & 0xFFFF).to_bytes(2, "little")
+        return units.decode("utf-16-le", "replace"), pos
     text = str(buf[pos : pos + length], "utf-8" if code == 3 else "latin-1", "replace")
     return text, pos + length
 

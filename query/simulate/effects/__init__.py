@@ -56,7 +56,7 @@ def overhead_share(state: State) -> Floats:
 
 
 def with_scaled_cpu_time(state: State, parts_ms: Floats) -> Execution:
-    """The execution with its units' CPU time, the minimum that they compute, scaled like the CPU of `parts_ms`."""
+    """The execution with its tasks' CPU time, the minimum that they compute, scaled like the CPU of `parts_ms`."""
     execution = state.execution
     cpu = execution.names.index(CPU)
     before = state.parts_ms[:, cpu]
@@ -65,7 +65,7 @@ def with_scaled_cpu_time(state: State, parts_ms: Floats) -> Execution:
 
 
 def pipeline_wait(state: State) -> Floats:
-    """The part of each unit's time that it waited for other units of its pipeline, (units, resources + 1); the replay
+    """The time that each task waited for other tasks of its pipeline, as parts, (tasks, resources + 1); the replay
     computes this wait for a scenario."""
     found = np.zeros_like(state.parts_ms)
     found[:, -1] = np.minimum(state.execution.tasks.pipeline_wait_ms, state.parts_ms[:, -1])

@@ -63,6 +63,6 @@ def of_tasks(execution: Execution, ratio: float) -> Floats:
 
 def throttled_wait_ms(execution: Execution, parts_ms: Floats) -> Floats:
     """Time of unknown cause in which each task waited for a CPU, (tasks,) in ms: the unknown time, without waits for
-    other units of its pipeline, times the throttled share of the unit's duration."""
+    other tasks of its pipeline, times the throttled share of the task's duration."""
     wait_ms: Floats = np.maximum(parts_ms[:, -1] - execution.tasks.pipeline_wait_ms, 0.0) * execution.throttled_share
     return wait_ms

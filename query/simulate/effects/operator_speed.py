@@ -13,7 +13,7 @@ from crystalperf.query.trace.records import Floats
 
 
 def apply(state: State, scenario: Scenario) -> State:
-    """The state with less time for the scenario's operators: in each unit, their share of its stage's time.
+    """The state with less time for the scenario's operators: in each task, their share of its stage's time.
 
     The CPU time of a task, the minimum that it computes, shrinks with its time on the CPU.
     """

@@ -9,7 +9,7 @@ export const NODE = { width: 172, height: 58 } as const;
 export const JOINT = { width: 8, height: 8 } as const;
 
 /** Maximum nodes that are laid out: more are slow and hard to follow. */
-export const MOST_NODES = 120;
+export const MAX_NODES = 120;
 
 export interface Placed {
   readonly node: number;
@@ -38,22 +38,22 @@ export function chosenNodes(
   scope: string | null,
 ): { readonly nodes: readonly number[]; readonly of: number } {
   const all = dag.nodes.map((_, node) => node).filter((node) => isOf(dag, node, scope));
-  if (all.length <= MOST_NODES) return { nodes: all, of: all.length };
+  if (all.length <= MAX_NODES) return { nodes: all, of: all.length };
   const length = (node: number): number => dag.nodes[node]!.end_ms - dag.nodes[node]!.start_ms;
   const byWeight = (a: number, b: number): number =>
     dag.nodes[b]!.path_ms - dag.nodes[a]!.path_ms || length(b) - length(a) || a - b;
   return {
     nodes: all
       .sort(byWeight)
-      .slice(0, MOST_NODES)
+      .slice(0, MAX_NODES)
       .sort((a, b) => a - b),
     of: all.length,
   };
 }
 
 function isOf(dag: Dag, node: number, scope: string | null): boolean {
-  const { grouped, scope: mine } = dag.nodes[node]!;
-  return grouped && mine === scope;
+  const { is_stage, scope: mine } = dag.nodes[node]!;
+  return is_stage && mine === scope;
 }
 
 /** Edges between the kept nodes, and the points that some of them share. */
@@ -77,7 +77,7 @@ export function ties(dag: Dag, kept: ReadonlySet<number>): Ties {
     if (kept.has(node)) continue;
     const sources = before.get(node) ?? new Set<number>();
     const targets = after.get(node) ?? new Set<number>();
-    if (!dag.nodes[node]!.grouped && sources.size * targets.size > sources.size + targets.size) {
+    if (!dag.nodes[node]!.is_stage && sources.size * targets.size > sources.size + targets.size) {
       joints.push(node);
       continue;
     }

@@ -1,4 +1,4 @@
-// The plan's operators, by their share of unit time.
+// The plan's operators, by their share of task time.
 
 import { bar } from "../bars.ts";
 import { type Context, sum } from "../context.ts";
@@ -44,7 +44,7 @@ export class Operators {
     const rest = rows.length - first.length;
     fill(
       this.element,
-      el("h3", {}, "Operators ", el("span", { class: "unit" }, `${data.words.unit} time [${figures.of.name}]`)),
+      el("h3", {}, "Operators ", el("span", { class: "unit" }, `${data.words.task} time [${figures.of.name}]`)),
       el("ol", {}, ...first.map(({ place, ms }) => el("li", {}, this.#row(place, ms, longest)))),
       rest > 0 && button(`Show all ${rows.length}`, () => this.#showAll(), { class: "quiet more" }),
     );

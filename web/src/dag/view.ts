@@ -186,8 +186,8 @@ export class DagView {
 /** Scopes that have stages, the one with most time on the critical path first. */
 function scopesByTime(context: Context): (string | null)[] {
   const time = new Map<string | null, number>();
-  for (const { grouped, scope, path_ms } of context.data.dag.nodes)
-    if (grouped) time.set(scope, (time.get(scope) ?? 0) + path_ms);
+  for (const { is_stage, scope, path_ms } of context.data.dag.nodes)
+    if (is_stage) time.set(scope, (time.get(scope) ?? 0) + path_ms);
   return [...time.keys()].sort((a, b) => (time.get(b) ?? 0) - (time.get(a) ?? 0));
 }
 

@@ -14,10 +14,10 @@ import { search } from "./search.ts";
 import { bottomUp, kindOf, type Layout, laidOut, matchedTime, type Tree, topDown } from "./tree.ts";
 
 const ROW = 19;
-const MOST_LEVELS = 40;
-const LEAST_SHARE = 0.05;
-const LEAST_TEXT = 44;
-const LEAST = 0.6; // minimum width of a drawn box in CSS pixels
+const MAX_LEVELS = 40;
+const MIN_SHARE = 0.05;
+const MIN_TEXT = 44;
+const MIN_BOX = 0.6; // minimum width of a drawn box in CSS pixels
 
 /** The tree for the current choice, and its layout. */
 interface Shown {
@@ -74,7 +74,7 @@ export class FlameView {
       this.#detail,
     );
     this.#listen();
-    this.#tell(-1);
+    this.#showFrame(-1);
     theming.subscribe(() => {
       this.#paints = null;
       this.#surface.redraw();
@@ -147,7 +147,7 @@ export class FlameView {
   }
 
   #high(): number {
-    return ROW * Math.max(3, Math.min(MOST_LEVELS, this.#shown.layout.levels.length)) + 1;
+    return ROW * Math.max(3, Math.min(MAX_LEVELS, this.#shown.layout.levels.length)) + 1;
   }
 
   /** Shows other data after a change of stage, operator or direction. */
@@ -158,7 +158,7 @@ export class FlameView {
     this.#surface.height = this.#high();
     this.#surface.fit();
     this.#count();
-    this.#tell(-1);
+    this.#showFrame(-1);
   }
 
   #search(text: string): void {
@@ -206,18 +206,18 @@ export class FlameView {
     const plates = kinds.map((name, place) => colour(paintOf(name, place).variable));
     const chosenDepth = this.#root < 0 ? -1 : layout.depth[this.#root]!;
     brush.textAlign = "left";
-    for (const nodes of layout.levels.slice(this.#base, this.#base + MOST_LEVELS)) {
+    for (const nodes of layout.levels.slice(this.#base, this.#base + MAX_LEVELS)) {
       for (const node of nodes) {
         const left = Math.max(0, (layout.left[node]! - from) * span);
         const right = Math.min(width, (layout.right[node]! - from) * span);
-        if (right - left < LEAST) continue;
+        if (right - left < MIN_BOX) continue;
         const y = this.#y(layout.depth[node]!);
         const paint = kindOf(tree, node, this.#flame.mixedBelow);
         const faint =
           (this.#matches.size > 0 && !this.#matches.has(tree.frame[node]!)) || layout.depth[node]! < chosenDepth;
         brush.globalAlpha = faint ? 0.35 : 1;
         brush.fillStyle = this.#paints[paint]!;
-        brush.fillRect(left, y, Math.max(LEAST, right - left - (right - left > 3 ? 1 : 0)), ROW - 1);
+        brush.fillRect(left, y, Math.max(MIN_BOX, right - left - (right - left > 3 ? 1 : 0)), ROW - 1);
         if (right - left > 26) {
           const text = this.#boxText(brush, this.#names[tree.frame[node]!]!, right - left - 9);
           if (text) {
@@ -245,10 +245,10 @@ export class FlameView {
   }
 
   /** A name that fits: whole, without its package, or only its end. */
-  #boxText(brush: CanvasRenderingContext2D, name: string, room: number): string {
+  #boxText(brush: CanvasRenderingContext2D, name: string, available: number): string {
     const short = name.split(".").slice(-2).join(".");
-    const fits = [name, short].find((each) => brush.measureText(each).width <= room);
-    return fits ?? (room > LEAST_TEXT ? fitted(brush, short, room, true) : "");
+    const fits = [name, short].find((each) => brush.measureText(each).width <= available);
+    return fits ?? (available > MIN_TEXT ? fitted(brush, short, available, true) : "");
   }
 
   // Input --------------------------------------------------------------------------------------------------------------
@@ -264,15 +264,15 @@ export class FlameView {
     canvas.addEventListener("pointerleave", () => this.tip.hide());
     canvas.addEventListener("click", (event) => {
       const node = this.#at(event.offsetX, event.offsetY);
-      this.#tell(node);
+      this.#showFrame(node);
       this.#zoom(node === this.#root ? this.#above(node) : node);
     });
     canvas.addEventListener("keydown", (event) => {
       const acts: Record<string, () => void> = {
         ArrowDown: () => this.#step(this.#upwards ? -1 : 1),
         ArrowUp: () => this.#step(this.#upwards ? 1 : -1),
-        ArrowLeft: () => this.#beside(-1),
-        ArrowRight: () => this.#beside(1),
+        ArrowLeft: () => this.#sibling(-1),
+        ArrowRight: () => this.#sibling(1),
         Enter: () => this.#zoom(this.#chosen),
         Escape: () => this.#zoom(-1),
       };
@@ -307,20 +307,20 @@ export class FlameView {
   /** Moves to the parent, or to the child with the most time. */
   #step(by: 1 | -1): void {
     const { tree, layout } = this.#shown;
-    if (this.#chosen < 0) this.#tell(layout.levels[0]?.[0] ?? -1);
-    else if (by < 0 && tree.parent[this.#chosen]! > 0) this.#tell(tree.parent[this.#chosen]!);
+    if (this.#chosen < 0) this.#showFrame(layout.levels[0]?.[0] ?? -1);
+    else if (by < 0 && tree.parent[this.#chosen]! > 0) this.#showFrame(tree.parent[this.#chosen]!);
     else if (by > 0) {
       const below = layout.levels[layout.depth[this.#chosen]! + 1] ?? [];
       const child = below.find((node) => tree.parent[node] === this.#chosen);
-      if (child !== undefined) this.#tell(child);
+      if (child !== undefined) this.#showFrame(child);
     }
   }
 
-  #beside(by: 1 | -1): void {
+  #sibling(by: 1 | -1): void {
     const { layout } = this.#shown;
     const level = this.#chosen < 0 ? undefined : layout.levels[layout.depth[this.#chosen]!];
     const next = level?.[(level.indexOf(this.#chosen) ?? 0) + by];
-    if (next !== undefined) this.#tell(next);
+    if (next !== undefined) this.#showFrame(next);
   }
 
   #lines(node: number): string[] {
@@ -343,21 +343,21 @@ export class FlameView {
   #shares(shares: readonly number[]): string {
     return shares
       .map((share, place) => ({ share, name: this.context.data.resources[place]?.name ?? "" }))
-      .filter(({ share }) => share >= LEAST_SHARE)
+      .filter(({ share }) => share >= MIN_SHARE)
       .sort((a, b) => b.share - a.share)
       .map(({ share, name }) => `${name} ${percent(share, 1)}`)
       .join(", ");
   }
 
   /** Shows a frame below the picture: its time, its label, the label's confidence and evidence. */
-  #tell(node: number): void {
+  #showFrame(node: number): void {
     this.#chosen = node;
     const { figures } = this.context;
     const { tree, layout } = this.#shown;
     if (node < 0) {
       fill(
         this.#detail,
-        el("p", { class: "aside" }, `${figures.text(layout.total_ms)} of ${this.context.data.words.unit} time`),
+        el("p", { class: "aside" }, `${figures.text(layout.total_ms)} of ${this.context.data.words.task} time`),
       );
     } else {
       const frame = tree.frame[node]!;

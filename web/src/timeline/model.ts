@@ -19,10 +19,10 @@ export interface Rows {
 }
 
 /** Maximum rows; beyond it, the lanes of a worker share one row. */
-export const MOST_ROWS = 320;
+export const MAX_ROWS = 320;
 
 export function rowsOf({ tasks, lanes, workers }: Timeline): Rows {
-  const together = lanes.length > MOST_ROWS;
+  const together = lanes.length > MAX_ROWS;
   const ofWorker = new Int32Array(workers.length + 1);
   for (const worker of lanes) ofWorker[worker + 1] = together ? 1 : ofWorker[worker + 1]! + 1;
   for (let worker = 0; worker < workers.length; worker += 1)
@@ -70,7 +70,7 @@ export function firstAfter(rows: Rows, row: number, time_ms: number): number {
 }
 
 /** The task of a row at a time, -1 for none; `slack_ms` makes short tasks easier to hit. */
-export function unitAt(rows: Rows, row: number, time_ms: number, slack_ms: number): number {
+export function taskAt(rows: Rows, row: number, time_ms: number, slack_ms: number): number {
   if (row < 0 || row >= rowCount(rows)) return -1;
   const found = firstAfter(rows, row, time_ms - slack_ms);
   return found < rows.first[row + 1]! && rows.start[found]! <= time_ms + slack_ms ? found : -1;
@@ -83,7 +83,7 @@ export interface Through {
 }
 
 /** The tasks on the critical path: for each step, the task of its stage that ended last before the step did. */
-export function pathUnits(rows: Rows, path: readonly PathStep[]): Through[] {
+export function tasksOnPath(rows: Rows, path: readonly PathStep[]): Through[] {
   const wanted = new Map<number, number[]>();
   path.forEach((step, index) => {
     if (step.stage >= 0) wanted.set(step.stage, [...(wanted.get(step.stage) ?? []), index]);

@@ -11,7 +11,7 @@ import { cutLeft, printable, shown } from "../names.ts";
 import { colour, paintOf, pattern } from "../palette.ts";
 import { ofStage } from "../store.ts";
 import type { Theming } from "../theme.ts";
-import { occupancy, pathUnits, type Rows, rowCount, rowsOf, type Through, unitAt, workerOf } from "./model.ts";
+import { occupancy, type Rows, rowCount, rowsOf, type Through, taskAt, tasksOnPath, workerOf } from "./model.ts";
 import { draw, type Fill, type Look } from "./raster.ts";
 
 const AXIS = 22;
@@ -19,9 +19,9 @@ const STRIP = 14;
 const PATH = 20;
 const GAP = 6;
 const TOP = AXIS + STRIP + PATH + GAP;
-const MOST_HEIGHT = 420;
-const LEAST_MS = 0.5;
-const MOST_DETAILED = 25_000;
+const MAX_HEIGHT = 420;
+const MIN_MS = 0.5;
+const MAX_DETAILED = 25_000;
 const OVERVIEW = 44;
 const FADED = 0.16;
 const WIDE = 118; // space for names on the left; smaller on a narrow screen
@@ -49,9 +49,9 @@ export class TimelineView {
     this.#tip = tip;
     this.#names = partNames(context);
     this.#rows = rowsOf(timeline);
-    this.#through = pathUnits(this.#rows, timeline.path);
+    this.#through = tasksOnPath(this.#rows, timeline.path);
     const rows = Math.max(1, rowCount(this.#rows));
-    const height = TOP + Math.min(MOST_HEIGHT, Math.max(60, rows * (rows <= 12 ? 24 : rows <= 40 ? 12 : 4)));
+    const height = TOP + Math.min(MAX_HEIGHT, Math.max(60, rows * (rows <= 12 ? 24 : rows <= 40 ? 12 : 4)));
     this.#surface = new Surface(height, () => this.#paint(), {
       class: "timeline-canvas",
       tabindex: 0,
@@ -119,7 +119,7 @@ export class TimelineView {
 
   #set(from: number, to: number): void {
     const [first, last] = this.context.store.whole;
-    const length = Math.min(last - first, Math.max(LEAST_MS, to - from));
+    const length = Math.min(last - first, Math.max(MIN_MS, to - from));
     const start = Math.min(last - length, Math.max(first, from));
     this.context.store.set({ window: [start, start + length] });
   }
@@ -143,14 +143,14 @@ export class TimelineView {
     this.#paintRows(brush, height);
     this.#paintAxis(brush, width, height);
     this.#paintLabels(brush, height);
-    this.#paintCoordinator(brush);
+    this.#paintDriver(brush);
     this.#paintPath(brush, height);
     performance.measure("timeline frame", { start: began, end: performance.now() });
   }
 
   /** Drawn pixels per CSS pixel: fewer if a frame with so many tasks would take too long. */
   get #detail(): number {
-    return this.#rows.start.length > MOST_DETAILED ? 1 : this.#surface.scale;
+    return this.#rows.start.length > MAX_DETAILED ? 1 : this.#surface.scale;
   }
 
   #paintRows(brush: CanvasRenderingContext2D, height: number): void {
@@ -207,10 +207,10 @@ export class TimelineView {
 
   #paintLabels(brush: CanvasRenderingContext2D, height: number): void {
     const { timeline, words } = this.context.data;
-    const room = this.#gutter - 14;
+    const available = this.#gutter - 14;
     brush.fillStyle = colour("--muted");
     brush.textAlign = "right";
-    brush.fillText(fitted(brush, words.driver, room), this.#gutter - 8, AXIS + STRIP / 2);
+    brush.fillText(fitted(brush, words.driver, available), this.#gutter - 8, AXIS + STRIP / 2);
     if (timeline.path.length)
       brush.fillText(this.#gutter < WIDE ? "path" : "critical path", this.#gutter - 8, AXIS + STRIP + PATH / 2 + 2);
     const rows = Math.max(1, rowCount(this.#rows));
@@ -226,11 +226,11 @@ export class TimelineView {
       }
       if (y - last < 13) return; // labels do not overlap; rows without one are named by the pointer
       last = y;
-      brush.fillText(fitted(brush, cutLeft(shown(worker.name, 200), 40), room, true), this.#gutter - 8, y);
+      brush.fillText(fitted(brush, cutLeft(shown(worker.name, 200), 40), available, true), this.#gutter - 8, y);
     });
   }
 
-  #paintCoordinator(brush: CanvasRenderingContext2D): void {
+  #paintDriver(brush: CanvasRenderingContext2D): void {
     const { height } = this.#surface;
     brush.fillStyle = colour("--shade");
     for (const each of this.context.data.timeline.pauses) {
@@ -262,9 +262,9 @@ export class TimelineView {
       brush.fillRect(left, AXIS + STRIP, Math.max(1, right - left - 1), PATH - 4);
       brush.fillStyle = this.#names[place] === OTHER ? inks[0] : colour("--on-paint");
       const from = Math.max(left, this.#gutter);
-      const room = right - from - 8;
+      const available = right - from - 8;
       const label = [shown(step.id, 60), step.stage < 0 ? "" : shown(step.id, 60).replace(/^.*:/, "")].find(
-        (text) => brush.measureText(text).width <= room,
+        (text) => brush.measureText(text).width <= available,
       );
       if (label) brush.fillText(label, from + 4, AXIS + STRIP + PATH / 2 - 1.5);
     }
@@ -373,24 +373,24 @@ export class TimelineView {
 
   #listen(): void {
     const { canvas } = this.#surface;
-    const held = new Map<number, number>();
+    const pointers = new Map<number, number>();
     let began: { x: number; window: readonly [number, number]; moved: boolean } | null = null;
     let spread = 0;
     canvas.addEventListener("pointerdown", (event) => {
       canvas.setPointerCapture(event.pointerId);
-      held.set(event.pointerId, event.offsetX);
+      pointers.set(event.pointerId, event.offsetX);
       began = { x: event.offsetX, window: this.context.store.now.window, moved: false };
-      spread = apart(held);
+      spread = apart(pointers);
     });
     canvas.addEventListener("pointermove", (event) => {
-      if (!held.has(event.pointerId) || !began) {
+      if (!pointers.has(event.pointerId) || !began) {
         this.#hover(event);
         return;
       }
-      held.set(event.pointerId, event.offsetX);
-      if (held.size === 2) {
-        const now = apart(held);
-        if (now > 0 && spread > 0) this.#zoom(spread / now, this.#time(middle(held)));
+      pointers.set(event.pointerId, event.offsetX);
+      if (pointers.size === 2) {
+        const now = apart(pointers);
+        if (now > 0 && spread > 0) this.#zoom(spread / now, this.#time(middle(pointers)));
         spread = now;
         began.moved = true;
         return;
@@ -404,9 +404,9 @@ export class TimelineView {
       this.#set(from + ms, to + ms);
     });
     const lift = (event: PointerEvent): void => {
-      held.delete(event.pointerId);
+      pointers.delete(event.pointerId);
       if (began && !began.moved && event.type === "pointerup") this.#choose(event.offsetX, event.offsetY);
-      if (held.size === 0) began = null;
+      if (pointers.size === 0) began = null;
     };
     canvas.addEventListener("pointerup", lift);
     canvas.addEventListener("pointercancel", lift);
@@ -480,7 +480,7 @@ export class TimelineView {
   #task(x: number, y: number): number {
     if (y < TOP || x < this.#gutter) return -1;
     const [from, to] = this.context.store.now.window;
-    return unitAt(this.#rows, this.#row(y), this.#time(x), (1.5 * (to - from)) / this.#span);
+    return taskAt(this.#rows, this.#row(y), this.#time(x), (1.5 * (to - from)) / this.#span);
   }
 
   #stepAt(x: number, y: number): number {
@@ -508,7 +508,7 @@ export class TimelineView {
   #note(x: number, y: number): string[] {
     const { data } = this.context;
     const figures = new Figures(data.timeline.figure);
-    const stretch = (from: number, to: number): string =>
+    const intervalText = (from: number, to: number): string =>
       `${figures.text(to - from)}, from ${figures.number(from)} to ${figures.text(to)}`;
     const task = this.#task(x, y);
     if (task >= 0) {
@@ -519,7 +519,7 @@ export class TimelineView {
       return [
         shown(node?.id ?? data.words.task, 60),
         node ? shown(node.name, 120) : "",
-        `${count > 1 ? `${grouped(count)} ${data.words.tasks}, ` : ""}${stretch(this.#rows.start[task]!, this.#rows.end[task]!)}`,
+        `${count > 1 ? `${grouped(count)} ${data.words.tasks}, ` : ""}${intervalText(this.#rows.start[task]!, this.#rows.end[task]!)}`,
         `mostly: ${called}`,
         worker ? shown([worker.name, worker.host].filter(Boolean).join("  "), 80) : "",
       ].filter(Boolean);
@@ -529,13 +529,13 @@ export class TimelineView {
       return [
         shown(step.id, 60),
         shown(step.name, 120),
-        stretch(step.start_ms, step.end_ms),
+        intervalText(step.start_ms, step.end_ms),
         partsText(this.context, step.parts),
       ].filter(Boolean);
     if (x < this.#gutter || y < AXIS || y > AXIS + STRIP) return [];
     const ms = this.#time(x);
     const found = data.timeline.driver.find((each) => each.start_ms <= ms && ms < each.end_ms);
-    return found ? [data.words.driver, shown(found.name, 160), stretch(found.start_ms, found.end_ms)] : [];
+    return found ? [data.words.driver, shown(found.name, 160), intervalText(found.start_ms, found.end_ms)] : [];
   }
 }
 
@@ -544,13 +544,13 @@ function dominant(parts: Parts, names: readonly string[]): number {
   return names.reduce((best, name, place) => ((parts[name] ?? 0) > (parts[names[best]!] ?? 0) ? place : best), 0);
 }
 
-function apart(held: ReadonlyMap<number, number>): number {
-  const [a = 0, b = 0] = held.values();
-  return held.size === 2 ? Math.abs(a - b) : 0;
+function apart(pointers: ReadonlyMap<number, number>): number {
+  const [a = 0, b = 0] = pointers.values();
+  return pointers.size === 2 ? Math.abs(a - b) : 0;
 }
 
-function middle(held: ReadonlyMap<number, number>): number {
-  const [a = 0, b = 0] = held.values();
+function middle(pointers: ReadonlyMap<number, number>): number {
+  const [a = 0, b = 0] = pointers.values();
   return (a + b) / 2;
 }
 

@@ -12,7 +12,7 @@ import { Curve } from "./curve.ts";
 import { ask } from "./live.ts";
 import { amountText, command, type Reading, read, stops } from "./model.ts";
 
-const FIRST_GROUPS = 10;
+const FIRST_STAGES = 10;
 
 /** The card of one setting: its slider, and a function that sets the ratio. */
 interface Card {
@@ -232,13 +232,13 @@ export class WhatIfView {
     const base = data.what_if.base.path_parts;
     if (!base) return null;
     const whole = Math.max(sum(base), answer?.path_parts ? sum(answer.path_parts) : 0);
-    const row = (label: string, parts: typeof base, held: string | null): HTMLElement =>
+    const row = (label: string, parts: typeof base, bottleneck: string | null): HTMLElement =>
       el(
         "div",
         { class: "path-row" },
         el("span", { class: "label" }, label),
         bar(this.context, parts, whole),
-        el("span", { class: "held" }, held ? (data.called[held] ?? printable(held)) : ""),
+        el("span", { class: "bottleneck" }, bottleneck ? (data.called[bottleneck] ?? printable(bottleneck)) : ""),
       );
     return el(
       "div",
@@ -286,10 +286,11 @@ function ticks(setting: Setting, place: (ratio: number) => number, move: (ratio:
     ...[points[0], points.at(-1)].filter((each) => each !== undefined),
     ...points.toSorted((a, b) => plain(a.ratio) - plain(b.ratio)),
   ];
-  const room = (one: Point, other: Point): number => NAME + (CHARACTER * (one.text.length + other.text.length)) / 2;
+  const needed = (one: Point, other: Point): number => NAME + (CHARACTER * (one.text.length + other.text.length)) / 2;
   const named: Point[] = [];
   for (const each of wanted)
-    if (named.every((other) => Math.abs(place(each.ratio) - place(other.ratio)) >= room(each, other))) named.push(each);
+    if (named.every((other) => Math.abs(place(each.ratio) - place(other.ratio)) >= needed(each, other)))
+      named.push(each);
   const made = named.map((each) => {
     const tick = button(each.text, () => move(each.ratio), {
       class: each.refused === null ? "" : "refused",
@@ -302,7 +303,7 @@ function ticks(setting: Setting, place: (ratio: number) => number, move: (ratio:
   return el("div", { class: "ticks" }, ...made);
 }
 
-interface GroupRow {
+interface StageRow {
   readonly node: number;
   readonly row: HTMLElement;
   /** The predicted duration: a bar, the figure, the change. */
@@ -314,7 +315,7 @@ interface GroupRow {
 /** A bar for each stage: its recorded and its predicted duration. */
 class StageBars {
   readonly element: HTMLElement;
-  readonly #rows: readonly GroupRow[];
+  readonly #rows: readonly StageRow[];
   readonly #whole: number;
 
   constructor(readonly context: Context) {
@@ -324,14 +325,14 @@ class StageBars {
     order.sort((a, b) => (base[b] ?? 0) - (base[a] ?? 0));
     this.#whole = 1.25 * Math.max(1, ...order.map((node) => base[node] ?? 0));
     this.#rows = order.map((node) => this.#row(node));
-    const list = el("div", { class: "group-bars" }, ...this.#rows.map((each) => each.row));
-    this.element = shortened(list, FIRST_GROUPS);
+    const list = el("div", { class: "stage-bars" }, ...this.#rows.map((each) => each.row));
+    this.element = shortened(list, FIRST_STAGES);
     context.store.onChoice((choice) => {
       for (const each of this.#rows) each.row.classList.toggle("chosen", choice?.stages.has(each.node) ?? false);
     });
   }
 
-  #row(node: number): GroupRow {
+  #row(node: number): StageRow {
     const { data, store, figures } = this.context;
     const [then, was] = [el("i", { class: "then" }), el("i", { class: "was" })];
     const base = data.what_if.base.stages?.[node] ?? 0;
@@ -340,7 +341,7 @@ class StageBars {
     const { id, name } = data.dag.nodes[node]!;
     const row = el(
       "button",
-      { type: "button", class: "group-row", title: shown(name) },
+      { type: "button", class: "stage-row", title: shown(name) },
       el("span", { class: "id" }, shown(id, 40)),
       el("span", { class: "name" }, shown(name, 80)),
       el("span", { class: "figure was" }, figures.number(base)),

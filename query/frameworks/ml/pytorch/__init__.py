@@ -1,6 +1,6 @@
 """PyTorch: all code that is specific to it.
 
-files.py        recognises traces, and stages those of one run
+files.py        recognises traces, and groups those of one run
 kineto.py       a trace as threads and streams; names.py: facts in names of a trace
 outermost.py    the outermost operators of a thread, with their call sites
 trace.py        those of all ranks as a trace of the core, assembled in lanes.py

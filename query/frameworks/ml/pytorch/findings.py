@@ -20,7 +20,7 @@ class Lost(Finding):
 
 
 @dataclass(frozen=True)
-class UntoldWait(Lost):
+class UnexplainedWait(Lost):
     """Threads waited while no traced operation ran on an accelerator."""
 
     kind: ClassVar[str] = "untraced-wait"
@@ -41,7 +41,7 @@ class Starting(Lost):
 
 
 @dataclass(frozen=True)
-class UntoldHostTime(Lost):
+class UnexplainedHostTime(Lost):
     """Time of a thread between operators with an unknown cause."""
 
     kind: ClassVar[str] = "unknown-host-time"

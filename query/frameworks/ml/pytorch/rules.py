@@ -21,8 +21,8 @@ from crystalperf.query.frameworks.ml.pytorch.findings import (
     Starting,
     SynchroniseLess,
     TracePython,
-    UntoldHostTime,
-    UntoldWait,
+    UnexplainedHostTime,
+    UnexplainedWait,
     UseLoaders,
     WaitingInPython,
     WaitsInPython,
@@ -41,10 +41,10 @@ _MOST = 0.5
 """Minimum share of an operator in the time on no resource for which it counts as the cause of all of it."""
 
 _FINDINGS: Mapping[str, tuple[type[Lost], Advice]] = {
-    WAITING: (UntoldWait, SynchroniseLess()),
+    WAITING: (UnexplainedWait, SynchroniseLess()),
     FREEING: (FreeingMemory, ReuseDeviceMemory()),
     STARTING: (Starting, WarmUp()),
-    BETWEEN: (UntoldHostTime, TracePython()),
+    BETWEEN: (UnexplainedHostTime, TracePython()),
     WAITING_IN_PYTHON: (WaitingInPython, OverlapPythonWaits()),
     OWN_BATCHES: (OwnBatches, UseLoaders()),
     FIRST_USE: (FirstUse, WarmUp()),

@@ -45,8 +45,8 @@ def _names(found: findings.Lost) -> str:
     return " and ".join(found.names)
 
 
-@SENTENCES.of(findings.UntoldWait)
-def untold_wait(found: findings.UntoldWait, _words: Words) -> str:
+@SENTENCES.of(findings.UnexplainedWait)
+def unexplained_wait(found: findings.UnexplainedWait, _words: Words) -> str:
     waited = f"threads waited {found.lost_ms:.0f} ms in {_names(found)}"
     return _lost(found, f"{waited} while no traced operation ran on an accelerator")
 
@@ -63,8 +63,8 @@ def starting(found: findings.Starting, _words: Words) -> str:
     return _lost(found, f"{took}, mostly in {_names(found)}")
 
 
-@SENTENCES.of(findings.UntoldHostTime)
-def untold_host_time(found: findings.UntoldHostTime, _words: Words) -> str:
+@SENTENCES.of(findings.UnexplainedHostTime)
+def unexplained_host_time(found: findings.UnexplainedHostTime, _words: Words) -> str:
     text = f"a thread spent {found.lost_ms:.0f} ms between operators, and the trace does not show what it did"
     return _lost(found, text)
 

@@ -44,7 +44,7 @@ class Backlog:
     """An accelerator that fell behind the thread that marks a rank's steps, ms.
 
     It worked for these `steps` from `begin_ms`, when its earlier work had ended, to `end_ms`; when the last step was
-    marked, `scheduler_delay_ms` of that work were left.
+    marked, `queued_ms` of that work was left.
     """
 
     process: str

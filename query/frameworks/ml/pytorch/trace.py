@@ -137,12 +137,12 @@ def _properties(processes: Sequence[Process]) -> dict[str, str]:
     """Properties on which predictions and answers depend."""
     info = processes[0].header.get("distributedInfo")
     facts = info if isinstance(info, dict) else {}
-    world = facts.get("world_size")
+    world_size = facts.get("world_size")
     return {
         "backend": str(facts["backend"])[:40] if isinstance(facts.get("backend"), str) else "",
-        "world_size": str(world) if isinstance(world, int) else "",
+        "world_size": str(world_size) if isinstance(world_size, int) else "",
         "traced": str(len(processes)),
-        "processes": str(max(world if isinstance(world, int) else 1, len(processes))),
+        "processes": str(max(world_size if isinstance(world_size, int) else 1, len(processes))),
         "synchronous": "yes",
     }
 

@@ -1,6 +1,6 @@
 """TensorFlow: all code that is specific to it.
 
-files.py      recognises traces, and stages those of one run
+files.py      recognises traces, and groups those of one run
 messages.py   RunMetadata as typed values
 graph.py      those as the program's work: kernels, what each waited for, steps
 timeline.py   the same from Chrome's JSON

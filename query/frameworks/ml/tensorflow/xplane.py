@@ -1,8 +1,8 @@
 """XPlanes: the output of the profiler of TensorFlow 2 and JAX, one for each process.
 
 A plane is a host or a device, a line of it a thread or a stream, with nested events.  Operators of the host are events
-named 'node:Operator'.  What an operator waited for is recorded only as launches of kernels and the order on each
-thread, so it is assumed to be what ended last before it (query.frameworks.ml.training.lanes).
+named 'node:Operator'.  The profile records dependencies of operators only as launches of kernels and the order on
+each thread.  So an operator is assumed to wait for what ended last before it (query.frameworks.ml.training.lanes).
 
 Numbers of fields are those of tsl/profiler/protobuf/xplane.proto.
 """

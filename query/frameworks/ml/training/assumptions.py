@@ -60,7 +60,8 @@ class SendingCost(Assumption):
 
 @dataclass(frozen=True)
 class StepsByAccelerator(Assumption):
-    """The accelerator defines the end of steps: `scheduler_delay_ms` of their work were left when the last step was marked."""
+    """The accelerator defines the end of steps: `queued_ms` of their work was left when the last step was
+    marked."""
 
     kind: ClassVar[str] = "steps-by-accelerator"
     queued_ms: float

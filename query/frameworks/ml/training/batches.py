@@ -18,7 +18,7 @@ from crystalperf.query.frameworks.ml.training.devices import GPU
 
 _OF_PARAMETERS = re.compile(
     r"^(Python|between |starting )"  # the program's time between operators, and at its start
-    # PyTorch: optimizers, one by one, in stages or as one kernel; gradients, and those of DDP
+    # PyTorch: optimizers, one by one, in groups or as one kernel; gradients, and those of DDP
     r"|^(Optimizer\.|aten::_(foreach|fused)_(?!dropout)|multi_tensor_apply)"
     r"|^aten::(add|sub|mul|div|addcmul|addcdiv|lerp|sqrt|zero|copy)_$"
     r"|^torch::autograd::(AccumulateGrad|CopyBackwards)|^torch\.distributed\.ddp\.reducer"

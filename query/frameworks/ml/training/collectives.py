@@ -1,8 +1,8 @@
 """Collectives of several processes: which parts belong together, and how long each process waited for the others.
 
 No profiler gives a collective a name that all processes share, so parts are matched by order: the first all_reduce of a
-process in a stage belongs to the first of each other process in it.  Bytes move once the last process has arrived;
-before, the others wait for it.
+process in a process group belongs to the first of each other process in it.  Bytes move once the last process has
+arrived; before, the others wait for it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ CONTRADICTORY = 0.1
 class Collective:
     """One process's part in a collective; `lane` is the number of its lane.
 
-    `key` separates it from concurrent collectives of its process: its kind and, if the trace names it, the stage of
-    processes that take part.  `launcher` is the lane and the moment, ms, of the process's work just before it.
+    `key` separates it from concurrent collectives of its process: its kind and, if the trace names it, the process
+    group that takes part.  `launcher` is the lane and the moment, ms, of the process's work just before it.
     """
 
     lane: int

@@ -61,7 +61,7 @@ _URL = re.compile(r"[a-z][a-z0-9+]{1,15}:/")
 _NUMBER = re.compile(rb'"?(\d{1,18})"?')
 
 KINDS = ("scan", "cached", "shuffle read", "shuffle write", "broadcast", "python", "output")
-"""What tasks of a stage may read and write, in the order of output."""
+"""Kinds of data that tasks of a stage may read and write, in the order of output."""
 
 _SCANS = re.compile(r"^(Batch)?Scan\b|FileScan|HadoopRDD|FileScanRDD|DataSourceRDD|JDBCRDD|TableScan")
 _PYTHON = re.compile(r"Python|Pandas|ArrowEval|InArrow")
@@ -500,7 +500,7 @@ def _kept(info: spark.StageInfo) -> dict[int, int]:
 
 
 def _kind(info: spark.StageInfo, metrics: set[str]) -> str:
-    """What the tasks of a stage read and write, by the RDDs they compute and the metrics they updated."""
+    """Kinds of data that the tasks of a stage read and write, by the RDDs they compute and the metrics they updated."""
     names = {each.name or "" for each in info.rdds or []}
     names |= {_scope(scope) for scope in {each.scope for each in info.rdds or []}}
     cached = any(each.storage and (each.storage.disk or each.storage.memory) for each in info.rdds or [])

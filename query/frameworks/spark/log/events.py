@@ -275,7 +275,7 @@ class SqlEnd(Event, gc=False):
 
 
 class SqlDriverMetrics(Event, gc=False):
-    """What the driver itself added to the metrics of a query's operators: (accumulator id, amount) each."""
+    """Amounts that the driver itself added to the metrics of a query's operators: (accumulator id, amount) each."""
 
     sql_id: float | None = field(name="executionId", default=None)
     updates: list[list[float]] | None = field(name="accumUpdates", default=None)

@@ -842,7 +842,7 @@ def _operators(run: LoggedRun) -> Columns:
 
 
 def _operator_metrics(run: LoggedRun, stages: list[Stage]) -> Columns:
-    """What each stage attempt added to the metrics of operators.
+    """Amounts that each stage attempt added to the metrics of operators.
 
     A stage's end has an accumulator's value at that time, over all stages; the value before is subtracted.
     """
@@ -864,7 +864,7 @@ def _operator_metrics(run: LoggedRun, stages: list[Stage]) -> Columns:
 
 
 def _driver_metrics(run: LoggedRun) -> Columns:
-    """What the driver itself added to the metrics of operators."""
+    """Amounts that the driver itself added to the metrics of operators."""
     rows = [
         (sql_id, node_id, name, unit, value * factor)
         for sql_id, node_id, accumulator_id, name, unit, factor in _metrics(run)
