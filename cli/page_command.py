@@ -52,7 +52,7 @@ def write_page(
         answer = shown.verdict(step, paged=True) if verdict is None or redact else verdict
         if not redact:
             frontend = Frontend(frontend.run, with_remedy, lambda found: next_command(found, run.path))
-        picture = shown.page_data(answer, frontend, step, full=full)
+        data = shown.page_data(answer, frontend, step, full=full)
         step("writing the page")
         # A redacted page hides the application id, so pass the run's own: the page may replace a page of that run.
-        report.keep(path, report.render(picture), application, replace=replace)
+        report.keep(path, report.render(data), application, replace=replace)

@@ -24,7 +24,7 @@ MAX_PATH = 2_000
 """Maximum segments of the critical path on a page; the shortest are left out."""
 
 
-def page_data(  # noqa: PLR0913 - what Run.picture() knows, and its options by keyword
+def page_data(  # noqa: PLR0913 - what Run.page_data() knows, and its options by keyword
     run: PredictableRun,
     connection: duckdb.DuckDBPyConnection,
     execution: Execution,
@@ -35,7 +35,7 @@ def page_data(  # noqa: PLR0913 - what Run.picture() knows, and its options by k
     compiled: bool,
     full: bool,
 ) -> PageData:
-    """The data of the page of the whole run, whose verdict is given; see Run.picture()."""
+    """The data of the page of the whole run, whose verdict is given; see Run.page_data()."""
     kept = graph.kept_stages(verdict.debug)
     progress("drawing the timeline")
     slots = timeline.timeline(connection, execution)
