@@ -143,7 +143,8 @@ def test_cpu_that_only_collected_garbage_is_reported_as_garbage_collection() -> 
     stage = StageFacts(
         id="stage:0.0", name="work", scope=None, tasks=4, slots=4, length_ms=18_000.0, path_ms=18_000.0,
         median_ms=1000.0, longest_ms=1000.0, median_bytes=0.0, most_bytes=0.0, task_ms=72_000.0, idle_ms=0.0,
-        starting_ms=0.0, scheduler_delay_ms=0.0, gc_ms=19_000.0, spill_bytes=0, resource_ms={"cpu": 20_000.0, "disk": 4_000.0},
+        starting_ms=0.0, scheduler_delay_ms=0.0, gc_ms=19_000.0, spill_bytes=0,
+        resource_ms={"cpu": 20_000.0, "disk": 4_000.0},
     )  # fmt: skip
     collecting, computing = (
         sentence(replace(answer, stages=(each,))) for each in (stage, replace(stage, gc_ms=10_000.0))
@@ -534,8 +535,8 @@ def test_json_keeps_all_former_fields() -> None:
     """Fields by their new names; waves, skew and the others that are computed among them."""
     facts = StageFacts(
         id="stage:1.0", name="work", scope="sql:1", tasks=6, slots=4, length_ms=1.0, path_ms=1.0, median_ms=3.0,
-        longest_ms=10.0, median_bytes=3.0, most_bytes=9.0, task_ms=1.23456, idle_ms=0.0, starting_ms=0.0, scheduler_delay_ms=0.0,
-        gc_ms=0.0, spill_bytes=0, resource_ms={"cpu": 1.23456},
+        longest_ms=10.0, median_bytes=3.0, most_bytes=9.0, task_ms=1.23456, idle_ms=0.0, starting_ms=0.0,
+        scheduler_delay_ms=0.0, gc_ms=0.0, spill_bytes=0, resource_ms={"cpu": 1.23456},
     )  # fmt: skip
     stage = StageRef("stage:1.0", "work")
     finding = Garbage(5.0004, "measured", MoreMemory(fewer_slots=True), stage, 0.123456, 2)

@@ -245,7 +245,7 @@ def test_recommends_nothing_if_missing_data_could_change_the_bottleneck() -> Non
     doubtful = replace(DEBUG, missing_data=(missing,))
     words = screen(replace(verdict(), debug=doubtful))[1]
     assert words.count(text_of(missing.missing, doubtful.words)) == 1
-    assert PROBLEMS[0].meaning not in words  # the doubt says it
+    assert PROBLEMS[0].meaning not in words  # the missing data says it
     assert bottleneck_of(doubtful).kind == "unknown"
     given = [Candidate(RAISE, at_most_ms=9_000.0)]
     assert ranked(given, doubtful, HEADER, lambda _: None) == ()
@@ -499,7 +499,7 @@ def words(text: str) -> list[str]:
     return plain.split()
 
 
-def test_the_reference_page_is_what_help_says() -> None:
+def test_the_reference_page_equals_the_help() -> None:
     kept = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     assert words(kept) == words(page()), "write it again with `python -m crystalperf.cli.reference > docs/cli.md`"
 
@@ -531,8 +531,8 @@ def test_no_name_of_a_wide_table_is_broken() -> None:
     """A column more, of what was spilled, broke `stage:14.0` in two lines."""
     stage = StageFacts(
         id="stage:1414.0", name="work", scope=None, tasks=6758, slots=4, length_ms=18e3, path_ms=18e3, median_ms=1e3,
-        longest_ms=29.8e3, median_bytes=1.0, most_bytes=2.0, task_ms=72e3, idle_ms=0.0, starting_ms=0.0, scheduler_delay_ms=0.0,
-        gc_ms=19e3, spill_bytes=389_837 << 20, resource_ms={"cpu": 20e3},
+        longest_ms=29.8e3, median_bytes=1.0, most_bytes=2.0, task_ms=72e3, idle_ms=0.0, starting_ms=0.0,
+        scheduler_delay_ms=0.0, gc_ms=19e3, spill_bytes=389_837 << 20, resource_ms={"cpu": 20e3},
     )  # fmt: skip
     page = Page()
     parts.stages(page, replace(DEBUG, stages=(stage,)), time_unit(18e3), 5)

@@ -30,8 +30,8 @@ def test_frames_of_the_jdk_are_the_same_in_every_framework(
 
 
 def test_a_framework_of_others_adds_its_own_frames_and_its_first_role_wins() -> None:
-    annotate = jvm.roles({"unit": (r"org\.acme\.Runner\.run$",), "process": (r"org\.acme\.pipes\.",)})
-    assert annotate("org.acme.Runner", "run") == "unit"
+    annotate = jvm.roles({"task": (r"org\.acme\.Runner\.run$",), "process": (r"org\.acme\.pipes\.",)})
+    assert annotate("org.acme.Runner", "run") == "task"
     assert annotate("org.acme.pipes.Reader", "read") == "process"
     assert annotate("java.util.concurrent.FutureTask", "get") == "wait", "waiting is asked before scaffolding"
     assert annotate("org.acme.Runner", "stop") is None

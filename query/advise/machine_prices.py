@@ -34,7 +34,7 @@ MAX_TYPES = 200
 
 _AMOUNT = re.compile(r"^(?P<number>[0-9]*\.?[0-9]+)\s*(?P<unit>[A-Za-z/]*)$")
 _DURATION = re.compile(r"^(?P<number>[0-9]*\.?[0-9]+)\s*(?P<unit>ms|s|min|m|h|d)?$")
-_TASK_MS = {"ms": 1.0, "s": 1e3, "m": 6e4, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
+_UNIT_MS = {"ms": 1.0, "s": 1e3, "m": 6e4, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _one(column: str, unit: str) -> float | None:
 def duration_ms(text: str) -> float:
     """`10m`, `90 s` or `1.5h` in ms; a number alone is seconds.  Raises SettingError."""
     match = _DURATION.match(text.strip())
-    found = float(match["number"]) * _TASK_MS[match["unit"] or "s"] if match else 0.0
+    found = float(match["number"]) * _UNIT_MS[match["unit"] or "s"] if match else 0.0
     if found <= 0:
         raise SettingError(f"'{text}': not a time; write for example 10m, 90s or 1.5h")
     return found

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from crystalperf.query.frameworks import Role
 
 _PATTERNS: dict[Role, tuple[str, ...]] = {
-    "unit": (),
+    "task": (),
     "idle": (r"java\.util\.concurrent\.(ThreadPoolExecutor\.getTask|ForkJoinPool\.awaitWork)$",),
     "rest": (r"java\.lang\.Thread\.sleep",),
     "wait": (

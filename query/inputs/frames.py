@@ -12,7 +12,7 @@ from crystalperf.query.trace.records import Columns
 if TYPE_CHECKING:
     import duckdb
 
-Role = Literal["unit", "idle", "rest", "scaffolding", "wait", "collection", "generated", "compute", "process"]
+Role = Literal["task", "idle", "rest", "scaffolding", "wait", "collection", "generated", "compute", "process"]
 """The role of a frame in attribution.  Time is never attributed to scaffolding, wait or collection frames.
 
 task         the root of a task's work: a stack with it works for a task

@@ -135,7 +135,7 @@ def _positions(
 ) -> tuple[Ints, NDArray[np.bool_], float]:
     """Each sample's task position or −1, whether it is in a task, and the clock shift, ms."""
     idle = table.has_role("idle")[stack]
-    in_task = table.has_role("unit")[stack] & ~idle
+    in_task = table.has_role("task")[stack] & ~idle
     cut = np.array(table.truncated, dtype=bool)[stack] & ~idle
     in_task |= cut & np.isin(time.thread, np.unique(time.thread[in_task]))  # its root, the task's frame, is missing
     launch, finish = tasks.launch_ms, tasks.finish_ms

@@ -92,7 +92,7 @@ def _mixture(file: Collapsed, table: NumberedStacks, words: Vocabulary) -> tuple
     """The stacks of tasks in a file; None, and the reason, if they cannot represent the tasks' time."""
     numbers = table.add(file.recording)
     idle = table.has_role("idle")[numbers]
-    in_task = table.has_role("unit")[numbers] & ~idle
+    in_task = table.has_role("task")[numbers] & ~idle
     if not in_task.any():
         return None, f"these stacks have no times, and none is of a {words.task}; left out"
     if file.weight[idle].sum() < MIN_IDLE * file.weight.sum():

@@ -8,7 +8,7 @@ from crystalperf.query.frameworks import Names, Role, jvm
 from crystalperf.query.frameworks.spark.settings import version_number
 
 _ROLES: dict[Role, tuple[str, ...]] = {
-    "unit": (r"org\.apache\.spark\.executor\.Executor\$TaskRunner\.run$",),
+    "task": (r"org\.apache\.spark\.executor\.Executor\$TaskRunner\.run$",),
     "idle": (
         r"org\.apache\.spark\.util\.RedirectThread\.",  # copies the output of a child process, which is rare
         r"org\.apache\.spark\.rpc\.netty\.MessageLoop\.receiveLoop$",
