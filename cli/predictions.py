@@ -268,7 +268,7 @@ def _rates(page: Page, answers: Sequence[tuple[str, StreamPrediction]]) -> None:
     before = answers[0][1].recorded_max_per_s
     if before is not None:
         rows.append(["as recorded", counted_digits(before), "", "", ""])
-    page.table(["What if", "rate limit [records/s]", "change", RANGE, "first reached by"], rows, "<>>><", cut=4)
+    page.table(["What if", "highest rate [records/s]", "change", RANGE, "saturates first"], rows, "<>>><", cut=4)
 
 
 def _cells(answer: Prediction | WhatIf, runtime_ms: float, unit: TimeUnit) -> list[str]:

@@ -16,7 +16,7 @@ Bound = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
-class WhatIfStages:
+class WhatIfEffects:
     """The usual what-ifs by their effect, each in their original order.
 
     changing  the predicted runtime differs by NOTICEABLE
@@ -29,25 +29,25 @@ class WhatIfStages:
     unknown: tuple[WhatIf, ...]
 
 
-def classify(what_ifs: Sequence[WhatIf], runtime_ms: float) -> WhatIfStages:
+def classify(what_ifs: Sequence[WhatIf], runtime_ms: float) -> WhatIfEffects:
     """Classify the what-ifs of a run that took `runtime_ms`."""
     changing, same, unknown = [], [], []
     for each in what_ifs:
-        is_lower_bound, at_most = each.bound_ms or (None, None)
+        at_least_ms, at_most_ms = each.bound_ms or (None, None)
         if each.predicted_ms is not None:
-            is_lower_bound = at_most = each.predicted_ms
+            at_least_ms = at_most_ms = each.predicted_ms
         if (
-            is_lower_bound is not None
-            and at_most is not None
-            and alike(is_lower_bound, runtime_ms)
-            and alike(at_most, runtime_ms)
+            at_least_ms is not None
+            and at_most_ms is not None
+            and alike(at_least_ms, runtime_ms)
+            and alike(at_most_ms, runtime_ms)
         ):
             same.append(each)
         elif each.predicted_ms is not None:
             changing.append(each)
         else:
             unknown.append(each)
-    return WhatIfStages(tuple(changing), tuple(same), tuple(unknown))
+    return WhatIfEffects(tuple(changing), tuple(same), tuple(unknown))
 
 
 def alike(one_ms: float, runtime_ms: float) -> bool:

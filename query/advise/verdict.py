@@ -59,7 +59,13 @@ class PredictionRequest:
 
 def usual_what_ifs(header: Header, *, flows: bool = False) -> tuple[PredictionRequest, ...]:
     """The usual what-ifs of a run, without excluded settings; `flows` is whether it is a stream."""
-    return questions(header.resources, header.vocabulary, flows=flows, excluded_settings=header.excluded_settings)
+    return questions(
+        header.resources,
+        header.vocabulary,
+        flows=flows,
+        excluded_settings=header.excluded_settings,
+        slots_bring_cpu=get(header.framework).planner.slots_bring_cpu,
+    )
 
 
 def questions(
@@ -68,10 +74,11 @@ def questions(
     *,
     flows: bool = False,
     excluded_settings: Collection[str] = (),
+    slots_bring_cpu: bool = False,
 ) -> tuple[PredictionRequest, ...]:
     """The usual what-ifs, in the words of the run's framework; for a stream (`flows`), about rates and parallelism.
 
-    `excluded_settings` are excluded settings.
+    `excluded_settings` are left out.  `slots_bring_cpu` is whether more slots get more CPU (Planner).
     """
     if flows:
         tasks, workers = vocabulary.word_of("tasks"), vocabulary.word_of("workers")
@@ -89,7 +96,8 @@ def questions(
     cores, workers, memory = (vocabulary.word_of(key) for key in ("cores", "workers", "memory"))
     found = []
     if "cores" not in excluded_settings:
-        found.append(PredictionRequest(f"twice the {vocabulary.slots} per {vocabulary.worker}", f"{cores}=2x"))
+        more = f"{vocabulary.slots} and CPU" if slots_bring_cpu else vocabulary.slots
+        found.append(PredictionRequest(f"twice the {more} per {vocabulary.worker}", f"{cores}=2x"))
     if "workers" not in excluded_settings:
         found.append(PredictionRequest(f"twice the {vocabulary.counted}", f"{workers}=2x"))
     usual = list(_RATIOS)
@@ -176,6 +184,7 @@ def what_if(question: str, prediction: Prediction) -> WhatIf:
         prediction.remedy,
         prediction.stream,
         prediction.words,
+        prediction.work_ratio,
     )
 
 

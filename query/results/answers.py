@@ -713,6 +713,7 @@ class WhatIf:
     remedy: Remedy | None = None
     stream: StreamPrediction | None = None
     words: Words = field(default_factory=Words)
+    work_ratio: float = 1.0
 
     @property
     def doubles(self) -> bool:

@@ -145,7 +145,7 @@ def samples_sentence(header: Header, debug: Debug) -> str:
         return ""
     samples, tasks = debug.samples, debug.vocabulary.tasks
     share = percent(samples.resolved, samples.on_tasks)
-    return f"{share} of the {grouped(samples.on_tasks)} stack samples of {tasks} are in indexed code."
+    return f"{share} of the {grouped(samples.on_tasks)} stack samples of {tasks} are in code that an index covers."
 
 
 def other_words(debug: Debug, figures: Figures) -> str:
@@ -176,7 +176,7 @@ def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
         "no scope": f"{_none(vocabulary)} running (the program itself)",
         "driver": f"{vocabulary.driver} alone{driver_work}",
         "no task": f"no {vocabulary.task} running",
-        "starting": f"starting and ending {vocabulary.tasks}",
+        "starting": f"launching {vocabulary.tasks} and returning results",
         "upstream": f"waiting for {_upstream(vocabulary)}",
         "delegated": f"waiting for {_delegates(vocabulary)}",
         "unknown": "of unknown cause",
@@ -189,7 +189,7 @@ def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
 
 
 def _cause_name(cause: Cause, vocabulary: Vocabulary) -> str:
-    """A cause of time on no resource as a noun within a sentence: `Second: the program itself`."""
+    """A cause of time on no resource as a noun within a sentence: `Otherwise: the program itself`."""
     named: dict[Cause, str] = {
         "no scope": "the program itself",
         "driver": f"the {vocabulary.driver} alone",
@@ -277,10 +277,10 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
     of = f"{figures.number(found.time_ms)} of {figures.text(whole_ms)} ({figures.percent(found.time_ms, whole_ms)})"
     second = "" if found.second is None else _part_name(found.second, debug, resources)
     if found.kind == "resource":
-        close = f" Second: {second}, {figures.text(found.second_ms)}." if second else ""
+        close = f" Second largest: {second}, {figures.text(found.second_ms)}." if second else ""
         if (rival := _rival(found, debug)) is not None:
             name = _resource_name(rival, debug, resources)
-            close += f" If most of that went to {name}, the bottleneck is {name}."
+            close += f" If enough of that went to {name}, the bottleneck is {name}."
         other = debug.other_causes.get(found.name)
         doubt = "" if other is None else f" {text_of(other, debug.words)}."
         return f"Bottleneck{it}: {_resource_name(found.name, debug, resources)}, {of}.{doubt}{close}"
@@ -297,7 +297,7 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
         "no scope": f"the program itself, {of}: {_none(words)} runs.",
         "driver": f"the {words.driver}, {of}: it works alone.",
         "no task": f"gaps, {of}: a {words.stage} is active, but none of its {words.tasks} runs.",
-        "starting": f"starting and ending {words.tasks}, {of}.",
+        "starting": f"launching {words.tasks} and returning results, {of}.",
         "upstream": f"waiting for {_upstream(words)}, {of}.",
         "delegated": f"waiting for {_delegates(words)}, {of}. The log does not show whether they compute or wait.",
         "filling": f"waiting in buffers, {of}.",
@@ -308,7 +308,7 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
     alone = ""
     if found.no_task_ms is not None and found.no_task_ms - found.time_ms >= WORTH_A_WORD * whole_ms:
         alone = f" In total, no {words.task} runs for {figures.text(found.no_task_ms)}."
-    following = f" Second: {second}, {figures.text(found.second_ms)}." if second else ""
+    following = f" Otherwise: {second}, {figures.text(found.second_ms)}." if second else ""
     return f"Bottleneck{it}: {texts[found.name]}{alone}{following}"
 
 
@@ -406,18 +406,18 @@ def flow_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, ..
             " backpressure slows its sources.",
         )
     if stream.max_per_s is None:
-        return (f"Rate limit: unknown. The job keeps up with {rate}.",)
+        return (f"Highest rate: unknown. Recorded: {rate}, and the job keeps up.",)
     busy = next(
         (f" (now {100 * each.busiest_share:.0f} % busy)" for each in stream.stations if each.id == stream.limit), ""
     )
     if stream.is_lower_bound:
         return (
-            f"Rate limit: at least {per_second(stream.max_per_s)}, first reached by {who}{with_what}. The job keeps up"
-            f" with {rate}.",
+            f"Highest rate: at least {per_second(stream.max_per_s)}; {who} saturates first{with_what}. Recorded: {rate},"
+            " and the job keeps up.",
         )
     return (
-        f"Rate limit: {per_second(stream.max_per_s)}, first reached by {who}{with_what}{busy}. The job keeps up with"
-        f" {rate}.",
+        f"Highest rate: {per_second(stream.max_per_s)}; {who} saturates first{with_what}{busy}. Recorded: {rate}, and"
+        " the job keeps up.",
     )
 
 
@@ -430,13 +430,13 @@ def most_sentence(stream: StreamPrediction, vocabulary: Vocabulary, resources: S
     before = "" if stream.recorded_max_per_s is None else f" (recorded: {per_second(stream.recorded_max_per_s)})"
     if stream.is_lower_bound:
         return (
-            f"Rate limit: at least {per_second(stream.max_per_s)}{before}, first reached by"
-            f" {who}{_with(stream.limit_resource, resources)}. The limit may be higher, because records take"
+            f"Highest rate: at least {per_second(stream.max_per_s)}{before};"
+            f" {who} saturates first{_with(stream.limit_resource, resources)}. It may be higher, because records take"
             " longer at a low rate."
         )
     return (
-        f"Rate limit: {per_second(stream.max_per_s)}{before}, 90 % range {counted_digits(low)} to"
-        f" {counted_digits(high)}, first reached by {who}{_with(stream.limit_resource, resources)}."
+        f"Highest rate: {per_second(stream.max_per_s)}{before}, 90 % range {counted_digits(low)} to"
+        f" {counted_digits(high)}; {who} saturates first{_with(stream.limit_resource, resources)}."
     )
 
 
@@ -497,13 +497,13 @@ def not_known_sentences(
     refused: Iterable[Prediction | WhatIf], runtime_ms: float, figures: Figures, with_remedy: WithRemedy
 ) -> list[str]:
     """The refused what-ifs, a sentence for each reason, with their bounds."""
-    by_reason: dict[str, list[str]] = {}  # refusals that differ only in numbers may have the same text
+    by_reason: dict[tuple[str, str], list[str]] = {}  # refusals that differ only in numbers may have the same text
     for refusal, answers in by_refusal(refused).items():
         for each in answers:
             bound = bound_words(each.bound_ms, runtime_ms, figures)
-            setting = printable(f"{each.setting} ({bound})" if bound else each.setting)
-            by_reason.setdefault(_why(refusal, answers, with_remedy), []).append(setting)
-    return [f"No prediction for {', '.join(settings)}: {why}." for why, settings in by_reason.items()]
+            start, setting = ("Only bounds", f"{each.setting} {bound}") if bound else ("No prediction", each.setting)
+            by_reason.setdefault((start, _why(refusal, answers, with_remedy)), []).append(printable(setting))
+    return [f"{start} for {', '.join(settings)}: {why}." for (start, why), settings in by_reason.items()]
 
 
 def refusal_sentence(points: Sequence[Prediction], figures: Figures, with_remedy: WithRemedy) -> str:
@@ -519,8 +519,11 @@ def refusal_sentence(points: Sequence[Prediction], figures: Figures, with_remedy
 
 
 def same_sentence(same: Sequence[WhatIf]) -> str:
-    """The usual what-ifs without effect; empty if there are none."""
-    return f"No effect (under 3 %): {', '.join(each.question for each in same)}." if same else ""
+    """The usual what-ifs without effect on the time; those that do more work in it are apart; empty if there are none."""
+    none = ", ".join(each.question for each in same if each.work_ratio == 1)
+    more = ", ".join(each.question for each in same if each.work_ratio != 1)
+    found = [f"No effect (under 3 %): {none}." if none else "", f"More work in the same time: {more}." if more else ""]
+    return " ".join(filter(None, found))
 
 
 def measure_word(measure: str) -> str:
@@ -531,7 +534,7 @@ def measure_word(measure: str) -> str:
 def replay_sentence(replayed_ms: float, runtime_ms: float, figures: Figures) -> str:
     """The replay error: the model's runtime of the baseline."""
     off = figures.change(replayed_ms, runtime_ms)
-    sentence = f"Check: for the recorded run, the model predicts {figures.text(replayed_ms)} ({off})."
+    sentence = f"Check: the model gives the unchanged run {figures.text(replayed_ms)} (error {off})."
     return (
         f"{sentence} Do not rely on its predictions."
         if abs(replayed_ms - runtime_ms) > FAR_OFF * runtime_ms
@@ -549,13 +552,13 @@ def check_sentences(verdict: Verdict, figures: Figures, ranges: str) -> str:
     if ranges:
         found.append(range_sentence(ranges))
     if debug.outcome is not None and debug.outcome.status == "failed":
-        found.append("All times end at the failure.")
+        found.append("All times and predictions stop at the failure.")
     return " ".join(found)
 
 
 def range_sentence(name: str) -> str:
     """The meaning of a prediction's range."""
-    return f"{name}: 9 of 10 reruns would fall within it."
+    return f"{name}: 9 of 10 runs with the change end within it."
 
 
 def knee_sentence(knee: Knee, sweep: Sweep) -> str:

@@ -48,7 +48,7 @@ SENTENCES = Sentences()
 SENTENCES.fixed(
     {
         findings.Compiling: "tasks compiled generated code, or waited for another task to",
-        advice.InspectDriver: "run fewer and larger queries over fewer files: only the driver works",
+        advice.InspectDriver: "run fewer and larger queries over fewer files: the driver works alone",
         advice.FreeClusterCapacity: (
             "check that the cluster has enough free cores and memory for one executor (spark.executor.cores,"
             " spark.executor.memory)"
