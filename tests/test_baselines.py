@@ -233,7 +233,7 @@ def test_reader_learns_to_distinguish_words() -> None:
     assert losses[-1] < 1.45  # ln 4 where it is known which four words a text has
 
 
-def test_a_head_by_sgd_separates_what_can_be_separated() -> None:
+def test_a_head_by_sgd_separates_separable_classes() -> None:
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 3, 300)
     vectors = (np.eye(3)[labels] + 0.1 * rng.normal(size=(300, 3))).astype(np.float32)

@@ -44,7 +44,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection
 
 @pytest.mark.few(2)
 @pytest.mark.parametrize("name", INDEXES)
-def test_the_committed_small_indexes_are_what_the_indexer_makes(name: str, tmp_path: Path) -> None:
+def test_the_indexer_reproduces_the_committed_small_indexes(name: str, tmp_path: Path) -> None:
     again, kept = build_again(name, tmp_path / "again.duckdb"), kept_path(name).read_text(encoding="utf-8")
     assert "".join(lines(again)) == kept, "`python -m tests.small_indexes` writes them again; then read the difference"
     assert verify(committed_index(name, tmp_path / "kept.duckdb")) == verify(again)

@@ -85,7 +85,7 @@ def test_a_second_build_parses_nothing_and_agrees(home: Path, tmp_path: Path, pa
     assert [each.name for each in (home / "builds").iterdir()] == ["small-1.0.kept"]
 
 
-def test_the_next_version_parses_what_changed(home: Path, tmp_path: Path, parsed: list[str]) -> None:
+def test_the_next_version_parses_changed_files_only(home: Path, tmp_path: Path, parsed: list[str]) -> None:
     copy, java = changed_copy(tmp_path)
     expected = small(tmp_path, "small-1.1", copy)
     shutil.rmtree(home)

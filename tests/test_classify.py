@@ -138,7 +138,7 @@ def test_quantised_vectors_stay_close() -> None:
     assert not again[0].any()
 
 
-def test_the_static_embedding_is_what_sentence_transformers_computes() -> None:
+def test_the_static_embedding_equals_that_of_sentence_transformers() -> None:
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding

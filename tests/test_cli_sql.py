@@ -410,7 +410,7 @@ def test_index_resolve(crystalperf: Answer, tiny: tuple[str, str], monkeypatch: 
     assert "none:" in lines[2]
 
 
-def test_index_diff_ranks_what_changed(crystalperf: Answer, tiny: tuple[str, str]) -> None:
+def test_index_diff_ranks_changes(crystalperf: Answer, tiny: tuple[str, str]) -> None:
     code, out, err = crystalperf("index", "diff", *tiny, "--json")
     assert (code, err) == (0, "")
     found = json.loads(out)

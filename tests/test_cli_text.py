@@ -140,7 +140,7 @@ def test_first_screen_answers_first_and_keeps_details_for_full() -> None:
     assert "cores=2x" not in words  # what changes nothing has no row
     assert "no faster" in words
     assert "memory=0.5x, memory=2x: unknown" in words  # one reason, once
-    assert "26.3 s (+1 %)" in words  # the run as the model replays it
+    assert re.search(r"26\.3 s \(\D*\+1 %\)", words)  # the run as the model replays it
     assert "0.3 0.3 . . ." in words  # two short segments in one row
     assert "26.0 0.3 2.0 19.7 4.0" in words
     assert PROBLEMS[0].meaning in words
@@ -161,7 +161,8 @@ def test_counts_a_refusal_between_equal_bounds_as_no_effect() -> None:
     assert "no gain" in words
     assert "executors=2x" not in words
     assert "all local" not in words
-    assert "disk=2x (14.0 to 26.0 s), memory=0.5x: unknown" in words
+    assert re.search(r"disk=2x\W+14\.0 to 26\.0 s\)?: unknown", words)
+    assert "memory=0.5x: unknown" in words
     assert "26.3 s" not in words  # nothing rests on the model, so its error is not shown
 
 
@@ -234,9 +235,8 @@ def test_names_a_second_resource_only_where_it_is_close() -> None:
     parts = {"cpu": 9_000.0, "disk": 0.0, "net": 10_000.0, "other": 7_000.0}
     found = bottleneck_of(replace(DEBUG, resource_ms=parts))
     assert (found.name, found.second, found.second_ms) == ("net", "cpu", 9_000.0)
-    assert "10.0 of 26.0 s (38 %). Second: CPU" in " ".join(
-        debug_text(HEADER, replace(DEBUG, resource_ms=parts)).split()
-    )
+    words = " ".join(debug_text(HEADER, replace(DEBUG, resource_ms=parts)).split())
+    assert re.search(r"10\.0 of 26\.0 s \(38 %\)\. \D*\bCPU, 9\.0 s", words)
     assert bottleneck_of(DEBUG).second is None
 
 
@@ -245,7 +245,7 @@ def test_recommends_nothing_if_missing_data_could_change_the_bottleneck() -> Non
     doubtful = replace(DEBUG, missing_data=(missing,))
     words = screen(replace(verdict(), debug=doubtful))[1]
     assert words.count(text_of(missing.missing, doubtful.words)) == 1
-    assert PROBLEMS[0].meaning not in words  # the doubt says it
+    assert PROBLEMS[0].meaning not in words  # the missing data says it
     assert bottleneck_of(doubtful).kind == "unknown"
     given = [Candidate(RAISE, at_most_ms=9_000.0)]
     assert ranked(given, doubtful, HEADER, lambda _: None) == ()
@@ -289,8 +289,9 @@ def test_shows_the_predicted_and_the_recorded_time_of_a_prediction() -> None:
     assumed = (OtherPredictor("guess"),)
     found = predicted("network=2x", 16_000.0, interval_ms=(15_000.0, 17_000.0), stages=stages, assumptions=assumed)
     words = " ".join(prediction_text(HEADER, found).split())
-    for part in ("nightly, network=2x", "16.0 s", "26.0 s (-38 %)", "15.0 to 17.0 s", "26.3 s (+1 %)", "guess"):
+    for part in ("nightly, network=2x", "16.0 s", "26.0 s (-38 %)", "15.0 to 17.0 s", "guess"):
         assert part in words
+    assert re.search(r"26\.3 s \(\D*\+1 %\)", words)
     assert "stage:2.0 fetch 20.0 10.0 -50 %" in words
 
 
@@ -499,7 +500,7 @@ def words(text: str) -> list[str]:
     return plain.split()
 
 
-def test_the_reference_page_is_what_help_says() -> None:
+def test_the_reference_page_equals_the_help() -> None:
     kept = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     assert words(kept) == words(page()), "write it again with `python -m crystalperf.cli.reference > docs/cli.md`"
 

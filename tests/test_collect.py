@@ -209,7 +209,7 @@ def test_interrupt_keeps_the_collected_data(serve: Callable[[Cluster], str], tmp
     assert cp.profile(path, output=tmp_path / "run.duckdb").header().complete is False
 
 
-def test_cluster_that_goes_away_leaves_what_was_collected(
+def test_cluster_that_goes_away_leaves_the_collected_data(
     serve: Callable[[Cluster], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = Cluster(rounds=10**9)

@@ -162,7 +162,7 @@ def test_the_slides_example_sums_the_path_and_not_the_other_operators() -> None:
     assert bottleneck(pieces, ("cpu", "disk", "net")) == "cpu"
 
 
-def test_a_straggler_alone_decides_what_the_end_was_spent_on() -> None:
+def test_after_other_tasks_end_the_time_is_that_of_the_straggler() -> None:
     two = tasks_of((0, 0, 10), (0, 0, 30))
     two.parts_ms[:] = [[10, 0, 0, 0], [0, 0, 30, 0]]
     assert Timeline(two).between(0, 30).tolist() == pytest.approx([5, 0, 25, 0])

@@ -113,7 +113,7 @@ def test_threads_that_share_an_interpreter_gain_nothing(folder: Callable[..., Pa
     assert run.predict(cores="2x").predicted_ms >= run.predict(workers="2x").predicted_ms
 
 
-def test_a_report_alone_says_that_it_lacks_what_tasks_waited_for(folder: Callable[..., Path]) -> None:
+def test_a_report_alone_says_that_it_lacks_dependencies(folder: Callable[..., Path]) -> None:
     read = read_log(discover([folder(REPORT)]).applications[0].log)
     assert read.stages["name"].tolist() == ["fetch and 1 more", "sum"]
     assert [each.name for each in read.problems] == ["no dependencies"]

@@ -196,7 +196,7 @@ def log_alone(network: float = 0.0, disk: float = 0.0) -> Execution:
     return replace(run, evidence=replace(run.evidence, unseen_resources=0.9 - disk - network, missing_cpu_share=0.0))
 
 
-def test_unseen_time_may_be_on_any_of_several_devices() -> None:
+def test_unknown_time_may_be_on_any_of_several_devices() -> None:
     """The least and the most of both are at least as far apart as of one."""
     run = log_alone()
     alone, both = asked(run, "network=0.25x"), asked(run, "network=0.25x", "disk=0.999x")

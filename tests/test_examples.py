@@ -159,7 +159,9 @@ def test_commands_named_in_prose_exist(crystalperf: Callable[..., tuple[int, str
 
 def test_documented_packages_can_be_installed() -> None:
     """CrystalPerf is in no package index, so that only a checkout can be named."""
-    rooms = [each for each in ROOT.iterdir() if each.is_dir() and not each.name.startswith(".") and each.name != "web"]
-    for path in (*ROOT.glob("*.md"), *(each for room in rooms for each in room.rglob("*"))):
+    folders = [
+        each for each in ROOT.iterdir() if each.is_dir() and not each.name.startswith(".") and each.name != "web"
+    ]
+    for path in (*ROOT.glob("*.md"), *(each for folder in folders for each in folder.rglob("*"))):
         if path.suffix in (".py", ".md"):
             assert not re.search(r"pipx? install '?crystalperf", path.read_text(encoding="utf-8")), path

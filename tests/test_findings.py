@@ -447,7 +447,7 @@ def test_no_time_gives_no_finding() -> None:
     assert [lasting(each) for each in (2130.0, 99.6, 99.0, 0.0)] == ["2.1 s", "0.1 s", "99 ms", "0.0 s"]
 
 
-def test_tasks_without_a_cpu_cost_what_they_waited_for_one() -> None:
+def test_tasks_without_a_cpu_cost_their_cpu_wait() -> None:
     assert findings.short_of_cpus([detail()], [], np.inf) == []
     starved = detail(cpu_wait_ms=30_000.0)
     (found,) = findings.short_of_cpus([starved], [], np.inf)
@@ -467,7 +467,7 @@ def test_tasks_without_a_cpu_cost_what_they_waited_for_one() -> None:
         (0.9, 0.2, MoreCpu(larger_limit=True, own_machines=True, slots="fewer")),
     ],
 )
-def test_advice_on_waiting_for_a_cpu_follows_who_was_seen_to_use_it(
+def test_advice_on_cpu_wait_depends_on_who_uses_the_cpu(
     contended_share: float, cores_per_slot: float, advice: MoreCpu
 ) -> None:
     contention = [CpuContention("stage:3.0", contended_share, 5.5, 8.0)]
@@ -685,7 +685,7 @@ def test_bytes_that_may_have_crossed_each_device_are_summed(flowing: Path) -> No
     assert details["writes"].moved_bytes == {"disk": 3 + 11, "net": None, "link": 3}
 
 
-def test_unseen_time_names_an_action_and_no_command(flowing: Path) -> None:
+def test_unrecorded_time_names_an_action_and_no_command(flowing: Path) -> None:
     with duckdb.connect(str(flowing), read_only=True) as connection:
         answer = diagnosed(connection, load(connection), FLOWING.advisor).debug
     (note,) = answer.not_recorded

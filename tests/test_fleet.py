@@ -191,18 +191,18 @@ def test_each_of_several_equal_logs_that_cannot_be_read_says_why(tmp_path: Path)
 
 def test_rows_are_durable_before_their_sources_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log(tmp_path / "logs", "one")
-    own, settled = tmp_path / "fleet" / "_fleet", []
+    own, durable_paths = tmp_path / "fleet" / "_fleet", []
 
     def durable(path: Path) -> None:
         assert list((own / "read").glob("*.json"))
-        settled.append((path, bool(list((own / "batches").iterdir()))))
+        durable_paths.append((path, bool(list((own / "batches").iterdir()))))
 
     monkeypatch.setattr(store, "make_durable", durable)
     build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
-    assert settled[-1] == (own / "batches", True)
-    assert not any(marked for _, marked in settled[:-1])
+    assert durable_paths[-1] == (own / "batches", True)
+    assert not any(marked for _, marked in durable_paths[:-1])
     files = set((tmp_path / "fleet").glob("*/day=*/*.parquet"))
-    assert files | {each.parent for each in files} <= {path for path, _ in settled}
+    assert files | {each.parent for each in files} <= {path for path, _ in durable_paths}
 
 
 @pytest.mark.few(1)
@@ -516,7 +516,7 @@ def test_folder_without_a_fleet_is_reported(tmp_path: Path) -> None:
         summarize(tmp_path)
 
 
-def test_ask_sums_what_the_tables_hold(small: Path) -> None:
+def test_ask_sums_the_rows_of_the_tables(small: Path) -> None:
     fleet = summarize(small / "fleet")
     assert (fleet.logs, fleet.unread_logs, fleet.runs) == (4, 1, 2)
     (job,) = fleet.by_core_hours
@@ -573,7 +573,7 @@ def made(folder: Path, runs: list[dict[str, object]], findings: Sequence[dict[st
         kept.write()
 
 
-def test_a_run_with_two_findings_of_a_rule_counts_once(tmp_path: Path) -> None:
+def test_a_run_with_two_findings_of_a_kind_counts_once(tmp_path: Path) -> None:
     runs: list[dict[str, object]] = [{"runtime_ms": 1000.0}, {"runtime_ms": 3000.0}]
     stream: dict[str, object] = {"runtime_ms": 50.0, "measure": "latency"}
     made(tmp_path, [*runs, stream], [{"kind": "skew", "cost_ms": 100.0}, {"kind": "skew", "cost_ms": 300.0}])
@@ -595,8 +595,8 @@ def test_latency_is_not_counted_as_runtime(crystalperf: Answer, tmp_path: Path) 
     reported = [(each.name, each.measure, each.runs_before, each.runs_after) for each in fleet.regressions]
     assert reported == [("both", "makespan", 10, 10), ("both", "latency", 10, 10), ("stream", "latency", 10, 10)]
     _, out, _ = crystalperf("fleet", "ask", tmp_path / "fleet")
-    assert re.search(r"flow: .*\b101\b.*\b202 ms.*100 %", out)
-    assert re.search(r"\b10 .*\b10 .* /flow/10\b", out)  # runs before and after, and the first of the slower
+    assert re.search(r"stream: .*\b101\b.*\b202 ms.*100 %", out)
+    assert re.search(r"\b10 .*\b10 .* /stream/10\b", out)  # runs before and after, and the first of the slower
 
 
 def test_ask_names_bottlenecks_and_the_days_left_out(crystalperf: Answer, tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def changed_run(folder: Path, change: Callable[[int, Look], None], settings: dic
 
 @pytest.fixture(scope="module")
 def ads() -> tuple[Execution, Stream]:
-    """ads-3000 as it is loaded, and its flow."""
+    """ads-3000 as it is loaded, and its stream."""
     with real("ads-3000").reading() as connection:
         execution = load(connection)
         assert execution.planner.stream is not None
@@ -413,13 +413,13 @@ def some(second: int) -> float:
     return 100.0 + [10, -12, 3, -9, 14, 0, -6][second % 7]
 
 
-def test_held_time_of_records_follows_littles_law() -> None:
+def test_external_wait_of_records_follows_littles_law() -> None:
     assert operator(some) == {"v": pytest.approx(100.0, rel=0.01)}
     assert operator(some, per_s=2000.0) == {"v": pytest.approx(50.0, rel=0.01)}
     assert operator(in_bursts) == {"v": pytest.approx(10.0)}
 
 
-def test_records_that_were_dropped_are_not_held() -> None:
+def test_dropped_records_have_no_external_wait() -> None:
     assert operator(lambda second: 20.0 * second) == {}  # a filter
     assert operator(lambda second: 2.0 * second + in_bursts(second)) == {}
     assert operator(lambda _: 20.0) == {}  # some time ago
@@ -436,7 +436,7 @@ def test_polls_in_step_with_bursts_give_the_same_result() -> None:
     assert operator(lambda second: 50.0 if second < 50 else 0.0, stack=None) == {}
 
 
-def test_operator_without_requests_holds_no_records() -> None:
+def test_operator_without_requests_has_no_external_wait() -> None:
     assert operator(some, stack="org.apache.flink.streaming.api.operators.StreamMap.") == {}
     assert operator(some, stack=None) == {}  # what it dropped is as even
     assert operator(in_bursts, stack=None) == {"v": pytest.approx(10.0)}
@@ -448,7 +448,7 @@ def test_poll_between_two_counter_updates_is_ignored() -> None:
     assert operator(lambda second: -1000.0 if second % 4 == 0 else some(second)) == {}
 
 
-def test_held_record_waits_as_long_in_another_scenario(ads: tuple[Execution, Stream]) -> None:
+def test_external_wait_is_the_same_in_another_scenario(ads: tuple[Execution, Stream]) -> None:
     """100 ms at the second station, of which no work, at twice the rate and on twice the cores too."""
     execution, _ = ads
     free = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b"),), cores=1.0)
@@ -483,7 +483,7 @@ def test_collected_operator_metrics_are_reported(tmp_path: Path) -> None:
     assert any(isinstance(each, OutsideLatencyKept) for each in run.predict(["rate=2x"]).assumptions)
 
 
-def test_a_rate_beyond_the_highest_has_no_latency_and_names_what_is_full() -> None:
+def test_a_rate_beyond_the_highest_has_no_latency_and_names_the_full_station() -> None:
     run = real("ads-3000")
     reported = run.predict(["rate=100x"])
     assert reported.predicted_ms is None
@@ -514,7 +514,7 @@ def test_rate_at_the_limit_is_that_of_the_sink_and_not_of_the_source() -> None:
     assert limits.rate_per_s == pytest.approx(1410, abs=5)
 
 
-def test_flow_converges_once_each_station_gets_what_the_full_one_passes_on() -> None:
+def test_stream_converges_once_each_station_gets_the_output_of_the_full_one() -> None:
     hops = replace(hop("a", "b", rate=2000.0), kept=0.5), replace(hop("b", "c", rate=1400.0), kept=0.7)
     stations = station("a", 0.04, rate=4000.0), station("b", 0.01, rate=2000.0), station("c", 1.0, rate=1400.0)
     apart = station("d", 0.2, rate=500.0, is_source=True), station("e", 0.2, rate=500.0)
@@ -916,7 +916,7 @@ def test_metrics_next_to_an_archive_are_found_from_either_path(tmp_path: Path) -
         assert cp.profile([named], output=tmp_path / f"{number}.duckdb").debug().measure == "latency"
 
 
-def test_metrics_without_an_archive_name_what_is_missing(tmp_path: Path) -> None:
+def test_metrics_without_an_archive_name_the_missing_file(tmp_path: Path) -> None:
     alone = tmp_path / "x.series.gz"
     alone.write_bytes((DATA / "ads-3000.series.gz").read_bytes())
     with pytest.raises(InputError):

@@ -43,10 +43,10 @@ UNNAMED = {"khaos-iot-failures.txt"}
 
 
 ADVISED = {
-    "tensorflow/profiler-demo": ("a page of TensorFlow's profiler", "give the .xplane.pb or .trace.json.gz"),
-    "tensorflow/horovod": ("a timeline of Horovod", "give the profiler's traces"),
-    "flink/plan-1.18": ("plan", "give the archive"),
-    "other/gpu": ("a recording of ROCm's profiler", "give what export_chrome_trace wrote"),
+    "tensorflow/profiler-demo": ("a page of TensorFlow's profiler", "use the .xplane.pb or .trace.json.gz"),
+    "tensorflow/horovod": ("a timeline of Horovod", "use the profiler's traces"),
+    "flink/plan-1.18": ("plan", "use the archive"),
+    "other/gpu": ("a recording of ROCm's profiler", "use the output of export_chrome_trace"),
 }
 """The kind reported for every file of a folder, and what to give instead."""
 

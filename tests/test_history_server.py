@@ -186,7 +186,7 @@ def service(server: str, tmp_path: Path, shared_home: Path) -> Iterator[Served]:
 
 
 @pytest.mark.later
-def test_the_service_profiles_what_a_history_server_has(
+def test_the_service_profiles_logs_of_a_history_server(
     crystalperf: Answer, service: Served, server: str, demo: Path, tmp_path: Path
 ) -> None:
     def job(**asked: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ _ROLES: dict[Role, tuple[str, ...]] = {
     ),
 }
 
-_READERS = re.compile(r"(?:Source Data Fetcher for |Legacy Source Thread - )(?P<unit>.+)")
+_READERS = re.compile(r"(?:Source Data Fetcher for |Legacy Source Thread - )(?P<task>.+)")
 """Threads whose work a subtask waits for.  Threads that flush its buffers (OutputFlusher for …), and its timers, run
 concurrently and sleep most of the time: their time is not the subtask's."""
 
@@ -58,7 +58,7 @@ annotate = jvm.roles(_ROLES)
 def task_thread(name: str) -> str:
     """The name of the subtask's thread for which a thread works: its own, or that of the subtask for which it reads."""
     helped = _READERS.fullmatch(name)
-    return name if helped is None else helped["unit"]
+    return name if helped is None else helped["task"]
 
 
 def helper(thread: str) -> str | None:

@@ -16,7 +16,7 @@ import networkx
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ("indexes", "indexer", "query", "crystalperf", "report", "service", "fleet", "cli")
+PACKAGES = ("indexes", "indexer", "query", "crystalperf", "report", "service", "fleet", "cli")
 HEAVY = {"torch", "sentence_transformers", "transformers", "tree_sitter", "sklearn"}
 
 
@@ -37,18 +37,18 @@ def imports(path: Path) -> set[str]:
     found: set[str] = set()
     for module in modules(path):
         top, _, rest = module.partition(".")
-        room = rest.partition(".")[0]
+        package = rest.partition(".")[0]
         if top != "crystalperf":
             found.add(top)
-        elif room in ROOMS:
-            found.add(room)
-        elif room:  # of `from crystalperf import query` the first half says nothing
+        elif package in PACKAGES:
+            found.add(package)
+        elif package:  # of `from crystalperf import query` the first half says nothing
             found.add("crystalperf")
     return found
 
 
-def files(room: str) -> list[Path]:
-    return sorted((ROOT / room).rglob("*.py"))
+def files(package: str) -> list[Path]:
+    return sorted((ROOT / package).rglob("*.py"))
 
 
 def test_imports_go_down_the_layers() -> None:
@@ -71,9 +71,9 @@ def test_no_modules_of_query_import_each_other_in_circles() -> None:
     assert not [sorted(each) for each in networkx.strongly_connected_components(imports) if len(each) > 1]
 
 
-@pytest.mark.parametrize("room", [each for each in ROOMS if each != "indexer"])
-def test_only_the_indexer_needs_what_the_indexer_extra_installs(room: str) -> None:
-    assert not {f"{path.relative_to(ROOT)}: {name}" for path in files(room) for name in imports(path) & HEAVY}
+@pytest.mark.parametrize("package", [each for each in PACKAGES if each != "indexer"])
+def test_only_the_indexer_imports_packages_of_the_indexer_extra(package: str) -> None:
+    assert not {f"{path.relative_to(ROOT)}: {name}" for path in files(package) for name in imports(path) & HEAVY}
 
 
 def test_crystalperf_is_the_only_name_that_is_installed() -> None:
@@ -82,20 +82,20 @@ def test_crystalperf_is_the_only_name_that_is_installed() -> None:
 
 
 def test_every_package_has_its_link_and_is_installed() -> None:
-    rooms = [each for each in ROOMS if each != "crystalperf"]
-    assert all((ROOT / "crystalperf" / each).readlink() == Path("..", each) for each in rooms)
+    packages = [each for each in PACKAGES if each != "crystalperf"]
+    assert all((ROOT / "crystalperf" / each).readlink() == Path("..", each) for each in packages)
     reported = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
-    assert reported["package-dir"] == {f"crystalperf.{each}": each for each in rooms}
-    folders = {path.parent.relative_to(ROOT) for room in rooms for path in files(room)}
+    assert reported["package-dir"] == {f"crystalperf.{each}": each for each in packages}
+    folders = {path.parent.relative_to(ROOT) for package in packages for path in files(package)}
     assert set(reported["packages"]) == {"crystalperf", *(".".join(("crystalperf", *each.parts)) for each in folders)}
 
 
 def test_no_module_is_imported_under_two_names() -> None:
     """In a checkout `import query` works too, and makes a second copy, whose types are others."""
-    second = set(ROOMS) - {"crystalperf"}
+    second = set(PACKAGES) - {"crystalperf"}
     wrong = {
         f"{path.relative_to(ROOT)} imports {module}"
-        for folder in (*ROOMS, "lab", "tests", "examples")
+        for folder in (*PACKAGES, "lab", "tests", "examples")
         for path in files(folder)
         for module in modules(path)
         if module.partition(".")[0] in second and "tests/data" not in str(path)
@@ -108,10 +108,10 @@ def test_nothing_can_run_code_on_loading() -> None:
     pattern = re.compile(
         r"\b(import|from) (pickle|joblib|dill)\b|\b(pickle|joblib|torch|yaml)\.loads?\(|\beval\(|\bexec\("
     )
-    allowed = {"tests/test_house.py"}
+    allowed = {"tests/test_architecture.py"}
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
-        for folder in (*ROOMS, "lab")
+        for folder in (*PACKAGES, "lab")
         for path in files(folder)
         for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1)
         if pattern.search(line)
@@ -127,9 +127,9 @@ def test_functions_have_at_most_60_lines() -> None:
     """All but the terminal's commands, which have a parameter for each option."""
     long = {
         f"{path.relative_to(ROOT)}:{each.lineno} {each.name}"
-        for room in (*ROOMS, "lab")
-        for path in files(room)
-        if room != "cli"
+        for package in (*PACKAGES, "lab")
+        for path in files(package)
+        if package != "cli"
         for each in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and (each.end_lineno or 0) - each.lineno >= 60
     }
@@ -153,7 +153,7 @@ def test_the_query_side_starts_without_heavy_imports() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_every_sql_file_says_what_a_row_is() -> None:
+def test_every_sql_file_describes_its_rows() -> None:
     for path in sorted((ROOT / "query" / "sql").glob("*.sql")):
         text = path.read_text(encoding="utf-8")
         assert text.startswith("-- "), path.name
@@ -163,12 +163,12 @@ def test_every_sql_file_says_what_a_row_is() -> None:
 FRAMEWORKS_WORDS = re.compile(
     r"spark|shuffle|\brdds?\b|\baqe\b|sql_id|(?<![a-z])(executor|subtask)s?(?![a-z])", re.IGNORECASE
 )
-"""Words that only a framework uses; the core says task, stage, slot, worker and driver."""
+"""Words of one framework; the core says task, stage, slot, worker and driver."""
 
 
-@pytest.mark.parametrize("room", ["query", "cli", "crystalperf", "report", "service", "fleet"])
-def test_only_a_frameworks_package_knows_its_words(room: str) -> None:
-    places = [path for kind in ("*.py", "*.sql") for path in (ROOT / room).rglob(kind)]
+@pytest.mark.parametrize("package", ["query", "cli", "crystalperf", "report", "service", "fleet"])
+def test_only_a_frameworks_package_uses_its_words(package: str) -> None:
+    places = [path for kind in ("*.py", "*.sql") for path in (ROOT / package).rglob(kind)]
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
         for path in places

@@ -185,7 +185,7 @@ def test_an_inconclusive_answer_says_so_and_exits_0(
         assert answer.get("debug", answer)["conclusive"] is conclusive
 
 
-def test_the_sentence_says_what_is_missing_how_much_that_is_and_what_the_rest_says(tmp_path: Path) -> None:
+def test_sentence_names_the_missing_data_its_share_and_the_rest(tmp_path: Path) -> None:
     answer = made(tmp_path, ends=3, expected=10).debug()
 
     def reported(debug: Debug) -> str:
@@ -197,11 +197,11 @@ def test_the_sentence_says_what_is_missing_how_much_that_is_and_what_the_rest_sa
 
 
 def test_removing_the_missing_data_restores_the_bottleneck(tmp_path: Path) -> None:
-    """With any answer, removing the doubt gives the former sentence."""
+    """With any answer, removing the missing data gives the former sentence."""
     with duckdb.connect(str(made(tmp_path, ends=3, expected=10).path), read_only=True) as connection:
         run = load(connection)
-        doubtful, sure = (diagnosed(connection, each, Advisor()).debug for each in (run, replace(run, lost=())))
-    assert bottleneck_of(replace(doubtful, missing_data=())) == bottleneck_of(sure)
+        with_missing, sure = (diagnosed(connection, each, Advisor()).debug for each in (run, replace(run, lost=())))
+    assert bottleneck_of(replace(with_missing, missing_data=())) == bottleneck_of(sure)
 
 
 # Public logs ----------------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def waves(count: int, executors: int, *, repeated: bool = False, starts: bool = 
     return replace(run, repeated=np.array([repeated]), is_first_scope=starts)
 
 
-def test_tasks_are_cold_until_one_has_ended_on_their_worker() -> None:
+def test_tasks_warm_up_until_one_has_ended_on_their_worker() -> None:
     launch, finish = np.array([0.0, 0.0, 10.0, 10.0, 20.0]), np.array([10.0, 20.0, 20.0, 30.0, 30.0])
     stage, worker = np.array([0, 0, 0, 1, 1]), np.array([0, 1, 0, 0, 1])
     assert levels(stage, worker, launch, finish, starts=False).tolist() == [FIRST, FIRST, LATER, FIRST, FIRST]
@@ -53,7 +53,7 @@ def test_half_the_workers_warm_up_half_of_the_tasks(run: Execution, more_ms: flo
     assert predicted(run, "executors=0.5x") == pytest.approx(2000 - more_ms)
 
 
-def test_twice_the_workers_make_all_tasks_cold() -> None:
+def test_twice_the_workers_warm_up_all_tasks() -> None:
     assert predicted(waves(2, 2), "executors=2x") == pytest.approx(1000 + NEW_MS)
     assert predicted(waves(2, 2, repeated=True), "executors=2x") == pytest.approx(1000 + REPEATED_MS)
 
