@@ -163,7 +163,7 @@ def test_every_sql_file_says_what_a_row_is() -> None:
 FRAMEWORKS_WORDS = re.compile(
     r"spark|shuffle|\brdds?\b|\baqe\b|sql_id|(?<![a-z])(executor|subtask)s?(?![a-z])", re.IGNORECASE
 )
-"""What only a framework says; the core says task, stage, slot, worker and driver."""
+"""Words of a framework; the core says task, stage, slot, worker and driver."""
 
 
 @pytest.mark.parametrize("room", ["query", "cli", "crystalperf", "report", "service", "fleet"])

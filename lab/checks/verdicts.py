@@ -458,7 +458,7 @@ def _outcome(row: Row) -> str:
         return "refused"
     debug = row.answer["debug"]
     outcome = debug.get("outcome")
-    words = [outcome["status"] if outcome else "not told"]
+    words = [outcome["status"] if outcome else "not recorded"]
     if outcome:
         words += [
             f"{plural(each['kind'])}: {each['failed']} of {each['total']} failed"

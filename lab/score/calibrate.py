@@ -50,7 +50,7 @@ def calibrate(known: Sequence[Measured], *, only_width: bool = False) -> tuple[C
     if not only_width:
         left, reported, distance = (
             np.array([getattr(one, name) for found in by_suite for one in found])
-            for name in ("left", "told", "distance")
+            for name in ("left", "reported", "distance")
         )
         model, slope = min(
             itertools.product(_MODELS, _SLOPES), key=lambda pair: _surprise(left, reported, distance, *pair)

@@ -46,20 +46,23 @@ ROUNDS = 4
 class Physics:
     """The terms of the model; the bounds of an interval are replays with other terms than the point estimate.
 
-    bytes     whether only the transfer of bytes scales with a device; otherwise all recorded time on it (paper §5)
-    overlap   α
-    far       whether input on other machines crosses the network, rather than a disk
-    rereads   whether such input may cross the network more than once
-    wire      whether measurements of the network give the number of bytes that crossed it
-    written   whether written bytes cross a disk, rather than stay in memory
-    company   whether concurrent transfers slow each other down (contention)
-    unseen    whether time of unknown cause may be transfers, if there are no samples
-    borrowed  whether unknown time of a log without samples is imputed, from the run's own CPU waits and from priors
-    turns     whether tasks of a worker short of CPU wait equally for it on other slots
-    cold      whether the first tasks on a worker take longer (JVM warm-up)
-    link_bps  lower bound of an unknown network bandwidth, bytes per second (query.simulate.network_speed), if known
-    end       best: changed bandwidths have the most favourable effect that is possible; worst: the least favourable;
-              neither applies to a network with a link_bps
+    bytes                whether only the transfer of bytes scales with a device; otherwise all recorded time on it
+                         (paper §5)
+    overlap              α
+    far                  whether input on other machines crosses the network, rather than a disk
+    rereads              whether such input may cross the network more than once
+    wire_bytes_ratio     whether measurements of the network give the number of bytes that crossed it
+    written              whether written bytes cross a disk, rather than stay in memory
+    transfer_contention  whether concurrent transfers slow each other down
+    unknown_time         whether time of unknown cause may be transfers, if there are no samples
+    imputed              whether unknown time of a log without samples is imputed, from the run's own CPU waits and
+                         from priors
+    equal_cpu_waits      whether tasks of a worker short of CPU wait equally for it on other slots
+    warmup               whether the first tasks on a worker take longer (JVM warm-up)
+    link_bps             lower bound of an unknown network bandwidth, bytes per second
+                         (query.simulate.network_speed), if known
+    end                  best: changed bandwidths have the most favourable effect that is possible; worst: the least
+                         favourable; neither applies to a network with a link_bps
     """
 
     bytes: bool = True
