@@ -51,7 +51,7 @@ large,1.5,8,32GiB,10Gbps,500MB/s,1.2
 """
 VIEWS = (
     *("critical_path", "findings", "stage_resources", "scope_resources", "worker_resources", "operator_resources"),
-    *("task_skew", "hot_functions", "waits", "stage_resources"),
+    *("task_skew", "hot_functions", "waits", "spark_stage_resources"),
 )
 IN_ORDER = ("critical_path", "findings")
 """Views whose order is significant."""

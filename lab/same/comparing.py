@@ -58,7 +58,10 @@ def compare(
         if name not in before:
             found.add(FIELDS, "(input)", name, "is not in the first collection")
             continue
-        pairs = before[name]["answers"], asked["answers"]
+        pairs = (
+            {renames.requests.get(each, each): table for each, table in before[name]["answers"].items()},
+            asked["answers"],
+        )
         for question in dict.fromkeys((*pairs[0], *pairs[1])):
             kind = kind_of(name, question)
             old, new = (each.get(question) for each in pairs)

@@ -21,6 +21,8 @@ class Renames:
     as analyze/exit.
 
     renamed  by kind of answer, or `all`: old name → new name
+    parts    old → new part of a path, wherever it is in a path; applied after `renamed`
+    requests old → new request, such as "sql group_resources"
     values   by new name: old value → new value, an empty text for a missing value
     removed  by old name: the reason
     added    by new name: the reason
@@ -29,6 +31,8 @@ class Renames:
     """
 
     renamed: Mapping[str, Mapping[str, str]]
+    parts: Mapping[str, str]
+    requests: Mapping[str, str]
     values: Mapping[str, Mapping[str, str]]
     removed: Mapping[str, str]
     added: Mapping[str, str]
@@ -47,6 +51,8 @@ class Renames:
         text = {each: frozenset(stated.get("text", {}).get(each, ())) for each in ("prose", "figures", "free")}
         return cls(
             renamed=stated.get("renamed", {}),
+            parts=stated.get("parts", {}),
+            requests=stated.get("requests", {}),
             values=stated.get("values", {}),
             removed=stated.get("removed", {}),
             added=stated.get("added", {}),
@@ -64,7 +70,12 @@ class Renames:
         nested = known is not None and names[known].startswith(f"{known}/") and not path.endswith(known)
         if known is not None and not nested:
             path = f"/{path}/".replace(f"/{known}/", f"/{names[known]}/", 1)[1:-1]
+        path = "/".join(map(self._part, path.split("/")))
         return path[: path.rindex("[]")] + "#" if count else path
+
+    def _part(self, part: str) -> str:
+        name = part.rstrip("[]")
+        return self.parts.get(name, name) + part[len(name) :]
 
     def value(self, path: str, value: Any) -> Any:
         """The new value of an old value, at a new path."""

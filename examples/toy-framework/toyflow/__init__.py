@@ -4,7 +4,7 @@ A jam factory cooks fruit in kettles.  Stations (stages) fill jars (tasks); a st
 both run.  Its log has one JSON object per line, with times in seconds since the start:
 
     {"jam": 1, "id": "plum-7", "name": "plum", "started": 1700000000, "seconds": 13}
-    {"kettle": "k1", "slots": 2}
+    {"kettle": "k1", "lanes": 2}
     {"station": "cook", "order": "plum", "reads": []}
     {"station": "fill", "order": "plum", "reads": ["cook"], "flows": true}
     {"jar": 1, "station": "cook", "kettle": "k1", "from": 1, "to": 11, "cpu": 2, "heat": 8, "waited": 0}
@@ -66,8 +66,8 @@ def read(log: LogFile) -> Trace:
             "started_at_ms": run["started"] * 1000,
             "duration_ms": run["seconds"] * 1000.0,
         },
-        workers=[Worker(each["kettle"], each["slots"], host=each["kettle"]) for each in _with("kettle", events)
-                 if "slots" in each],
+        workers=[Worker(each["kettle"], each["lanes"], host=each["kettle"]) for each in _with("kettle", events)
+                 if "lanes" in each],
         stages=[_stage(rank, each, jars) for rank, each in enumerate(stations)],
         tasks=[_unit(each) for each in jars],
         edges=[
