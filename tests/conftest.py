@@ -104,7 +104,7 @@ def own_cache(shared_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def real_inputs() -> Path:
     """Public logs and recordings next to the checkout, where somebody put them."""
     if not REAL_INPUTS.is_dir():
-        pytest.skip("the folder of public real inputs is not beside this checkout")
+        pytest.skip("the folder of public real inputs is not next to this checkout")
     return REAL_INPUTS
 
 

@@ -258,7 +258,7 @@ def test_a_server_that_gives_no_parts_of_a_file_and_one_that_fails(tmp_path: Pat
         server.server_close()
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="needs the corpus of real inputs beside the repository")
+@pytest.mark.skipif(not REAL.is_dir(), reason="needs the corpus of real inputs next to the repository")
 def test_real_inputs_under_other_names(tmp_path: Path) -> None:
     checked = 0
     for path in sorted((REAL / "spark-eventlog").rglob("*")):

@@ -16,7 +16,7 @@ from tests.refusals import refused
 def test_each_command_reads_the_plain_log_in_every_round(tmp_path: Path) -> None:
     log = tmp_path / "log.zstd"
     log.write_bytes(zstandard.compress(b"a line\n"))
-    reported = tmp_path / "told"
+    reported = tmp_path / "reported"
 
     def command(name: str) -> peers.Line:
         program = f"import sys; open({str(reported)!r}, 'a').write({name!r} + open(sys.argv[1]).read())"

@@ -325,6 +325,6 @@ def test_nothing_to_score_is_one_sentence(tmp_path: Path, capsys: pytest.Capture
 
 @pytest.mark.later
 def test_shipped_priors_match_the_stored_recordings(tmp_path: Path) -> None:
-    reported = [learning.measurements(each, tmp_path) for each in learning.kept()]
+    reported = [learning.reported(each, tmp_path) for each in learning.kept()]
     kept = Path(learning.__file__).parent.parent.parent / "query" / "predict" / "priors.csv"
     assert learning.text_of(learning.rows(reported)) == kept.read_text(encoding="utf-8")

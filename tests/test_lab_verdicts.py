@@ -89,7 +89,7 @@ LOST = {"status": "succeeded", "tallies": [], "lost": [{"worker": "7"}]}
         (("debug", "outcome"), OUTCOME, "jobs, failed: 1 in the answer, 0 in the log"),
         (("debug", "outcome"), OUTCOME, "nothing failed"),
         (("debug", "outcome"), LOST, "executor 7 is lost in the answer"),
-        (("debug", "unsubmitted"), {"left_out_ms": 99_000.0, "whole_ms": 1.0, "stretches": 1}, "are excluded"),
+        (("debug", "unsubmitted"), {"left_out_ms": 99_000.0, "total_ms": 1.0, "intervals": 1}, "are excluded"),
     ],
 )
 def test_a_false_answer_is_contradicted(

@@ -348,7 +348,7 @@ def test_library_decides_only_if_no_other_frame_does(spark_alone: Path, tmp_path
     """The same job, with its own code indexed as if it were a library of the class path."""
     alone = query.profile([ACME], output=tmp_path / "alone.duckdb")
     make("acme-1.2", artifacts=["acme-etl"], of="acme-1")
-    compared = query.profile([ACME], output=tmp_path / "beside.duckdb")
+    compared = query.profile([ACME], output=tmp_path / "compared.duckdb")
     assert compared.header().indexes[:2] == ("spark-4.0.1", "acme-1.2")
     decided = [deciders(each.path) for each in (alone, compared)]
     assert decided[0] == {stack: name for stack, name in decided[1].items() if "com/acme" not in name}

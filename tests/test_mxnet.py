@@ -129,7 +129,7 @@ def test_setup_says_what_to_add() -> None:
 
 
 @pytest.mark.later
-@pytest.mark.skipif(not REAL.exists(), reason="the folder of public real inputs is not beside this checkout")
+@pytest.mark.skipif(not REAL.exists(), reason="the folder of public real inputs is not next to this checkout")
 def test_the_public_trace_is_copying_after_a_call_that_starts_the_device() -> None:
     run = profiled(REAL)
     found = {name: ms for name, ms in run.debug().resource_ms.items() if ms > 1}

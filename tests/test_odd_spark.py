@@ -89,7 +89,7 @@ def test_driver_counters_become_a_table(run: Callable[[str], Run]) -> None:
 
 
 def test_rows_read_by_several_queries_should_be_cached(reported: Reported) -> None:
-    verdict = reported("repeated-reads")
+    verdict = reported("read-again")
     (found,) = (each for each in verdict.debug.findings if isinstance(each, ReadAgain))
     assert (found.readers, found.advice) == (6, CacheRows("query"))
     assert verdict.recommendations[0].because == "repeated-reads"

@@ -105,16 +105,16 @@ def busy_sink() -> Stream:
 def test_a_pipelined_stage_waits_for_no_end() -> None:
     dag = busy_source().dag
     assert {pair: each.kind for pair, each in dag.edges.items()} == {
-        ("coordinator:0", "a"): "barrier",
+        ("driver:0", "a"): "barrier",
         ("a", "b"): "pipelined",
-        ("b", "coordinator:1"): "barrier",
+        ("b", "driver:1"): "barrier",
     }
     assert (dag.nodes["b"].start_ms, dag.nodes["b"].end_ms) == (1, 5)
 
 
 def test_order_is_a_wait_for_an_end() -> None:
     stream = Stream(("a", 0, 3, 0), ("b", 4, 6, 0), end_ms=6, stated=edges("order", "ab"))
-    assert stream.dag.edges["a", "coordinator:1"].kind == "order"
+    assert stream.dag.edges["a", "driver:1"].kind == "order"
     assert stream.replayed().node_start_ms["b"] == 4
     assert stream.replayed(a=2).node_start_ms["b"] == 7
 
@@ -122,7 +122,7 @@ def test_order_is_a_wait_for_an_end() -> None:
 def test_stated_end_that_came_too_late_is_not_a_dependency() -> None:
     """b began before a had ended, so it cannot have waited for that, whatever the trace says."""
     dag = Stream(("a", 0, 4, 0), ("b", 2, 6, 0), end_ms=6, stated=edges("barrier", "ab")).dag
-    assert [target for source, target in dag.edges if source == "a"] == ["coordinator:2"]  # the end of the run
+    assert [target for source, target in dag.edges if source == "a"] == ["driver:2"]  # the end of the run
 
 
 def test_a_transfer_is_a_node_of_its_device() -> None:
@@ -196,19 +196,19 @@ def test_concurrent_stages_need_concurrent_slots() -> None:
 
 def test_the_path_goes_through_the_busier_source() -> None:
     stream = busy_source()
-    assert intervals(stream.path()) == [("a", 0, 4), ("b", 4, 5), ("coordinator:1", 5, 6)]
+    assert intervals(stream.path()) == [("a", 0, 4), ("b", 4, 5), ("driver:1", 5, 6)]
 
 
 def test_the_path_goes_through_the_busier_sink() -> None:
     stream = busy_sink()
-    assert intervals(stream.path()) == [("a", 0, 1), ("b", 1, 5), ("coordinator:1", 5, 6)]
+    assert intervals(stream.path()) == [("a", 0, 1), ("b", 1, 5), ("driver:1", 5, 6)]
     assert sum(piece.parts_ms[NAMES.index(CPU)] for piece in stream.path()) == pytest.approx(0.25 + 4)
 
 
 def test_busy_share_of_a_stage_counts_its_own_work() -> None:
     stream = busy_source()
     clock = WallClock(stream.dag, stream.tasks, lambda _start, _end: NO_DRIVER, NAMES)
-    assert [clock.busy(stream.dag.nodes[each]) for each in ("a", "b", "coordinator:0")] == [1.0, 0.5, 1.0]
+    assert [clock.busy(stream.dag.nodes[each]) for each in ("a", "b", "driver:0")] == [1.0, 0.5, 1.0]
 
 
 def test_a_transfer_is_on_its_device_all_along() -> None:

@@ -96,7 +96,7 @@ def test_a_predictor_that_is_not_there_is_named(brought: Brought, demo_run: Run)
 
 def test_a_scheduler_of_the_runs_name_gives_out_slots(brought: Brought, demo_run: Run) -> None:
     def last_first(ready: list[Waiting]) -> int:
-        return int(np.argmax([each.group.rank for each in ready]))
+        return int(np.argmax([each.stage.priority for each in ready]))
 
     seen: list[dict[str, str]] = []
 

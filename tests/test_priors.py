@@ -89,7 +89,7 @@ def test_run_measures_its_own_cpu_waits(shuffling: Execution) -> None:
 def test_a_question_about_the_network_is_answered_without_samples_or_a_stated_bandwidth(scanning: Execution) -> None:
     scenario = scenario_of({"network": Value("network", "2x", ratio=2.0)}, scanning.recorded)
     before, after = (
-        predict(scanning, scenario, physics=replace(MODEL, impute_from_priors=False)),
+        predict(scanning, scenario, physics=replace(MODEL, imputed=False)),
         predict(scanning, scenario),
     )
     assert before.predicted_ms is None

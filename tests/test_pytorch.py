@@ -330,7 +330,7 @@ def test_ranks_are_counted_and_not_their_accelerators(tmp_path: Path) -> None:
         run.predict(["ranks=0.75x"])
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the folder of public real inputs is not beside this checkout")
+@pytest.mark.skipif(not REAL.is_dir(), reason="the folder of public real inputs is not next to this checkout")
 @pytest.mark.later
 @pytest.mark.parametrize(
     ("name", "most"),
@@ -462,7 +462,7 @@ def test_thread_does_not_wait_for_an_unrelated_end_just_before_its_start(tmp_pat
     assert rows(cp.profile(path), sources) == [("forward: aten::mm",)]
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the folder of public real inputs is not beside this checkout")
+@pytest.mark.skipif(not REAL.is_dir(), reason="the folder of public real inputs is not next to this checkout")
 @pytest.mark.later
 def test_the_path_of_a_public_step_is_that_of_its_threads_and_its_stream() -> None:
     """HTA 0.6.1 has the same: backward from 31.96 ms of the step, and from 64.26 the stream that it launched on."""
@@ -764,7 +764,7 @@ def test_accelerator_work_left_over_from_the_last_step_belongs_to_the_steps(run_
 def test_accelerator_work_before_the_first_step_does_not_belong_to_the_steps(run_of: RunOf) -> None:
     run = run_of(ahead(3, 10_000, 15_000, 12_000))
     assert run.header().step_ms == pytest.approx(15, abs=0.1)
-    first = kernel("of the first step beside them", 20, 100, 1, stream=8)
+    first = kernel("of the first step alongside them", 20, 100, 1, stream=8)
     steady = run_of([*ahead(3, 10_000, 10_000, 12_000), first])
     assert steady.header().step_ms == pytest.approx(10, abs=0.1)
     assert steady.header().duration_ms == pytest.approx(32, abs=0.1), "no farther behind at the end than at the begin"
@@ -1221,7 +1221,7 @@ def test_short_functions_of_the_program_do_not_make_a_trace_long(
     run = run_of([*brief, whole, *many_steps(60)])
     assert rows(run, "SELECT count(*) FROM scopes") == [(60,)]
     assert rows(
-        run, "SELECT place FROM training_operations WHERE operator = 'aten::op1' AND call_site IS NOT NULL"
+        run, "SELECT call_site FROM training_operations WHERE operator = 'aten::op1' AND call_site IS NOT NULL"
     ) == [("train.py(7): spread",)]
     assert not [each for each in run.header().problems if each.severity == "data loss"]
 

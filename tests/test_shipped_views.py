@@ -133,9 +133,10 @@ def test_times_by_resource_add_up_to_those_of_the_tasks(demo_run: Run, name: str
     assert found["whole"] == pytest.approx(tasks["ms"])
 
 
-def test_stage_view_equals_the_stage_view(demo_run: Run) -> None:
-    stages = rows(demo_run, "SELECT 'stage:' || stage_id || '.' || attempt AS id, task_ms FROM stage_resources")
-    of_core = rows(demo_run, "SELECT stage_id AS id, task_ms AS task_ms FROM stage_resources")
+def test_spark_stage_view_equals_the_stage_view(demo_run: Run) -> None:
+    id = "'stage:' || spark_stage_id || '.' || attempt AS id"
+    stages = rows(demo_run, f"SELECT {id}, task_ms FROM spark_stage_resources")
+    of_core = rows(demo_run, "SELECT stage_id AS id, task_ms FROM stage_resources")
     assert sorted(map(str, stages)) == sorted(map(str, of_core))
 
 

@@ -259,9 +259,9 @@ def test_queries_and_operators(q9: RunTables) -> None:
     assert len(scans) == 6
     found = loaded(q9).execute(
         """
-        SELECT DISTINCT stage_id FROM operators
+        SELECT DISTINCT spark_stage_id FROM operators
         JOIN operator_stages USING (scope_id, node_id) JOIN spark_stages USING (stage_id)
-        WHERE operators.name = 'SortMergeJoin' ORDER BY stage_id
+        WHERE operators.name = 'SortMergeJoin' ORDER BY spark_stage_id
         """
     )
     assert [stage for (stage,) in found.fetchall()] == [16, 21]
@@ -745,7 +745,7 @@ def test_damaged_logs_give_tables_or_one_sentence(seed: int, tmp_path: Path) -> 
     assert not any("\n" in sentence for sentence in sentences)
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="needs the corpus of real inputs beside the repository")
+@pytest.mark.skipif(not REAL.is_dir(), reason="needs the corpus of real inputs next to the repository")
 @pytest.mark.later
 def test_every_real_log(tmp_path: Path) -> None:
     answered, sentences = [], []

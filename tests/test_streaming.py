@@ -86,7 +86,7 @@ def test_a_trigger_is_a_row(tmp_path: Path) -> None:
     assert found["add_batch_ms"] == [200, 80, None]
     assert found["latest_offset_ms"] == [5, 5, 4]
     assert found["commit_offsets_ms"] == [15, None, None]
-    assert found["waiting"] == [None, None, 12]
+    assert found["backlog_rows"] == [None, None, 12]
     assert found["state_rows"] == [7, 7, 7]
     assert set(zip(*(found[name] for name in ("query_id", "run_id", "name", "sink")), strict=True)) == {
         ("q-1", "r-1", "clicks", "Console")

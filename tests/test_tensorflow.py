@@ -225,7 +225,7 @@ def test_a_copy_to_an_accelerator_waits_for_what_made_its_tensor(tmp_path: Path)
     assert found.predicted_ms == pytest.approx(found.runtime_ms - 10.0, abs=0.1)
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the folder of public real inputs is not beside this checkout")
+@pytest.mark.skipif(not REAL.is_dir(), reason="the folder of public real inputs is not next to this checkout")
 @pytest.mark.later
 def test_public_traces_are_answered_or_refused_in_a_sentence() -> None:
     for path in sorted(each for each in REAL.rglob("*") if each.is_file()):

@@ -18,7 +18,7 @@ LAST_MS = 12
 
 moments = st.integers(0, LAST_MS)
 intervals = st.lists(st.tuples(moments, moments).map(sorted).map(tuple), max_size=8)
-intervals = st.tuples(moments, moments).map(sorted).map(tuple)
+interval = st.tuples(moments, moments).map(sorted).map(tuple)
 
 Interval = tuple[int, int]
 
@@ -87,7 +87,7 @@ def test_nothing_at_all() -> None:
 # By counting ----------------------------------------------------------------------------------------------------------
 
 
-@given(intervals, intervals)
+@given(intervals, interval)
 def test_between_sums_what_is_open(found: list[Interval], interval: Interval) -> None:
     start, end = interval
     rate = np.arange(1.0, len(found) + 1)
@@ -96,7 +96,7 @@ def test_between_sums_what_is_open(found: list[Interval], interval: Interval) ->
     assert level.over(np.array([start]), np.array([end]))[0].tolist() == pytest.approx([expected])
 
 
-@given(intervals, intervals, intervals)
+@given(intervals, intervals, interval)
 def test_slots_are_full_as_counted(tasks: list[Interval], slots: list[Interval], interval: Interval) -> None:
     running = [(first, last) for first, last in tasks if first < last]
     there = [(first, last) for first, last in slots if first < last]
@@ -112,7 +112,7 @@ def test_merged_covers_the_same_and_overlaps_nowhere(found: list[Interval]) -> N
     assert all(before[1] < after[0] for before, after in pairwise(union))
 
 
-@given(intervals, intervals)
+@given(intervals, interval)
 def test_covered_and_open_parts_add_up_to_the_interval(found: list[Interval], interval: Interval) -> None:
     start, end = interval
     union = merged(*columns(found))

@@ -32,8 +32,8 @@ def main(folder: Path) -> None:
             )
             off = []
             for only in ("", "dask-report.html"):
-                told = [ask(each / only, change) for each in runs(folder, name, before)]
-                off.append(f"{100 * (mean(told) * was / became - 1):+.0f} %")
+                predicted = [ask(each / only, change) for each in runs(folder, name, before)]
+                off.append(f"{100 * (mean(predicted) * was / became - 1):+.0f} %")
             print(f"| {name} | {before} → {after} | {was:.2f} → {became:.2f} | {' | '.join(off)} |")
 
 
@@ -44,9 +44,9 @@ def runs(folder: Path, name: str, size: str) -> list[Path]:
 
 def ask(path: Path, change: dict[str, str]) -> float:
     """The ratio of predicted to recorded runtime; the client's clock has the absolute time."""
-    told = cp.profile([path], output=Path(mkdtemp()) / "run.duckdb").predict(**change)
-    assert told.predicted_ms is not None
-    return told.predicted_ms / told.runtime_ms
+    predicted = cp.profile([path], output=Path(mkdtemp()) / "run.duckdb").predict(**change)
+    assert predicted.predicted_ms is not None
+    return predicted.predicted_ms / predicted.runtime_ms
 
 
 if __name__ == "__main__":

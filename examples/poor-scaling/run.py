@@ -33,8 +33,8 @@ def trained(python: str, out: Path) -> None:
 
 def step_ms(out: Path, exchange: str, ranks: int) -> float:
     """The mean over ranks of their median steps, untraced."""
-    told = json.loads((out / f"scaling-{exchange}-r{ranks}/steps.json").read_text(encoding="utf-8"))
-    return 1e3 * statistics.mean(statistics.median(each["step_s"]) for each in told["found"])
+    reported = json.loads((out / f"scaling-{exchange}-r{ranks}/steps.json").read_text(encoding="utf-8"))
+    return 1e3 * statistics.mean(statistics.median(each["step_s"]) for each in reported["found"])
 
 
 def table(out: Path) -> str:

@@ -27,8 +27,9 @@ def trained(python: str, folder: Path, feeders: int) -> float:
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # TensorFlow writes a lot to stderr
     if done.returncode:
         raise SystemExit(f"the training ended with code {done.returncode}: {done.stderr.strip()[-300:]}")
-    told: dict[str, list[float]] = next(json.loads(each) for each in done.stdout.splitlines() if each.startswith("{"))
-    return 1e3 * statistics.median(told["step_s"])
+    lines = (each for each in done.stdout.splitlines() if each.startswith("{"))
+    reported: dict[str, list[float]] = json.loads(next(lines))
+    return 1e3 * statistics.median(reported["step_s"])
 
 
 def answer(folder: Path) -> str:

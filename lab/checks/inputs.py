@@ -120,7 +120,7 @@ def summary(found: Sequence[Row]) -> list[str]:
 def _what(sentence: str) -> str:
     """The kind of a file according to a refusal, without the file's name and the fix."""
     found = re.search(r"^[^:]+: (?:is )?(?P<what>.+?)(?:; |$)", sentence)
-    return found["message"] if found else sentence
+    return found["what"] if found else sentence
 
 
 def table(found: Sequence[Row]) -> list[str]:
@@ -141,12 +141,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--mark", default="public files", metavar="NAME", help="the name of the marks in the page")
     given = parser.parse_args(arguments)
 
-    def tell(row: Row) -> None:
+    def report(row: Row) -> None:
         print(f"{row.name}: {row.framework or row.sentence} ({row.cpu_s:.1f} s of CPU)", file=sys.stderr, flush=True)
 
     with tempfile.TemporaryDirectory() as home:
         os.environ.setdefault("CRYSTALPERF_HOME", home)
-        found = rows(given.folders, tell)
+        found = rows(given.folders, report)
     if given.write is not None:
         put(given.write, given.mark, summary(found))
         if f"<!-- {given.mark}, read -->" in given.write.read_text(encoding="utf-8"):

@@ -59,7 +59,7 @@ class SharedBaseline(Baseline):
     carried_bps: Callable[[], float | None]
     """A lower bound of the bandwidth of a host's network, bytes per second; None if unknown."""
     imputed: Callable[[], tuple[Execution, tuple[Assumption, ...]]]
-    """The scope with imputed time, and the assumption behind it: see borrowed()."""
+    """The scope with imputed time, and the assumption behind it: see impute_from_priors()."""
 
 
 def replay_baseline(execution: Execution) -> SharedBaseline:

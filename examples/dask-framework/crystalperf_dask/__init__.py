@@ -1,6 +1,6 @@
 """Support for Dask in CrystalPerf.
 
-files.py    recognises Dask's files, and stages those of one run
+files.py    recognises Dask's files, and groups those of one run
 page.py     reads the columns behind the plots of a Bokeh page
 reading.py  reads tasks and dependencies from reports, task streams and dumps
 stacks.py   attributes the profiler's samples to resources

@@ -1,4 +1,4 @@
-"""Recognises Dask's files, and stages the files of one run.
+"""Recognises Dask's files, and groups the files of one run.
 
 A performance report, a page of the task stream, and `client.get_task_stream()` as JSON have the times of tasks.  A dump
 of the cluster's state has their dependencies.  A dump and a report belong to one run if they are in one folder and have

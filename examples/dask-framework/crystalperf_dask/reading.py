@@ -124,9 +124,9 @@ def _page(text: bytes, part: Part, known: Known, problems: Problems) -> None:
         bytes_each = int(float(memory[1]) * _SIZES[memory[2]] / int(count))
     for worker, names in seen.items():
         known.workers.setdefault(worker, {"nthreads": max(len(names), each_has), "memory_limit": bytes_each})
-    told = found.summary.get("number of tasks", "")
-    if told.isdigit() and int(told) > (ran := len(known.tasks)):
-        meaning = f"the report counts {told} tasks and shows {ran}"
+    reported = found.summary.get("number of tasks", "")
+    if reported.isdigit() and int(reported) > (ran := len(known.tasks)):
+        meaning = f"the report counts {reported} tasks and shows {ran}"
         problems.add("lost tasks", "data loss", part.name, None, meaning)
 
 

@@ -1,7 +1,7 @@
 -- Time of each stage's tasks by resource, and its skew: stage_resources in Spark's terms.
 --
 -- one row per attempt of a stage that ran:
---   spark_stage_id Spark's id
+--   spark_stage_id  Spark's id
 --   attempt        attempt of the stage, from 0
 --   job_id         first job that needs it
 --   sql_id         SQL query of that job
