@@ -97,7 +97,7 @@ def debug(run: str, scope: str = "all", part: Part = "path", limit: int = 40, of
     plain = as_json(answer)
     key = {"path": "critical_path"}.get(part, part)
     if key not in plain or not isinstance(plain[key], list):
-        raise SettingError(f"part: unknown value '{part}'; use path, groups, functions, findings or operators")
+        raise SettingError(f"part: unknown value '{part}'; use path, stages, functions, findings or operators")
     facts = {
         "says": sentence_of(answer),
         "scope": answer.scope,

@@ -206,7 +206,7 @@ def test_short_tasks_are_drawn_together_where_there_are_too_many(
 
 def test_the_graph_is_that_of_the_run(run: Run, picture: PageData) -> None:
     found = picture.graph
-    stages = {each.id: each for each in found.nodes if each.kind == "group"}
+    stages = {each.id: each for each in found.nodes if each.kind == "stage"}
     facts = {each.id: each for each in picture.verdict.debug.stages}
     assert set(stages) == set(facts)
     for name, each in stages.items():

@@ -126,7 +126,7 @@ class Node:
 
     @property
     def kind(self) -> str:
-        return "group" if self.stage is not None else "driver" if self.resource is None else "transfer"
+        return "stage" if self.stage is not None else "driver" if self.resource is None else "transfer"
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class DagRules:
 
     barriers: Callable[[Sequence[StageRun]], Barriers] | None = None
     driver: str = "driver"
-    stage: str = "group"
+    stage: str = "stage"
     epsilon_ms: float = EPSILON_MS
 
 

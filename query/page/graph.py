@@ -59,7 +59,7 @@ def graph(connection: duckdb.DuckDBPyConnection, execution: Execution, debug: De
         nodes.append(
             GraphNode(
                 id=node.node_id,
-                kind="group" if node.stage is not None else "driver" if node.resource is None else "transfer",
+                kind="stage" if node.stage is not None else "driver" if node.resource is None else "transfer",
                 name=node.name,
                 scope=node.scope_id,
                 start_ms=recorded[0][0],

@@ -275,7 +275,7 @@ class GraphNode:
     """
 
     id: str
-    kind: Literal["group", "driver", "transfer"]
+    kind: Literal["stage", "driver", "transfer"]
     name: str
     scope: str | None
     start_ms: float
