@@ -43,6 +43,7 @@ class Settings(TypedDict, total=False):
     ranks: Amount
     lanes: Amount
     batch: Amount
+    operators: Amount
     device: Amount
 
 
