@@ -196,7 +196,7 @@ _RECURS = {
     "straggler": "stragglers",
     "garbage": "garbage collection",
     "wasted": "failed work",
-    "kept": "cached data that did not fit",
+    "cache-misses": "cached data that did not fit",
     "odd-use": "device time for little data",
     "input": "waiting for the next batch",
     "repeated-reads": "the same files read again",

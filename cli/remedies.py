@@ -40,7 +40,7 @@ def with_remedy(sentence: str, remedy: Remedy | None) -> str:
         "choose another place": "; choose another place with -o",
         "choose another folder": "; choose another folder",
         "replace it": "; choose another place with -o, or replace it with --force",
-        "profile again": "; create it again with `crystalperf profile`",
+        "profile again": "; create it again with `crystalperf profile LOGS`",
         "build the index": "; build one with `crystalperf index build {index}`",
         "build the index again": "; build it again with `crystalperf index build`",
         "verify the index": "; check it with `crystalperf index verify {index}`",

@@ -3,6 +3,7 @@
     DIR/runs/day=2026-11-22/BATCH.parquet      and so on for each table
     DIR/_fleet/read/LOG.json                   rows of logs that were read, until their batch is written
     DIR/_fleet/batches/BATCH                   the batches that are complete
+    DIR/_fleet/version                         the version of the tables
 
 A build that is killed can continue: a log that was read is not read again, and the next build first removes the files
 of incomplete batches.
@@ -25,8 +26,8 @@ import numpy as np
 
 from crystalperf.fleet.logs import Item
 from crystalperf.fleet.reading import Read
-from crystalperf.fleet.summary import opened
-from crystalperf.fleet.tables import tables
+from crystalperf.fleet.summary import check_version, opened
+from crystalperf.fleet.tables import VERSION, tables
 from crystalperf.indexes import guard
 from crystalperf.indexes.errors import InputError, Remedy
 from crystalperf.indexes.schema import Table
@@ -54,9 +55,16 @@ class Store:
                 f"{folder}: contains other files ({foreign}) and is not the folder of a fleet, because it has no"
                 " `_fleet`; choose another folder"
             )
+        check_version(folder)
         try:
             for each in (self._read, self._batches):
                 each.mkdir(parents=True, exist_ok=True)
+            if not (self._state / "version").exists():
+                building = self._state / "version.part"
+                building.write_text(f"{VERSION}\n", encoding="ascii")
+                make_durable(building)
+                os.replace(building, self._state / "version")
+                make_durable(self._state)
         except OSError as error:
             raise _unwritable(folder, error) from error
         self._waiting = 0

@@ -15,7 +15,7 @@ import duckdb
 
 from crystalperf.fleet.changes import MIN_EACH, change, noise
 from crystalperf.fleet.reading import HALF_WIDTH
-from crystalperf.fleet.tables import question, tables
+from crystalperf.fleet.tables import VERSION, question, tables
 from crystalperf.indexes import guard
 from crystalperf.indexes.errors import InputError, NoAnswerError
 from crystalperf.query.frameworks.registry import frameworks
@@ -152,6 +152,7 @@ def opened(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         raise InputError(
             f"{folder}: not the folder of a fleet; build it with `crystalperf fleet build LOGS -o {folder}`"
         )
+    check_version(folder)
     connection = guard.fresh()
     try:
         for table in tables():
@@ -169,10 +170,31 @@ def opened(folder: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     except duckdb.Error as error:
         raise InputError(
             f"{folder}: a fleet of another version, or damaged ({str(error).splitlines()[0]}); build the fleet again"
-            " in another folder"
+            " in an empty folder with `crystalperf fleet build LOGS -o FOLDER`"
         ) from error
     finally:
         connection.close()
+
+
+def check_version(folder: Path) -> None:
+    """Raise InputError if the folder's fleet has tables of another version; it changes nothing.
+
+    The first version has no file with its number.  A copy of the tables without `_fleet` passes.
+    """
+    state = folder / "_fleet"
+    try:
+        found = (state / "version").read_text(encoding="ascii").strip()
+    except (FileNotFoundError, NotADirectoryError):
+        if not any(any((state / each).glob("*")) for each in ("batches", "read")):
+            return
+        found = "1"
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{state / 'version'}: cannot be read ({error})") from error
+    if found != str(VERSION):
+        raise InputError(
+            f"{folder}: a fleet of version {found[:20]}, this CrystalPerf reads version {VERSION}; build the fleet"
+            " again in an empty folder with `crystalperf fleet build LOGS -o FOLDER`"
+        )
 
 
 def files_of(folder: Path, table: str) -> str:

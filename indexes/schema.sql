@@ -135,7 +135,7 @@ CREATE TABLE stages (                         -- one row per attempt of a stage:
     name VARCHAR,                             -- its name in the framework's own UI
     call_site VARCHAR,                        -- where in the user's program
     io_kinds VARCHAR,                         -- what its tasks read and write, in the framework's terms, comma separated
-    priority INTEGER NOT NULL,                -- of two ready stages, the one with the lower priority runs first
+    priority INTEGER NOT NULL,                -- of two ready stages, the one with the lower value runs first
     pool VARCHAR,                             -- the scheduler's queue that it waits in
     task_count INTEGER NOT NULL,              -- its number of tasks by its own record, independent of lost events
     submit_ms DOUBLE,                         -- submitted by the driver; NULL if skipped

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from crystalperf.indexes.errors import CrystalPerfError
-from crystalperf.service.problems import ProblemError
+from crystalperf.service.problems import ProblemError, sentence
 
 _STABLE_NS = 2_000_000_000
 """A modification time older than this cannot hide a second change within the same clock tick."""
@@ -161,7 +161,9 @@ class Catalog:
     def fail(self, entry: Entry, error: CrystalPerfError | ProblemError) -> None:
         """Mark a run as unreadable."""
         if self.entries.get(entry.name) == entry:
-            row = msgspec.structs.replace(self.rows[entry.name], state="unreadable", problem=str(error))
+            row = msgspec.structs.replace(
+                self.rows[entry.name], state="unreadable", problem=sentence(str(error), error.remedy)
+            )
             self.rows[entry.name] = row
             self.number += 1
 

@@ -58,7 +58,7 @@ class Step(msgspec.Struct, frozen=True):
     """A step of a job, and its start (Unix time in ms)."""
 
     at_ms: int
-    text: str
+    message: str
 
 
 class Job(msgspec.Struct):
@@ -131,7 +131,7 @@ class Jobs:
                 path.unlink(missing_ok=True)  # half written
                 continue
             with suppress(OSError, msgspec.DecodeError):
-                kept = msgspec.json.decode(path.read_bytes(), type=_Kept)
+                kept = _decoded(path.read_bytes())
                 self._kept[kept.job.id] = kept
         for kept in self._kept.values():
             if kept.job.state == "running":
@@ -391,6 +391,19 @@ class Jobs:
         with suppress(ProcessLookupError):
             process.kill()
         return why
+
+
+def _decoded(content: bytes) -> _Kept:
+    """A stored job.  Raises msgspec.DecodeError.
+
+    A version before this one stored the text of a step as `said`; its unfinished jobs must not lose their inputs.
+    """
+    stored = msgspec.json.decode(content, type=dict[str, Any])
+    job = stored.get("job")
+    for step in job.get("steps") or () if isinstance(job, dict) else ():
+        if isinstance(step, dict) and "said" in step:
+            step["message"] = step.pop("said")
+    return msgspec.convert(stored, _Kept)
 
 
 def _why(error: Exception) -> str:

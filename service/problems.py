@@ -103,7 +103,7 @@ _REMEDY_TEXTS: Mapping[str, str] = {
     "state what the run had": "; add recorded={setting}=…, or use a ratio such as {setting}=2x",
     "state a setting": "; add recorded={setting}=…",
     "choose an application": ", choose one with `app`: {applications}",
-    "profile again": "; upload its log again",
+    "profile again": "; upload its log again, or profile it again with `crystalperf profile LOGS`",
     "build the index": "; build it with `crystalperf index build {index}`",
     "build the index again": "; rebuild it with `crystalperf index build`",
     "verify the index": "; `crystalperf index verify {index}` shows details",

@@ -40,7 +40,7 @@ class QueryPool:
         self._named = named
         self._free: list[_QueryProcess] = []
         self._limit = ConcurrencyLimit(
-            limits.askers,
+            limits.query_processes,
             limits.waiting_questions,
             lambda waiting: busy(f"{waiting} queries are waiting already; try again in a moment"),
         )
@@ -49,7 +49,7 @@ class QueryPool:
 
     async def start(self) -> None:
         """Start the processes, so that the first query need not wait for one."""
-        self._free = [await self._started() for _ in range(self._limits.askers)]
+        self._free = [await self._started() for _ in range(self._limits.query_processes)]
 
     def stop(self) -> None:
         """End all processes."""
@@ -94,7 +94,7 @@ class QueryPool:
             self._end(worker)
             raise
         worker.last = run if isinstance(run, str) else worker.last
-        if resident_bytes(worker.process.pid) > self._limits.asker_bytes:
+        if resident_bytes(worker.process.pid) > self._limits.query_process_bytes:
             self._end(worker)
         else:
             self._free.append(worker)

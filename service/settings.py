@@ -23,8 +23,8 @@ class Limits:
     body_bytes    size of a JSON body or a form
     jobs          concurrent and waiting profiling jobs, and the time, memory and disk of each
     sql           concurrent and waiting statements, and the time, memory and answer size of each
-    askers        query processes and waiting queries, and the time and memory of each; a process that has grown beyond
-                  asker_bytes is replaced
+    query         query processes and waiting queries, and the time and memory of each; a process that has grown beyond
+                  query_process_bytes is replaced
     events        concurrent clients that follow a job
     """
 
@@ -46,11 +46,11 @@ class Limits:
     sql_memory_bytes: int = 1 << 30
     sql_answer_bytes: int = 32 << 20
     sql_runs: int = 100
-    askers: int = 2
+    query_processes: int = 2
     waiting_questions: int = 64
     question_s: float = 120.0
     question_memory_bytes: int = 2 << 30
-    asker_bytes: int = 256 << 20
+    query_process_bytes: int = 256 << 20
     answers_bytes: int = 48 << 20
     events: int = 64
 

@@ -19,7 +19,7 @@ from crystalperf.query.execution.scenario import Value, scenario_of
 from crystalperf.query.frameworks.spark.recommendations import SkipLocalityWait
 from crystalperf.query.predict.estimate import predict
 from crystalperf.query.results.assumptions import CacheMisses, InputCached
-from crystalperf.query.results.findings import IdleSlots, Kept
+from crystalperf.query.results.findings import CacheMissTime, IdleSlots
 from crystalperf.query.results.recommendations import MoreMemory, SettingChange
 from crystalperf.query.results.refusals import CacheTooSmall
 from crystalperf.query.run import Run
@@ -153,14 +153,14 @@ def test_rows_that_did_not_fit_in_memory_are_reported_first(tmp_path: Path) -> N
     run = profiled(tmp_path, stage(10 * MIB), *[half_kept(says=True)] * 5)
     debug = run.debug()
     first = debug.findings[0]
-    assert isinstance(first, Kept)
+    assert isinstance(first, CacheMissTime)
     assert first.cost_ms == pytest.approx(5 * 6000 * 10_000 / 14_000, rel=0.05)
     assert (first.stage.id, first.missed, first.tasks) == ("stage:1.0", 2, 4)
     assert (first.other_missed, first.other_stages) == (8, 4)
     verdict = run.verdict()
     assert figures(sentence_of(verdict))[-1] == pytest.approx(first.cost_ms / 1000, rel=0.05)
     (memory,) = (each for each in verdict.recommendations if isinstance(each, MoreMemory))
-    assert (memory.because, [each.name for each in memory.settings]) == ("kept", ["spark.executor.memory"])
+    assert (memory.because, [each.name for each in memory.settings]) == ("cache-misses", ["spark.executor.memory"])
 
 
 def test_more_memory_caches_more_rows_in_proportion(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_stages_are_kept_in_the_order_of_their_trace(tmp_path: Path) -> None:
     with duckdb.connect(str(run.path), read_only=True) as connection:
         ids = [row[0] for row in connection.execute("SELECT stage_id FROM stages ORDER BY rowid").fetchall()]
     assert len(ids) > 10
-    assert ids == [f"stretch:{number}" for number in range(len(ids))]
+    assert ids == [f"segment:{number}" for number in range(len(ids))]
 
 
 @ORDERS

@@ -244,6 +244,7 @@ def test_sentences_have_no_path_of_the_machine(served: Served, file: Path) -> No
 
         wait_for(lambda: row()["state"] == "unreadable")
         assert row()["problem"].startswith("old.duckdb: schema version 5")
+        assert "upload its log again" in row()["problem"]
         assert str(served.home) not in "".join(each.text for each in (*asked, served.get("/")))
     finally:
         served.client.delete("/api/runs/old")
@@ -500,6 +501,29 @@ def test_end_of_a_job_is_sent_even_if_it_comes_while_something_is_sent(tmp_path:
     assert asyncio.run(follow()) == ["waiting", "cancelled"]
 
 
+def test_unfinished_job_of_an_earlier_version_keeps_its_inputs(tmp_path: Path) -> None:
+    job = {
+        "id": "1",
+        "state": "running",
+        "made_at_ms": 1,
+        "inputs": ["log"],
+        "steps": [{"at_ms": 1, "said": "reading"}],
+    }
+    upload = tmp_path / "inputs" / "hash" / "log"
+    for each in (upload, tmp_path / "jobs" / "1.json"):
+        each.parent.mkdir(parents=True)
+    upload.write_text("a log")
+    (tmp_path / "jobs" / "1.json").write_text(json.dumps({"job": job, "paths": [str(upload)], "within": None}))
+
+    async def read() -> list[tuple[str, list[str]]]:
+        jobs = Jobs(tmp_path, Limits(jobs=0), lambda _: None)
+        jobs.start()
+        return [(each.state, [step.message for step in each.steps]) for each in jobs.listed()]
+
+    assert asyncio.run(read()) == [("waiting", ["reading"])]
+    assert upload.read_text() == "a log"
+
+
 def test_job_ended_by_a_bug_reports_it_and_the_next_one_runs(tmp_path: Path) -> None:
     class Broken(Jobs):
         async def _do(self, kept: Any) -> None:
@@ -615,7 +639,7 @@ def test_a_service_that_cannot_begin_says_why(served: Served, crystalperf: Answe
         code, out, err = crystalperf("serve", "--home", tmp_path / "home", "--host", "192.0.2.1", "--port", 0)
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "192.0.2.1" in err
-    for limit in ("askers=0.5", "askers=0", "sql_s=nan", "sql_s=", "none=1"):
+    for limit in ("query_processes=0.5", "query_processes=0", "sql_s=nan", "sql_s=", "none=1"):
         code, out, err = crystalperf("serve", "--home", tmp_path / "home", "--limit", limit)
         assert (code, out, err.count("\n")) == (1, "", 1)
 

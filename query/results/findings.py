@@ -325,13 +325,13 @@ class Garbage(Finding):
 
 
 @dataclass(frozen=True)
-class Kept(Finding):
+class CacheMissTime(Finding):
     """Cache misses: cached data was not in memory, so that tasks read and computed it again.
 
     `missed` of the `tasks` of `stage` had one, and `other_missed` tasks of `other_stages` others.
     """
 
-    kind: ClassVar[str] = "kept"
+    kind: ClassVar[str] = "cache-misses"
 
     stage: StageRef
     missed: int

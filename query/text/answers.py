@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.advise.usual_what_ifs import NOTICEABLE, happens_once, informative
-from crystalperf.query.results.findings import Kept
+from crystalperf.query.results.findings import CacheMissTime
 from crystalperf.query.text.figures import counted, cut_right, grouped, percent, printable, time_unit
 from crystalperf.query.text.findings import explained
 from crystalperf.query.text.sentences import text_of
@@ -255,7 +255,7 @@ def _whole_text(debug: Debug) -> str:
 
 def _cache_misses(debug: Debug, figures: Figures) -> str:
     """The cost of cache misses, if it is large: they may be the reason why a device is the bottleneck."""
-    cost_ms = sum(each.cost_ms for each in debug.findings if isinstance(each, Kept))
+    cost_ms = sum(each.cost_ms for each in debug.findings if isinstance(each, CacheMissTime))
     if cost_ms < MUCH * debug.runtime_ms:
         return ""
     words = debug.vocabulary

@@ -233,8 +233,8 @@ def garbage(found: findings.Garbage, words: Words) -> str:
     return f"{text}, and 10 % or more in {counted(found.other_stages, 'other')}" if found.other_stages else text
 
 
-@CORE.of(findings.Kept)
-def kept(found: findings.Kept, words: Words) -> str:
+@CORE.of(findings.CacheMissTime)
+def kept(found: findings.CacheMissTime, words: Words) -> str:
     vocabulary = words.vocabulary
     text = (
         f"cache misses: {found.missed} of {found.tasks} {vocabulary.tasks} of {found.stage.id} {found.stage.name} read"

@@ -14,7 +14,7 @@
     const update = JSON.parse(event.data);
     steps.replaceChildren(...update.steps.map((step) => {
       const line = document.createElement("li");
-      line.textContent = step.text;
+      line.textContent = step.message;
       return line;
     }));
     const over = ["done", "failed", "cancelled"].includes(update.state);
@@ -22,6 +22,6 @@
     if (update.state === "done") location.replace("/runs/" + encodeURIComponent(update.run));
     else if (over) { state.textContent = update.problem; state.classList.add("bad"); }
     else if (update.state === "waiting") state.textContent = job.dataset.waiting;
-    else state.textContent = update.steps.length ? update.steps[update.steps.length - 1].text : job.dataset.starting;
+    else state.textContent = update.steps.length ? update.steps[update.steps.length - 1].message : job.dataset.starting;
   });
 })();

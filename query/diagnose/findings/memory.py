@@ -8,7 +8,7 @@ from crystalperf.indexes.resources import DISK, OTHER
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.volumes import most_spilling_ms
 from crystalperf.query.results.advice import AvoidSpilling, FitCache, MoreMemory
-from crystalperf.query.results.findings import Garbage, Kept, Spilling, StageRef
+from crystalperf.query.results.findings import CacheMissTime, Garbage, Spilling, StageRef
 
 GC = 0.1
 """Garbage collection is reported from this share of a stage's task time."""
@@ -47,7 +47,7 @@ def collecting_garbage(details: Sequence[StageStats]) -> list[Garbage]:
     return [Garbage(cost, "measured", advice, StageRef(worst.id, worst.name), share, len(found) - 1)]
 
 
-def cache_miss_findings(details: Sequence[StageStats]) -> list[Kept]:
+def cache_miss_findings(details: Sequence[StageStats]) -> list[CacheMissTime]:
     """Cache misses: too little memory for cached data, so that tasks read and computed it again.
 
     Evidence: tasks that read files while others of their stage read the same data from memory.  The cost is at most
@@ -60,4 +60,4 @@ def cache_miss_findings(details: Sequence[StageStats]) -> list[Kept]:
     worst = max(found, key=lambda each: each.cache_miss_ms)
     others, facts = sum(each.cache_misses for each in found) - worst.cache_misses, worst.facts
     stage = StageRef(facts.id, facts.name)
-    return [Kept(cost, "modelled", FitCache(), stage, worst.cache_misses, facts.tasks, others, len(found) - 1)]
+    return [CacheMissTime(cost, "modelled", FitCache(), stage, worst.cache_misses, facts.tasks, others, len(found) - 1)]

@@ -473,7 +473,7 @@ _RAN_OUT: dict[Exhausted, str] = {
 
 @SENTENCES.of(MoreMemory)
 def more_memory(found: MoreMemory, _words: Words) -> str:
-    effect = ", so that cached data fits" if found.because == "kept" else ""
+    effect = ", so that cached data fits" if found.because == "cache-misses" else ""
     return f"{setting_text(found.settings[0])}{effect}"
 
 

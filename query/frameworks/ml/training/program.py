@@ -239,7 +239,7 @@ def _run(found: Program, framework: str, log: LogFile) -> dict[str, Any]:
 
 
 def _stage_id(number: int) -> str:
-    return f"stretch:{number}"
+    return f"segment:{number}"
 
 
 def _tasks(found: Program, operations: Sequence[Operation], segment_of: Sequence[int]) -> Columns:

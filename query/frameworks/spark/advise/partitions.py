@@ -99,8 +99,8 @@ def cuts(stages: Stages, most: int) -> Iterator[Cut]:
                 yield Cut(detail, facts.slots, idle)
             elif idle.cause == "last-wave" and facts.waves <= MAX_WAVES and (facts.skew_time or 1.0) < 2:
                 yield Cut(detail, math.ceil(facts.waves) * facts.slots, idle)
-        for excluded_settings in unasked_slots([detail], most):
-            yield Cut(replace(detail, facts=replace(facts, slots=most)), most, excluded_settings)
+        for unasked in unasked_slots([detail], most):
+            yield Cut(replace(detail, facts=replace(facts, slots=most)), most, unasked)
         for starting in stages.costs_of(detail, StartingStage):
             work_ms = facts.task_ms - facts.starting_ms
             least = max(detail.read_bytes / A_TASK_BYTES, work_ms / A_TASK_MS, 1)
