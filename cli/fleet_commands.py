@@ -194,7 +194,7 @@ _RECURS = {
     "no-task": "gaps without a running task",
     "starting-tasks": "overhead of short tasks",
     "straggler": "stragglers",
-    "garbage": "garbage collection",
+    "garbage-collection": "garbage collection",
     "wasted": "failed work",
     "cache-misses": "cached data that did not fit",
     "odd-use": "device time for little data",

@@ -48,7 +48,7 @@ from crystalperf.query.results.answers import (
     Sweep,
     WhatIf,
 )
-from crystalperf.query.results.findings import Garbage, StageRef
+from crystalperf.query.results.findings import GarbageCollection, StageRef
 from crystalperf.query.results.not_recorded import BlockedThreadsUnsampled
 from crystalperf.query.results.refusals import InvalidQuestion, RecordedValueUnknown
 from crystalperf.query.run import Other
@@ -150,7 +150,7 @@ def test_cpu_that_only_collected_garbage_is_reported_as_garbage_collection() -> 
         sentence(replace(answer, stages=(each,))) for each in (stage, replace(stage, gc_ms=10_000.0))
     )
     assert figures(collecting)[-1] == figures(computing)[-1] == 5.0
-    assert ["garbage" in each for each in (collecting, computing)] == [True, False]
+    assert ["garbage-collection" in each for each in (collecting, computing)] == [True, False]
 
 
 def test_other_time_counts_by_its_largest_cause() -> None:
@@ -539,7 +539,7 @@ def test_json_keeps_all_former_fields() -> None:
         scheduler_delay_ms=0.0, gc_ms=0.0, spill_bytes=0, resource_ms={"cpu": 1.23456},
     )  # fmt: skip
     stage = StageRef("stage:1.0", "work")
-    finding = Garbage(5.0004, "measured", MoreMemory(fewer_slots=True), stage, 0.123456, 2)
+    finding = GarbageCollection(5.0004, "measured", MoreMemory(fewer_slots=True), stage, 0.123456, 2)
     reported = as_json(replace(debug(cpu=1.0), stages=(facts,), findings=(finding,)))
     (shown_stage,) = reported["stages"]
     assert (shown_stage["waves"], shown_stage["skew_time"], shown_stage["skew_bytes"]) == (1.5, 3.333, 3.0)
@@ -548,7 +548,7 @@ def test_json_keeps_all_former_fields() -> None:
     assert shown["text"]
     assert shown["advice"].pop("text")
     assert {**shown, "text": ""} == {
-        "kind": "garbage",
+        "kind": "garbage-collection",
         "cost_ms": 5.0,
         "basis": "measured",
         "text": "",

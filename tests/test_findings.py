@@ -427,8 +427,8 @@ def test_rows_that_python_workers_of_rdds_spilled_ask_for_memory_of_theirs() -> 
 
 
 def test_garbage_collection_counts_from_a_tenth() -> None:
-    assert findings.collecting_garbage([detail(facts={"gc_ms": 3900.0})]) == []
-    (found,) = findings.collecting_garbage([detail(facts={"gc_ms": 20_000.0}), detail(facts={"gc_ms": 8000.0})])
+    assert findings.garbage_collection([detail(facts={"gc_ms": 3900.0})]) == []
+    (found,) = findings.garbage_collection([detail(facts={"gc_ms": 20_000.0}), detail(facts={"gc_ms": 8000.0})])
     assert found.cost_ms == pytest.approx(5000 + 2000)
     assert (found.share, found.other_stages) == (0.5, 1)
 

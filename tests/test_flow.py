@@ -54,7 +54,7 @@ from crystalperf.query.results.refusals import (
 )
 from crystalperf.query.run import Run
 from crystalperf.query.streaming.backlog import with_full_buffers
-from crystalperf.query.streaming.predict import _spread, changed, highest_rate, predict_flow
+from crystalperf.query.streaming.predict import _spread, changed, max_throughput, predict_flow
 from tests.reading import profiled, rows
 
 DATA = Path(__file__).parent / "data/flink"
@@ -231,13 +231,13 @@ def test_latency_of_a_record_is_its_longest_path() -> None:
 
 def test_the_busiest_slot_limits_and_not_the_mean() -> None:
     stream = line(station("a", 0.1), station("b", 0.2, busiest=0.4, keyed=True), hops=(hop("a", "b"),))
-    limit = highest_rate(stream)
+    limit = max_throughput(stream)
     assert (limit.id, limit.rate_per_s) == ("b", pytest.approx(2500))
 
 
 def test_worker_with_a_full_cpu_limits_the_rate() -> None:
     stream = line(station("a", 0.1), station("b", 0.2), hops=(hop("a", "b"),), cores=0.3)
-    limit = highest_rate(stream)
+    limit = max_throughput(stream)
     assert (limit.id, limit.kind, limit.resource) == ("w", "worker", "cpu")
     assert limit.rate_per_s == pytest.approx(1500)
 
@@ -272,19 +272,19 @@ def test_a_worker_whose_cpu_is_nearly_used_up_makes_buffers_wait() -> None:
 def test_slower_cpu_also_slows_fixed_work() -> None:
     stream = line(station("a", 0.1), station("b", 0.1), hops=(hop("a", "b"),), cores=0.7)
     place = StreamWorker("w", 0.3, 0.7, fixed_cores=0.1)
-    assert highest_rate(replace(stream, places=(place,))).rate_per_s == pytest.approx(3000)
+    assert max_throughput(replace(stream, places=(place,))).rate_per_s == pytest.approx(3000)
     slower = replace(place, cpu_cores=0.6, fixed_cores=0.2)  # as changed() has it at half the speed
-    assert highest_rate(replace(stream, places=(slower,))).rate_per_s == pytest.approx(1250)
-    assert highest_rate(replace(stream, places=(replace(slower, fixed_cores=0.7, cpu_cores=0.8),))).rate_per_s == 0.0
+    assert max_throughput(replace(stream, places=(slower,))).rate_per_s == pytest.approx(1250)
+    assert max_throughput(replace(stream, places=(replace(slower, fixed_cores=0.7, cpu_cores=0.8),))).rate_per_s == 0.0
 
 
 def test_cost_of_buffer_timeouts_does_not_grow_with_the_record_rate() -> None:
     stations = station("a", 0.1), station("b", 0.2, due_buffer_share=0.1)
     stream = line(*stations, hops=(hop("a", "b"),), cores=0.7)
-    assert highest_rate(stream).rate_per_s == pytest.approx(3500)  # of the worker, all of whose CPU grows
+    assert max_throughput(stream).rate_per_s == pytest.approx(3500)  # of the worker, all of whose CPU grows
     half = replace(stream, places=(StreamWorker("w", 0.2, 0.7, due_cores=0.1),))
-    assert highest_rate(half).rate_per_s == pytest.approx(6000)
-    assert highest_rate(replace(half, places=())).rate_per_s == pytest.approx(
+    assert max_throughput(half).rate_per_s == pytest.approx(6000)
+    assert max_throughput(replace(half, places=())).rate_per_s == pytest.approx(
         9000
     )  # of b, which has 0.1 of growing work
 
@@ -459,7 +459,7 @@ def test_external_wait_is_the_same_in_another_scenario(ads: tuple[Execution, Str
         assert [each.external_wait_ms for each in path] == [0.0, 0.0, 100.0]
         assert sum(each.time_ms for each in path) == pytest.approx(100 + sum(each.time_ms for each in without))
         assert OutsideLatencyKept(("b",)) in said
-    assert highest_rate(run) == highest_rate(free)
+    assert max_throughput(run) == max_throughput(free)
 
 
 def test_collected_operator_metrics_are_reported(tmp_path: Path) -> None:
@@ -616,7 +616,7 @@ def test_bottleneck_may_be_the_channel_between_two_vertices() -> None:
 
 def test_a_rate_just_beyond_the_limit_makes_records_wait_longer_and_longer() -> None:
     run = line(station("a", 0.1), station("b", 0.7), hops=(hop("a", "b"),))
-    limit = highest_rate(run)
+    limit = max_throughput(run)
     assert (limit.id, round(limit.rate_per_s)) == ("b", 1429)
 
 
@@ -683,7 +683,7 @@ def test_worker_whose_fixed_work_fills_its_cpu_gives_an_answer() -> None:
     places = tuple(replace(each, cpu_cores=0.8, most_cores=0.7, fixed_cores=0.75) for each in known.places)
     stream = replace(known, stations=full, places=places)
     assert stream.at_limit
-    assert highest_rate(stream).rate_per_s == 0.0
+    assert max_throughput(stream).rate_per_s == 0.0
     answer = predict_flow(execution, stream, Scenario(recorded=execution.recorded))
     assert answer.refused == (AtLimit(),)
 
@@ -802,7 +802,7 @@ def test_more_workers_share_what_records_take_and_more_crosses_between_them(ads:
     assert [each.cpu_cores for each in four.places] == pytest.approx([0.25] * 4)
     assert four.hops[0].remote == pytest.approx(0.75)
     # Each carries (3 / 4) / 4 of the bytes and no longer (1 / 2) / 2.
-    limits = [highest_rate(each, net_bytes_per_s=1e6).rate_per_s for each in (run, four)]
+    limits = [max_throughput(each, net_bytes_per_s=1e6).rate_per_s for each in (run, four)]
     assert limits[1] == pytest.approx(limits[0] * 0.25 / (0.75 / 4))
     # As many of the buffers are each one's, which takes as long over one as before.
     before, after = (

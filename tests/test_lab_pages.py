@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crystalperf import query, report
-from crystalperf.query.page import flames
+from crystalperf.query.page import flame_graph
 from lab.costs import made_log, made_samples
 
 
@@ -22,7 +22,7 @@ def test_keeps_the_page_of_a_million_samples_below_3_mb(tmp_path: Path) -> None:
     picture = run.page_data()
     assert picture.flames is not None
     assert picture.flames.coarsened
-    assert 0.9 * flames.MAX_ROWS <= len(picture.flames.sampled.node) <= flames.MAX_ROWS
+    assert 0.9 * flame_graph.MAX_ROWS <= len(picture.flames.sampled.node) <= flame_graph.MAX_ROWS
     html = report.render(picture)
     assert len(html.encode()) <= 3_000_000
     columns = [*picture.flames.sampled.resource_ms.values(), picture.flames.sampled.unknown_ms]

@@ -522,6 +522,6 @@ class TestCard:
         path.write_text(path.read_text(encoding="utf-8") + "t2\tnetty\n", encoding="utf-8")
         with pytest.raises(InputError, match="line 3: 2 columns"):
             read_table(path, Label)
-        path.write_text("garbage", encoding="utf-8")
+        path.write_text("garbage-collection", encoding="utf-8")
         with pytest.raises(InputError, match=r"train\.tsv"):
             read_table(path, Label)

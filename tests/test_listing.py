@@ -23,7 +23,7 @@ from crystalperf.query.execution.scheduling import (
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.simulate import list_schedule
 from crystalperf.query.simulate import replay as replaying
-from crystalperf.query.simulate.replay import NoWorkerLeftError, Replayed, _Replay, _replayed, replay
+from crystalperf.query.simulate.replay import NoWorkerLeftError, Replayed, _replayed, _Simulation, replay
 
 pytestmark = pytest.mark.skipif(
     not list_schedule.has_compiled(), reason="the loop was not compiled: there is no C compiler"
@@ -89,7 +89,7 @@ def test_list_schedule_equals_the_general_replay(
 ) -> None:
     dag, tasks, slots, policy, limits, durations = scenario
     assert list_schedule.can_list(dag, policy)
-    general = answer(lambda: _Replay(dag, tasks, durations, slots, policy, limits).run())
+    general = answer(lambda: _Simulation(dag, tasks, durations, slots, policy, limits).run())
     plan = list_schedule.ScheduleInput(dag, tasks, slots, policy, limits)
     listed = answer(lambda: _replayed(dag, plan.run(durations)))
     if general is None or listed is None:

@@ -496,8 +496,8 @@ def test_device_swap_scales_kernels_by_what_bounds_them(run_of: RunOf) -> None:
     assert slower.predicted_ms == pytest.approx(run.debug().runtime_ms - 1 + 989 / 312, rel=0.05)
     with refused(SettingError, "H100"):
         run.predict(["device=H100"])
-    assert devices.bound_by("void at::native::vectorized_elementwise_kernel<4, x>(int)") == "gpumem"
-    assert devices.bound_by("ampere_sgemm_128x64_nn") == "gpu"
+    assert devices.roofline_bound("void at::native::vectorized_elementwise_kernel<4, x>(int)") == "gpumem"
+    assert devices.roofline_bound("ampere_sgemm_128x64_nn") == "gpu"
 
 
 CUTLASS_3 = (
@@ -527,7 +527,7 @@ CUTLASS_3 = (
     ],
 )
 def test_kernel_name_shows_what_bounds_it(kernel: str, resource: str) -> None:
-    assert devices.bound_by(kernel) == resource
+    assert devices.roofline_bound(kernel) == resource
 
 
 def test_an_operator_within_another_is_its_own_time_and_a_wrapper_counts_for_nothing() -> None:

@@ -15,7 +15,7 @@ from crystalperf.query.results.assumptions import DeviceNotModelled
 from crystalperf.query.results.findings import (
     Finding,
     FirstOnWorker,
-    Garbage,
+    GarbageCollection,
     IdleSlots,
     MoreOfResource,
     Straggler,
@@ -72,7 +72,7 @@ def test_without_cpu_time_it_is_a_guess_and_collections_are_not_reported_as_cpu_
     (found,) = of(debug, Straggler)
     assert found.basis == "guessed"
     assert CpuTimeMissing(3200.0) in debug.assumptions
-    (garbage,) = of(answered(tmp_path / "again", [Stage(tasks[1:])], executors={"1": 1}), Garbage)
+    (garbage,) = of(answered(tmp_path / "again", [Stage(tasks[1:])], executors={"1": 1}), GarbageCollection)
     assert garbage.basis == "measured"
 
 

@@ -296,7 +296,7 @@ def test_collections_ask_for_memory_with_its_present_value(tmp_path: Path) -> No
     full = Stage(list(waves(64, 16, 2, ms=10_000, cpu_ms=4000, gc_ms=5000, read_bytes=128 * MIB)))
     verdict = reported(tmp_path, [full], query=SCAN)
     memory = only(verdict, core.MoreMemory)
-    assert memory.because == "garbage"
+    assert memory.because == "garbage-collection"
     assert memory.settings == (SettingChange("spark.executor.memory", "4g", "8g", 2.0**32, 2.0**33),)
     assert memory.saving.range_ms[1] <= 0.5 * verdict.debug.runtime_ms
 

@@ -20,7 +20,7 @@ import pytest
 
 from crystalperf import query, report
 from crystalperf.indexes.errors import InputError
-from crystalperf.query.page import flames, grid, timeline
+from crystalperf.query.page import flame_graph, grid, timeline
 from crystalperf.query.results.page import PageData
 from crystalperf.query.run import Run
 from crystalperf.query.text.as_json import as_json
@@ -258,7 +258,7 @@ def plain_name(frame: str) -> str:
 def test_smallest_branches_merge_into_their_parent(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     verdict = run.verdict()
     whole = run.page_data(verdict).flames
-    monkeypatch.setattr(flames, "MAX_NODES", 500)
+    monkeypatch.setattr(flame_graph, "MAX_NODES", 500)
     fewer = run.page_data(verdict).flames
     assert whole is not None
     assert len(fewer.parent) <= 501

@@ -608,7 +608,7 @@ def test_lines_that_are_not_events(write: Parse) -> None:
     extra = [
         b"",
         b"   ",
-        b"garbage",
+        b"garbage-collection",
         b'{"Event":"SparkListenerTaskEnd","Sta',
         b"[]",
         b'{"a":1}',

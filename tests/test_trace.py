@@ -9,7 +9,7 @@ import pytest
 
 from crystalperf.indexes.resources import CPU, DISK, NET, Resource, known, resources
 from crystalperf.indexes.schema import Table, table, tables
-from crystalperf.query.frameworks.spark.trace import DATA_AT, bounds, raw_tables, scope_id, stage_key, trace
+from crystalperf.query.frameworks.spark.trace import DATA_LOCALITY, bounds, raw_tables, scope_id, stage_key, trace
 from crystalperf.query.trace.contract import Bounds, Edge, Scope, Stage, Task, Trace, Worker, of_rows
 from crystalperf.query.trace.records import Columns, Problem
 from crystalperf.query.trace.validate import validate
@@ -260,7 +260,7 @@ def test_tasks_are_tasks() -> None:
         "result_serialize_ms": 2, "getting_result_ms": 3, "gc_ms": 6, "fetch_wait_ms": 20,
         "shuffle_remote_bytes": 11, "shuffle_local_bytes": 12, "shuffle_write_bytes": 13, "result_bytes": 14,
     }  # fmt: skip
-    localities = [*DATA_AT, "NO_PREF", None]
+    localities = [*DATA_LOCALITY, "NO_PREF", None]
     bare = [{**task, "task_id": number, "locality": each} for number, each in enumerate(localities, 10)]
     nothing = {"task_id": 6, "stage_id": 3, "stage_attempt": 0, "launch_ms": 1, "finish_ms": 2, "status": "killed"}
     made = trace(spark_tables(tasks=[task, nothing, *bare]))

@@ -21,7 +21,7 @@ from crystalperf.query.results.answers import Debug
 from crystalperf.query.results.findings import (
     Driver,
     Finding,
-    Garbage,
+    GarbageCollection,
     IdleSlots,
     NoScope,
     NoWorker,
@@ -54,7 +54,7 @@ MIN_SHARE = 0.05
 MAX_IDLE = 0.5
 """More slots do not help tasks that leave this share of the slots idle."""
 
-_OF_TASKS = (IdleSlots, Straggler, StartingTasks, Spilling, Garbage)
+_OF_TASKS = (IdleSlots, Straggler, StartingTasks, Spilling, GarbageCollection)
 """Findings about tasks and slots, for which a framework with candidates of its own has recommendations."""
 
 

@@ -96,8 +96,8 @@ def questions(
     cores, workers, memory = (vocabulary.word_of(key) for key in ("cores", "workers", "memory"))
     found = []
     if "cores" not in excluded_settings:
-        each = " and CPU" if slots_bring_cpu else f" per {vocabulary.worker}"
-        found.append(PredictionRequest(f"twice the {vocabulary.slots}{each}", f"{cores}=2x"))
+        end = " and CPU" if slots_bring_cpu else f" per {vocabulary.worker}"
+        found.append(PredictionRequest(f"twice the {vocabulary.slots}{end}", f"{cores}=2x"))
     if "workers" not in excluded_settings:
         found.append(PredictionRequest(f"twice the {vocabulary.counted}", f"{workers}=2x"))
     usual = list(_RATIOS)

@@ -273,7 +273,7 @@ def _findings(
         *of_stages,
         *findings.slow_hosts(hosts, details),
         *findings.spilling(details, advisor.spilling_operators(connection, details)),
-        *findings.collecting_garbage(details),
+        *findings.garbage_collection(details),
         *findings.cache_miss_findings(details),
         *findings.short_of_cpus(details, others, execution.slots.cpu_limit(), _throttled(execution)),
     ]

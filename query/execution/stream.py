@@ -23,7 +23,7 @@ BUFFER_BYTES = 32768.0
 VARIABILITY = 0.5
 """Half the sum of the squared variations of arrivals and of times, in Kingman's formula (query.streaming.predict)."""
 
-FULLEST = 0.98
+MAX_UTILIZATION = 0.98
 """Utilisation above which a mean is meaningless: queues do not reach a steady state within minutes."""
 
 FULL = 0.95
@@ -349,7 +349,7 @@ def _between(
     if measured:
         queue = 1e3 * hop.queued / hop.buffers_per_s if hop.buffers_per_s > 0 else 0.0
     else:
-        queue = _queue_ms(target, hop.records_per_buffer) + cpu_wait_ms(stream, hop)
+        queue = _queueing_ms(target, hop.records_per_buffer) + cpu_wait_ms(stream, hop)
     way = 0.0
     if net_bytes_per_s is not None and hop.buffers_per_s > 0:
         way = hop.remote * 1e3 * hop.bytes_per_s / hop.buffers_per_s / net_bytes_per_s
@@ -377,18 +377,18 @@ def cpu_wait_ms(stream: Stream, hop: Hop) -> float:
     together = hop.channels / max(stream.station(hop.source).slots, 1)
     waits = []
     for each in known:
-        servers, rho = max(each.most_cores, 1.0), min(each.cpu_cores / each.most_cores, FULLEST)
+        servers, rho = max(each.most_cores, 1.0), min(each.cpu_cores / each.most_cores, MAX_UTILIZATION)
         buffer_ms = 1e3 * max(each.cpu_cores - each.fixed_cores, 0.0) / buffers_per_s / min(each.most_cores, 1.0)
         waits.append(together / 2 * rho ** (math.sqrt(2 * (servers + 1)) - 1) / (1 - rho) / servers * buffer_ms)
     return float(sum(waits) / len(waits))
 
 
-def _queue_ms(station: Station, records: float) -> float:
+def _queueing_ms(station: Station, records: float) -> float:
     """Mean wait of a record in the queue, ms: the busiest slot has more records, and they wait longer."""
     buffer_ms = records * station.record_ms
 
     def waits(rho: float) -> float:
-        rho = min(rho, FULLEST)
+        rho = min(rho, MAX_UTILIZATION)
         return VARIABILITY * rho / (1 - rho) * buffer_ms
 
     if station.busy <= 0:

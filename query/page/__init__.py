@@ -4,7 +4,7 @@ page       all data of the page, from a run
 grid       a prediction for each setting of the grid, the same as `predict` gives
 timeline   every task on its worker's slots, aggregated if there are too many
 graph      the execution DAG of stages and driver intervals; plans; the distribution over a stage's tasks
-flames     sampled stacks as one tree (flame graph); stacktree builds and prunes it
+flame_graph sampled stacks as one tree (flame graph); stacktree builds and prunes it
 page_text  every sentence that the terminal shows about the run
 frontend   how an interface words commands
 """

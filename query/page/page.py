@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import crystalperf
-from crystalperf.query.page import flames, graph, timeline
+from crystalperf.query.page import flame_graph, graph, timeline
 from crystalperf.query.page.grid import grid
 from crystalperf.query.page.page_text import page_text
 from crystalperf.query.results.page import PageData
@@ -40,7 +40,7 @@ def page_data(  # noqa: PLR0913 - what Run.page_data() knows, and its options by
     progress("drawing the timeline")
     slots = timeline.timeline(connection, execution)
     progress("building the flame graph")
-    tree = flames.flames(connection, execution, slots.stages)
+    tree = flame_graph.flame_graph(connection, execution, slots.stages)
     progress("predicting other settings")
     stages = [each for each in slots.stages if each in kept]
     answers = grid(run, execution, verdict, stages, frontend.with_remedy, compiled=compiled, full=full)

@@ -156,10 +156,10 @@ def impute_from_priors(execution: Execution) -> tuple[Execution, tuple[Assumptio
         missing_cpu_share=max(execution.evidence.missing_cpu_share - float(share.sum()), 0.0),
     )
     with_imputed = replace(execution, tasks=replace(execution.tasks, parts_ms=parts), evidence=evidence)
-    return with_imputed, (_imputed(imputed, cpu, cpu_wait, used, busy),)
+    return with_imputed, (_imputation(imputed, cpu, cpu_wait, used, busy),)
 
 
-def _imputed(
+def _imputation(
     imputed: Floats, cpu: int, cpu_wait: tuple[float, float] | None, used: list[Prior], busy_ms: float
 ) -> TimeImputed:
     """The assumption of imputed time: how much, and from which sources."""

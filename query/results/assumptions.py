@@ -222,10 +222,10 @@ class TasksFit(Assumption):
 
 
 @dataclass(frozen=True)
-class TasksShortOfMemory(Assumption):
+class MemoryPressure(Assumption):
     """`tasks` of `total` tasks would need more memory than they have; the prediction adds no time for that."""
 
-    kind: ClassVar[str] = "tasks-short-of-memory"
+    kind: ClassVar[str] = "memory-pressure"
     tasks: int
     total: int
 
@@ -266,10 +266,10 @@ class PeakFits(Assumption):
 
 
 @dataclass(frozen=True)
-class GarbageScales(Assumption):
+class GarbageCollectionScales(Assumption):
     """Garbage collection, `share` of task time, runs `ratio` times as often."""
 
-    kind: ClassVar[str] = "garbage-scales"
+    kind: ClassVar[str] = "garbage-collection-scales"
     share: float
     ratio: float
 

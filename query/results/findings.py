@@ -314,10 +314,10 @@ class Spilling(Finding):
 
 
 @dataclass(frozen=True)
-class Garbage(Finding):
+class GarbageCollection(Finding):
     """Garbage collection took `share` of the task time of `stage`, and a good part in `other_stages` others."""
 
-    kind: ClassVar[str] = "garbage"
+    kind: ClassVar[str] = "garbage-collection"
 
     stage: StageRef
     share: float

@@ -338,7 +338,7 @@ class Graph:
 class Labels:
     """Index labels of the functions to which stacks are attributed, a row each.
 
-    frame       row of Flames.frames
+    frame       row of FlameGraph.frames
     index       the index that has it
     shares      its share of each resource, in the order of the run's resources
     confidence  probability that the largest share is the dominant resource; None if the index is not available
@@ -358,7 +358,7 @@ class Sampled:
     """Sampled time, a row for each node of the tree where stacks end, stage and operator.
 
     stage     row of Timeline.stages; -1 for the driver
-    operator  row of Flames.operators; -1 if no frame names one
+    operator  row of FlameGraph.operators; -1 if no frame names one
     resource_ms  a column for each resource, by the label of the attributed function
     waiting_ms   time of waiting stacks without an attributed function
     unknown_ms   time of other stacks without an attributed function: no index has their code
@@ -373,7 +373,7 @@ class Sampled:
 
 
 @dataclass(frozen=True)
-class Flames:
+class FlameGraph:
     """Sampled stacks as a tree (flame graph), from the root of stacks; node 0 is the root of all.
 
     frames             names without line numbers, `package.Class.method`
@@ -410,4 +410,4 @@ class PageData:
     what_if: Grid
     timeline: Timeline
     graph: Graph
-    flames: Flames | None
+    flames: FlameGraph | None

@@ -217,10 +217,10 @@ class SpilledMemoryUnknown(Refusal):
 
 
 @dataclass(frozen=True)
-class GarbageSavingUnknown(Refusal):
+class GarbageCollectionSavingUnknown(Refusal):
     """The effect of more memory on garbage collection, which took `share` of task time, is unknown."""
 
-    kind: ClassVar[str] = "garbage-saving-unknown"
+    kind: ClassVar[str] = "garbage-collection-saving-unknown"
     share: float
 
 

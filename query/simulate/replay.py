@@ -75,7 +75,7 @@ def prepared(
     if limits is not None and limits and all(each == 1 for each in limits) and not _flows(dag):
         return lambda durations_ms: _in_order(dag, tasks, durations_ms, slots, policy)
     if not (has_compiled() and can_list(dag, policy)):
-        return lambda durations_ms: _Replay(dag, tasks, durations_ms, slots, policy, limits).run()
+        return lambda durations_ms: _Simulation(dag, tasks, durations_ms, slots, policy, limits).run()
     schedule_input = ScheduleInput(dag, tasks, slots, policy, limits)
     return lambda durations_ms: _replayed(dag, schedule_input.run(durations_ms))
 
@@ -107,7 +107,7 @@ def _in_order(dag: Dag, tasks: Tasks, durations_ms: Floats, slots: Slots, policy
     which = np.cumsum(np.concatenate([[0], (stage[1:] != stage[:-1]).astype(np.int64)])) if len(stage) else stage
     whole: Floats = np.bincount(which, weights=durations, minlength=len(first)).astype(np.float64)
     by_launch = np.argsort(order[first], kind="stable")  # as recorded
-    found = _Replay(dag, tasks.select(order[first][by_launch]), whole[by_launch], slots, policy, None).run()
+    found = _Simulation(dag, tasks.select(order[first][by_launch]), whole[by_launch], slots, policy, None).run()
     back = np.empty(len(first), dtype=np.int64)
     back[by_launch] = np.arange(len(first))
     before = np.cumsum(durations) - durations
@@ -380,7 +380,7 @@ class _Pipes:
 _SLOT, _TASK, _NODE, _WAKE, _FLOW = range(5)
 
 
-class _Replay:
+class _Simulation:
     """An event-driven simulation: a clock, a heap of events, and queues.
 
     It supports any order of stages, and pipelines; DAGs that need neither run in query.simulate.list_schedule, which is

@@ -16,7 +16,7 @@ from crystalperf.query.execution.stream import Stream, path_segments
 from crystalperf.query.results.answers import Cause, Debug, PathItem, StationStats, StreamFacts
 from crystalperf.query.results.not_recorded import CpuLimitUnknown, NotRecorded, RecordLatencyUnmeasured
 from crystalperf.query.results.recommendations import MEASURED, Candidate, RaiseParallelism
-from crystalperf.query.streaming.predict import current_limit, highest_rate, is_far, main_resource
+from crystalperf.query.streaming.predict import current_limit, is_far, main_resource, max_throughput
 
 SHORT_OF = 0.7
 """Busy share of a station's time from which more slots are a candidate for a recommendation."""
@@ -69,7 +69,7 @@ def diagnose_flow(connection: duckdb.DuckDBPyConnection, execution: Execution, a
 
 def flow_facts(stream: Stream, execution: Execution) -> StreamFacts:
     """Rates of a stream, and what limits them."""
-    names, limit = execution.names, highest_rate(stream)
+    names, limit = execution.names, max_throughput(stream)
     if stream.at_limit:
         limit = current_limit(stream)
     resource = limit.resource

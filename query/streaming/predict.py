@@ -28,7 +28,7 @@ from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario, tasks_of
 from crystalperf.query.execution.stream import (
     FULL,
-    FULLEST,
+    MAX_UTILIZATION,
     Hop,
     PathSegment,
     Station,
@@ -122,7 +122,7 @@ class Limit:
     resource: str
 
 
-def highest_rate(stream: Stream, net_bytes_per_s: float | None = None) -> Limit:
+def max_throughput(stream: Stream, net_bytes_per_s: float | None = None) -> Limit:
     """The highest sustained rate, and what limits it."""
     rate = stream.rate_per_s
     found = [
@@ -153,7 +153,7 @@ def current_limit(stream: Stream, net_bytes_per_s: float | None = None) -> Limit
     """The limit of a stream that is at its limit: a station or a worker, if one of them has no time left; otherwise a
     `hop`, SOURCE>TARGET: its source is blocked most, and its target has time left, so the connection limits it.
     """
-    rate, most = stream.rate_per_s, highest_rate(stream, net_bytes_per_s)
+    rate, most = stream.rate_per_s, max_throughput(stream, net_bytes_per_s)
     busiest = max(stream.stations, key=lambda each: each.busiest)
     if busiest.busiest >= FULL:
         return Limit(rate, busiest.id, "station", "")
@@ -356,7 +356,7 @@ def _limits(
     stream: Stream, after_flow: Stream, scenario: Scenario, net: float | None, net_after: float | None
 ) -> _Limits | LimitNotMeasured:
     """The limits of a stream before and after a change; a run at its limit shows its highest rate."""
-    before, after = highest_rate(stream, net), highest_rate(after_flow, net_after)
+    before, after = max_throughput(stream, net), max_throughput(after_flow, net_after)
     now = current_limit(stream, net) if stream.at_limit else None
     most = after.rate_per_s
     if now is not None and 0 < before.rate_per_s < math.inf:  # the recorded rate is its highest rate
@@ -420,7 +420,7 @@ def predict_flow(execution: Execution, stream: Stream, scenario: Scenario) -> Pr
     known = replace(known, stream=change, assumptions=tuple(assumed))
     if stream.at_limit and scenario.ratio("rate") == 1:
         return known.with_refusal(AtLimit())
-    if rate >= FULLEST * most:
+    if rate >= MAX_UTILIZATION * most:
         if far:
             return known.with_refusal(RateBeyondMeasured(rate, most, FARTHEST))
         return known.with_refusal(RateNotSustained(rate, most, after.id, after.kind))
@@ -492,7 +492,7 @@ def _deviation(stream: Stream, path: list[PathSegment], runtime_ms: float, base_
     for each in path:
         if each.queue_ms > 0:
             station = stream.station(each.id.partition(">")[2])
-            rho = min(max(station.busiest, *used, 0.0), FULLEST)
+            rho = min(max(station.busiest, *used, 0.0), MAX_UTILIZATION)
             queue += each.queue_ms * min(RHO_SD * rho / (1 - rho), 1.0)
     return {
         "replay": abs(math.log(base_ms / runtime_ms)) / 2 if base_ms > 0 and runtime_ms > 0 else 0.0,

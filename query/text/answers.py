@@ -412,8 +412,8 @@ def flow_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, ..
     )
     if stream.is_lower_bound:
         return (
-            f"Highest rate: at least {per_second(stream.max_per_s)}; {who} saturates first{with_what}. Recorded: {rate},"
-            " and the job keeps up.",
+            f"Highest rate: at least {per_second(stream.max_per_s)}; {who} saturates first{with_what}. Recorded:"
+            f" {rate}, and the job keeps up.",
         )
     return (
         f"Highest rate: {per_second(stream.max_per_s)}; {who} saturates first{with_what}{busy}. Recorded: {rate}, and"
@@ -519,7 +519,7 @@ def refusal_sentence(points: Sequence[Prediction], figures: Figures, with_remedy
 
 
 def same_sentence(same: Sequence[WhatIf]) -> str:
-    """The usual what-ifs without effect on the time; those that do more work in it are apart; empty if there are none."""
+    """The usual what-ifs without effect on the time, apart from those that do more work in it; empty without any."""
     none = ", ".join(each.question for each in same if each.work_ratio == 1)
     more = ", ".join(each.question for each in same if each.work_ratio != 1)
     found = [f"No effect (under 3 %): {none}." if none else "", f"More work in the same time: {more}." if more else ""]

@@ -186,8 +186,8 @@ def tasks_fit(_assumed: kinds.TasksFit, words: Words) -> str:
     return f"every {words.vocabulary.task} still fits into memory"
 
 
-@CORE.of(kinds.TasksShortOfMemory)
-def tasks_short_of_memory(assumed: kinds.TasksShortOfMemory, words: Words) -> str:
+@CORE.of(kinds.MemoryPressure)
+def tasks_short_of_memory(assumed: kinds.MemoryPressure, words: Words) -> str:
     return (
         f"{assumed.tasks} of {assumed.total} {words.vocabulary.tasks} would need more memory than they have; the"
         " prediction adds no time for that"
@@ -221,8 +221,8 @@ def peak_fits(_assumed: kinds.PeakFits, words: Words) -> str:
     )
 
 
-@CORE.of(kinds.GarbageScales)
-def garbage_scales(assumed: kinds.GarbageScales, words: Words) -> str:
+@CORE.of(kinds.GarbageCollectionScales)
+def garbage_scales(assumed: kinds.GarbageCollectionScales, words: Words) -> str:
     return (
         f"garbage collection, {100 * assumed.share:.1f} % of {words.vocabulary.task} time, runs"
         f" {assumed.ratio:.1f} times as often"

@@ -226,8 +226,8 @@ def spilling(found: findings.Spilling, _words: Words) -> str:
     return f"{volume(found.spilled_bytes)} spilled to disk because memory was short, {most}"
 
 
-@CORE.of(findings.Garbage)
-def garbage(found: findings.Garbage, words: Words) -> str:
+@CORE.of(findings.GarbageCollection)
+def garbage(found: findings.GarbageCollection, words: Words) -> str:
     share = f"{100 * found.share:.0f} % of {words.vocabulary.task} time"
     text = f"garbage collection took {share} in {found.stage.id} {found.stage.name}"
     return f"{text}, and 10 % or more in {counted(found.other_stages, 'other')}" if found.other_stages else text

@@ -160,8 +160,8 @@ def spilled_memory_unknown(refusal: kinds.SpilledMemoryUnknown, words: Words) ->
     )
 
 
-@CORE.of(kinds.GarbageSavingUnknown)
-def garbage_saving_unknown(refusal: kinds.GarbageSavingUnknown, words: Words) -> str:
+@CORE.of(kinds.GarbageCollectionSavingUnknown)
+def garbage_saving_unknown(refusal: kinds.GarbageCollectionSavingUnknown, words: Words) -> str:
     return (
         f"garbage collection took {100 * refusal.share:.0f} % of {words.vocabulary.task} time, and the saving from"
         " more memory is unknown"

@@ -12,7 +12,7 @@ The rules apply to any framework; a framework can replace the advice (Advisor).
 from crystalperf.query.diagnose.findings.alone import driver as driver
 from crystalperf.query.diagnose.findings.devices import odd_use as odd_use
 from crystalperf.query.diagnose.findings.memory import cache_miss_findings as cache_miss_findings
-from crystalperf.query.diagnose.findings.memory import collecting_garbage as collecting_garbage
+from crystalperf.query.diagnose.findings.memory import garbage_collection as garbage_collection
 from crystalperf.query.diagnose.findings.memory import spilling as spilling
 from crystalperf.query.diagnose.findings.parts import on_a_device as on_a_device
 from crystalperf.query.diagnose.findings.parts import sum_of_stages as sum_of_stages

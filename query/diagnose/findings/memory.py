@@ -8,7 +8,7 @@ from crystalperf.indexes.resources import DISK, OTHER
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.volumes import most_spilling_ms
 from crystalperf.query.results.advice import AvoidSpilling, FitCache, MoreMemory
-from crystalperf.query.results.findings import CacheMissTime, Garbage, Spilling, StageRef
+from crystalperf.query.results.findings import CacheMissTime, GarbageCollection, Spilling, StageRef
 
 GC = 0.1
 """Garbage collection is reported from this share of a stage's task time."""
@@ -36,7 +36,7 @@ def spilling(details: Sequence[StageStats], spilled_by: Sequence[str]) -> list[S
     return [Spilling(cost, "modelled", advice, spilled, StageRef(worst.id, worst.name), operator)]
 
 
-def collecting_garbage(details: Sequence[StageStats]) -> list[Garbage]:
+def garbage_collection(details: Sequence[StageStats]) -> list[GarbageCollection]:
     """Garbage collection that takes a good part of the tasks' time, because heaps are nearly full."""
     found = [each.facts for each in details if each.facts.gc_ms > GC * each.facts.task_ms > 0]
     if not found:
@@ -44,7 +44,7 @@ def collecting_garbage(details: Sequence[StageStats]) -> list[Garbage]:
     cost = sum(each.path_ms * min(each.gc_ms / each.task_ms, 1.0) for each in found)
     worst = max(found, key=lambda each: each.gc_ms)
     share, advice = worst.gc_ms / worst.task_ms, MoreMemory(fewer_slots=True)
-    return [Garbage(cost, "measured", advice, StageRef(worst.id, worst.name), share, len(found) - 1)]
+    return [GarbageCollection(cost, "measured", advice, StageRef(worst.id, worst.name), share, len(found) - 1)]
 
 
 def cache_miss_findings(details: Sequence[StageStats]) -> list[CacheMissTime]:

@@ -112,10 +112,10 @@ def _application(group: list[LogPart], problems: Problems) -> Application:
     found = Problems()
     rolled = all(_ROLLED.fullmatch(each.name) for each in group)
     if rolled:
-        parts = _rolled_parts(group, found)
+        parts = _rolled_event_log(group, found)
         origin = group[0].folder.rstrip("!")
     elif len(group) > 1 or group[0].facts.get("context") is not None:
-        parts = _databricks_parts(group, found)
+        parts = _databricks_event_log(group, found)
         origin = group[0].folder.rstrip("!")
     else:
         parts, origin = group, group[0].part.name
@@ -132,7 +132,7 @@ def _application(group: list[LogPart], problems: Problems) -> Application:
     )
 
 
-def _rolled_parts(group: list[LogPart], problems: Problems) -> list[LogPart]:
+def _rolled_event_log(group: list[LogPart], problems: Problems) -> list[LogPart]:
     """Parts by number; a compacted part replaces all before it."""
     numbered: dict[tuple[int, bool], LogPart] = {}
     for each in group:
@@ -156,7 +156,7 @@ def _rolled_parts(group: list[LogPart], problems: Problems) -> list[LogPart]:
     return [kept[number] for number in numbers]
 
 
-def _databricks_parts(group: list[LogPart], problems: Problems) -> list[LogPart]:
+def _databricks_event_log(group: list[LogPart], problems: Problems) -> list[LogPart]:
     """Parts by their number, and by the date in the name; the one without a date is the last."""
 
     def position(each: LogPart) -> tuple[int, str]:

@@ -42,7 +42,7 @@ from crystalperf.query.trace.records import (
     table,
 )
 
-DATA_AT = {"PROCESS_LOCAL": "worker", "NODE_LOCAL": "host", "RACK_LOCAL": "rack", "ANY": "any"}
+DATA_LOCALITY = {"PROCESS_LOCAL": "worker", "NODE_LOCAL": "host", "RACK_LOCAL": "rack", "ANY": "any"}
 """The distance of a task's data, by Spark's locality level; NO_PREF has none."""
 
 _FOLDER = re.compile(r" at /.*/")
@@ -247,7 +247,7 @@ def _tasks(tasks: Columns) -> Columns:
         "stage_id": coded(stage_of.reshape(-1), [stage_key(*divmod(key, attempts)) for key in keys.tolist()]),
         "partition_index": tasks["partition"],
         "worker_id": tasks["executor_id"],
-        "data_locality": renamed(tasks["locality"], DATA_AT),
+        "data_locality": renamed(tasks["locality"], DATA_LOCALITY),
         "slot_ms": _known(column["run_ms"], column["deserialize_ms"], column["result_serialize_ms"]),
         "own_ms": tasks["run_ms"],
         # Without CPU time (Spark before 2.1) garbage collection alone would count as all of it.

@@ -12,7 +12,7 @@ import numpy as np
 
 from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.execution.volumes import Volumes
-from crystalperf.query.results.assumptions import Assumption, MemorySuffices, TasksFit, TasksShortOfMemory, WorkGrows
+from crystalperf.query.results.assumptions import Assumption, MemoryPressure, MemorySuffices, TasksFit, WorkGrows
 from crystalperf.query.simulate.effects import State, overhead_share, pipeline_wait, with_scaled_cpu_time
 
 
@@ -51,4 +51,4 @@ def _memory(state: State, scenario: Scenario, peak_bytes: np.ndarray[tuple[int],
     slots = max(execution.recorded.get("cores") or 1, 1) * scenario.ratio("cores")
     slot = rule.usable(memory * scenario.ratio("memory"), execution.properties) / slots
     short = int((peak_bytes > slot).sum())
-    return TasksShortOfMemory(short, len(peak_bytes)) if short else TasksFit()
+    return MemoryPressure(short, len(peak_bytes)) if short else TasksFit()

@@ -11,14 +11,14 @@ from crystalperf.query.execution.execution import MemoryRule
 from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.results.assumptions import (
     Assumption,
-    GarbageScales,
+    GarbageCollectionScales,
     MemorySufficed,
     MissingMemory,
     PeakFits,
     SpillingScales,
 )
 from crystalperf.query.results.refusals import (
-    GarbageSavingUnknown,
+    GarbageCollectionSavingUnknown,
     LiveHeapUnknown,
     MemoryBelowMinimum,
     MemoryNeedUnknown,
@@ -87,7 +87,7 @@ def apply(state: State, scenario: Scenario) -> State:
         parts[:, cpu] += np.minimum(volumes.gc_ms, parts[:, cpu]) * (1 / request.ratio - 1)
         if not missing.any():
             assumed = [PeakFits()]
-        assumed.append(GarbageScales(request.gc, 1 / request.ratio))
+        assumed.append(GarbageCollectionScales(request.gc, 1 / request.ratio))
     return replace(state, parts_ms=parts).assuming(*assumed)
 
 
@@ -100,7 +100,7 @@ def _refuse_unknown_spills(state: State, scenario: Scenario, request: _Request) 
         low, high = (1.0 if request.ratio < 1 else None), (1.0 if request.ratio > 1 else None)
         raise RefusedError(SpilledMemoryUnknown(float(volumes.spill_disk.sum())), low=low, high=high)
     if request.ratio > 1 and not request.spilled and request.gc > MUCH_COLLECTING:
-        raise RefusedError(GarbageSavingUnknown(request.gc), high=1.0)
+        raise RefusedError(GarbageCollectionSavingUnknown(request.gc), high=1.0)
 
 
 def _missing(state: State, request: _Request) -> Floats:

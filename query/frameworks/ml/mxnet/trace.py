@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from crystalperf.query.frameworks.ml.training import chrome, program
 from crystalperf.query.frameworks.ml.training.assembly import Assembly
 from crystalperf.query.frameworks.ml.training.chrome import Event, number
-from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, PCIE, bound_by
+from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, PCIE, roofline_bound
 from crystalperf.query.frameworks.ml.training.lanes import Lane, Signal, filled
 from crystalperf.query.frameworks.ml.training.program import Device, Operation, Program
 from crystalperf.query.inputs.containers import LogFile
@@ -127,7 +127,7 @@ def _operation(device: str, ran: tuple[float, float, str]) -> Operation:
         return replace(whole, kind="runtime")
     kind = _DEVICE.fullmatch(device)
     if kind is not None and kind["kind"] == "gpu":
-        resource = GPU.name if _PRODUCT.search(name) else bound_by(name)
+        resource = GPU.name if _PRODUCT.search(name) else roofline_bound(name)
         return replace(whole, kind="kernel", resource=resource, likely="")
     return whole
 

@@ -11,7 +11,7 @@ from crystalperf.query.frameworks.ml.pytorch.lanes import Built, Launched
 from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, collective_key, kernel_name
 from crystalperf.query.frameworks.ml.pytorch.outermost import Outermost
 from crystalperf.query.frameworks.ml.training.collectives import Collective
-from crystalperf.query.frameworks.ml.training.devices import HBM, PCIE, bound_by
+from crystalperf.query.frameworks.ml.training.devices import HBM, PCIE, roofline_bound
 from crystalperf.query.frameworks.ml.training.lanes import Lane
 from crystalperf.query.frameworks.ml.training.program import Device, Operation
 
@@ -76,7 +76,7 @@ def _models(process: Process) -> dict[str, str]:
 
 
 def _kernel(process: Process, device: str, each: Ran, by: Outermost | None) -> Operation:
-    kind, resource, name = "kernel", bound_by(each.name), kernel_name(each.name)
+    kind, resource, name = "kernel", roofline_bound(each.name), kernel_name(each.name)
     if each.name.startswith(("Memcpy", "Memset")):
         kind = "copy"
         resource = PCIE.name if re.search(r"HtoD|DtoH|PtoP", each.name) else HBM.name

@@ -26,7 +26,7 @@ from crystalperf.query.frameworks.ml.tensorflow.messages import (
     transfer_label,
 )
 from crystalperf.query.frameworks.ml.tensorflow.operator_kinds import is_input, likely_of
-from crystalperf.query.frameworks.ml.training.devices import PCIE, bound_by
+from crystalperf.query.frameworks.ml.training.devices import PCIE, roofline_bound
 from crystalperf.query.frameworks.ml.training.lanes import CLOSE_MS, WAIT_MS, WAIT_SHARE
 from crystalperf.query.frameworks.ml.training.program import Device, Operation, Program, Segment, Source, Step, numbered
 from crystalperf.query.frameworks.ml.training.servers import Demand, union_ms
@@ -475,7 +475,7 @@ def _operation(each: _Kernel, shift: float) -> Operation:
     elif _COPY.match(each.operator):
         kind, resource = "copy", PCIE.name
     elif each.stream:
-        kind, resource = "kernel", bound_by(each.operator)
+        kind, resource = "kernel", roofline_bound(each.operator)
     elif is_input(each.operator):
         kind = "input"
     else:

@@ -18,7 +18,7 @@ from crystalperf.query.frameworks.ml.tensorflow.operator_kinds import is_input, 
 from crystalperf.query.frameworks.ml.training import collectives
 from crystalperf.query.frameworks.ml.training.assembly import Assembly
 from crystalperf.query.frameworks.ml.training.collectives import Collective
-from crystalperf.query.frameworks.ml.training.devices import PCIE, bound_by
+from crystalperf.query.frameworks.ml.training.devices import PCIE, roofline_bound
 from crystalperf.query.frameworks.ml.training.lanes import Lane, Signal, filled
 from crystalperf.query.frameworks.ml.training.nesting import innermost
 from crystalperf.query.frameworks.ml.training.program import Device, Operation, Program, Step, numbered
@@ -329,7 +329,7 @@ def _kernels(device: str, line: Line) -> Iterator[Operation]:
 
 def _kernel(device: str, each: Traced) -> Operation:
     size = _SIZE.search(each.stats.get("memcpy_details", ""))
-    copy, kind, resource = _COPY.match(each.name), "kernel", bound_by(each.name)
+    copy, kind, resource = _COPY.match(each.name), "kernel", roofline_bound(each.name)
     if copy is not None:
         kind = "copy"
         resource = PCIE.name if re.search(r"H2D|D2H|HtoD|DtoH", copy["way"]) else "gpumem"

@@ -33,7 +33,7 @@ _WRAPPER = re.compile(r"(?:Kernel2?|device_kernel|enable_\w+)<")
 
 
 @cache
-def bound_by(kernel: str) -> str:
+def roofline_bound(kernel: str) -> str:
     """The resource that bounds a kernel, by its name: gpu (arithmetic) or gpumem.
 
     Kernels fused by torch.compile have the names of all their operators: only its templates (tem) are products.

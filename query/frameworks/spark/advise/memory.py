@@ -17,7 +17,7 @@ from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MI
 from crystalperf.query.frameworks.spark.recommendations import ExtendMemory, FewerTasksPerGpu, FitTasksInMemory
 from crystalperf.query.frameworks.spark.settings import is_local, size_bytes, whole
 from crystalperf.query.results.answers import Debug
-from crystalperf.query.results.findings import CacheMissTime, Garbage, Spilling
+from crystalperf.query.results.findings import CacheMissTime, GarbageCollection, Spilling
 from crystalperf.query.results.recommendations import GUESSED, MODELLED, Candidate, MoreMemory, SettingChange
 
 PYTHON_MEMORY = "spark.python.worker.memory"
@@ -60,11 +60,15 @@ def exhausted(execution: Execution, debug: Debug) -> Iterator[Candidate]:
 def short(execution: Execution, details: Sequence[StageStats], debug: Debug) -> Iterator[Candidate]:
     """More memory against garbage collection, spills and cache misses; more partitions against spills of stages that
     read a shuffle."""
-    costs = {each.kind: each.cost_ms for each in debug.findings if isinstance(each, Garbage | Spilling | CacheMissTime)}
+    costs = {
+        each.kind: each.cost_ms
+        for each in debug.findings
+        if isinstance(each, GarbageCollection | Spilling | CacheMissTime)
+    }
     if not costs:
         return
     if "cache-misses" in costs:  # a heap full of cached data causes useless garbage collection, too
-        costs = {**costs, "cache-misses": costs["cache-misses"] + costs.get("garbage", 0.0)}
+        costs = {**costs, "cache-misses": costs["cache-misses"] + costs.get("garbage-collection", 0.0)}
     worst = max(costs, key=lambda each: costs[each])
     by_python = [each.spills_apart for each in details if each.facts.spill_bytes]
     if worst == "spilling" and by_python and all(by_python):

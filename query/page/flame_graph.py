@@ -20,7 +20,7 @@ from crystalperf.query import sql
 from crystalperf.query.attribution.code.names import declaring_names
 from crystalperf.query.execution.evidence import sampled_sums
 from crystalperf.query.page.stacktree import least_cut, name_of, pairs, tree_of
-from crystalperf.query.results.page import Flames, Labels, Sampled
+from crystalperf.query.results.page import FlameGraph, Labels, Sampled
 from crystalperf.query.text.figures import grouped
 from crystalperf.query.trace.records import Floats, Ints
 
@@ -45,7 +45,9 @@ _EXACT = 6
 """Decimals of sampled times before branches are ranked; finer digits depend on the order of summation."""
 
 
-def flames(connection: duckdb.DuckDBPyConnection, execution: Execution, stages: Sequence[str]) -> Flames | None:
+def flame_graph(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, stages: Sequence[str]
+) -> FlameGraph | None:
     """The sampled stacks of a scope; None without samples.  `stages` are those of the timeline."""
     names = with_other(execution.names)
     query = sql.text("sampled_stacks").format(sums=sampled_sums(execution.names))
@@ -73,7 +75,7 @@ def flames(connection: duckdb.DuckDBPyConnection, execution: Execution, stages: 
             f"{grouped(len(kept.frame))} of {grouped(len(tree.frame))} branches are shown; the time of every other one"
             f" (at most {cut_ms:.0f} ms) is added to its nearest shown caller"
         )
-    return Flames(
+    return FlameGraph(
         frames=tuple(frames[each] for each in used),
         parent=tuple(kept.parent.tolist()),
         frame=tuple(frame.tolist()),
