@@ -19,6 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CORE = ("query", "indexes", "indexer", "crystalperf", "report", "service", "fleet", "cli")
+REST = ("lab", "tests", "examples")
 TERMS = (
     "baseline", "bottleneck", "bounds", "broadcast", "cache", "calibration", "collective", "confidence", "contention",
     "coverage", "critical path", "data locality", "dependency", "driver", "estimate", "event log", "executor",
@@ -38,10 +39,10 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 @cache
-def names() -> dict[tuple[str, ...], list[str]]:
-    """The words of each name in the core's Python code, and the places that have it: file:line name."""
+def names(packages: tuple[str, ...] = CORE) -> dict[tuple[str, ...], list[str]]:
+    """The words of each name in the Python code of packages, and the places that have it: file:line name."""
     found: dict[tuple[str, ...], list[str]] = {}
-    for path in _files():
+    for path in _files(packages):
         where = path.relative_to(ROOT)
         for part in where.with_suffix("").parts:
             found.setdefault(words_of(part), []).append(str(where))
@@ -64,8 +65,8 @@ def places(term: str) -> list[str]:
     ]
 
 
-def _files() -> Iterator[Path]:
-    for package in CORE:
+def _files(packages: tuple[str, ...]) -> Iterator[Path]:
+    for package in packages:
         for path in sorted((ROOT / package).rglob("*.py")):
             if not any(each.is_symlink() for each in (path, *path.parents) if each != ROOT and ROOT in each.parents):
                 yield path

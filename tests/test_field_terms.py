@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.field_terms import ROOT, TERMS, places, words_of
+from tests.field_terms import CORE, REST, ROOT, TERMS, names, places, words_of
 
 
 @pytest.mark.parametrize("term", TERMS)
@@ -20,6 +20,11 @@ def test_glossary_defines_each_term() -> None:
     for term in TERMS:
         wanted = words_of(term)
         assert any(row[start : start + len(wanted)] == wanted for row in defined for start in range(len(row))), term
+
+
+@pytest.mark.parametrize("word", ["told", "lent", "anew", "beside", "settled", "stretch", "chance"])
+def test_no_name_has_a_word_of_the_old_dialect(word: str) -> None:
+    assert not [place for words, where in names((*CORE, *REST)).items() if word in words for place in where]
 
 
 def test_words_of_a_name_are_those_of_a_term() -> None:

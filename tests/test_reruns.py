@@ -43,8 +43,8 @@ def test_rerun_that_was_overestimated_corrects_the_opposite_change() -> None:
 def test_rerun_of_the_same_scenario_measures_noise_and_not_the_model_error() -> None:
     """However often, what is left of the range is the model's own error and that of the one run to come."""
     seen = [Observation(guess({}), 100.0)] * 1000
-    own = (math.log(1.4**2) / (2 * CALIBRATED.width)) ** 2 - 2 * CALIBRATED.repetition**2
-    left = (math.log(1 + half_width(rerun_correction(guess(TWICE), seen))) / CALIBRATED.width) ** 2
+    own = (math.log(1.4**2) / (2 * CALIBRATED.coverage_width)) ** 2 - 2 * CALIBRATED.repetition**2
+    left = (math.log(1 + half_width(rerun_correction(guess(TWICE), seen))) / CALIBRATED.coverage_width) ** 2
     assert left == pytest.approx(own, rel=0.05)  # a thousand equal runs: hardly any noise
 
 

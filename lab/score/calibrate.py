@@ -57,7 +57,7 @@ def calibrate(known: Sequence[Measured], *, only_width: bool = False) -> tuple[C
         )
         calibration = replace(calibration, model=float(model), slope=float(slope))
     width = max(_width(found, calibration) for found in by_suite)
-    return replace(calibration, width=width), sum(map(len, by_suite))
+    return replace(calibration, coverage_width=width), sum(map(len, by_suite))
 
 
 def _seen(known: Measured, calibration: Calibration) -> list[_Seen]:
@@ -76,7 +76,7 @@ def _seen(known: Measured, calibration: Calibration) -> list[_Seen]:
             ]
             error = math.log(known.actual_ms[one.number] / given.predicted_ms)
             side = math.log(given.interval_ms[error > 0] / given.predicted_ms)
-            physics = max(side**2 - CALIBRATED.width**2 * reported[1], 0.0)
+            physics = max(side**2 - CALIBRATED.coverage_width**2 * reported[1], 0.0)
             left = math.sqrt(max(error**2 - physics, 0.0))
             found.append(_Seen(left, reported[0], abs(math.log(given.predicted_ms / given.runtime_ms))))
     return found

@@ -36,17 +36,17 @@ class Calibration:
     """Errors that cannot be computed from one run; standard deviations of log runtimes.
 
     `repetition` is between runs of one job, `model` is of the model's error for small changes, and `slope` is added to
-    it per unit of |log(predicted / recorded)|.  `width` is the number of standard deviations to either side that covers
-    90 % in each suite; for a normal distribution it would be 1.645.
+    it per unit of |log(predicted / recorded)|.  `coverage_width` is the number of standard deviations to either side
+    that covers 90 % in each suite; for a normal distribution it would be 1.645.
     """
 
     repetition: float
     model: float
     slope: float
-    width: float
+    coverage_width: float
 
 
-CALIBRATED = Calibration(repetition=0.075, model=0.1, slope=0.0, width=1.463)
+CALIBRATED = Calibration(repetition=0.075, model=0.1, slope=0.0, coverage_width=1.463)
 
 
 def variances(  # noqa: PLR0913 - a prediction, its evidence, and a calibration
@@ -85,7 +85,7 @@ def variances(  # noqa: PLR0913 - a prediction, its evidence, and a calibration
 def interval(
     predicted_ms: float,
     variance: Mapping[str, float],
-    width: float = CALIBRATED.width,
+    width: float = CALIBRATED.coverage_width,
     ends_ms: tuple[float, float] | None = None,
 ) -> tuple[tuple[float, float], Mapping[str, float]]:
     """The 90 % interval, ms, and the share of each source in its variance (they sum to 1).

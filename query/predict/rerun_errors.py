@@ -63,7 +63,7 @@ def rerun_correction(
 ) -> PriorPrediction:
     """The prediction conditioned on other runs: corrected, with the remaining interval."""
     shift, variance = _conditioned(guess, seen, calibration, alike)
-    predicted_ms, width = guess.predicted_ms * math.exp(shift), calibration.width * math.sqrt(variance)
+    predicted_ms, width = guess.predicted_ms * math.exp(shift), calibration.coverage_width * math.sqrt(variance)
     ends = (predicted_ms * math.exp(-width), predicted_ms * math.exp(width))
     return PriorPrediction(guess.log_ratios, predicted_ms, ends)
 
@@ -86,7 +86,7 @@ def after_run(
     It does not depend on that run's runtime.
     """
     _, variance = _conditioned(guess, [*seen, Observation(candidate, candidate.predicted_ms)], calibration, alike)
-    return math.exp(calibration.width * math.sqrt(variance)) - 1
+    return math.exp(calibration.coverage_width * math.sqrt(variance)) - 1
 
 
 def _conditioned(
@@ -133,7 +133,7 @@ def _own(guess: PriorPrediction, calibration: Calibration) -> float:
     if not any(guess.log_ratios.values()):
         return 0.0
     low, high = guess.interval_ms
-    whole = (math.log(high / low) / (2 * calibration.width)) ** 2
+    whole = (math.log(high / low) / (2 * calibration.coverage_width)) ** 2
     return math.sqrt(max(whole - 2 * calibration.repetition**2, 0.0))
 
 
