@@ -85,7 +85,7 @@ def fleet_build(
         reading = Engine(engine, processes or None, memory << 20 or None, master, tuple(conf))
         built = build(paths, Path(output), reading, step, again=again)
     if as_json:
-        write_json({"schema": "crystalperf.fleet-build/1", **asdict(built)})
+        write_json({"schema": "crystalperf.fleet-build/2", **asdict(built)})
         return 0
     lines = [f"{counted(built.read, 'log')} read in {built.seconds:.1f} s, {built.known} already read before."]
     if built.unread + built.known_unread:

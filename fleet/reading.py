@@ -38,7 +38,7 @@ labels of shared functions."""
 MAX_FUNCTIONS = 50
 """Maximum functions of each run, by sampled time."""
 
-HALF_WIDTH = CALIBRATED.width
+HALF_WIDTH = CALIBRATED.coverage_width
 """Half width of a prediction's 90 % range, in standard deviations."""
 
 _HOUR_MS = 3_600_000.0

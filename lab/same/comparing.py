@@ -71,6 +71,7 @@ def compare(
                     side = "before" if new is None else "after"
                     found.add(FIELDS, f"({kind})", f"{name}: {question}", f"only {side}")
                 continue
+            new = renames.as_before(new)
             if before[name].get("kept") and not asked.get("kept"):
                 new = kept_table(new, asked["public"])
             _Tables(f"{name}: {question}", kind, renames, text, found).compare(old, new)

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from lab.same.tables import digest
+from lab.same.tables import Table, digest
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Renames:
     renamed  by kind of answer, or `all`: old name → new name
     parts    old → new part of a path, wherever it is in a path; applied after `renamed`
     requests old → new request, such as "sql group_resources"
+    prefixes old → new start of an identifier, such as "stretch:"
     values   by new name: old value → new value, an empty text for a missing value
     removed  by old name: the reason
     added    by new name: the reason
@@ -33,6 +34,7 @@ class Renames:
     renamed: Mapping[str, Mapping[str, str]]
     parts: Mapping[str, str]
     requests: Mapping[str, str]
+    prefixes: Mapping[str, str]
     values: Mapping[str, Mapping[str, str]]
     removed: Mapping[str, str]
     added: Mapping[str, str]
@@ -53,6 +55,7 @@ class Renames:
             renamed=stated.get("renamed", {}),
             parts=stated.get("parts", {}),
             requests=stated.get("requests", {}),
+            prefixes=stated.get("prefixes", {}),
             values=stated.get("values", {}),
             removed=stated.get("removed", {}),
             added=stated.get("added", {}),
@@ -72,6 +75,22 @@ class Renames:
             path = f"/{path}/".replace(f"/{known}/", f"/{names[known]}/", 1)[1:-1]
         path = "/".join(map(self._part, path.split("/")))
         return path[: path.rindex("[]")] + "#" if count else path
+
+    def as_before(self, table: Table) -> Table:
+        """A new table with the old starts of identifiers, because digests of texts cannot be renamed."""
+        if not self.prefixes:
+            return table
+        return {
+            path: column if isinstance(column, Mapping) else [self._before(each) for each in column]
+            for path, column in table.items()
+        }
+
+    def _before(self, value: Any) -> Any:
+        if isinstance(value, str):
+            for old, new in self.prefixes.items():
+                if value.startswith(new):
+                    return old + value.removeprefix(new)
+        return value
 
     def _part(self, part: str) -> str:
         name = part.rstrip("[]")
