@@ -38,7 +38,7 @@ from crystalperf.query.frameworks.ml.pytorch.findings import (
     FreeingMemory,
     OneLink,
     Starting,
-    UntoldWait,
+    UnexplainedWait,
     WaitingInPython,
     WarmUp,
 )
@@ -864,7 +864,7 @@ def test_wait_for_something_outside_the_trace_is_not_cpu_time(run_of: RunOf) -> 
     assert debug.resource_ms["cpu"] == pytest.approx(1.1, abs=0.1)
     assert debug.other_ms["unknown"] == pytest.approx(7.89 + 5, abs=0.1)
     assert bottleneck_of(debug).kind == "unknown"
-    (reported,) = [each for each in debug.findings if isinstance(each, UntoldWait)]
+    (reported,) = [each for each in debug.findings if isinstance(each, UnexplainedWait)]
     assert (round(reported.cost_ms), reported.names) == (13, ("hipDeviceSynchronize",))
 
 
@@ -885,7 +885,7 @@ def test_an_idle_accelerator_that_a_thread_waits_for_is_not_the_runtime_alone(ru
     debug = run_of(events).debug()
     assert debug.driver_ms < 0.2
     assert debug.other_ms["unknown"] == pytest.approx(7.9, abs=0.1)
-    (reported,) = [each for each in debug.findings if isinstance(each, UntoldWait)]
+    (reported,) = [each for each in debug.findings if isinstance(each, UnexplainedWait)]
     assert "aten::to: cudaMemcpyAsync" in reported.names
 
 
