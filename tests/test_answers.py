@@ -150,7 +150,7 @@ def test_cpu_that_only_collected_garbage_is_reported_as_garbage_collection() -> 
         sentence(replace(answer, stages=(each,))) for each in (stage, replace(stage, gc_ms=10_000.0))
     )
     assert figures(collecting)[-1] == figures(computing)[-1] == 5.0
-    assert ["garbage-collection" in each for each in (collecting, computing)] == [True, False]
+    assert ["garbage collection" in each for each in (collecting, computing)] == [True, False]
 
 
 def test_other_time_counts_by_its_largest_cause() -> None:

@@ -299,8 +299,8 @@ def test_calibration_uses_even_configurations_only(known: Measured) -> None:
     assert calibration.repetition == pytest.approx(0.05, rel=0.01)
     (pair,) = (pair for pair in pairs(known, ("jfr20", "shipped")) if pair.configuration.number == 2)
     assert pair.predicted_ms is not None
-    assert calibration.width > 0
-    assert math.isfinite(calibration.width)
+    assert calibration.coverage_width > 0
+    assert math.isfinite(calibration.coverage_width)
     odd_changed = Measured(known.suite, known.bases, {**known.actual_ms, 1: 1.0, 3: 1.0}, known.base_ms)
     assert calibrate([odd_changed])[0] == calibration
 
