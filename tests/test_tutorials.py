@@ -1,0 +1,222 @@
+"""The commands of the tutorials and how-to guides run, and print what the pages show.
+
+A `console` block has commands (`$ crystalperf …`) and their output; `...` on a line of its own replaces lines.  A block
+with a file name (```` ```csv title="machines.csv" ````) is a file that later commands read, and a `python` block runs,
+too.  A block that no test runs has a comment before it: `<!-- not run: why -->`.
+
+python -m tests.test_tutorials [PAGES]      rewrites the output in the pages; read what changed before you commit it
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import io
+import json
+import os
+import re
+import shlex
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crystalperf.cli.main import run
+from crystalperf.service.settings import Limits
+
+ROOT = Path(__file__).resolve().parent.parent
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+GUIDES = sorted((ROOT / "docs" / "how-to").glob("*.md"))
+GZIP = ROOT / "lab" / "recordings" / "gzip-text"
+
+_BLOCK = re.compile(
+    r"^(?P<why><!-- not run: [^\n]+ -->\n)?```(?P<kind>[a-z]*)(?: title=\"(?P<file>[^\"]+)\")?\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+_STEP = re.compile(r"^\$ (?P<command>(?:.*\\\n)*.*)\n(?P<shown>(?:(?!\$ ).*\n)*)", re.MULTILINE)
+_READ = re.compile(r'"\$\(cat ([^)"]+)\)"')
+_COMMANDS = {"bash", "console", "python", "sh", ""}
+"""Kinds of blocks that a reader copies to run; the others are output, configuration or files."""
+
+_ALIKE = 0.6
+"""A shown line with less in common with any real line (difflib's ratio) is dropped when a page is rewritten."""
+
+
+@dataclass(frozen=True)
+class Block:
+    kind: str
+    file: str | None
+    text: str
+    why_not_run: str | None
+
+
+def blocks(text: str) -> list[Block]:
+    return [Block(each["kind"], each["file"], each["text"], each["why"]) for each in _BLOCK.finditer(text)]
+
+
+def printed(command: str) -> str:
+    """The output of one `crystalperf` command, first stdout, then stderr."""
+    joined = command.replace("\\\n", " ")
+    joined = _READ.sub(lambda match: shlex.quote(Path(match[1]).read_text(encoding="utf-8")), joined)
+    program, *arguments = shlex.split(joined)
+    assert program == "crystalperf", f"only crystalperf is run: {command}"
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run(arguments)
+    assert code == 0, f"{command}: {err.getvalue()}"
+    return "".join(f"{line.rstrip()}\n" for line in (out.getvalue() + err.getvalue()).strip("\n").split("\n"))
+
+
+def pattern(shown: str) -> str:
+    """A pattern for the output that a page may show so."""
+    return "".join(
+        r"(?:.*\n)+?" if line == "..." else f"{re.escape(line)}\n" for line in shown.rstrip("\n").split("\n")
+    )
+
+
+def updated(shown: str, real: str) -> str:
+    """The real lines most like the shown ones, in order, with `...` for each gap."""
+    wanted = [line for line in shown.rstrip("\n").split("\n") if line != "..."]
+    if re.fullmatch(pattern(shown), real) or not wanted:
+        return shown
+    lines = real.rstrip("\n").split("\n")
+    # best[i][j]: the best sum of likeness of wanted[i:] to lines[j:].
+    best = [[0.0] * (len(lines) + 1) for _ in range(len(wanted) + 1)]
+    alike = [[difflib.SequenceMatcher(None, one, other).ratio() for other in lines] for one in wanted]
+    for i in reversed(range(len(wanted))):
+        for j in reversed(range(len(lines))):
+            paired = alike[i][j] + best[i + 1][j + 1] if alike[i][j] >= _ALIKE else 0.0
+            best[i][j] = max(paired, best[i + 1][j], best[i][j + 1])
+    kept, i, j = [], 0, 0
+    while i < len(wanted) and j < len(lines):
+        if alike[i][j] >= _ALIKE and best[i][j] == alike[i][j] + best[i + 1][j + 1]:
+            kept.append(j)
+            i, j = i + 1, j + 1
+        elif best[i][j] == best[i][j + 1]:
+            j += 1
+        else:
+            i += 1
+    found, after = "", 0
+    for each in [*kept, len(lines)]:
+        found += "...\n" if each > after else ""
+        found += f"{lines[each]}\n" if each < len(lines) else ""
+        after = each + 1
+    return found
+
+
+@contextlib.contextmanager
+def checkout() -> Iterator[Path]:
+    """An empty working folder that looks like the root of a checkout."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as name:
+        for each in ("docs", "examples", "indexes", "lab", "tests"):
+            (Path(name) / each).symlink_to(ROOT / each)
+        os.chdir(name)
+        try:
+            yield Path(name)
+        finally:
+            os.chdir(before)
+
+
+def rewritten(text: str) -> str:
+    """The page with the output of today.  Runs its commands in order, in one working folder."""
+    names: dict[str, Any] = {}
+    with checkout():
+
+        def block(match: re.Match[str]) -> str:
+            if match["why"]:
+                return match[0]
+            if match["file"]:
+                Path(match["file"]).write_text(match["text"], encoding="utf-8")
+            elif match["kind"] == "python":
+                with contextlib.redirect_stdout(io.StringIO()):
+                    exec(compile(match["text"], "the page", "exec"), names)
+            elif match["kind"] == "console":
+                return match[0].replace(match["text"], _STEP.sub(step, match["text"]))
+            return match[0]
+
+        def step(match: re.Match[str]) -> str:
+            real = printed(match["command"])
+            return f"$ {match['command']}\n{updated(match['shown'], real) if match['shown'] else ''}"
+
+        return _BLOCK.sub(block, text)
+
+
+@pytest.fixture(autouse=True)
+def as_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def _cases() -> list[Any]:
+    slow = {"slow-spark-job", *(each.stem for each in GUIDES)}
+    return [
+        pytest.param(each, id=each.stem, marks=[pytest.mark.later] if each.stem in slow else [])
+        for each in TUTORIALS + GUIDES
+    ]
+
+
+@pytest.mark.parametrize("page", _cases())
+def test_page_shows_what_its_commands_print(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    if "$ crystalperf index build" in text:
+        pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
+    assert rewritten(text) == text, "see the head of this file"
+
+
+@pytest.mark.parametrize("page", TUTORIALS + GUIDES, ids=lambda each: each.stem)
+def test_each_command_block_runs_or_says_why_not(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    found = blocks(text)
+    assert text.count("\n```") == 2 * len(found), "a code block that this test does not read"
+    for each in found:
+        runs = each.file or each.kind in ("console", "python")
+        assert each.kind not in _COMMANDS or runs or each.why_not_run, each.text
+        if each.kind == "console" and not each.why_not_run:
+            steps = "".join(step[0] for step in _STEP.finditer(each.text))
+            assert steps == each.text, "a block begins with its command"
+    outside = _BLOCK.sub("", text)
+    assert not re.search(r"^ {4}\S", outside, re.MULTILINE), "use a fenced block"
+
+
+def test_updated_keeps_the_shown_lines_and_marks_gaps() -> None:
+    real = "title\n\nrow a   11\nrow b   20\nrow c   30\ntotal   61\n"
+    assert updated("title\n...\nrow a   10\n...\ntotal   60\n", real) == "title\n...\nrow a   11\n...\ntotal   61\n"
+    assert updated("row b   20\ngone for good\n", real) == "...\nrow b   20\n...\n"
+    assert updated("...\ntotal   61\n", real) == "...\ntotal   61\n"
+
+
+def test_spark_tutorial_has_the_reruns_of_the_example() -> None:
+    page = (ROOT / "docs" / "tutorials" / "slow-spark-job.md").read_text(encoding="utf-8")
+    reruns = json.loads((GZIP / "reruns.json").read_text(encoding="utf-8"))["1-core"]
+    for cores, each in (("1", reruns["1"]), ("2", reruns["2x"])):
+        times = ", ".join(f"{one:.2f}" for one in each)
+        assert f"| {cores} | {times} | {statistics.median(each):.2f} |" in page
+
+
+def test_pytorch_tutorial_has_the_reruns_of_the_lab() -> None:
+    page = (ROOT / "docs" / "tutorials" / "pytorch-input-bottleneck.md").read_text(encoding="utf-8")
+    lines = (ROOT / "lab" / "recordings" / "files" / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(each) for each in lines]
+    for disk in (1, 2, 4, 8):
+        steps = [row["settled_ms"][0] for row in rows if row["name"].startswith(f"files-r1-c0.6-d{disk}.")]
+        assert len(steps) >= 2
+        assert f"| {disk} MB/s | {len(steps)} | {statistics.median(steps):.0f} |" in page
+
+
+def test_service_guide_lists_all_limits() -> None:
+    page = (ROOT / "docs" / "how-to" / "host-the-service.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `([a-z_]+)` \| (\d+) \|", page, re.MULTILINE)
+    assert listed == [(each.name, f"{each.default:.0f}") for each in fields(Limits)]
+
+
+if __name__ == "__main__":
+    os.environ |= {"COLUMNS": "80", "NO_COLOR": "1"}
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["CRYSTALPERF_HOME"] = home
+        for path in [Path(each).resolve() for each in sys.argv[1:]] or TUTORIALS + GUIDES:
+            path.write_text(rewritten(path.read_text(encoding="utf-8")), encoding="utf-8")
