@@ -3,6 +3,7 @@
 # test       create .venv, then run the quick tests that need only Python packages
 # test-all   also install the indexer (torch), and run all tests
 # dist       build and check sdist and wheel in dist/; `make wheels` builds those of a release (RELEASING.md)
+# docs       build the documentation into site/; `make docs-serve` shows it while you write
 # lint       check format, style, imports, types and words
 # texts      extract the labelled functions' texts from the libraries' sources (downloads about 1 GB), for the tables
 # page       build the page's script and style from web/ (Node 20 and npm); commit the result
@@ -12,7 +13,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-flink test test-all lint dist wheels bench fuzz indexes labels texts page pictures check-machine
+.PHONY: help demo demo-flink test test-all docs docs-serve lint dist wheels bench fuzz indexes labels texts page pictures check-machine
 
 PYTHON ?= python3
 VENV := .venv
@@ -74,6 +75,12 @@ bench: $(VENV)/ready-all
 fuzz: $(VENV)/ready
 	@$(BIN)/python -m lab.damage.fuzz
 
+docs: $(VENV)/ready-docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+
+docs-serve: $(VENV)/ready-docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
+
 page: web/node_modules/.package-lock.json
 	@cd web
 	npm run --silent check
@@ -128,5 +135,11 @@ $(VENV)/ready-dev: pyproject.toml setup.py query/simulate/list_schedule.c | chec
 $(VENV)/ready-all: pyproject.toml setup.py query/simulate/list_schedule.c | check-machine
 	@echo "setting up $(VENV) with the indexer and the lab (torch is large) …" >&2
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,indexer,lab]'
-	touch $(VENV)/ready $(VENV)/ready-dev $@
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs,indexer,lab]'
+	touch $(VENV)/ready $(VENV)/ready-dev $(VENV)/ready-docs $@
+
+$(VENV)/ready-docs: pyproject.toml | check-machine
+	@echo "setting up $(VENV) for the documentation …" >&2
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@

@@ -1,12 +1,14 @@
 """CrystalPerf: where did a dataflow job's time go, and what if its resources were different?
 
-import crystalperf as cp
+An example:
 
-run = cp.profile(["log/", "recordings/"])
-print(run.debug().bottleneck)
-print(run.predict("cores=2x").predicted_ms)
-print(run.sql("SELECT most FROM stage_resources").rows)
-print(cp.index("jdk-17").functions(text="socket", resource="net").total)
+    import crystalperf as cp
+
+    run = cp.profile(["log/", "recordings/"])
+    print(run.debug().bottleneck)
+    print(run.predict("cores=2x").predicted_ms)
+    print(run.sql("SELECT most FROM stage_resources").rows)
+    print(cp.index("jdk-17").functions(text="socket", resource="net").total)
 """
 
 from __future__ import annotations

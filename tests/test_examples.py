@@ -140,7 +140,7 @@ def test_examples_are_found() -> None:
     by_document = {each: examples((ROOT / each).read_text(encoding="utf-8")) for each in DOCUMENTS}
     assert len(by_document["docs/cli.md"]) >= 18
     assert len(by_document["README.md"]) >= 6
-    assert len(by_document["docs/index.md"]) >= 6
+    assert len(by_document["docs/resource-index.md"]) >= 6
     (several,) = (each for each in by_document["docs/how-it-works.md"] if "\n" in each)
     assert several.endswith('GROUP BY locality"')
     # The page is made from the help, so that what works there works in the help.

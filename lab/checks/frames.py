@@ -1,6 +1,6 @@
 """Coverage of stack frames by the indexes: a row for each recording, with the packages of most other frames.
 
-    python -m lab.checks.frames lab/recordings tests/data ../shared/real-inputs/jfr [--write docs/index.md]
+    python -m lab.checks.frames lab/recordings tests/data ../shared/real-inputs/jfr [--write docs/resource-index.md]
 
 A folder with one application's log and its recordings is a run; it uses the indexes that CrystalPerf chooses for it.  A
 recording without a log uses the newest index of each package.  Each Java frame counts once for each stack, weighted

@@ -301,14 +301,34 @@ def schema_text(schema: Mapping[str, Any]) -> str:
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
+def schema_page() -> str:
+    """A page that lists the schemas."""
+    rows = []
+    for kind, schema in schemas().items():
+        name, summary = schema["properties"]["schema"]["const"], schema["description"].partition("\n")[0]
+        rows.append(f"| `{name}` | {summary} | [{kind}.json]({kind}.json) |\n")
+    return _PAGE + "".join(rows)
+
+
+_PAGE = """# JSON schemas
+
+Every command prints its answer as JSON with `--json`. The field `schema` of an answer names its kind and version. Here
+is the JSON Schema of each kind; `python -m crystalperf.query.text.as_json --write docs/schema` writes this folder.
+
+| field `schema` | answer | file |
+|---|---|---|
+"""
+
+
 def main() -> None:
-    """Write the JSON Schemas of all answers, one file per kind."""
+    """Write the JSON Schemas of all answers, one file per kind, and the page that lists them."""
     parser = argparse.ArgumentParser(description="write the JSON Schemas of all answers")
     parser.add_argument("--write", type=Path, required=True, metavar="FOLDER")
     folder: Path = parser.parse_args().write
     folder.mkdir(parents=True, exist_ok=True)
     for kind, schema in schemas().items():
         (folder / f"{kind}.json").write_text(schema_text(schema), encoding="utf-8")
+    (folder / "README.md").write_text(schema_page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

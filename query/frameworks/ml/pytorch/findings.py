@@ -70,7 +70,7 @@ class FirstUse(Lost):
 
 @dataclass(frozen=True)
 class OneLink(Finding):
-    """`processes` exchange gradients through one of them, which took `took_ms`."""
+    """All of the `processes` exchange gradients through one of them, which took `took_ms`."""
 
     kind: ClassVar[str] = "single-link-exchange"
 
