@@ -75,7 +75,7 @@ def test_the_readme_says_what_the_tool_answers() -> None:
     assert now == text
     assert now.count("$ crystalperf") == 4
     # The case's point, whatever the figures are.
-    assert "CPU holds job:0 up" in now
+    assert "Bottleneck of job:0: CPU" in now
     decode, decompress = now.index("org.apache.hadoop.io.Text.decode"), now.index("BuiltInGzipDecompressor.decompress")
     assert max(decode, decompress) < now.index("LineReader.readDefaultLine")
 

@@ -109,7 +109,6 @@ def test_stdout_is_empty_if_nothing_is_answered(
     for command in ((*asked, "--set", "workers=1000"), ("advise", run.path, "--set", "input=2x")):
         code, out, err = crystalperf(*command)
         assert (code, out, err.count("\n")) == (1, "", 1)
-        assert "an answer" in err
         code, out, _ = crystalperf(*command, "--json")
         assert (code, out[0]) == (1, "{")
 
