@@ -397,7 +397,7 @@ def recommend_schema(found: GiveSchema, _words: Words) -> str:
 @SENTENCES.lines(GiveSchema)
 def schema(found: GiveSchema, _words: Words) -> tuple[str, ...]:
     if found.inferred:
-        return ("spark.read.schema(schema).csv(path)  # or json, or the format that you read",)
+        return ("spark.read.schema(schema).csv(path)  # or json, or your format",)
     return ("spark.read.schema(schema).load(path)",)
 
 
