@@ -13,12 +13,12 @@ from crystalperf.query.text.answers import (
     bottleneck_sentence,
     capitalised,
     disagreement_words,
-    flow_sentences,
     header_facts,
     noticeable_findings,
     other_words,
     outcome_sentences,
     samples_sentence,
+    stream_sentences,
     unmodelled_sentence,
     unsubmitted_sentence,
 )
@@ -58,7 +58,7 @@ def lead(page: Page, found: Bottleneck, header: Header, debug: Debug, unit: Time
         page.line()
     if debug.unsubmitted is not None:
         page.paragraph(unsubmitted_sentence(debug, time_unit(debug.unsubmitted.total_ms), unit))
-    for sentence in flow_sentences(debug, header.resources):
+    for sentence in stream_sentences(debug, header.resources):
         page.strong(printable(sentence))
     page.strong(bottleneck_sentence(found, debug, header.resources, unit))
     if debug.unmodelled is not None:

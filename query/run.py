@@ -48,7 +48,7 @@ from crystalperf.query.results.refusals import InvalidQuestion, Refusal, Refused
 from crystalperf.query.simulate.list_schedule import has_compiled
 from crystalperf.query.sql.rows import TIMEOUT_S, Rows
 from crystalperf.query.streaming.diagnose import diagnose_flow, flow_candidates
-from crystalperf.query.streaming.predict import predict_flow
+from crystalperf.query.streaming.predict import predict_stream
 from crystalperf.query.text import notebook as notebook  # registers rows and sentences of answers
 from crystalperf.query.text.figures import time_unit
 from crystalperf.query.text.sentences import text_of
@@ -432,7 +432,7 @@ class Run:
                 execution.words.vocabulary,
                 execution.operators,
                 {each.stage_id: each.name for each in execution.dag.stages},
-                flows=execution.stream is not None,
+                is_stream=execution.stream is not None,
             ),
             execution.words.vocabulary.settings,
         )
@@ -446,7 +446,7 @@ class Run:
     ) -> Prediction:
         execution = self._load(scope)
         if execution.stream is not None and predictor is None:
-            return predict_flow(execution, execution.stream, scenario)
+            return predict_stream(execution, execution.stream, scenario)
         base = self._replay(scope)
         if predictor is not None:
             return predicted_by(predictor, execution, scenario, base)

@@ -54,7 +54,7 @@ from crystalperf.query.results.refusals import (
 )
 from crystalperf.query.run import Run
 from crystalperf.query.streaming.backlog import with_full_buffers
-from crystalperf.query.streaming.predict import _spread, changed, max_throughput, predict_flow
+from crystalperf.query.streaming.predict import _spread, changed, max_throughput, predict_stream
 from tests.reading import profiled, rows
 
 DATA = Path(__file__).parent / "data/flink"
@@ -684,7 +684,7 @@ def test_worker_whose_fixed_work_fills_its_cpu_gives_an_answer() -> None:
     stream = replace(known, stations=full, places=places)
     assert stream.at_limit
     assert max_throughput(stream).rate_per_s == 0.0
-    answer = predict_flow(execution, stream, Scenario(recorded=execution.recorded))
+    answer = predict_stream(execution, stream, Scenario(recorded=execution.recorded))
     assert answer.refused == (AtLimit(),)
 
 

@@ -57,12 +57,12 @@ class PredictionRequest:
     setting: str
 
 
-def usual_what_ifs(header: Header, *, flows: bool = False) -> tuple[PredictionRequest, ...]:
-    """The usual what-ifs of a run, without excluded settings; `flows` is whether it is a stream."""
+def usual_what_ifs(header: Header, *, is_stream: bool = False) -> tuple[PredictionRequest, ...]:
+    """The usual what-ifs of a run, without excluded settings; `is_stream` is whether it is a stream."""
     return questions(
         header.resources,
         header.vocabulary,
-        flows=flows,
+        is_stream=is_stream,
         excluded_settings=header.excluded_settings,
         slots_bring_cpu=get(header.framework).planner.slots_bring_cpu,
     )
@@ -72,15 +72,15 @@ def questions(
     resources: Sequence[Resource],
     vocabulary: Vocabulary,
     *,
-    flows: bool = False,
+    is_stream: bool = False,
     excluded_settings: Collection[str] = (),
     slots_bring_cpu: bool = False,
 ) -> tuple[PredictionRequest, ...]:
-    """The usual what-ifs, in the words of the run's framework; for a stream (`flows`), about rates and parallelism.
+    """The usual what-ifs, in the words of the run's framework; for a stream (`is_stream`), about rates and parallelism.
 
     `excluded_settings` are left out.  `slots_bring_cpu` is whether more slots get more CPU (Planner).
     """
-    if flows:
+    if is_stream:
         tasks, workers = vocabulary.word_of("tasks"), vocabulary.word_of("workers")
         return (
             PredictionRequest("one and a half times the records", "rate=1.5x"),
@@ -168,7 +168,7 @@ def verdict(run: PredictableRun, progress: Callable[[str], None] = lambda _: Non
 
 
 def _what_ifs_of(header: Header, debug: Debug) -> tuple[PredictionRequest, ...]:
-    return usual_what_ifs(header, flows=debug.stream is not None) if debug.runtime_ms > 0 else ()
+    return usual_what_ifs(header, is_stream=debug.stream is not None) if debug.runtime_ms > 0 else ()
 
 
 def what_if(question: str, prediction: Prediction) -> WhatIf:

@@ -66,12 +66,12 @@ def settings_of(
     operators: Iterable[str] = (),
     stages: Mapping[str, str] | None = None,
     *,
-    flows: bool = False,
+    is_stream: bool = False,
 ) -> dict[str, Setting]:
     """The settings of a run by key: workers, cores and memory, one for each of its resources, and its work.
 
     Their meanings are in the framework's `words`.  `operators` are the names of operators with known time, `stages` has
-    the names of stages with a setting for their tasks, by id, and `flows` is whether the run is a stream.
+    the names of stages with a setting for their tasks, by id, and `is_stream` is whether the run is a stream.
     """
     words = words or Vocabulary()
     return {
@@ -93,7 +93,7 @@ def settings_of(
             f"{TASKS}{called}": Setting("count", f"{words.tasks} of {called}")
             for called in dict.fromkeys(each for pair in (stages or {}).items() for each in called_by(*pair))
         },
-        **({"rate": Setting("count", "records that the sources make per second")} if flows else {}),
+        **({"rate": Setting("count", "records that the sources make per second")} if is_stream else {}),
     }
 
 

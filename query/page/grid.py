@@ -72,18 +72,18 @@ def grid(
     whether the replay's loop is compiled; with `full`, all points are predicted, which can take long.
     """
     header, debug = verdict.header, verdict.debug
-    words, flows = header.vocabulary, debug.stream is not None
-    settable = settings_of(header.resources, words, flows=flows)
+    words, is_stream = header.vocabulary, debug.stream is not None
+    settable = settings_of(header.resources, words, is_stream=is_stream)
     keys = ["cores", "workers", *(each.setting for each in header.resources), "memory"]
     keys = [each for each in keys if each not in header.excluded_settings]
     usual = [_usual(each.setting, words) for each in verdict.what_ifs]
-    if flows:  # a stream has no replay and gets the usual what-ifs only
+    if is_stream:  # a stream has no replay and gets the usual what-ifs only
         keys = list(dict.fromkeys(key for ratios in usual for key, _ in ratios))
     answers: dict[Ratios, Prediction] = {}
     for ratios in usual:
         _predict(run, ratios, words, answers)
     more: list[Ratios] = []
-    if usual and not flows:
+    if usual and not is_stream:
         more = [each for each in _more(keys, settable, answers, debug.runtime_ms) if each not in answers]
     replayed = MAX_REPLAYED * (COMPILED if compiled else 1)
     most = MAX_SETTINGS if full else len(usual) + replayed // max(len(execution.tasks), 1)

@@ -15,7 +15,6 @@ from crystalperf.query.text.answers import (
     check_sentences,
     device_name,
     disagreement_words,
-    flow_sentences,
     header_facts,
     not_known_sentences,
     nothing_to_do,
@@ -25,6 +24,7 @@ from crystalperf.query.text.answers import (
     same_sentence,
     samples_sentence,
     saving_text,
+    stream_sentences,
     unmodelled_sentence,
     unsubmitted_sentence,
 )
@@ -64,7 +64,7 @@ def page_text(verdict: Verdict, frontend: Frontend) -> PageText:
     return PageText(
         title=header.name,
         facts=tuple(header_facts(header)),
-        outcome=(*outcome_sentences(debug, unit), *flow_sentences(debug, header.resources)),
+        outcome=(*outcome_sentences(debug, unit), *stream_sentences(debug, header.resources)),
         left_out=left_out,
         headline=bottleneck_sentence(verdict.bottleneck, debug, header.resources, unit),
         unmodelled=unmodelled_sentence(debug),

@@ -353,10 +353,10 @@ class _Limits:
 
 
 def _limits(
-    stream: Stream, after_flow: Stream, scenario: Scenario, net: float | None, net_after: float | None
+    stream: Stream, after_stream: Stream, scenario: Scenario, net: float | None, net_after: float | None
 ) -> _Limits | LimitNotMeasured:
     """The limits of a stream before and after a change; a run at its limit shows its highest rate."""
-    before, after = max_throughput(stream, net), max_throughput(after_flow, net_after)
+    before, after = max_throughput(stream, net), max_throughput(after_stream, net_after)
     now = current_limit(stream, net) if stream.at_limit else None
     most = after.rate_per_s
     if now is not None and 0 < before.rate_per_s < math.inf:  # the recorded rate is its highest rate
@@ -371,13 +371,15 @@ def _limits(
     return _Limits(now, before, after, most)
 
 
-def _flow_change(stream: Stream, after_flow: Stream, limits: _Limits, names: tuple[str, ...]) -> StreamPrediction:
+def _stream_prediction(
+    stream: Stream, after_stream: Stream, limits: _Limits, names: tuple[str, ...]
+) -> StreamPrediction:
     """The rates of a stream before and after a change, for a prediction; None without a limit."""
     most, after, before_per_s = limits.max_per_s, limits.after, limits.before.rate_per_s
     repetition = REPETITION_SD if _same(limits.now, after) else RHO_SD
     return StreamPrediction(
         recorded_per_s=stream.rate_per_s,
-        rate_per_s=after_flow.rate_per_s,
+        rate_per_s=after_stream.rate_per_s,
         max_per_s=most if math.isfinite(most) else None,
         recorded_max_per_s=before_per_s if math.isfinite(before_per_s) else None,
         max_per_s_interval=(
@@ -387,12 +389,12 @@ def _flow_change(stream: Stream, after_flow: Stream, limits: _Limits, names: tup
         ),
         limit=after.id,
         limit_kind=after.kind,
-        limit_resource=after.resource or _resource_of(after_flow, after, names),
+        limit_resource=after.resource or _resource_of(after_stream, after, names),
         is_lower_bound=is_far(most, stream.rate_per_s),
     )
 
 
-def predict_flow(execution: Execution, stream: Stream, scenario: Scenario) -> Prediction:
+def predict_stream(execution: Execution, stream: Stream, scenario: Scenario) -> Prediction:
     """The latency of a record and the highest rate in a scenario; refused if the rate is above the highest."""
     names, net = execution.names, scenario.recorded.get("network")
     runtime_ms = sum(each.time_ms for each in path_segments(stream, measured=True, names=names, net_bytes_per_s=net))
@@ -410,13 +412,13 @@ def predict_flow(execution: Execution, stream: Stream, scenario: Scenario) -> Pr
     )
     if refusal := _beyond(stream, execution, scenario):
         return known.with_refusal(refusal)
-    after_flow, assumed = changed(stream, execution, scenario)
+    after_stream, assumed = changed(stream, execution, scenario)
     net_after = None if net is None else net * scenario.ratio("network")
-    limits = _limits(stream, after_flow, scenario, net, net_after)
+    limits = _limits(stream, after_stream, scenario, net, net_after)
     if isinstance(limits, LimitNotMeasured):
         return known.with_refusal(limits)
-    change = _flow_change(stream, after_flow, limits, names)
-    most, far, rate, after = limits.max_per_s, change.is_lower_bound, after_flow.rate_per_s, limits.after
+    change = _stream_prediction(stream, after_stream, limits, names)
+    most, far, rate, after = limits.max_per_s, change.is_lower_bound, after_stream.rate_per_s, limits.after
     known = replace(known, stream=change, assumptions=tuple(assumed))
     if stream.at_limit and scenario.ratio("rate") == 1:
         return known.with_refusal(AtLimit())
@@ -426,11 +428,11 @@ def predict_flow(execution: Execution, stream: Stream, scenario: Scenario) -> Pr
         return known.with_refusal(RateNotSustained(rate, most, after.id, after.kind))
     if scenario.ratio("network") != 1 and net is None:
         assumed.append(NetworkFree())
-    path = path_segments(after_flow, measured=False, names=names, net_bytes_per_s=net_after)
+    path = path_segments(after_stream, measured=False, names=names, net_bytes_per_s=net_after)
     off = runtime_ms / base_ms if base_ms > 0 and not stream.at_limit else 1.0  # at the limit, queues are full
     predicted = sum(each.time_ms for each in path) * off
     changes_nothing = not scenario.changes
-    sd = _deviation(after_flow, path, runtime_ms, base_ms)
+    sd = _deviation(after_stream, path, runtime_ms, base_ms)
     likely = _interval(predicted, *sd.values())
     if not changes_nothing and likely[1] > MAX_APART * likely[0]:
         why = BufferTimeUnknown() if sd["buffers"] > sd["queues"] else RateNearLimit(rate, most, far)

@@ -378,7 +378,7 @@ def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
     return f"Nothing was submitted for {of}{whose}. The figures below cover the {work} of work."
 
 
-def flow_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, ...]:
+def stream_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, ...]:
     """The rate of a stream, its maximum sustained rate, and what limits it; empty for other runs."""
     stream, words = debug.stream, debug.vocabulary
     if stream is None:
