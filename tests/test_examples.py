@@ -92,7 +92,8 @@ def user(tmp_path_factory: pytest.TempPathFactory, demo: Path) -> User:
     for each in demo.glob("*.jfr.gz"):
         for place in (folder, folder / "recordings"):
             (place / each.stem).write_bytes(gzip.decompress(each.read_bytes()))
-    (folder / "examples").symlink_to(ROOT / "examples")
+    for each in ("examples", "lab"):
+        (folder / each).symlink_to(ROOT / each)
     shutil.copytree(DATA / "acme" / "src", folder / "path" / "to" / "acme")
     (folder / "path" / "to" / "acme" / "jars").mkdir()
     (home / "bin").mkdir()
