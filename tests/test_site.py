@@ -99,6 +99,18 @@ def test_every_page_is_in_the_navigation(site: Path, pages: dict[Path, Html]) ->
     assert set(pages) - {front} <= linked
 
 
+def test_front_page_includes_parts_of_the_readme(site: Path, pages: dict[Path, Html]) -> None:
+    front = site / "index.html"
+    text = front.read_text(encoding="utf-8")
+    assert "<!-- include" not in text
+    for part in ("CrystalPerf shows why", "pipx install .", "4.0 s instead of 7.4 s", "PySpark and Python UDFs"):
+        assert text.count(part) == 1, part
+    for name in ("page-verdict", "public-reruns"):
+        shown = {each for each in pages[front].loaded if name in each}
+        assert {each.partition("#")[2] for each in shown} == {"only-light", "only-dark"}
+    assert "how-to/record-spark.html" in pages[front].links
+
+
 @pytest.mark.parametrize("width", [400, 1440])
 def test_search_finds_a_page_without_a_server(chromium: Browser, site: Path, width: int) -> None:
     page = chromium.new_page(viewport={"width": width, "height": 900})
