@@ -6,7 +6,7 @@ A file has the columns and rows of a table, and the command, date and commit tha
         python -m lab.flink score -o lab/recordings/sweeps/flink --only odd
 
 runs the command after `--`, takes the Markdown table whose heading begins so, and writes the file.  Pages refer to it
-in two ways, which `python -m tests.test_figures` fills:
+in two ways, which `python -m tests.test_lab_figures` fills:
 
     <!-- table flink -->                                           the table, up to <!-- end of flink -->
     <!-- table flink rows=CrystalPerf -->                          its rows that match a pattern

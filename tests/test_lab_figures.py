@@ -1,6 +1,6 @@
 """Figures of pages are those of docs/figures, and no page states another value of one.
 
-python -m tests.test_figures      writes the tables and figures of all pages again
+python -m tests.test_lab_figures      writes the tables and figures of all pages again
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def tables() -> dict[str, Table]:
 
 def test_pages_have_the_current_figures() -> None:
     old = [str(each) for each in pages() if (text := each.read_text(encoding="utf-8")) != filled(text)]
-    assert not old, "write them again with `python -m tests.test_figures`"
+    assert not old, "write them again with `python -m tests.test_lab_figures`"
 
 
 def test_tables_are_on_a_page() -> None:
