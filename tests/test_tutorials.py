@@ -16,7 +16,9 @@ import json
 import os
 import re
 import shlex
+import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -208,10 +210,45 @@ def test_pytorch_tutorial_has_the_reruns_of_the_lab() -> None:
         assert f"| {disk} MB/s | {len(steps)} | {statistics.median(steps):.0f} |" in page
 
 
-def test_service_guide_lists_all_limits() -> None:
+def test_service_guide_names_limits_of_the_service() -> None:
     page = (ROOT / "docs" / "how-to" / "host-the-service.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^\| `([a-z_]+)` \| (\d+) \|", page, re.MULTILINE)
-    assert listed == [(each.name, f"{each.default:.0f}") for each in fields(Limits)]
+    shown = {"GiB": 1 << 30, "s": 1, "": 1}
+    listed = re.findall(r"^\| `([a-z_]+)` \| (\d+) ?(\w*) \|", page, re.MULTILINE)
+    defaults = {each.name: each.default for each in fields(Limits)}
+    assert len(listed) >= 4
+    assert all(int(number) * shown[unit] == defaults[name] for name, number, unit in listed)
+
+
+@pytest.mark.later
+def test_commands_of_the_service_guide_work_without_the_proxy(tmp_path: Path) -> None:
+    pytest.importorskip("httpx")
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    from lab.served import serving
+
+    page = (ROOT / "docs" / "how-to" / "host-the-service.md").read_text(encoding="utf-8")
+    first, send, delete = (each.text for each in blocks(page) if each.kind == "sh")
+    assert all(each in first for each in ("--token-file token", "--allow-host perf.example.org"))
+    (make,) = (line for line in first.splitlines() if "> token" in line)
+    home = tmp_path / "home"
+
+    def typed(text: str) -> str:
+        text = text.replace("https://perf.example.org", url).replace("/srv/crystalperf", str(home))
+        text = text.replace("curl ", "curl --silent --fail --show-error -H 'Host: perf.example.org' ")
+        return subprocess.run(["bash", "-euc", text], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    url = ""
+    typed(make)
+    token = tmp_path / "token"
+    assert token.stat().st_mode & 0o777 == 0o600
+    shutil.copy(ROOT / "tests" / "data" / "eventlog" / "q9.zstd", tmp_path / "eventlog.zstd")
+    with serving(home, (), "--token-file", str(token), "--allow-host", "perf.example.org") as served:
+        url = f"http://127.0.0.1:{served.port}"
+        served.client.headers["Authorization"] = f"Bearer {token.read_text().strip()}"
+        job = served.job_over(json.loads(typed(send))["id"])
+        assert served.get(f"/api/runs/{job['run']}").status_code == 200
+        typed(delete.replace("app-20261121113629-0000", job["run"]))
+        assert served.get(f"/api/runs/{job['run']}").status_code == 404
 
 
 if __name__ == "__main__":
