@@ -55,31 +55,42 @@ def _settings(vocabulary: Vocabulary | None = None) -> dict[str, Setting]:
     return {key: each for key, each in found.items() if each.meaning}
 
 
-def _words(vocabulary: Vocabulary, key: str) -> str:
-    """A framework's words for a setting, the one of its answers first."""
+def _word(vocabulary: Vocabulary, key: str) -> str:
+    """A framework's word for a setting, as answers show it; `same` if that is the key."""
+    word = vocabulary.word_of(key)
     if key == "tasks.STAGE":
-        return f"`{vocabulary.word_of('tasks')}.{vocabulary.stage.upper()}`"
-    shown = vocabulary.word_of(key)
-    others = [word for word, other in vocabulary.settings.items() if other == key and word != shown]
-    return ", ".join(f"`{each}`" for each in (shown, *others))
+        word = f"{vocabulary.word_of('tasks')}.{vocabulary.stage.upper()}"
+    return "same" if word == key else f"`{word}`"
 
 
 def _accepted(setting: Setting) -> str:
     return " or ".join(f"`{each}`" for each in setting.choices) if setting.choices else setting.unit
 
 
+WORDS = {"Spark": "spark", "Flink": "flink", "PyTorch": "pytorch", "TensorFlow, JAX, MXNet": "tensorflow"}
+
+
 def settings() -> str:
-    words = {name: get(name).vocabulary for name in ("spark", "flink", "pytorch", "tensorflow")}
     devices_only = {each.setting for each in ACCELERATOR}
     rows = []
     for key, each in _settings().items():
-        cells = [_words(vocabulary, key) for vocabulary in words.values()]
+        cells = [_word(get(name).vocabulary, key) for name in WORDS.values()]
         if key in devices_only:
             cells[:2] = ["", ""]
         if key == "rate":
             cells[0], cells[2:] = "", ["", ""]
         rows.append((f"`{key}`", each.meaning, _accepted(each), *cells))
-    return table(["setting", "meaning", "values", "Spark", "Flink", "PyTorch", "TensorFlow, JAX, MXNet"], rows)
+    return table(["setting", "meaning", "values", *WORDS], rows)
+
+
+def other_words() -> str:
+    rows = []
+    for title, name in WORDS.items():
+        vocabulary = get(name).vocabulary
+        for word, key in vocabulary.settings.items():
+            if word not in (key, vocabulary.word_of(key)):
+                rows.append((title, f"`{word}`", f"`{vocabulary.word_of(key)}`"))
+    return table(["runs of", "word", "same as"], rows)
 
 
 def test_jax_and_mxnet_have_the_words_of_tensorflow() -> None:
@@ -370,7 +381,13 @@ def read_variables() -> set[str]:
 # The pages ------------------------------------------------------------------------------------------------------------
 
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
-    "settings": {"settings": settings, "values": values, "answers": answers, "devices": models},
+    "settings": {
+        "settings": settings,
+        "other words": other_words,
+        "values": values,
+        "answers": answers,
+        "devices": models,
+    },
     "inputs": {"versions": versions, "limits": input_limits, "refused files": refused},
     "resources": {"resources": resources},
     "http-api": {"routes": routes, "limits": limits},
