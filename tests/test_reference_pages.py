@@ -67,7 +67,8 @@ def _accepted(setting: Setting) -> str:
     return " or ".join(f"`{each}`" for each in setting.choices) if setting.choices else setting.unit
 
 
-WORDS = {"Spark": "spark", "Flink": "flink", "PyTorch": "pytorch", "TensorFlow, JAX, MXNet": "tensorflow"}
+WORDS = {"Spark": "spark", "Flink": "flink", "training": "pytorch"}
+TRAININGS = ("pytorch", "tensorflow", "jax", "mxnet")
 
 
 def settings() -> str:
@@ -78,7 +79,7 @@ def settings() -> str:
         if key in devices_only:
             cells[:2] = ["", ""]
         if key == "rate":
-            cells[0], cells[2:] = "", ["", ""]
+            cells[0] = cells[2] = ""
         rows.append((f"`{key}`", each.meaning, _accepted(each), *cells))
     return table(["setting", "meaning", "values", *WORDS], rows)
 
@@ -93,9 +94,9 @@ def other_words() -> str:
     return table(["runs of", "word", "same as"], rows)
 
 
-def test_jax_and_mxnet_have_the_words_of_tensorflow() -> None:
-    words = get("tensorflow").vocabulary.settings
-    assert get("jax").vocabulary.settings == words == get("mxnet").vocabulary.settings
+def test_all_trainings_have_the_same_words() -> None:
+    assert len({frozenset(get(each).vocabulary.settings.items()) for each in TRAININGS}) == 1
+    assert {*TRAININGS, "spark", "flink"} == set(BUILT_IN)
 
 
 VALUES: dict[SettingUnit, tuple[str, tuple[str, ...]]] = {
