@@ -2,7 +2,7 @@
 
 python -m tests.test_reference_pages      writes the tables between the marks of the pages again
 
-The table of versions needs the public logs next to the checkout; without them it stays as it is.
+The tables of versions and deployments need the public logs next to the checkout; without them they stay as they are.
 """
 
 from __future__ import annotations
@@ -235,22 +235,58 @@ def files(folder: Path) -> Iterator[Path]:
 
 
 _VERSION = re.compile(rb'"(?:Spark Version|spark_version|sparkVersion)"\s*:\s*"(\d+\.\d+)')
+_MASTER = re.compile(rb'"spark\.master"\s*:\s*"([a-z0-9]+)')
+UNKNOWN = "not stated"
+DEPLOYMENTS = {
+    "local": "one process, `local[N]`, or `local-cluster`",
+    "spark": "standalone",
+    "yarn": "YARN",
+    "k8s": "Kubernetes",
+    "emr": "Amazon EMR",
+    "databricks": "Databricks",
+    UNKNOWN: UNKNOWN,
+}
+
+
+def deployment(start: bytes) -> str:
+    """The deployment of a log by its start: marks of vendors, else the master."""
+    if b"spark.databricks.clusterUsageTags" in start:
+        return "databricks"
+    if b"/usr/share/aws/emr" in start:
+        return "emr"
+    master = _MASTER.search(start)
+    return UNKNOWN if master is None else master[1].decode()
+
+
+def counted(fact: Callable[[bytes], str]) -> tuple[Counter[str], Counter[str]]:
+    """How many public logs, and logs of this repository, have each value of a fact of their first MiB."""
+    places = (
+        [REAL_INPUTS / "spark-eventlog"],
+        [ROOT / "lab/recordings", ROOT / "tests/data/spark", ROOT / "tests/data/runs"],
+    )
+    public, own = (Counter(fact(containers.head(part, 1 << 20)) for _, part in logs(folders)) for folders in places)
+    return public, own
 
 
 def versions() -> str:
-    """The versions of Spark whose logs are in this repository, and in the collection of public logs."""
-    counts: dict[str, Counter[str]] = {"ours": Counter(), "public": Counter()}
-    places = {
-        "ours": [ROOT / "lab/recordings", ROOT / "tests/data/spark", ROOT / "tests/data/runs"],
-        "public": [REAL_INPUTS / "spark-eventlog"],
-    }
-    for whose, folders in places.items():
-        for _, part in logs(folders):
-            version = _VERSION.search(containers.head(part, 1 << 16))
-            counts[whose]["not stated" if version is None else version[1].decode()] += 1
-    order = sorted({*counts["ours"], *counts["public"]}, key=lambda each: [int(n) for n in re.findall(r"\d+", each)])
-    rows = [(each, *(str(counts[whose][each] or "") for whose in ("public", "ours"))) for each in order]
+    """The versions of Spark whose logs are in the collection of public logs, and in this repository."""
+
+    def version(start: bytes) -> str:
+        found = _VERSION.search(start)
+        return UNKNOWN if found is None else found[1].decode()
+
+    public, own = counted(version)
+    order = sorted({*public, *own}, key=lambda each: [int(number) for number in re.findall(r"\d+", each)])
+    rows = [(each, str(public[each] or ""), str(own[each] or "")) for each in order]
     return table(["Spark", "public logs", "logs of this repository"], rows)
+
+
+def deployments() -> str:
+    """The deployments of these logs."""
+    public, own = counted(deployment)
+    assert {*public, *own} <= set(DEPLOYMENTS)
+    rows = [(title, str(public[each] or ""), str(own[each] or "")) for each, title in DEPLOYMENTS.items()]
+    return table(["deployment", "public logs", "logs of this repository"], rows)
 
 
 def refused() -> str:
@@ -389,11 +425,12 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "answers": answers,
         "devices": models,
     },
-    "inputs": {"versions": versions, "limits": input_limits, "refused files": refused},
+    "inputs": {"versions": versions, "deployments": deployments, "limits": input_limits, "refused files": refused},
     "resources": {"resources": resources},
     "http-api": {"routes": routes, "limits": limits},
 }
-SLOW = ("answers", "versions")
+PUBLIC = {"versions": versions, "deployments": deployments}
+SLOW = ("answers", *PUBLIC)
 
 
 def between(mark: str) -> re.Pattern[str]:
@@ -421,8 +458,18 @@ def test_answers_are_those_of_the_recorded_runs() -> None:
     assert page("settings") == written(page("settings"), {"answers": answers()})
 
 
-def test_versions_are_those_of_the_public_logs(real_inputs: Path) -> None:
-    assert page("inputs") == written(page("inputs"), {"versions": versions()})
+def test_versions_and_deployments_are_those_of_the_public_logs(real_inputs: Path) -> None:
+    assert page("inputs") == written(page("inputs"), {mark: make() for mark, make in PUBLIC.items()})
+
+
+def test_guide_for_spark_has_the_numbers_of_public_logs() -> None:
+    guide = (ROOT / "docs" / "how-to" / "record-spark.md").read_text(encoding="utf-8")
+    found = dict(re.findall(r"^\| ([^|,]+)[^|]* \|.*\| (\d+) \| [^|]+ \|$", guide, re.MULTILINE))
+    rows = between("deployments").findall(page("inputs"))[0].splitlines()[2:]
+    listed = {row.split(" | ")[0].removeprefix("| "): row.split(" | ")[1] for row in rows}
+    names = {"your laptop": DEPLOYMENTS["local"]}
+    assert len(found) == 6
+    assert found == {each: listed[names.get(each, each)] for each in found}
 
 
 def test_settings_page_explains_every_answer() -> None:
@@ -476,7 +523,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         os.environ["CRYSTALPERF_HOME"] = home
         for name, tables in TABLES.items():
-            made = {mark: make() for mark, make in tables.items() if mark != "versions" or REAL_INPUTS.is_dir()}
+            made = {mark: make() for mark, make in tables.items() if mark not in PUBLIC or REAL_INPUTS.is_dir()}
             (PAGES / f"{name}.md").write_text(written(page(name), made), encoding="utf-8")
 
 
