@@ -251,6 +251,57 @@ def test_commands_of_the_service_guide_work_without_the_proxy(tmp_path: Path) ->
         assert served.get(f"/api/runs/{job['run']}").status_code == 404
 
 
+@pytest.mark.later
+def test_review_of_a_branch_finds_what_the_guide_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
+    page = (ROOT / "docs" / "how-to" / "review-a-change.md").read_text(encoding="utf-8")
+    (command,) = (each.text for each in blocks(page) if each.why_not_run)
+    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "home"))
+    branch, program = tmp_path / "branch", tmp_path / "bin" / "crystalperf"
+    shutil.copytree(ROOT / "tests" / "data" / "acme" / "src", branch)
+    printed(f"crystalperf index build acme-1 --source {branch}")
+    printed(f"crystalperf analyze {ROOT}/tests/data/acme -o {branch}/acme.duckdb")
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from crystalperf.cli.main import main; main()" "$@"\n')
+    program.chmod(0o755)
+    git = "git -c user.name=a -c user.email=a@b"
+    setup = f"""
+        git init --quiet --initial-branch=main . && git add com && {git} commit --quiet -m before
+        git checkout --quiet -b change && git apply {ROOT}/examples/review/change.diff
+        {git} commit --quiet -am after
+    """
+    environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    typed = ["bash", "-euo", "pipefail", "-c", setup + command]
+    done = subprocess.run(typed, cwd=branch, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "2 device calls" in done.stdout
+
+
+@pytest.mark.later
+def test_lines_of_setup_record_a_spark_job_as_they_stand(tmp_path: Path) -> None:
+    pyspark = pytest.importorskip("pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("no Java on this machine")
+    folder, conf = tmp_path / "recordings", tmp_path / "conf"
+    folder.mkdir()
+    conf.mkdir()
+    (conf / "spark-defaults.conf").write_text(printed(f"crystalperf setup spark --on plain --folder {folder}"))
+    job = tmp_path / "job.py"
+    job.write_text(
+        "from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"
+        "spark.range(1000000).selectExpr('sha2(cast(id AS string), 256) AS h').groupBy().agg({'h': 'max'}).collect()\n"
+        "spark.stop()\n"
+    )
+    submit = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[2]", str(job)]
+    environment = {**os.environ, "SPARK_CONF_DIR": str(conf), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(Path(pyspark.__file__).parent)}
+    subprocess.run(submit, env=environment, check=True, capture_output=True, timeout=600)
+    (log,) = folder.glob("eventlog_v2_*")
+    answer = printed(f"crystalperf analyze {log} {folder}/crystalperf-driver.jfr -o {tmp_path}/run.duckdb")
+    assert "Bottleneck" in answer
+    assert "stack samples of tasks" in answer
+
+
 if __name__ == "__main__":
     os.environ |= {"COLUMNS": "80", "NO_COLOR": "1"}
     with tempfile.TemporaryDirectory() as home:
