@@ -1139,7 +1139,8 @@ def test_a_trace_is_of_pytorch_by_its_events_and_one_of_ascend_is_refused_by_nam
     lines = [{"name": "Line 21", "cat": "Line 21", "ph": "X", "ts": 1, "dur": 1, "pid": 0, "tid": 0}]
     with refused(InputError, tmp_path / "lines.json", "Chrome"):
         cp.profile(written(tmp_path / "lines.json", lines))
-    (tmp_path / "trace_view.json").write_text(json.dumps([event("aten::empty", 0, 10)]))
+    npu = {"ph": "M", "name": "process_name", "pid": 9, "tid": 0, "args": {"name": "Ascend Hardware"}}
+    (tmp_path / "trace_view.json").write_text(json.dumps([event("aten::empty", 0, 10), npu]))
     with refused(InputError, tmp_path / "trace_view.json", "torch_npu"):
         cp.profile(tmp_path / "trace_view.json")
 

@@ -18,6 +18,8 @@ _OURS = re.compile(
     rb'"(?:distributedInfo|deviceProperties|record_shapes)"\s*:|"aten::|"PyTorch Profiler|"ProfilerStep#'
     rb'|"cat"\s*:\s*"(?:cpu_op|user_annotation|cuda_runtime|kernel|python_function|Operator)"|"computeProperties"\s*:'
 )
+_NOT_OURS = re.compile(rb'"Ascend Hardware"|"async_npu"|"HostToDevice|"CANN"|"pid"\s*:\s*"(?:CPU|CUDA) functions"')
+"""Lists of events that other profilers write under PyTorch's categories."""
 _RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"rank"\s*:\s*(?P<rank>\d{1,7})')
 _WORLD_SIZE = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"world_size"\s*:\s*(?P<size>\d{1,7})')
 
@@ -25,7 +27,9 @@ _WORLD_SIZE = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"world_size"\
 def recognise(head: Head) -> LogPart | None:
     """A trace of PyTorch's profiler, by its beginning."""
     text = head.text
-    if not is_json(text) or _EVENTS.search(text) is None or _OURS.search(text) is None:
+    if not is_json(text) or _OURS.search(text) is None:
+        return None
+    if _EVENTS.search(text) is None and (text.lstrip()[:1] != b"[" or _NOT_OURS.search(text) is not None):
         return None
     facts: dict[str, int | None] = {}
     for name, pattern in (("rank", _RANK), ("size", _WORLD_SIZE)):
