@@ -368,6 +368,21 @@ class StreamPrediction:
     is_lower_bound: bool = False
 
 
+@dataclass(frozen=True)
+class NamedPart:
+    """A part of the critical path with a name of its own, and its wall-clock time by resource; `cause` is that of its
+    time on no resource."""
+
+    remark: Remark
+    resource_ms: Parts
+    cause: Cause = "unknown"
+
+    @property
+    def time_ms(self) -> float:
+        """Its wall-clock time on the path, ms."""
+        return sum(self.resource_ms.values())
+
+
 @dataclass(frozen=True, repr=False)
 class Debug(Tabular):
     """The diagnosis of a scope: where its time went.
@@ -379,7 +394,8 @@ class Debug(Tabular):
     tasks but has no resource, so that no prediction covers it.  `measurements` are the framework's own measurements.
     `unbounded` is the leading remark about an unbounded run, such as a stream that runs until it is stopped; None for
     any other run.  `other_causes` is, by resource, another possible cause of the time on it; by `unknown`, what threads
-    did in that time.  `path_operators` is the critical path by operator if stages run different operators one after the
+    did in that time.  `named_parts` are parts of the critical path that the framework names better than a resource or
+    cause does.  `path_operators` is the critical path by operator if stages run different operators one after the
     other, else empty.  `framework` is the framework's name, and `resources` are those of the run, for sentences
     (`words`).
     """
@@ -412,6 +428,7 @@ class Debug(Tabular):
     path_operators: tuple[PathOperator, ...] = ()
     unbounded: Remark | None = None
     other_causes: Mapping[str, Remark] = field(default_factory=dict)
+    named_parts: tuple[NamedPart, ...] = ()
     framework: str = ""
     resources: tuple[Resource, ...] = ()
 
@@ -665,10 +682,11 @@ class Profiled:
 class Bottleneck:
     """The bottleneck of a scope.
 
-    kind          a resource; a cause of time on no resource; the driver, with all the time in which only it was
+    kind          a resource; a cause of time on no resource; a part of the path that the framework names, by the kind
+                  of its remark (Debug.named_parts); the driver, with all the time in which only it was
                   active on the path; unknown: most time is on no resource without a main cause, or data is missing
                   (Debug.doubts); nothing: no time passes
-    name          the resource's name, or the Cause
+    name          the resource's name, the Cause, or the kind of the part's remark
     time_ms       its wall-clock time on the critical path …
     share         … and that as a share of the scope's runtime
     second        the runner-up, a resource or Cause: for a resource, only if it follows closely; for a Cause without a
@@ -677,7 +695,7 @@ class Bottleneck:
     no_task_ms      for a cause: the total time without a running task, if it is longer
     """
 
-    kind: Literal["resource", "cause", "driver", "unknown", "nothing"]
+    kind: Literal["resource", "cause", "part", "driver", "unknown", "nothing"]
     name: str
     time_ms: float
     share: float

@@ -286,6 +286,10 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
         return f"Bottleneck{it}: {_resource_name(found.name, debug, resources)}, {of}.{alternative}{close}"
     if found.second_ms < WORTH_A_WORD * whole_ms:
         second = ""
+    if found.kind == "part":
+        remark = next(each.remark for each in debug.named_parts if each.remark.kind == found.name)
+        following = f" Otherwise: {second}, {figures.text(found.second_ms)}." if second else ""
+        return f"Bottleneck{it}: {text_of(remark, debug.words)}: {of}.{following}"
     if found.kind == "unknown":
         known = f" Largest known part: {second}, {figures.text(found.second_ms)}." if second else ""
         if found.name in debug.other_causes:

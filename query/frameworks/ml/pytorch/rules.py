@@ -6,34 +6,43 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
+from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query import sql
+from crystalperf.query.diagnose.critical_operators import path_by
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.ml.pytorch.findings import (
     AllReduce,
     FirstUse,
+    FirstUses,
     FreeingMemory,
+    FreesMemory,
     Lost,
+    MakesBatches,
+    NoOperator,
     OneLink,
     OverlapPythonWaits,
     OwnBatches,
     ReuseDeviceMemory,
     Starting,
+    StartsAccelerator,
     SynchroniseLess,
     TracePython,
     UnexplainedHostTime,
     UnexplainedWait,
     UseLoaders,
     WaitingInPython,
+    WaitsForAccelerator,
     WaitsInPython,
     WarmUp,
 )
 from crystalperf.query.frameworks.ml.pytorch.first_uses import FIRST_USE
-from crystalperf.query.frameworks.ml.pytorch.threads import BETWEEN, OWN_BATCHES, WAITING_IN_PYTHON
+from crystalperf.query.frameworks.ml.pytorch.threads import BETWEEN, OWN_BATCHES, UNTRACED, WAITING_IN_PYTHON
 from crystalperf.query.frameworks.ml.pytorch.waits import FREEING, STARTING, WAITING
 from crystalperf.query.frameworks.ml.training import rules
 from crystalperf.query.frameworks.ml.training.rules import input_waits
 from crystalperf.query.results.advice import Advice
+from crystalperf.query.results.answers import Cause, NamedPart, PathItem
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.remarks import Remark
 
@@ -87,6 +96,31 @@ def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[StageSt
         return []
     count = gathers[0][1]
     return [OneLink(took_ms * (1 - 1 / count), "measured", AllReduce(count), count, took_ms)]
+
+
+_NAMED_PARTS: Mapping[str, tuple[Remark, Cause]] = {
+    BETWEEN: (NoOperator(), "unknown"),
+    UNTRACED: (NoOperator(), "unknown"),
+    STARTING: (StartsAccelerator(), "unknown"),
+    WAITING: (WaitsForAccelerator(), "unknown"),
+    FREEING: (FreesMemory(), "unknown"),
+    FIRST_USE: (FirstUses(), "unknown"),
+    OWN_BATCHES: (MakesBatches(), "upstream"),
+}
+"""For each operator the part of the path that it is, and the cause of that part's time on no resource."""
+
+
+def named_parts(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, path: Sequence[PathItem]
+) -> list[NamedPart]:
+    """Parts of the path whose operators name them better than a resource does: their time on the CPU or on none."""
+    listed = []
+    for each in path_by(connection, execution, path, sql.text("named", __package__)):
+        if each.name in _NAMED_PARTS:
+            remark, cause = _NAMED_PARTS[each.name]
+            own = {name: ms for name, ms in each.resource_ms.items() if name in (CPU, OTHER)}
+            listed.append(NamedPart(remark, own, cause))
+    return listed
 
 
 def other_causes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, Remark]:
