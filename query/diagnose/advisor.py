@@ -43,11 +43,13 @@ class Setup:
     text    a job → lines of the framework's own configuration, with explanations as comments
     facts   a job → the settings by name, for scripts
     places  titles of the places where jobs run, by key; empty if the place makes no difference
+    needs_folder  whether the folder has to exist before a job starts
     """
 
     text: Callable[[Job], str]
     facts: Callable[[Job], dict[str, Any]]
     places: Mapping[str, str] = field(default_factory=dict)
+    needs_folder: bool = False
 
 
 @dataclass(frozen=True)

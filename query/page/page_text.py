@@ -21,6 +21,7 @@ from crystalperf.query.text.answers import (
     noticeable_findings,
     other_words,
     outcome_sentences,
+    recordings_sentence,
     same_sentence,
     samples_sentence,
     saving_text,
@@ -64,7 +65,11 @@ def page_text(verdict: Verdict, frontend: Frontend) -> PageText:
     return PageText(
         title=header.name,
         facts=tuple(header_facts(header)),
-        outcome=(*outcome_sentences(debug, unit), *stream_sentences(debug, header.resources)),
+        outcome=(
+            *filter(None, [recordings_sentence(header, debug)]),
+            *outcome_sentences(debug, unit),
+            *stream_sentences(debug, header.resources),
+        ),
         left_out=left_out,
         headline=bottleneck_sentence(verdict.bottleneck, debug, header.resources, unit),
         unmodelled=unmodelled_sentence(debug),

@@ -314,7 +314,8 @@ class StationStats:
     """Statistics of a stage of a stream; shares are of its tasks' time, `busiest_share` of the busiest task's.
 
     `record_ms` is its own time for one record, `shares` are its shares by resource; `sleeping_share` is on no resource:
-    threads slept, or waited for something outside.
+    threads slept, or waited for something outside.  Task `heaviest_task`, counted from 0, gets `heaviest_share` of its
+    records.
     """
 
     id: str
@@ -327,6 +328,8 @@ class StationStats:
     record_ms: float
     shares: Parts
     sleeping_share: float = 0.0
+    heaviest_task: int = 0
+    heaviest_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -748,9 +751,10 @@ class NextStep:
     setup     set up the job so that it records samples (framework)
     build     build an index of the sampled code (index)
     predict   predict more of the limiting resource (setting)
+    report    write the page of the run, because no doubling has an effect
     """
 
-    kind: Literal["setup", "build", "predict"]
+    kind: Literal["setup", "build", "predict", "report"]
     facts: Mapping[str, str] = field(default_factory=dict)
 
 

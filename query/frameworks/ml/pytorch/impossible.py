@@ -49,7 +49,7 @@ def _leave_out(process: Process) -> None:
 def _bound_streams(process: Process) -> None:
     """End kernels before the later ones of their stream, and before the return of a call that waited for all."""
     calls = [call for thread in process.threads.values() for call in thread.calls]
-    called = {call.correlation: call.start for call in calls if call.correlation is not None}
+    called: dict[int | None, float] = {call.correlation: call.start for call in calls if call.correlation is not None}
     alone = len({device for device, _ in process.streams}) == 1  # such a call waits for the kernels of one device
     waits = sorted((each.start, each.end) for each in calls if alone and _WAITS_FOR_ALL.match(each.name))
     for kernels in process.streams.values():

@@ -1,7 +1,7 @@
 """Times of events that cannot be right: such an event is left out, or its end is corrected, and both are reported.
 
 A profiler that loses the end of an event writes 0 or a garbage duration; a clock that is set while it records moves the
-events after that.  One such event would stretch a run of milliseconds to hours, so a reader checks its events first.
+events after that.  One such event would make hours of a run of milliseconds, so a reader checks its events first.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def overlong(
 ) -> dict[int, float]:
     """Ends of operations of one stream, in order of their starts, that later operations contradict: the right ends.
 
-    A stream runs one operation after another.  An operation is overlong if a later one lies within it, and it is ten
+    A stream runs one operation after another.  An operation is overlong if it contains a later one, and it is ten
     times as long as others of its name.  Operations of a stream that run concurrently are many, so then none is.
     """
     lengths: dict[str, list[float]] = defaultdict(list)
