@@ -34,7 +34,7 @@ def of(run: cp.Run) -> tuple[Bottleneck, list[float]]:
     return verdict.bottleneck, figures(sentence)
 
 
-def test_time_without_any_operator_is_no_cpu_time() -> None:
+def test_time_without_any_operator_is_not_cpu_time() -> None:
     found, shown = of(cp.profile(ODD / "p31_gap_8000us.json"))
     assert (found.kind, found.name) == ("part", "no-operator")
     assert shown[:2] == [24, 36]

@@ -51,6 +51,12 @@ HOW = {
 """The values of PageText.how."""
 
 
+def _unused(header: Header, debug: Debug) -> tuple[str, ...]:
+    """That no recording shows a task, if so."""
+    sentence = recordings_sentence(header, debug)
+    return (sentence,) if sentence else ()
+
+
 def page_text(verdict: Verdict, frontend: Frontend) -> PageText:
     """All sentences of a verdict; `frontend` words the remedies and the next step."""
     header, debug = verdict.header, verdict.debug
@@ -65,11 +71,7 @@ def page_text(verdict: Verdict, frontend: Frontend) -> PageText:
     return PageText(
         title=header.name,
         facts=tuple(header_facts(header)),
-        outcome=(
-            *filter(None, [recordings_sentence(header, debug)]),
-            *outcome_sentences(debug, unit),
-            *stream_sentences(debug, header.resources),
-        ),
+        outcome=(*_unused(header, debug), *outcome_sentences(debug, unit), *stream_sentences(debug, header.resources)),
         left_out=left_out,
         headline=bottleneck_sentence(verdict.bottleneck, debug, header.resources, unit),
         unmodelled=unmodelled_sentence(debug),
