@@ -36,7 +36,7 @@ from crystalperf.query.text.stations import stations_note, stations_table
 
 if TYPE_CHECKING:
     from crystalperf.query.page.frontend import Frontend
-    from crystalperf.query.results.answers import Verdict, WhatIf
+    from crystalperf.query.results.answers import Debug, Header, Verdict, WhatIf
     from crystalperf.query.trace.vocabulary import Vocabulary
 
 RANGE = "90 % range"
