@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import crystalperf as cp
+from crystalperf.indexes.errors import InputError
 from crystalperf.query.results.answers import Bottleneck
 from crystalperf.query.text.answers import bottleneck_sentence
 from crystalperf.query.text.figures import time_unit
@@ -99,3 +100,39 @@ def test_accelerators_are_devices_and_their_host_is_not(tmp_path: Path, count: i
         events += [event("aten::mm", 1_000 * number, 900), launch, {**kernel, "pid": number, "tid": 7}]
     (tmp_path / "trace.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
     assert cp.profile(tmp_path / "trace.json").header().workers == count
+
+
+# Cycles -----------------------------------------------------------------------------------------------------------
+
+
+def cycles_in(folder: Path, names: list[str], ranks: list[int | None]) -> Path:
+    for number, (name, rank) in enumerate(zip(names, ranks, strict=True)):
+        info = {} if rank is None else {"distributedInfo": {"rank": rank, "world_size": 2}}
+        events = [event("aten::mm", 0, 1_000 * (number + 1))]
+        (folder / name).write_text(json.dumps({"schemaVersion": 1, **info, "traceEvents": events}))
+    return folder
+
+
+def test_the_newest_of_several_cycles_is_used_and_said(tmp_path: Path) -> None:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    cycles_in(folder, ["host_7.9.pt.trace.json", "host_7.10.pt.trace.json"], [None, None])
+    run = cp.profile(folder)
+    assert run.header().duration_ms == pytest.approx(2)
+    (said,) = [each for each in run.header().problems if each.name == "several cycles"]
+    assert "job/N" in said.meaning
+    assert "host_7.10" in said.meaning
+    assert cp.profile(folder, app="job/1").header().duration_ms == pytest.approx(1)
+
+
+def test_a_cycle_of_several_ranks_is_one_run(tmp_path: Path) -> None:
+    names = [f"rank{rank}.{cycle}.json" for cycle in (1, 2) for rank in (0, 1)]
+    run = cp.profile(cycles_in(tmp_path, names, [0, 1, 0, 1]))
+    assert run.header().workers == 2
+    assert run.header().duration_ms == pytest.approx(4)
+
+
+def test_traces_with_other_names_are_not_cycles(tmp_path: Path) -> None:
+    cycles_in(tmp_path, ["resnet.json", "bert.json"], [None, None])
+    with pytest.raises(InputError, match="2 applications"):
+        cp.profile(tmp_path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,6 +32,8 @@ from crystalperf.query.trace.records import Problems
 from tests.hand_made import figures
 from tests.reading import rows
 from tests.refusals import refused
+
+Answer = Callable[..., tuple[int, str, str]]
 
 DATA = Path(__file__).parent / "data/flink"
 ODD = Path(__file__).parent / "data/odd/flink"
@@ -218,3 +221,17 @@ def test_setup_makes_the_folder_of_recordings(tmp_path: Path) -> None:
     assert folder.is_dir()
     assert setup("pytorch", str(tmp_path / "other"), "", "", as_json=False) == 0
     assert not (tmp_path / "other").exists()
+
+
+def test_settings_after_set_are_all_taken(crystalperf: Answer, tmp_path: Path) -> None:
+    run = tmp_path / "run.duckdb"
+    shutil.copy(stream_of("slow-sink").path, run)
+    _, out, _ = crystalperf("predict", run, "--set", "rate=0.5x", "parallelism=4", "--json")
+    assert json.loads(out)["setting"] == "rate=0.5x, parallelism=4"
+
+
+def test_a_question_without_effect_says_why(crystalperf: Answer, tmp_path: Path) -> None:
+    run = tmp_path / "run.duckdb"
+    shutil.copy(cp.profile(DATA / "join-and-sort.json.gz").path, run)
+    _, out, _ = crystalperf("predict", run, "--set", "parallelism.Sort=2")
+    assert "vertex:4" in out.partition("Check")[0]

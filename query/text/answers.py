@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.advise.usual_what_ifs import NOTICEABLE, happens_once, informative
+from crystalperf.query.execution.scenario import called_by
 from crystalperf.query.results.findings import CacheMissTime
 from crystalperf.query.text.figures import counted, counted_digits, cut_right, grouped, percent, printable, time_unit
 from crystalperf.query.text.findings import explained
@@ -116,6 +117,28 @@ def step_sentence(header: Header, answer: Prediction) -> str:
     unit = time_unit(header.step_ms)
     more = _more_examples(answer)
     return f"A step would take {unit.text(after_ms)} instead of {unit.text(header.step_ms)}{more}."
+
+
+def no_effect_sentence(header: Header, answer: Prediction, figures: Figures) -> str:
+    """Why a scenario changes nothing noticeable; empty if it does, and for streams, whose rates say so."""
+    if answer.predicted_ms is None or answer.stream is not None or answer.work_ratio != 1 or answer.runtime_ms <= 0:
+        return ""
+    if abs(answer.predicted_ms - answer.runtime_ms) >= NOTICEABLE * answer.runtime_ms:
+        return ""
+    of = f"of the {figures.text(answer.runtime_ms)}"
+    reasons = []
+    for setting in answer.setting.split(", "):
+        word = setting.partition("=")[0]
+        device = next((each for each in header.resources if header.vocabulary.word_of(each.setting) == word), None)
+        named = word.partition(".")[2]
+        stage = next((each for each in answer.stages if named and named in called_by(each.id, each.name)), None)
+        if device is not None and device.name in answer.resource_ms:
+            on_it = figures.text(answer.resource_ms[device.name])
+            reasons.append(f"the critical path is on the {device.device} for {on_it} {of}")
+        elif stage is not None:
+            reasons.append(f"{stage.name} ({stage.id}) takes {figures.text(stage.recorded_ms)} {of}")
+    why = "; ".join(reasons) or "the critical path does not wait for what it changes"
+    return f"No effect (under {100 * NOTICEABLE:.0f} %): {why}."
 
 
 def examples_ratio(answer: Prediction) -> float | None:
