@@ -14,7 +14,6 @@ from crystalperf.query.advise.verdict import knee_of
 from crystalperf.query.text.answers import (
     capitalised,
     check_sentences,
-    counted_digits,
     examples_ratio,
     knee_sentence,
     measure_word,
@@ -28,6 +27,7 @@ from crystalperf.query.text.answers import (
     step_ms,
     step_sentence,
 )
+from crystalperf.query.text.figures import counted_digits
 from crystalperf.query.text.sentences import text_of, texts_of
 
 if TYPE_CHECKING:

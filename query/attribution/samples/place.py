@@ -54,8 +54,8 @@ def place(
     process = _process(name, recording, trace, framework, problems)
     if process is None:
         return None
-    app_id, worker_id = process
-    worker_id = _worker_of(worker_id, recording, trace, framework)
+    app_id, named = process
+    worker_id = _worker_of(named, recording, trace, framework)
     if worker_id is None:
         worker, tasks_word = framework.vocabulary.worker, framework.vocabulary.tasks
         meaning = (
