@@ -62,6 +62,9 @@ _FINDINGS: Mapping[str, tuple[type[Lost], Advice]] = {
 
 _NAMED = 2
 
+_MUCH = 0.25
+"""Share of the path from which short gaps between operators are worth tracing Python."""
+
 
 def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats]) -> list[Finding]:
     """Critical-path time lost to each operator of _FINDINGS; `cost_ms` is at most the path's time in its segments."""
@@ -72,12 +75,20 @@ def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats
         took = connection.execute(question, {"operator": operator}).fetchall()
         losses = [(min(ms, on_path[stage]), disk_ms, name) for stage, ms, disk_ms, name in took if stage in on_path]
         cost_ms, disk_ms = sum(ms for ms, _, _ in losses), sum(min(ms, on_disk) for ms, on_disk, _ in losses)
+        if operator == BETWEEN and cost_ms < _MUCH * sum(on_path.values()) and not _has_long_gap(connection):
+            continue
         if cost_ms > 0:
             names = tuple(dict.fromkeys(name for _, _, name in losses if name))[:_NAMED]
             lost.append(kind(cost_ms, "measured", advice, cost_ms, disk_ms, names))
     own_ms = sum(each.cost_ms for each in lost if isinstance(each, OwnBatches))
     waits = [each for each in input_waits(connection, details) if each.cost_ms > own_ms]
     return [*waits, *through_one(connection, details), *lost]
+
+
+def _has_long_gap(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether a gap between operators is too long for Python's own time, so that it is on no resource."""
+    question = "SELECT 1 FROM training_operations WHERE operator = ? AND kind = 'runtime' LIMIT 1"
+    return connection.execute(question, [BETWEEN]).fetchone() is not None
 
 
 def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats]) -> list[OneLink]:
