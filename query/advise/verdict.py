@@ -245,7 +245,9 @@ def _next_of_stream(stream: StreamFacts, words: Vocabulary) -> str:
         return "rate=1.5x,2x,4x"
     if stream.limit_kind == "station":
         return f"{words.word_of('tasks')}.{stream.limit}=2x,4x"
-    return f"{words.word_of('workers')}=2x,4x"
+    if stream.limit_kind == "worker":
+        return f"{words.word_of('workers')}=2x,4x"
+    return "rate=0.5x,0.25x"  # nothing measured limits it, so only lower rates have predictions
 
 
 def completed(debug: Debug, header: Header) -> Debug:
