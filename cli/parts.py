@@ -17,6 +17,7 @@ from crystalperf.query.text.answers import (
     noticeable_findings,
     other_words,
     outcome_sentences,
+    recordings_sentence,
     samples_sentence,
     stream_sentences,
     unmodelled_sentence,
@@ -52,9 +53,10 @@ def heading(page: Page, header: Header) -> None:
 def lead(page: Page, found: Bottleneck, header: Header, debug: Debug, unit: TimeUnit) -> None:
     """Write the outcome, the scope of the answer, the bottleneck, and the basis of the figures."""
     ended = outcome_sentences(debug, unit)
-    for sentence in ended:
+    unused = recordings_sentence(header, debug)
+    for sentence in (unused, *ended) if unused else ended:
         page.paragraph(printable(sentence))
-    if ended:
+    if ended or unused:
         page.line()
     if debug.unsubmitted is not None:
         page.paragraph(unsubmitted_sentence(debug, time_unit(debug.unsubmitted.total_ms), unit))

@@ -115,7 +115,7 @@ class Run:
             samples = connection.execute("SELECT 1 FROM samples LIMIT 1").fetchone()
             resources = run_resources(connection)
         framework = get(run[2])
-        properties = dict(run[7] or {})
+        properties, shown_workers = dict(run[7] or {}), framework.planner.shown_workers
         configured = {} if framework.planner.configured is None else framework.planner.configured(properties)
         repeated = run[4] == "step time" and {"steps", "step_ms"} <= properties.keys()
         max_slots = max((slots for _, _, slots in workers if slots is not None), default=None)
@@ -130,8 +130,8 @@ class Run:
             framework_title=framework.title,
             framework_version=run[3],
             measure=run[4],
-            workers=max_concurrent((added, removed) for added, removed, _ in workers),
-            workers_in_all=len(workers),
+            workers=shown_workers(max_concurrent((added, removed) for added, removed, _ in workers), properties),
+            workers_in_all=shown_workers(len(workers), properties),
             slots_per_worker=round(configured["cores"]) if "cores" in configured else max_slots,
             duration_ms=run[5],
             complete=run[6],

@@ -25,6 +25,7 @@ from crystalperf.query.results.answers import (
     Knee,
     NextStep,
     Prediction,
+    StreamFacts,
     Sweep,
     Verdict,
     WhatIf,
@@ -209,14 +210,44 @@ def next_step(
     if header.has_samples and not header.indexes and index is not None:
         return NextStep("build", {"index": index})
     if debug is not None and debug.stream is not None:
-        return NextStep("predict", {"setting": "rate=1.5x,2x,4x"})
+        return NextStep("predict", {"setting": _next_of_stream(debug.stream, header.vocabulary)})
     slots = header.vocabulary.word_of("cores")
     setting = "cores" if "cores" not in header.excluded_settings else "cpu_speed"
     refused = setting != "cores" or any(each.refused and each.setting.startswith(f"{slots}=") for each in what_ifs)
     for each in header.resources:
         if bottleneck.kind == "resource" and each.name == bottleneck.name and (each.name != CPU or refused):
             setting = each.setting
-    return NextStep("predict", {"setting": f"{header.vocabulary.word_of(setting)}={_LADDER}"})
+    word = header.vocabulary.word_of(setting)
+    if debug is not None and any(each.setting.startswith(f"{word}=") and _is_vain(each, debug) for each in what_ifs):
+        better = _most_effective(what_ifs, debug)
+        if better is None:
+            return NextStep("report")
+        word = better
+    return NextStep("predict", {"setting": f"{word}={_LADDER}"})
+
+
+def _is_vain(answer: WhatIf, debug: Debug) -> bool:
+    """Whether a doubling was just found to have no effect."""
+    if not answer.doubles or answer.predicted_ms is None:
+        return False
+    return answer.predicted_ms > (1 - NOTICEABLE) * debug.runtime_ms
+
+
+def _most_effective(what_ifs: Sequence[WhatIf], debug: Debug) -> str | None:
+    """The user's word for the setting whose doubling saves most; None if none saves anything noticeable."""
+    best = best_help(what_ifs, debug.runtime_ms)
+    return None if best is None else best.setting.partition("=")[0]
+
+
+def _next_of_stream(stream: StreamFacts, words: Vocabulary) -> str:
+    """The next question about a stream: higher rates, or if it is at its limit, more of what limits it."""
+    if not stream.at_limit:
+        return "rate=1.5x,2x,4x"
+    if stream.limit_kind == "station":
+        return f"{words.word_of('tasks')}.{stream.limit}=2x,4x"
+    if stream.limit_kind == "worker":
+        return f"{words.word_of('workers')}=2x,4x"
+    return "rate=0.5x,0.25x"  # nothing measured limits it, so only lower rates have predictions
 
 
 def completed(debug: Debug, header: Header) -> Debug:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from crystalperf.query.execution.execution import Execution
     from crystalperf.query.execution.stream import Stream
     from crystalperf.query.results.advice import Advice
+    from crystalperf.query.results.answers import NamedPart, PathItem
     from crystalperf.query.results.assumptions import Assumption
     from crystalperf.query.results.findings import Finding
     from crystalperf.query.results.recommendations import Candidate, Recommendation
@@ -42,11 +43,13 @@ class Setup:
     text    a job → lines of the framework's own configuration, with explanations as comments
     facts   a job → the settings by name, for scripts
     places  titles of the places where jobs run, by key; empty if the place makes no difference
+    needs_folder  whether the folder has to exist before a job starts
     """
 
     text: Callable[[Job], str]
     facts: Callable[[Job], dict[str, Any]]
     places: Mapping[str, str] = field(default_factory=dict)
+    needs_folder: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,11 @@ class Advisor:
     other_causes: Callable[[duckdb.DuckDBPyConnection, Execution], Mapping[str, Remark]] = lambda _run, _scope: {}
     """The run file, a scope → by resource, another possible cause of the time on it; by `unknown`, what most of the
     time on no resource was."""
+    named_parts: Callable[[duckdb.DuckDBPyConnection, Execution, Sequence[PathItem]], Sequence[NamedPart]] = (
+        lambda _run, _scope, _path: ()
+    )
+    """The run file, a scope, its critical path → the parts of that which the framework names, such as a device that
+    starts; they do not overlap."""
     buffering_candidate: Callable[[Stream, float], Candidate] | None = None
     """A stream, ms that a record spends in buffers that fill → the candidate that changes it."""
     resizing_candidate: Callable[[Execution, str, float], Candidate | None] | None = None

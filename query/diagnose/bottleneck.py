@@ -45,8 +45,8 @@ def bottleneck_of(debug: Debug) -> Bottleneck:
 
     Time on no resource counts by its largest cause, because its causes are independent.  If that cause is unknown and
     only the driver was active on the path for more than half of the time, the driver is the bottleneck.
-    Unknown causes count only if they exceed the time without a running task.  If missing data could change the
-    bottleneck, it is unknown.
+    A part of the path that the framework names comes first if it is larger than all others.  Unknown causes count only
+    if they exceed the time without a running task.  If missing data could change the bottleneck, it is unknown.
     """
     if debug.missing_data:
         first, missing_ms = debug.missing_data[0], sum(each.time_ms for each in debug.missing_data)
@@ -61,6 +61,8 @@ def bottleneck_of(debug: Debug) -> Bottleneck:
     by_cause: dict[Cause, float] = dict(debug.other_ms) or {"unknown": other_ms}
     parts: dict[str, float] = {**on_resources}
     parts.update((str(each), ms) for each, ms in by_cause.items())
+    if (part := _named_part(debug, parts)) is not None:
+        return part
     if most_ms > 0 and most_ms >= min(other_ms, max(by_cause.values())):
         second, second_ms = _next(parts, {largest})
         if second_ms < CLOSE_SECOND * most_ms:
@@ -78,6 +80,25 @@ def bottleneck_of(debug: Debug) -> Bottleneck:
         second, second_ms = _next(parts, {*ALONE, "unknown"})
         return Bottleneck("driver", "driver", debug.driver_ms, share, second, second_ms)
     return Bottleneck("unknown", "unknown", cause_ms, cause_ms / whole_ms, second, second_ms)
+
+
+def _named_part(debug: Debug, parts: Mapping[str, float]) -> Bottleneck | None:
+    """The largest part that the framework names, if it is larger than what all parts leave of each resource and cause;
+    `parts` is the path by resource and cause."""
+    if not debug.named_parts:
+        return None
+    rest = dict(parts)
+    for each in debug.named_parts:
+        for name, ms in each.resource_ms.items():
+            key = each.cause if name == OTHER else name
+            rest[key] = rest.get(key, 0.0) - ms
+    largest = max(debug.named_parts, key=lambda each: each.time_ms)
+    second, second_ms = _next(rest, ())
+    if largest.time_ms <= max(second_ms, 0.0):
+        return None
+    return Bottleneck(
+        "part", largest.remark.kind, largest.time_ms, largest.time_ms / debug.runtime_ms, second, second_ms
+    )
 
 
 def _next(parts: Mapping[str, float], without: Collection[str]) -> tuple[str | None, float]:

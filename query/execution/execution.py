@@ -152,6 +152,8 @@ class Planner:
     """The run file, a scope of it → the scope as a stream; None if it is not a stream, or was not measured."""
     shown_slots: Callable[[int | None, Mapping[str, str]], int | None] = lambda slots, _properties: slots
     """(most slots of a worker, properties) → slots as the user counts them, 0 if the slots of tasks are unknown."""
+    shown_workers: Callable[[int, Mapping[str, str]], int] = lambda workers, _properties: workers
+    """(workers of a run, properties) → workers as the user counts them: not the hosts of accelerators."""
     other_bound: Callable[[Execution, Scenario], tuple[Refusal, Scenario] | None] = lambda _run, _scenario: None
     """The run, a scenario → why the prediction has two bounds, and the scenario of the other bound."""
     unbounded_reason: Callable[[Mapping[str, str]], Refusal | None] = lambda _properties: None

@@ -218,6 +218,8 @@ def _sniff(part: Part, path: str, problems: Problems) -> list[_Found]:
     if _is_recording(start):
         return [_Found(part, "jfr")]
     text = head(part, HEAD_BYTES)
+    if text.lstrip()[:1] == b"{" and _is_flame_graph(text):
+        return [_Found(part, "collapsed")]
     beginning = Head(part, as_text(folder), as_text(name), _size(part), text)
     for framework in readable().values():
         if (log := _recognised(framework, beginning, problems)) is not None:
@@ -259,6 +261,15 @@ def _is_recording(start: bytes) -> bool:
     from crystalperf.query.recordings.jfr import is_jfr
 
     return is_jfr(start)
+
+
+def _is_flame_graph(text: bytes) -> bool:
+    """Whether a file is a flame graph of Flink; its reader is imported only for JSON that may be one."""
+    if b'"root"' not in text[:4096]:
+        return False
+    from crystalperf.query.recordings.flame_graph import is_flame_graph
+
+    return is_flame_graph(text)
 
 
 def _sniff_members(path: str, problems: Problems) -> list[_Found]:

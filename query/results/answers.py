@@ -314,7 +314,8 @@ class StationStats:
     """Statistics of a stage of a stream; shares are of its tasks' time, `busiest_share` of the busiest task's.
 
     `record_ms` is its own time for one record, `shares` are its shares by resource; `sleeping_share` is on no resource:
-    threads slept, or waited for something outside.
+    threads slept, or waited for something outside.  Task `heaviest_task`, counted from 0, gets `heaviest_share` of its
+    records.
     """
 
     id: str
@@ -327,6 +328,8 @@ class StationStats:
     record_ms: float
     shares: Parts
     sleeping_share: float = 0.0
+    heaviest_task: int = 0
+    heaviest_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -368,6 +371,21 @@ class StreamPrediction:
     is_lower_bound: bool = False
 
 
+@dataclass(frozen=True)
+class NamedPart:
+    """A part of the critical path with a name of its own, and its wall-clock time by resource; `cause` is that of its
+    time on no resource."""
+
+    remark: Remark
+    resource_ms: Parts
+    cause: Cause = "unknown"
+
+    @property
+    def time_ms(self) -> float:
+        """Its wall-clock time on the path, ms."""
+        return sum(self.resource_ms.values())
+
+
 @dataclass(frozen=True, repr=False)
 class Debug(Tabular):
     """The diagnosis of a scope: where its time went.
@@ -379,7 +397,8 @@ class Debug(Tabular):
     tasks but has no resource, so that no prediction covers it.  `measurements` are the framework's own measurements.
     `unbounded` is the leading remark about an unbounded run, such as a stream that runs until it is stopped; None for
     any other run.  `other_causes` is, by resource, another possible cause of the time on it; by `unknown`, what threads
-    did in that time.  `path_operators` is the critical path by operator if stages run different operators one after the
+    did in that time.  `named_parts` are parts of the critical path that the framework names better than a resource or
+    cause does.  `path_operators` is the critical path by operator if stages run different operators one after the
     other, else empty.  `framework` is the framework's name, and `resources` are those of the run, for sentences
     (`words`).
     """
@@ -412,6 +431,7 @@ class Debug(Tabular):
     path_operators: tuple[PathOperator, ...] = ()
     unbounded: Remark | None = None
     other_causes: Mapping[str, Remark] = field(default_factory=dict)
+    named_parts: tuple[NamedPart, ...] = ()
     framework: str = ""
     resources: tuple[Resource, ...] = ()
 
@@ -665,10 +685,11 @@ class Profiled:
 class Bottleneck:
     """The bottleneck of a scope.
 
-    kind          a resource; a cause of time on no resource; the driver, with all the time in which only it was
+    kind          a resource; a cause of time on no resource; a part of the path that the framework names, by the kind
+                  of its remark (Debug.named_parts); the driver, with all the time in which only it was
                   active on the path; unknown: most time is on no resource without a main cause, or data is missing
                   (Debug.doubts); nothing: no time passes
-    name          the resource's name, or the Cause
+    name          the resource's name, the Cause, or the kind of the part's remark
     time_ms       its wall-clock time on the critical path …
     share         … and that as a share of the scope's runtime
     second        the runner-up, a resource or Cause: for a resource, only if it follows closely; for a Cause without a
@@ -677,7 +698,7 @@ class Bottleneck:
     no_task_ms      for a cause: the total time without a running task, if it is longer
     """
 
-    kind: Literal["resource", "cause", "driver", "unknown", "nothing"]
+    kind: Literal["resource", "cause", "part", "driver", "unknown", "nothing"]
     name: str
     time_ms: float
     share: float
@@ -730,9 +751,10 @@ class NextStep:
     setup     set up the job so that it records samples (framework)
     build     build an index of the sampled code (index)
     predict   predict more of the limiting resource (setting)
+    report    write the page of the run, because no doubling has an effect
     """
 
-    kind: Literal["setup", "build", "predict"]
+    kind: Literal["setup", "build", "predict", "report"]
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
