@@ -90,6 +90,8 @@ class Advisor:
     """The reason why a worker ended → whether it was released, not lost."""
     was_cancelled: Callable[[str], bool] = lambda _error: False
     """The error of a scope or a task → whether a user cancelled it."""
+    was_superseded: Callable[[str], bool] = lambda _reason: False
+    """Why a task was killed → whether another attempt of it had succeeded; the framework has a finding about those."""
     exhausted_memory: Callable[[str], Exhausted | None] = lambda _text: None
     """An error, or the reason why a worker ended → what ran out of memory; None if nothing did."""
     setup: Setup | None = None

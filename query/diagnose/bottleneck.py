@@ -10,7 +10,7 @@ from crystalperf.query.results.answers import Bottleneck, Cause, Debug, Parts
 CLOSE_SECOND = 0.75
 """The runner-up to a limiting resource is named from this share of its time."""
 
-ALONE: tuple[Cause, ...] = ("no worker", "no scope", "driver", "no task")
+ALONE: tuple[Cause, ...] = ("no worker", "no scope", "driver", "no task", "no slot")
 """Causes of time without a running task; their total is reported as one figure."""
 
 

@@ -131,7 +131,7 @@ def observations_of(
 
 
 def _driver_ms(pieces: Sequence[Piece]) -> float:
-    return sum(each.end_ms - each.start_ms for each in pieces if each.node.kind == "driver")
+    return sum(each.end_ms - each.start_ms for each in pieces if each.node.kind == "driver" and not each.node.held)
 
 
 def _items(piece: Piece, execution: Execution) -> Iterator[PathItem]:
@@ -279,7 +279,7 @@ def _findings(
     ]
     whole_ms = execution.runtime_ms
     within = [replace(each, cost_ms=min(each.cost_ms, whole_ms)) for each in found]
-    worth = [each for each in within if each.cost_ms >= WORTH_MS * whole_ms]
+    worth = [each for each in within if each.cost_ms >= WORTH_MS * whole_ms or each.is_note]
     return tuple(sorted(worth, key=lambda each: -each.cost_ms))
 
 

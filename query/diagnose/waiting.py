@@ -60,6 +60,9 @@ def waiting(
             handed = min(other * delegated.get(piece.node.node_id, 0.0), rest - begun - flowed)
             other_ms["delegated"] += handed
             other_ms["unknown"] += rest - begun - flowed - handed
+        elif piece.node.held:
+            alone_ms["no worker"] += lacking
+            other_ms["no slot"] += rest
         elif piece.node.kind == "driver":
             # Scopes count only for the time in which workers were available.
             inside = covered(busy, start, end) - sum(covered(busy, *each) for each in without)

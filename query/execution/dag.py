@@ -12,7 +12,7 @@ A stage without submission starts by its dependencies alone: a pipelined stage r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -123,6 +123,8 @@ class Node:
     stage: int | None = None  # position in Dag.stages
     scope_id: str | None = None
     resource: str | None = None
+    held: bool = False
+    """whether a submitted stage waited for slots meanwhile, so that the driver had nothing to do for it"""
 
     @property
     def kind(self) -> str:
@@ -162,6 +164,15 @@ class Dag:
 
 
 @dataclass(frozen=True)
+class Unstarted:
+    """A submitted stage none of whose tasks ran: it waited for slots from `start_ms` to `end_ms`."""
+
+    name: str
+    start_ms: float
+    end_ms: float
+
+
+@dataclass(frozen=True)
 class DagRules:
     """A framework's rules for building a DAG.
 
@@ -184,11 +195,14 @@ def build(
     slots: Slots,
     stated: Mapping[tuple[str, str], Dependency],
     rules: DagRules = DagRules(),
+    held: Collection[str] = (),
+    unstarted: Sequence[Unstarted] = (),
 ) -> Dag:
     """The DAG of the given stages between two times.
 
     `stages` are those of the scope and `tasks.stage` indexes them.  `slots` are the recorded slots: they distinguish
     waits for the driver from waits for a slot.  `stated` are the dependencies of the trace by (source, target).
+    `held` are the stages that waited for slots although others were free, `unstarted` those that waited to the end.
     """
     builder = _Builder(stages, start_ms, end_ms, stated, rules)
     use = SlotUse(tasks.launch_ms, tasks.finish_ms, slots.available_ms, slots.until_ms)
@@ -204,8 +218,10 @@ def build(
         # If slots were free all the time, the time up to the first launch is the driver's (it serializes the
         # tasks); otherwise it is a wait for slots, which the replay computes by itself.
         waited = use.is_full(stage.submit_ms, stage.start_ms)
-        builder.add(index, builder.all_sources(stage), stage.submit_ms if waited else stage.start_ms)
-    return builder.finish()
+        is_held = stage.stage_id in held
+        released_ms = stage.submit_ms if waited or is_held else stage.start_ms
+        builder.add(index, builder.all_sources(stage), released_ms, held=is_held and not waited)
+    return builder.finish(unstarted)
 
 
 def _released(stage: StageRun) -> float:
@@ -258,8 +274,10 @@ class _Builder:
         self.barriers.add(stage, {source: each.why for source, each in found.items()})
         return found
 
-    def add(self, index: int, sources: dict[str, Dependency], released_ms: float) -> None:
-        """Add a stage after the driver's interval that released it; a stage of a pipeline needs no interval."""
+    def add(self, index: int, sources: dict[str, Dependency], released_ms: float, *, held: bool = False) -> None:
+        """Add a stage after the driver's interval that released it; a stage of a pipeline needs no interval.
+
+        If it is `held`, an interval follows in which it waited for slots that no replay has."""
         stage = self.stages[index]
         start_ms = _clip(stage.start_ms, self.start_ms, self.end_ms)
         end_ms = _clip(stage.end_ms, start_ms, self.end_ms)
@@ -267,6 +285,10 @@ class _Builder:
         if sources or not flows:
             released_ms = _clip(released_ms, self.start_ms, start_ms)
             gate, gate_end = self._driver_until(sources, released_ms, start_ms, stage)
+            if held and start_ms > gate_end:
+                wait = self._interval(gate_end, start_ms, _waits(stage.name), stage.scope_id, held=True)
+                self.edges[gate, wait] = COORDINATED
+                gate, gate_end = wait, start_ms
             start_ms = max(start_ms, gate_end)
             self.edges[gate, stage.stage_id] = COORDINATED
         self.nodes[stage.stage_id] = Node(
@@ -297,25 +319,47 @@ class _Builder:
         self.latest[key] = interval
         return interval, self.nodes[interval].end_ms
 
-    def _interval(self, begin: float, end: float, name: str, scope_id: str | None, resource: str | None = None) -> str:
+    def _interval(
+        self,
+        begin: float,
+        end: float,
+        name: str,
+        scope_id: str | None,
+        resource: str | None = None,
+        *,
+        held: bool = False,
+    ) -> str:
         node_id = f"{self.driver}:{self.intervals}"
-        node = Node(node_id, name, begin, max(begin, end), None, scope_id, resource)
+        node = Node(node_id, name, begin, max(begin, end), None, scope_id, resource, held)
         self.nodes[node.node_id] = node
         self.intervals += 1
         return node.node_id
 
-    def finish(self) -> Dag:
+    def finish(self, unstarted: Sequence[Unstarted]) -> Dag:
         for target, sources in self.stated.items():
             for source, dependency in sources.items():
                 if dependency.kind == "pipelined" and source in self.nodes and target in self.nodes:
                     self.edges[source, target] = dependency
         last = max((node.end_ms for node in self.nodes.values()), default=self.start_ms)
-        closing = self._interval(min(last, self.end_ms), self.end_ms, f"after the last {self.word}", None)
+        for each in sorted(unstarted, key=lambda each: each.start_ms):
+            begin, end = max(each.start_ms, last), min(each.end_ms, self.end_ms)
+            if end > begin:
+                self._close(self._interval(last, begin, f"before {each.name}", None))
+                self._close(self._interval(begin, end, _waits(each.name), None, held=True))
+                last = end
+        self._close(self._interval(min(last, self.end_ms), self.end_ms, f"after the last {self.word}", None))
+        return Dag(self.start_ms, self.end_ms, self.stages, self.nodes, self.edges)
+
+    def _close(self, closing: str) -> None:
+        """Let an interval follow all nodes that nothing follows yet."""
         has_successor = {source for source, _ in self.edges}
         for node_id in list(self.nodes):
             if node_id != closing and node_id not in has_successor:
                 self.edges[node_id, closing] = COORDINATED
-        return Dag(self.start_ms, self.end_ms, self.stages, self.nodes, self.edges)
+
+
+def _waits(stage: str) -> str:
+    return f"{stage} waits for slots"
 
 
 def _clip(value: float, low: float, high: float) -> float:

@@ -165,6 +165,8 @@ class Planner:
     have more of the resource."""
     slots_bring_cpu: bool = True
     """Whether a worker with more slots gets more CPU, for example because its container is sized by its slots."""
+    held: Callable[[duckdb.DuckDBPyConnection], Collection[str]] = lambda _run: ()
+    """The run file → ids of the submitted stages that waited for slots although others were free."""
     loads_code: bool = False
     """Whether its workers load and compile code at its first use (JVM warm-up)."""
     checked_settings: Callable[[Execution], Collection[str]] = lambda _run: ()

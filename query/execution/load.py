@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from crystalperf.query.attribution.locality import (
 from crystalperf.query.execution import dag
 from crystalperf.query.execution.clock import Clock, without_pauses
 from crystalperf.query.execution.cpu_limits import background_cores, cpu_limits, starved_ms
-from crystalperf.query.execution.dag import Dependency, StageRun, Tasks
+from crystalperf.query.execution.dag import Dependency, StageRun, Tasks, Unstarted
 from crystalperf.query.execution.evidence import Evidence, gathered, missing_cpu_share, sampled_sums
 from crystalperf.query.execution.execution import DriverTime, Execution, Lost, PlanningFramework, ScopeTime
 from crystalperf.query.execution.log_facts import log_facts
@@ -49,7 +49,7 @@ partitions had been before: so many are not a coincidence."""
 
 _IDS_SHOWN = 20
 _OF_TASKS = (
-    *("task_id", "stage_number", "worker_number", "host_number", "launch_ms", "finish_ms"),
+    *("task_id", "stage_number", "worker_number", "host_number", "launch_ms", "finish_ms", "whole_ms"),
     *("placement", "pipeline_wait_ms", "follows"),
 )
 """Columns of scope_tasks.sql for Tasks, besides their time by resource."""
@@ -81,6 +81,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
     )
     words = framework.vocabulary
     rules = dag.DagRules(framework.planner.barriers, words.driver, words.stage, reader.resolution_ms)
+    held = set(framework.planner.held(connection))
     execution = Execution(
         words=Words(framework.name, words, resources),
         title=framework.title,
@@ -96,6 +97,8 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
             slots,
             _stated(connection),
             rules,
+            held,
+            _unstarted(connection, held, scope_time, clock),
         ),
         tasks=tasks,
         volumes=volumes,
@@ -114,6 +117,27 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         log=log,
     )
     return _with_evidence(connection, execution, workers, reader) if with_evidence else execution
+
+
+def _unstarted(
+    connection: duckdb.DuckDBPyConnection, held: Collection[str], scope: ScopeTime, clock: Clock
+) -> list[Unstarted]:
+    """The stages, of those that waited for slots, none of whose tasks ran, within the scope and by the clock."""
+    if not held:
+        return []
+    rows = connection.execute(
+        """
+        SELECT coalesce(name, stage_id), submit_ms, coalesce(end_ms, $2)
+        FROM stages
+        WHERE list_contains($3, stage_id) AND submit_ms < $2 AND coalesce(end_ms, $2) > $1
+            AND stage_id NOT IN (SELECT stage_id FROM tasks)
+        """,
+        [scope.start_ms, scope.end_ms, list(held)],
+    ).fetchall()
+    return [
+        Unstarted(name, clock.when(max(start, scope.start_ms)), clock.when(min(end, scope.end_ms)))
+        for name, start, end in rows
+    ]
 
 
 def _with_evidence(
@@ -324,7 +348,7 @@ def _stages_and_tasks(
         columns = _task_columns(connection, scope, names, {**wanted, "stages": ids}, with_volumes)
     launch = np.clip(columns["launch_ms"], scope.start_ms, scope.end_ms)
     finish = np.clip(columns["finish_ms"], scope.start_ms, scope.end_ms)
-    whole = columns["finish_ms"] - columns["launch_ms"]
+    whole = columns["whole_ms"]
     kept = safe_divide(finish - launch, whole, 1.0)
     launch, finish, start_ms = clock.at(launch), clock.at(finish), clock.when(scope.start_ms)
     # Stages are numbered in the order of their first tasks.

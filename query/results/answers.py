@@ -29,7 +29,7 @@ Parts = Mapping[str, float]
 
 Cause = Literal[
     "no worker", "no scope", "driver", "no task", "starting", "upstream", "delegated", "unknown", "filling",
-    "queueing", "held", "sleeping",
+    "queueing", "held", "sleeping", "no slot",
 ]  # fmt: skip
 """The cause of time on no resource.
 
@@ -45,6 +45,7 @@ filling       a record waited in a buffer until that was full or timed out
 queueing      a record waited for those before it
 held          a record waited for an answer from outside, as with asynchronous requests
 sleeping      threads slept, or waited for something outside, while they processed a record
+no slot       a submitted stage waited for slots that it could use, although others were free
 """
 
 

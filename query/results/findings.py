@@ -27,6 +27,11 @@ class Finding(Kind):
     basis: Basis
     advice: Advice | None
 
+    @property
+    def is_note(self) -> bool:
+        """Whether it is worth knowing without a cost, for example because it saved time."""
+        return False
+
 
 @dataclass(frozen=True)
 class StageRef:

@@ -184,6 +184,7 @@ def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
         "queueing": "queueing behind other records",
         "held": "waiting for responses to asynchronous requests",
         "sleeping": "sleeping or waiting for external systems, by the sampled code",
+        "no slot": f"waiting for {vocabulary.slots}",
     }
     return texts[cause]
 
@@ -304,6 +305,7 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
         "queueing": f"queueing behind other records, {of}.",
         "held": f"waiting for responses to asynchronous requests, {of}.",
         "sleeping": f"sleeping or waiting for external systems, {of}, by the sampled code.",
+        "no slot": f"waiting for {words.slots}, {of}{_explained_by(found, debug)}.",
     }
     alone = ""
     if found.no_task_ms is not None and found.no_task_ms - found.time_ms >= WORTH_A_WORD * whole_ms:
@@ -312,9 +314,15 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
     return f"Bottleneck{it}: {texts[found.name]}{alone}{following}"
 
 
+def _explained_by(found: Bottleneck, debug: Debug) -> str:
+    """What the framework says of a cause, after a colon; empty if it says nothing."""
+    said = debug.other_causes.get(found.name)
+    return "" if said is None else f": {text_of(said, debug.words)}"
+
+
 def noticeable_findings(findings: Iterable[Finding], figures: Figures) -> list[Finding]:
     """Findings whose cost does not round to zero in the answer's unit; the JSON has all findings."""
-    return [each for each in findings if not figures.is_nothing(each.cost_ms)]
+    return [each for each in findings if each.is_note or not figures.is_nothing(each.cost_ms)]
 
 
 def _rival(found: Bottleneck, debug: Debug) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from crystalperf.query.frameworks.spark.findings import SlotsAwaited
 from crystalperf.query.results.remarks import Remark
 
 Pace = Literal["falls-behind", "no-headroom", "keeps-up", "unknown"]
@@ -58,3 +59,12 @@ class MoreQueries(Remark):
     kind: ClassVar[str] = "more-streaming-queries"
 
     count: int
+
+
+@dataclass(frozen=True)
+class AwaitedSlots(Remark):
+    """The stage that waited longest for slots although others were free."""
+
+    kind: ClassVar[str] = "awaited-slots"
+
+    finding: SlotsAwaited

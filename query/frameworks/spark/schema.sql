@@ -20,7 +20,10 @@ CREATE TABLE spark_stages (                   -- one row per attempt of a stage;
     parents INTEGER[] NOT NULL,               -- stages that it reads the output of
     resource_profile INTEGER,                 -- Spark's resource profile id
     accumulators BIGINT[],                    -- ids of the metrics that its tasks updated, to join it with operators
-    location VARCHAR                          -- storage that it reads outside of SQL: hdfs://namenode/data; or memory:/
+    location VARCHAR,                         -- storage that it reads outside of SQL: hdfs://namenode/data; or memory:/
+    waited_for VARCHAR,                       -- if it waited for slots while others were free: barrier (slots for all of its tasks at once), profile (executors of its resource profile), executors (those that came later) or unknown
+    slots_there INTEGER,                      -- slots that it could use when it was submitted, if it waited
+    slots_free INTEGER                        -- of these, those that were free
 );
 
 CREATE TABLE spark_tasks (                    -- one row per task attempt; its other columns are in tasks

@@ -97,6 +97,9 @@ SENTENCES.fixed(
         findings.ReuseGeneratedCode: (
             "the first query on an executor compiles the code: keep executors running, or run similar queries together"
         ),
+        findings.SpeculateLess: (
+            "start copies later: raise spark.speculation.multiplier or spark.speculation.quantile"
+        ),
         findings.MergeFiles: (
             "merge the small files into files of 100 MB or more: opening a small file costs more than reading it"
         ),
@@ -128,6 +131,56 @@ def small_files(found: findings.ManySmallFiles, _words: Words) -> str:
 def read_again(found: findings.ReadAgain, _words: Words) -> str:
     where = _stages(found.stage, found.other_stages)
     return f"{where}: {counted(found.readers, found.scope)} read the same rows from storage"
+
+
+@SENTENCES.of(findings.Speculation)
+def speculation(found: findings.Speculation, _words: Words) -> str:
+    where = _stages(found.stage, found.other_stages)
+    raced = f"{found.won} of {counted(found.copies, 'copy')} of slow tasks ended first"
+    saved = f" and saved at least {lasting(found.saved_ms)}" if found.saved_ms > 0 else ""
+    lost = f"attempts that lost ran for {lasting(found.lost_ms)} of task time"
+    return f"speculation in {where}: {raced}{saved}; {lost}"
+
+
+@SENTENCES.of(findings.SlotsAwaited)
+def slots_awaited(found: findings.SlotsAwaited, _words: Words) -> str:
+    return f"{_awaited(found)}; {counted(found.other_stages, 'more stage')} waited too" if found.other_stages else _awaited(found)
+
+
+@SENTENCES.of(remarks.AwaitedSlots)
+def awaited_slots(found: remarks.AwaitedSlots, _words: Words) -> str:
+    return _awaited(found.finding)
+
+
+def _awaited(found: findings.SlotsAwaited) -> str:
+    """Which stage waited for slots, and for what."""
+    until = f", until executor {found.executor} came {lasting(found.added_ms)} later" if found.added_ms else ""
+    if not found.started:
+        until = ", and none of its tasks ever started"
+    there = f"{found.free} of {counted(found.slots, 'slot')} were free" if found.slots else "it had none"
+    why = {
+        "barrier": f"is a barrier stage: its {counted(found.tasks, 'task')} start together, and {there}",
+        "profile": f"runs only on executors of resource profile {found.profile}, and {there}",
+        "executors": "ran only on executors that came after its submission; the log does not say why others got no task",
+        "unknown": f"got no slot, although {there}; the log does not say why",
+    }[found.why]
+    return f"{found.stage} {found.name} {why}{until}"
+
+
+@SENTENCES.of(findings.ProvideSlots)
+def provide_slots(found: findings.ProvideSlots, _words: Words) -> str:
+    if found.why == "barrier":
+        return (
+            f"have {found.tasks} free slots before a barrier stage of {found.tasks} tasks starts"
+            " (spark.executor.instances, spark.dynamicAllocation.minExecutors, the cluster's quota), or give it fewer"
+            " partitions"
+        )
+    if found.why == "profile":
+        return (
+            "request executors of that resource profile earlier, or more of them, and check the cluster's quota; or run"
+            " the stage with the profile of the others"
+        )
+    return "check the cluster's quota, excluded nodes, and the resources that tasks request"
 
 
 def _stages(stage: str, others: int) -> str:

@@ -29,6 +29,7 @@ from crystalperf.query.frameworks.spark.log.collect import (
     LoggedRun,
     Stage,
 )
+from crystalperf.query.frameworks.spark.log.slot_waits import Provider, Ran, Submitted, slot_waits
 from crystalperf.query.frameworks.spark.memory import heap_bytes
 from crystalperf.query.frameworks.spark.settings import number, size_bytes, unread, version_number
 from crystalperf.query.trace.arrays import members
@@ -70,15 +71,16 @@ def tables(run: LoggedRun) -> RunTables:
     stages = _all_stages(run, tasks)
     _complete_kinds(stages, tasks)
     _mark_cached(stages, tasks)
+    executors = _executors(run, tasks, clock)
     found: RunTables = {
         "runs": _runs(run, clock),
-        "executors": _executors(run, tasks, clock),
+        "executors": executors,
         "sql_executions": _sql_executions(run, clock),
         "operators": _operators(run),
         "operator_metrics": _operator_metrics(run, stages),
         "driver_metrics": _driver_metrics(run),
         "jobs": _jobs(run, clock),
-        "stages": _stages(run, stages, tasks, clock),
+        "stages": _with_waits(_stages(run, stages, tasks, clock), run, stages, tasks, executors, clock),
         "tasks": tasks.columns(clock),
         "batches": run.batches.columns(clock.relative),
     }
@@ -621,6 +623,50 @@ def _course(
         meaning = "the ends of stages are missing in the log; the ends of their last tasks are used instead"
         run.add("missing_stage_end", "data loss", meaning, where=f"stage {stage.stage_id}")
     return count, status, submit, first_launch, end
+
+
+def _with_waits(
+    found: Columns, run: LoggedRun, stages: list[Stage], tasks: _Tasks, executors: Columns, clock: _Clock
+) -> Columns:
+    """The table of stages with what those waited for that waited for slots although others were free."""
+    length = clock.end_ms - clock.start_ms
+    known = {name: each.profile for name, each in run.executors.items()}
+    providers = [
+        Provider(name, known.get(name, 0), int(slots), added, length if removed is None else removed)
+        for name, slots, added, removed in zip(
+            *(executors[each].tolist() for each in ("executor_id", "slots", "added_ms", "removed_ms")), strict=True
+        )
+        if slots
+    ]
+    names = run.executor_names.column(tasks["executor"])
+    codes, places = np.unique(tasks["executor"], return_inverse=True)
+    ran = Ran(
+        places.reshape(-1), run.executor_names.column(codes).tolist(), tasks.launch_ms, tasks.finish_ms
+    )
+    of_stage = members(tasks.stage_of, len(tasks.stage_keys))
+    place_of = {key: place for place, key in enumerate(tasks.stage_keys)}
+
+    def first_on(key: tuple[int, int]) -> set[str | None]:
+        own = of_stage[place_of[key]] if key in place_of else np.empty(0, np.int64)
+        if not len(own):
+            return set()
+        first = own[tasks.launch_ms[own] <= tasks.launch_ms[own].min() + 1.0]
+        return set(names[first].tolist())
+
+    rows = zip(*(found[each].tolist() for each in ("submit_ms", "first_launch_ms", "task_count")), stages, strict=True)
+    submitted = [
+        Submitted((stage.stage_id, stage.attempt), submit, first, count, stage.barrier, stage.profile or 0)
+        for submit, first, count, stage in rows
+        if stage.ran and submit is not None and count
+    ]
+    waits = slot_waits(submitted, providers, ran, first_on, length)
+    of_each = [waits.get((each.stage_id, each.attempt)) for each in stages]
+    return {
+        **found,
+        "waited_for": objects([None if each is None else each.why for each in of_each]),
+        "slots_there": integers([None if each is None else each.slots for each in of_each]),
+        "slots_free": integers([None if each is None else each.free for each in of_each]),
+    }
 
 
 def _stage_status(stage: Stage, job: Job | None, all_succeeded: bool) -> str:
