@@ -79,6 +79,8 @@ class Advisor:
     unbounded_load: Callable[[duckdb.DuckDBPyConnection, Execution], Remark | None] = lambda _run, _scope: None
     """The run file, a scope → the leading remark about an unbounded run, such as a stream that runs until it is
     stopped; None for any other run."""
+    leading: Callable[[duckdb.DuckDBPyConnection, Execution], Remark | None] = lambda _run, _scope: None
+    """The run file, a scope → what a reader has to know before the bottleneck; None for most runs."""
     other_causes: Callable[[duckdb.DuckDBPyConnection, Execution], Mapping[str, Remark]] = lambda _run, _scope: {}
     """The run file, a scope → by resource, another possible cause of the time on it; by `unknown`, what most of the
     time on no resource was."""

@@ -111,6 +111,7 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
         outcome=ended,
         path_operators=path_by_operator(connection, execution, path),
         other_causes=advisor.other_causes(connection, execution),
+        leading=advisor.leading(connection, execution),
         unbounded=advisor.unbounded_load(connection, execution),
     )
     if answer.unbounded:  # an unbounded run has no end in its log, which is not missing data

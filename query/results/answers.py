@@ -380,7 +380,8 @@ class Debug(Tabular):
     tasks but has no resource, so that no prediction covers it.  `measurements` are the framework's own measurements.
     `unbounded` is the leading remark about an unbounded run, such as a stream that runs until it is stopped; None for
     any other run.  `other_causes` is, by resource, another possible cause of the time on it; by `unknown`, what threads
-    did in that time.  `path_operators` is the critical path by operator if stages run different operators one after the
+    did in that time.  `leading` is what comes before the bottleneck, such as that a stream falls behind; None for most
+    runs.  `path_operators` is the critical path by operator if stages run different operators one after the
     other, else empty.  `framework` is the framework's name, and `resources` are those of the run, for sentences
     (`words`).
     """
@@ -413,6 +414,7 @@ class Debug(Tabular):
     path_operators: tuple[PathOperator, ...] = ()
     unbounded: Remark | None = None
     other_causes: Mapping[str, Remark] = field(default_factory=dict)
+    leading: Remark | None = None
     framework: str = ""
     resources: tuple[Resource, ...] = ()
 
@@ -668,8 +670,8 @@ class Bottleneck:
 
     kind          a resource; a cause of time on no resource; the driver, with all the time in which only it was
                   active on the path; unknown: most time is on no resource without a main cause, or data is missing
-                  (Debug.doubts); nothing: no time passes
-    name          the resource's name, or the Cause
+                  (Debug.doubts); nothing: no time passes; finding: the cause of a finding takes more than each resource
+    name          the resource's name, the Cause, or the kind of the finding
     time_ms       its wall-clock time on the critical path …
     share         … and that as a share of the scope's runtime
     second        the runner-up, a resource or Cause: for a resource, only if it follows closely; for a Cause without a
@@ -678,7 +680,7 @@ class Bottleneck:
     no_task_ms      for a cause: the total time without a running task, if it is longer
     """
 
-    kind: Literal["resource", "cause", "driver", "unknown", "nothing"]
+    kind: Literal["resource", "cause", "driver", "unknown", "nothing", "finding"]
     name: str
     time_ms: float
     share: float

@@ -201,7 +201,10 @@ class Unexplained(StragglerCause):
 
 @dataclass(frozen=True)
 class StragglerStage(StageCost):
-    """A stage whose longest task takes much longer than a usual one."""
+    """A stage whose longest task takes much longer than a usual one.
+
+    `alone_ms` is for how long that ran on the critical path after all others of its stage.
+    """
 
     kind: ClassVar[str] = "straggler"
 
@@ -209,6 +212,7 @@ class StragglerStage(StageCost):
     duration_ms: float
     usual_ms: float
     cause: StragglerCause
+    alone_ms: float = 0.0
 
     @property
     def variant(self) -> str:

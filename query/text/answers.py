@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.advise.usual_what_ifs import NOTICEABLE, happens_once, informative
-from crystalperf.query.results.findings import CacheMissTime
+from crystalperf.query.results.findings import CacheMissTime, GarbageCollection, Straggler
 from crystalperf.query.text.figures import counted, cut_right, grouped, percent, printable, time_unit
 from crystalperf.query.text.findings import explained
 from crystalperf.query.text.sentences import text_of
@@ -144,6 +144,11 @@ def samples_sentence(header: Header, debug: Debug) -> str:
     if not header.has_samples:
         return ""
     samples, tasks = debug.samples, debug.vocabulary.tasks
+    if not samples.on_tasks:
+        return (
+            f"None of the {counted(samples.total, 'stack sample')} is of {with_article(debug.vocabulary.task)}: the"
+            f" figures rest on the log alone."
+        )
     share = percent(samples.resolved, samples.on_tasks)
     return f"{share} of the {grouped(samples.on_tasks)} stack samples of {tasks} are in code that an index covers."
 
@@ -285,6 +290,9 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
         other = debug.other_causes.get(found.name)
         alternative = "" if other is None else f" {text_of(other, debug.words)}."
         return f"Bottleneck{it}: {_resource_name(found.name, debug, resources)}, {of}.{alternative}{close}"
+    if found.kind == "finding":
+        close = f" Second largest: {second}, {figures.text(found.second_ms)}." if second else ""
+        return f"Bottleneck{it}: {_finding_name(found.name, debug)}, {of}{_finding_words(found.name, debug)}.{close}"
     if found.second_ms < WORTH_A_WORD * whole_ms:
         second = ""
     if found.kind == "unknown":
@@ -312,6 +320,25 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
         alone = f" In total, no {words.task} runs for {figures.text(found.no_task_ms)}."
     following = f" Otherwise: {second}, {figures.text(found.second_ms)}." if second else ""
     return f"Bottleneck{it}: {texts[found.name]}{alone}{following}"
+
+
+def _finding_name(kind: str, debug: Debug) -> str:
+    """The cause of a finding as a noun."""
+    if kind != Straggler.kind:
+        return "garbage collection"
+    stages = sum(len(each.stages) for each in debug.findings if isinstance(each, Straggler))
+    return "one straggler" if stages == 1 else "stragglers"
+
+
+def _finding_words(kind: str, debug: Debug) -> str:
+    """What the largest finding of a kind says, after a colon."""
+    if kind == Straggler.kind:
+        stages = [stage for each in debug.findings if isinstance(each, Straggler) for stage in each.stages]
+        most = max(stages, key=lambda each: each.alone_ms)
+        return f": {most.id} {most.name}: {text_of(most, debug.words)}"
+    first = next(each for each in debug.findings if isinstance(each, GarbageCollection))
+    tasks, share = debug.vocabulary.tasks, f"{100 * first.share:.0f} %"
+    return f": {share} of the time of {first.stage.id}'s {tasks}, because the memory of {debug.vocabulary.workers} is short"
 
 
 def _explained_by(found: Bottleneck, debug: Debug) -> str:
@@ -387,10 +414,10 @@ def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
 
 
 def stream_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, ...]:
-    """The rate of a stream, its maximum sustained rate, and what limits it; empty for other runs."""
+    """The rate of a stream, its maximum sustained rate, and what limits it; or what else comes before the bottleneck."""
     stream, words = debug.stream, debug.vocabulary
     if stream is None:
-        return ()
+        return () if debug.leading is None else (f"{text_of(debug.leading, debug.words)}.",)
     named = {each.id: each.name for each in stream.stations}
     rate, with_what = per_second(stream.rate_per_s), _with(stream.limit_resource, resources) or _resting(stream)
     who = f"{named[stream.limit]} ({stream.limit})" if stream.limit in named else f"{words.worker} {stream.limit}"

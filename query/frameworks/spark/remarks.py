@@ -53,6 +53,15 @@ class StreamingQuery(Remark):
 
 
 @dataclass(frozen=True)
+class FallsBehind(Remark):
+    """A streaming query receives more than it processes, or its backlog grows."""
+
+    kind: ClassVar[str] = "falls-behind"
+
+    query: StreamingQuery
+
+
+@dataclass(frozen=True)
 class MoreQueries(Remark):
     """The number of further streaming queries in the table spark_batches."""
 

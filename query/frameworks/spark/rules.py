@@ -320,6 +320,7 @@ RULES = Advisor(
     delegated_shares=python_shares,
     spilling_operators=spilling_operators,
     findings=own_findings,
+    leading=streaming.falls_behind,
     other_causes=waits.other_causes,
     was_superseded=lambda reason: waits.SUPERSEDED in reason,
     assumptions=assumptions,

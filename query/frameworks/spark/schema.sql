@@ -58,7 +58,8 @@ CREATE TABLE spark_batches (                  -- one row per trigger of a stream
     commit_offsets_ms DOUBLE,                 -- writing the processed offsets to the checkpoint (commitOffsets)
     backlog_rows DOUBLE,                      -- backlog of the sources, by their own count: offsets behind the latest, outstanding files
     state_rows DOUBLE,                        -- rows of state that its operators keep between batches
-    state_bytes DOUBLE                        -- memory of this state
+    state_bytes DOUBLE,                       -- memory of this state
+    reads_files BOOLEAN                       -- whether a source reads files
 );
 
 CREATE TABLE spark_driver_metrics (           -- one row per metric of an operator that the driver itself updated; those of tasks are in operator_metrics

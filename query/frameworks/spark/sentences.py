@@ -294,6 +294,17 @@ def _rate(rows: float) -> str:
     return f"{rows:,.0f} rows/s".replace(",", " ") if rows >= 10 else f"{rows:.1f} rows/s"
 
 
+@SENTENCES.of(remarks.FallsBehind)
+def falls_behind(found: remarks.FallsBehind, _words: Words) -> str:
+    query = found.query
+    name = f"The stream falls behind: {query.query}"
+    if query.input_per_s is not None and query.processed_per_s and query.input_per_s > query.processed_per_s:
+        behind = f"receives {query.input_per_s:.0f} rows/s and processes {query.processed_per_s:.0f}"
+    else:
+        behind = f"has a backlog that grew from {query.waiting_first:.0f} to {query.waiting_last:.0f} rows"
+    return f"{name} {behind}. It keeps up only if its batches get shorter; the times below are of the recorded batches"
+
+
 @SENTENCES.of(remarks.MoreQueries)
 def more_queries(found: remarks.MoreQueries, _words: Words) -> str:
     return f"The table spark_batches has {found.count} more streaming queries"

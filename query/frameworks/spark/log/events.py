@@ -283,6 +283,7 @@ class SqlDriverMetrics(Event, gc=False):
 
 
 class StreamSource(Struct, gc=False):
+    description: str | None = None
     rows: float | str | None = field(name="numInputRows", default=None)
     input_rate: float | str | None = field(name="inputRowsPerSecond", default=None)
     processed_rate: float | str | None = field(name="processedRowsPerSecond", default=None)
