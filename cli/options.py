@@ -124,7 +124,9 @@ Scope = Annotated[
 App = Annotated[
     str,
     typer.Option(
-        "--app", metavar="ID", help="the application to read, or ID/N for its attempt N; default: the newest in the logs"
+        "--app",
+        metavar="ID",
+        help="the application to read, or ID/N for its attempt N (default: the newest)",
     ),
 ]
 Output = Annotated[

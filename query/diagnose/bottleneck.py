@@ -83,18 +83,14 @@ def bottleneck_of(debug: Debug) -> Bottleneck:
     return Bottleneck("unknown", "unknown", cause_ms, cause_ms / whole_ms, second, second_ms)
 
 
-def _of_findings(
-    debug: Debug, on_resources: Mapping[str, float], by_cause: Mapping[Cause, float]
-) -> Bottleneck | None:
+def _of_findings(debug: Debug, on_resources: Mapping[str, float], by_cause: Mapping[Cause, float]) -> Bottleneck | None:
     """A bottleneck that is the cause of a finding, more specific than a resource; None if there is none.
 
     Stragglers that ran alone for more than half of the runtime; or garbage collection, which is a part of the CPU's
     time, if it takes more than the rest of that, and than each other resource and known cause.
     """
     whole_ms = debug.runtime_ms
-    alone_ms = sum(
-        stage.alone_ms for each in debug.findings if isinstance(each, Straggler) for stage in each.stages
-    )
+    alone_ms = sum(stage.alone_ms for each in debug.findings if isinstance(each, Straggler) for stage in each.stages)
     collecting_ms = sum(each.cost_ms for each in debug.findings if isinstance(each, GarbageCollection))
     if alone_ms > whole_ms / 2 and alone_ms >= collecting_ms:
         return Bottleneck("finding", Straggler.kind, alone_ms, alone_ms / whole_ms)

@@ -93,8 +93,9 @@ class StageStats:
     `median_cpu_ms` is None if the log has no CPU time; `median_starting` is the median share of a task's time that
     starting took.  `settings` are the run's.  `cache_misses` tasks had cache misses, which cost all tasks at most
     `cache_miss_ms`.  `data_local` tasks ran where their data are, and were bound to that place; `on_busiest` tasks ran
-    on the worker with the most tasks.  `alone_ms` is for how long the longest ran after all others.  `delegates` is whether other processes compute for its tasks, `spills_apart`
-    whether those processes spill when their own memory is short, instead of the worker.
+    on the worker with the most tasks.  `alone_ms` is for how long the longest ran after all others.  `delegates` is
+    whether other processes compute for its tasks, `spills_apart` whether those processes spill when their own memory is
+    short, instead of the worker.
     """
 
     facts: StageFacts

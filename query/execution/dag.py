@@ -12,8 +12,8 @@ A stage without submission starts by its dependencies alone: a pipelined stage r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -46,6 +46,8 @@ class StageRun:
     start_ms: float
     end_ms: float
     pool: str | None = None
+    held: bool = False
+    """whether it waited for slots although others were free, from its submission to its first task"""
 
 
 class Barriers(Protocol):
@@ -195,14 +197,11 @@ def build(
     slots: Slots,
     stated: Mapping[tuple[str, str], Dependency],
     rules: DagRules = DagRules(),
-    held: Collection[str] = (),
-    unstarted: Sequence[Unstarted] = (),
 ) -> Dag:
     """The DAG of the given stages between two times.
 
     `stages` are those of the scope and `tasks.stage` indexes them.  `slots` are the recorded slots: they distinguish
     waits for the driver from waits for a slot.  `stated` are the dependencies of the trace by (source, target).
-    `held` are the stages that waited for slots although others were free, `unstarted` those that waited to the end.
     """
     builder = _Builder(stages, start_ms, end_ms, stated, rules)
     use = SlotUse(tasks.launch_ms, tasks.finish_ms, slots.available_ms, slots.until_ms)
@@ -218,10 +217,9 @@ def build(
         # If slots were free all the time, the time up to the first launch is the driver's (it serializes the
         # tasks); otherwise it is a wait for slots, which the replay computes by itself.
         waited = use.is_full(stage.submit_ms, stage.start_ms)
-        is_held = stage.stage_id in held
-        released_ms = stage.submit_ms if waited or is_held else stage.start_ms
-        builder.add(index, builder.all_sources(stage), released_ms, held=is_held and not waited)
-    return builder.finish(unstarted)
+        released_ms = stage.submit_ms if waited or stage.held else stage.start_ms
+        builder.add(index, builder.all_sources(stage), released_ms, held=stage.held and not waited)
+    return builder.finish()
 
 
 def _released(stage: StageRun) -> float:
@@ -335,27 +333,37 @@ class _Builder:
         self.intervals += 1
         return node.node_id
 
-    def finish(self, unstarted: Sequence[Unstarted]) -> Dag:
+    def finish(self) -> Dag:
         for target, sources in self.stated.items():
             for source, dependency in sources.items():
                 if dependency.kind == "pipelined" and source in self.nodes and target in self.nodes:
                     self.edges[source, target] = dependency
         last = max((node.end_ms for node in self.nodes.values()), default=self.start_ms)
-        for each in sorted(unstarted, key=lambda each: each.start_ms):
-            begin, end = max(each.start_ms, last), min(each.end_ms, self.end_ms)
-            if end > begin:
-                self._close(self._interval(last, begin, f"before {each.name}", None))
-                self._close(self._interval(begin, end, _waits(each.name), None, held=True))
-                last = end
-        self._close(self._interval(min(last, self.end_ms), self.end_ms, f"after the last {self.word}", None))
-        return Dag(self.start_ms, self.end_ms, self.stages, self.nodes, self.edges)
-
-    def _close(self, closing: str) -> None:
-        """Let an interval follow all nodes that nothing follows yet."""
+        closing = self._interval(min(last, self.end_ms), self.end_ms, f"after the last {self.word}", None)
         has_successor = {source for source, _ in self.edges}
         for node_id in list(self.nodes):
             if node_id != closing and node_id not in has_successor:
                 self.edges[node_id, closing] = COORDINATED
+        return Dag(self.start_ms, self.end_ms, self.stages, self.nodes, self.edges)
+
+
+def with_unstarted(dag: Dag, unstarted: Sequence[Unstarted]) -> Dag:
+    """The DAG with an interval for each stage none of whose tasks ran, after all others: it waited for slots."""
+    nodes, edges = dict(dag.nodes), dict(dag.edges)
+    last = nodes[list(nodes)[-1]]  # of the driver, after all stages
+    driver = last.node_id.partition(":")[0]
+    for each in sorted(unstarted, key=lambda each: each.start_ms):
+        begin, end = max(each.start_ms, last.start_ms), min(each.end_ms, dag.end_ms)
+        if end <= begin:
+            continue
+        number = sum(node.kind == "driver" for node in nodes.values())
+        wait = Node(f"{driver}:{number}", _waits(each.name), begin, end, held=True)
+        rest = Node(f"{driver}:{number + 1}", last.name, end, dag.end_ms)
+        nodes[last.node_id] = replace(last, name=f"before {each.name}", end_ms=begin)
+        nodes |= {wait.node_id: wait, rest.node_id: rest}
+        edges |= {(last.node_id, wait.node_id): COORDINATED, (wait.node_id, rest.node_id): COORDINATED}
+        last = rest
+    return replace(dag, nodes=nodes, edges=edges)
 
 
 def _waits(stage: str) -> str:

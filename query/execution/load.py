@@ -27,7 +27,7 @@ from crystalperf.query.execution.clock import Clock, without_pauses
 from crystalperf.query.execution.cpu_limits import background_cores, cpu_limits, starved_ms
 from crystalperf.query.execution.dag import Dependency, StageRun, Tasks, Unstarted
 from crystalperf.query.execution.evidence import Evidence, gathered, missing_cpu_share, sampled_sums
-from crystalperf.query.execution.execution import DriverTime, Execution, Lost, PlanningFramework, ScopeTime
+from crystalperf.query.execution.execution import DriverTime, Execution, Lost, Planner, PlanningFramework, ScopeTime
 from crystalperf.query.execution.log_facts import log_facts
 from crystalperf.query.execution.scenario import settings_of
 from crystalperf.query.execution.slots import Slots
@@ -70,7 +70,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
     framework: PlanningFramework = find(run[2])
     reader, properties = framework.reader, dict(run[1] or {})
     configured = {} if framework.planner.configured is None else framework.planner.configured(properties)
-    workers, hosts, slots, recorded = _slots(connection)
+    workers, hosts, slots, recorded = _slots(connection, framework.planner)
     log, clock = log_facts(connection, reader), Clock()
     if scope == ALL:
         first = float(slots.available_ms.min()) if len(slots) else None
@@ -82,6 +82,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
     words = framework.vocabulary
     rules = dag.DagRules(framework.planner.barriers, words.driver, words.stage, reader.resolution_ms)
     held = set(framework.planner.held(connection))
+    stages = [replace(each, held=each.stage_id in held) for each in stages] if held else stages
     execution = Execution(
         words=Words(framework.name, words, resources),
         title=framework.title,
@@ -97,8 +98,6 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
             slots,
             _stated(connection),
             rules,
-            held,
-            _unstarted(connection, held, scope_time, clock),
         ),
         tasks=tasks,
         volumes=volumes,
@@ -116,6 +115,8 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         takes_recordings=reader.frames.process is not None,
         log=log,
     )
+    if unstarted := _unstarted(connection, held, scope_time, clock):
+        execution = replace(execution, dag=dag.with_unstarted(execution.dag, unstarted))
     return _with_evidence(connection, execution, workers, reader) if with_evidence else execution
 
 
@@ -283,7 +284,7 @@ def find_scope(connection: duckdb.DuckDBPyConnection, text: str) -> ScopeTime:
 
 
 def _slots(
-    connection: duckdb.DuckDBPyConnection,
+    connection: duckdb.DuckDBPyConnection, planner: Planner
 ) -> tuple[dict[str, int], dict[str, int], Slots, dict[str, float | None]]:
     """Workers and hosts by number, slots, and the recorded resources of the run."""
     rows = connection.execute(sql.text("worker_slots")).fetchall()
@@ -297,7 +298,7 @@ def _slots(
     memory = {row[5] for row in working}
     recorded: dict[str, float | None] = {
         "workers": max_concurrent((row[3], row[4]) for row in working) or None,
-        "cores": max((int(row[2]) for row in working), default=0) or None,
+        "cores": _slots_of_one([int(row[2]) for row in working], planner),
         "memory": float(memory.pop()) if len(memory) == 1 and None not in memory else None,
     }
     slots_table = Slots(
@@ -308,6 +309,14 @@ def _slots(
         cpu_cores=np.full(len(worker), np.inf),
     )
     return {row[0]: number for number, row in enumerate(working)}, hosts, slots_table, recorded
+
+
+def _slots_of_one(sizes: Sequence[int], planner: Planner) -> float | None:
+    """Slots of a worker; None without any.  If they differ by configuration, the mean: its ratios are those of all
+    slots."""
+    if not any(sizes):
+        return None
+    return sum(sizes) / len(sizes) if planner.sizes_workers else max(sizes)
 
 
 def max_concurrent(intervals: Iterable[tuple[float, float | None]]) -> int:

@@ -626,11 +626,20 @@ class ReadingProblem:
 
 
 @dataclass(frozen=True)
+class WorkerSize:
+    """The number of workers with the same number of slots."""
+
+    slots: int
+    workers: int
+
+
+@dataclass(frozen=True)
 class Header:
     """The facts of a run at the top of a verdict.
 
     At most `workers` ran tasks at a time, of `workers_in_all`, each with at most `slots_per_worker`; 0 if the log does
-    not record where tasks ran.
+    not record where tasks ran.  `worker_sizes` are the different numbers of slots of workers, ascending, empty if all
+    have the same.
     `problems` has the worst first.  A run of repeated steps has `steps` of them, of `step_ms` on average; both are None
     for other runs.  `excluded_settings` are settings that the usual what-ifs exclude.
     """
@@ -654,6 +663,7 @@ class Header:
     steps: int | None = None
     step_ms: float | None = None
     excluded_settings: tuple[str, ...] = ()
+    worker_sizes: tuple[WorkerSize, ...] = ()
 
 
 @dataclass(frozen=True)

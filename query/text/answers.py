@@ -88,6 +88,8 @@ def header_facts(header: Header) -> list[str]:
     """The run in short: name, framework, workers and slots, duration, steps."""
     words, version = header.vocabulary, header.framework_version or "of unknown version"
     slots = "" if header.slots_per_worker is None else f" x {counted(header.slots_per_worker, words.slot)}"
+    if header.worker_sizes:
+        slots = f" ({_sizes_words(header)})"
     facts = [
         cut_right(printable(header.name), _LONGEST_NAME),
         f"{header.framework_title} {printable(version)}",
@@ -97,6 +99,19 @@ def header_facts(header: Header) -> list[str]:
         "" if header.complete else "log incomplete",
     ]
     return [each for each in facts if each]
+
+
+_SIZES_SHOWN = 3
+"""Maximum sizes of workers that are listed."""
+
+
+def _sizes_words(header: Header) -> str:
+    """The sizes of workers that differ: `1 x 4 and 2 x 8 slots`, or `4 to 32 slots`."""
+    sizes, slots = header.worker_sizes, header.vocabulary.slots
+    if len(sizes) > _SIZES_SHOWN:
+        return f"{sizes[0].slots} to {sizes[-1].slots} {slots}"
+    texts = [f"{each.workers} x {each.slots}" for each in sizes]
+    return f"{', '.join(texts[:-1])} and {texts[-1]} {slots}"
 
 
 def _steps_words(steps: int, step_ms: float) -> str:
@@ -338,7 +353,7 @@ def _finding_words(kind: str, debug: Debug) -> str:
         return f": {most.id} {most.name}: {text_of(most, debug.words)}"
     first = next(each for each in debug.findings if isinstance(each, GarbageCollection))
     tasks, share = debug.vocabulary.tasks, f"{100 * first.share:.0f} %"
-    return f": {share} of the time of {first.stage.id}'s {tasks}, because the memory of {debug.vocabulary.workers} is short"
+    return f": {share} of the time of {first.stage.id}'s {tasks}; {debug.vocabulary.workers} are short of memory"
 
 
 def _explained_by(found: Bottleneck, debug: Debug) -> str:
@@ -414,7 +429,7 @@ def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
 
 
 def stream_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, ...]:
-    """The rate of a stream, its maximum sustained rate, and what limits it; or what else comes before the bottleneck."""
+    """The rate of a stream, its highest sustained rate, and its limit; else what comes before the bottleneck."""
     stream, words = debug.stream, debug.vocabulary
     if stream is None:
         return () if debug.leading is None else (f"{text_of(debug.leading, debug.words)}.",)

@@ -108,6 +108,7 @@ SPARK = Framework(
         memory=memory.MEMORY,
         excluded_settings=lambda properties: ("workers",) if settings.is_local(properties) else (),
         held=waits.held,
+        sizes_workers=True,
         loads_code=True,
     ),
     advisor=replace(

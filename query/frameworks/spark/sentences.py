@@ -144,7 +144,11 @@ def speculation(found: findings.Speculation, _words: Words) -> str:
 
 @SENTENCES.of(findings.SlotsAwaited)
 def slots_awaited(found: findings.SlotsAwaited, _words: Words) -> str:
-    return f"{_awaited(found)}; {counted(found.other_stages, 'more stage')} waited too" if found.other_stages else _awaited(found)
+    return (
+        f"{_awaited(found)}; {counted(found.other_stages, 'more stage')} waited too"
+        if found.other_stages
+        else _awaited(found)
+    )
 
 
 @SENTENCES.of(remarks.AwaitedSlots)
@@ -154,14 +158,14 @@ def awaited_slots(found: remarks.AwaitedSlots, _words: Words) -> str:
 
 def _awaited(found: findings.SlotsAwaited) -> str:
     """Which stage waited for slots, and for what."""
-    until = f", until executor {found.executor} came {lasting(found.added_ms)} later" if found.added_ms else ""
+    until = f" until executor {found.executor} came {lasting(found.added_ms)} later" if found.added_ms else ""
     if not found.started:
         until = ", and none of its tasks ever started"
     there = f"{found.free} of {counted(found.slots, 'slot')} were free" if found.slots else "it had none"
     why = {
         "barrier": f"is a barrier stage: its {counted(found.tasks, 'task')} start together, and {there}",
         "profile": f"runs only on executors of resource profile {found.profile}, and {there}",
-        "executors": "ran only on executors that came after its submission; the log does not say why others got no task",
+        "executors": "ran only on executors that came later; the log does not say why others got no task",
         "unknown": f"got no slot, although {there}; the log does not say why",
     }[found.why]
     return f"{found.stage} {found.name} {why}{until}"

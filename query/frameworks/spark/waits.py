@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -35,15 +36,20 @@ def slots_awaited(connection: duckdb.DuckDBPyConnection) -> list[SlotsAwaited]:
     if not rows:
         return []
     running = _running(connection)
-    costs = [each["until_ms"] - each["submit_ms"] - covered(running, each["submit_ms"], each["until_ms"]) for each in rows]
+    costs = [_idle_ms(running, each["submit_ms"], each["until_ms"]) for each in rows]
     waits = merged(*(np.array([each[name] for each in rows], np.float64) for name in ("submit_ms", "until_ms")))
-    whole_ms = sum(end - begin - covered(running, begin, end) for begin, end in waits.tolist())
+    whole_ms = sum(_idle_ms(running, begin, end) for begin, end in waits.tolist())
     first = rows[int(np.argmax(costs))]
     advice = ProvideSlots(first["why"], first["tasks"], first["free"])
     added_ms = None if first["added_ms"] is None else max(first["added_ms"] - first["submit_ms"], 0.0)
     same = ("stage", "name", "why", "tasks", "slots", "free", "profile", "started", "executor")
     known = {each: first[each] for each in same}
     return [SlotsAwaited(whole_ms, "measured", advice, other_stages=len(rows) - 1, added_ms=added_ms, **known)]
+
+
+def _idle_ms(running: Floats, start_ms: float, end_ms: float) -> float:
+    """Time of an interval in which no task ran."""
+    return end_ms - start_ms - covered(running, start_ms, end_ms)
 
 
 def other_causes(connection: duckdb.DuckDBPyConnection, _execution: Execution) -> dict[str, Remark]:
@@ -71,24 +77,16 @@ def speculation(connection: duckdb.DuckDBPyConnection) -> list[Speculation]:
     if not copies and lost_ms <= 0:
         return []
     won, saved_ms = sum(each["won"] for each in rows), sum(each["saved_ms"] for each in rows)
-    cost_ms = _blocked_ms(connection)
+    cost_ms = _blocked_ms(connection, [each for row in rows for each in row["losing"]])
     advice = SpeculateLess() if cost_ms > saved_ms else None
-    return [
-        Speculation(cost_ms, "modelled", advice, rows[0]["stage"], len(rows) - 1, copies, won, lost_ms, saved_ms)
-    ]
+    return [Speculation(cost_ms, "modelled", advice, rows[0]["stage"], len(rows) - 1, copies, won, lost_ms, saved_ms)]
 
 
-def _blocked_ms(connection: duckdb.DuckDBPyConnection) -> float:
+def _blocked_ms(connection: duckdb.DuckDBPyConnection, losing: Sequence[Mapping[str, float]]) -> float:
     """Time that losing copies may have taken from other tasks: theirs while all slots were in use, over the slots."""
-    tasks = connection.execute(
-        """
-        SELECT
-            launch_ms, finish_ms,
-            coalesce(status = 'killed' AND tasks.reason LIKE ? AND speculative, false) AS losing
-        FROM tasks JOIN spark_tasks USING (task_id)
-        """,
-        [f"%{SUPERSEDED}%"],
-    ).fetchnumpy()
+    if not losing:
+        return 0.0
+    tasks = connection.execute("SELECT launch_ms, finish_ms FROM tasks").fetchnumpy()
     slots = connection.execute(
         """
         SELECT unnest(range(slots)) AS slot, added_ms, coalesce(removed_ms, duration_ms) AS removed_ms
@@ -97,15 +95,11 @@ def _blocked_ms(connection: duckdb.DuckDBPyConnection) -> float:
     ).fetchnumpy()
     launch, finish = (np.asarray(tasks[name], np.float64) for name in ("launch_ms", "finish_ms"))
     added, removed = (np.asarray(slots[name], np.float64) for name in ("added_ms", "removed_ms"))
-    losing = np.asarray(tasks["losing"], dtype=np.bool_)
-    if not losing.any() or not len(added):
-        return 0.0
+    began, ended = (np.array([each[name] for each in losing], np.float64) for name in ("launch", "finish"))
     moments = np.unique(np.concatenate([launch, finish, added, removed]))
     lengths = np.diff(moments)
     middle = moments[:-1] + lengths / 2
-    busy, there, lost = (
-        _open(middle, *pair) for pair in ((launch, finish), (added, removed), (launch[losing], finish[losing]))
-    )
+    busy, there, lost = (_open(middle, *pair) for pair in ((launch, finish), (added, removed), (began, ended)))
     full = (there > 0) & (busy >= there)
     return float((lengths * lost / np.maximum(there, 1) * full).sum())
 

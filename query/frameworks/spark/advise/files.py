@@ -75,7 +75,7 @@ def unsplit(properties: Mapping[str, str], stages: Stages) -> Iterator[Candidate
         if reads_files(detail) and isinstance(cost.cause, MoreData) and detail.facts.most_bytes > least
     ]
     if found:
-        detail, cost = max(found, key=lambda each: each[1].cost_ms)
+        detail, _ = max(found, key=lambda each: each[1].cost_ms)
         value = SpreadRows(
             price="code", because="straggler", saving=MODELLED, partitions=max(detail.facts.tasks, detail.facts.slots),
             stages=affected(detail, len(found) - 1), sql=bool(detail.facts.scope), with_data=None,

@@ -397,7 +397,8 @@ UNREADABLE = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 # A start as Spark writes it, whole; its other fields are read only where the task's end is missing.
 _TASK_START = re.compile(
     rb'\s*\{\s*"Event"\s*:\s*"SparkListenerTaskStart"\s*,\s*"Stage ID"\s*:\s*\d+\s*,\s*"Stage Attempt ID"\s*:\s*\d+'
-    rb'\s*,\s*"Task Info"\s*:\s*\{\s*"Task ID"\s*:\s*(\d{1,15})\s*,.*\}\s*\}\s*', re.DOTALL
+    rb'\s*,\s*"Task Info"\s*:\s*\{\s*"Task ID"\s*:\s*(\d{1,15})\s*,.*\}\s*\}\s*',
+    re.DOTALL,
 )
 
 

@@ -640,9 +640,7 @@ def _with_waits(
     ]
     names = run.executor_names.column(tasks["executor"])
     codes, places = np.unique(tasks["executor"], return_inverse=True)
-    ran = Ran(
-        places.reshape(-1), run.executor_names.column(codes).tolist(), tasks.launch_ms, tasks.finish_ms
-    )
+    ran = Ran(places.reshape(-1), run.executor_names.column(codes).tolist(), tasks.launch_ms, tasks.finish_ms)
     of_stage = members(tasks.stage_of, len(tasks.stage_keys))
     place_of = {key: place for place, key in enumerate(tasks.stage_keys)}
 
