@@ -191,8 +191,8 @@ def warmup_cost(execution: Execution, base: Replayed, lasting_ms: Floats | None 
         rest = later if len(later) > 1 else first
         if len(starting) and len(rest) > 1:
             started.append((number, float(np.median(unpacked_ms[starting]) - np.median(unpacked_ms[rest]))))
-            if min(len(starting), len(later)) >= MEASURED_TASKS:  # starting tasks are first ones, too
-                more[FIRST, number] = min(more[FIRST, number], max(started[-1][1], 0.0))
+            if min(len(starting), len(later)) >= MEASURED_TASKS and _same(tasks.duration_ms, starting, later):
+                more[FIRST, number] = 0.0  # starting tasks are first ones, too
         if min(len(first), len(later)) >= MEASURED_TASKS and (one := float(np.median(took_ms[later]))) > 0:
             usual_ms = float(np.median(tasks.duration_ms[later]))
             most[FIRST, number] = max(MEASURED_MOST, more[FIRST, number] / usual_ms)
@@ -201,15 +201,19 @@ def warmup_cost(execution: Execution, base: Replayed, lasting_ms: Floats | None 
     for kind in (reads, ~reads):
         if measured := [more_ms for number, more_ms in started if kind[number]]:
             more[STARTING, kind] = np.median(measured)
-        elif seen := _compared_with_repeats(execution, level, unpacked_ms, np.flatnonzero(kind)):
-            more[STARTING, kind] = max(float(np.median(seen)), 0.0)
-            more[FIRST, kind] = np.minimum(more[FIRST, kind], more[STARTING, kind])
+        elif _starts_like_repeats(execution, level, np.flatnonzero(kind)):
+            more[STARTING, kind] = more[FIRST, kind] = 0.0
     more[STARTING] = np.maximum(more[STARTING], more[FIRST])
     return WarmupCost(more, np.maximum(most, most[FIRST]), unpacks_ms, together_ms)
 
 
-def _compared_with_repeats(execution: Execution, level: Ints, length_ms: Floats, stages: Ints) -> list[float]:
-    """How much longer starting tasks took than tasks of later stages of the same words that read about as much, ms.
+def _same(length_ms: Floats, some: Ints, others: Ints) -> bool:
+    """Whether some tasks took no longer than others, so that nothing shows a warm-up."""
+    return float(np.median(length_ms[some])) <= (1.0 + NOTICED) * float(np.median(length_ms[others]))
+
+
+def _starts_like_repeats(execution: Execution, level: Ints, stages: Ints) -> bool:
+    """Whether starting tasks took no longer than tasks of later stages of the same words that read about as much.
 
     Runs of short stages, such as the batches of a stream, have no later tasks in the stage of their starting tasks.
     """
@@ -226,8 +230,8 @@ def _compared_with_repeats(execution: Execution, level: Ints, length_ms: Floats,
         usual = float(np.median(read[starting]))
         others &= (read * ALIKE >= usual) & (read <= usual * ALIKE)
         if others.sum() >= MEASURED_TASKS:
-            found.append(float(np.median(length_ms[starting]) - np.median(length_ms[others])))
-    return found
+            found.append(_same(tasks.duration_ms, np.flatnonzero(starting), np.flatnonzero(others)))
+    return bool(found) and all(found)
 
 
 def reads_files(execution: Execution) -> NDArray[np.bool_]:
