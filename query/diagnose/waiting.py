@@ -54,7 +54,7 @@ def waiting(
             rest -= idle
             begun = rest * starting.get(piece.node.node_id, 0.0)
             flowed = min(rest * float(upstream[piece.node.stage]), rest - begun)
-            other_ms["no task"] += idle
+            other_ms["no slot" if execution.dag.stages[piece.node.stage].held else "no task"] += idle
             other_ms["starting"] += begun
             other_ms["upstream"] += flowed
             handed = min(other * delegated.get(piece.node.node_id, 0.0), rest - begun - flowed)

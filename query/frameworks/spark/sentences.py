@@ -158,15 +158,16 @@ def awaited_slots(found: remarks.AwaitedSlots, _words: Words) -> str:
 
 def _awaited(found: findings.SlotsAwaited) -> str:
     """Which stage waited for slots, and for what."""
-    until = f" until executor {found.executor} came {lasting(found.added_ms)} later" if found.added_ms else ""
-    if not found.started:
-        until = ", and none of its tasks ever started"
     there = f"{found.free} of {counted(found.slots, 'slot')} were free" if found.slots else "it had none"
+    came = f"executor {found.executor} came {lasting(found.added_ms)} later" if found.added_ms else ""
+    if found.why == "executors":
+        when = f" ({came})" if came else ""
+        return f"{found.stage} {found.name} ran only on executors that came later{when}, although {there}"
+    until = "; none of its tasks ever started" if not found.started else f" until {came}" if came else ""
     why = {
         "barrier": f"is a barrier stage: its {counted(found.tasks, 'task')} start together, and {there}",
         "profile": f"runs only on executors of resource profile {found.profile}, and {there}",
-        "executors": "ran only on executors that came later; the log does not say why others got no task",
-        "unknown": f"got no slot, although {there}; the log does not say why",
+        "unknown": f"got no slot, although {there}",
     }[found.why]
     return f"{found.stage} {found.name} {why}{until}"
 
