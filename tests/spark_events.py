@@ -21,7 +21,7 @@ _TIMES = {"Launch Time", "Finish Time", "Submission Time", "Completion Time", "T
 
 
 def event(kind: str, **fields: Any) -> Event:
-    """An event; underscores in names of fields stand for blanks."""
+    """An event; names of fields have underscores instead of blanks."""
     return {"Event": f"SparkListener{kind}", **{name.replace("_", " "): value for name, value in fields.items()}}
 
 

@@ -333,7 +333,7 @@ def test_the_kept_array_has_the_answers_of_its_events() -> None:
     assert kept("array").debug().runtime_ms == 5130
 
 
-def test_a_comment_before_collapsed_stacks_is_no_damage(tmp_path: Path) -> None:
+def test_a_comment_before_collapsed_stacks_does_not_hide_them(tmp_path: Path) -> None:
     """Austin writes its settings before the stacks."""
     (tmp_path / "austin").write_text("# mode: wall\n# interval: 100\nP1;T1;work 12\nP1;T1;rest 3\n")
     inputs = discover([write(tmp_path / "log", run()), tmp_path / "austin"])

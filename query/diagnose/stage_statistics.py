@@ -196,8 +196,7 @@ def stage_stats(
     rows, plans = _sums(connection, execution), _operators(connection)
     described = connection.execute("SELECT stage_id, io_kinds, coalesce(call_site, '') FROM stages").fetchall()
     uses_of_stage = {stage_id: (uses_of(what), place) for stage_id, what, place in described}
-    on_path = _on_path_ms(path)
-    stages = execution.dag.stages
+    on_path, stages = _on_path_ms(path), execution.dag.stages
     ready = np.maximum(tasks.parts_ms[:, names.index(CPU)] - execution.volumes.total_cpu_ms, 0.0)
     missed, missed_ms = cache_misses(execution), cache_miss_ms(execution)
     is_patient = policy_of(execution).patience_ms > 0

@@ -80,9 +80,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         connection, scope_time, clock, workers, hosts, names, with_volumes=with_evidence
     )
     words = framework.vocabulary
-    rules = dag.DagRules(framework.planner.barriers, words.driver, words.stage, reader.resolution_ms)
     held = set(framework.planner.held(connection))
-    stages = [replace(each, held=each.stage_id in held) for each in stages] if held else stages
     execution = Execution(
         words=Words(framework.name, words, resources),
         title=framework.title,
@@ -91,13 +89,13 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         version=run[4],
         scope=scope_time,
         dag=dag.build(
-            stages,
+            [replace(each, held=each.stage_id in held) for each in stages] if held else stages,
             tasks,
             clock.when(scope_time.start_ms),
             clock.when(scope_time.end_ms),
             slots,
             _stated(connection),
-            rules,
+            dag.DagRules(framework.planner.barriers, words.driver, words.stage, reader.resolution_ms),
         ),
         tasks=tasks,
         volumes=volumes,
@@ -115,17 +113,13 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         takes_recordings=reader.frames.process is not None,
         log=log,
     )
-    if unstarted := _unstarted(connection, held, scope_time, clock):
-        execution = replace(execution, dag=dag.with_unstarted(execution.dag, unstarted))
+    execution = _with_unstarted(connection, execution, held) if held else execution
     return _with_evidence(connection, execution, workers, reader) if with_evidence else execution
 
 
-def _unstarted(
-    connection: duckdb.DuckDBPyConnection, held: Collection[str], scope: ScopeTime, clock: Clock
-) -> list[Unstarted]:
-    """The stages, of those that waited for slots, none of whose tasks ran, within the scope and by the clock."""
-    if not held:
-        return []
+def _with_unstarted(connection: duckdb.DuckDBPyConnection, execution: Execution, held: Collection[str]) -> Execution:
+    """The scope with the stages, of those that waited for slots, none of whose tasks ran."""
+    scope, clock = execution.scope, execution.clock
     rows = connection.execute(
         """
         SELECT coalesce(name, stage_id), submit_ms, coalesce(end_ms, $2)
@@ -135,10 +129,11 @@ def _unstarted(
         """,
         [scope.start_ms, scope.end_ms, list(held)],
     ).fetchall()
-    return [
+    unstarted = [
         Unstarted(name, clock.when(max(start, scope.start_ms)), clock.when(min(end, scope.end_ms)))
         for name, start, end in rows
     ]
+    return replace(execution, dag=dag.with_unstarted(execution.dag, unstarted))
 
 
 def _with_evidence(

@@ -346,7 +346,7 @@ def _finding_name(kind: str, debug: Debug) -> str:
 
 
 def _finding_words(kind: str, debug: Debug) -> str:
-    """What the largest finding of a kind says, after a colon."""
+    """The largest finding of a kind, after a colon."""
     if kind == Straggler.kind:
         stages = [stage for each in debug.findings if isinstance(each, Straggler) for stage in each.stages]
         most = max(stages, key=lambda each: each.alone_ms)
@@ -357,7 +357,7 @@ def _finding_words(kind: str, debug: Debug) -> str:
 
 
 def _explained_by(found: Bottleneck, debug: Debug) -> str:
-    """What the framework says of a cause, after a colon; empty if it says nothing."""
+    """The framework's explanation of a cause, after a colon; empty if it has none."""
     said = debug.other_causes.get(found.name)
     return "" if said is None else f": {text_of(said, debug.words)}"
 

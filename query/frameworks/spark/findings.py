@@ -93,7 +93,7 @@ class Speculation(Finding):
 
 
 Awaited = Literal["barrier", "profile", "executors", "unknown"]
-"""What a submitted stage waited for although slots were free.
+"""The reason why a submitted stage waited although slots were free.
 
 barrier    it is a barrier stage, whose tasks start together
 profile    its resource profile needs executors of its own

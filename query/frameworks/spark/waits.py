@@ -53,7 +53,7 @@ def _idle_ms(running: Floats, start_ms: float, end_ms: float) -> float:
 
 
 def other_causes(connection: duckdb.DuckDBPyConnection, _execution: Execution) -> dict[str, Remark]:
-    """What the first sentence says of time on no resource."""
+    """The cause of time on no resource that the first sentence adds."""
     found = slots_awaited(connection)
     return {"no slot": AwaitedSlots(found[0])} if found else {}
 

@@ -103,7 +103,7 @@ def _is_step(launch: Floats, finish: Floats, excess: Floats, row: int, step: flo
         return False
     if step > 0:  # no event has a time that the clock skipped
         return float(after.min() - before.max()) >= (1.0 - SAME) * step - STEP_MS / 2
-    # What ended soonest after the step has a time well before what had begun or ended by then.
+    # The first end after the step has a time well before those of tasks that had begun or ended by then.
     return float(np.min(after)) < float(before.max()) + step / 2 and _stays_back(finish[later], before.max(), step)
 
 

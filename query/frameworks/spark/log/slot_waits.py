@@ -16,8 +16,8 @@ MIN_WAIT_MS = 1000.0
 """Minimum time from the submission of a stage to its first task: less is the driver's, which serializes tasks."""
 
 BARRIER, PROFILE, EXECUTORS, UNKNOWN = "barrier", "profile", "executors", "unknown"
-"""What a stage waited for: slots for all of its tasks at once; executors of its profile; executors that came later; the
-log does not say, and no task ever started."""
+"""Reasons why a stage waited: it needs slots for all of its tasks at once, executors of its profile, or executors that
+came later; or the log does not say, and no task ever started."""
 
 Floats = npt.NDArray[np.float64]
 
