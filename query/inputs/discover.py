@@ -142,8 +142,8 @@ def discover(paths: Sequence[str | Path]) -> Inputs:
     applications = _newest_first(gathered, problems)
     if refused and not applications:
         raise refused[0][1]
-    for named, error in refused:
-        problems.add("unusable_file", "data loss", named, None, f"not used: {shortened(str(error))}")
+    for named, reason in refused:
+        problems.add("unusable_file", "data loss", named, None, f"not used: {shortened(str(reason))}")
     if not applications and not samples:
         others = f"; {(first := passed_over[0]).part.name} is {first.what}" if passed_over else ""
         raise InputError(
