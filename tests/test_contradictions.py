@@ -5,24 +5,27 @@ from __future__ import annotations
 import json
 import math
 import os
+import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import crystalperf as cp
+from crystalperf.cli.runs import profile_run
 from crystalperf.query.diagnose.bottleneck import bottleneck_of
 from crystalperf.query.frameworks.spark.findings import SlotsAwaited, Speculation
 from crystalperf.query.frameworks.spark.log.collect import collect
 from crystalperf.query.frameworks.spark.remarks import FallsBehind
 from crystalperf.query.inputs.containers import LogFile, Part
 from crystalperf.query.inputs.discover import discover
-from crystalperf.query.results.answers import Debug, WorkerSize
+from crystalperf.query.results.answers import Debug, SampleCounts, WorkerSize
 from crystalperf.query.results.findings import GarbageCollection, IdleSlots, MoreData, Straggler
 from crystalperf.query.results.missing import UnendedTasks
 from crystalperf.query.run import Run
-from crystalperf.query.text.answers import bottleneck_sentence, header_facts, stream_sentences
+from crystalperf.query.text.answers import bottleneck_sentence, header_facts, samples_sentence, stream_sentences
 from tests.hand_made import Seconds, figures
 from tests.reading import profiled
 from tests.spark_events import Event, changed, event, executor, run, stepped, with_late_tasks, without, write
@@ -338,6 +341,26 @@ def test_a_comment_before_collapsed_stacks_does_not_hide_them(tmp_path: Path) ->
     (tmp_path / "austin").write_text("# mode: wall\n# interval: 100\nP1;T1;work 12\nP1;T1;rest 3\n")
     inputs = discover([write(tmp_path / "log", run()), tmp_path / "austin"])
     assert [each.kind for each in inputs.samples] == ["collapsed"]
+
+
+def test_a_pipe_is_read_once_and_kept(tmp_path: Path) -> None:
+    """The shell's `<(zcat LOG.gz)` is a pipe; a log is read twice."""
+    read_end, write_end = os.pipe()
+    text = write(tmp_path / "log", run(jobs=1, waves=1)).read_bytes()
+    writer = threading.Thread(target=lambda: (os.write(write_end, text), os.close(write_end)))
+    writer.start()
+    path = profile_run([f"/dev/fd/{read_end}"], output=str(tmp_path / "run.duckdb")).path
+    writer.join()
+    os.close(read_end)
+    assert path_s(Run(path).debug()) == [("driver:0", 2.0), ("stage:0.0", 2.0), ("driver:1", 0.5)]
+
+
+def test_samples_without_a_task_have_no_share() -> None:
+    made = kept("array")
+    header = replace(made.header(), has_samples=True)
+    sentence = samples_sentence(header, replace(made.debug(), samples=SampleCounts(12, 0, 0, {})))
+    assert figures(sentence) == [12]
+    assert "%" not in sentence
 
 
 def test_a_file_that_is_nothing_does_not_keep_others_from_being_used(tmp_path: Path) -> None:
