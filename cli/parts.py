@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from crystalperf.cli.text import TimeUnit
     from crystalperf.query.results.answers import Bottleneck, Debug, Header, PathOperator
 
+OTHER_APPLICATIONS = "several_applications"
+"""The note that the input has other applications than the one that the answer is about."""
+
 PLAN_METRICS = "plan metrics"
 """The basis of operator times that the framework measured."""
 
@@ -46,8 +49,11 @@ SCOPES_SHOWN = 20
 
 
 def heading(page: Page, header: Header) -> None:
-    """Write the heading: application, machines, duration."""
+    """Write the heading: application, machines, duration; and that the input has other applications."""
     page.paragraph("   ".join(header_facts(header)))
+    for each in header.problems:
+        if each.name == OTHER_APPLICATIONS:
+            page.paragraph(printable(f"{capitalised(each.meaning)}. Choose with --app ID."))
 
 
 def lead(page: Page, found: Bottleneck, header: Header, debug: Debug, unit: TimeUnit) -> None:

@@ -66,6 +66,7 @@ def usual_what_ifs(header: Header, *, is_stream: bool = False) -> tuple[Predicti
         is_stream=is_stream,
         excluded_settings=header.excluded_settings,
         slots_bring_cpu=get(header.framework).planner.slots_bring_cpu,
+        sizes=[each.slots for each in header.worker_sizes],
     )
 
 
@@ -76,10 +77,12 @@ def questions(
     is_stream: bool = False,
     excluded_settings: Collection[str] = (),
     slots_bring_cpu: bool = False,
+    sizes: Sequence[int] = (),
 ) -> tuple[PredictionRequest, ...]:
     """The usual what-ifs, in the words of the run's framework; for a stream (`is_stream`), about rates and parallelism.
 
-    `excluded_settings` are left out.  `slots_bring_cpu` is whether more slots get more CPU (Planner).
+    `excluded_settings` are left out.  `slots_bring_cpu` is whether more slots get more CPU (Planner).  `sizes` are the
+    numbers of slots of workers, if these differ: there is a question for each.
     """
     if is_stream:
         tasks, workers = vocabulary.word_of("tasks"), vocabulary.word_of("workers")
@@ -99,6 +102,10 @@ def questions(
     if "cores" not in excluded_settings:
         end = " and CPU" if slots_bring_cpu else f" per {vocabulary.worker}"
         found.append(PredictionRequest(f"twice the {vocabulary.slots}{end}", f"{cores}=2x"))
+        found += [
+            PredictionRequest(f"{each} {vocabulary.slots} per {vocabulary.worker}", f"{cores}={each}")
+            for each in _some(sizes)
+        ]
     if "workers" not in excluded_settings:
         found.append(PredictionRequest(f"twice the {vocabulary.counted}", f"{workers}=2x"))
     usual = list(_RATIOS)
@@ -118,6 +125,11 @@ def questions(
             PredictionRequest("half the memory", f"{memory}=0.5x"),
         ]
     return tuple(found)
+
+
+def _some(sizes: Sequence[int]) -> list[int]:
+    """The smallest and the largest size, and the middle one of several others."""
+    return sorted({sizes[0], sizes[len(sizes) // 2], sizes[-1]}) if sizes else []
 
 
 def verdict(run: PredictableRun, progress: Callable[[str], None] = lambda _: None, *, path: bool = False) -> Verdict:

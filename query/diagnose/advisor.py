@@ -82,6 +82,8 @@ class Advisor:
     unbounded_load: Callable[[duckdb.DuckDBPyConnection, Execution], Remark | None] = lambda _run, _scope: None
     """The run file, a scope → the leading remark about an unbounded run, such as a stream that runs until it is
     stopped; None for any other run."""
+    leading: Callable[[duckdb.DuckDBPyConnection, Execution], Remark | None] = lambda _run, _scope: None
+    """The run file, a scope → what a reader has to know before the bottleneck; None for most runs."""
     other_causes: Callable[[duckdb.DuckDBPyConnection, Execution], Mapping[str, Remark]] = lambda _run, _scope: {}
     """The run file, a scope → by resource, another possible cause of the time on it; by `unknown`, what most of the
     time on no resource was."""
@@ -98,6 +100,8 @@ class Advisor:
     """The reason why a worker ended → whether it was released, not lost."""
     was_cancelled: Callable[[str], bool] = lambda _error: False
     """The error of a scope or a task → whether a user cancelled it."""
+    was_superseded: Callable[[str], bool] = lambda _reason: False
+    """Why a task was killed → whether another attempt of it had succeeded; the framework has a finding about those."""
     exhausted_memory: Callable[[str], Exhausted | None] = lambda _text: None
     """An error, or the reason why a worker ended → what ran out of memory; None if nothing did."""
     setup: Setup | None = None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from crystalperf.indexes.resources import OTHER
+from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.results.answers import Bottleneck, Cause, Debug, Parts
+from crystalperf.query.results.findings import GarbageCollection, Straggler
 
 CLOSE_SECOND = 0.75
 """The runner-up to a limiting resource is named from this share of its time."""
 
-ALONE: tuple[Cause, ...] = ("no worker", "no scope", "driver", "no task")
+ALONE: tuple[Cause, ...] = ("no worker", "no scope", "driver", "no task", "no slot")
 """Causes of time without a running task; their total is reported as one figure."""
 
 
@@ -63,6 +64,8 @@ def bottleneck_of(debug: Debug) -> Bottleneck:
     parts.update((str(each), ms) for each, ms in by_cause.items())
     if (part := _named_part(debug, parts)) is not None:
         return part
+    if (cause_found := _of_findings(debug, on_resources, by_cause)) is not None:
+        return cause_found
     if most_ms > 0 and most_ms >= min(other_ms, max(by_cause.values())):
         second, second_ms = _next(parts, {largest})
         if second_ms < CLOSE_SECOND * most_ms:
@@ -99,6 +102,27 @@ def _named_part(debug: Debug, parts: Mapping[str, float]) -> Bottleneck | None:
     return Bottleneck(
         "part", largest.remark.kind, largest.time_ms, largest.time_ms / debug.runtime_ms, second, second_ms
     )
+
+
+def _of_findings(debug: Debug, on_resources: Mapping[str, float], by_cause: Mapping[Cause, float]) -> Bottleneck | None:
+    """A bottleneck that is the cause of a finding, more specific than a resource; None if there is none.
+
+    Stragglers that ran alone for more than half of the runtime; or garbage collection, which is a part of the CPU's
+    time, if it takes more than the rest of that, and than each other resource and known cause.
+    """
+    whole_ms = debug.runtime_ms
+    alone_ms = sum(stage.alone_ms for each in debug.findings if isinstance(each, Straggler) for stage in each.stages)
+    collecting_ms = sum(each.cost_ms for each in debug.findings if isinstance(each, GarbageCollection))
+    if alone_ms > whole_ms / 2 and alone_ms >= collecting_ms:
+        return Bottleneck("finding", Straggler.kind, alone_ms, alone_ms / whole_ms)
+    parts: dict[str, float] = {**on_resources, **{str(each): ms for each, ms in by_cause.items()}}
+    parts[CPU] = max(parts.get(CPU, 0.0) - collecting_ms, 0.0)
+    second, second_ms = _next(parts, ())
+    if collecting_ms <= 0 or collecting_ms <= _next(parts, {"unknown"})[1]:
+        return None
+    second = second if second_ms >= CLOSE_SECOND * collecting_ms else None
+    kind = GarbageCollection.kind
+    return Bottleneck("finding", kind, collecting_ms, collecting_ms / whole_ms, second, second_ms if second else 0.0)
 
 
 def _next(parts: Mapping[str, float], without: Collection[str]) -> tuple[str | None, float]:

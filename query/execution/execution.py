@@ -167,6 +167,10 @@ class Planner:
     have more of the resource."""
     slots_bring_cpu: bool = True
     """Whether a worker with more slots gets more CPU, for example because its container is sized by its slots."""
+    held: Callable[[duckdb.DuckDBPyConnection], Collection[str]] = lambda _run: ()
+    """The run file → ids of the submitted stages that waited for slots although others were free."""
+    sizes_workers: bool = False
+    """Whether the log has the configured slots of each worker, so that workers may differ in them."""
     loads_code: bool = False
     """Whether its workers load and compile code at its first use (JVM warm-up)."""
     checked_settings: Callable[[Execution], Collection[str]] = lambda _run: ()

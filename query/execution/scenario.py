@@ -198,6 +198,11 @@ class Scenario:
         """New over recorded value of a setting; 1 if it is not changed."""
         return self.ratios.get(key, 1.0)
 
+    def amount(self, key: str) -> float | None:
+        """The new value of a setting in its unit; None if it is not changed, or given as a ratio."""
+        value = self.changes.get(key)
+        return None if value is None else value.absolute
+
     def choice(self, key: str) -> str | None:
         """The chosen value of a setting with choices; None if it is not changed."""
         value = self.changes.get(key)
@@ -332,7 +337,7 @@ def scenario_of(changes: Mapping[str, Value], recorded: Configuration) -> Scenar
             continue
         if value.ratio is not None:
             ratios[key] = value.ratio
-            if key in ("workers", "cores") and before is not None:
+            if key in ("workers", "cores") and before is not None and before == int(before):
                 after = before * value.ratio
                 if abs(after - round(after)) > 1e-9 or after < 1:
                     raise SettingError(

@@ -56,7 +56,7 @@ def read(path: str, problems: Problems) -> Collapsed:
     frames: dict[str, int] = {}
     for batch in batches(LogFile(path, (Part(path),)), problems):
         for position, line in enumerate(batch.lines):
-            if not line or line.isspace():
+            if not line or line.isspace() or line.startswith(b"#"):  # a comment, such as Austin's header
                 continue
             match = _LINE.fullmatch(line)
             if match is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.advise.usual_what_ifs import NOTICEABLE, happens_once, informative
 from crystalperf.query.execution.scenario import called_by
-from crystalperf.query.results.findings import CacheMissTime
+from crystalperf.query.results.findings import CacheMissTime, GarbageCollection, Straggler
 from crystalperf.query.text.figures import counted, counted_digits, cut_right, grouped, percent, printable, time_unit
 from crystalperf.query.text.findings import explained
 from crystalperf.query.text.sentences import text_of
@@ -90,6 +90,8 @@ def header_facts(header: Header) -> list[str]:
     """The run in short: name, framework, workers and slots, duration, steps."""
     words, version = header.vocabulary, header.framework_version or "of unknown version"
     slots = "" if header.slots_per_worker is None else f" x {counted(header.slots_per_worker, words.slot)}"
+    if header.worker_sizes:
+        slots = f" ({_sizes_words(header)})"
     facts = [
         cut_right(printable(header.name), _LONGEST_NAME),
         f"{header.framework_title} {printable(version)}",
@@ -99,6 +101,19 @@ def header_facts(header: Header) -> list[str]:
         "" if header.complete else "log incomplete",
     ]
     return [each for each in facts if each]
+
+
+_SIZES_SHOWN = 3
+"""Maximum sizes of workers that are listed."""
+
+
+def _sizes_words(header: Header) -> str:
+    """The sizes of workers that differ: `1 x 4 and 2 x 8 slots`, or `4 to 32 slots`."""
+    sizes, slots = header.worker_sizes, header.vocabulary.slots
+    if len(sizes) > _SIZES_SHOWN:
+        return f"{sizes[0].slots} to {sizes[-1].slots} {slots}"
+    texts = [f"{each.workers} x {each.slots}" for each in sizes]
+    return f"{', '.join(texts[:-1])} and {texts[-1]} {slots}"
 
 
 def _steps_words(steps: int, step_ms: float) -> str:
@@ -231,6 +246,7 @@ def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
         "queueing": "queueing behind other records",
         "held": "waiting for responses to asynchronous requests",
         "sleeping": "sleeping or waiting for external systems, by the sampled code",
+        "no slot": f"waiting for {vocabulary.slots}",
     }
     return texts[cause]
 
@@ -331,6 +347,9 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
         other = debug.other_causes.get(found.name)
         alternative = "" if other is None else f" {text_of(other, debug.words)}."
         return f"Bottleneck{it}: {_resource_name(found.name, debug, resources)}, {of}.{alternative}{close}"
+    if found.kind == "finding":
+        close = f" Second largest: {second}, {figures.text(found.second_ms)}." if second else ""
+        return f"Bottleneck{it}: {_finding_name(found.name, debug)}, {of}{_finding_words(found.name, debug)}.{close}"
     if found.second_ms < WORTH_A_WORD * whole_ms:
         second = ""
     if found.kind == "part":
@@ -355,6 +374,7 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
         "queueing": f"queueing behind other records, {of}.",
         "held": f"waiting for responses to asynchronous requests, {of}.",
         "sleeping": f"sleeping or waiting for external systems, {of}, by the sampled code.",
+        "no slot": f"waiting for {words.slots}, {of}{_explained_by(found, debug)}.",
     }
     alone = ""
     if found.no_task_ms is not None and found.no_task_ms - found.time_ms >= WORTH_A_WORD * whole_ms:
@@ -363,9 +383,34 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
     return f"Bottleneck{it}: {texts[found.name]}{alone}{following}"
 
 
+def _finding_name(kind: str, debug: Debug) -> str:
+    """The cause of a finding as a noun."""
+    if kind != Straggler.kind:
+        return "garbage collection"
+    stages = sum(len(each.stages) for each in debug.findings if isinstance(each, Straggler))
+    return "one straggler" if stages == 1 else "stragglers"
+
+
+def _finding_words(kind: str, debug: Debug) -> str:
+    """The largest finding of a kind, after a colon."""
+    if kind == Straggler.kind:
+        stages = [stage for each in debug.findings if isinstance(each, Straggler) for stage in each.stages]
+        most = max(stages, key=lambda each: each.alone_ms)
+        return f": {most.id} {most.name}: {text_of(most, debug.words)}"
+    first = next(each for each in debug.findings if isinstance(each, GarbageCollection))
+    tasks, share = debug.vocabulary.tasks, f"{100 * first.share:.0f} %"
+    return f": {share} of the time of {first.stage.id}'s {tasks}; {debug.vocabulary.workers} are short of memory"
+
+
+def _explained_by(found: Bottleneck, debug: Debug) -> str:
+    """The framework's explanation of a cause, after a colon; empty if it has none."""
+    said = debug.other_causes.get(found.name)
+    return "" if said is None else f": {text_of(said, debug.words)}"
+
+
 def noticeable_findings(findings: Iterable[Finding], figures: Figures) -> list[Finding]:
     """Findings whose cost does not round to zero in the answer's unit; the JSON has all findings."""
-    return [each for each in findings if not figures.is_nothing(each.cost_ms)]
+    return [each for each in findings if each.is_note or not figures.is_nothing(each.cost_ms)]
 
 
 def _rival(found: Bottleneck, debug: Debug) -> str | None:
@@ -430,10 +475,10 @@ def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
 
 
 def stream_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, ...]:
-    """The rate of a stream, its maximum sustained rate, and what limits it; empty for other runs."""
+    """The rate of a stream, its highest sustained rate, and its limit; else what comes before the bottleneck."""
     stream, words = debug.stream, debug.vocabulary
     if stream is None:
-        return ()
+        return () if debug.leading is None else (f"{text_of(debug.leading, debug.words)}.",)
     uneven = _uneven(stream)
     return tuple(
         each
