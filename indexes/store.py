@@ -24,6 +24,7 @@ from crystalperf.indexes import guard
 from crystalperf.indexes.errors import IndexFileError, Remedy
 from crystalperf.indexes.schema import SCHEMA_VERSIONS, Kind, Table, tables
 from crystalperf.indexes.temporary import building_folder, make_durable
+from crystalperf.indexes.values import check_values
 
 _STORAGE = {
     "run": "STORAGE_VERSION 'v1.0.0'",
@@ -229,6 +230,11 @@ def checked(path: Path, kind: Kind) -> dict[str, str]:
     return dict(facts if made == state else _checked(place, kind, state))
 
 
+def check_again(path: Path, kind: Kind) -> None:
+    """Check a file as another process would, although this process may have created it."""
+    _checked.__wrapped__(path.absolute(), kind, ())
+
+
 def _state(status: os.stat_result) -> tuple[int, ...]:
     """Values that change when a file is replaced or written to."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
@@ -253,7 +259,8 @@ def _checked(path: Path, kind: Kind, _version: tuple[int, ...]) -> Mapping[str, 
             guard.check_tables(path, found, kind)
             if kind == "run":
                 _check_resources(connection, path, found)
-                _check_run(connection, path, facts)
+                _check_indexes(path, facts)
+                check_values(connection, path, found, guard.expected(found, kind))
     finally:
         connection.close()
     return facts
@@ -289,14 +296,13 @@ def _check_resources(connection: duckdb.DuckDBPyConnection, path: Path, found: M
             )
 
 
-def _check_run(connection: duckdb.DuckDBPyConnection, path: Path, facts: Mapping[str, str]) -> None:
-    """Refuse a run file without exactly one run, or without a list of indexes."""
-    count = connection.execute("SELECT count(*) FROM checked.runs").fetchall()[0][0]
+def _check_indexes(path: Path, facts: Mapping[str, str]) -> None:
+    """Refuse a run file without a list of indexes."""
     try:
         names = json.loads(facts.get("indexes", "[]"))
     except (ValueError, RecursionError):
         names = None
-    if count != 1 or not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
         raise IndexFileError(f"{path}: damaged, or not written by CrystalPerf", Remedy("profile again"))
 
 

@@ -170,8 +170,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--case", type=int, metavar="N", help="only this case, in this process, with its traceback")
     parser.add_argument("--from", type=int, default=0, dest="first", metavar="N", help="number of the first case")
     given = parser.parse_args(arguments)
-    sources = load_sources()
     kinds = [kind for kind in KINDS if given.only in (None, kind)]
+    sources = load_sources(kinds)
     if given.case is not None:
         cases = [Case(kind, given.case) for kind in kinds]
     else:
@@ -179,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(
         f"{len(cases)} cases of {len(sources.logs)} logs, {len(sources.documents)} archives,"
         f" {len(sources.recordings)} recordings, {len(sources.stacks)} files of stacks,"
-        f" {len(sources.folders)} runs of training and streams",
+        f" {len(sources.folders)} runs of training and streams, {len(sources.runs)} run files",
         flush=True,
     )
     begin = time.monotonic()

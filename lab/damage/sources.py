@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import crystalperf as cp
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.inputs.containers import head
 from crystalperf.query.inputs.discover import discover
@@ -29,7 +31,7 @@ class Sources:
 
     `logs` are the lines of event logs, `documents` are logs that are one JSON value, of any framework, `recordings` are
     of JFR, `stacks` are collapsed.  `folders` are runs of training and of streams: the names and contents of their
-    files, one or several each.
+    files, one or several each.  `runs` are run files.
     """
 
     logs: dict[str, list[bytes]] = field(default_factory=dict)
@@ -37,16 +39,24 @@ class Sources:
     documents: dict[str, bytes] = field(default_factory=dict)
     stacks: dict[str, bytes] = field(default_factory=dict)
     folders: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    runs: dict[str, bytes] = field(default_factory=dict)
 
     def of_framework(self, framework: str) -> list[str]:
         """The names of folders with runs of a framework."""
         return [name for name in self.folders if name.startswith(f"{framework}: ")]
 
 
-def load_sources() -> Sources:
-    """All readable inputs of the public collection, if it is available, and of this repository."""
+def load_sources(kinds: Collection[str] = ()) -> Sources:
+    """All readable inputs of the public collection, if it is available, and of this repository.
+
+    For the kind `run` alone only run files, because reading all recordings takes half a minute.
+    """
     found = Sources()
     data = ROOT / "tests" / "data"
+    if not kinds or "run" in kinds:
+        found.runs.update(run_files())
+    if set(kinds) == {"run"}:
+        return found
     for path in _files(PUBLIC / "spark-eventlog", data / "runs", data / "eventlog"):
         for name, text in _logs(path):
             lines = [line for line in text[: text.rfind(b"\n")].split(b"\n") if line]
@@ -71,6 +81,26 @@ def load_sources() -> Sources:
         found.stacks[path.name] = _unpacked(path)
     for place in (PUBLIC / "tensorflow", PUBLIC / "pytorch", data / "training", data / "flink"):
         found.folders.update(_folders(place))
+    return found
+
+
+def run_files() -> dict[str, bytes]:
+    """A run file of each framework, profiled from small inputs of the repository."""
+    data, found = ROOT / "tests" / "data", {}
+    with TemporaryDirectory() as folder:
+        for name, inputs in {
+            "spark": [ROOT / "lab" / "recordings" / "demo-q9"],
+            "flink": [data / "flink" / f"ads-12000.{kind}.gz" for kind in ("json", "series")],
+            "pytorch": [data / "training" / "torch-2-ranks"],
+            "tensorflow": [data / "training" / "tensorflow-xplane"],
+        }.items():
+            output = Path(folder) / "run.duckdb"
+            output.unlink(missing_ok=True)
+            try:
+                cp.profile(inputs, output=output)
+            except CrystalPerfError:
+                continue  # the checkout lacks the input
+            found[name] = output.read_bytes()
     return found
 
 

@@ -399,6 +399,8 @@ class _Simulation:
         self.dag, self.slots, self.policy = dag, slots, policy
         self.free = _FreeSlots(slots, policy.on_demand)
         self.pipes = _Pipes(dag, tasks, durations_ms)
+        if not (np.isfinite(self.pipes.own_ms).all() and np.isfinite(slots.available_ms).all()):
+            raise ValueError("a duration or a slot has a time that is not finite")  # the loop would not end
         self.durations: list[float] = self.pipes.own_ms.tolist()
         self.stage_of: list[int] = tasks.stage.tolist()
         self.worker_of: list[int] = tasks.worker.tolist()
