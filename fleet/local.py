@@ -65,11 +65,11 @@ def read_all(items: Sequence[Item], scratch: Path, processes: int, memory_bytes:
             while left and len(pool) < processes:
                 begin(left.pop())
             ready = wait(list(pool), timeout=_LOOK_EVERY_S)
-            for pipe in [each for each, child in pool.items() if each not in ready and _is_late(child)]:
-                process, item, _ = pool.pop(pipe)
+            for late in [each for each, child in pool.items() if each not in ready and _is_late(child)]:
+                process, item, _ = pool.pop(late)
                 process.kill()
                 process.wait()
-                pipe.close()
+                late.close()
                 why = f"reading it took more than {longest_s(item.size_bytes):.0f} s; raise {VARIABLE}=seconds=NUMBER"
                 yield failed(item, f"{item.name}: {why}")
             for pipe in ready:

@@ -195,9 +195,9 @@ def _one(arguments: argparse.Namespace, name: str, path: Path) -> None:
         os.waitpid(process, 0)
         return
     with tempfile.TemporaryDirectory() as home:
-        command = (
-            ["fleet", "build", f"{path}/**", "-o", f"{home}/f"] if name == "links-to-itself" else ["analyze", path]
-        )
+        command: list[str | Path] = ["analyze", path]
+        if name == "links-to-itself":
+            command = ["fleet", "build", f"{path}/**", "-o", f"{home}/f"]
         took_s, peak, code, line = cost(command, arguments.of, Path(home), arguments.seconds)
     size = 0 if path.is_dir() else path.stat().st_size
     print(

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import urllib.error
 import urllib.parse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -173,18 +172,18 @@ class _Server(Server):
                 raise InputError(f"{self.address}: Spark is starting up; try again in a moment") from None
             return missing
 
-    def refused(self, page: str, error: urllib.error.HTTPError) -> InputError:
-        """The error for a response with a status of 300 or more."""
+    def refused(self, page: str, status: int) -> InputError:
+        """The error for a response with another status than 200."""
         where = f"{self.address}{page}"
-        if error.code == 404:
+        if status == 404:
             return _MissingError(f"{where}: this page does not exist")
-        if error.code in (401, 403):
+        if status in (401, 403):
             return InputError(
                 f"{where}: requires a login; download the log's zip with a browser, and analyze that file"
             )
-        if page.endswith("/logs") and error.code in (500, 503):
+        if page.endswith("/logs") and status in (500, 503):
             return self.without_log(page)
-        return super().refused(page, error)
+        return super().refused(page, status)
 
     def without_log(self, page: str) -> InputError:
         """The error for a server that returns no zip: the page of a running application names the folder of the log."""
