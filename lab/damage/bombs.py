@@ -27,6 +27,8 @@ from pathlib import Path
 import cramjam
 import zstandard
 
+from crystalperf.query.frameworks.ml.training.wire import BYTES, VARINT
+from lab.damage.messages import Field, encoded
 from lab.damage.sources import ROOT
 
 START = (
@@ -131,6 +133,18 @@ def _zip_lzma() -> bytes:
     return stored.getvalue().replace(b"\x09\x04\x05\x00", b"\x09\x04\x00\x00")
 
 
+def xplane(planes: int) -> bytes:
+    """An XSpace with planes of devices, each with one stream and one kernel, all at one time."""
+    found: list[Field] = []
+    for number in range(planes):
+        event = encoded([(1, VARINT, 1), (3, VARINT, 50_000_000)])
+        line = encoded([(2, BYTES, b"Stream #1"), (3, VARINT, 1), (4, BYTES, event)])
+        kernel = encoded([(1, VARINT, 1), (2, BYTES, encoded([(1, VARINT, 1), (2, BYTES, b"k")]))])
+        name = b"/device:GPU:%d" % number
+        found.append((1, BYTES, encoded([(2, BYTES, name), (3, BYTES, line), (4, BYTES, kernel)])))
+    return encoded(found)
+
+
 BOMBS: dict[str, Callable[[], bytes]] = {
     "lz4-block": _lz4_block,
     "lz4-empty-blocks": _lz4_empty,
@@ -144,6 +158,8 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "zip-lines": _zip_lines,
     "zip-name": _zip_name,
     "zip-lzma": _zip_lzma,
+    "planes.xplane.pb": lambda: xplane(1000),
+    "planes-4000.xplane.pb": lambda: xplane(4000),
 }
 """By name, the function that makes the file."""
 

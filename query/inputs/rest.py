@@ -190,7 +190,7 @@ class Server:
         try:
             return msgspec.json.decode(text, type=kind, strict=False)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise self.unlike(page, shortened(str(error))) from error
+            raise self.unlike(page, shortened(str(error)) or "") from error
 
     def unlike(self, page: str, why: str) -> InputError:
         """The error for a page of another shape."""

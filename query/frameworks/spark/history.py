@@ -41,6 +41,7 @@ _ADDRESS = re.compile(r"(?P<host>https?://[^\s/?#@]+)(?P<path>(?:/[^\s?#]*)?)(?:
 _HISTORY = re.compile(r"(?P<base>.*)/history/(?P<app>[^/]+)(?:/(?P<attempt>\d+))?(?:/.*)?")
 _REST = re.compile(r"(?P<base>.*)/api/v1(?:/applications(?:/(?P<app>[^/]+)(?:/(?P<attempt>\d+))?(?:/.*)?)?)?/?")
 _PAGES = re.compile(r"(?P<base>.*?)/?(?:(?:jobs|stages|storage|environment|executors|SQL|StreamingQuery)(?:/.*)?)?")
+_ATTEMPT = re.compile(r"[0-9]{1,9}")
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,200}")
 
 
@@ -103,7 +104,7 @@ def _applications(listed: list[Any], origin: str) -> Iterator[Application]:
                 yield Application(
                     framework="spark",
                     app_id=app_id,
-                    attempt=number if isinstance(number, str) and number.isdigit() else None,
+                    attempt=number if isinstance(number, str) and _ATTEMPT.fullmatch(number) else None,
                     name=str(each.get("name") or "") or None,
                     started_at_ms=_number(one.get("startTimeEpoch")),
                     log=LogFile(origin, ()),

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import msgspec
 
 from crystalperf.query.inputs.containers import LogFile, Part, pieces
-from crystalperf.query.trace.records import Problems
+from crystalperf.query.trace.records import LARGEST, Problems
 
 CHUNK_BYTES = 4 << 20
 """Text that is decoded at once."""
@@ -312,12 +312,12 @@ def _report_damage(problems: Problems, part: Part, meaning: str) -> None:
 
 
 def number(value: float | str | None) -> float | None:
-    """A time in µs; None if it is not a finite number.  Older writers put it into quotes."""
+    """A time in µs; None if it is not a number up to LARGEST.  Older writers put it into quotes."""
     try:
         found = math.nan if value is None else float(value)
     except ValueError:
         return None
-    return found if math.isfinite(found) else None
+    return found if abs(found) <= LARGEST else None
 
 
 def is_json(text: bytes) -> bool:
