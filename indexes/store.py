@@ -61,6 +61,7 @@ def create(
     where the place cannot be written.
     """
     path = path.absolute()
+    _check_encodable(path)
     with ExitStack() as stack:
         folders: list[Path] = []
         _write_or_raise(path, lambda: folders.append(stack.enter_context(building_folder(path))))
@@ -219,6 +220,7 @@ def checked(path: Path, kind: Kind) -> dict[str, str]:
     changes.
     """
     what = "a resource index" if kind == "index" else "a run file"
+    _check_encodable(path)
     try:
         status = path.stat()
     except (OSError, ValueError):
@@ -304,6 +306,15 @@ def _check_indexes(path: Path, facts: Mapping[str, str]) -> None:
         names = None
     if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
         raise IndexFileError(f"{path}: damaged, or not written by CrystalPerf", Remedy("profile again"))
+
+
+def _check_encodable(path: Path) -> None:
+    """Raise IndexFileError for a path that DuckDB cannot open: it takes only UTF-8."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        shown = str(path).encode("utf-8", "backslashreplace").decode()
+        raise IndexFileError(f"{shown}: the path is not valid UTF-8", Remedy("choose another place")) from error
 
 
 def _write_or_raise(path: Path, action: Callable[[], object]) -> None:

@@ -46,8 +46,10 @@ class Sources:
         return [name for name in self.folders if name.startswith(f"{framework}: ")]
 
 
-def load_sources(kinds: Collection[str] = ()) -> Sources:
+def load_sources(kinds: Collection[str] = (), *, public: bool = True) -> Sources:
     """All readable inputs of the public collection, if it is available, and of this repository.
+
+    If not `public`, some of the repository's own, the same in each checkout: for continuous integration.
 
     For the kind `run` alone only run files, because reading all recordings takes half a minute.
     """
@@ -57,29 +59,31 @@ def load_sources(kinds: Collection[str] = ()) -> Sources:
         found.runs.update(run_files())
     if set(kinds) == {"run"}:
         return found
-    for path in _files(PUBLIC / "spark-eventlog", data / "runs", data / "eventlog"):
+    shared = PUBLIC if public else Path("/nonexistent")
+    recordings = ROOT / "lab" / "recordings" / ("." if public else "demo-q9")
+    for path in _files(shared / "spark-eventlog", data / "runs", data / "eventlog"):
         for name, text in _logs(path):
             lines = [line for line in text[: text.rfind(b"\n")].split(b"\n") if line]
             if len(lines) > 2:
                 found.logs[name] = lines
-    for path in _files(PUBLIC / "flink", PUBLIC / "pytorch", PUBLIC / "tensorflow", data / "flink"):
+    for path in _files(shared / "flink", shared / "pytorch", shared / "tensorflow", data / "flink"):
         for name, text in _logs(path):  # of any supported framework
             if len(text) < _DOCUMENT_BYTES and text.lstrip()[:1] in (b"{", b"["):
                 found.documents[name] = text
-    for path in _files(PUBLIC / "jfr" / "recordings", ROOT / "lab" / "recordings", data / "acme"):
+    for path in _files(shared / "jfr" / "recordings", recordings, data / "acme"):
         if ".jfr" in path.suffixes and len(text := _unpacked(path)) <= _RECORDING_BYTES:
             try:
                 jfr.read(text)
             except jfr.JfrError:
                 continue  # of an older format, or already truncated: damage would change nothing
             found.recordings[f"{path.parent.name}/{path.name}"] = text
-    for path in _files(PUBLIC / "jfr" / "collapsed", data / "collapsed"):
+    for path in _files(shared / "jfr" / "collapsed", data / "collapsed"):
         try:
             collapsed.read(str(path), Problems())
         except CrystalPerfError:
             continue
         found.stacks[path.name] = _unpacked(path)
-    for place in (PUBLIC / "tensorflow", PUBLIC / "pytorch", data / "training", data / "flink"):
+    for place in (shared / "tensorflow", shared / "pytorch", data / "training", data / "flink"):
         found.folders.update(_folders(place))
     return found
 
