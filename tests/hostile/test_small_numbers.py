@@ -40,7 +40,7 @@ def test_times_that_no_trace_has_are_left_out(length: str, crystalperf: Answer, 
 
 
 @pytest.mark.parametrize("attempt", ["1" * 5000, "\u00b2", "-1", ""])
-def test_attempt_ids_that_are_no_number_are_ignored(attempt: str) -> None:
+def test_attempt_ids_that_spark_never_writes_are_ignored(attempt: str) -> None:
     (found,) = _applications([{"id": "app-1", "attempts": [{"attemptId": attempt}]}], "here")
     assert found.attempt is None
 
