@@ -651,7 +651,7 @@ def test_waiting_for_a_pipelined_stage_is_a_cause_of_its_own(flowing: Path) -> N
         alive = with_workers(connection, execution)
         other_ms, alone_ms = waiting(connection, execution, FLOWING.advisor, [piece], alive)
         assert other_ms == pytest.approx({"upstream": 8000, "unknown": 500})
-        assert alone_ms == {"no worker": 0, "no scope": 0, "driver": 0}
+        assert set(alone_ms.values()) == {0}
         other_ms, _ = waiting(connection, execution, FLOWING.advisor, pieces, alive)
         assert sum(other_ms.values()) == pytest.approx(sum(float(each.parts_ms[-1]) for each in pieces))
 

@@ -19,12 +19,15 @@ from crystalperf.query.results import advice
 from crystalperf.query.results.advice import AvoidExhaustion, StartWorkersSooner
 from crystalperf.query.results.answers import Debug
 from crystalperf.query.results.findings import (
+    AtEnd,
+    AtStart,
     Driver,
     Finding,
     GarbageCollection,
     IdleSlots,
     NoScope,
     NoWorker,
+    ShortOfCpus,
     SlowHosts,
     Spilling,
     StageFinding,
@@ -111,7 +114,7 @@ def _is_alone(found: Finding) -> bool:
     """Whether it is about time without a running task, except after the loss of workers."""
     if isinstance(found, NoWorker):
         return isinstance(found.advice, StartWorkersSooner)
-    return isinstance(found, NoScope | Driver) and found.advice is not None
+    return isinstance(found, NoScope | AtEnd | AtStart | Driver) and found.advice is not None
 
 
 def _is_answer(found: Finding) -> bool:
@@ -124,7 +127,7 @@ def _follow(found: Finding) -> Candidate:
     price: Price = "code"
     if isinstance(found, NoWorker) and _is_alone(found):
         price = "setting"
-    elif isinstance(found, SlowHosts):
+    elif isinstance(found, SlowHosts) or (isinstance(found, ShortOfCpus) and found.others_cores is not None):
         price = "machine"
     value = FollowAdvice(price=price, because=found.kind, saving=Saving(found.basis), finding=found)
     return Candidate(value, at_most_ms=found.cost_ms)

@@ -15,7 +15,8 @@ from crystalperf.query.frameworks.spark import results, streaming
 from crystalperf.query.frameworks.spark.advise import executors, files, memory, partitions, rows
 from crystalperf.query.frameworks.spark.advise.executors import resized as resized
 from crystalperf.query.frameworks.spark.advise.stages import Stages
-from crystalperf.query.frameworks.spark.rules import most_slots
+from crystalperf.query.frameworks.spark.rules import most_slots, program_call
+from crystalperf.query.frameworks.spark.storage import listing_stages
 from crystalperf.query.results.recommendations import Candidate
 
 
@@ -23,14 +24,16 @@ def candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, diag
     """Candidates for recommendations, unordered."""
     properties, debug = execution.properties, diagnosis.debug
     on_path = Stages([each for each in diagnosis.details if each.facts.path_ms > 0], diagnosis.stages)
-    listing = partitions.listing_stages(connection)
+    listing = listing_stages(connection)
     every = list(partitions.cuts(on_path, most_slots(connection, properties)))
     streamed = streaming.stages_of_streams(connection)
-    cuts = [each for each in every if each.detail.facts.id not in listing]
+    called = [each for each in every if program_call(each.detail) is not None and each.cost.kind == "idle-slots"]
+    cuts = [each for each in every if each.detail.facts.id not in listing and each not in called]
     return [
         *executors.stopped(debug),
         *memory.exhausted(execution, debug),
-        *files.schemas(on_path.details),
+        *files.schemas(on_path.details, listing),
+        *partitions.in_program(called),
         *partitions.shuffles(properties, cuts),
         *files.scans(properties, [each for each in cuts if each.detail.facts.id not in streamed]),
         *files.unsplit(properties, on_path),

@@ -6,11 +6,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import duckdb
-
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
 from crystalperf.query.frameworks.spark.advise.stages import Stages, affected, reads_shuffle, reads_storage
+from crystalperf.query.frameworks.spark.findings import Call
 from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set
 from crystalperf.query.frameworks.spark.recommendations import (
     AskForPartitions,
@@ -20,7 +19,13 @@ from crystalperf.query.frameworks.spark.recommendations import (
     ReduceInPartitions,
     SetPartitions,
 )
-from crystalperf.query.frameworks.spark.rules import infers_schema, one_window, reads_schema, unasked_slots
+from crystalperf.query.frameworks.spark.rules import (
+    infers_schema,
+    one_window,
+    program_call,
+    reads_schema,
+    unasked_slots,
+)
 from crystalperf.query.frameworks.spark.settings import flag, whole
 from crystalperf.query.results.findings import IdleStage, StartingStage
 from crystalperf.query.results.recommendations import MODELLED, Affected, Candidate, SettingChange
@@ -109,19 +114,6 @@ def cuts(stages: Stages, most: int) -> Iterator[Cut]:
                 yield Cut(detail, wanted, starting)
 
 
-def listing_stages(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """Stages in which Spark lists folders before a query reads them: InMemoryFileIndex names their jobs."""
-    rows = connection.execute(
-        """
-        SELECT stage_id
-        FROM stages JOIN (SELECT unnest(stage_ids) AS stage FROM spark_jobs WHERE starts_with(name, ?))
-            ON starts_with(stage_id, concat('stage:', stage, '.'))
-        """,
-        ["Listing leaf files and directories for "],
-    ).fetchall()
-    return {stage for (stage,) in rows}
-
-
 def listings(properties: Mapping[str, str], stage_cuts: Sequence[Cut]) -> Iterator[Candidate]:
     """Stages that list folders: a task each, up to a setting; the program does not control the number."""
     found = [each for each in stage_cuts if each.cost.kind == "starting-tasks"]
@@ -131,6 +123,21 @@ def listings(properties: Mapping[str, str], stage_cuts: Sequence[Cut]) -> Iterat
         value = ListFoldersInFewerTasks(
             price="setting", because="starting-tasks", saving=MODELLED, settings=(change,), stages=all_of.stages
         )
+        yield Candidate(value, at_most_ms=all_of.most_ms)
+
+
+def in_program(stage_cuts: Sequence[Cut]) -> Iterator[Candidate]:
+    """Stages with few tasks because of a call of the program in their plan: coalesce(1), repartition(1)."""
+    by_call: dict[Call, list[Cut]] = {}
+    for each in stage_cuts:
+        if (call := program_call(each.detail)) is not None:
+            by_call.setdefault(call, []).append(each)
+    for called, same in by_call.items():
+        all_of = together(same)
+        value = AskForPartitions(
+            price="code", because="idle-slots", saving=MODELLED,
+            partitions=all_of.wanted, stages=all_of.stages, sql=True, call=called,
+        )  # fmt: skip
         yield Candidate(value, at_most_ms=all_of.most_ms)
 
 
