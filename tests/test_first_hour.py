@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
+import duckdb
 import pytest
 
 import crystalperf as cp
+from crystalperf.query.frameworks.spark.advise.partitions import _fewer
 from crystalperf.query.frameworks.spark.findings import SmallFiles
-from crystalperf.query.frameworks.spark.recommendations import AskForPartitions, GiveSchema, SetPartitions, SpreadRows
+from crystalperf.query.frameworks.spark.log.collect import _source
+from crystalperf.query.frameworks.spark.recommendations import (
+    AskForPartitions,
+    GiveSchema,
+    MoreLocalSlots,
+    SetPartitions,
+    SpreadRows,
+)
 from crystalperf.query.frameworks.spark.remarks import PythonFunctions
 from crystalperf.query.frameworks.spark.udfs import functions
 from crystalperf.query.results.answers import Verdict
+from crystalperf.query.text.sentences import lines_of
+
+if TYPE_CHECKING:
+    from crystalperf.query.diagnose.stage_statistics import StageStats
 
 LOGS = Path(__file__).parent.parent / "lab" / "recordings" / "first-hour"
 
@@ -75,3 +90,49 @@ def test_too_many_partitions_lead(verdicts: dict[str, Verdict]) -> None:
     first = verdicts["builder-settings"].recommendations[0]
     assert isinstance(first, SetPartitions)
     assert [(each.name, each.before) for each in first.settings] == [("spark.sql.shuffle.partitions", 800)]
+
+
+def test_a_setting_of_the_builder_is_changed_there(verdicts: dict[str, Verdict]) -> None:
+    verdict = verdicts["builder-settings"]
+    (change,) = verdict.recommendations[0].settings
+    assert (change.after, change.set_by) == (8, "program")
+    first, second = lines_of(verdict.recommendations[0], verdict.debug.words)
+    assert first.startswith('.config("spark.sql.shuffle.partitions", "8")')
+    assert second.startswith("--conf spark.sql.shuffle.partitions=8")
+
+
+@pytest.mark.parametrize(
+    ("command", "source"),
+    [
+        ("org.apache.spark.deploy.SparkSubmit --conf spark.a=1 pyspark-shell", "program"),
+        ("org.apache.spark.deploy.SparkSubmit --conf spark.a=1 --name PySparkShell pyspark-shell", None),
+        ("org.apache.spark.deploy.SparkSubmit --conf spark.a=1 job.py", None),
+        ("org.apache.spark.deploy.SparkSubmit --conf spark.a=2 job.py", "program"),
+        ("org.apache.spark.deploy.SparkSubmit job.py", "unclear"),
+        ("com.example.Main", None),
+    ],
+)
+def test_the_command_of_the_driver_shows_what_set_a_setting(command: str, source: str | None) -> None:
+    assert _source(command, "spark.a", "1") == source
+
+
+@pytest.mark.parametrize(("cpu_ms", "tasks"), [(5_000, 8), (6_600, 8), (9_000, 8), (11_000, 8), (20_000, 32)])
+def test_a_number_of_tasks_does_not_follow_the_load(cpu_ms: float, tasks: int) -> None:
+    slow = SimpleNamespace(
+        facts=SimpleNamespace(task_ms=8 * cpu_ms, starting_ms=cpu_ms, slots=2), own_cpu_ms=cpu_ms, read_bytes=1000
+    )
+    assert _fewer(cast("StageStats", slow)) == tasks
+
+
+@pytest.mark.parametrize(("processors", "quota", "has"), [(2, None, False), (8, 2.0, False), (4, None, True)])
+def test_no_more_slots_than_cores(processors: int, quota: float | None, has: bool, tmp_path: Path) -> None:
+    path = tmp_path / "run.duckdb"
+    cp.profile([LOGS / "builder-settings.zstd"], output=path)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "INSERT INTO loads (worker_id, time_ms, cpu_cores, machine_cores, processors, quota_cores)"
+            " VALUES ('driver', 30000, 1.0, 1.0, ?, ?)",
+            [processors, quota],
+        )
+    found = cp.Run(path).verdict().recommendations
+    assert any(isinstance(each, MoreLocalSlots) for each in found) == has

@@ -375,7 +375,23 @@ def _named(stages: Affected) -> str:
 
 @SENTENCES.lines(Recommendation)
 def setting_lines(found: Recommendation, _words: Words) -> tuple[str, ...]:
-    return tuple(map(_conf, found.settings))
+    return tuple(line for each in found.settings for line in _setting_lines(each))
+
+
+def _setting_lines(change: SettingChange) -> tuple[str, ...]:
+    """The lines of a setting: on the command line, or in the program if that sets it, because it has precedence."""
+    value = value_text(change.after)
+    if change.name == "spark.master":  # which of them a program uses is not recorded
+        return (f'{_conf(change)}  # or in the program, if it sets it: .master("{value}")',)
+    in_program = f'.config("{change.name}", "{value}")'
+    if change.set_by == "program":
+        return (f"{in_program}  # in the program, which sets it", f"{_conf(change)}  # no effect while it does")
+    if change.set_by == "session":
+        line = f'spark.conf.set("{change.name}", "{value}")  # in the program, which sets it'
+        return (line, f"{_conf(change)}  # no effect while it does")
+    if change.set_by == "unclear":
+        return (_conf(change), f"{in_program}  # instead, if the program sets it")
+    return (_conf(change),)
 
 
 @SENTENCES.of(ReadDriverLog)

@@ -95,6 +95,7 @@ def trace(found: RunTables) -> Trace:
             "spark_tasks": _raw_tasks(tasks),
             "spark_batches": found["batches"],
             "spark_driver_metrics": _driver_metrics(found["driver_metrics"]),
+            "spark_settings": found["settings"],
         },
     )
 

@@ -107,9 +107,7 @@ def cuts(stages: Stages, most: int) -> Iterator[Cut]:
         for unasked in unasked_slots([detail], most):
             yield Cut(replace(detail, facts=replace(facts, slots=most)), most, unasked)
         for starting in stages.costs_of(detail, StartingStage):
-            work_ms = facts.task_ms - facts.starting_ms
-            least = max(detail.read_bytes / A_TASK_BYTES, work_ms / A_TASK_MS, 1)
-            wanted = math.ceil(least / facts.slots) * facts.slots
+            wanted = _fewer(detail)
             if wanted * 2 <= facts.tasks:
                 yield Cut(detail, wanted, starting)
 
@@ -124,6 +122,19 @@ def listings(properties: Mapping[str, str], stage_cuts: Sequence[Cut]) -> Iterat
             price="setting", because="starting-tasks", saving=MODELLED, settings=(change,), stages=all_of.stages
         )
         yield Candidate(value, at_most_ms=all_of.most_ms)
+
+
+def _fewer(detail: StageStats) -> int:
+    """The number of tasks that are long enough for a stage: whole waves, 1, 4, 16 … of them by its CPU time.
+
+    Times vary with the load of the machine, so the number is a power of 4: a rerun of the same job gets the same one.
+    More are needed only for the bytes of its input.
+    """
+    facts = detail.facts
+    work_ms = min(detail.own_cpu_ms or math.inf, facts.task_ms - facts.starting_ms)
+    waves = max(work_ms / A_TASK_MS / facts.slots, 1.0)
+    steady = 4 ** round(math.log(waves, 4))
+    return int(max(steady, math.ceil(detail.read_bytes / A_TASK_BYTES / facts.slots)) * facts.slots)
 
 
 def in_program(stage_cuts: Sequence[Cut]) -> Iterator[Candidate]:
