@@ -149,8 +149,10 @@ def test_even_tasks_give_no_finding() -> None:
 
 def test_straggler_cost_is_its_excess_time_limited_by_the_critical_path() -> None:
     (found,) = findings.straggler(RULES, late(), [])
-    assert found.cost_ms == 6000
+    assert found.cost_ms == 1500, "four slots have 34 of 40 s of work left, so they end after 8.5 of 10 s"
     assert (found.task_id, found.duration_ms, found.usual_ms) == (17, 7000, 1000)
+    alone = replace(late(), facts=replace(late().facts, length_ms=16_000.0, path_ms=16_000.0))
+    assert [each.cost_ms for each in findings.straggler(RULES, alone, [])] == [6000], "it ran alone"
     short = late()
     (found,) = findings.straggler(RULES, replace(short, facts=replace(short.facts, path_ms=50.0)), [])
     assert found.cost_ms == 50

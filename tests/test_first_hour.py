@@ -12,6 +12,7 @@ import pytest
 import crystalperf as cp
 from crystalperf.query.frameworks.spark.advise.partitions import _fewer
 from crystalperf.query.frameworks.spark.findings import SmallFiles
+from crystalperf.query.frameworks.spark.frames import annotate
 from crystalperf.query.frameworks.spark.log.collect import _source
 from crystalperf.query.frameworks.spark.recommendations import (
     AskForPartitions,
@@ -136,3 +137,14 @@ def test_no_more_slots_than_cores(processors: int, quota: float | None, has: boo
         )
     found = cp.Run(path).verdict().recommendations
     assert any(isinstance(each, MoreLocalSlots) for each in found) == has
+
+
+@pytest.mark.parametrize(
+    ("class_name", "method"),
+    [
+        ("org.apache.spark.util.logging.FileAppender", "appendStreamToFile"),
+        ("org.apache.spark.deploy.worker.ExecutorRunner", "fetchAndRunExecutor"),
+    ],
+)
+def test_threads_that_serve_executors_of_a_local_cluster_are_idle(class_name: str, method: str) -> None:
+    assert annotate(class_name, method) == "idle"
