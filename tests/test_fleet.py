@@ -86,6 +86,18 @@ def test_each_log_is_a_row_and_one_of_a_content_is_a_run(small: Path) -> None:
     assert float(str(runs[0][2])) >= busy
 
 
+def test_other_files_are_counted_and_no_logs(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    write(logs / "one", [Stage([Task(2000)])], executors={"1": 1})
+    (logs / "notes.txt").write_text("nothing of a job\n")
+    (logs / "table.csv").write_text("a,b\n1,2\n")
+    built = build([str(logs)], tmp_path / "fleet")
+    assert (built.read, built.unread, built.not_logs) == (1, 0, 2)
+    fleet = summarize(tmp_path / "fleet")
+    assert (fleet.logs, fleet.unread_logs) == (1, 0)
+
+
 def test_unreadable_log_becomes_a_row_with_its_error(small: Path) -> None:
     ((path, what),) = rows(small / "fleet", "SELECT path, text FROM problems WHERE severity = 'unread'")
     assert Path(str(path)).name == "broken"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from crystalperf.indexes import store
-from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
+from crystalperf.indexes.errors import CrystalPerfError, InputError, NotALogError, Remedy
 from crystalperf.query.inputs.containers import (
     ZIP_MAGIC,
     LogFile,
@@ -146,7 +146,7 @@ def discover(paths: Sequence[str | Path]) -> Inputs:
         problems.add("unusable_file", "data loss", named, None, f"not used: {shortened(str(reason))}")
     if not applications and not samples:
         others = f"; {(first := passed_over[0]).part.name} is {first.what}" if passed_over else ""
-        raise InputError(
+        raise NotALogError(
             f"{', '.join(map(str, paths))}: has neither {_logs()} nor a recording of stack samples{others}{_hints()}"
         )
     return Inputs(tuple(applications), tuple(samples), tuple(problems))
