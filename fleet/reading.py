@@ -17,11 +17,11 @@ import msgspec
 from crystalperf.fleet.logs import Item, content_hash
 from crystalperf.fleet.tables import question, tables
 from crystalperf.indexes import guard
-from crystalperf.indexes.errors import CrystalPerfError, NotALogError
+from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.indexes.resources import with_other
 from crystalperf.query import sql
 from crystalperf.query.advise.verdict import bottleneck_of, usual_what_ifs
-from crystalperf.query.inputs.discover import discover
+from crystalperf.query.inputs.discover import NotALogError, discover
 from crystalperf.query.inputs.files import Application, Inputs
 from crystalperf.query.predict.interval import CALIBRATED
 from crystalperf.query.results.answers import Debug, Header, Prediction

@@ -66,10 +66,6 @@ class InputError(CrystalPerfError):
     """A file or folder is missing, unreadable or of the wrong format."""
 
 
-class NotALogError(InputError):
-    """A file is readable, but neither a log nor a recording."""
-
-
 class SettingError(CrystalPerfError):
     """A setting's name or value makes no sense."""
 

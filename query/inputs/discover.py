@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from crystalperf.indexes import store
-from crystalperf.indexes.errors import CrystalPerfError, InputError, NotALogError, Remedy
+from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
 from crystalperf.query.inputs.containers import (
     ZIP_MAGIC,
     LogFile,
@@ -46,6 +46,10 @@ _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, Zstandard
 
 class UnusableFileError(InputError):
     """A file that the user named exists, but is neither a log nor a recording."""
+
+
+class NotALogError(UnusableFileError):
+    """The same, and nothing shows that it was meant to be one."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +150,7 @@ def discover(paths: Sequence[str | Path]) -> Inputs:
         problems.add("unusable_file", "data loss", named, None, f"not used: {shortened(str(reason))}")
     if not applications and not samples:
         others = f"; {(first := passed_over[0]).part.name} is {first.what}" if passed_over else ""
-        raise NotALogError(
+        raise InputError(
             f"{', '.join(map(str, paths))}: has neither {_logs()} nor a recording of stack samples{others}{_hints()}"
         )
     return Inputs(tuple(applications), tuple(samples), tuple(problems))
@@ -231,7 +235,8 @@ def _named(found: list[_Found]) -> list[_Found]:
     first = found[0]
     what = {"empty": "is empty", "zip": f"is a zip archive without {_logs()} in it"}.get(first.kind)
     advice = f"; {first.advice}" if first.advice else ""
-    raise UnusableFileError(
+    kind = NotALogError if first.kind != "empty" and not first.advice else UnusableFileError
+    raise kind(
         f"{first.part.path}: {what or f'is {first.what}'}; CrystalPerf reads {_logs()}, and stack samples as a JFR"
         f" recording or collapsed stacks{advice}"
     )
