@@ -84,6 +84,31 @@ def analyze(
 
 
 @app.command()
+def runs(
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME", help="a part of a run's name", show_default=False, autocompletion=complete_run),
+    ] = [],  # noqa: B006
+    remove: Annotated[bool, typer.Option("--rm", help="remove the runs with these names from the cache")] = False,
+    every: Annotated[bool, typer.Option("--all", help="list all, not only the newest 30")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """list the runs in the cache, the newest first, or remove some
+
+    Each command takes their names, and `last` for the newest.
+
+    \b
+    Example:
+      crystalperf runs q9
+      crystalperf debug last
+      crystalperf runs --rm app-20261121113629-0000
+    """
+    from crystalperf.cli.runs_command import runs as answer
+
+    return answer(names, remove=remove, every=every, as_json=as_json)
+
+
+@app.command()
 def demo(as_json: AsJson = False) -> int:
     """analyze the recorded run that ships with CrystalPerf
 

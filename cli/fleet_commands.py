@@ -88,6 +88,8 @@ def fleet_build(
         write_json({"schema": "crystalperf.fleet-build/2", **asdict(built)})
         return 0
     lines = [f"{counted(built.read, 'log')} read in {built.seconds:.1f} s, {built.known} already read before."]
+    if built.not_logs:
+        lines.append(f"{counted(built.not_logs, 'other file')} passed over: not logs.")
     if built.unread + built.known_unread:
         lines.append(_unread(built.unread + built.known_unread, built.folder))
         lines += [f"  {each}" for each in built.reasons]

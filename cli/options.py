@@ -118,7 +118,7 @@ Scope = Annotated[
         "--scope",
         metavar="SCOPE",
         help="all (the run, without pauses between jobs if they are most of it), whole (with pauses), the id of a scope"
-        " such as job:3, or START..END in ms since the start",
+        " such as job:3, a printed stage or driver interval (stage:4.0, driver:0), or START..END in ms since the start",
     ),
 ]
 App = Annotated[

@@ -20,8 +20,8 @@ WIDEST = 250
 NARROWEST = 12
 """Minimum width of a column that is cut."""
 
-WHOLE = frozenset(("qualified_name", "function", "callee", "caller", "symbol"))
-"""Columns whose cells are never cut: only a complete name identifies a function."""
+WHOLE = frozenset(("run", "qualified_name", "function", "callee", "caller", "symbol"))
+"""Columns whose cells are never cut: only a complete name identifies a function or a run."""
 
 _GAP = "  "
 

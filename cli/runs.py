@@ -37,6 +37,34 @@ def kept_runs() -> list[str]:
         return []
 
 
+LAST = "last"
+"""The name of the newest run in the cache, unless a run has this name."""
+
+
+def find_kept(name: str) -> Path:
+    """The file of a run in the cache; raises InputError, with similar names, if there is none."""
+    from crystalperf.indexes.errors import InputError
+
+    made = _made_before(name) if not _exists(Path(name)) else None
+    if made is None:
+        raise InputError(f"{cut_right(name, 200)}: not a run in the cache ({_have(name)})")
+    return made
+
+
+def _have(text: str) -> str:
+    """The runs in the cache, those with similar names first."""
+    from difflib import get_close_matches
+
+    names = kept_runs()
+    if not names:
+        return "the cache is empty"
+    near = get_close_matches(text, names, _NAMES_SHOWN, 0.6) or [each for each in names if text in each]
+    if near:
+        return f"did you mean {' or '.join(near[:2])}?"
+    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    return f"the cache has {', '.join(names[:_NAMES_SHOWN])}{more}; `crystalperf runs` lists them"
+
+
 def find_run(text: str) -> Run:
     """The run that the argument names.  Raises what find_run_file() and opening the file raise."""
     from crystalperf import query
@@ -55,11 +83,8 @@ def find_run_file(text: str) -> Path:
     if (made := _made_before(text)) is not None:
         return made
     if text != STDIN and "://" not in text and not text.startswith("file:/") and not _exists(Path(text)):
-        names = kept_runs()
-        have = f"the cache has {', '.join(names[:_NAMES_SHOWN])}" if names else "the cache is empty"
-        more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
         raise InputError(
-            f"{cut_right(text, 200)}: not a file, and not a run in the cache ({have}{more});"
+            f"{cut_right(text, 200)}: not a file, and not a run in the cache ({_have(text)});"
             " create a run with `crystalperf analyze LOG`"
         )
     with progress() as step:
@@ -115,8 +140,13 @@ def _made_before(text: str) -> Path | None:
     path = Path(text)
     if _exists(path):
         return path if path.is_file() and (_is_duckdb(path) or path.suffix == ".duckdb") else None
+    if "/" in text or text == STDIN:
+        return None
     kept = runs_folder() / f"{text.removesuffix('.duckdb')}.duckdb"
-    return kept if "/" not in text and text != STDIN and _exists(kept) else None
+    if _exists(kept):
+        return kept
+    newest = kept_runs()[:1] if text == LAST else []
+    return runs_folder() / f"{newest[0]}.duckdb" if newest else None
 
 
 def _stdin_path() -> str:

@@ -43,7 +43,7 @@ _ROW_LIMITS = (
 )
 """In decreasing order; a screen uses the first that fits."""
 
-_ALL = RowLimits(path=20, what_ifs=20)
+_ALL = RowLimits(path=20, what_ifs=20, to_do=20)
 
 
 def verdict_text(verdict: Verdict, next_command: str, run: str, *, full: bool = False) -> str:

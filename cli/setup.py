@@ -10,6 +10,9 @@ from crystalperf.indexes.errors import NoAnswerError, SettingError
 from crystalperf.query.frameworks import Job
 from crystalperf.query.frameworks.registry import frameworks, get
 
+_PLACE_NAMES = {"local": "plain", "standalone": "plain", "k8s": "kubernetes"}
+"""Other names of places."""
+
 _SAFE_FOLDER = re.compile(r"/[A-Za-z0-9._/+-]*")
 
 
@@ -20,6 +23,8 @@ def setup(framework: str, folder: str, place: str, version: str, *, as_json: boo
     an unknown place or for a folder name that the settings cannot contain.
     """
     able = [each for each in frameworks().values() if each.advisor.setup is not None]
+    if not any(each.advisor.setup is not None and place.lower() in each.advisor.setup.places for each in able):
+        place = _PLACE_NAMES.get(place.lower(), place)
     at_place = [
         each for each in able if each.advisor.setup is not None and place.lower() in ("", *each.advisor.setup.places)
     ]

@@ -11,6 +11,7 @@ import msgspec
 
 from crystalperf.fleet.engines import Engine
 from crystalperf.fleet.logs import find_logs_and_unmatched, ordered
+from crystalperf.fleet.reading import NOT_A_LOG
 from crystalperf.fleet.store import Store
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.trace.records import as_text
@@ -23,9 +24,9 @@ REASONS = 3
 class Built:
     """The result of a build: logs found, known before, read now, unreadable among these, and the time it took.
 
-    `known_unread` are unreadable logs of earlier builds that were not tried again.  `unplaced` are recordings without
-    the application id of any log in their paths, so that they belong to none.  `reasons` are those of the first
-    unreadable logs of this build.
+    `not_logs` are other files.  `known_unread` are unreadable logs and other files of earlier builds, not tried again.
+    `unplaced` are recordings without the application id of any log in their paths, so that they belong to none.
+    `reasons` are those of the first unreadable logs of this build.
     """
 
     folder: str
@@ -37,6 +38,7 @@ class Built:
     seconds: float
     unplaced: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
+    not_logs: int = 0
 
 
 LOCAL = Engine()
@@ -62,7 +64,7 @@ def build(
     with store.building():
         unread_before = store.unread(items)
         new = ordered([*store.new(items), *(unread_before if again else ())])
-        count = unread = disk_full = 0
+        count = unread = not_logs = disk_full = 0
         reasons: list[str] = []
         for each in engine.read_all(new, store.scratch()) if new else ():
             if not each.rows:  # the disk was full, and the log may be valid: the next build reads it
@@ -70,9 +72,12 @@ def build(
                 continue
             count += 1
             if b'"runs":[]' in each.rows:
-                unread += 1
-                if len(reasons) < REASONS:
-                    reasons.append(msgspec.json.decode(each.rows)["problems"][0]["text"])
+                problem = msgspec.json.decode(each.rows)["problems"][0]
+                if problem["severity"] == NOT_A_LOG:
+                    not_logs += 1
+                else:
+                    unread += 1
+                    reasons += [problem["text"]] if len(reasons) < REASONS else []
             store.keep(each)
             progress(f"{count} of {len(new)} logs read")
             if store.is_full:
@@ -88,5 +93,14 @@ def build(
     seconds = time.monotonic() - began
     known = len(items) - len(new)
     return Built(
-        str(folder), len(items), known, known_unread, count, unread, seconds, tuple(map(as_text, left)), tuple(reasons)
+        str(folder),
+        len(items),
+        known,
+        known_unread,
+        count - not_logs,
+        unread,
+        seconds,
+        tuple(map(as_text, left)),
+        tuple(reasons),
+        not_logs,
     )

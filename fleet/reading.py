@@ -21,7 +21,7 @@ from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.indexes.resources import with_other
 from crystalperf.query import sql
 from crystalperf.query.advise.verdict import bottleneck_of, usual_what_ifs
-from crystalperf.query.inputs.discover import discover
+from crystalperf.query.inputs.discover import NotALogError, discover
 from crystalperf.query.inputs.files import Application, Inputs
 from crystalperf.query.predict.interval import CALIBRATED
 from crystalperf.query.results.answers import Debug, Header, Prediction
@@ -47,6 +47,10 @@ _MOMENT = "%Y-%m-%d %H:%M:%S.%f"
 
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
+
+
+UNREAD, NOT_A_LOG = "unread", "not-log"
+"""Severities in `problems` of a file without runs: a log that cannot be read, and any other file."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,8 @@ def read(item: Item, scratch: Path | None = None) -> Read:
             log = content_hash(item)
         except Exception:  # each store's client has its own error classes
             log = _hash_of_place(item)
-        rows["problems"] = [_unread(item, log, day, sentence(error))]
+        severity = NOT_A_LOG if isinstance(error, NotALogError) else UNREAD
+        rows["problems"] = [_unread(item, log, day, sentence(error), severity)]
     return _answer(item, log, rows, day)
 
 
@@ -141,8 +146,8 @@ def _answer(item: Item, log: str, rows: Rows, day: str) -> Read:
     return Read(log, item.name, _encoded(rows))
 
 
-def _unread(item: Item, log: str, day: str, what: str) -> Row:
-    return {"log": log, "path": item.name, "run_id": None, "severity": "unread", "text": what, "day": day}
+def _unread(item: Item, log: str, day: str, what: str, severity: str = UNREAD) -> Row:
+    return {"log": log, "path": item.name, "run_id": None, "severity": severity, "text": what, "day": day}
 
 
 def _moment(unix_ms: float) -> datetime:

@@ -96,7 +96,7 @@ CREATE TABLE problems (                       -- one row per reading problem of 
     path VARCHAR NOT NULL,                    -- its path
     read_at TIMESTAMP NOT NULL,               -- when it was read, UTC
     run_id VARCHAR,                           -- the run; NULL if none could be read
-    severity VARCHAR NOT NULL,                -- unread, error, data loss or info
+    severity VARCHAR NOT NULL,                -- unread, not-log (any other file), error, data loss or info
     text VARCHAR NOT NULL,                    -- a sentence
     day DATE NOT NULL                         -- as in logs
 );

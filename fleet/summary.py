@@ -208,7 +208,8 @@ def summarize(folder: Path, top: int = TOP) -> Fleet:
         (logs, unread), (runs, first, last, hours, idle, lost) = (
             connection.execute(text).fetchall()[0]
             for text in (
-                "SELECT count(*), count(*) FILTER (runs = 0) FROM logs",
+                "SELECT count(*), count(*) FILTER (runs = 0) FROM logs"
+                " WHERE (log, path) NOT IN (SELECT (log, path) FROM problems WHERE severity = 'not-log')",
                 "SELECT count(*), min(day)::VARCHAR, max(day)::VARCHAR, coalesce(sum(core_hours), 0),"
                 " coalesce(sum(greatest(core_hours - busy_core_hours, 0)), 0), coalesce(sum(lost_core_hours), 0)"
                 " FROM runs",

@@ -244,7 +244,7 @@ def test_a_losing_copy_that_outlives_its_stage_is_not_on_the_path() -> None:
     made = kept("losing-copy")
     debug = made.debug()
     assert path_s(debug) == [("driver:0", 2.0), ("stage:0.0", 2.5), ("driver:1", 25.5)]
-    assert bottleneck_of(debug).name == "no scope"
+    assert bottleneck_of(debug).name == "end"
     (found,) = [each for each in debug.findings if isinstance(each, Speculation)]
     assert (found.copies, found.won, found.lost_ms, found.saved_ms) == (1, 1, 26_990, 24_500)
 

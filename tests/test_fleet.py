@@ -58,7 +58,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     log(folder / "logs", "one")
     log(folder / "logs" / "deeper", "two", ms=3000)
     (folder / "logs" / "copy").write_bytes((folder / "logs" / "one").read_bytes())
-    (folder / "logs" / "broken").write_text("no log at all\n")
+    (folder / "logs" / "broken").write_text("")
     built = build([str(folder / "logs")], folder / "fleet", InProcess())
     assert (built.logs, built.known, built.read, built.unread) == (4, 0, 4, 1)
     return folder
@@ -84,6 +84,18 @@ def test_each_log_is_a_row_and_one_of_a_content_is_a_run(small: Path) -> None:
     busy = 2 * sum(1000 + 10 * number for number in range(8)) / 3.6e6
     assert runs[0][3] == pytest.approx(busy)
     assert float(str(runs[0][2])) >= busy
+
+
+def test_other_files_are_counted_and_no_logs(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    write(logs / "one", [Stage([Task(2000)])], executors={"1": 1})
+    (logs / "notes.txt").write_text("nothing of a job\n")
+    (logs / "table.csv").write_text("a,b\n1,2\n")
+    built = build([str(logs)], tmp_path / "fleet")
+    assert (built.read, built.unread, built.not_logs) == (1, 0, 2)
+    fleet = summarize(tmp_path / "fleet")
+    assert (fleet.logs, fleet.unread_logs) == (1, 0)
 
 
 def test_unreadable_log_becomes_a_row_with_its_error(small: Path) -> None:
@@ -160,7 +172,7 @@ def test_unreadable_logs_are_reported_each_time_and_retried_when_asked(
     crystalperf: Answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log(tmp_path / "logs", "one")
-    (tmp_path / "logs" / "broken").write_text("no log at all\n")
+    (tmp_path / "logs" / "broken").write_text("")
     with monkeypatch.context() as patched:
         patched.setattr("crystalperf.fleet.reading.profile_application", lambda *_: 1 / 0)
         built = build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
@@ -183,7 +195,7 @@ def test_unreadable_logs_are_reported_each_time_and_retried_when_asked(
 def test_each_of_several_equal_logs_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     for name in "ab":
-        (tmp_path / "logs" / name).write_text("no log at all\n")
+        (tmp_path / "logs" / name).write_text("")
     build([str(tmp_path / "logs")], tmp_path / "fleet", InProcess())
     paths = rows(tmp_path / "fleet", "SELECT path FROM problems WHERE severity = 'unread' ORDER BY path")
     assert [Path(str(path)).name for (path,) in paths] == ["a", "b"]
@@ -361,7 +373,7 @@ def test_a_fleet_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 def test_names_of_jobs_cannot_steer_the_terminal(crystalperf: Answer, tmp_path: Path) -> None:
     place = log(tmp_path / "logs", "one")
     place.write_text(place.read_text().replace('"made"', r'"\u001b[31m\u202edam"'))
-    (tmp_path / "logs" / "broken").write_text("no log at all\n")
+    (tmp_path / "logs" / "broken").write_text("")
     folder = tmp_path / "it's a fleet"
     built = build([str(tmp_path / "logs")], folder, InProcess())
     assert built.read == 2
@@ -434,7 +446,7 @@ def test_fleet_in_the_folder_of_its_logs_is_not_read_as_a_log(tmp_path: Path) ->
 
 def test_fleet_folder_name_may_have_glob_characters(crystalperf: Answer, tmp_path: Path) -> None:
     log(tmp_path / "logs", "one")
-    (tmp_path / "logs" / "broken").write_text("no log at all\n")
+    (tmp_path / "logs" / "broken").write_text("")
     folder = tmp_path / "fleet[prod]*"
     build([str(tmp_path / "logs")], folder, InProcess())
     assert build([str(tmp_path / "logs")], folder, InProcess()).known == 2
@@ -724,7 +736,7 @@ def test_a_build_says_why_the_first_logs_could_not_be_read(tmp_path: Path, cryst
     """For a reader without DuckDB at hand."""
     (tmp_path / "logs").mkdir()
     for number in range(4):
-        (tmp_path / "logs" / f"{number}").write_text("no log at all\n")
+        (tmp_path / "logs" / f"{number}").write_text("")
     _, out, _ = crystalperf("fleet", "build", tmp_path / "logs", "-o", tmp_path / "fleet", "--processes", 1)
     assert len(set(re.findall(rf"{tmp_path}/logs/\d", out))) == 3
     _, out, _ = crystalperf("fleet", "build", tmp_path / "logs", "-o", tmp_path / "fleet", "--processes", 1)

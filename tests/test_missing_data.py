@@ -112,12 +112,12 @@ def test_missing_ends_that_could_change_the_bottleneck(tmp_path: Path) -> None:
     (missing,) = answer.missing_data
     assert missing.missing == UnendedTasks(lost=7, total=10, stage="g", stages=1)
     assert missing.time_ms == pytest.approx(10_000 + 0.7 * 4000)
-    assert missing.rest == "no scope"
+    assert missing.rest == "end"
     assert missing.rest_ms == pytest.approx(3900)  # after the step; before it no worker was there
     assert missing.least == "driver"  # as it seems where the stage is taken to end with its last known task
     assert not answer.conclusive
     assert answer.bottleneck == "unknown"
-    assert bottleneck_of(answer) == Bottleneck("unknown", "unknown", 12_800, 0.64, "no scope", 3900)
+    assert bottleneck_of(answer) == Bottleneck("unknown", "unknown", 12_800, 0.64, "end", 3900)
 
 
 def test_missing_time_never_exceeds_the_runtime(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from crystalperf.query.frameworks.spark.recommendations import (
     SendFewerRows,
     SplitSkewedJoin,
 )
+from crystalperf.query.frameworks.spark.remarks import PythonFunctions
 from crystalperf.query.results.answers import Verdict
 from crystalperf.query.results.findings import Finding, OddUse
 from crystalperf.query.run import Run
@@ -121,11 +122,16 @@ def test_scans_of_other_columns_read_other_rows() -> None:
 
 def test_tasks_that_wait_for_python_workers_are_reported_by_the_plans_own_times(reported: Reported) -> None:
     verdict = reported("python-udf")
-    assert bottleneck_of(verdict.debug).name == "delegated"
-    assert "Python workers" in first_sentence(verdict)
+    found = bottleneck_of(verdict.debug)
+    assert (found.kind, found.name) == ("part", "python-functions")
+    (part,) = verdict.debug.named_parts
+    assert isinstance(part.remark, PythonFunctions)
+    assert [each.functions for each in part.remark.groups] == [("f",)]
     other_ms = verdict.debug.other_ms
-    assert other_ms["delegated"] == pytest.approx(18_200, rel=0.01)
-    assert other_ms["unknown"] > 3_000, "generated code around the workers does not count as theirs"
+    assert other_ms["delegated"] == pytest.approx(21_500, rel=0.01), (
+        "generated code that feeds the workers waits for them"
+    )
+    assert other_ms["unknown"] < 1_000
     first = verdict.recommendations[0]
     assert isinstance(first, ProfilePython)
     assert first.scalar_udf
@@ -143,7 +149,7 @@ def test_without_such_times_a_task_that_has_a_python_worker_waits_for_it(tmp_pat
 def test_collecting_rows_is_program_time_and_not_a_pause(reported: Reported) -> None:
     verdict = reported("collect")
     assert verdict.debug.unsubmitted is None, "19 of 26 s without a query, in which the program read 81 MiB of rows"
-    assert bottleneck_of(verdict.debug).name == "no scope"
+    assert bottleneck_of(verdict.debug).name == "end"
     (collected,) = (each for each in verdict.recommendations if isinstance(each, SendFewerRows))
     assert (collected.stage, collected.name, collected.others) == ("stage:0.0", "collect at job.py:39", 0)
     assert collected.sent_bytes == pytest.approx(81 * 2**20, rel=0.01)

@@ -319,7 +319,7 @@ def test_a_local_run_has_slots_and_no_executors(tmp_path: Path) -> None:
     tasks = [replace(each, executor="driver") for each in busy.tasks]
     verdict = reported(tmp_path, [Stage(tasks)], {"spark.master": "local[8,4]"}, executors={"driver": 8}, query=SCAN)
     assert settings([only(verdict, spark.MoreLocalSlots)]) == {"spark.master": ("local[8,4]", "local[16,4]")}
-    assert "--master 'local[16,4]'" in lines(verdict), "a shell takes brackets for a pattern"
+    assert any(each.startswith("--master 'local[16,4]'") for each in lines(verdict)), "a shell takes brackets"
     assert not any(isinstance(each, spark.MoreExecutors) for each in verdict.recommendations)
     assert not any(each.setting.startswith("executors=") for each in verdict.what_ifs)
     asked = cp.open_run(verdict.run).predict(["executors=2x"])

@@ -32,20 +32,24 @@ GOLDEN = {
 
 BOTTLENECKS = {
     "busy-driver": ("driver", 2768, ["driver"]),
-    "cut-off": ("no worker", 7851, ["no-worker", "no-scope", "driver"]),
-    "dropped-events": ("no scope", 7405, ["no-scope", "driver", "samples"]),
-    "failed-at-end": ("no scope", 9073, ["outcome", "no-scope", "driver"]),
+    "cut-off": ("no worker", 7851, ["no-worker", "driver", "at-start"]),
+    "dropped-events": ("start", 7044, ["driver", "at-start", "samples"]),
+    "failed-at-end": ("start", 8208, ["outcome", "driver", "delegated", "at-start"]),
     "idle-shell": ("driver", 4105, ["driver", "samples"]),
-    "lost-executor": ("delegated", 15328, ["delegated", "no-worker", "workers"]),
-    "micro-batches": ("no scope", 4004, ["no-scope", "driver"]),
-    "nested-queries": ("no scope", 10435, ["no-scope", "driver", "cpu_speed"]),
-    "out-of-heap": ("no worker", 14105, ["outcome", "driver", "starting-tasks"]),
-    "python-udf": ("no scope", 8331, ["no-scope", "driver", "delegated"]),
-    "skewed-key": ("cpu", 17510, ["no-worker", "straggler", "spilling"]),
+    "lost-executor": ("delegated", 15328, ["delegated", "no-worker", "workers", "at-start"]),
+    "micro-batches": ("no scope", 3816, ["no-scope", "driver"]),
+    "nested-queries": ("start", 9865, ["driver", "cpu_speed", "at-start", "samples"]),
+    "out-of-heap": ("no worker", 14105, ["outcome", "driver", "starting-tasks", "at-start"]),
+    "python-udf": ("start", 8219, ["delegated", "driver", "at-start"]),
+    "skewed-key": (
+        "cpu",
+        17510,
+        ["straggler", "no-worker", "spilling", "driver", "cpu_speed", "workers", "at-start", "samples"],
+    ),
     "speculative-copies": ("delegated", 12592, ["delegated", "no-worker"]),
-    "survived-failure": ("no worker", 5941, ["no-worker", "no-scope", "driver"]),
+    "survived-failure": ("no worker", 5941, ["no-worker", "driver", "delegated", "cpu_speed", "at-start"]),
     "threads": ("driver", 3785, ["driver", "samples"]),
-    "tiny-tasks": ("no scope", 5516, ["no-scope", "starting-tasks"]),
+    "tiny-tasks": ("start", 5479, ["starting-tasks", "at-start"]),
 }
 """Of each odd recording: the bottleneck, its ms on the critical path, and what the recommendations rest on."""
 

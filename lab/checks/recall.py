@@ -26,6 +26,8 @@ import crystalperf as cp
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.results.answers import Verdict
 from crystalperf.query.results.findings import (
+    AtEnd,
+    AtStart,
     Driver,
     Finding,
     IdleSlots,
@@ -305,8 +307,8 @@ KINDS: Mapping[str, Kind] = {
     "CSTOR": Kind("a cache too small", lambda each: "cached blocks were dropped" if each.dropped else "", _never),
     "PART": Kind("too many partitions", _tiny, _findings(StartingTasks)),
     "TINY": Kind("tasks too short", _tiny, _findings(StartingTasks)),
-    "UTIL": Kind("idle slots", _idle, _findings(IdleSlots, NoScope, Driver, NoWorker)),
-    "COLD": Kind("a slow start", _cold, _findings(NoWorker, NoScope, Driver)),
+    "UTIL": Kind("idle slots", _idle, _findings(IdleSlots, NoScope, AtStart, AtEnd, Driver, NoWorker)),
+    "COLD": Kind("a slow start", _cold, _findings(NoWorker, NoScope, AtStart, AtEnd, Driver)),
     "SHFL": Kind("a heavy shuffle", _shuffle, _network),
     "SPILL": Kind("spilling", _spilled, _findings(Spilling)),
     "RETRY": Kind(

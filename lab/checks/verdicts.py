@@ -46,7 +46,8 @@ CPU_SLACK_MS = 10.0
 
 HOUR_MS = 3_600_000.0
 
-ALONE = ("no worker", "no scope", "driver", "no task")
+OUTSIDE = ("start", "no scope", "end")
+ALONE = ("no worker", "start", "no scope", "end", "driver", "no task")
 """Causes of time in which no task ran."""
 
 
@@ -160,7 +161,7 @@ def check_driver(it: Held) -> Iterator[str]:
 
 def check_scopes(it: Held) -> Iterator[str]:
     """The answer's time without a query is at most the log's time without an active job or SQL execution."""
-    said = it.other_ms.get("no scope", 0.0)
+    said = sum(it.other_ms.get(cause, 0.0) for cause in OUTSIDE)
     none_ms = it.debug["runtime_ms"] - length(it.on_clock(it.figures.submitted()))
     if said > none_ms + it.slack_ms:
         yield f"the answer has no query for {_s(said)}, the log for {_s(none_ms)}"
@@ -191,7 +192,7 @@ def check_left_out(it: Held) -> Iterator[str]:
     if left is not None and figures.unread_jobs and not it.debug.get("missing_data"):
         words = f"{_s(left['left_out_ms'])} are excluded as time without work"
         yield f"{words}; {figures.unread_jobs} jobs are missing in the log"
-    if left is None and figures.shell and not figures.scheduled and it.answer["bottleneck"]["name"] == "no scope":
+    if left is None and figures.shell and not figures.scheduled and it.answer["bottleneck"]["name"] in OUTSIDE:
         yield (
             f"the first sentence is about time without work in a shell: {_s(none_ms)} of"
             f" {_s(figures.whole_ms)}, not excluded"
@@ -278,7 +279,7 @@ def check_missing(it: Held) -> Iterator[str]:
     unknown_ms = length(it.on_clock(it.figures.unaccounted()))
     debug = it.debug
     parts = [ms for name, ms in debug["resource_ms"].items() if name != "other"]
-    parts += [ms for cause, ms in it.other_ms.items() if cause != "no scope"]
+    parts += [ms for cause, ms in it.other_ms.items() if cause not in OUTSIDE]
     largest = max(parts, default=0.0)
     missing_data = debug.get("missing_data") or ()
     if missing and unknown_ms > it.slack_ms and unknown_ms >= largest and not missing_data:

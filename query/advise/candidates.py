@@ -7,6 +7,7 @@ what each saves.
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import duckdb
@@ -19,12 +20,15 @@ from crystalperf.query.results import advice
 from crystalperf.query.results.advice import AvoidExhaustion, StartWorkersSooner
 from crystalperf.query.results.answers import Debug
 from crystalperf.query.results.findings import (
+    AtEnd,
+    AtStart,
     Driver,
     Finding,
     GarbageCollection,
     IdleSlots,
     NoScope,
     NoWorker,
+    ShortOfCpus,
     SlowHosts,
     Spilling,
     StageFinding,
@@ -70,7 +74,7 @@ def candidates(
         *_unmeasured(connection, advisor),
         *own,
         *_from_findings(debug, known, has_own=advisor.candidates is not None),
-        *_resized(advisor, execution, debug),
+        *_resized(advisor, execution, debug, _cores(connection)),
     ]
 
 
@@ -111,7 +115,7 @@ def _is_alone(found: Finding) -> bool:
     """Whether it is about time without a running task, except after the loss of workers."""
     if isinstance(found, NoWorker):
         return isinstance(found.advice, StartWorkersSooner)
-    return isinstance(found, NoScope | Driver) and found.advice is not None
+    return isinstance(found, NoScope | AtEnd | AtStart | Driver) and found.advice is not None
 
 
 def _is_answer(found: Finding) -> bool:
@@ -124,24 +128,36 @@ def _follow(found: Finding) -> Candidate:
     price: Price = "code"
     if isinstance(found, NoWorker) and _is_alone(found):
         price = "setting"
-    elif isinstance(found, SlowHosts):
+    elif isinstance(found, SlowHosts) or (isinstance(found, ShortOfCpus) and found.others_cores is not None):
         price = "machine"
     value = FollowAdvice(price=price, because=found.kind, saving=Saving(found.basis), finding=found)
     return Candidate(value, at_most_ms=found.cost_ms)
 
 
-def _resized(advisor: Advisor, execution: Execution, debug: Debug) -> list[Candidate]:
+def _cores(connection: duckdb.DuckDBPyConnection) -> float:
+    """The fewest cores of a worker that a recording shows: of its machine, or of its container's CPU limit; infinite if
+    none does."""
+    question = "SELECT min(least(processors, coalesce(quota_cores, processors))) FROM loads"
+    found = connection.execute(question).fetchall()[0][0]
+    return math.inf if found is None else float(found)
+
+
+def _resized(advisor: Advisor, execution: Execution, debug: Debug, cores: float) -> list[Candidate]:
     """More workers, more memory and faster devices, if the run would benefit.
 
     More workers are not a candidate if the run failed, if a device without a model computed for it, if the driver
-    alone takes most of the time, or if half of the slots are idle while tasks run.
+    alone takes most of the time, or if half of the slots are idle while tasks run.  More slots of a worker are not one
+    if it has no more `cores`.
     """
     whole_ms = debug.runtime_ms
     failed = debug.outcome is not None and debug.outcome.status == "failed"
     on_tasks_ms = whole_ms - debug.driver_ms
     found: list[Candidate | None] = []
     if not failed and debug.unmodelled is None and on_tasks_ms > whole_ms / 2 and _busy_share(debug) > 1 - MAX_IDLE:
-        found.append(_more(advisor, execution, "workers"))
+        more = _more(advisor, execution, "workers")
+        slots = execution.recorded.get("cores")
+        has_cores = more is None or more.what_if != "cores=2x" or not slots or 2 * slots <= cores
+        found.append(more if has_cores else None)
     if not failed:
         found.append(_more(advisor, execution, "memory"))
     changed: set[str] = set()

@@ -1,8 +1,10 @@
-"""Ranking of recommendations: the three candidates (query.advise.candidates) that save the most.
+"""Ranking of recommendations: the candidates (query.advise.candidates) that save time, the most important first.
 
 The saving of a change is its prediction, or at most the cost of the finding that it addresses.  A saving that is only
-an upper bound counts half, and so do changes that need other machines.  Changes that a failed or unmeasured run needs
-first rank above all.  Recording samples ranks last, because it does not shorten the run by itself.
+an upper bound counts half, and so does one with more workers or memory; one with other machines counts a quarter,
+because changes of the program and its settings are free.  Changes that a failed or unmeasured run needs first rank
+above all.  The start, which every run has, ranks last but one; recording samples last, because it does not shorten the
+run by itself.
 """
 
 from __future__ import annotations
@@ -14,12 +16,19 @@ from typing import TYPE_CHECKING
 from crystalperf.query.advise.usual_what_ifs import NOTICEABLE, happens_once
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.results.answers import Debug, Header, Prediction, WhatIf
-from crystalperf.query.results.recommendations import RaiseParallelism, Recommendation, RecordSamples, Saving
+from crystalperf.query.results.findings import AtStart
+from crystalperf.query.results.recommendations import (
+    FollowAdvice,
+    MoreMemory,
+    MoreWorkers,
+    RaiseParallelism,
+    Recommendation,
+    RecordSamples,
+    Saving,
+)
 
 if TYPE_CHECKING:
     from crystalperf.query.results.recommendations import Candidate
-
-MOST = 3
 
 MIN_MS = 1000.0
 """A saving of less than a second is not worth a recommendation, unless the run is an excerpt of a longer one."""
@@ -28,7 +37,8 @@ MISSING_SHARE = 0.1
 """Samples are worth recording if time of unknown cause has this share of the critical path."""
 
 _BOUND = 0.5
-_BOUGHT = 0.5
+_LARGER = 0.5
+_BOUGHT = 0.25
 
 Predict = Callable[[str], Prediction | WhatIf | None]
 """A what-if, KEY=VALUE → its prediction; None if the setting is invalid for the run."""
@@ -37,16 +47,16 @@ Predict = Callable[[str], Prediction | WhatIf | None]
 def ranked(
     candidates: Sequence[Candidate], debug: Debug, header: Header, predict: Predict
 ) -> tuple[Recommendation, ...]:
-    """At most three recommendations, the largest saving first; empty if nothing shortens the run noticeably.
+    """All recommendations, the best first; empty if nothing shortens the run noticeably.
 
     If missing data could change the bottleneck, only candidates that come first are recommended.
     """
     least_ms = max(NOTICEABLE * debug.runtime_ms, MIN_MS if happens_once(debug, header) else 0.0)
     first = [each.recommendation for each in candidates if each.comes_first]
     if not debug.conclusive:  # the missing time may be the time that a change would save
-        return tuple(first[:MOST])
+        return tuple(first)
     answers: dict[str, Prediction | WhatIf | None] = {}
-    rest: list[tuple[float, Recommendation]] = []
+    rest: list[tuple[bool, float, Recommendation]] = []
     if debug.stream is not None and debug.stream.at_limit:
         first += _higher_rates(candidates, predict)
     for each in candidates:
@@ -59,12 +69,24 @@ def ranked(
         if worth_ms < (least_ms if saving.ms is not None else _BOUND * least_ms):
             continue
         found = replace(each.recommendation, saving=saving)
-        rest.append((worth_ms * (_BOUGHT if found.price == "machine" else 1.0), found))
-    rest.sort(key=lambda each: -each[0])
-    best = _distinct([*first, *(found for _, found in rest)])[:MOST]
-    if len(best) < MOST and _worth_recording(debug, header):
+        rest.append((_is_start(found), -_weight(found) * worth_ms, found))
+    rest.sort(key=lambda each: each[:2])
+    best = _distinct([*first, *(found for _, _, found in rest)])
+    if _worth_recording(debug, header):
         best.append(_record_samples(header))
     return tuple(best)
+
+
+def _is_start(found: Recommendation) -> bool:
+    """Whether it is about the start, which every run has."""
+    return isinstance(found, FollowAdvice) and isinstance(found.finding, AtStart)
+
+
+def _weight(found: Recommendation) -> float:
+    """The weight of a saving by what it costs: changes of the program and of settings are free."""
+    if found.price == "machine":
+        return _BOUGHT
+    return _LARGER if isinstance(found, MoreMemory | MoreWorkers) else 1.0
 
 
 def _higher_rates(candidates: Sequence[Candidate], predict: Predict) -> list[Recommendation]:

@@ -11,7 +11,7 @@ from crystalperf.query.results.findings import GarbageCollection, Straggler
 CLOSE_SECOND = 0.75
 """The runner-up to a limiting resource is named from this share of its time."""
 
-ALONE: tuple[Cause, ...] = ("no worker", "no scope", "driver", "no task", "no slot")
+ALONE: tuple[Cause, ...] = ("no worker", "start", "no scope", "end", "driver", "no task", "no slot")
 """Causes of time without a running task; their total is reported as one figure."""
 
 

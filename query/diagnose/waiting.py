@@ -19,7 +19,7 @@ from crystalperf.query.execution.intervals import covered, merged, uncovered
 from crystalperf.query.results.answers import Cause
 from crystalperf.query.trace.records import Floats
 
-_ALONE: tuple[Cause, ...] = ("no worker", "no scope", "driver")
+_ALONE: tuple[Cause, ...] = ("no worker", "start", "no scope", "end", "driver")
 
 
 def waiting(
@@ -72,13 +72,44 @@ def waiting(
                 other_ms["unknown"] += rest
                 continue
             alone_ms["driver"] += inside
-            alone_ms["no scope"] += length - inside
             share = min(inside / length, 1.0) if length > 0 else 1.0
             other_ms["driver"] += rest * share
-            other_ms["no scope"] += rest * (1.0 - share)
+            for cause, part in _outside(busy, without, start, end, inside).items():
+                alone_ms[cause] += part * (length - inside)
+                other_ms[cause] += part * rest * (1.0 - share)
         else:
             other_ms["unknown"] += rest
     return {cause: ms for cause, ms in sorted(other_ms.items(), key=lambda each: -each[1]) if ms > 0}, alone_ms
+
+
+def _outside(
+    busy: Floats, without: Sequence[tuple[float, float]], start: float, end: float, inside: float
+) -> dict[Cause, float]:
+    """The time of an interval with workers and without a scope, as shares: before all scopes, between them, after them.
+
+    `busy` are all scopes, `without` the intervals without workers, `inside` is the time in scopes.
+    """
+    first, last = float(busy[0, 0]), float(busy[-1, 1])
+    found: dict[Cause, float] = {
+        "start": _length(start, min(end, first), without),
+        "no scope": max(_length(max(start, first), min(end, last), without) - inside, 0.0),
+        "end": _length(max(start, last), end, without),
+    }
+    whole = sum(found.values())
+    return {cause: ms / whole for cause, ms in found.items()} if whole > 0 else {"no scope": 1.0}
+
+
+def _cut(interval: tuple[float, float], within: tuple[float, float]) -> tuple[float, float]:
+    """The part of an interval within another, of length 0 if there is none."""
+    start = min(max(interval[0], within[0]), within[1])
+    return start, max(min(interval[1], within[1]), start)
+
+
+def _length(start: float, end: float, without: Sequence[tuple[float, float]]) -> float:
+    """The length of an interval, less the parts in `without`."""
+    if end <= start:
+        return 0.0
+    return max(end - start - sum(stop - begin for begin, stop in (_cut(each, (start, end)) for each in without)), 0.0)
 
 
 def with_workers(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Floats:

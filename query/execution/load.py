@@ -242,7 +242,7 @@ def _has(connection: duckdb.DuckDBPyConnection, rows: str) -> bool:
 
 
 def find_scope(connection: duckdb.DuckDBPyConnection, text: str) -> ScopeTime:
-    """The times of a scope: `all` or `whole`, a scope's id, or START..END.
+    """The times of a scope: `all` or `whole`, the id of a scope, a stage or an interval of the driver, or START..END.
 
     Raises SettingError, which names the known scopes.
     """
@@ -265,6 +265,8 @@ def find_scope(connection: duckdb.DuckDBPyConnection, text: str) -> ScopeTime:
     }
     if text in known:
         return ScopeTime(text, *known[text][1:])
+    if (part := _part_of_path(connection, text, duration)) is not None:
+        return part
     kind = text.partition(":")[0]
     kinds = list(dict.fromkeys(each for each, _, _ in known.values()))
     ids = [each for each, (its, _, _) in known.items() if its == kind]
@@ -276,6 +278,21 @@ def find_scope(connection: duckdb.DuckDBPyConnection, text: str) -> ScopeTime:
         f"scope {text}: not in this run; expected {expected} or START..END (ms since application start)",
         Remedy("change the scope"),
     )
+
+
+def _part_of_path(connection: duckdb.DuckDBPyConnection, text: str, duration_ms: float) -> ScopeTime | None:
+    """The time of a stage (`stage:4.0`) or of the driver (`driver:0`) by the ids in answers; None for another text."""
+    if text.startswith("driver:"):
+        whole = load(connection, ALL, with_evidence=False)
+        if (node := whole.dag.nodes.get(text)) is None:
+            return None
+        spans = whole.clock.recorded(node.start_ms, node.end_ms)
+        return ScopeTime(text, spans[0][0], spans[-1][1]) if spans and spans[0][0] < spans[-1][1] else None
+    row = connection.execute(
+        "SELECT submit_ms, coalesce(end_ms, ?) FROM stages WHERE stage_id = ? AND submit_ms IS NOT NULL",
+        [duration_ms, text],
+    ).fetchone()
+    return None if row is None or not row[0] < row[1] else ScopeTime(text, float(row[0]), float(row[1]))
 
 
 def _slots(

@@ -48,6 +48,10 @@ class UnusableFileError(InputError):
     """A file that the user named exists, but is neither a log nor a recording."""
 
 
+class NotALogError(UnusableFileError):
+    """The same, and nothing shows that it was meant to be one."""
+
+
 @dataclass(frozen=True)
 class _Found:
     """One file, or member of a zip, and its kind by its head; a log has its framework."""
@@ -231,7 +235,8 @@ def _named(found: list[_Found]) -> list[_Found]:
     first = found[0]
     what = {"empty": "is empty", "zip": f"is a zip archive without {_logs()} in it"}.get(first.kind)
     advice = f"; {first.advice}" if first.advice else ""
-    raise UnusableFileError(
+    kind = NotALogError if first.kind != "empty" and not first.advice else UnusableFileError
+    raise kind(
         f"{first.part.path}: {what or f'is {first.what}'}; CrystalPerf reads {_logs()}, and stack samples as a JFR"
         f" recording or collapsed stacks{advice}"
     )

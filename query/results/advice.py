@@ -198,9 +198,11 @@ class InspectEndedTasks(Advice):
 
 @dataclass(frozen=True)
 class InspectProgram(Advice):
-    """Look at what the program does while no scope is active."""
+    """Look at what the program does between scopes, before the first (`start`), or after the last of them."""
 
     kind: ClassVar[str] = "inspect-program"
+
+    when: Literal["start", "between", "end"] = "between"
 
 
 @dataclass(frozen=True)

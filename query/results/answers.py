@@ -29,12 +29,12 @@ Parts = Mapping[str, float]
 
 Cause = Literal[
     "no worker", "no scope", "driver", "no task", "starting", "upstream", "delegated", "unknown", "filling",
-    "queueing", "held", "sleeping", "no slot",
+    "queueing", "held", "sleeping", "no slot", "start", "end",
 ]  # fmt: skip
 """The cause of time on no resource.
 
 no worker     nothing could run, because no worker was available
-no scope      no scope was active: the user's own program ran
+no scope      no scope was active between two of them: the user's own program ran
 driver        it planned, submitted tasks, collected results
 no task       a stage was active, but none of its tasks ran
 starting      tasks were started and ended
@@ -46,6 +46,8 @@ queueing      a record waited for those before it
 held          a record waited for an answer from outside, as with asynchronous requests
 sleeping      threads slept, or waited for something outside, while they processed a record
 no slot       a submitted stage waited for slots that it could use, although others were free
+start         before the first scope: the framework and the user's program started
+end           after the last scope
 """
 
 

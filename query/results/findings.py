@@ -354,9 +354,23 @@ class CacheMissTime(Finding):
 
 @dataclass(frozen=True)
 class NoScope(Finding):
-    """Time in which no scope was active, although workers were available."""
+    """Time between two scopes in which none was active, although workers were available."""
 
     kind: ClassVar[str] = "no-scope"
+
+
+@dataclass(frozen=True)
+class AtStart(Finding):
+    """Time before the first scope, in which the framework and the program started."""
+
+    kind: ClassVar[str] = "at-start"
+
+
+@dataclass(frozen=True)
+class AtEnd(Finding):
+    """Time after the last scope."""
+
+    kind: ClassVar[str] = "at-end"
 
 
 @dataclass(frozen=True)

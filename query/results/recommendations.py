@@ -14,6 +14,8 @@ Price = Literal["setting", "code", "machine", "record"]
 
 Value = str | int | float | bool | None
 
+SetBy = Literal["", "program", "session", "unclear"]
+
 
 @dataclass(frozen=True)
 class SettingChange:
@@ -22,6 +24,8 @@ class SettingChange:
     before        None if the run did not set it and its default is unknown
     before_bytes, after_bytes  both values in bytes, for settings that are amounts of memory or data
     is_default    whether `before` is the framework's default, which the run did not set
+    set_by        what set it, by which its lines differ: the program's start, its session, one of several that the log
+                  does not tell apart; empty for the command line, and if unknown
     """
 
     name: str
@@ -30,6 +34,7 @@ class SettingChange:
     before_bytes: float | None = None
     after_bytes: float | None = None
     is_default: bool = False
+    set_by: SetBy = ""
 
 
 @dataclass(frozen=True)

@@ -186,7 +186,10 @@ def samples_sentence(header: Header, debug: Debug) -> str:
     if not samples.on_tasks:
         return ""  # recordings_sentence() says so
     share = percent(samples.resolved, samples.on_tasks)
-    return f"{share} of the {grouped(samples.on_tasks)} stack samples of {tasks} are in code that an index covers."
+    apart = any(each.cause == "delegated" for each in debug.named_parts) or debug.other_ms.get("delegated", 0.0) > 0
+    unseen = f" No sample shows the code of {_delegates(debug.vocabulary)}." if apart else ""
+    counts = f"{share} of the {grouped(samples.on_tasks)} stack samples of {tasks}"
+    return f"{counts} are in code that an index covers.{unseen}"
 
 
 _UNUSED = ("unmatched recording", "foreign recording", "other application", "other time", "unreadable recording")
@@ -235,7 +238,9 @@ def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
     driver_work = f" ({vocabulary.driver_work})" if vocabulary.driver_work else ""
     texts: dict[Cause, str] = {
         "no worker": f"waiting for {vocabulary.workers}",
+        "start": f"before the first {vocabulary.scope} (start)",
         "no scope": f"{_none(vocabulary)} running (the program itself)",
+        "end": f"after the last {vocabulary.scope}",
         "driver": f"{vocabulary.driver} alone{driver_work}",
         "no task": f"no {vocabulary.task} running",
         "starting": f"launching {vocabulary.tasks} and returning results",
@@ -254,6 +259,7 @@ def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
 def _cause_name(cause: Cause, vocabulary: Vocabulary) -> str:
     """A cause of time on no resource as a noun within a sentence: `Otherwise: the program itself`."""
     named: dict[Cause, str] = {
+        "start": "the start",
         "no scope": "the program itself",
         "driver": f"the {vocabulary.driver} alone",
         "no task": f"time without any {vocabulary.task}",
@@ -364,7 +370,9 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
         return f"Bottleneck{it}: unknown. Nothing recorded shows where {of} went.{known}"
     texts: dict[str, str] = {
         "no worker": f"waiting for {words.workers}, {of}.",
+        "start": f"the start, {of}: the {words.driver} and the program run before the first {words.scope}.",
         "no scope": f"the program itself, {of}: {_none(words)} runs.",
+        "end": f"the end, {of}: no {words.scope} runs any more.",
         "driver": f"the {words.driver}, {of}: it works alone.",
         "no task": f"gaps, {of}: a {words.stage} is active, but none of its {words.tasks} runs.",
         "starting": f"launching {words.tasks} and returning results, {of}.",

@@ -251,7 +251,17 @@ def kept(found: findings.CacheMissTime, words: Words) -> str:
 @CORE.of(findings.NoScope)
 def no_scope(_found: findings.NoScope, words: Words) -> str:
     none = " and ".join(f"no {each}" for each in (words.vocabulary.scope, *words.vocabulary.scopes[1:]))
-    return f"{none} ran: the program itself, including its start and its end"
+    return f"{none} ran between two of them: the program itself"
+
+
+@CORE.of(findings.AtStart)
+def at_start(_found: findings.AtStart, words: Words) -> str:
+    return f"the start, before the first {words.vocabulary.scope}: of the framework and of the program"
+
+
+@CORE.of(findings.AtEnd)
+def at_end(_found: findings.AtEnd, words: Words) -> str:
+    return f"the end, after the last {words.vocabulary.scope}"
 
 
 @CORE.of(findings.Driver)
@@ -398,9 +408,13 @@ def free_cluster_capacity(_advice: todo.FreeClusterCapacity, words: Words) -> st
 
 
 @CORE.of(todo.InspectProgram)
-def inspect_program(_advice: todo.InspectProgram, words: Words) -> str:
-    scopes = plural(words.vocabulary.scope)
-    return f"check what the program does between its {scopes}, at its start and at its end"
+def inspect_program(advice: todo.InspectProgram, words: Words) -> str:
+    scope = words.vocabulary.scope
+    if advice.when == "start":
+        return f"start less often: keep one application for several jobs, and do less before the first {scope}"
+    if advice.when == "end":
+        return f"check what the program does after its last {scope}"
+    return f"check what the program does between its {plural(scope)}"
 
 
 @CORE.of(todo.InspectDriver)

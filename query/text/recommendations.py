@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crystalperf.indexes.resources import CPU
-from crystalperf.query.results.findings import Driver, NoScope, NoWorker
+from crystalperf.query.results.findings import AtEnd, AtStart, Driver, NoScope, NoWorker
 from crystalperf.query.results.recommendations import (
     ChangeSetting,
     FasterDevice,
@@ -96,7 +96,7 @@ def fix_failure(found: FixFailure, _words: Words) -> str:
 @CORE.of(FollowAdvice)
 def follow_advice(found: FollowAdvice, words: Words) -> str:
     finding = found.finding
-    if isinstance(finding, NoScope | Driver | NoWorker) and finding.advice is not None:
+    if isinstance(finding, NoScope | AtStart | AtEnd | Driver | NoWorker) and finding.advice is not None:
         return capitalised(text_of(finding.advice, words))
     seen = text_of(finding, words).partition("; ")[0]
     return f"{capitalised(advice_text(finding, words))} ({seen})"

@@ -174,7 +174,9 @@ def short_of_cpus(
         advice = MoreCpu(larger_limit=True, own_machines=False, slots="same")
         return [ShortOfCpus(cost_ms, "measured", advice, cpu_wait_ms, cpu_ms, throttled_share=held_back)]
     limit = cores_per_slot if np.isfinite(cores_per_slot) else None
-    others, processors = _contention(waiting, cpu_wait_ms, neighbours) or (None, None)
+    # Other processes of the job are not other programs, and nothing measures them apart.
+    alone = any(each.delegates for each in details)
+    others, processors = (None if alone else _contention(waiting, cpu_wait_ms, neighbours)) or (None, None)
     is_known = limit is not None or others is not None
     advice = MoreCpu(limit is not None, others is not None, "fewer" if is_known else "fewer-than-cores")
     return [ShortOfCpus(cost_ms, "measured", advice, cpu_wait_ms, cpu_ms, None, limit, others, processors)]

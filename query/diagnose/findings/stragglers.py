@@ -63,11 +63,22 @@ def straggler(advisor: Advisor, detail: StageStats, hosts: Sequence[HostTime]) -
     why = next(each for each in _reasons(advisor, detail, hosts, excess_ms) if each is not None)
     return [
         StragglerStage(
-            facts.id, facts.name, min(excess_ms, facts.path_ms), why.basis, why.advice,
+            facts.id, facts.name, _cost_ms(detail, excess_ms, why.cause), why.basis, why.advice,
             task_id=longest.task_id, duration_ms=facts.longest_ms, usual_ms=usual_ms, cause=why.cause,
             alone_ms=min(detail.alone_ms, excess_ms, facts.path_ms),
         )
     ]  # fmt: skip
+
+
+def _cost_ms(detail: StageStats, excess_ms: float, cause: StragglerCause) -> float:
+    """The most that a stage gets shorter without a straggler, ms: its slots still have to do all other work.
+
+    More data is work that other tasks would have to do, as in `skew=none`; any other excess would not be done at all.
+    """
+    facts = detail.facts
+    left_ms = facts.task_ms - (0.0 if isinstance(cause, MoreData) else excess_ms)
+    idle_ms = facts.length_ms - left_ms / max(facts.slots, 1)
+    return max(min(excess_ms, facts.path_ms, idle_ms), 0.0)
 
 
 def _reasons(advisor: Advisor, detail: StageStats, hosts: Sequence[HostTime], excess_ms: float) -> Iterator[Why | None]:

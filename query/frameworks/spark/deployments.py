@@ -54,7 +54,10 @@ def _nodes(folder: str) -> Lines:
 
 _APPEND: Lines = (
     "Append these lines to conf/spark-defaults.conf, or pass each to spark-submit as",
-    "--conf 'KEY=VALUE'.",
+    "--conf 'KEY=VALUE'. Spark from pip has no conf folder: save them as a file, and",
+    "pass it with --properties-file FILE, or as conf/spark-defaults.conf of a folder",
+    "DIR with `export SPARK_CONF_DIR=DIR/conf`. In a program that starts Spark itself:",
+    "SparkSession.builder.config('KEY', 'VALUE'), before getOrCreate().",
 )
 
 PLACES: Mapping[str, Place] = {

@@ -145,6 +145,20 @@ class PartitionWindow(Advice):
     kind: ClassVar[str] = "partition-window"
 
 
+Call = Literal["coalesce", "repartition"]
+"""A call of a program that sets a number of partitions."""
+
+
+@dataclass(frozen=True)
+class RaisePartitions(Advice):
+    """Raise the number of partitions that the program sets, or do without the call."""
+
+    kind: ClassVar[str] = "raise-partitions"
+
+    call: Call
+    partitions: int
+
+
 @dataclass(frozen=True)
 class MergeFewerPartitions(Advice):
     """Let adaptive execution keep more of the small partitions that it merged."""

@@ -11,6 +11,9 @@ _ROLES: dict[Role, tuple[str, ...]] = {
     "task": (r"org\.apache\.spark\.executor\.Executor\$TaskRunner\.run$",),
     "idle": (
         r"org\.apache\.spark\.util\.RedirectThread\.",  # copies the output of a child process, which is rare
+        # In local-cluster mode, workers in the driver's process copy the output of executors, and wait for them.
+        r"org\.apache\.spark\.util\.logging\.FileAppender\.",
+        r"org\.apache\.spark\.deploy\.worker\.(ExecutorRunner|DriverRunner)\.",
         r"org\.apache\.spark\.rpc\.netty\.MessageLoop\.receiveLoop$",
     ),
     "wait": (

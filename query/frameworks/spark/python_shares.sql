@@ -1,4 +1,4 @@
--- The share of Python workers in time on no resource, from the metrics of the plan (Spark 4.1 and newer).
+-- The share of Python workers in time on no resource, from the metrics of the plan (Spark 4.0 and newer).
 -- In:  nothing.
 -- Out: one row per stage whose plan times its Python workers: their operators' share of the stage's time on no resource.
 SELECT

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from crystalperf.query.frameworks.spark.findings import Call
 from crystalperf.query.results.findings import StageCost
 from crystalperf.query.results.recommendations import (
     Affected,
@@ -85,9 +86,11 @@ class InProgram(Recommendation):
 
 @dataclass(frozen=True, kw_only=True)
 class AskForPartitions(InProgram):
-    """Request more partitions where the program requests few: repartition or coalesce."""
+    """Request more partitions where the program requests few, with `call` if the plan shows it."""
 
     kind: ClassVar[str] = "ask-for-partitions"
+
+    call: Call | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

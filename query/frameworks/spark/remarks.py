@@ -1,4 +1,4 @@
-"""Kinds of remarks of Spark alone: streaming queries."""
+"""Kinds of remarks of Spark alone: streaming queries, and Python functions."""
 
 from __future__ import annotations
 
@@ -77,3 +77,20 @@ class AwaitedSlots(Remark):
     kind: ClassVar[str] = "awaited-slots"
 
     finding: SlotsAwaited
+
+
+@dataclass(frozen=True)
+class PythonGroup:
+    """The Python functions that run in one stage, and the wall-clock time of all of them on the critical path, ms."""
+
+    functions: tuple[str, ...]
+    time_ms: float
+
+
+@dataclass(frozen=True)
+class PythonFunctions(Remark):
+    """Python functions (UDFs) that tasks waited for, by stage, the most time first."""
+
+    kind: ClassVar[str] = "python-functions"
+
+    groups: tuple[PythonGroup, ...]

@@ -17,9 +17,10 @@ from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.intervals import covered, merged
 from crystalperf.query.execution.load import max_concurrent
 from crystalperf.query.frameworks import Advisor
-from crystalperf.query.frameworks.spark import failures, streaming, waits
+from crystalperf.query.frameworks.spark import failures, streaming, udfs, waits
 from crystalperf.query.frameworks.spark.assumptions import CpuTimeMissing, PythonCounted
 from crystalperf.query.frameworks.spark.findings import (
+    Call,
     CommitFewerFiles,
     Compiling,
     EvenCachedPartitions,
@@ -28,6 +29,7 @@ from crystalperf.query.frameworks.spark.findings import (
     MergeFewerPartitions,
     MoreSlices,
     PartitionWindow,
+    RaisePartitions,
     ReuseGeneratedCode,
     SmallerFileParts,
     SmallerRowGroups,
@@ -86,6 +88,8 @@ def few_tasks_advice(detail: StageStats) -> Advice | None:
         return None  # a limit reads one partition first, which may have enough rows
     if one_window(detail):
         return PartitionWindow()
+    if (call := program_call(detail)) is not None:
+        return RaisePartitions(call, facts.tasks)
     if facts.tasks == 1 and any("SinglePartition" in text for text in detail.details):
         return None  # a global aggregate or sort ends in one task with any number of partitions
     if detail.with_data < facts.tasks:
@@ -99,6 +103,21 @@ def few_tasks_advice(detail: StageStats) -> Advice | None:
     if "python" in detail.uses and "scan" not in detail.uses and not {"shuffle read", "shuffle write"} & detail.uses:
         return MoreSlices()
     return MoreTasks()
+
+
+_COALESCE = re.compile(r"Coalesce (\d+)")
+_REPARTITION = re.compile(r"(SinglePartition|.*artitioning\((?:.*, )?(\d+)\)), REPARTITION_BY_NUM")
+
+
+def program_call(detail: StageStats) -> Call | None:
+    """The call of the program that gave a stage so few tasks, by its plan; None if it has none."""
+    for text in detail.details:
+        if (match := _COALESCE.fullmatch(text)) and int(match[1]) == detail.facts.tasks:
+            return "coalesce"
+        match = _REPARTITION.match(text.removeprefix("Exchange "))
+        if match and "shuffle read" in detail.uses and int(match[2] or 1) == detail.facts.tasks:
+            return "repartition"
+    return None
 
 
 def one_window(detail: StageStats) -> bool:
@@ -154,7 +173,7 @@ def runs_python(uses: frozenset[str]) -> bool:
 
 def python_shares(connection: duckdb.DuckDBPyConnection) -> dict[str, float]:
     """By stage, the share of Python workers in its tasks' time on no resource, if the plan's metrics time them (Spark
-    4.1 and newer)."""
+    4.0 and newer)."""
     rows = connection.execute(sql.text("python_shares", __package__)).fetchall()
     return {stage_id: float(share) for stage_id, share in rows}
 
@@ -325,6 +344,7 @@ RULES = Advisor(
     was_superseded=lambda reason: waits.SUPERSEDED in reason,
     assumptions=assumptions,
     remarks=streaming.remarks,
+    named_parts=udfs.named_parts,
     unmodelled_device=unmodelled_device,
     was_released=failures.was_released,
     was_cancelled=failures.was_cancelled,

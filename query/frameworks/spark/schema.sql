@@ -62,6 +62,11 @@ CREATE TABLE spark_batches (                  -- one row per trigger of a stream
     reads_files BOOLEAN                       -- whether a source reads files
 );
 
+CREATE TABLE spark_settings (                 -- one row per setting that the command line did not decide
+    name VARCHAR NOT NULL,                    -- spark.sql.shuffle.partitions, ...
+    set_by VARCHAR NOT NULL                   -- program: its builder; session: spark.conf.set or SET; unclear: its builder, or a file of settings
+);
+
 CREATE TABLE spark_driver_metrics (           -- one row per metric of an operator that the driver itself updated; those of tasks are in operator_metrics
     scope_id VARCHAR NOT NULL,                -- SQL query
     node_id INTEGER NOT NULL,                 -- of operators

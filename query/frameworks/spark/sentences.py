@@ -107,6 +107,12 @@ SENTENCES.fixed(
 )
 
 
+@SENTENCES.of(findings.RaisePartitions)
+def raise_partitions(advice: findings.RaisePartitions, _words: Words) -> str:
+    few = f"{advice.call}({advice.partitions})"
+    return f"the program's `{few}` makes {counted(advice.partitions, 'task')}: use more partitions, or drop the call"
+
+
 @SENTENCES.of(findings.UnaskedSlots)
 def unasked_slots(found: findings.UnaskedSlots, words: Words) -> str:
     first, others = found.stages[0], len(found.stages) - 1
@@ -310,6 +316,23 @@ def falls_behind(found: remarks.FallsBehind, _words: Words) -> str:
     return f"{name} {behind}. It keeps up only if its batches get shorter; the times below are of the recorded batches"
 
 
+_GROUPS_SHOWN = 3
+
+
+@SENTENCES.of(remarks.PythonFunctions)
+def python_functions(found: remarks.PythonFunctions, _words: Words) -> str:
+    by_name: dict[tuple[str, ...], float] = {}
+    for each in found.groups:
+        by_name[each.functions] = by_name.get(each.functions, 0.0) + each.time_ms
+    shown = [
+        f"{', '.join(f'`{name}`' for name in names)}{f' ({lasting(ms)})' if len(by_name) > 1 else ''}"
+        for names, ms in list(by_name.items())[:_GROUPS_SHOWN]
+    ]
+    more = f" and {len(by_name) - len(shown)} more" if len(by_name) > len(shown) else ""
+    summed = " (the log has only their sum)" if any(len(names) > 1 for names in by_name) else ""
+    return f"Python UDFs {', '.join(shown)}{more}{summed}"
+
+
 @SENTENCES.of(remarks.MoreQueries)
 def more_queries(found: remarks.MoreQueries, _words: Words) -> str:
     return f"The table spark_batches has {found.count} more streaming queries"
@@ -352,7 +375,23 @@ def _named(stages: Affected) -> str:
 
 @SENTENCES.lines(Recommendation)
 def setting_lines(found: Recommendation, _words: Words) -> tuple[str, ...]:
-    return tuple(map(_conf, found.settings))
+    return tuple(line for each in found.settings for line in _setting_lines(each))
+
+
+def _setting_lines(change: SettingChange) -> tuple[str, ...]:
+    """The lines of a setting: on the command line, or in the program if that sets it, because it has precedence."""
+    value = value_text(change.after)
+    if change.name == "spark.master":  # which of them a program uses is not recorded
+        return (f'{_conf(change)}  # or in the program, if it sets it: .master("{value}")',)
+    in_program = f'.config("{change.name}", "{value}")'
+    if change.set_by == "program":
+        return (f"{in_program}  # in the program, which sets it", f"{_conf(change)}  # no effect while it does")
+    if change.set_by == "session":
+        line = f'spark.conf.set("{change.name}", "{value}")  # in the program, which sets it'
+        return (line, f"{_conf(change)}  # no effect while it does")
+    if change.set_by == "unclear":
+        return (_conf(change), f"{in_program}  # instead, if the program sets it")
+    return (_conf(change),)
 
 
 @SENTENCES.of(ReadDriverLog)
@@ -396,6 +435,9 @@ def skip_locality_wait(found: SkipLocalityWait, words: Words) -> str:
 
 @SENTENCES.of(AskForPartitions)
 def ask_for_partitions(found: AskForPartitions, _words: Words) -> str:
+    if found.call is not None:
+        few = f"`{found.call}({found.stages.tasks})`"
+        return f"Use {found.partitions} partitions instead of {few} in the program ({_affected(found.stages)})"
     return (
         f"Use {found.partitions} partitions where the program sets {found.stages.tasks} (repartition or"
         f" coalesce; {_affected(found.stages)})"
@@ -406,6 +448,13 @@ def ask_for_partitions(found: AskForPartitions, _words: Words) -> str:
 def repartition(found: InProgram, _words: Words) -> tuple[str, ...]:
     name = "df" if found.sql else "rdd"
     return (f"{name} = {name}.repartition({found.partitions})",)
+
+
+@SENTENCES.lines(AskForPartitions)
+def instead(found: AskForPartitions, words: Words) -> tuple[str, ...]:
+    if found.call is None:
+        return repartition(found, words)
+    return (f"df = df.{found.call}({found.partitions})  # instead of {found.call}({found.stages.tasks})",)
 
 
 @SENTENCES.of(ReadInPartitions)

@@ -33,7 +33,10 @@ FEWEST_SAMPLES = 5
 _EXCLUSIVE = ("sort time", "scan time", "shuffle write time", "fetch wait time", "exclusive time", "op time")
 """Timing metrics of an operator's own work …"""
 
-_INCLUSIVE = ("duration", "time in aggregation build", "time to run Python workers")
+PYTHON_TIME = "time to run Python workers"
+"""The metric of Python workers, which Spark 4.0 and newer have."""
+
+_INCLUSIVE = ("duration", "time in aggregation build", PYTHON_TIME)
 """… and metrics that continue while it pulls rows from the operators below it."""
 
 _WRITES = ("shuffle write time", "shuffle bytes written", "shuffle records written", "data size")
@@ -207,7 +210,8 @@ def by_metrics(stage: str, plan: Sequence[Node], body_ms: Floats, names: tuple[s
     """Divide a stage's time by the timing metrics of its operators.
 
     A metric that runs while rows are pulled from below includes their time too, so theirs is subtracted.  That of
-    generated code continues while others use its rows, so the time measured above is subtracted as well.
+    generated code continues while others use its rows, so the time measured above is subtracted as well.  Generated
+    code that feeds Python workers waits for them most of its duration, so its time counts for them.
     """
     size = len(plan)
     metrics = [node.metrics.get(stage, {}) for node in plan]
@@ -221,7 +225,7 @@ def by_metrics(stage: str, plan: Sequence[Node], body_ms: Floats, names: tuple[s
         place = node.node_id
         inclusive = max((metrics[place].get(name, 0.0) for name in _INCLUSIVE), default=0.0)
         if node.what.kind == PIPELINE:
-            inclusive -= above[place]
+            inclusive = 0.0 if _feeds_python(node, plan, metrics) else inclusive - above[place]
         timings[place] = own[place] + max(inclusive - below[place] - own[place], 0.0)
         if node.parent_id is not None:
             below[node.parent_id] += timings[place] + below[place]
@@ -253,6 +257,17 @@ def by_metrics(stage: str, plan: Sequence[Node], body_ms: Floats, names: tuple[s
             share.parts_ms[[cpu, other]] += amount / rest_ms * rest
         rest = rest * (1.0 - float(amounts.sum()) / rest_ms)
     return shares
+
+
+def _feeds_python(node: Node, plan: Sequence[Node], metrics: Sequence[Mapping[str, float]]) -> bool:
+    """Whether an operator's rows go to timed Python workers of the same stage."""
+    while node.parent_id is not None:
+        node = plan[node.parent_id]
+        if node.what.kind in ("exchange", "broadcastexchange"):
+            return False
+        if node.what.kind == "python":
+            return metrics[node.node_id].get(PYTHON_TIME, 0.0) > 0
+    return False
 
 
 # Reading --------------------------------------------------------------------------------------------------------------

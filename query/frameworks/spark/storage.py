@@ -67,6 +67,19 @@ def file_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[Stage
     return [each for each in found if each is not None and each.cost_ms > 0]
 
 
+def listing_stages(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Stages in which Spark lists folders before a query reads them: InMemoryFileIndex names their jobs."""
+    rows = connection.execute(
+        """
+        SELECT stage_id
+        FROM stages JOIN (SELECT unnest(stage_ids) AS stage FROM spark_jobs WHERE starts_with(name, ?))
+            ON starts_with(stage_id, concat('stage:', stage, '.'))
+        """,
+        ["Listing leaf files and directories for "],
+    ).fetchall()
+    return {stage for (stage,) in rows}
+
+
 def off_cpu_ms(detail: StageStats) -> float:
     """The part of a stage's time on the critical path in which its tasks neither computed nor waited for others'
     data."""
@@ -97,7 +110,9 @@ def _small_read(
         return None
     most = max((each for detail in stages for each in scans[detail.facts.id]), key=lambda each: each.read or 0.0)
     files = most.read or 1.0
-    stage, others, cost_ms = *_longest(stages), sum(map(off_cpu_ms, stages))
+    listing = listing_stages(connection)
+    listed_ms = sum(each.facts.path_ms for each in details if each.facts.id in listing)
+    stage, others, cost_ms = *_longest(stages), sum(map(off_cpu_ms, stages)) + listed_ms
     return SmallFiles(cost_ms, "modelled", MergeFiles(), stage, others, int(files), (most.read_bytes or 0.0) / files)
 
 

@@ -95,6 +95,7 @@ def trace(found: RunTables) -> Trace:
             "spark_tasks": _raw_tasks(tasks),
             "spark_batches": found["batches"],
             "spark_driver_metrics": _driver_metrics(found["driver_metrics"]),
+            "spark_settings": found["settings"],
         },
     )
 
@@ -290,7 +291,10 @@ def _operators(operators: Columns) -> Columns:
 
 
 def _operator_stages(operators: Columns, stages: Columns, keys: list[tuple[int, int]]) -> Columns:
-    """Operators and the stages of their query whose tasks updated one of their metrics."""
+    """Operators and the stages of their query whose tasks updated one of their metrics.
+
+    `Coalesce` has no metrics: it runs in the stage of the first operator below it that has some.
+    """
     of_query: dict[int, list[tuple[str, frozenset[int]]]] = {}
     for key, sql_id, updated in zip(keys, _listed(stages, "sql_id"), _listed(stages, "accumulators"), strict=True):
         if sql_id is not None and updated:
@@ -303,6 +307,16 @@ def _operator_stages(operators: Columns, stages: Columns, keys: list[tuple[int, 
         for stage, updated in of_query.get(sql_id, ())
         if not updated.isdisjoint(metrics or ())
     ]
+    stages_of: dict[tuple[str | None, int], list[str]] = {}
+    for scope, node_id, stage in rows:
+        stages_of.setdefault((scope, node_id), []).append(stage)
+    names = zip(*(_listed(operators, each) for each in ("sql_id", "node_id", "name")), strict=True)
+    known = [(scope_id(sql_id), node_id, name) for sql_id, node_id, name in names]
+    for place, (scope, node_id, name) in enumerate(known):
+        if name == "Coalesce":
+            below = ((other, node) for other, node, _ in known[place + 1 :] if other == scope)
+            first = next((stages_of[each] for each in below if each in stages_of), [])
+            rows += [(scope, node_id, stage) for stage in first]
     return table("scope_id node_id stage_id", rows, whole="node_id")
 
 

@@ -7,6 +7,9 @@ tasks, the rules of query.frameworks.spark.partitions for scans.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import duckdb
 
 from crystalperf.query.diagnose.stage_statistics import Diagnosis
@@ -15,22 +18,39 @@ from crystalperf.query.frameworks.spark import results, streaming
 from crystalperf.query.frameworks.spark.advise import executors, files, memory, partitions, rows
 from crystalperf.query.frameworks.spark.advise.executors import resized as resized
 from crystalperf.query.frameworks.spark.advise.stages import Stages
-from crystalperf.query.frameworks.spark.rules import most_slots
-from crystalperf.query.results.recommendations import Candidate
+from crystalperf.query.frameworks.spark.rules import most_slots, program_call
+from crystalperf.query.frameworks.spark.storage import listing_stages
+from crystalperf.query.results.recommendations import Candidate, SetBy
 
 
 def candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, diagnosis: Diagnosis) -> list[Candidate]:
-    """Candidates for recommendations, unordered."""
+    """Candidates for recommendations, unordered; their settings say what set them in this run."""
+    set_by = dict(connection.execute("SELECT name, set_by FROM spark_settings").fetchall())
+    return [with_sources(each, set_by) for each in _candidates(connection, execution, diagnosis)]
+
+
+def with_sources(candidate: Candidate, set_by: Mapping[str, SetBy]) -> Candidate:
+    """A candidate whose settings have what set them."""
+    found = candidate.recommendation
+    if not any(each.name in set_by for each in found.settings):
+        return candidate
+    settings = tuple(replace(each, set_by=set_by.get(each.name, "")) for each in found.settings)
+    return replace(candidate, recommendation=replace(found, settings=settings))
+
+
+def _candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, diagnosis: Diagnosis) -> list[Candidate]:
     properties, debug = execution.properties, diagnosis.debug
     on_path = Stages([each for each in diagnosis.details if each.facts.path_ms > 0], diagnosis.stages)
-    listing = partitions.listing_stages(connection)
+    listing = listing_stages(connection)
     every = list(partitions.cuts(on_path, most_slots(connection, properties)))
     streamed = streaming.stages_of_streams(connection)
-    cuts = [each for each in every if each.detail.facts.id not in listing]
+    called = [each for each in every if program_call(each.detail) is not None and each.cost.kind == "idle-slots"]
+    cuts = [each for each in every if each.detail.facts.id not in listing and each not in called]
     return [
         *executors.stopped(debug),
         *memory.exhausted(execution, debug),
-        *files.schemas(on_path.details),
+        *files.schemas(on_path.details, listing),
+        *partitions.in_program(called),
         *partitions.shuffles(properties, cuts),
         *files.scans(properties, [each for each in cuts if each.detail.facts.id not in streamed]),
         *files.unsplit(properties, on_path),

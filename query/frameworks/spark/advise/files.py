@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.frameworks.spark.advise.changes import changed_size
@@ -100,20 +100,25 @@ def _cut_smaller(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Candidat
     return Candidate(value, at_most_ms=all_of.most_ms)
 
 
-def schemas(details: Sequence[StageStats]) -> Iterator[Candidate]:
+def schemas(details: Sequence[StageStats], listing: Collection[str]) -> Iterator[Candidate]:
     """Jobs that only read the schema of files, which are unnecessary with a given schema: from the files' ends, in a
-    stage of one task each, or from all of their rows."""
+    stage of one task each, or from all of their rows; then stages that list the files first (`listing`) count too."""
     inferring = [each for each in details if infers_schema(each)]
     if inferring:
-        yield _give_schema(inferring, max(inferring, key=lambda each: each.facts.path_ms), inferred=True)
+        places = {each.place for each in inferring}
+        before = [each for each in details if each.facts.id in listing and each.place in places]
+        first = max(inferring, key=lambda each: each.facts.path_ms)
+        yield _give_schema(inferring, first, inferred=True, listing=before)
     reading = [each for each in details if each.facts.tasks == 1 and reads_schema(each)]
     if reading:
         yield _give_schema(reading, reading[0], inferred=False)
 
 
-def _give_schema(details: Sequence[StageStats], first: StageStats, *, inferred: bool) -> Candidate:
+def _give_schema(
+    details: Sequence[StageStats], first: StageStats, *, inferred: bool, listing: Sequence[StageStats] = ()
+) -> Candidate:
     value = GiveSchema(
         price="code", because="idle-slots", saving=MEASURED,
         jobs=len(details), stage=first.facts.id, name=first.facts.name, inferred=inferred,
     )  # fmt: skip
-    return Candidate(value, at_most_ms=sum(each.facts.path_ms for each in details))
+    return Candidate(value, at_most_ms=sum(each.facts.path_ms for each in (*details, *listing)))

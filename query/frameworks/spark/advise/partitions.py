@@ -6,11 +6,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import duckdb
-
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.frameworks.spark.advise.changes import changed, changed_size
 from crystalperf.query.frameworks.spark.advise.stages import Stages, affected, reads_shuffle, reads_storage
+from crystalperf.query.frameworks.spark.findings import Call
 from crystalperf.query.frameworks.spark.partitions import DEFAULT_PARTITIONS, MIB, size_set
 from crystalperf.query.frameworks.spark.recommendations import (
     AskForPartitions,
@@ -20,7 +19,13 @@ from crystalperf.query.frameworks.spark.recommendations import (
     ReduceInPartitions,
     SetPartitions,
 )
-from crystalperf.query.frameworks.spark.rules import infers_schema, one_window, reads_schema, unasked_slots
+from crystalperf.query.frameworks.spark.rules import (
+    infers_schema,
+    one_window,
+    program_call,
+    reads_schema,
+    unasked_slots,
+)
 from crystalperf.query.frameworks.spark.settings import flag, whole
 from crystalperf.query.results.findings import IdleStage, StartingStage
 from crystalperf.query.results.recommendations import MODELLED, Affected, Candidate, SettingChange
@@ -102,24 +107,9 @@ def cuts(stages: Stages, most: int) -> Iterator[Cut]:
         for unasked in unasked_slots([detail], most):
             yield Cut(replace(detail, facts=replace(facts, slots=most)), most, unasked)
         for starting in stages.costs_of(detail, StartingStage):
-            work_ms = facts.task_ms - facts.starting_ms
-            least = max(detail.read_bytes / A_TASK_BYTES, work_ms / A_TASK_MS, 1)
-            wanted = math.ceil(least / facts.slots) * facts.slots
+            wanted = _fewer(detail)
             if wanted * 2 <= facts.tasks:
                 yield Cut(detail, wanted, starting)
-
-
-def listing_stages(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """Stages in which Spark lists folders before a query reads them: InMemoryFileIndex names their jobs."""
-    rows = connection.execute(
-        """
-        SELECT stage_id
-        FROM stages JOIN (SELECT unnest(stage_ids) AS stage FROM spark_jobs WHERE starts_with(name, ?))
-            ON starts_with(stage_id, concat('stage:', stage, '.'))
-        """,
-        ["Listing leaf files and directories for "],
-    ).fetchall()
-    return {stage for (stage,) in rows}
 
 
 def listings(properties: Mapping[str, str], stage_cuts: Sequence[Cut]) -> Iterator[Candidate]:
@@ -131,6 +121,34 @@ def listings(properties: Mapping[str, str], stage_cuts: Sequence[Cut]) -> Iterat
         value = ListFoldersInFewerTasks(
             price="setting", because="starting-tasks", saving=MODELLED, settings=(change,), stages=all_of.stages
         )
+        yield Candidate(value, at_most_ms=all_of.most_ms)
+
+
+def _fewer(detail: StageStats) -> int:
+    """The number of tasks that are long enough for a stage: whole waves, 1, 4, 16 … of them by its CPU time.
+
+    Times vary with the load of the machine, so the number is a power of 4: a rerun of the same job gets the same one.
+    More are needed only for the bytes of its input.
+    """
+    facts = detail.facts
+    work_ms = min(detail.own_cpu_ms or math.inf, facts.task_ms - facts.starting_ms)
+    waves = max(work_ms / A_TASK_MS / facts.slots, 1.0)
+    steady = 4 ** round(math.log(waves, 4))
+    return int(max(steady, math.ceil(detail.read_bytes / A_TASK_BYTES / facts.slots)) * facts.slots)
+
+
+def in_program(stage_cuts: Sequence[Cut]) -> Iterator[Candidate]:
+    """Stages with few tasks because of a call of the program in their plan: coalesce(1), repartition(1)."""
+    by_call: dict[Call, list[Cut]] = {}
+    for each in stage_cuts:
+        if (call := program_call(each.detail)) is not None:
+            by_call.setdefault(call, []).append(each)
+    for called, same in by_call.items():
+        all_of = together(same)
+        value = AskForPartitions(
+            price="code", because="idle-slots", saving=MODELLED,
+            partitions=all_of.wanted, stages=all_of.stages, sql=True, call=called,
+        )  # fmt: skip
         yield Candidate(value, at_most_ms=all_of.most_ms)
 
 

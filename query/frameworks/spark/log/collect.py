@@ -178,6 +178,7 @@ class LoggedRun:
     ended: bool = False
     exit_code: int | None = None
     properties: dict[str, str] = field(default_factory=dict)
+    set_by: dict[str, str] = field(default_factory=dict)  # by setting: program, session or unclear (schema.sql)
     archives: set[str] = field(default_factory=set)
     profiles: dict[int, spark.ResourceProfile] = field(default_factory=dict)
     executors: dict[str, Executor] = field(default_factory=dict)
@@ -616,9 +617,30 @@ def _on_environment(run: LoggedRun, event: spark.EnvironmentUpdate) -> None:
         name = path.rpartition("/")[2].rpartition("\\")[2]
         if name.endswith(".jar") and len(run.archives) < _MAX_TEXTS:
             run.archives.add(shortened(name.removesuffix(".jar")) or "")
+    command = (event.system or {}).get("sun.java.command") or ""
     for key, value in (event.properties or {}).items():
         if value is not None and (_KEPT_PROPERTIES.fullmatch(key) or key in ("spark.app.id", "spark.app.name")):
-            run.properties[key] = HIDDEN if is_secret(key) else spark.USER_IN_URL.sub("//", shortened(value) or "")
+            run.properties[key] = _kept_value(key, value)
+            if (source := _source(command, key, value)) is not None:
+                run.set_by[key] = source
+
+
+def _kept_value(key: str, value: str) -> str:
+    return HIDDEN if is_secret(key) else spark.USER_IN_URL.sub("//", shortened(value) or "")
+
+
+def _source(command: str, key: str, value: str) -> str | None:
+    """The origin of a setting by the command of the driver's JVM; None for the command line, or if that is unknown.
+
+    A Python program that starts Spark itself passes the settings of its builder in that command, as `pyspark-shell`.
+    """
+    if "SparkSubmit" not in command:
+        return None
+    if command.endswith("pyspark-shell") and "--name PySparkShell" not in command:
+        return "program"
+    if f"--conf {key}=" in command:
+        return None if f"--conf {key}={value}" in command else "program"
+    return None if key in ("spark.master", "spark.submit.deployMode") else "unclear"
 
 
 def _on_application_start(run: LoggedRun, event: spark.ApplicationStart) -> None:
@@ -643,6 +665,12 @@ def _on_sql_start(run: LoggedRun, event: spark.SqlStart) -> None:
     root = spark.whole_number(event.root_sql_id, _LARGEST_LONG)
     first_line = (event.details or "").partition("\n")[0]
     run.sql.setdefault(sql_id, SqlQuery(sql_id, root, shortened(event.description), shortened(first_line), event.time))
+    for key, value in (event.modified or {}).items():
+        if value is None or not _KEPT_PROPERTIES.fullmatch(key) or run.set_by.get(key) == "session":
+            continue
+        if run.properties.get(key) != _kept_value(key, value):
+            run.properties[key] = _kept_value(key, value)
+            run.set_by[key] = "session"
     _keep_plan(run, sql_id, event.plan)
 
 

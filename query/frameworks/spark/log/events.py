@@ -242,6 +242,7 @@ class EnvironmentUpdate(Event, gc=False):
     jvm: JvmInformation | None = field(name="JVM Information", default=None)
     properties: dict[str, str | None] | None = field(name="Spark Properties", default=None)
     class_path: dict[str, str | None] | None = field(name="Classpath Entries", default=None)
+    system: dict[str, str | None] | None = field(name="System Properties", default=None)
 
 
 class ApplicationStart(Event, gc=False):
@@ -263,6 +264,7 @@ class SqlStart(Event, gc=False):
     details: str | None = None
     plan: Raw = field(name="sparkPlanInfo", default=Raw())
     time: float | None = None
+    modified: dict[str, str | None] | None = field(name="modifiedConfigs", default=None)
 
 
 class SqlPlanUpdate(Event, gc=False):

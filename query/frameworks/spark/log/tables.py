@@ -83,6 +83,7 @@ def tables(run: LoggedRun) -> RunTables:
         "operators": _operators(run),
         "operator_metrics": _operator_metrics(run, stages),
         "driver_metrics": _driver_metrics(run),
+        "settings": table("name set_by", sorted(run.set_by.items())),
         "jobs": _jobs(run, clock),
         "stages": _with_waits(_stages(run, stages, tasks, clock), run, stages, tasks, executors, clock),
         "tasks": tasks.columns(clock),
