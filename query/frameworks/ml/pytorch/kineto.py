@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -87,6 +88,8 @@ class Process:
     most: int = MAX_EVENTS
     has_host: bool = False
     """Whether it has operators or functions of threads, so that the time between them is Python."""
+    recorded: array[float] = field(default_factory=lambda: array("d"))
+    """When each operator and Python function began that the profiler recorded, of those left out too, µs."""
     shortest_us: float = 0.0
     """Shorter functions of the program count as a part of their callers."""
 
@@ -117,7 +120,9 @@ class Process:
             kind = each.cat if isinstance(each.cat, str) else ""
             raw = each.name if isinstance(each.name, str) else str(each.name)
             name = names.setdefault(raw, raw)
-            self.has_host = self.has_host or kind in HOST or kind in PYTHON
+            if kind in HOST or kind in PYTHON:
+                self.has_host = True
+                self.recorded.append(start)
             if kind in MARKS or (kind in HOST and is_mark(raw)):
                 self._mark(each, Ran(start, start + length, name))
             elif kind in HOST:
