@@ -98,7 +98,7 @@ def of_processes(processes: Sequence[Process], origin: str, problems: Problems) 
         step_ms=program.mean_step_ms(steps.with_backlogs(of_ranks, behind.values())),
         properties={
             **_properties(processes),
-            **({} if without is None else {"traced_step_ms": f"{without.traced_step_ms:.6g}"}),
+            **({} if without is None else without.properties()),
             "queued_ms": f"{max(each.queued_ms for each in behind.values()):.6g}" if behind else "",
         },
     )

@@ -23,15 +23,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Ran
-from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, SYNCHRONIZES
+from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, MODULE, SYNCHRONIZES
 from crystalperf.query.frameworks.ml.pytorch.outermost import inputs
 
 EVENT_SHARE = 0.55
@@ -73,14 +73,23 @@ _ALL_STREAMS = re.compile(r"DeviceSynchronize|ContextSynchronize|deviceSynchroni
 
 @dataclass(frozen=True)
 class Untraced:
-    """What was taken out of a process: the mean step with and without the profiler, ms, and its recorded events."""
+    """A process without its profiler; all times are of a mean step in its steady state, ms."""
 
     traced_step_ms: float
     step_ms: float
-    events: float
-    """Recorded operators and Python functions of a step."""
-    event_us: float
-    """The cost of each, µs."""
+    busy_ms: float
+    """At least one operation ran on the accelerator."""
+    unsynchronised_ms: float
+    """The step if no call waited for the accelerator."""
+    synchronisations: float
+    """Calls that waited for it."""
+    place: str | None
+    """The program's line with the most of these calls."""
+
+    def properties(self) -> dict[str, str]:
+        """The same for the run file."""
+        found = {f"{name}": f"{value:.6g}" for name, value in asdict(self).items() if isinstance(value, float)}
+        return found | ({"synchronised_at": self.place} if self.place else {})
 
 
 @dataclass(slots=True)
@@ -110,6 +119,8 @@ class _Action:
     waits: bool = False
     batch: bool = False
     full: bool = False
+    asked: bool = True
+    """Whether it waits until the work has ended."""
     all_streams: bool = False
 
 
@@ -129,13 +140,48 @@ def retime(process: Process) -> Untraced | None:
     kernels = _kernels(process, begin, end)
     if not kernels:
         return None
+    actions = _actions(process, kernels, begin, end)
+    asked = [each for each in actions if each.waits]
+    unasked = [replace(each, asked=not each.waits) for each in actions]
+    alone = _place(_Clock(process, begin, launch_us), unasked, begin, end)
     clock = _Clock(process, begin, launch_us)
-    placed = _place(clock, _actions(process, kernels, begin, end), begin, end)
-    count, traced_us = len(process.steps), end - begin
-    events = sum(1 for each in process.recorded if begin <= each < end) / count
+    placed = _place(clock, actions, begin, end)
+    count = len(process.steps)
+    busy_us = _busy(kernels)
+    found = Untraced(
+        (end - begin) / count / 1e3,
+        placed.period / count / 1e3,
+        busy_us / count / 1e3,
+        alone.period / count / 1e3,
+        len(asked) / count,
+        _place_of(process, asked),
+    )
     _move(process, clock, placed, kernels, begin, end)
-    step_us = (process.steps[-1][2] - process.steps[0][1]) / count
-    return Untraced(traced_us / count / 1e3, step_us / 1e3, events, EVENT_SHARE * launch_us)
+    return found
+
+
+def _busy(kernels: Sequence[_Kernel]) -> float:
+    """How long at least one kernel ran, µs."""
+    total, until = 0.0, float("-inf")
+    for start, end in sorted((each.start, each.end) for each in kernels):
+        total += max(end - max(start, until), 0.0)
+        until = max(until, end)
+    return total
+
+
+def _place_of(process: Process, asked: Sequence[_Action]) -> str | None:
+    """The innermost function of the program that most of these calls are in."""
+    count: Counter[str] = Counter()
+    for thread in process.threads.values():
+        functions = sorted((each.start, each.end, each.name) for each in thread.functions)
+        starts = [start for start, _, _ in functions]
+        for each in asked:
+            place = bisect_right(starts, each.start) - 1
+            while place >= 0 and functions[place][1] < each.end:
+                place -= 1
+            if place >= 0 and not functions[place][2].startswith(MODULE):
+                count[functions[place][2]] += 1
+    return count.most_common(1)[0][0] if count else None
 
 
 def _has_collectives(process: Process) -> bool:
@@ -314,16 +360,20 @@ class _Device:
 
 @dataclass(frozen=True)
 class _Placed:
-    """The last round: when the host began it, and for how long the device still worked on earlier ones, µs."""
+    """The last round, µs: when the host began it, and for how long the device still worked on earlier ones."""
 
     start: float
     backlog: float
+    period: float
+    """How much later host and device were both done with it than with the round before."""
 
 
 def _place(clock: _Clock, actions: Sequence[_Action], begin: float, end: float) -> _Placed:
     """Place the steps' work one after the other until it is in its steady state; returns the last round of it."""
     device, batch = _Device(), _Batches(end - begin)
+    done = 0.0
     for _ in range(_ROUNDS):
+        before = done
         start, backlog = clock.restart(begin), max(device.idle_at() - clock.now[0], 0.0)
         for each in actions:
             if each.batch:
@@ -334,7 +384,7 @@ def _place(clock: _Clock, actions: Sequence[_Action], begin: float, end: float) 
             moment = returned
             for kernel in each.launches:
                 moment = device.launch(kernel, moment)
-            if each.waits:
+            if each.waits and each.asked:
                 moment = device.done(moment, each.all_streams)
             if each.waits or each.full:
                 clock.jump(each.end, moment + min(each.end - each.start, clock.launch_us))
@@ -342,7 +392,8 @@ def _place(clock: _Clock, actions: Sequence[_Action], begin: float, end: float) 
                 clock.wait(moment)
         clock.work(end)
         batch.next_round()
-    return _Placed(start, backlog)
+        done = max(clock.now[-1], device.idle_at())
+    return _Placed(start, backlog, done - before)
 
 
 @dataclass
