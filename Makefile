@@ -7,7 +7,7 @@
 # lint       check format, style, imports, types and words
 # texts      extract the labelled functions' texts from the libraries' sources (downloads about 1 GB), for the tables
 # page       build the page's script and style from web/ (Node 20 and npm); commit the result
-# pictures   take the pictures of the page in docs/pictures (Debian's chromium)
+# pictures   draw the chart and take the pictures of the page in docs/pictures (Debian's chromium)
 # table-NAME print a table of docs/classifiers.md: development folds measured languages words noise lengths mistakes front baselines encoder
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -88,7 +88,8 @@ page: web/node_modules/.package-lock.json
 	npm run --silent build
 
 pictures: $(VENV)/ready-all
-	@$(BIN)/python -m lab.pictures
+	@$(BIN)/python -m lab.charts
+	$(BIN)/python -m lab.pictures
 
 web/node_modules/.package-lock.json: web/package-lock.json
 	@npm --prefix web ci --silent --no-audit --no-fund

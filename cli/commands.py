@@ -143,6 +143,10 @@ def predict(
         ),
     ] = [],  # noqa: B006
     recorded: Annotated[list[str], setting("--recorded", "what the run had, if its log does not record it")] = [],  # noqa: B006
+    more: Annotated[
+        list[str],
+        typer.Argument(metavar="[KEY=VALUE]...", help="more to change, as with --set", show_default=False),
+    ] = [],  # noqa: B006
     scope: Scope = "all",
     replan: Annotated[
         bool,
@@ -184,9 +188,11 @@ def predict(
     \b
     Example:
       crystalperf predict q9.duckdb --set cores=2,4,8 --set network=10Gbps --recorded network=1Gbps
+      crystalperf predict q9.duckdb --set cores=8 network=2x
       crystalperf predict q9.duckdb --set cores=8 --with q9-small.duckdb
       crystalperf predict q9.duckdb --prices machines.csv --on small --deadline 10m
     """
+    settings = [*settings, *more]
     if machines or ran_on or deadline:
         if (scope, replan, predictor) != ("all", True, ""):
             message = (

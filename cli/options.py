@@ -121,7 +121,14 @@ Scope = Annotated[
         " such as job:3, or START..END in ms since the start",
     ),
 ]
-App = Annotated[str, typer.Option("--app", metavar="ID", help="the application to read, if the logs contain several")]
+App = Annotated[
+    str,
+    typer.Option(
+        "--app",
+        metavar="ID",
+        help="the application to read, or ID/N for its attempt N (default: the newest)",
+    ),
+]
 Output = Annotated[
     str, typer.Option("--output", "-o", metavar="RUN", help="write the run file there instead of to the cache")
 ]

@@ -11,6 +11,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from io import StringIO
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -75,8 +76,10 @@ class Page:
             for row in cells:
                 row[cut] = cut_right(row[cut], width)
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-        for head, side in zip(heads, sides, strict=True):
-            table.add_column(Text(head), justify="left" if side == "<" else "right", overflow="fold")
+        for number, (head, side) in enumerate(zip(heads, sides, strict=True)):
+            widest = max((len(row[number]) for row in cells), default=0) if number == cut else None
+            justify: Literal["left", "right"] = "left" if side == "<" else "right"
+            table.add_column(Text(head), justify=justify, overflow="fold", min_width=widest)
         for number, row in enumerate(cells):
             strong = strong_last and number + 1 == len(cells)
             table.add_row(*map(Text, row), style="bold" if strong else None)

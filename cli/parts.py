@@ -17,6 +17,7 @@ from crystalperf.query.text.answers import (
     noticeable_findings,
     other_words,
     outcome_sentences,
+    recordings_sentence,
     samples_sentence,
     stream_sentences,
     unmodelled_sentence,
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from crystalperf.cli.text import TimeUnit
     from crystalperf.query.results.answers import Bottleneck, Debug, Header, PathOperator
 
+OTHER_APPLICATIONS = "several_applications"
+"""The note that the input has other applications than the one that the answer is about."""
+
 PLAN_METRICS = "plan metrics"
 """The basis of operator times that the framework measured."""
 
@@ -45,16 +49,20 @@ SCOPES_SHOWN = 20
 
 
 def heading(page: Page, header: Header) -> None:
-    """Write the heading: application, machines, duration."""
+    """Write the heading: application, machines, duration; and that the input has other applications."""
     page.paragraph("   ".join(header_facts(header)))
+    for each in header.problems:
+        if each.name == OTHER_APPLICATIONS:
+            page.paragraph(printable(f"{capitalised(each.meaning)}. Choose with --app ID."))
 
 
 def lead(page: Page, found: Bottleneck, header: Header, debug: Debug, unit: TimeUnit) -> None:
     """Write the outcome, the scope of the answer, the bottleneck, and the basis of the figures."""
     ended = outcome_sentences(debug, unit)
-    for sentence in ended:
+    unused = recordings_sentence(header, debug)
+    for sentence in (unused, *ended) if unused else ended:
         page.paragraph(printable(sentence))
-    if ended:
+    if ended or unused:
         page.line()
     if debug.unsubmitted is not None:
         page.paragraph(unsubmitted_sentence(debug, time_unit(debug.unsubmitted.total_ms), unit))

@@ -14,11 +14,11 @@ from crystalperf.query.advise.verdict import knee_of
 from crystalperf.query.text.answers import (
     capitalised,
     check_sentences,
-    counted_digits,
     examples_ratio,
     knee_sentence,
     measure_word,
     most_sentence,
+    no_effect_sentence,
     not_known_sentences,
     range_sentence,
     refusal_sentence,
@@ -27,6 +27,7 @@ from crystalperf.query.text.answers import (
     step_ms,
     step_sentence,
 )
+from crystalperf.query.text.figures import counted_digits
 from crystalperf.query.text.sentences import text_of, texts_of
 
 if TYPE_CHECKING:
@@ -99,6 +100,8 @@ def prediction_text(header: Header, prediction: Prediction) -> str:
             f"{unit.text(prediction.predicted_ms)} instead of {unit.text(prediction.runtime_ms)}"
             f" ({change(prediction.predicted_ms, prediction.runtime_ms)})"
         )
+    if why := no_effect_sentence(header, prediction, unit):
+        page.paragraph(printable(why))
     if step := step_sentence(header, prediction):
         page.paragraph(step)
     if prediction.stream is not None:

@@ -132,4 +132,6 @@ def next_command(step: NextStep, run: Path) -> str:
         return f"crystalperf setup {shell_word(step.facts['framework'])}"
     if step.kind == "build":
         return f"crystalperf index build {shell_word(step.facts['index'])}"
+    if step.kind == "report":
+        return f"crystalperf report {shell_word(run_word(run))} -o run.html"
     return f"crystalperf predict {shell_word(run_word(run))} --set {step.facts['setting']}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -80,7 +81,7 @@ def profile_run(
     from crystalperf import query
 
     return query.profile(
-        [_stdin_path() if each == STDIN else each for each in paths],
+        [_stdin_path() if each == STDIN else _rereadable(each) for each in paths],
         output=Path(output) if output else None,
         app=app or None,
         indexes=indexes,
@@ -124,8 +125,6 @@ def _stdin_path() -> str:
     The content of a pipe is copied to an anonymous file, which replaces standard input.  Raises InputError.
     """
     import os
-    import shutil
-    import tempfile
 
     from crystalperf.indexes.errors import InputError
 
@@ -135,13 +134,47 @@ def _stdin_path() -> str:
         )
     try:
         if not stat.S_ISREG(os.fstat(_STDIN).st_mode):
-            with open(_STDIN, "rb", closefd=False) as pipe, tempfile.TemporaryFile() as kept:
-                shutil.copyfileobj(pipe, kept, 1 << 20)
-                kept.flush()
-                os.dup2(kept.fileno(), _STDIN)
+            _replace_by_copy(_STDIN)
     except OSError as error:
         raise InputError(f"-: standard input cannot be read or kept ({error.strerror or error})") from error
     return "/dev/stdin"
+
+
+def _rereadable(path: str) -> str:
+    """The path, or if it is a pipe, such as the shell's `<(zcat LOG.gz)`, that of a copy of its content.
+
+    A pipe can be read only once, and a log is read twice: to recognise it, and to read it.  Raises InputError.
+    """
+    import os
+
+    from crystalperf.indexes.errors import InputError
+
+    try:
+        if not stat.S_ISFIFO(os.stat(path).st_mode):
+            return path
+        number = re.fullmatch(r"/dev/fd/(\d+)|/proc/self/fd/(\d+)", path)
+        if number is not None:
+            _replace_by_copy(int(number[1] or number[2]))
+            return path
+        pipe = os.open(path, os.O_RDONLY)
+        _replace_by_copy(pipe)
+        return f"/dev/fd/{pipe}"
+    except (OSError, ValueError) as error:
+        if isinstance(error, FileNotFoundError | ValueError):
+            return path  # not a path, or of nothing: inspecting the inputs says so
+        raise InputError(f"{path}: cannot be read or kept ({getattr(error, 'strerror', None) or error})") from error
+
+
+def _replace_by_copy(descriptor: int) -> None:
+    """Replace a pipe's descriptor by that of an anonymous file with its content."""
+    import os
+    import shutil
+    import tempfile
+
+    with open(descriptor, "rb", closefd=False) as pipe, tempfile.TemporaryFile() as kept:
+        shutil.copyfileobj(pipe, kept, 1 << 20)
+        kept.flush()
+        os.dup2(kept.fileno(), descriptor)
 
 
 def run_word(path: Path) -> str:

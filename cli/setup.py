@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from crystalperf.cli.output import print_message, write, write_json
@@ -37,8 +38,22 @@ def setup(framework: str, folder: str, place: str, version: str, *, as_json: boo
             " digits and ._+-/, for example --folder /tmp"
         )
     job = Job(folder.rstrip("/"), place.lower(), version)
+    if known.advisor.setup.needs_folder:
+        _make(job.folder or "/")
     if as_json:
         write_json({"framework": known.name, **known.advisor.setup.facts(job)})
     else:
         write(known.advisor.setup.text(job))
     return 0
+
+
+def _make(folder: str) -> None:
+    """Make the folder of recordings on this machine; other nodes need it too."""
+    if os.path.isdir(folder):
+        return
+    try:
+        os.makedirs(folder)
+    except OSError as error:
+        print_message(f"{folder}: cannot be made here ({error.strerror}); make it on every node before the job starts")
+    else:
+        print_message(f"Made {folder} on this machine; make it on every other node too")

@@ -61,9 +61,9 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="also compare the baseline runs' resource breakdowns with the ground truth",
     )
-    scored.add_argument("--write", type=Path, metavar="PAGE", help="put tables into this page, between its marks")
-    scored.add_argument("--under", metavar="NAME", help="with --write: between marks that begin with NAME")
-    scored.add_argument("--only", choices=ROLES, help="configurations to show (default both)")
+    scored.add_argument(
+        "--only", choices=(*ROLES, "all"), help="configurations to show (default both; all: as one set)"
+    )
     fitted.add_argument("--only-width", action="store_true", help="fit the width only, keep the other constants")
     kept.add_argument("--to", type=Path, required=True, metavar="DIR", help="where to")
     kept.add_argument("--bases", type=int, default=1, metavar="N", help="baseline runs of each recorder (default 1)")
@@ -100,17 +100,12 @@ def _keep(given: argparse.Namespace) -> None:
 
 
 def _score(given: argparse.Namespace) -> None:
-    from lab.pages import has, put
     from lab.score import report
 
     kept, known = _measured(given)
     roles = (given.only,) if given.only else ROLES
     for name, lines in report.tables(known, given.out, kept if given.vectors else None, roles).items():
-        mark = f"{given.under} {name}" if given.under else name
-        if not given.write:
-            print("\n".join((f"\n## {name}", *lines)))
-        elif has(given.write, mark):
-            put(given.write, mark, lines)
+        print("\n".join((f"\n## {name}", *lines)))
 
 
 def _calibrate(given: argparse.Namespace) -> None:

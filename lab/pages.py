@@ -26,11 +26,6 @@ def row(*cells: object) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def has(page: Path, mark: str) -> bool:
-    """Whether a page has the two marks."""
-    return _between(mark).search(page.read_text(encoding="utf-8")) is not None
-
-
 def put(page: Path, mark: str, lines: Sequence[str]) -> None:
     """Replace the text between a page's marks.  Raises LabError if they are missing."""
     text = page.read_text(encoding="utf-8")

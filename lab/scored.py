@@ -37,13 +37,14 @@ class Scored:
         return self.held[-1]
 
     def cells(self, who: str) -> str:
-        """Cells of a table row: number of predictions, mean ± standard deviation of errors, and the worst, in %; for
+        """Cells of a table row: number of predictions, mean ± standard deviation of errors, median and worst, in %; for
         ours also the share of ranges that cover the truth, and the median of their half widths."""
         away = [abs(each) for each in self.off[who]]
         held, half = "", ""
         if who == OURS and self.held:
             held, half = f"{100 * statistics.mean(self.held):.0f}", f"{100 * statistics.median(self.half_widths):.0f}"
-        return f"{len(away)} | {spread(away)} | {100 * max(away):.0f} | {held} | {half}"
+        middle = 100 * statistics.median(away)
+        return f"{len(away)} | {spread(away)} | {middle:.1f} | {100 * max(away):.0f} | {held} | {half}"
 
 
 def spread(shares: Sequence[float]) -> str:

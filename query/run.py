@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -42,7 +43,17 @@ from crystalperf.query.page.frontend import PLAIN_FRONTEND, Frontend
 from crystalperf.query.predict.estimate import predict, predicted_by
 from crystalperf.query.predict.reruns import Compared, advice, apply_reruns, compared, differences
 from crystalperf.query.predict.scenario_replay import SharedBaseline, replay_baseline
-from crystalperf.query.results.answers import Advice, Choice, Debug, Header, Prediction, ReadingProblem, Sweep, Verdict
+from crystalperf.query.results.answers import (
+    Advice,
+    Choice,
+    Debug,
+    Header,
+    Prediction,
+    ReadingProblem,
+    Sweep,
+    Verdict,
+    WorkerSize,
+)
 from crystalperf.query.results.recommendations import Candidate
 from crystalperf.query.results.refusals import InvalidQuestion, Refusal, RefusedError
 from crystalperf.query.simulate.list_schedule import has_compiled
@@ -115,7 +126,7 @@ class Run:
             samples = connection.execute("SELECT 1 FROM samples LIMIT 1").fetchone()
             resources = run_resources(connection)
         framework = get(run[2])
-        properties = dict(run[7] or {})
+        properties, shown_workers = dict(run[7] or {}), framework.planner.shown_workers
         configured = {} if framework.planner.configured is None else framework.planner.configured(properties)
         repeated = run[4] == "step time" and {"steps", "step_ms"} <= properties.keys()
         max_slots = max((slots for _, _, slots in workers if slots is not None), default=None)
@@ -123,6 +134,7 @@ class Run:
             max_slots = framework.planner.shown_slots(max_slots, properties)
         if max_slots == 0:
             workers, max_slots = [], None
+        sizes = Counter(slots for _, _, slots in workers if slots)
         return Header(
             app_id=run[0],
             name=run[1] or run[0],
@@ -130,8 +142,8 @@ class Run:
             framework_title=framework.title,
             framework_version=run[3],
             measure=run[4],
-            workers=max_concurrent((added, removed) for added, removed, _ in workers),
-            workers_in_all=len(workers),
+            workers=shown_workers(max_concurrent((added, removed) for added, removed, _ in workers), properties),
+            workers_in_all=shown_workers(len(workers), properties),
             slots_per_worker=round(configured["cores"]) if "cores" in configured else max_slots,
             duration_ms=run[5],
             complete=run[6],
@@ -143,6 +155,9 @@ class Run:
             steps=int(properties["steps"]) if repeated else None,
             step_ms=float(properties["step_ms"]) if repeated else None,
             excluded_settings=tuple(sorted(framework.planner.excluded_settings(properties))),
+            worker_sizes=tuple(WorkerSize(slots, count) for slots, count in sorted(sizes.items()))
+            if framework.planner.sizes_workers and len(sizes) > 1
+            else (),
         )
 
     def verdict(self, progress: Callable[[str], None] = lambda _: None, *, paged: bool = False) -> Verdict:

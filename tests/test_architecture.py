@@ -180,3 +180,17 @@ def test_only_a_frameworks_package_uses_its_words(package: str) -> None:
         if FRAMEWORKS_WORDS.search(line) and "query.frameworks.spark import" not in line and "SPARK.name" not in line
     ]
     assert not found
+
+
+def test_the_picture_has_every_package() -> None:
+    picture = (ROOT / "docs" / "pictures" / "architecture.svg").read_text(encoding="utf-8")
+    names = set(re.findall(r"\w+", " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", picture))))
+    assert set(PACKAGES) <= names
+    assert {each.parent.name for each in (ROOT / "query").glob("*/__init__.py")} <= names
+
+
+def test_files_that_the_page_of_the_architecture_names_exist() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:fleet|indexer|indexes|query|service|tests)/[\w./]*)`", page)
+    assert len(named) > 15
+    assert not [each for each in named if not (ROOT / each).exists()]

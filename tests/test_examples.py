@@ -5,22 +5,30 @@ from __future__ import annotations
 import gzip
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 import zstandard
 
+from crystalperf.cli.main import _command
 from crystalperf.cli.reference import page
 from tests.small_indexes import DATA, small_index
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = ["README.md", *sorted(f"docs/{each.name}" for each in (ROOT / "docs").glob("*.md"))]
+FOLDERS = ("docs", "docs/reference")
+DOCUMENTS = [
+    "README.md",
+    *(f"{folder}/{each.name}" for folder in FOLDERS for each in sorted((ROOT / folder).glob("*.md"))),
+]
+PROSE = [*DOCUMENTS, "SECURITY.md", *sorted(str(each.relative_to(ROOT)) for each in ROOT.glob("docs/*/*.md"))]
 LOG = "eventlog_v2_app-20261121113629-0000"
 
 ELSEWHERE = ("crystalperf index build jdk-17", "crystalperf collect ", "crystalperf fleet build s3://")
@@ -92,7 +100,8 @@ def user(tmp_path_factory: pytest.TempPathFactory, demo: Path) -> User:
     for each in demo.glob("*.jfr.gz"):
         for place in (folder, folder / "recordings"):
             (place / each.stem).write_bytes(gzip.decompress(each.read_bytes()))
-    (folder / "examples").symlink_to(ROOT / "examples")
+    for each in ("examples", "lab"):
+        (folder / each).symlink_to(ROOT / each)
     shutil.copytree(DATA / "acme" / "src", folder / "path" / "to" / "acme")
     (folder / "path" / "to" / "acme" / "jars").mkdir()
     (home / "bin").mkdir()
@@ -147,14 +156,47 @@ def test_examples_are_found() -> None:
     assert by_document["docs/cli.md"] == examples(page())
 
 
-def test_commands_named_in_prose_exist(crystalperf: Callable[..., tuple[int, str, str]]) -> None:
+def parsed(command: str) -> dict[str, Any]:
+    """The parameters of a command line, which is not run.  Raises typer's errors, as the command line does."""
+    click, arguments = _command(), shlex.split(command)[1:]
+    context = click.make_context("crystalperf", arguments)
+    while hasattr(click, "resolve_command"):
+        name, click, rest = click.resolve_command(context, [*getattr(context, "_protected_args", []), *context.args])
+        context = click.make_context(name, rest, parent=context)
+    found: dict[str, Any] = context.params
+    return found
+
+
+def refused(command: str) -> str:
+    """Why the command line cannot be parsed; '' for a valid one, and for a command that is only named."""
+    try:
+        parsed(command)
+    except typer.Exit:  # --version, --help
+        return ""
+    except Exception as error:
+        message: str = getattr(error, "format_message", lambda: "")()
+        if not message:
+            raise
+        return "" if message.startswith("Missing ") else message
+    return ""
+
+
+def test_commands_named_in_prose_have_these_options() -> None:
     named: set[str] = set()
-    for document in DOCUMENTS:
-        text = (ROOT / document).read_text(encoding="utf-8")
-        named |= set(re.findall(r"`crystalperf ((?:index )?[a-z]+)\b", text.replace("\n", " ")))
-    assert {"predict", "index build"} <= named
-    for command in sorted(named):
-        assert crystalperf(*command.split(" "), "--help")[0] == 0, command
+    for document in PROSE:
+        text = (ROOT / document).read_text(encoding="utf-8").replace("\n", " ")
+        named |= {re.split(r" [|<>]", each)[0] for each in re.findall(r"(?<!`)`(crystalperf [a-z][^`]*)`", text)}
+    assert {"crystalperf analyze --full", "crystalperf index build --model FOLDER"} & named
+    groups = {"crystalperf index", "crystalperf fleet"}
+    wrong = {each: why for each in sorted(named - groups) if (why := refused(each))}
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "command", ["crystalperf analyse LOG", "crystalperf predict RUN --sets cores=2x", "crystalperf demo LOG"]
+)
+def test_wrong_command_in_prose_is_found(command: str) -> None:
+    assert refused(command)
 
 
 def test_documented_packages_can_be_installed() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import shutil
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -17,7 +19,7 @@ import zstandard
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.inputs.containers import Part, local
-from crystalperf.query.inputs.discover import choose, discover
+from crystalperf.query.inputs.discover import choice, choose, discover
 from crystalperf.query.inputs.files import Inputs
 from tests.refusals import refused
 
@@ -136,7 +138,30 @@ def test_newest_attempt_and_newest_log_are_taken(tmp_path: Path) -> None:
     assert [each.attempt for each in inputs.applications] == ["10", "2", "1"]
     assert choose(inputs).attempt == "10"
     assert choose(inputs, "application_1_1/2").attempt == "2"
-    assert names(inputs) == {"several_attempts", "repeated_log"}
+    assert names(inputs) == {"repeated_log"}
+    for chosen, said in (
+        (choose(inputs), {"10", "application_1_1/2", "application_1_1/1", "newest"}),
+        (choose(inputs, "application_1_1/2"), {"application_1_1/10", "application_1_1/1"}),
+    ):
+        note = choice(inputs, chosen)
+        assert note is not None
+        assert said <= set(re.split(r"[ ,;]+", note.meaning))
+    alone = replace(inputs, applications=inputs.applications[:1])
+    assert choice(alone, alone.applications[0]) is None
+
+
+def test_of_several_applications_the_newest_is_a_default_that_is_named(tmp_path: Path) -> None:
+    for number, app in enumerate(("app-1", "app-2")):
+        (tmp_path / app).write_text(log(app, started=1_700_000_000_000 + number))
+    with zipfile.ZipFile(tmp_path / "both.zip", "w") as archive:
+        for app in ("app-1", "app-2"):
+            archive.write(tmp_path / app, app)
+    for given in (tmp_path / "both.zip", tmp_path):
+        inputs = discover([given])
+        assert choose(inputs, newest=True).app_id == "app-2"
+        note = choice(inputs, choose(inputs, newest=True))
+        assert note is not None
+        assert {"app-2", "app-1"} <= set(re.split(r"[ ,;]+", note.meaning))
 
 
 def test_rolled_log(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ pytest.importorskip("scipy", reason="the lab's extra is not installed")
 
 from lab.__main__ import main
 from lab.errors import LabError
-from lab.pages import has, head, put
+from lab.pages import head, put
 from lab.runs.suites import Configuration, Suite, Sweep, axis, configurations
 from lab.runs.sweep import read_rows, write_rows
 from lab.score import priors as learning
@@ -235,8 +235,6 @@ def test_tables_of_another_section_go_between_marks_of_its_own(tmp_path: Path) -
     page.write_text(
         "<!-- floors -->\nold\n<!-- end of floors -->\n<!-- now floors -->\nx\n<!-- end of now floors -->\n"
     )
-    assert has(page, "now floors")
-    assert not has(page, "now suites")
     put(page, "now floors", ["new"])
     assert page.read_text().split("\n")[:6] == [
         "<!-- floors -->",
@@ -250,18 +248,19 @@ def test_tables_of_another_section_go_between_marks_of_its_own(tmp_path: Path) -
         put(page, "now suites", ["new"])
 
 
-def test_only_the_tables_of_a_section_are_written(
-    known: Measured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_command_prints_each_table_under_its_name(
+    known: Measured, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command fills the marks that begin with the section's name, and leaves those of another as they are."""
     out = known.bases[0, "jfr20"][0].run.parent.parent
     monkeypatch.setattr("lab.__main__.find_suite", lambda _: MADE)
-    page = tmp_path / "page.md"
-    page.write_text("<!-- floors -->\nold\n<!-- end of floors -->\n<!-- now floors -->\n<!-- end of now floors -->\n")
-    assert main(["score", "made", "--out", str(out), "--write", str(page), "--under", "now"]) == 0
-    before, after = page.read_text().split("<!-- now floors -->")
-    assert before == "<!-- floors -->\nold\n<!-- end of floors -->\n"
-    assert after.split("\n")[1:] == ["", *floor_table([known]), "", "<!-- end of now floors -->", ""]
+    assert main(["score", "made", "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "\n".join(["## floors", "", *floor_table([known])]) in printed
+    assert "even: " in printed
+    assert main(["score", "made", "--out", str(out), "--only", "all"]) == 0
+    as_one_set = capsys.readouterr().out
+    assert "all: 3" in as_one_set
+    assert "even: " not in as_one_set
 
 
 def cells_of(table: Sequence[str], line: int) -> dict[str, str]:

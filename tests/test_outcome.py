@@ -14,8 +14,9 @@ import crystalperf as cp
 from crystalperf.cli.text import time_unit
 from crystalperf.query.diagnose.bottleneck import bottleneck_of
 from crystalperf.query.frameworks.spark import failures
+from crystalperf.query.frameworks.spark.findings import Speculation
 from crystalperf.query.frameworks.spark.recommendations import CheckCapacity, FewerTasksPerGpu, ListFoldersInFewerTasks
-from crystalperf.query.results.advice import AvoidExhaustion, FreeClusterCapacity, InspectEndedTasks
+from crystalperf.query.results.advice import AvoidExhaustion, FreeClusterCapacity
 from crystalperf.query.results.answers import Debug, Outcome
 from crystalperf.query.results.findings import EndReason, Finding, LostWorkers, NoWorker, Wasted
 from crystalperf.query.results.recommendations import FixFailure, FollowAdvice, SettingChange
@@ -210,10 +211,34 @@ def test_a_copy_that_was_slower_did_not_fail(make: Make) -> None:
         make(added("1", 500), job(0, 900, 0), *stage(0, 900, 9000, 2), *tasks, job_end(0, 9000))
     )
     assert (outcome.status, sentences) == ("succeeded", ())
-    wasted = found["wasted"]
-    assert isinstance(wasted, Wasted)
-    assert (wasted.status, wasted.tasks, wasted.task_ms) == ("killed", 1, 8000)
-    assert wasted.advice == InspectEndedTasks("killed")
+    assert "wasted" not in found, "its time has a finding of its own"
+    raced = found["speculation"]
+    assert isinstance(raced, Speculation)
+    assert (raced.stage, raced.copies, raced.won, raced.lost_ms, raced.saved_ms) == ("stage:0.0", 1, 1, 8000, 10)
+
+
+def test_a_stage_ends_when_its_last_part_succeeded_not_when_a_losing_copy_ends(make: Make) -> None:
+    slower = {"Reason": "TaskKilled", "Kill Reason": "another attempt succeeded"}
+    tasks = [task(0, 1000, 30_000, 0, "1", slower), task(1, 1000, 3000, 1, "1"), task(2, 4000, 8990, 0, "1")]
+    later = [job(1, 20_000, 1), *stage(1, 20_000, 25_000, 1), task(3, 20_000, 25_000, 0, "1", of=1), job_end(1, 25_000)]
+    run = make(
+        *(added("1", 500), job(0, 900, 0), *stage(0, 900, 9000, 2), *tasks[1:], job_end(0, 9000), *later, tasks[0]),
+        end=31_000,
+    )
+    debug = run.debug()
+    path_ms = {each.id: each.path_ms for each in debug.stages}
+    assert path_ms == {"stage:0.0": pytest.approx(8000, abs=100), "stage:1.0": pytest.approx(5000, abs=100)}
+    (raced,) = [each for each in debug.findings if isinstance(each, Speculation)]
+    assert (raced.copies, raced.won, raced.saved_ms, raced.cost_ms) == (1, 1, 21_010, 0)
+
+
+def test_a_copy_that_lost_costs_at_most_its_slot_while_all_slots_are_full(make: Make) -> None:
+    slower = {"Reason": "TaskKilled", "Kill Reason": "another attempt succeeded"}
+    tasks = [task(0, 1000, 9000, 0, "1"), task(1, 1000, 3000, 1, "1"), task(2, 4000, 9000, 0, "1", slower)]
+    run = make(added("1", 500), job(0, 900, 0), *stage(0, 900, 9000, 2), *tasks, job_end(0, 9000))
+    (raced,) = [each for each in run.debug().findings if isinstance(each, Speculation)]
+    assert (raced.copies, raced.won, raced.lost_ms, raced.saved_ms) == (1, 0, 5000, 0)
+    assert raced.cost_ms == pytest.approx(2500)
 
 
 def test_a_job_that_somebody_cancelled_did_not_fail(make: Make) -> None:

@@ -113,8 +113,17 @@ def test_version_is_read_without_the_metadata_of_an_installation() -> None:
 
 
 def test_changelog_has_the_version() -> None:
-    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert newest[1] == cp.__version__
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^## \[(\S+)\](?: - (\d{4}-\d\d-\d\d|unreleased))?$", text, re.MULTILINE)
+    assert len(sections) == text.count("\n## ")
+    versions = [version for version, _ in sections if version != "Unreleased"]
+    assert versions[0] == cp.__version__
+
+
+def test_changelog_has_the_kinds_of_keep_a_changelog() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    kinds = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
+    assert set(re.findall(r"^### (.+)$", text, re.MULTILINE)) <= set(kinds)
 
 
 # Docker ---------------------------------------------------------------------------------------------------------------

@@ -172,7 +172,7 @@ def test_a_long_gap_is_pythons_only_where_the_trace_has_its_functions(
     debug = run_of(events).debug()
     assert debug.resource_ms["cpu"] == pytest.approx(cpu_ms, abs=0.1)
     reported = [each.cost_ms for each in debug.findings if each.kind == "unknown-host-time"]
-    assert reported == ([pytest.approx(80.0)] if cpu_ms == 2.0 else [])
+    assert reported == ([] if functions else [pytest.approx(gap_us / 1e3)])
 
 
 def test_a_trace_without_steps_does_not_say_that_none_was_under_way(run_of: RunOf) -> None:
@@ -321,7 +321,7 @@ def test_ranks_are_counted_and_not_their_accelerators(tmp_path: Path) -> None:
         ]
         written(tmp_path / f"{rank}.json", events, distributedInfo={"rank": rank, "world_size": 2})
     run = cp.profile(tmp_path)
-    assert run.header().workers == 4
+    assert run.header().workers == 2
     assert run.predict(["ranks=2"]).predicted_ms == pytest.approx(run.baseline().predicted_ms)
     more = run.predict(["ranks=4"])
     assert MoreProcesses(2, 4.0, 2.0, synchronous=True) in more.assumptions
@@ -863,7 +863,7 @@ def test_wait_for_something_outside_the_trace_is_not_cpu_time(run_of: RunOf) -> 
     debug = run.debug()
     assert debug.resource_ms["cpu"] == pytest.approx(1.1, abs=0.1)
     assert debug.other_ms["unknown"] == pytest.approx(7.89 + 5, abs=0.1)
-    assert bottleneck_of(debug).kind == "unknown"
+    assert (bottleneck_of(debug).kind, bottleneck_of(debug).name) == ("part", "waiting-for-accelerator")
     (reported,) = [each for each in debug.findings if isinstance(each, UnexplainedWait)]
     assert (round(reported.cost_ms), reported.names) == (13, ("hipDeviceSynchronize",))
 
@@ -921,7 +921,7 @@ def test_a_loader_without_workers_may_do_anything_where_python_was_not_run_of(ru
     """One that slept for 20 ms an example, traced without stacks, was reported as CPU time."""
     run = run_of(OWN)
     verdict = run.verdict()
-    assert (verdict.bottleneck.name, verdict.bottleneck.time_ms) == ("upstream", pytest.approx(8.00, abs=0.005))
+    assert (verdict.bottleneck.name, verdict.bottleneck.time_ms) == ("making-batches", pytest.approx(8.00, abs=0.005))
     assert verdict.debug.runtime_ms == pytest.approx(10.00, abs=0.005)
     (reported,) = verdict.debug.findings
     assert reported.kind == "own-batches"
@@ -1139,7 +1139,8 @@ def test_a_trace_is_of_pytorch_by_its_events_and_one_of_ascend_is_refused_by_nam
     lines = [{"name": "Line 21", "cat": "Line 21", "ph": "X", "ts": 1, "dur": 1, "pid": 0, "tid": 0}]
     with refused(InputError, tmp_path / "lines.json", "Chrome"):
         cp.profile(written(tmp_path / "lines.json", lines))
-    (tmp_path / "trace_view.json").write_text(json.dumps([event("aten::empty", 0, 10)]))
+    npu = {"ph": "M", "name": "process_name", "pid": 9, "tid": 0, "args": {"name": "Ascend Hardware"}}
+    (tmp_path / "trace_view.json").write_text(json.dumps([event("aten::empty", 0, 10), npu]))
     with refused(InputError, tmp_path / "trace_view.json", "torch_npu"):
         cp.profile(tmp_path / "trace_view.json")
 

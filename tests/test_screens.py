@@ -34,7 +34,7 @@ BOTTLENECKS = {
     "busy-driver": ("driver", 2768, ["driver"]),
     "cut-off": ("no worker", 7851, ["no-worker", "no-scope", "driver"]),
     "dropped-events": ("no scope", 7405, ["no-scope", "driver", "samples"]),
-    "failed-at-end": ("no scope", 8819, ["outcome", "no-scope", "driver"]),
+    "failed-at-end": ("no scope", 9073, ["outcome", "no-scope", "driver"]),
     "idle-shell": ("driver", 4105, ["driver", "samples"]),
     "lost-executor": ("delegated", 15328, ["delegated", "no-worker", "workers"]),
     "micro-batches": ("no scope", 4004, ["no-scope", "driver"]),

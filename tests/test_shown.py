@@ -1,6 +1,6 @@
 """Examples of the documentation show what commands print today.
 
-python -m tests.test_shown      rewrites the screens in tests/data and the examples of README.md, docs/sql.md and
+python -m tests.test_shown      rewrites the screens in tests/data, the output in README.md, docs/sql.md and
                                 examples/gzip-text; read what changed before you commit it
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
@@ -19,37 +20,12 @@ import pytest
 
 from crystalperf.cli.main import run
 from crystalperf.query.run import Run
-from tests import test_screens
+from tests import test_screens, test_tutorials
 
 ROOT = Path(__file__).resolve().parent.parent
 README, SQL = ROOT / "README.md", ROOT / "docs" / "sql.md"
 _QUESTION = re.compile(r"```\n\$ (crystalperf sql (?:[^\"]*\"){2}[^\n]*)\n(.*?)```\n", re.DOTALL)
 """A command, whose statement is between quotes, and what it prints."""
-
-_REPORT = re.compile(r"(?<=```\n)(\$ crystalperf analyze [^\n]*\n).*?(?=```)", re.DOTALL)
-_SHORTENED = (
-    ("driver:0 ", "stage:7.0 ", "stage:10.0 ", "stage:14.0 ", "total "),
-    ("cores=2x ", "executors=2x ", "=10x "),
-)
-"""Rows of the critical path by their beginning and of the what-ifs by their setting, which README.md shows."""
-
-
-def shortened(screen: str) -> str:
-    """The first screen of the demo as README.md shows it: the first thing to do, and some rows of the tables."""
-    _, lead, to_do, path, what_if = (each.split("\n") for each in screen.split("\n\n")[:5])
-    first = to_do[: next(number for number, each in enumerate(to_do) if each.startswith("  2"))]
-    rows, settings = _SHORTENED
-    stages = [each for each in path if each.startswith(rows)]
-    changes = [each for each in what_if if any(setting in each for setting in settings)]
-    assert (len(stages), len(changes)) == (len(rows), len(settings))
-    shown = ["", *lead, "", *first, "...", path[0], *stages[:-1], "...", stages[-1], "...", what_if[0], *changes, "..."]
-    return "\n".join(shown) + "\n"
-
-
-def with_report(text: str) -> str:
-    """README.md with the report of today."""
-    screen = (test_screens.SCREENS / "spark.txt").read_text(encoding="utf-8")
-    return _REPORT.sub(lambda match: match[1] + shortened(screen), text)
 
 
 def questions() -> list[tuple[str, str]]:
@@ -67,10 +43,18 @@ def answer(command: str) -> str:
     return out.getvalue() + err.getvalue()
 
 
-def test_readme_shows_the_report_of_the_demo() -> None:
+def test_readme_shows_what_its_commands_print(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     text = README.read_text(encoding="utf-8")
-    assert len(_REPORT.findall(text)) == 1
-    assert with_report(text) == text, "see the head of this file"
+    assert text.count("$ crystalperf") == 2
+    assert test_tutorials.rewritten(text) == text, "see the head of this file"
+
+
+def test_readme_has_the_reruns_of_its_case() -> None:
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    times = json.loads((test_tutorials.GZIP / "reruns.json").read_text(encoding="utf-8"))["1-core"]["2x"]
+    assert len(times) == 5
+    assert f"Five reruns of the counting job with two cores took {min(times):.1f} to {max(times):.1f} s." in text
 
 
 def test_sql_page_asks_both_kinds_of_file() -> None:
@@ -88,10 +72,10 @@ def test_sql_page_shows_the_answer(demo_run: Run, number: int) -> None:
 
 
 @pytest.mark.later
-def test_readme_shows_python_that_a_strict_type_checker_accepts(tmp_path: Path) -> None:
+def test_python_page_has_code_that_a_strict_type_checker_accepts(tmp_path: Path) -> None:
     pytest.importorskip("mypy", reason="the dev extra is not installed")
-    text = README.read_text(encoding="utf-8")
-    (shown,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    shown = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[:2])
     # The second is wrong on purpose: if it passed too, the package had no types that a checker finds.
     (tmp_path / "shown.py").write_text(shown, encoding="utf-8")
     (tmp_path / "wrong.py").write_text(f"{shown}print(run.debug().bottlenecks)\n", encoding="utf-8")
@@ -112,7 +96,8 @@ def test_readme_shows_python_that_a_strict_type_checker_accepts(tmp_path: Path) 
 
 if __name__ == "__main__":
     test_screens.write()
-    README.write_text(with_report(README.read_text(encoding="utf-8")), encoding="utf-8")
+    os.environ |= {"COLUMNS": "80", "NO_COLOR": "1"}
+    README.write_text(test_tutorials.rewritten(README.read_text(encoding="utf-8")), encoding="utf-8")
     run(["demo", "--json"])
     text = _QUESTION.sub(lambda match: f"```\n$ {match[1]}\n{answer(match[1])}```\n", SQL.read_text(encoding="utf-8"))
     SQL.write_text(text, encoding="utf-8")

@@ -16,7 +16,9 @@ import json
 import os
 import re
 import shlex
+import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -208,10 +210,96 @@ def test_pytorch_tutorial_has_the_reruns_of_the_lab() -> None:
         assert f"| {disk} MB/s | {len(steps)} | {statistics.median(steps):.0f} |" in page
 
 
-def test_service_guide_lists_all_limits() -> None:
+def test_service_guide_names_limits_of_the_service() -> None:
     page = (ROOT / "docs" / "how-to" / "host-the-service.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^\| `([a-z_]+)` \| (\d+) \|", page, re.MULTILINE)
-    assert listed == [(each.name, f"{each.default:.0f}") for each in fields(Limits)]
+    shown = {"GiB": 1 << 30, "s": 1, "": 1}
+    listed = re.findall(r"^\| `([a-z_]+)` \| (\d+) ?(\w*) \|", page, re.MULTILINE)
+    defaults = {each.name: each.default for each in fields(Limits)}
+    assert len(listed) >= 4
+    assert all(int(number) * shown[unit] == defaults[name] for name, number, unit in listed)
+
+
+@pytest.mark.later
+def test_commands_of_the_service_guide_work_without_the_proxy(tmp_path: Path) -> None:
+    pytest.importorskip("httpx")
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    from lab.served import serving
+
+    page = (ROOT / "docs" / "how-to" / "host-the-service.md").read_text(encoding="utf-8")
+    first, send, delete = (each.text for each in blocks(page) if each.kind == "sh")
+    assert all(each in first for each in ("--token-file token", "--allow-host perf.example.org"))
+    (make,) = (line for line in first.splitlines() if "> token" in line)
+    home = tmp_path / "home"
+
+    def typed(text: str) -> str:
+        text = text.replace("https://perf.example.org", url).replace("/srv/crystalperf", str(home))
+        text = text.replace("curl ", "curl --silent --fail --show-error -H 'Host: perf.example.org' ")
+        return subprocess.run(["bash", "-euc", text], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    url = ""
+    typed(make)
+    token = tmp_path / "token"
+    assert token.stat().st_mode & 0o777 == 0o600
+    shutil.copy(ROOT / "tests" / "data" / "eventlog" / "q9.zstd", tmp_path / "eventlog.zstd")
+    with serving(home, (), "--token-file", str(token), "--allow-host", "perf.example.org") as served:
+        url = f"http://127.0.0.1:{served.port}"
+        served.client.headers["Authorization"] = f"Bearer {token.read_text().strip()}"
+        job = served.job_over(json.loads(typed(send))["id"])
+        assert served.get(f"/api/runs/{job['run']}").status_code == 200
+        typed(delete.replace("app-20261121113629-0000", job["run"]))
+        assert served.get(f"/api/runs/{job['run']}").status_code == 404
+
+
+@pytest.mark.later
+def test_review_of_a_branch_finds_what_the_guide_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tree_sitter", reason="the indexer extra is not installed")
+    page = (ROOT / "docs" / "how-to" / "review-a-change.md").read_text(encoding="utf-8")
+    (command,) = (each.text for each in blocks(page) if each.why_not_run)
+    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "home"))
+    branch, program = tmp_path / "branch", tmp_path / "bin" / "crystalperf"
+    shutil.copytree(ROOT / "tests" / "data" / "acme" / "src", branch)
+    printed(f"crystalperf index build acme-1 --source {branch}")
+    printed(f"crystalperf analyze {ROOT}/tests/data/acme -o {branch}/acme.duckdb")
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from crystalperf.cli.main import main; main()" "$@"\n')
+    program.chmod(0o755)
+    git = "git -c user.name=a -c user.email=a@b"
+    setup = f"""
+        git init --quiet --initial-branch=main . && git add com && {git} commit --quiet -m before
+        git checkout --quiet -b change && git apply {ROOT}/examples/review/change.diff
+        {git} commit --quiet -am after
+    """
+    environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    typed = ["bash", "-euo", "pipefail", "-c", setup + command]
+    done = subprocess.run(typed, cwd=branch, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "2 device calls" in done.stdout
+
+
+@pytest.mark.later
+def test_lines_of_setup_record_a_spark_job_as_they_stand(tmp_path: Path) -> None:
+    pyspark = pytest.importorskip("pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("no Java on this machine")
+    folder, conf = tmp_path / "recordings", tmp_path / "conf"
+    folder.mkdir()
+    conf.mkdir()
+    (conf / "spark-defaults.conf").write_text(printed(f"crystalperf setup spark --on plain --folder {folder}"))
+    job = tmp_path / "job.py"
+    job.write_text(
+        "from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"
+        "spark.range(1000000).selectExpr('sha2(cast(id AS string), 256) AS h').groupBy().agg({'h': 'max'}).collect()\n"
+        "spark.stop()\n"
+    )
+    submit = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[2]", str(job)]
+    environment = {**os.environ, "SPARK_CONF_DIR": str(conf), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(Path(pyspark.__file__).parent)}
+    subprocess.run(submit, env=environment, check=True, capture_output=True, timeout=600)
+    (log,) = folder.glob("eventlog_v2_*")
+    answer = printed(f"crystalperf analyze {log} {folder}/crystalperf-driver.jfr -o {tmp_path}/run.duckdb")
+    assert "Bottleneck" in answer
+    assert "stack samples of tasks" in answer
 
 
 if __name__ == "__main__":

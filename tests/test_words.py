@@ -97,8 +97,9 @@ def test_markdown_findings_leave_out_code() -> None:
     assert found_in("docs/a.md", text) == [(4, "anew"), (9, "tell"), (11, "tell")]
 
 
-def test_changelog_findings_are_of_unreleased_sections() -> None:
-    text = "# Changelog\n\n## 0.2.0 (unreleased)\n\nIt is read anew.\n\n## 0.1.0\n\nIt is told.\n"
+@pytest.mark.parametrize("newest", ["[Unreleased]", "[0.2.0] - unreleased"])
+def test_changelog_findings_are_of_unreleased_sections(newest: str) -> None:
+    text = f"# Changelog\n\n## {newest}\n\nIt is read anew.\n\n## [0.1.0] - 2026-12-01\n\nIt is told.\n"
     assert found_in("CHANGELOG.md", text) == [(5, "anew")]
 
 

@@ -251,7 +251,9 @@ def _markdown(text: str) -> Iterator[Prose]:
 def _unreleased(text: str) -> str:
     """A changelog with its released sections blank: they quote former output."""
     parts = re.split(r"(?m)^(?=## )", text)
-    return "".join(part if "unreleased" in part.partition("\n")[0] else "\n" * part.count("\n") for part in parts)
+    return "".join(
+        part if "unreleased" in part.partition("\n")[0].lower() else "\n" * part.count("\n") for part in parts
+    )
 
 
 def _paragraphs(line: int, text: str) -> Iterator[Prose]:

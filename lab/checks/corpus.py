@@ -1,10 +1,9 @@
-"""Profiles of real logs and recorded runs, as the tables of docs/profile.md.
+"""Profiles of real logs and recorded runs, as Markdown tables.
 
-    python -m lab.checks.corpus logs ../shared/real-inputs [--write docs/profile.md]
-    python -m lab.checks.corpus runs RUN… [--write docs/profile.md]
+    python -m lab.checks.corpus logs ../shared/real-inputs
+    python -m lab.checks.corpus runs RUN…
 
-`logs` takes every event log that MANIFEST.tsv lists, `runs` folders that lab.runs.spark made.  `--write` puts the table
-between its marks in the page.
+`logs` takes every event log that MANIFEST.tsv lists, `runs` folders that lab.runs.spark made.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from crystalperf.query.inputs.discover import discover
 from crystalperf.query.predict.scenario_replay import replay_baseline
 from crystalperf.query.run import Run
 from crystalperf.query.simulate.replay import Replayed
-from lab.pages import cell, head, put
+from lab.pages import cell, head
 
 CONSERVED = 1e-3
 """Tolerance for the sum of a task's, stage's or run's parts, as a share of its time."""
@@ -197,8 +196,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m lab.checks.corpus", description=__doc__.split("\n")[0])
     parser.add_argument("what", choices=("logs", "runs"))
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into this page")
-    parser.add_argument("--mark", help="the name of the marks in the page (default: the name of the table)")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         os.environ.setdefault("CRYSTALPERF_HOME", f"{folder}/home")
@@ -206,10 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             lines = logs_table(given.paths[0], Path(folder))
         else:
             lines = runs_table(given.paths, Path(folder))
-    if given.write is None:
-        print("\n".join(lines))
-    else:
-        put(given.write, given.mark or given.what, lines)
+    print("\n".join(lines))
     return 0
 
 

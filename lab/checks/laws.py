@@ -1,4 +1,4 @@
-"""Check predictions of untuned runs against physics: `python -m lab.checks.laws PATH… [--write PAGE]`.
+"""Check predictions of untuned runs against physics: `python -m lab.checks.laws PATH…`.
 
 Each log (or folder of logs) becomes a run; each setting is predicted at large and small ratios.  A table has
 violations:
@@ -27,7 +27,7 @@ import crystalperf as cp
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.run import Run
 from lab.checks.plainlog import logs_below
-from lab.pages import cell, head, put
+from lab.pages import cell, head
 
 DEVICES, COUNTS = ("disk", "network", "cpu_speed"), ("cores", "workers")
 RATIOS = (0.25, 0.5, 0.99, 1.0, 1.01, 2.0, 4.0, 8.0)
@@ -112,7 +112,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The command of this module."""
     parser = argparse.ArgumentParser(description="Predictions against physics.")
     parser.add_argument("paths", nargs="+", type=Path, help="logs, or folders of them")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table between its marks 'laws'")
     asked = parser.parse_args(argv)
     runs = answered = refused = 0
     broken: list[Broken] = []
@@ -134,8 +133,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         f"| {cell(each.run)} | {each.law} | {each.setting} | {each.at} | {100 * each.share:+.1f} |"
         for each in sorted(broken, key=lambda each: -abs(each.share))
     ]
-    if asked.write:
-        put(asked.write, "laws", lines)
     print("\n".join(lines))
     return 1 if broken else 0
 

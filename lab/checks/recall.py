@@ -1,7 +1,7 @@
 """Recall: which of the problems that runs were made to have does CrystalPerf report?
 
 
-    python -m lab.checks.recall CHECKOUT [--logs FOLDER] [--write docs/verdicts.md]
+    python -m lab.checks.recall CHECKOUT [--logs FOLDER]
 
 CHECKOUT has an index.json that lists logs, each with its intended problems (targets_detectors), such as the public
 shuffle-works/spark-event-corpus.  Its logs are in CHECKOUT, in a sibling folder whose name ends in -data, or in FOLDER.
@@ -40,9 +40,6 @@ from crystalperf.query.results.findings import (
     Wasted,
 )
 from lab.errors import LabError
-from lab.pages import put
-
-MARK = "recall"
 
 MIN_TASKS = 4
 """Minimum tasks of a stage for outliers."""
@@ -386,14 +383,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m lab.checks.recall", description=__doc__)
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--logs", type=Path)
-    parser.add_argument("--write", type=Path)
     given = parser.parse_args(arguments)
     checkout = given.checkout
     compared = checkout.with_name(f"{checkout.name}-data")
     try:
         lines = table(pairs(checkout, given.logs or (compared if compared.is_dir() else checkout)))
-        if given.write is not None:
-            put(given.write, MARK, lines)
     except LabError as error:
         print(error, file=sys.stderr)
         return 1

@@ -27,7 +27,7 @@ from crystalperf.query.text.as_json import as_json
 from crystalperf.query.trace.vocabulary import plural
 from lab.checks import plainlog
 from lab.checks.plainlog import Figures, Interval, both, length, minus
-from lab.pages import cell, head, put
+from lab.pages import cell, head
 
 Answer = Mapping[str, Any]
 """The JSON of `analyze --json`."""
@@ -446,11 +446,21 @@ def summary(found: Sequence[Row]) -> list[str]:
     both_read = [each for each in answered if each.figures is not None]
     wrong = [each for each in found if each.contradictions]
     with_missing_data = sum(bool(each.answer and each.answer["debug"].get("missing_data")) for each in answered)
+    counts = (
+        len(found),
+        len(answered),
+        with_missing_data,
+        len(found) - len(answered),
+        len(both_read),
+        len(wrong),
+        sum(len(each.contradictions) for each in wrong),
+    )
     return [
-        f"{len(found)} files: {len(answered)} answered ({with_missing_data} of them inconclusive),"
-        f" {len(found) - len(answered)} refused in one sentence. {len(both_read)} answers were compared with"
-        " the log's own events."
-        f" {len(wrong)} files have contradictions, {sum(len(each.contradictions) for each in wrong)} in all."
+        *head(
+            ">files | >answered | >of them inconclusive | >refused in one sentence | >compared with the log's events"
+            " | >files with contradictions | >contradictions"
+        ),
+        f"| {' | '.join(map(str, counts))} |",
     ]
 
 
@@ -506,7 +516,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; 1 if there is a contradiction."""
     parser = argparse.ArgumentParser(prog="python -m lab.checks.verdicts", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="folders of logs, or logs")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put summary and table into this page")
     given = parser.parse_args(arguments)
 
     def report(row: Row) -> None:
@@ -516,11 +525,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as home:
         os.environ.setdefault("CRYSTALPERF_HOME", home)
         found = rows(given.folders, report)
-    lines = [*summary(found), "", *table(found)]
-    if given.write is None:
-        print("\n".join(lines))
-    else:
-        put(given.write, "verdicts", lines)
+    print("\n".join([*summary(found), "", *table(found)]))
     return int(any(each.contradictions for each in found))
 
 

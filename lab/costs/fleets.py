@@ -18,8 +18,12 @@ from statistics import quantiles
 from crystalperf.fleet.build import build
 from crystalperf.fleet.engines import ENGINES, Engine
 from crystalperf.fleet.logs import find_logs
+from lab.pages import head
 
-HEAD = "logs     [MB]  median, 95 %, largest [kB]      [s]  logs/s  CPU s each  a reader, the builder [MiB]  unread"
+HEAD = (
+    ">logs | >MB | >median kB | >95 % kB | >largest kB | >s | >logs/s | >CPU s each | >a reader, MiB"
+    " | >the builder, MiB | >unread"
+)
 
 
 def measured(folder: Path, logs: int, engine: Engine) -> str:
@@ -37,9 +41,9 @@ def measured(folder: Path, logs: int, engine: Engine) -> str:
     readers = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = readers.ru_utime + readers.ru_stime
     return (
-        f"{logs:4d} {sum(sizes) / 1e3:8.1f}  {cut[9]:11.0f} {cut[18]:8.0f} {max(sizes):8.0f} {built.seconds:9.1f}"
-        f" {built.read / built.seconds:7.2f} {cpu_s / max(built.read, 1):11.2f} {readers.ru_maxrss / 1024:15.0f}"
-        f" {peak_mib():12.0f} {built.unread:7d}"
+        f"| {logs} | {sum(sizes) / 1e3:.1f} | {cut[9]:.0f} | {cut[18]:.0f} | {max(sizes):.0f} | {built.seconds:.1f}"
+        f" | {built.read / built.seconds:.1f} | {cpu_s / max(built.read, 1):.2f} | {readers.ru_maxrss / 1024:.0f}"
+        f" | {peak_mib():.0f} | {built.unread} |"
     )
 
 
@@ -61,13 +65,13 @@ def main() -> None:
     if len(given.logs) == 1:
         is_local = given.engine == ENGINES[0]
         engine = Engine(processes=given.processes) if is_local else Engine("spark", master=f"local[{given.processes}]")
-        print(HEAD, measured(given.folder, given.logs[0], engine), sep="\n")
+        print(*head(HEAD), measured(given.folder, given.logs[0], engine), sep="\n")
         return
-    print(HEAD, flush=True)
+    print(*head(HEAD), sep="\n", flush=True)
     for logs in given.logs:
         command = [sys.executable, "-m", "lab.costs.fleets", str(given.folder), "--engine", given.engine]
         command += ["--processes", str(given.processes), "--logs", str(logs)]
-        print(subprocess.check_output(command, text=True).splitlines()[1], flush=True)
+        print(subprocess.check_output(command, text=True).splitlines()[-1], flush=True)
 
 
 if __name__ == "__main__":

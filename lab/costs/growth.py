@@ -1,10 +1,11 @@
 """Growth of cost with ten times the size: `python -m lab.costs.growth` generates logs and measures whole processes.
 
-    axis       tasks  executors  profile [CPU s]    MiB  what-if [CPU s]    MiB
-    stages      2000         50             2.65    150             2.19    133
+    | axis | tasks | executors | profile, CPU s | MiB | what-if, CPU s | MiB |
+    |---|---:|---:|---:|---:|---:|---:|
+    | stages | 20000 | 50 | 1.78 | 174 | 1.92 | 164 |
 
-The table has CPU seconds, because the load of the machine changes these least.  It has a row for each size, then the
-ratio of the two costs.  `--small` starts at a tenth of the size.
+The table has CPU seconds, because the load of the machine changes these least.  It has a row for each size; the ratios
+of the costs follow.  `--small` starts at a tenth of the size.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from lab.costs import made_log
 from lab.costs.processes import Cost, cost
+from lab.pages import head
 
 ROOT = Path(__file__).parents[2]
 
@@ -71,7 +73,9 @@ def main() -> None:
     given = parser.parse_args()
     if unknown := set(given.axes) - set(AXES):
         parser.error(f"unknown axis {unknown.pop()}; known axes: {', '.join(AXES)}")
-    print("axis       tasks  executors  profile [CPU s]    MiB  what-if [CPU s]    MiB")
+    ratios = []
+    titles = "axis | >tasks | >executors | >profile, CPU s | >MiB | >what-if, CPU s | >MiB"
+    print(*head(titles), sep="\n", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         (scratch / "home").mkdir()
@@ -80,10 +84,11 @@ def main() -> None:
             for size in AXES[axis]:
                 this = smaller(size, axis) if given.small else size
                 found.append(tuple(costs(this, scratch)))
-                cells = " ".join(f"{each.cpu_s:16.2f} {each.peak_mib:6.0f}" for each in found[-1])
-                print(f"{axis:9s} {this.tasks:6d} {this.executors:10d} {cells}", flush=True)
+                cells = " | ".join(f"{each.cpu_s:.2f} | {each.peak_mib:.0f}" for each in found[-1])
+                print(f"| {axis} | {this.tasks} | {this.executors} | {cells} |", flush=True)
             profiled, asked = (after.cpu_s / before.cpu_s for before, after in zip(*found, strict=True))
-            print(f"{axis:9s} ten times the size: {profiled:.1f} and {asked:.1f} times the cost")
+            ratios.append(f"{axis}: ten times the size costs {profiled:.1f} and {asked:.1f} times as much")
+    print("", *ratios, sep="\n")
 
 
 if __name__ == "__main__":

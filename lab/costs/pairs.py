@@ -1,9 +1,10 @@
 """Compare a command's cost in two checkouts: `python -m lab.costs.pairs BEFORE AFTER -- analyze LOG`.
 
-    pairs  load                CPU [s]  clock [s]  MiB
-        9   5.1  before           1.78       1.55  173
-                 after            1.48       1.25  171
-                 after / before   0.82       0.82
+    | 9 pairs, load 5.1 | CPU s | s | MiB |
+    |---|---:|---:|---:|
+    | before | 1.78 | 1.55 | 173 |
+    | after | 1.48 | 1.25 | 171 |
+    | after / before | 0.82 | 0.82 | |
 
 Figures are medians over whole processes of the same Python with an empty cache; ratios are medians over pairs.  Other
 programs slow both, so they change a ratio less than a figure.  A pair in which a process was stopped is left out.
@@ -20,6 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lab.costs.processes import Cost, cost
+from lab.pages import head
 
 ANSWERED = (0, 4)
 """Exit codes of an answer; 4 is an inconclusive answer before 0.1.0, because checkouts may be of any age."""
@@ -62,20 +64,18 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=9)
     given = parser.parse_args()
     found = pairs([given.before.absolute(), given.after.absolute()], given.arguments, given.pairs)
-    print("pairs  load                CPU [s]  clock [s]  MiB")
-    for row, (name, which) in enumerate((("before", 0), ("after", 1))):
+    print(*head(f"{len(found)} pairs, load {os.getloadavg()[0]:.1f} | >CPU s | >s | >MiB"), sep="\n")
+    for name, which in (("before", 0), ("after", 1)):
         cpu_s, seconds, mib = (
             statistics.median(getattr(pair[which], part) for pair in found) for part in ("cpu_s", "wall_s", "peak_mib")
         )
-        head = f"{len(found):5} {os.getloadavg()[0]:5.1f}" if row == 0 else " " * 11
-        print(f"{head}  {name:15}{cpu_s:9.2f} {seconds:10.2f} {mib:4.0f}")
+        print(f"| {name} | {cpu_s:.2f} | {seconds:.2f} | {mib:.0f} |")
     ratios = [
         sorted(getattr(after, part) / getattr(before, part) for before, after in found) for part in ("cpu_s", "wall_s")
     ]
     cpu, clock = map(statistics.median, ratios)
-    print(
-        f"{' ' * 11}  {'after / before':15}{cpu:9.2f} {clock:10.2f}       CPU {ratios[0][0]:.2f} to {ratios[0][-1]:.2f}"
-    )
+    print(f"| after / before | {cpu:.2f} | {clock:.2f} | |")
+    print(f"\nCPU of single pairs, after / before: {ratios[0][0]:.2f} to {ratios[0][-1]:.2f}")
 
 
 if __name__ == "__main__":

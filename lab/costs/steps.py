@@ -1,7 +1,8 @@
 """The CPU time of the steps of a profile: `python -m lab.costs.steps INPUT…` prints each step when it ends.
 
-    CPU [s]  peak [MiB]  step
-       0.02          61  inspecting the inputs
+    | step | CPU s | peak MiB |
+    |---|---:|---:|
+    | inspecting the inputs | 0.02 | 61 |
 
 Seconds are of the whole process, including DuckDB's threads.
 """
@@ -15,6 +16,7 @@ import time
 from pathlib import Path
 
 from crystalperf.query.runfile.pipeline import profile_inputs
+from lab.pages import head
 
 
 class Steps:
@@ -27,7 +29,7 @@ class Steps:
         now = time.process_time()
         if self.said:
             peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            print(f"{now - self.begun_s:7.2f} {peak_mib:11.0f}  {self.said}", flush=True)
+            print(f"| {self.said} | {now - self.begun_s:.2f} | {peak_mib:.0f} |", flush=True)
             self.total_s += now - self.begun_s
         self.said, self.begun_s = said, now
 
@@ -38,11 +40,11 @@ def main() -> None:
     parser.add_argument("inputs", nargs="+", type=Path)
     given = parser.parse_args()
     steps = Steps()
-    print("CPU [s]  peak [MiB]  step")
+    print(*head("step | >CPU s | >peak MiB"), sep="\n", flush=True)
     with tempfile.TemporaryDirectory() as scratch:
         profile_inputs(given.inputs, Path(scratch) / "run.duckdb", None, (), steps)
         steps("")
-    print(f"{steps.total_s:7.2f}              total")
+    print(f"| total | {steps.total_s:.2f} | |")
 
 
 if __name__ == "__main__":

@@ -209,20 +209,21 @@ def _summary(
     found: Mapping[str, Scored], floors: Mapping[str, Sequence[float]], sustained: Sequence[Sustained]
 ) -> list[str]:
     """Errors of all predictors by measure, and the number of correct predictions of sustained rates."""
-    lines = ["", *head("measure | predicted by | predictions | mean ± sd % | worst % | covered % | half-width %")]
+    titles = "measure | predicted by | predictions | mean ± sd % | median % | worst % | covered % | half-width %"
+    lines = ["", *head(titles)]
     for measure, scored in found.items():
         lines += [f"| {measure} | {who} | {scored.cells(who)} |" for who in scored.off]
         if floors[measure]:
             mean, worst = 100 * statistics.mean(floors[measure]), 100 * max(floors[measure])
             lines.append(
                 f"| {measure} | runs of one configuration among themselves | {len(floors[measure])} | {mean:.1f} |"
-                f" {worst:.0f} | | |"
+                f" | {worst:.0f} | | |"
             )
     if sustained:
         for truth, words in ((True, "that keep up"), (False, "that do not")):
             of = [each for each in sustained if each.truth is truth]
             right = sum(each.reported is truth for each in of)
-            lines.append(f"| rates {words} | {OURS} says so of {right} | {len(of)} | | | | |")
+            lines.append(f"| rates {words} | {OURS} says so of {right} | {len(of)} | | | | | |")
     return lines
 
 

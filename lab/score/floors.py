@@ -17,6 +17,9 @@ from lab.runs.suites import ROLES, configurations
 from lab.score.pairs import ARMS, OTHERS, SHIPPED, Measured, Pair, pairs
 from lab.scored import from_median
 
+ALL = "all"
+"""Both roles as one set: for suites that only score."""
+
 DRAWS = 10_000
 _SEED = 20210714
 
@@ -29,7 +32,7 @@ def floor(known: Measured, role: str) -> list[float]:
     return from_median(
         times
         for one in configurations(known.suite)
-        if one.role in (role, "base")
+        if role == ALL or one.role in (role, "base")
         for times in known.reruns_ms.get(one.number, ())
     )
 
@@ -83,16 +86,16 @@ def floor_table(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list
     others = [[(title, pairs(each, arm)) for title, arm in arms] for each in known]
     for role in roles:
         lines += [
-            _row(each.suite.name, role, _of(mine, role), _sorted_out(theirs, role), floor(each, role))
+            _row(each.suite.name, role, of_role(mine, role), _sorted_out(theirs, role), floor(each, role))
             for (each, mine), theirs in zip(shipped, others, strict=True)
-            if any(pair.deviation is not None for pair in _of(mine, role))
+            if any(pair.deviation is not None for pair in of_role(mine, role))
         ]
         if len(known) > 1:
             together = [
                 (title, [pair for theirs in others for pair in theirs[position][1]])
                 for position, (title, _) in enumerate(arms)
             ]
-            whole = _of([pair for _, mine in shipped for pair in mine], role)
+            whole = of_role([pair for _, mine in shipped for pair in mine], role)
             every = [one for each in known for one in floor(each, role)]
             lines += [_row("all", role, whole, _sorted_out(together, role), every)] if whole else []
     return lines
@@ -103,13 +106,14 @@ def short_name(title: str) -> str:
     return re.split(r"[(,:]", title)[0].strip()
 
 
-def _of(found: Sequence[Pair], role: str) -> list[Pair]:
-    return [pair for pair in found if pair.configuration.role == role]
+def of_role(found: Sequence[Pair], role: str) -> list[Pair]:
+    """The predictions for a role; for ALL those of both."""
+    return [pair for pair in found if role in (pair.configuration.role, ALL)]
 
 
 def _sorted_out(theirs: Sequence[tuple[str, Sequence[Pair]]], role: str) -> list[tuple[str, list[Pair]]]:
     """The other predictors' predictions for a role, without those fitted to the same configurations."""
-    return [(title, _of(found, role)) for title, found in theirs if not (title == "Ernest" and role == "even")]
+    return [(title, of_role(found, role)) for title, found in theirs if title != "Ernest" or role == "odd"]
 
 
 def _row(

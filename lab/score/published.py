@@ -25,12 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from crystalperf import query
-from lab.pages import head, put
+from lab.pages import head
 from lab.runs.suites import ROLES, Configuration
 from lab.score.predictors import Base, Predictor, amdahl, answer, linear, no_change, slots_alone
 from lab.scored import OURS, Scored, from_median
-
-MARK = "published reruns"
 
 Job = tuple[str, str, str, tuple[int, ...], int]
 """Folder, cluster, name of the application, tasks of its stages in order of size, and records of the largest."""
@@ -192,19 +190,15 @@ RERUN = "one run against the median of its reruns"
 
 def table(asked: Sequence[Asked], runs: Sequence[Rerun]) -> list[str]:
     """Errors, coverage of ranges and refusals by folder and predictor, and the noise floor of runs."""
-    lines = head(
-        "job | predictor | answered | error, mean ± deviation % | worst % | covered by range % | half-width %"
-        " | median % | refused"
-    )
+    lines = head("job | predictor | answered | mean ± sd % | median % | worst % | covered % | half-width % | refused")
     called = sorted({_called(each.base) for each in asked})
     for folder in [*called, "all"] if len(called) > 1 else called:
         these = [each for each in asked if folder in (_called(each.base), "all")]
         scored = _scored(these)
         scored.off[RERUN] = floor(each for each in runs if folder in (_called(each), "all"))
         for who, off in scored.off.items():
-            middle = 100 * statistics.median(abs(each) for each in off)
             refused = "" if who == RERUN or len(off) == len(these) else str(len(these) - len(off))
-            lines.append(f"| {folder} | {who} | {scored.cells(who)} | {middle:.1f} | {refused} |")
+            lines.append(f"| {folder} | {who} | {scored.cells(who)} | {refused} |")
     return lines
 
 
@@ -226,18 +220,13 @@ def main() -> None:
     parser.add_argument("--profiles", type=Path, required=True, help="folder that run files are kept in")
     parser.add_argument("--flat", action="store_true", help="logs of one job are in several folders")
     parser.add_argument("--each", action="store_true", help="also print every prediction")
-    parser.add_argument("--write", type=Path, help="put the table into this page")
-    parser.add_argument("--under", default=MARK, help="the mark in the page")
     given = parser.parse_args()
     runs = reruns(given.folder, given.role, flat=given.flat)
     asked = ask(runs, given.profiles, lambda text: print(text, flush=True))
     if given.each:
         for each in asked:
             print(_line(each))
-    lines = table(asked, runs)
-    print("\n".join(lines))
-    if given.write:
-        put(given.write, given.under, lines)
+    print("\n".join(table(asked, runs)))
 
 
 def _line(each: Asked) -> str:

@@ -1,4 +1,4 @@
-"""Results of the lab as Markdown tables for docs/accuracy.md."""
+"""Results of the lab as Markdown tables."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from scipy.stats import binomtest
 
 from lab.pages import head
 from lab.runs.suites import ROLES
-from lab.score.floors import floor_table, short_name
+from lab.score.floors import ALL, floor_table, of_role, short_name
 from lab.score.pairs import ARMS, SHIPPED, Arm, Measured, Pair, noise, pairs
 from lab.score.vectors import vector_table
 from lab.scored import spread
 
 
 def tables(known: Sequence[Measured], out: Path, kept: Path | None, roles: Sequence[str]) -> dict[str, list[str]]:
-    """All tables by their marks in docs/accuracy.md; vectors only with a folder for their run files."""
+    """All tables by name; vectors only with a folder for their run files."""
     titled = [(each, f"**{each.suite.name}**: {each.suite.what}") for each in known]
     found = {
         "deviations": ["", *deviations(known, roles), ""],
@@ -40,16 +40,16 @@ def _sections(parts: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
 
 def deviations(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[str]:
     """|predicted − actual| / actual of every arm, over all the suites given."""
-    lines = head("predictor, from one baseline run | configurations | mean ± deviation % | worst % | bias % | refused")
+    lines = head("predictor | configurations | mean ± sd % | median % | worst % | bias % | refused")
     for title, arm in ARMS:
         found = [pair for each in known for pair in pairs(each, arm)]
         for role in roles:
-            lines += _deviation_row(title, role, [pair for pair in found if pair.configuration.role == role])
+            lines += _deviation_row(title, role, of_role(found, role))
     apart = [abs(each) for one in known for each in noise(one)]
     if apart:
         lines.append(
             f"| noise: baseline runs against their median | {len(apart)} runs | {spread(apart)} |"
-            f" {100 * max(apart):.0f} | | |"
+            f" {100 * statistics.median(apart):.1f} | {100 * max(apart):.0f} | | |"
         )
     return lines
 
@@ -63,9 +63,10 @@ def _deviation_row(title: str, role: str, found: Sequence[Pair]) -> list[str]:
         f" × {len(found) / configurations:.3g}" if len(found) > configurations else ""
     )
     if not off:
-        return [f"| {title} | {count} | | | | {len(found)} |"]
+        return [f"| {title} | {count} | | | | | {len(found)} |"]
     return [
-        f"| {title} | {count} | {spread([abs(each) for each in off])} | {100 * max(map(abs, off)):.0f} |"
+        f"| {title} | {count} | {spread([abs(each) for each in off])} |"
+        f" {100 * statistics.median(map(abs, off)):.1f} | {100 * max(map(abs, off)):.0f} |"
         f" {100 * statistics.mean(off):+.1f} | {len(found) - len(off)} |"
     ]
 
@@ -85,13 +86,13 @@ def by_suite(known: Sequence[Measured], roles: Sequence[str] = ROLES) -> list[st
         found = [pairs(each, arm) for _, arm in ARMS]
         apart = [abs(one) for one in noise(each)]
         for role in roles:
-            mine = [[p for p in several if p.configuration.role == role] for several in found]
+            mine = [of_role(several, role) for several in found]
             off = [abs(p.deviation) for p in mine[0] if p.deviation is not None]
             if not off:
                 continue
             count = len({_key(p) for several in mine for p in several})
             cells = [
-                _cell(several, fitted=arm[1] == "Ernest" and role == "even")
+                _cell(several, fitted=arm[1] == "Ernest" and role != "odd")
                 for several, (_, arm) in zip(mine, ARMS, strict=True)
             ]
             worst, around = _percent(max, off), _percent(statistics.mean, apart)
@@ -124,7 +125,7 @@ def coverage(known: Sequence[Measured], roles: Sequence[str] = ROLES, arm: Arm =
     lines = head("intervals | configurations | predictions | inside % | binomial interval % | median half width %")
     found = [pair for each in known for pair in pairs(each, arm) if pair.interval_ms is not None]
     for role in roles:
-        mine = [pair for pair in found if pair.configuration.role == role]
+        mine = of_role(found, role)
         if not mine:
             continue
         inside = [_is_inside(pair) for pair in mine]
@@ -149,7 +150,7 @@ def every_configuration(known: Measured, roles: Sequence[str] = ROLES) -> list[s
     found = pairs(known, SHIPPED)
     for one in known.scored:
         mine = [pair for pair in found if pair.configuration.number == one.number]
-        if one.role not in roles or not mine:
+        if not {one.role, ALL} & {*roles} or not mine:
             continue
         changed = " ".join(f"{name}={value}" for name, value in one.changed.items())
         predicted = ", ".join(_predicted(pair) for pair in mine)

@@ -24,7 +24,7 @@ from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.run import Run
 from crystalperf.query.text.sentences import texts_of
 from lab.errors import LabError
-from lab.pages import head, put
+from lab.pages import head
 from lab.runs.training import SWEPT, Configuration, base_of, role_of
 from lab.scored import OURS, Scored, from_median, spread
 
@@ -122,19 +122,21 @@ def score(out: Path, roles: Sequence[str] = ROLES) -> tuple[list[str], list[str]
         if (role := role_of(one)) in roles:
             measured = statistics.median(truths[one.name])
             lines.append(_scored(one, role, measured, bases[base_of(one).name], found[role]))
-    all_of = head("predicted by | role | configurations | mean ± sd % | worst % | in the 90 % range | its half-width")
+    all_of = head("predicted by | role | configurations | mean ± sd % | median % | worst % | covered % | half-width %")
     for role, scored in found.items():
         all_of += [f"| {who} | {role} | {scored.cells(who)} |" for who in scored.off]
         if floor := from_median(truths[each.name] for each in swept if role_of(each) == role):
-            runs = f"{len(floor)} runs | {spread(floor)} | {100 * max(floor):.0f}"
+            runs = (
+                f"{len(floor)} runs | {spread(floor)} | {100 * statistics.median(floor):.1f} | {100 * max(floor):.0f}"
+            )
             all_of.append(f"| a run itself, of the median of its reruns | {role} | {runs} | | |")
     for name, base in bases.items():
         away = [abs(each / base.step_ms - 1) for each in base.steps_ms]
         mean, worst, traced = (
             100 * each for each in (statistics.mean(away), max(away), base.traced_ms / base.step_ms - 1)
         )
-        all_of.append(f"| {name}: its {len(away)} runs around their median | | | {mean:.1f} | {worst:.0f} | | |")
-        all_of.append(f"| {name}: its traced steps against these | | | {traced:+.1f} | | | |")
+        all_of.append(f"| {name}: its {len(away)} runs around their median | | | {mean:.1f} | | {worst:.0f} | | |")
+        all_of.append(f"| {name}: its traced steps against these | | | {traced:+.1f} | | | | |")
     return lines, all_of
 
 
@@ -196,16 +198,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m lab.score.training", description="predict the sweep of trainings")
     parser.add_argument("out", type=Path, metavar="DIR")
     parser.add_argument("--only", choices=ROLES, help="even: tuning set, odd: test set")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table of errors into this page")
-    parser.add_argument(
-        "--mark", default="pytorch steps", metavar="NAME", help="the mark in the page (default: pytorch steps)"
-    )
     given = parser.parse_args(arguments)
     try:
         each, all_of = score(given.out, ROLES if given.only is None else (given.only,))
         print("\n".join([*each, "", *all_of]))
-        if given.write is not None:
-            put(given.write, given.mark, all_of)
     except LabError as error:
         print(f"python -m lab.score.training: {error}", file=sys.stderr)
         return 1

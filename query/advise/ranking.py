@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from crystalperf.query.advise.usual_what_ifs import NOTICEABLE, happens_once
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.results.answers import Debug, Header, Prediction, WhatIf
-from crystalperf.query.results.recommendations import Recommendation, RecordSamples, Saving
+from crystalperf.query.results.recommendations import RaiseParallelism, Recommendation, RecordSamples, Saving
 
 if TYPE_CHECKING:
     from crystalperf.query.results.recommendations import Candidate
@@ -47,6 +47,8 @@ def ranked(
         return tuple(first[:MOST])
     answers: dict[str, Prediction | WhatIf | None] = {}
     rest: list[tuple[float, Recommendation]] = []
+    if debug.stream is not None and debug.stream.at_limit:
+        first += _higher_rates(candidates, predict)
     for each in candidates:
         if each.comes_first or (each.at_most_ms is not None and each.at_most_ms < least_ms):
             continue
@@ -63,6 +65,30 @@ def ranked(
     if len(best) < MOST and _worth_recording(debug, header):
         best.append(_record_samples(header))
     return tuple(best)
+
+
+def _higher_rates(candidates: Sequence[Candidate], predict: Predict) -> list[Recommendation]:
+    """The changes that raise the highest rate of a stream at its limit noticeably, the most first."""
+    found: list[tuple[float, Recommendation]] = []
+    for each in candidates:
+        if not isinstance(each.recommendation, RaiseParallelism) or each.what_if is None:
+            continue
+        answer = predict(each.what_if)
+        stream = None if answer is None else answer.stream
+        if stream is None or stream.max_per_s is None:
+            continue
+        before = stream.recorded_max_per_s or stream.recorded_per_s
+        if stream.max_per_s < (1 + NOTICEABLE) * before:
+            continue
+        better = replace(
+            each.recommendation,
+            rate_per_s=(before, stream.max_per_s),
+            rate_range_per_s=stream.max_per_s_interval,
+            at_least=stream.is_lower_bound,
+            saving=Saving("modelled"),
+        )
+        found.append((stream.max_per_s, better))
+    return [each for _, each in sorted(found, key=lambda one: -one[0])]
 
 
 def _saving(candidate: Candidate, runtime_ms: float, answers: Mapping[str, Prediction | WhatIf | None]) -> Saving:

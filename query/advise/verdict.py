@@ -25,6 +25,7 @@ from crystalperf.query.results.answers import (
     Knee,
     NextStep,
     Prediction,
+    StreamFacts,
     Sweep,
     Verdict,
     WhatIf,
@@ -65,6 +66,7 @@ def usual_what_ifs(header: Header, *, is_stream: bool = False) -> tuple[Predicti
         is_stream=is_stream,
         excluded_settings=header.excluded_settings,
         slots_bring_cpu=get(header.framework).planner.slots_bring_cpu,
+        sizes=[each.slots for each in header.worker_sizes],
     )
 
 
@@ -75,10 +77,12 @@ def questions(
     is_stream: bool = False,
     excluded_settings: Collection[str] = (),
     slots_bring_cpu: bool = False,
+    sizes: Sequence[int] = (),
 ) -> tuple[PredictionRequest, ...]:
     """The usual what-ifs, in the words of the run's framework; for a stream (`is_stream`), about rates and parallelism.
 
-    `excluded_settings` are left out.  `slots_bring_cpu` is whether more slots get more CPU (Planner).
+    `excluded_settings` are left out.  `slots_bring_cpu` is whether more slots get more CPU (Planner).  `sizes` are the
+    numbers of slots of workers, if these differ: there is a question for each.
     """
     if is_stream:
         tasks, workers = vocabulary.word_of("tasks"), vocabulary.word_of("workers")
@@ -98,6 +102,10 @@ def questions(
     if "cores" not in excluded_settings:
         end = " and CPU" if slots_bring_cpu else f" per {vocabulary.worker}"
         found.append(PredictionRequest(f"twice the {vocabulary.slots}{end}", f"{cores}=2x"))
+        found += [
+            PredictionRequest(f"{each} {vocabulary.slots} per {vocabulary.worker}", f"{cores}={each}")
+            for each in _some(sizes)
+        ]
     if "workers" not in excluded_settings:
         found.append(PredictionRequest(f"twice the {vocabulary.counted}", f"{workers}=2x"))
     usual = list(_RATIOS)
@@ -117,6 +125,11 @@ def questions(
             PredictionRequest("half the memory", f"{memory}=0.5x"),
         ]
     return tuple(found)
+
+
+def _some(sizes: Sequence[int]) -> list[int]:
+    """The smallest and the largest size, and the middle one of several others."""
+    return sorted({sizes[0], sizes[len(sizes) // 2], sizes[-1]}) if sizes else []
 
 
 def verdict(run: PredictableRun, progress: Callable[[str], None] = lambda _: None, *, path: bool = False) -> Verdict:
@@ -209,14 +222,44 @@ def next_step(
     if header.has_samples and not header.indexes and index is not None:
         return NextStep("build", {"index": index})
     if debug is not None and debug.stream is not None:
-        return NextStep("predict", {"setting": "rate=1.5x,2x,4x"})
+        return NextStep("predict", {"setting": _next_of_stream(debug.stream, header.vocabulary)})
     slots = header.vocabulary.word_of("cores")
     setting = "cores" if "cores" not in header.excluded_settings else "cpu_speed"
     refused = setting != "cores" or any(each.refused and each.setting.startswith(f"{slots}=") for each in what_ifs)
     for each in header.resources:
         if bottleneck.kind == "resource" and each.name == bottleneck.name and (each.name != CPU or refused):
             setting = each.setting
-    return NextStep("predict", {"setting": f"{header.vocabulary.word_of(setting)}={_LADDER}"})
+    word = header.vocabulary.word_of(setting)
+    if debug is not None and any(each.setting.startswith(f"{word}=") and _is_vain(each, debug) for each in what_ifs):
+        better = _most_effective(what_ifs, debug)
+        if better is None:
+            return NextStep("report")
+        word = better
+    return NextStep("predict", {"setting": f"{word}={_LADDER}"})
+
+
+def _is_vain(answer: WhatIf, debug: Debug) -> bool:
+    """Whether a doubling was just found to have no effect."""
+    if not answer.doubles or answer.predicted_ms is None:
+        return False
+    return answer.predicted_ms > (1 - NOTICEABLE) * debug.runtime_ms
+
+
+def _most_effective(what_ifs: Sequence[WhatIf], debug: Debug) -> str | None:
+    """The user's word for the setting whose doubling saves most; None if none saves anything noticeable."""
+    best = best_help(what_ifs, debug.runtime_ms)
+    return None if best is None else best.setting.partition("=")[0]
+
+
+def _next_of_stream(stream: StreamFacts, words: Vocabulary) -> str:
+    """The next question about a stream: higher rates, or if it is at its limit, more of what limits it."""
+    if not stream.at_limit:
+        return "rate=1.5x,2x,4x"
+    if stream.limit_kind == "station":
+        return f"{words.word_of('tasks')}.{stream.limit}=2x,4x"
+    if stream.limit_kind == "worker":
+        return f"{words.word_of('workers')}=2x,4x"
+    return "rate=0.5x,0.25x"  # nothing measured limits it, so only lower rates have predictions
 
 
 def completed(debug: Debug, header: Header) -> Debug:

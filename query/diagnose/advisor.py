@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from crystalperf.query.execution.execution import Execution
     from crystalperf.query.execution.stream import Stream
     from crystalperf.query.results.advice import Advice
+    from crystalperf.query.results.answers import NamedPart, PathItem
     from crystalperf.query.results.assumptions import Assumption
     from crystalperf.query.results.findings import Finding
     from crystalperf.query.results.recommendations import Candidate, Recommendation
@@ -42,11 +43,13 @@ class Setup:
     text    a job → lines of the framework's own configuration, with explanations as comments
     facts   a job → the settings by name, for scripts
     places  titles of the places where jobs run, by key; empty if the place makes no difference
+    needs_folder  whether the folder has to exist before a job starts
     """
 
     text: Callable[[Job], str]
     facts: Callable[[Job], dict[str, Any]]
     places: Mapping[str, str] = field(default_factory=dict)
+    needs_folder: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,16 @@ class Advisor:
     unbounded_load: Callable[[duckdb.DuckDBPyConnection, Execution], Remark | None] = lambda _run, _scope: None
     """The run file, a scope → the leading remark about an unbounded run, such as a stream that runs until it is
     stopped; None for any other run."""
+    leading: Callable[[duckdb.DuckDBPyConnection, Execution], Remark | None] = lambda _run, _scope: None
+    """The run file, a scope → what a reader has to know before the bottleneck; None for most runs."""
     other_causes: Callable[[duckdb.DuckDBPyConnection, Execution], Mapping[str, Remark]] = lambda _run, _scope: {}
     """The run file, a scope → by resource, another possible cause of the time on it; by `unknown`, what most of the
     time on no resource was."""
+    named_parts: Callable[[duckdb.DuckDBPyConnection, Execution, Sequence[PathItem]], Sequence[NamedPart]] = (
+        lambda _run, _scope, _path: ()
+    )
+    """The run file, a scope, its critical path → the parts of that which the framework names, such as a device that
+    starts; they do not overlap."""
     buffering_candidate: Callable[[Stream, float], Candidate] | None = None
     """A stream, ms that a record spends in buffers that fill → the candidate that changes it."""
     resizing_candidate: Callable[[Execution, str, float], Candidate | None] | None = None
@@ -90,6 +100,8 @@ class Advisor:
     """The reason why a worker ended → whether it was released, not lost."""
     was_cancelled: Callable[[str], bool] = lambda _error: False
     """The error of a scope or a task → whether a user cancelled it."""
+    was_superseded: Callable[[str], bool] = lambda _reason: False
+    """Why a task was killed → whether another attempt of it had succeeded; the framework has a finding about those."""
     exhausted_memory: Callable[[str], Exhausted | None] = lambda _text: None
     """An error, or the reason why a worker ended → what ran out of memory; None if nothing did."""
     setup: Setup | None = None

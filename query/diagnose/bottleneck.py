@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from crystalperf.indexes.resources import OTHER
+from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.results.answers import Bottleneck, Cause, Debug, Parts
+from crystalperf.query.results.findings import GarbageCollection, Straggler
 
 CLOSE_SECOND = 0.75
 """The runner-up to a limiting resource is named from this share of its time."""
 
-ALONE: tuple[Cause, ...] = ("no worker", "no scope", "driver", "no task")
+ALONE: tuple[Cause, ...] = ("no worker", "no scope", "driver", "no task", "no slot")
 """Causes of time without a running task; their total is reported as one figure."""
 
 
@@ -45,8 +46,8 @@ def bottleneck_of(debug: Debug) -> Bottleneck:
 
     Time on no resource counts by its largest cause, because its causes are independent.  If that cause is unknown and
     only the driver was active on the path for more than half of the time, the driver is the bottleneck.
-    Unknown causes count only if they exceed the time without a running task.  If missing data could change the
-    bottleneck, it is unknown.
+    A part of the path that the framework names comes first if it is larger than all others.  Unknown causes count only
+    if they exceed the time without a running task.  If missing data could change the bottleneck, it is unknown.
     """
     if debug.missing_data:
         first, missing_ms = debug.missing_data[0], sum(each.time_ms for each in debug.missing_data)
@@ -61,6 +62,10 @@ def bottleneck_of(debug: Debug) -> Bottleneck:
     by_cause: dict[Cause, float] = dict(debug.other_ms) or {"unknown": other_ms}
     parts: dict[str, float] = {**on_resources}
     parts.update((str(each), ms) for each, ms in by_cause.items())
+    if (part := _named_part(debug, parts)) is not None:
+        return part
+    if (cause_found := _of_findings(debug, on_resources, by_cause)) is not None:
+        return cause_found
     if most_ms > 0 and most_ms >= min(other_ms, max(by_cause.values())):
         second, second_ms = _next(parts, {largest})
         if second_ms < CLOSE_SECOND * most_ms:
@@ -78,6 +83,46 @@ def bottleneck_of(debug: Debug) -> Bottleneck:
         second, second_ms = _next(parts, {*ALONE, "unknown"})
         return Bottleneck("driver", "driver", debug.driver_ms, share, second, second_ms)
     return Bottleneck("unknown", "unknown", cause_ms, cause_ms / whole_ms, second, second_ms)
+
+
+def _named_part(debug: Debug, parts: Mapping[str, float]) -> Bottleneck | None:
+    """The largest part that the framework names, if it is larger than what all parts leave of each resource and cause;
+    `parts` is the path by resource and cause."""
+    if not debug.named_parts:
+        return None
+    rest = dict(parts)
+    for each in debug.named_parts:
+        for name, ms in each.resource_ms.items():
+            key = each.cause if name == OTHER else name
+            rest[key] = rest.get(key, 0.0) - ms
+    largest = max(debug.named_parts, key=lambda each: each.time_ms)
+    second, second_ms = _next(rest, ())
+    if largest.time_ms <= max(second_ms, 0.0):
+        return None
+    return Bottleneck(
+        "part", largest.remark.kind, largest.time_ms, largest.time_ms / debug.runtime_ms, second, second_ms
+    )
+
+
+def _of_findings(debug: Debug, on_resources: Mapping[str, float], by_cause: Mapping[Cause, float]) -> Bottleneck | None:
+    """A bottleneck that is the cause of a finding, more specific than a resource; None if there is none.
+
+    Stragglers that ran alone for more than half of the runtime; or garbage collection, which is a part of the CPU's
+    time, if it takes more than the rest of that, and than each other resource and known cause.
+    """
+    whole_ms = debug.runtime_ms
+    alone_ms = sum(stage.alone_ms for each in debug.findings if isinstance(each, Straggler) for stage in each.stages)
+    collecting_ms = sum(each.cost_ms for each in debug.findings if isinstance(each, GarbageCollection))
+    if alone_ms > whole_ms / 2 and alone_ms >= collecting_ms:
+        return Bottleneck("finding", Straggler.kind, alone_ms, alone_ms / whole_ms)
+    parts: dict[str, float] = {**on_resources, **{str(each): ms for each, ms in by_cause.items()}}
+    parts[CPU] = max(parts.get(CPU, 0.0) - collecting_ms, 0.0)
+    second, second_ms = _next(parts, ())
+    if collecting_ms <= 0 or collecting_ms <= _next(parts, {"unknown"})[1]:
+        return None
+    second = second if second_ms >= CLOSE_SECOND * collecting_ms else None
+    kind = GarbageCollection.kind
+    return Bottleneck("finding", kind, collecting_ms, collecting_ms / whole_ms, second, second_ms if second else 0.0)
 
 
 def _next(parts: Mapping[str, float], without: Collection[str]) -> tuple[str | None, float]:

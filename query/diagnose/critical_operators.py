@@ -29,10 +29,17 @@ def path_by_operator(
     """
     if not execution.in_order:
         return ()
+    return path_by(connection, execution, path, sql.text("stage_operators"))
+
+
+def path_by(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, path: Sequence[PathItem], question: str
+) -> tuple[PathOperator, ...]:
+    """The same by other names; `question` has the parameters and rows of query/sql/stage_operators.sql."""
     names = with_other(execution.names)
     of_stages: dict[str, dict[str, Floats]] = defaultdict(dict)
-    question = sql.text("stage_operators").format(names=", ".join(f"{name}_ms" for name in names))
-    for stage, operator, *parts in connection.execute(question, {"stages": [each.id for each in path]}).fetchall():
+    asked = question.format(names=", ".join(f"{name}_ms" for name in names))
+    for stage, operator, *parts in connection.execute(asked, {"stages": [each.id for each in path]}).fetchall():
         of_stages[stage][operator] = of_stages[stage].get(operator, 0.0) + np.array(parts)
     times: dict[str, Floats] = defaultdict(lambda: np.zeros(len(names)))
     segments: dict[str, set[str]] = defaultdict(set)

@@ -111,6 +111,8 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
         outcome=ended,
         path_operators=path_by_operator(connection, execution, path),
         other_causes=advisor.other_causes(connection, execution),
+        named_parts=tuple(advisor.named_parts(connection, execution, path)),
+        leading=advisor.leading(connection, execution),
         unbounded=advisor.unbounded_load(connection, execution),
     )
     if answer.unbounded:  # an unbounded run has no end in its log, which is not missing data
@@ -131,7 +133,7 @@ def observations_of(
 
 
 def _driver_ms(pieces: Sequence[Piece]) -> float:
-    return sum(each.end_ms - each.start_ms for each in pieces if each.node.kind == "driver")
+    return sum(each.end_ms - each.start_ms for each in pieces if each.node.kind == "driver" and not each.node.held)
 
 
 def _items(piece: Piece, execution: Execution) -> Iterator[PathItem]:
@@ -279,7 +281,7 @@ def _findings(
     ]
     whole_ms = execution.runtime_ms
     within = [replace(each, cost_ms=min(each.cost_ms, whole_ms)) for each in found]
-    worth = [each for each in within if each.cost_ms >= WORTH_MS * whole_ms]
+    worth = [each for each in within if each.cost_ms >= WORTH_MS * whole_ms or each.is_note]
     return tuple(sorted(worth, key=lambda each: -each.cost_ms))
 
 

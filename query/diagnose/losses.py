@@ -75,7 +75,13 @@ def wasted(advisor: Advisor, ended: Sequence[Ended], slots: int) -> list[Wasted]
     found = []
     statuses: tuple[Literal["failed", "killed"], ...] = ("failed", "killed")
     for status in statuses:
-        alike = [e for e in ended if e.status == status and not advisor.was_cancelled(e.reason or "")]
+        alike = [
+            each
+            for each in ended
+            if each.status == status
+            and not advisor.was_cancelled(each.reason or "")
+            and not advisor.was_superseded(each.reason or "")
+        ]
         if not alike or slots <= 0:
             continue
         reasons = tuple(EndReason(*each) for each in merged_reasons(alike))

@@ -148,7 +148,7 @@ def _length(pieces: Sequence[Piece]) -> float:
 def _of(debug: Debug, known: Sequence[Piece], other_ms: dict[Cause, float], execution: Execution) -> Debug:
     """The diagnosis from the known part of the path only."""
     total = np.sum([each.parts_ms for each in known], axis=0) if known else np.zeros(len(execution.names) + 1)
-    alone_ms = sum(float(each.parts_ms.sum()) for each in known if each.node.kind == "driver")
+    alone_ms = sum(float(each.parts_ms.sum()) for each in known if each.node.kind == "driver" and not each.node.held)
     return replace(
         debug, resource_ms=named(total, execution.names), other_ms=other_ms, driver_ms=alone_ms, missing_data=()
     )

@@ -72,7 +72,8 @@ def _left_out(connection: duckdb.DuckDBPyConnection) -> list[NotRecorded]:
     rows = connection.execute(
         """
         SELECT origin, meaning FROM import_stats
-        WHERE name IN ('foreign recording', 'other application', 'other time', 'unreadable recording', 'untimed stacks')
+        WHERE name IN ('foreign recording', 'other application', 'other time', 'unreadable recording', 'untimed stacks',
+            'unmatched recording')
         ORDER BY origin, rowid
         """
     ).fetchall()

@@ -69,7 +69,8 @@ class StagePeers:
 
     firsts  tasks that began when no task had ended on their workers
     alike   tasks that read at least two thirds of what the longest read
-    loaded  the smallest set of tasks that read 95 % of the stage's bytes, with or without the longest
+    loaded  tasks that read a row, with or without the longest; if rows are unknown, the smallest set of tasks that read
+            95 % of the stage's bytes
     """
 
     firsts: int = 0
@@ -92,8 +93,9 @@ class StageStats:
     `median_cpu_ms` is None if the log has no CPU time; `median_starting` is the median share of a task's time that
     starting took.  `settings` are the run's.  `cache_misses` tasks had cache misses, which cost all tasks at most
     `cache_miss_ms`.  `data_local` tasks ran where their data are, and were bound to that place; `on_busiest` tasks ran
-    on the worker with the most tasks.  `delegates` is whether other processes compute for its tasks, `spills_apart`
-    whether those processes spill when their own memory is short, instead of the worker.
+    on the worker with the most tasks.  `alone_ms` is for how long the longest ran after all others.  `delegates` is
+    whether other processes compute for its tasks, `spills_apart` whether those processes spill when their own memory is
+    short, instead of the worker.
     """
 
     facts: StageFacts
@@ -119,6 +121,7 @@ class StageStats:
     cache_miss_ms: float = 0.0
     data_local: int = 0
     on_busiest: int = 0
+    alone_ms: float = 0.0
     delegates: bool = False
     spills_apart: bool = False
 
@@ -193,8 +196,7 @@ def stage_stats(
     rows, plans = _sums(connection, execution), _operators(connection)
     described = connection.execute("SELECT stage_id, io_kinds, coalesce(call_site, '') FROM stages").fetchall()
     uses_of_stage = {stage_id: (uses_of(what), place) for stage_id, what, place in described}
-    on_path = _on_path_ms(path)
-    stages = execution.dag.stages
+    on_path, stages = _on_path_ms(path), execution.dag.stages
     ready = np.maximum(tasks.parts_ms[:, names.index(CPU)] - execution.volumes.total_cpu_ms, 0.0)
     missed, missed_ms = cache_misses(execution), cache_miss_ms(execution)
     is_patient = policy_of(execution).patience_ms > 0
@@ -239,6 +241,7 @@ def stage_stats(
                 cache_miss_ms=float(missed_ms[own].sum()),
                 data_local=int((tasks.placement[own] == AT_HOME).sum()) if is_patient else 0,
                 on_busiest=int(np.bincount(tasks.worker[own] + 1).max()),
+                alone_ms=_alone_ms(tasks.launch_ms[own], tasks.finish_ms[own], longest),
                 delegates=number in execution.delegating,
                 spills_apart=number in execution.spilling_in_helpers,
                 **{name: row[name] for name in _SUMMED},
@@ -267,6 +270,12 @@ def _idle_ms(execution: Execution) -> list[float]:
         present.over(start_ms, end_ms)[:, 0] - taken.over(start_ms, end_ms)[:, 0], 0.0
     ).tolist()
     return idle_ms
+
+
+def _alone_ms(launch_ms: Floats, finish_ms: Floats, longest: int) -> float:
+    """For how long a task ran after all others of its stage had ended, ms."""
+    others_ms = float(np.delete(finish_ms, longest).max(initial=-np.inf))
+    return max(float(finish_ms[longest]) - max(others_ms, float(launch_ms[longest])), 0.0)
 
 
 def _longest(row: Mapping[str, Any], resource_ms: Parts, cache_misses: bool) -> Longest:

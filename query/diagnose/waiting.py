@@ -54,12 +54,15 @@ def waiting(
             rest -= idle
             begun = rest * starting.get(piece.node.node_id, 0.0)
             flowed = min(rest * float(upstream[piece.node.stage]), rest - begun)
-            other_ms["no task"] += idle
+            other_ms["no slot" if execution.dag.stages[piece.node.stage].held else "no task"] += idle
             other_ms["starting"] += begun
             other_ms["upstream"] += flowed
             handed = min(other * delegated.get(piece.node.node_id, 0.0), rest - begun - flowed)
             other_ms["delegated"] += handed
             other_ms["unknown"] += rest - begun - flowed - handed
+        elif piece.node.held:
+            alone_ms["no worker"] += lacking
+            other_ms["no slot"] += rest
         elif piece.node.kind == "driver":
             # Scopes count only for the time in which workers were available.
             inside = covered(busy, start, end) - sum(covered(busy, *each) for each in without)

@@ -13,7 +13,7 @@ A stage without submission starts by its dependencies alone: a pipelined stage r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -46,6 +46,8 @@ class StageRun:
     start_ms: float
     end_ms: float
     pool: str | None = None
+    held: bool = False
+    """whether it waited for slots although others were free, from its submission to its first task"""
 
 
 class Barriers(Protocol):
@@ -123,6 +125,8 @@ class Node:
     stage: int | None = None  # position in Dag.stages
     scope_id: str | None = None
     resource: str | None = None
+    held: bool = False
+    """whether a submitted stage waited for slots meanwhile, so that the driver had nothing to do for it"""
 
     @property
     def kind(self) -> str:
@@ -159,6 +163,15 @@ class Dag:
             assert node.start_ms <= node.end_ms, f"{node.node_id} ends before it starts"
             assert self.start_ms - 1e-6 <= node.start_ms, f"{node.node_id} starts before the scope"
             assert node.end_ms <= self.end_ms + 1e-6, f"{node.node_id} ends after the scope"
+
+
+@dataclass(frozen=True)
+class Unstarted:
+    """A submitted stage none of whose tasks ran: it waited for slots from `start_ms` to `end_ms`."""
+
+    name: str
+    start_ms: float
+    end_ms: float
 
 
 @dataclass(frozen=True)
@@ -204,7 +217,8 @@ def build(
         # If slots were free all the time, the time up to the first launch is the driver's (it serializes the
         # tasks); otherwise it is a wait for slots, which the replay computes by itself.
         waited = use.is_full(stage.submit_ms, stage.start_ms)
-        builder.add(index, builder.all_sources(stage), stage.submit_ms if waited else stage.start_ms)
+        released_ms = stage.submit_ms if waited or stage.held else stage.start_ms
+        builder.add(index, builder.all_sources(stage), released_ms, held=stage.held and not waited)
     return builder.finish()
 
 
@@ -258,8 +272,10 @@ class _Builder:
         self.barriers.add(stage, {source: each.why for source, each in found.items()})
         return found
 
-    def add(self, index: int, sources: dict[str, Dependency], released_ms: float) -> None:
-        """Add a stage after the driver's interval that released it; a stage of a pipeline needs no interval."""
+    def add(self, index: int, sources: dict[str, Dependency], released_ms: float, *, held: bool = False) -> None:
+        """Add a stage after the driver's interval that released it; a stage of a pipeline needs no interval.
+
+        If it is `held`, an interval follows in which it waited for slots that no replay has."""
         stage = self.stages[index]
         start_ms = _clip(stage.start_ms, self.start_ms, self.end_ms)
         end_ms = _clip(stage.end_ms, start_ms, self.end_ms)
@@ -267,6 +283,10 @@ class _Builder:
         if sources or not flows:
             released_ms = _clip(released_ms, self.start_ms, start_ms)
             gate, gate_end = self._driver_until(sources, released_ms, start_ms, stage)
+            if held and start_ms > gate_end:
+                wait = self._interval(gate_end, start_ms, _waits(stage.name), stage.scope_id, held=True)
+                self.edges[gate, wait] = COORDINATED
+                gate, gate_end = wait, start_ms
             start_ms = max(start_ms, gate_end)
             self.edges[gate, stage.stage_id] = COORDINATED
         self.nodes[stage.stage_id] = Node(
@@ -297,9 +317,18 @@ class _Builder:
         self.latest[key] = interval
         return interval, self.nodes[interval].end_ms
 
-    def _interval(self, begin: float, end: float, name: str, scope_id: str | None, resource: str | None = None) -> str:
+    def _interval(
+        self,
+        begin: float,
+        end: float,
+        name: str,
+        scope_id: str | None,
+        resource: str | None = None,
+        *,
+        held: bool = False,
+    ) -> str:
         node_id = f"{self.driver}:{self.intervals}"
-        node = Node(node_id, name, begin, max(begin, end), None, scope_id, resource)
+        node = Node(node_id, name, begin, max(begin, end), None, scope_id, resource, held)
         self.nodes[node.node_id] = node
         self.intervals += 1
         return node.node_id
@@ -316,6 +345,29 @@ class _Builder:
             if node_id != closing and node_id not in has_successor:
                 self.edges[node_id, closing] = COORDINATED
         return Dag(self.start_ms, self.end_ms, self.stages, self.nodes, self.edges)
+
+
+def with_unstarted(dag: Dag, unstarted: Sequence[Unstarted]) -> Dag:
+    """The DAG with an interval for each stage none of whose tasks ran, after all others: it waited for slots."""
+    nodes, edges = dict(dag.nodes), dict(dag.edges)
+    last = nodes[list(nodes)[-1]]  # of the driver, after all stages
+    driver = last.node_id.partition(":")[0]
+    for each in sorted(unstarted, key=lambda each: each.start_ms):
+        begin, end = max(each.start_ms, last.start_ms), min(each.end_ms, dag.end_ms)
+        if end <= begin:
+            continue
+        number = sum(node.kind == "driver" for node in nodes.values())
+        wait = Node(f"{driver}:{number}", _waits(each.name), begin, end, held=True)
+        rest = Node(f"{driver}:{number + 1}", last.name, end, dag.end_ms)
+        nodes[last.node_id] = replace(last, name=f"before {each.name}", end_ms=begin)
+        nodes |= {wait.node_id: wait, rest.node_id: rest}
+        edges |= {(last.node_id, wait.node_id): COORDINATED, (wait.node_id, rest.node_id): COORDINATED}
+        last = rest
+    return replace(dag, nodes=nodes, edges=edges)
+
+
+def _waits(stage: str) -> str:
+    return f"{stage} waits for slots"
 
 
 def _clip(value: float, low: float, high: float) -> float:

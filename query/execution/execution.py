@@ -152,6 +152,8 @@ class Planner:
     """The run file, a scope of it → the scope as a stream; None if it is not a stream, or was not measured."""
     shown_slots: Callable[[int | None, Mapping[str, str]], int | None] = lambda slots, _properties: slots
     """(most slots of a worker, properties) → slots as the user counts them, 0 if the slots of tasks are unknown."""
+    shown_workers: Callable[[int, Mapping[str, str]], int] = lambda workers, _properties: workers
+    """(workers of a run, properties) → workers as the user counts them: not the hosts of accelerators."""
     other_bound: Callable[[Execution, Scenario], tuple[Refusal, Scenario] | None] = lambda _run, _scenario: None
     """The run, a scenario → why the prediction has two bounds, and the scenario of the other bound."""
     unbounded_reason: Callable[[Mapping[str, str]], Refusal | None] = lambda _properties: None
@@ -165,6 +167,10 @@ class Planner:
     have more of the resource."""
     slots_bring_cpu: bool = True
     """Whether a worker with more slots gets more CPU, for example because its container is sized by its slots."""
+    held: Callable[[duckdb.DuckDBPyConnection], Collection[str]] = lambda _run: ()
+    """The run file → ids of the submitted stages that waited for slots although others were free."""
+    sizes_workers: bool = False
+    """Whether the log has the configured slots of each worker, so that workers may differ in them."""
     loads_code: bool = False
     """Whether its workers load and compile code at its first use (JVM warm-up)."""
     checked_settings: Callable[[Execution], Collection[str]] = lambda _run: ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,9 +25,9 @@ from crystalperf.query.attribution.locality import (
 from crystalperf.query.execution import dag
 from crystalperf.query.execution.clock import Clock, without_pauses
 from crystalperf.query.execution.cpu_limits import background_cores, cpu_limits, starved_ms
-from crystalperf.query.execution.dag import Dependency, StageRun, Tasks
+from crystalperf.query.execution.dag import Dependency, StageRun, Tasks, Unstarted
 from crystalperf.query.execution.evidence import Evidence, gathered, missing_cpu_share, sampled_sums
-from crystalperf.query.execution.execution import DriverTime, Execution, Lost, PlanningFramework, ScopeTime
+from crystalperf.query.execution.execution import DriverTime, Execution, Lost, Planner, PlanningFramework, ScopeTime
 from crystalperf.query.execution.log_facts import log_facts
 from crystalperf.query.execution.scenario import settings_of
 from crystalperf.query.execution.slots import Slots
@@ -49,7 +49,7 @@ partitions had been before: so many are not a coincidence."""
 
 _IDS_SHOWN = 20
 _OF_TASKS = (
-    *("task_id", "stage_number", "worker_number", "host_number", "launch_ms", "finish_ms"),
+    *("task_id", "stage_number", "worker_number", "host_number", "launch_ms", "finish_ms", "whole_ms"),
     *("placement", "pipeline_wait_ms", "follows"),
 )
 """Columns of scope_tasks.sql for Tasks, besides their time by resource."""
@@ -70,7 +70,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
     framework: PlanningFramework = find(run[2])
     reader, properties = framework.reader, dict(run[1] or {})
     configured = {} if framework.planner.configured is None else framework.planner.configured(properties)
-    workers, hosts, slots, recorded = _slots(connection)
+    workers, hosts, slots, recorded = _slots(connection, framework.planner)
     log, clock = log_facts(connection, reader), Clock()
     if scope == ALL:
         first = float(slots.available_ms.min()) if len(slots) else None
@@ -80,7 +80,7 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         connection, scope_time, clock, workers, hosts, names, with_volumes=with_evidence
     )
     words = framework.vocabulary
-    rules = dag.DagRules(framework.planner.barriers, words.driver, words.stage, reader.resolution_ms)
+    held = set(framework.planner.held(connection))
     execution = Execution(
         words=Words(framework.name, words, resources),
         title=framework.title,
@@ -89,13 +89,13 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         version=run[4],
         scope=scope_time,
         dag=dag.build(
-            stages,
+            [replace(each, held=each.stage_id in held) for each in stages] if held else stages,
             tasks,
             clock.when(scope_time.start_ms),
             clock.when(scope_time.end_ms),
             slots,
             _stated(connection),
-            rules,
+            dag.DagRules(framework.planner.barriers, words.driver, words.stage, reader.resolution_ms),
         ),
         tasks=tasks,
         volumes=volumes,
@@ -113,7 +113,27 @@ def load(connection: duckdb.DuckDBPyConnection, scope: str = "all", *, with_evid
         takes_recordings=reader.frames.process is not None,
         log=log,
     )
+    execution = _with_unstarted(connection, execution, held) if held else execution
     return _with_evidence(connection, execution, workers, reader) if with_evidence else execution
+
+
+def _with_unstarted(connection: duckdb.DuckDBPyConnection, execution: Execution, held: Collection[str]) -> Execution:
+    """The scope with the stages, of those that waited for slots, none of whose tasks ran."""
+    scope, clock = execution.scope, execution.clock
+    rows = connection.execute(
+        """
+        SELECT coalesce(name, stage_id), submit_ms, coalesce(end_ms, $2)
+        FROM stages
+        WHERE list_contains($3, stage_id) AND submit_ms < $2 AND coalesce(end_ms, $2) > $1
+            AND stage_id NOT IN (SELECT stage_id FROM tasks)
+        """,
+        [scope.start_ms, scope.end_ms, list(held)],
+    ).fetchall()
+    unstarted = [
+        Unstarted(name, clock.when(max(start, scope.start_ms)), clock.when(min(end, scope.end_ms)))
+        for name, start, end in rows
+    ]
+    return replace(execution, dag=dag.with_unstarted(execution.dag, unstarted))
 
 
 def _with_evidence(
@@ -259,7 +279,7 @@ def find_scope(connection: duckdb.DuckDBPyConnection, text: str) -> ScopeTime:
 
 
 def _slots(
-    connection: duckdb.DuckDBPyConnection,
+    connection: duckdb.DuckDBPyConnection, planner: Planner
 ) -> tuple[dict[str, int], dict[str, int], Slots, dict[str, float | None]]:
     """Workers and hosts by number, slots, and the recorded resources of the run."""
     rows = connection.execute(sql.text("worker_slots")).fetchall()
@@ -273,7 +293,7 @@ def _slots(
     memory = {row[5] for row in working}
     recorded: dict[str, float | None] = {
         "workers": max_concurrent((row[3], row[4]) for row in working) or None,
-        "cores": max((int(row[2]) for row in working), default=0) or None,
+        "cores": _slots_of_one([int(row[2]) for row in working], planner),
         "memory": float(memory.pop()) if len(memory) == 1 and None not in memory else None,
     }
     slots_table = Slots(
@@ -284,6 +304,14 @@ def _slots(
         cpu_cores=np.full(len(worker), np.inf),
     )
     return {row[0]: number for number, row in enumerate(working)}, hosts, slots_table, recorded
+
+
+def _slots_of_one(sizes: Sequence[int], planner: Planner) -> float | None:
+    """Slots of a worker; None without any.  If they differ by configuration, the mean: its ratios are those of all
+    slots."""
+    if not any(sizes):
+        return None
+    return sum(sizes) / len(sizes) if planner.sizes_workers else max(sizes)
 
 
 def max_concurrent(intervals: Iterable[tuple[float, float | None]]) -> int:
@@ -324,7 +352,7 @@ def _stages_and_tasks(
         columns = _task_columns(connection, scope, names, {**wanted, "stages": ids}, with_volumes)
     launch = np.clip(columns["launch_ms"], scope.start_ms, scope.end_ms)
     finish = np.clip(columns["finish_ms"], scope.start_ms, scope.end_ms)
-    whole = columns["finish_ms"] - columns["launch_ms"]
+    whole = columns["whole_ms"]
     kept = safe_divide(finish - launch, whole, 1.0)
     launch, finish, start_ms = clock.at(launch), clock.at(finish), clock.when(scope.start_ms)
     # Stages are numbered in the order of their first tasks.

@@ -58,6 +58,8 @@ class Setting:
     unit: SettingUnit
     meaning: str
     choices: tuple[str, ...] = ()
+    means: str = ""
+    """The key of the same setting under the name by which it is stored; empty if this is it."""
 
 
 def settings_of(
@@ -93,20 +95,39 @@ def settings_of(
             f"{TASKS}{called}": Setting("count", f"{words.tasks} of {called}")
             for called in dict.fromkeys(each for pair in (stages or {}).items() for each in called_by(*pair))
         },
+        **_of_chained(stages or {}, words),
         **({"rate": Setting("count", "records that the sources make per second")} if is_stream else {}),
+    }
+
+
+def _of_chained(stages: Mapping[str, str], words: Vocabulary) -> dict[str, Setting]:
+    """Settings for the tasks of the only stage that runs an operator with this name behind its first one."""
+    begin = {each.lower() for pair in stages.items() for each in called_by(*pair)}
+    found: dict[str, set[str]] = {}
+    for stage_id, name in stages.items():
+        for operator in re.split(r"\s*->\s*", name)[1:]:
+            for called in _prefixes(operator.strip(" ()")):
+                if called.lower() not in begin:
+                    found.setdefault(called, set()).add(stage_id)
+    return {
+        f"{TASKS}{called}": Setting("count", f"{words.tasks} of {called}", means=f"{TASKS}{next(iter(only))}")
+        for called, only in found.items()
+        if len(only) == 1
     }
 
 
 def called_by(stage_id: str, name: str) -> list[str]:
     """Names by which users can refer to a stage: its id, prefixes of its name in words, and its first word without
     number or colon."""
-    first = re.split(r"[\[ ]", name, maxsplit=1)[0].rstrip(":")
-    return [stage_id, first, *_prefixes(name)] if first else [stage_id]
+    return [stage_id, *_prefixes(name)]
 
 
 def _prefixes(name: str) -> list[str]:
-    """A name's first word, its first two words, and so on: the names by which users can refer to it."""
-    return [name[: match.end()].rstrip(",:") for match in re.finditer(r"[^ ]+", name)]
+    """A name's first word without number or colon, its first word, its first two words, and so on: the names by which
+    users can refer to it."""
+    first = re.split(r"[\[ ]", name, maxsplit=1)[0].rstrip(":,")
+    listed = [name[: match.end()].rstrip(",:") for match in re.finditer(r"[^ ]+", name)]
+    return [first, *listed] if first and first not in listed else listed
 
 
 def is_unchecked(key: str) -> bool:
@@ -177,6 +198,11 @@ class Scenario:
         """New over recorded value of a setting; 1 if it is not changed."""
         return self.ratios.get(key, 1.0)
 
+    def amount(self, key: str) -> float | None:
+        """The new value of a setting in its unit; None if it is not changed, or given as a ratio."""
+        value = self.changes.get(key)
+        return None if value is None else value.absolute
+
     def choice(self, key: str) -> str | None:
         """The chosen value of a setting with choices; None if it is not changed."""
         value = self.changes.get(key)
@@ -213,6 +239,7 @@ def parse_settings(
             raise SettingError(f"'{text}': expected KEY=VALUE, for example cores=8 or network=2x")
         if key not in known:
             raise SettingError(_no_setting(key, shown, words))
+        key = known[key].means or key
         if key in found:
             raise SettingError(f"'{shown[key]}' is given twice; for several values, write {shown[key]}=A,B")
         if "=" in value:
@@ -310,7 +337,7 @@ def scenario_of(changes: Mapping[str, Value], recorded: Configuration) -> Scenar
             continue
         if value.ratio is not None:
             ratios[key] = value.ratio
-            if key in ("workers", "cores") and before is not None:
+            if key in ("workers", "cores") and before is not None and before == int(before):
                 after = before * value.ratio
                 if abs(after - round(after)) > 1e-9 or after < 1:
                     raise SettingError(

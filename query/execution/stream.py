@@ -62,6 +62,7 @@ class Station:
         external_wait_ms: how long a record waits, without work, for an answer from outside the stream.
         sleeping_share: share of busy time in which its slots used no resource: asleep, or waiting for something
             outside.
+        heaviest_slot, heaviest_share: the slot with the most records, counted from 0, and its share of all of them.
     """
 
     id: str
@@ -77,6 +78,8 @@ class Station:
     due_buffer_share: float = 0.0
     external_wait_ms: float = 0.0
     sleeping_share: float = 0.0
+    heaviest_slot: int = 0
+    heaviest_share: float = 0.0
 
     @property
     def unmeasured(self) -> float:
@@ -105,6 +108,7 @@ class Hop:
         kept: records that left it over records that entered it, at most 1; the others wait in a queue that keeps
             growing.
         all_to_all: whether each slot of the source sends to each slot of the target.
+        silent: channels over which no buffer came, so that their timeout is not counted.
     """
 
     source: str
@@ -119,6 +123,7 @@ class Hop:
     is_due_assumed: bool = False
     kept: float = 1.0
     all_to_all: bool = True
+    silent: int = 0
 
     @property
     def records_per_buffer(self) -> float:
@@ -139,7 +144,11 @@ class Hop:
     @property
     def counted_due_ms(self) -> float:
         """Buffer timeout, ms, by the number of buffers alone."""
-        return 1e3 * self.channels / self.due_per_s if self.buffers_per_s > 1.02 * self.full_per_s else math.inf
+        return (
+            1e3 * max(self.channels - self.silent, 1) / self.due_per_s
+            if self.buffers_per_s > 1.02 * self.full_per_s
+            else math.inf
+        )
 
     @property
     def full_per_s(self) -> float:

@@ -31,15 +31,21 @@ from crystalperf.query.inputs.files import HEAD_BYTES, Application, Head, Inputs
 from crystalperf.query.inputs.reader import ReadableFramework
 from crystalperf.query.inputs.registry import is_built_in, readable
 from crystalperf.query.trace.plugins import broken
-from crystalperf.query.trace.records import Problems, as_text, shortened
+from crystalperf.query.trace.records import Problem, Problems, as_text, shortened
 from crystalperf.query.trace.vocabulary import either
 
 Kind = Literal["log", "jfr", "collapsed", "zip", "empty", "unknown"]
 
 _MAX_FILES = 20_000
 _COLLAPSED_LINE = re.compile(r".+\S \d+(\.\d+)?\r?")
+_COMMENT = "#"
+"""Start of the lines with which Austin and others describe a recording, before its stacks."""
 
 _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, Zstandard
+
+
+class UnusableFileError(InputError):
+    """A file that the user named exists, but is neither a log nor a recording."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +62,11 @@ class _Found:
     """Whether `what` names a known kind of file that CrystalPerf does not read."""
 
 
-def choose(inputs: Inputs, app: str | None = None) -> Application:
-    """The only application, or the one with id `app` (`app-1`, or `app-1/2` for its attempt 2).
+def choose(inputs: Inputs, app: str | None = None, *, newest: bool = False) -> Application:
+    """The only application, or the one with id `app` (`app-1`, or `app-1/2` for its attempt 2); of several attempts
+    the newest, and of several applications too if `newest`.
 
-    Raises InputError if there is none, or several.
+    Raises InputError if there is none, or several without `newest`.
     """
     if not inputs.applications:
         what = "the input has only recordings of stack samples" if inputs.samples else "the input has none"
@@ -68,10 +75,27 @@ def choose(inputs: Inputs, app: str | None = None) -> Application:
     ids = list(dict.fromkeys(each.app_id for each in found))
     if not found:
         raise InputError(f"no application '{app}' in the input; it has {_listed(inputs.applications)}")
-    if len(ids) > 1:
+    if len(ids) > 1 and not newest:
         listed = {"applications": _listed(inputs.applications)}
         raise InputError(f"the input has {len(ids)} applications", Remedy("choose an application", listed))
     return found[0]
+
+
+def choice(inputs: Inputs, chosen: Application) -> Problem | None:
+    """The note that the inputs have other applications or attempts than the chosen one; None if they have none."""
+    others = [each for each in inputs.applications if each is not chosen]
+    if not others:
+        return None
+    same = [each for each in others if each.app_id == chosen.app_id]
+    which = chosen.app_id if chosen.attempt is None else f"attempt {chosen.attempt} of {chosen.app_id}"
+    newest = "the newest, " if chosen is inputs.applications[0] else ""
+    several = (
+        f"{len(inputs.applications)} attempts of one application"
+        if len(same) == len(others)
+        else f"logs of {len({each.app_id for each in inputs.applications})} applications"
+    )
+    meaning = f"the input has {several}; this answer is of {newest}{which}; others: {_listed(others, chosen)}"
+    return Problem("several_applications", "info", chosen.log.origin, 1, None, meaning)
 
 
 def _logs(*, article: bool = True) -> str:
@@ -98,9 +122,13 @@ def discover(paths: Sequence[str | Path]) -> Inputs:
         problems.add("broken_plugin", "error", what, None, f"the package of {what} could not be loaded: {why}")
     found: dict[str, _Found] = {}
     passed_over: list[_Found] = []
+    refused: list[tuple[str, InputError]] = []
     for path in map(str, paths):
-        for each in _files(path, problems, passed_over):
-            found.setdefault(each.part.name, each)
+        try:
+            for each in _files(path, problems, passed_over):
+                found.setdefault(each.part.name, each)
+        except UnusableFileError as error:  # one of several files must not prevent the analysis of the others
+            refused.append((path, error))
     samples = [
         SampleFile(each.part.path, "jfr" if each.kind == "jfr" else "collapsed")
         for each in sorted(found.values(), key=lambda each: each.part.name)
@@ -112,6 +140,10 @@ def discover(paths: Sequence[str | Path]) -> Inputs:
             logs.setdefault(each.framework, []).append(each.log)
     gathered = [each for name, parts in logs.items() for each in _gathered(readable()[name], parts, problems)]
     applications = _newest_first(gathered, problems)
+    if refused and not applications:
+        raise refused[0][1]
+    for named, reason in refused:
+        problems.add("unusable_file", "data loss", named, None, f"not used: {shortened(str(reason))}")
     if not applications and not samples:
         others = f"; {(first := passed_over[0]).part.name} is {first.what}" if passed_over else ""
         raise InputError(
@@ -199,7 +231,7 @@ def _named(found: list[_Found]) -> list[_Found]:
     first = found[0]
     what = {"empty": "is empty", "zip": f"is a zip archive without {_logs()} in it"}.get(first.kind)
     advice = f"; {first.advice}" if first.advice else ""
-    raise InputError(
+    raise UnusableFileError(
         f"{first.part.path}: {what or f'is {first.what}'}; CrystalPerf reads {_logs()}, and stack samples as a JFR"
         f" recording or collapsed stacks{advice}"
     )
@@ -218,6 +250,8 @@ def _sniff(part: Part, path: str, problems: Problems) -> list[_Found]:
     if _is_recording(start):
         return [_Found(part, "jfr")]
     text = head(part, HEAD_BYTES)
+    if text.lstrip()[:1] == b"{" and _is_flame_graph(text):
+        return [_Found(part, "collapsed")]
     beginning = Head(part, as_text(folder), as_text(name), _size(part), text)
     for framework in readable().values():
         if (log := _recognised(framework, beginning, problems)) is not None:
@@ -261,6 +295,15 @@ def _is_recording(start: bytes) -> bool:
     return is_jfr(start)
 
 
+def _is_flame_graph(text: bytes) -> bool:
+    """Whether a file is a flame graph of Flink; its reader is imported only for JSON that may be one."""
+    if b'"root"' not in text[:4096]:
+        return False
+    from crystalperf.query.recordings.flame_graph import is_flame_graph
+
+    return is_flame_graph(text)
+
+
 def _sniff_members(path: str, problems: Problems) -> list[_Found]:
     """The logs within a zip archive; unreadable members are left out."""
     found: list[_Found] = []
@@ -288,7 +331,7 @@ def _is_collapsed(text: bytes) -> bool:
         lines = text[: text.rfind(b"\n")].decode().split("\n") if b"\n" in text else [text.decode()]
     except UnicodeDecodeError:
         return False
-    lines = [line for line in lines if line.strip()][:200]
+    lines = [line for line in lines if line.strip() and not line.startswith(_COMMENT)][:200]
     good = sum(_COLLAPSED_LINE.fullmatch(line) is not None for line in lines)
     return good > 0.9 * len(lines) and any(";" in line for line in lines)
 
@@ -352,18 +395,17 @@ def _newest_first(applications: list[Application], problems: Problems) -> list[A
             problems.add("repeated_log", "info", each.log.origin, None, meaning)
         else:
             kept[key] = each
-    attempts: dict[str, list[Application]] = {}
-    for each in kept.values():
-        attempts.setdefault(each.app_id, []).append(each)
-    for app_id, several in attempts.items():
-        if len(several) > 1:
-            others = ", ".join(str(each.attempt) for each in several[1:])
-            meaning = f"{app_id} has several attempts; the newest is used, and {app_id}/N selects another ({others})"
-            problems.add("several_attempts", "info", several[0].log.origin, None, meaning, len(several))
     return list(kept.values())
 
 
-def _listed(applications: Sequence[Application]) -> str:
-    texts = [f"{each.app_id} ({each.name})" if each.name else each.app_id for each in applications]
+def _listed(applications: Sequence[Application], chosen: Application | None = None) -> str:
+    """Their ids and names, each id once; other attempts of `chosen` each."""
+
+    def text(each: Application) -> str:
+        if chosen is not None and each.app_id == chosen.app_id:
+            return f"{each.app_id}/{each.attempt}"
+        return f"{each.app_id} ({each.name})" if each.name else each.app_id
+
+    texts = [text(each) for each in applications]
     texts = list(dict.fromkeys(texts))
     return ", ".join(texts[:20]) + (f" and {len(texts) - 20} more" if len(texts) > 20 else "")

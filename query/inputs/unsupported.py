@@ -19,6 +19,8 @@ _PAGE = "use the page of the job itself (/jobs/ID), or its archive from the JobM
 _WHEN = (
     "it shows what operators read and wrote, not when they ran; use the output of export_chrome_trace for these steps"
 )
+ASCEND = "a trace of Ascend's profiler (torch_npu)"
+OTHER_NAMES = "its names of device work are its own; use the output of PyTorch's own export_chrome_trace"
 _MAX_LINES = 40
 _MAX_FIELDS = 2_000
 
@@ -304,8 +306,8 @@ KINDS = (
     ),
     Foreign("a timeline of Ray", "", _json(rb'"cat"\s*:\s*"ray[.:]|"(ray::|worker:[0-9a-f]{20})')),
     Foreign(
-        "a trace of Ascend's profiler (torch_npu)",
-        "its names of device work are its own; use the output of PyTorch's own export_chrome_trace",
+        ASCEND,
+        OTHER_NAMES,
         _json(rb"^\s{0,99}\[", rb'"cat"\s*:\s*"cpu_op"|"Ascend Hardware"|"async_npu"'),
     ),
     Foreign(

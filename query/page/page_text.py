@@ -21,6 +21,7 @@ from crystalperf.query.text.answers import (
     noticeable_findings,
     other_words,
     outcome_sentences,
+    recordings_sentence,
     same_sentence,
     samples_sentence,
     saving_text,
@@ -35,7 +36,7 @@ from crystalperf.query.text.stations import stations_note, stations_table
 
 if TYPE_CHECKING:
     from crystalperf.query.page.frontend import Frontend
-    from crystalperf.query.results.answers import Verdict, WhatIf
+    from crystalperf.query.results.answers import Debug, Header, Verdict, WhatIf
     from crystalperf.query.trace.vocabulary import Vocabulary
 
 RANGE = "90 % range"
@@ -48,6 +49,12 @@ HOW = {
     "unknown": "not on this page",
 }
 """The values of PageText.how."""
+
+
+def _unused(header: Header, debug: Debug) -> tuple[str, ...]:
+    """That no recording shows a task, if so."""
+    sentence = recordings_sentence(header, debug)
+    return (sentence,) if sentence else ()
 
 
 def page_text(verdict: Verdict, frontend: Frontend) -> PageText:
@@ -64,7 +71,7 @@ def page_text(verdict: Verdict, frontend: Frontend) -> PageText:
     return PageText(
         title=header.name,
         facts=tuple(header_facts(header)),
-        outcome=(*outcome_sentences(debug, unit), *stream_sentences(debug, header.resources)),
+        outcome=(*_unused(header, debug), *outcome_sentences(debug, unit), *stream_sentences(debug, header.resources)),
         left_out=left_out,
         headline=bottleneck_sentence(verdict.bottleneck, debug, header.resources, unit),
         unmodelled=unmodelled_sentence(debug),

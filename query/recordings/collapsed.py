@@ -9,13 +9,14 @@ of FlameGraph's scripts.  It has no times, and does not state the unit of its co
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.inputs.containers import LogFile, Part, batches
-from crystalperf.query.recordings import jfr
+from crystalperf.query.recordings import flame_graph, jfr
 from crystalperf.query.recordings.jfr.merge import Merged
 from crystalperf.query.recordings.jfr.model import ProblemLog
 from crystalperf.query.trace.records import Floats, Problems
@@ -40,6 +41,8 @@ class Collapsed:
 
     recording: jfr.Recording
     weight: Floats
+    of_tasks: bool = False
+    """Whether it has the stacks of tasks alone, so that it need not show other threads."""
 
 
 def read(path: str, problems: Problems) -> Collapsed:
@@ -47,11 +50,13 @@ def read(path: str, problems: Problems) -> Collapsed:
 
     Raises InputError if the file cannot be opened or has no stack.
     """
+    if (found := flame_graph.read(path, problems)) is not None:
+        return _of_stacks(path, found, of_tasks=True)
     stacks: dict[bytes, float] = {}
     frames: dict[str, int] = {}
     for batch in batches(LogFile(path, (Part(path),)), problems):
         for position, line in enumerate(batch.lines):
-            if not line or line.isspace():
+            if not line or line.isspace() or line.startswith(b"#"):  # a comment, such as Austin's header
                 continue
             match = _LINE.fullmatch(line)
             if match is None:
@@ -69,6 +74,19 @@ def read(path: str, problems: Problems) -> Collapsed:
     if not stacks:
         raise InputError(f"{path}: has no line with a stack followed by a count")
     return Collapsed(_recording(list(frames), list(stacks)), np.array(list(stacks.values())))
+
+
+def _of_stacks(path: str, found: Iterable[tuple[Sequence[str], float]], *, of_tasks: bool) -> Collapsed:
+    """Stacks as texts of frames, the root first, and their weights.  Raises InputError without any."""
+    stacks: dict[bytes, float] = {}
+    frames: dict[str, int] = {}
+    for texts, weight in found:
+        numbers = [frames.setdefault(text, len(frames)) for text in reversed(texts[-_MAX_FRAMES:])]
+        key = np.array(numbers, dtype=np.int32).tobytes()
+        stacks[key] = stacks.get(key, 0.0) + weight
+    if not stacks:
+        raise InputError(f"{path}: the flame graph has no sample; save it again while the job is busy")
+    return Collapsed(_recording(list(frames), list(stacks)), np.array(list(stacks.values())), of_tasks)
 
 
 def frame(text: str) -> tuple[str, str, int]:

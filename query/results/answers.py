@@ -29,7 +29,7 @@ Parts = Mapping[str, float]
 
 Cause = Literal[
     "no worker", "no scope", "driver", "no task", "starting", "upstream", "delegated", "unknown", "filling",
-    "queueing", "held", "sleeping",
+    "queueing", "held", "sleeping", "no slot",
 ]  # fmt: skip
 """The cause of time on no resource.
 
@@ -45,6 +45,7 @@ filling       a record waited in a buffer until that was full or timed out
 queueing      a record waited for those before it
 held          a record waited for an answer from outside, as with asynchronous requests
 sleeping      threads slept, or waited for something outside, while they processed a record
+no slot       a submitted stage waited for slots that it could use, although others were free
 """
 
 
@@ -314,7 +315,8 @@ class StationStats:
     """Statistics of a stage of a stream; shares are of its tasks' time, `busiest_share` of the busiest task's.
 
     `record_ms` is its own time for one record, `shares` are its shares by resource; `sleeping_share` is on no resource:
-    threads slept, or waited for something outside.
+    threads slept, or waited for something outside.  Task `heaviest_task`, counted from 0, gets `heaviest_share` of its
+    records.
     """
 
     id: str
@@ -327,6 +329,8 @@ class StationStats:
     record_ms: float
     shares: Parts
     sleeping_share: float = 0.0
+    heaviest_task: int = 0
+    heaviest_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -368,6 +372,21 @@ class StreamPrediction:
     is_lower_bound: bool = False
 
 
+@dataclass(frozen=True)
+class NamedPart:
+    """A part of the critical path with a name of its own, and its wall-clock time by resource; `cause` is that of its
+    time on no resource."""
+
+    remark: Remark
+    resource_ms: Parts
+    cause: Cause = "unknown"
+
+    @property
+    def time_ms(self) -> float:
+        """Its wall-clock time on the path, ms."""
+        return sum(self.resource_ms.values())
+
+
 @dataclass(frozen=True, repr=False)
 class Debug(Tabular):
     """The diagnosis of a scope: where its time went.
@@ -379,7 +398,9 @@ class Debug(Tabular):
     tasks but has no resource, so that no prediction covers it.  `measurements` are the framework's own measurements.
     `unbounded` is the leading remark about an unbounded run, such as a stream that runs until it is stopped; None for
     any other run.  `other_causes` is, by resource, another possible cause of the time on it; by `unknown`, what threads
-    did in that time.  `path_operators` is the critical path by operator if stages run different operators one after the
+    did in that time.  `leading` is what comes before the bottleneck, such as that a stream falls behind; None for most
+    runs.  `named_parts` are parts of the critical path that the framework names better than a resource or cause does.
+    `path_operators` is the critical path by operator if stages run different operators one after the
     other, else empty.  `framework` is the framework's name, and `resources` are those of the run, for sentences
     (`words`).
     """
@@ -412,6 +433,8 @@ class Debug(Tabular):
     path_operators: tuple[PathOperator, ...] = ()
     unbounded: Remark | None = None
     other_causes: Mapping[str, Remark] = field(default_factory=dict)
+    named_parts: tuple[NamedPart, ...] = ()
+    leading: Remark | None = None
     framework: str = ""
     resources: tuple[Resource, ...] = ()
 
@@ -623,11 +646,20 @@ class ReadingProblem:
 
 
 @dataclass(frozen=True)
+class WorkerSize:
+    """The number of workers with the same number of slots."""
+
+    slots: int
+    workers: int
+
+
+@dataclass(frozen=True)
 class Header:
     """The facts of a run at the top of a verdict.
 
     At most `workers` ran tasks at a time, of `workers_in_all`, each with at most `slots_per_worker`; 0 if the log does
-    not record where tasks ran.
+    not record where tasks ran.  `worker_sizes` are the different numbers of slots of workers, ascending, empty if all
+    have the same.
     `problems` has the worst first.  A run of repeated steps has `steps` of them, of `step_ms` on average; both are None
     for other runs.  `excluded_settings` are settings that the usual what-ifs exclude.
     """
@@ -651,6 +683,7 @@ class Header:
     steps: int | None = None
     step_ms: float | None = None
     excluded_settings: tuple[str, ...] = ()
+    worker_sizes: tuple[WorkerSize, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -665,10 +698,11 @@ class Profiled:
 class Bottleneck:
     """The bottleneck of a scope.
 
-    kind          a resource; a cause of time on no resource; the driver, with all the time in which only it was
+    kind          a resource; a cause of time on no resource; a part of the path that the framework names, by the kind
+                  of its remark (Debug.named_parts); the driver, with all the time in which only it was
                   active on the path; unknown: most time is on no resource without a main cause, or data is missing
-                  (Debug.doubts); nothing: no time passes
-    name          the resource's name, or the Cause
+                  (Debug.doubts); nothing: no time passes; finding: the cause of a finding takes more than each resource
+    name          the resource's name, the Cause, or the kind of the part's remark or of the finding
     time_ms       its wall-clock time on the critical path …
     share         … and that as a share of the scope's runtime
     second        the runner-up, a resource or Cause: for a resource, only if it follows closely; for a Cause without a
@@ -677,7 +711,7 @@ class Bottleneck:
     no_task_ms      for a cause: the total time without a running task, if it is longer
     """
 
-    kind: Literal["resource", "cause", "driver", "unknown", "nothing"]
+    kind: Literal["resource", "cause", "part", "driver", "unknown", "nothing", "finding"]
     name: str
     time_ms: float
     share: float
@@ -730,9 +764,10 @@ class NextStep:
     setup     set up the job so that it records samples (framework)
     build     build an index of the sampled code (index)
     predict   predict more of the limiting resource (setting)
+    report    write the page of the run, because no doubling has an effect
     """
 
-    kind: Literal["setup", "build", "predict"]
+    kind: Literal["setup", "build", "predict", "report"]
     facts: Mapping[str, str] = field(default_factory=dict)
 
 

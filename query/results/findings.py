@@ -27,6 +27,11 @@ class Finding(Kind):
     basis: Basis
     advice: Advice | None
 
+    @property
+    def is_note(self) -> bool:
+        """Whether it is worth knowing without a cost, for example because it saved time."""
+        return False
+
 
 @dataclass(frozen=True)
 class StageRef:
@@ -196,7 +201,10 @@ class Unexplained(StragglerCause):
 
 @dataclass(frozen=True)
 class StragglerStage(StageCost):
-    """A stage whose longest task takes much longer than a usual one."""
+    """A stage whose longest task takes much longer than a usual one.
+
+    `alone_ms` is for how long that ran on the critical path after all others of its stage.
+    """
 
     kind: ClassVar[str] = "straggler"
 
@@ -204,6 +212,7 @@ class StragglerStage(StageCost):
     duration_ms: float
     usual_ms: float
     cause: StragglerCause
+    alone_ms: float = 0.0
 
     @property
     def variant(self) -> str:

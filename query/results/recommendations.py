@@ -121,7 +121,11 @@ class FasterDevice(Recommendation):
 
 @dataclass(frozen=True, kw_only=True)
 class RaiseParallelism(Recommendation):
-    """Raise the parallelism of a busy stage of a stream; `busy_share` is that of its busiest task."""
+    """Raise the parallelism of a busy stage of a stream; `busy_share` is that of its busiest task.
+
+    For a stream at its limit, `rate_per_s` is its highest rate before and after, and `rate_range_per_s` the range of
+    the latter; `at_least` is whether it is a lower bound.
+    """
 
     kind: ClassVar[str] = "raise-parallelism"
 
@@ -129,6 +133,10 @@ class RaiseParallelism(Recommendation):
     before: int
     after: int
     busy_share: float
+    name: str = ""
+    rate_per_s: tuple[float, float] | None = None
+    rate_range_per_s: tuple[float, float] | None = None
+    at_least: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

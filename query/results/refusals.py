@@ -210,7 +210,7 @@ class MemoryNeedUnknown(Refusal):
 
 @dataclass(frozen=True)
 class SpilledMemoryUnknown(Refusal):
-    """`disk_bytes` were spilled to disk; the memory that they had taken is not in the log."""
+    """The memory that the spilled data, `disk_bytes` on disk, had taken is not in the log."""
 
     kind: ClassVar[str] = "spilled-memory-unknown"
     disk_bytes: float
@@ -299,7 +299,7 @@ class RateBeyondMeasured(Refusal):
 
 @dataclass(frozen=True)
 class RateNotSustained(Refusal):
-    """A rate above `sustained_per_s`; `limit` is full first: a station, a worker, or a hop, SOURCE>TARGET."""
+    """A rate above the highest, `sustained_per_s`; `limit` is full first: a station, worker or hop, SOURCE>TARGET."""
 
     kind: ClassVar[str] = "rate-not-sustained"
     rate_per_s: float

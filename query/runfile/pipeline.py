@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,7 +29,7 @@ from crystalperf.query.execution.critical_path import WallClock
 from crystalperf.query.execution.evidence import is_interval, rests, sampled_sums
 from crystalperf.query.execution.load import WHOLE, load
 from crystalperf.query.inputs.containers import LogFile
-from crystalperf.query.inputs.discover import choose, discover
+from crystalperf.query.inputs.discover import choice, choose, discover
 from crystalperf.query.inputs.files import Application, Inputs, SampleFile
 from crystalperf.query.inputs.reader import ReadableFramework
 from crystalperf.query.inputs.registry import find, is_built_in
@@ -73,12 +74,16 @@ def profile_inputs(
     """
     progress("inspecting the inputs")
     inputs = discover(fetched(paths, app, progress))
-    application = choose(inputs, app)
+    application = choose(inputs, app, newest=True)
+    note = choice(inputs, application)
+    if note is not None:
+        inputs = dataclasses.replace(inputs, problems=(*inputs.problems, note))
     if output is not None:
         keeping.check_replaceable(output, application, replace=replace)
     framework: ReadableFramework = find(application.framework)
     signature = keeping.signature(inputs, application)
     facts = {"inputs": json.dumps(signature), "tables": keeping.layout(framework)}
+    facts["others"] = "" if note is None else note.meaning  # a run file that names them is not one of the log alone
     for each in (output,) if output is not None else keeping.kept_places(application, signature):
         output = each
         if signature and keeping.is_current(output, facts, indexes, framework):

@@ -46,6 +46,9 @@ MEASURED_MOST = 1.0
 """Maximum measured extra time, as a multiple of a later task's time.  First tasks that take longer, and longer than in
 recorded runs, had other data, or their workers were still starting."""
 
+ALIKE = 1.5
+"""Maximum ratio of the bytes that two tasks read, so that their times show their warm-up."""
+
 NOTICED = 0.01
 """Minimum share of task time that moved warm-up changes, from which its uncertainty counts."""
 
@@ -188,6 +191,8 @@ def warmup_cost(execution: Execution, base: Replayed, lasting_ms: Floats | None 
         rest = later if len(later) > 1 else first
         if len(starting) and len(rest) > 1:
             started.append((number, float(np.median(unpacked_ms[starting]) - np.median(unpacked_ms[rest]))))
+            if min(len(starting), len(later)) >= MEASURED_TASKS and _same(tasks.duration_ms, starting, later):
+                more[FIRST, number] = 0.0  # starting tasks are first ones, too
         if min(len(first), len(later)) >= MEASURED_TASKS and (one := float(np.median(took_ms[later]))) > 0:
             usual_ms = float(np.median(tasks.duration_ms[later]))
             most[FIRST, number] = max(MEASURED_MOST, more[FIRST, number] / usual_ms)
@@ -196,8 +201,37 @@ def warmup_cost(execution: Execution, base: Replayed, lasting_ms: Floats | None 
     for kind in (reads, ~reads):
         if measured := [more_ms for number, more_ms in started if kind[number]]:
             more[STARTING, kind] = np.median(measured)
+        elif _starts_like_repeats(execution, level, np.flatnonzero(kind)):
+            more[STARTING, kind] = more[FIRST, kind] = 0.0
     more[STARTING] = np.maximum(more[STARTING], more[FIRST])
     return WarmupCost(more, np.maximum(most, most[FIRST]), unpacks_ms, together_ms)
+
+
+def _same(length_ms: Floats, some: Ints, others: Ints) -> bool:
+    """Whether some tasks took no longer than others, so that nothing shows a warm-up."""
+    return float(np.median(length_ms[some])) <= (1.0 + NOTICED) * float(np.median(length_ms[others]))
+
+
+def _starts_like_repeats(execution: Execution, level: Ints, stages: Ints) -> bool:
+    """Whether starting tasks took no longer than tasks of later stages of the same words that read about as much.
+
+    Runs of short stages, such as the batches of a stream, have no later tasks in the stage of their starting tasks.
+    """
+    tasks, found = execution.tasks, []
+    named: dict[str, list[int]] = {}
+    for number in stages.tolist():
+        named.setdefault(execution.dag.stages[number].name, []).append(number)
+    read = execution.volumes.input + execution.volumes.local_read + execution.volumes.remote_read
+    for numbers in named.values():
+        alike = np.isin(tasks.stage, numbers)
+        starting, others = alike & (level == STARTING), alike & (level != STARTING)
+        if not starting.any():
+            continue
+        usual = float(np.median(read[starting]))
+        others &= (read * ALIKE >= usual) & (read <= usual * ALIKE)
+        if others.sum() >= MEASURED_TASKS:
+            found.append(_same(tasks.duration_ms, np.flatnonzero(starting), np.flatnonzero(others)))
+    return bool(found) and all(found)
 
 
 def reads_files(execution: Execution) -> NDArray[np.bool_]:

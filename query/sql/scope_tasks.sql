@@ -10,6 +10,9 @@
 --             {columns}, the wanted ones, or *
 --
 -- one row per task that ran within the scope, by launch:
+--   finish_ms   its end.  A task that did not succeed and outlived its stage, such as the slower of two copies, ends with
+--               the stage here, because nothing waited for it
+--   whole_ms    its duration with that time
 --   stage, worker, host   positions in the lists of names; -1 for other stages and workers, 0 for other hosts
 --   placement   locality preference: 1 ran where its data are, 2 gave up waiting for that, 0 has none
 --               (query.execution.dag: AT_HOME, ELSEWHERE, ANYWHERE)
@@ -60,13 +63,19 @@ followed AS (
     WHERE other_stage <> stage_id
 ),
 wishing AS (SELECT DISTINCT stage_id FROM wanting WHERE at_home),
+ended AS (SELECT stage_id, end_ms AS ended_ms FROM stages WHERE end_ms IS NOT NULL AND status IN ('succeeded', 'failed')),
 task_rows AS (
     SELECT
         task_id,
         coalesce(stage_names.number, -1) AS stage_number,
         coalesce(worker_names.number, -1) AS worker_number,
         coalesce(host_names.number, 0) AS host_number,
-        launch_ms, finish_ms, {parts},
+        launch_ms,
+        CASE
+            WHEN status IN ('failed', 'killed') AND finish_ms > ended_ms THEN greatest(ended_ms, launch_ms)
+            ELSE finish_ms
+        END AS finish_ms,
+        within.finish_ms - launch_ms AS whole_ms, {parts},
         CASE
             WHEN at_home THEN 1
             -- In a stage with such tasks, one that ran anywhere had a preference too.
@@ -89,5 +98,6 @@ task_rows AS (
     LEFT JOIN wanting USING (task_id, stage_id)
     LEFT JOIN followed USING (task_id, stage_id)
     LEFT JOIN wishing USING (stage_id)
+    LEFT JOIN ended USING (stage_id)
 )
 SELECT {columns} FROM task_rows ORDER BY launch_ms, task_id

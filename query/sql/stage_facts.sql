@@ -8,7 +8,8 @@
 --                          ended on its worker when it began, longest_cpu_ms is NULL if the log has no CPU time
 --   firsts, firsts_ms      number of other such first tasks, and the median of their durations
 --   alike, alike_ms        other tasks that read at least two thirds of what the longest read: number and median
---   loaded, loaded_ms      the fewest tasks that together read 95 % of the stage's bytes: number and median
+--   loaded, loaded_ms      tasks with input: those that read a row, or if rows are unknown, the fewest that together read
+--                          95 % of the stage's bytes: number and median
 WITH every AS (
     SELECT
         *,
@@ -25,7 +26,9 @@ in_scope AS (
             sum(read_bytes) OVER (
                 PARTITION BY stage_id ORDER BY read_bytes DESC, task_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
             ), 0
-        ) AS larger_bytes
+        ) AS larger_bytes,
+        count(input_rows) OVER (PARTITION BY stage_id) = count(*) OVER (PARTITION BY stage_id)
+            AND max(input_rows) OVER (PARTITION BY stage_id) > 0 AS knows_rows
     FROM every
     WHERE finish_ms > ? AND launch_ms < ?
 ),
@@ -74,8 +77,10 @@ SELECT
     median(duration_ms) FILTER (is_first AND task_id <> it.task_id) AS firsts_ms,
     count(*) FILTER (read_bytes * 3 >= it.read_bytes * 2 AND task_id <> it.task_id) AS alike,
     median(duration_ms) FILTER (read_bytes * 3 >= it.read_bytes * 2 AND task_id <> it.task_id) AS alike_ms,
-    count(*) FILTER (larger_bytes < 0.95 * all_bytes) AS loaded,
-    median(duration_ms) FILTER (larger_bytes < 0.95 * all_bytes) AS loaded_ms
-FROM in_scope JOIN longest USING (stage_id)
+    count(*) FILTER (has_input) AS loaded,
+    median(duration_ms) FILTER (has_input) AS loaded_ms
+FROM (
+    SELECT *, CASE WHEN knows_rows THEN input_rows > 0 ELSE larger_bytes < 0.95 * all_bytes END AS has_input FROM in_scope
+) JOIN longest USING (stage_id)
 GROUP BY stage_id
 ORDER BY stage_id

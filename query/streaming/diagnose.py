@@ -89,7 +89,8 @@ def flow_facts(stream: Stream, execution: Execution) -> StreamFacts:
         stations=tuple(
             StationStats(
                 each.id, each.name, each.slots, each.records_per_s, each.busy, each.busiest, each.blocked,
-                each.record_ms, named(each.shares, names), each.sleeping_share,
+                each.record_ms, named(each.shares, names), each.sleeping_share, each.heaviest_slot,
+                each.heaviest_share,
             )
             for each in stream.stations
         ),
@@ -117,6 +118,7 @@ def flow_candidates(execution: Execution, advisor: Advisor, debug: Debug) -> lis
                 because=f"tasks.{each.id}",
                 saving=MEASURED,
                 stage=each.id,
+                name=each.name,
                 before=each.slots,
                 after=2 * each.slots,
                 busy_share=each.busiest,

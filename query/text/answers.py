@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query.advise.usual_what_ifs import NOTICEABLE, happens_once, informative
-from crystalperf.query.results.findings import CacheMissTime
-from crystalperf.query.text.figures import counted, cut_right, grouped, percent, printable, time_unit
+from crystalperf.query.execution.scenario import called_by
+from crystalperf.query.results.findings import CacheMissTime, GarbageCollection, Straggler
+from crystalperf.query.text.figures import counted, counted_digits, cut_right, grouped, percent, printable, time_unit
 from crystalperf.query.text.findings import explained
 from crystalperf.query.text.sentences import text_of
 from crystalperf.query.trace.vocabulary import plural, with_article
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         Knee,
         Outcome,
         Prediction,
+        StationStats,
         StreamFacts,
         StreamPrediction,
         Sweep,
@@ -88,6 +90,8 @@ def header_facts(header: Header) -> list[str]:
     """The run in short: name, framework, workers and slots, duration, steps."""
     words, version = header.vocabulary, header.framework_version or "of unknown version"
     slots = "" if header.slots_per_worker is None else f" x {counted(header.slots_per_worker, words.slot)}"
+    if header.worker_sizes:
+        slots = f" ({_sizes_words(header)})"
     facts = [
         cut_right(printable(header.name), _LONGEST_NAME),
         f"{header.framework_title} {printable(version)}",
@@ -97,6 +101,19 @@ def header_facts(header: Header) -> list[str]:
         "" if header.complete else "log incomplete",
     ]
     return [each for each in facts if each]
+
+
+_SIZES_SHOWN = 3
+"""Maximum sizes of workers that are listed."""
+
+
+def _sizes_words(header: Header) -> str:
+    """The sizes of workers that differ: `1 x 4 and 2 x 8 slots`, or `4 to 32 slots`."""
+    sizes, slots = header.worker_sizes, header.vocabulary.slots
+    if len(sizes) > _SIZES_SHOWN:
+        return f"{sizes[0].slots} to {sizes[-1].slots} {slots}"
+    texts = [f"{each.workers} x {each.slots}" for each in sizes]
+    return f"{', '.join(texts[:-1])} and {texts[-1]} {slots}"
 
 
 def _steps_words(steps: int, step_ms: float) -> str:
@@ -115,6 +132,28 @@ def step_sentence(header: Header, answer: Prediction) -> str:
     unit = time_unit(header.step_ms)
     more = _more_examples(answer)
     return f"A step would take {unit.text(after_ms)} instead of {unit.text(header.step_ms)}{more}."
+
+
+def no_effect_sentence(header: Header, answer: Prediction, figures: Figures) -> str:
+    """Why a scenario changes nothing noticeable; empty if it does, and for streams, whose rates say so."""
+    if answer.predicted_ms is None or answer.stream is not None or answer.work_ratio != 1 or answer.runtime_ms <= 0:
+        return ""
+    if abs(answer.predicted_ms - answer.runtime_ms) >= NOTICEABLE * answer.runtime_ms:
+        return ""
+    of = f"of the {figures.text(answer.runtime_ms)}"
+    reasons = []
+    for setting in answer.setting.split(", "):
+        word = setting.partition("=")[0]
+        device = next((each for each in header.resources if header.vocabulary.word_of(each.setting) == word), None)
+        named = word.partition(".")[2]
+        stage = next((each for each in answer.stages if named and named in called_by(each.id, each.name)), None)
+        if device is not None and device.name in answer.resource_ms:
+            on_it = figures.text(answer.resource_ms[device.name])
+            reasons.append(f"the critical path is on the {device.device} for {on_it} {of}")
+        elif stage is not None:
+            reasons.append(f"{stage.name} ({stage.id}) takes {figures.text(stage.recorded_ms)} {of}")
+    why = "; ".join(reasons) or "the critical path does not wait for what it changes"
+    return f"No effect (under {100 * NOTICEABLE:.0f} %): {why}."
 
 
 def examples_ratio(answer: Prediction) -> float | None:
@@ -144,8 +183,31 @@ def samples_sentence(header: Header, debug: Debug) -> str:
     if not header.has_samples:
         return ""
     samples, tasks = debug.samples, debug.vocabulary.tasks
+    if not samples.on_tasks:
+        return ""  # recordings_sentence() says so
     share = percent(samples.resolved, samples.on_tasks)
     return f"{share} of the {grouped(samples.on_tasks)} stack samples of {tasks} are in code that an index covers."
+
+
+_UNUSED = ("unmatched recording", "foreign recording", "other application", "other time", "unreadable recording")
+"""Names of problems with which a recording is left out."""
+
+
+def recordings_sentence(header: Header, debug: Debug) -> str:
+    """That no recording shows a task, and why; empty if one does, or if there are no recordings."""
+    if debug.samples.on_tasks:
+        return ""
+    unused = [each for each in header.problems if each.name in _UNUSED]
+    words = debug.vocabulary
+    if unused:
+        more = f" (and {counted(len(unused) - 1, 'other reason')})" if len(unused) > 1 else ""
+        return f"No recording was used: {unused[0].meaning}{more}."
+    if not header.has_samples or debug.scope not in ("all", "whole"):
+        return ""
+    return (
+        f"No recording shows {with_article(words.task)} of this run: none of the {grouped(debug.samples.total)} stack"
+        f" samples is of a thread of {words.tasks}. Give the recordings of the {words.workers} that ran them."
+    )
 
 
 def other_words(debug: Debug, figures: Figures) -> str:
@@ -184,6 +246,7 @@ def cause_words(cause: Cause, vocabulary: Vocabulary) -> str:
         "queueing": "queueing behind other records",
         "held": "waiting for responses to asynchronous requests",
         "sleeping": "sleeping or waiting for external systems, by the sampled code",
+        "no slot": f"waiting for {vocabulary.slots}",
     }
     return texts[cause]
 
@@ -284,8 +347,15 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
         other = debug.other_causes.get(found.name)
         alternative = "" if other is None else f" {text_of(other, debug.words)}."
         return f"Bottleneck{it}: {_resource_name(found.name, debug, resources)}, {of}.{alternative}{close}"
+    if found.kind == "finding":
+        close = f" Second largest: {second}, {figures.text(found.second_ms)}." if second else ""
+        return f"Bottleneck{it}: {_finding_name(found.name, debug)}, {of}{_finding_words(found.name, debug)}.{close}"
     if found.second_ms < WORTH_A_WORD * whole_ms:
         second = ""
+    if found.kind == "part":
+        remark = next(each.remark for each in debug.named_parts if each.remark.kind == found.name)
+        following = f" Otherwise: {second}, {figures.text(found.second_ms)}." if second else ""
+        return f"Bottleneck{it}: {text_of(remark, debug.words)}: {of}.{following}"
     if found.kind == "unknown":
         known = f" Largest known part: {second}, {figures.text(found.second_ms)}." if second else ""
         if found.name in debug.other_causes:
@@ -304,6 +374,7 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
         "queueing": f"queueing behind other records, {of}.",
         "held": f"waiting for responses to asynchronous requests, {of}.",
         "sleeping": f"sleeping or waiting for external systems, {of}, by the sampled code.",
+        "no slot": f"waiting for {words.slots}, {of}{_explained_by(found, debug)}.",
     }
     alone = ""
     if found.no_task_ms is not None and found.no_task_ms - found.time_ms >= WORTH_A_WORD * whole_ms:
@@ -312,9 +383,34 @@ def _limited_by(found: Bottleneck, debug: Debug, resources: Sequence[Resource], 
     return f"Bottleneck{it}: {texts[found.name]}{alone}{following}"
 
 
+def _finding_name(kind: str, debug: Debug) -> str:
+    """The cause of a finding as a noun."""
+    if kind != Straggler.kind:
+        return "garbage collection"
+    stages = sum(len(each.stages) for each in debug.findings if isinstance(each, Straggler))
+    return "one straggler" if stages == 1 else "stragglers"
+
+
+def _finding_words(kind: str, debug: Debug) -> str:
+    """The largest finding of a kind, after a colon."""
+    if kind == Straggler.kind:
+        stages = [stage for each in debug.findings if isinstance(each, Straggler) for stage in each.stages]
+        most = max(stages, key=lambda each: each.alone_ms)
+        return f": {most.id} {most.name}: {text_of(most, debug.words)}"
+    first = next(each for each in debug.findings if isinstance(each, GarbageCollection))
+    tasks, share = debug.vocabulary.tasks, f"{100 * first.share:.0f} %"
+    return f": {share} of the time of {first.stage.id}'s {tasks}; {debug.vocabulary.workers} are short of memory"
+
+
+def _explained_by(found: Bottleneck, debug: Debug) -> str:
+    """The framework's explanation of a cause, after a colon; empty if it has none."""
+    said = debug.other_causes.get(found.name)
+    return "" if said is None else f": {text_of(said, debug.words)}"
+
+
 def noticeable_findings(findings: Iterable[Finding], figures: Figures) -> list[Finding]:
     """Findings whose cost does not round to zero in the answer's unit; the JSON has all findings."""
-    return [each for each in findings if not figures.is_nothing(each.cost_ms)]
+    return [each for each in findings if each.is_note or not figures.is_nothing(each.cost_ms)]
 
 
 def _rival(found: Bottleneck, debug: Debug) -> str | None:
@@ -379,13 +475,59 @@ def unsubmitted_sentence(debug: Debug, whole: Figures, figures: Figures) -> str:
 
 
 def stream_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, ...]:
-    """The rate of a stream, its maximum sustained rate, and what limits it; empty for other runs."""
+    """The rate of a stream, its highest sustained rate, and its limit; else what comes before the bottleneck."""
     stream, words = debug.stream, debug.vocabulary
     if stream is None:
-        return ()
+        return () if debug.leading is None else (f"{text_of(debug.leading, debug.words)}.",)
+    uneven = _uneven(stream)
+    return tuple(
+        each
+        if uneven is None or uneven.id == stream.limit
+        else f"{each} Records are uneven: {_heaviest(uneven, words)}."
+        for each in _rate_sentences(stream, words, resources, uneven)
+    )
+
+
+_SKEWED = 1.3
+"""Ratio of a task's records to the mean of its stage from which they count as uneven …"""
+
+_CLEARLY_SKEWED = 1.5
+"""… and the same for a stage that does not limit the rate."""
+
+
+def _uneven(stream: StreamFacts) -> StationStats | None:
+    """The limiting stage, if one of its tasks gets far more records than the others, else the most uneven stage; None
+    without any."""
+    return max(
+        (each for each in stream.stations if each.tasks > 1 and _is_uneven(each, stream)),
+        key=lambda each: (each.id == stream.limit, each.heaviest_share * each.tasks),
+        default=None,
+    )
+
+
+def _heaviest(station: StationStats, words: Vocabulary) -> str:
+    """The task of a stage with the most records, and its share of them."""
+    task = f"{words.task} {station.heaviest_task + 1} of {station.tasks}"
+    return f"{task} of {station.name} ({station.id}) gets {100 * station.heaviest_share:.0f} % of its records"
+
+
+def _is_uneven(station: StationStats, stream: StreamFacts) -> bool:
+    least = _SKEWED if station.id == stream.limit else _CLEARLY_SKEWED
+    return station.heaviest_share * station.tasks >= least
+
+
+def _rate_sentences(
+    stream: StreamFacts, words: Vocabulary, resources: Sequence[Resource], uneven: StationStats | None
+) -> tuple[str, ...]:
+    """The rate, its maximum, and what limits it."""
     named = {each.id: each.name for each in stream.stations}
     rate, with_what = per_second(stream.rate_per_s), _with(stream.limit_resource, resources) or _resting(stream)
     who = f"{named[stream.limit]} ({stream.limit})" if stream.limit in named else f"{words.worker} {stream.limit}"
+    if uneven is not None and uneven.id == stream.limit:
+        who = _heaviest(uneven, words)
+    first = (
+        f"{who} and saturates first" if uneven is not None and uneven.id == stream.limit else f"{who} saturates first"
+    )
     if stream.at_limit:
         if stream.limit_kind == "worker":
             return (
@@ -401,8 +543,10 @@ def stream_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, 
                 f" {100 * target.busiest_share:.0f} %.",
             )
         busiest = shown[stream.limit].busiest_share
+        and_busy = f" and is busy {100 * busiest:.0f} %" if uneven is not None and uneven.id == stream.limit else ""
+        is_busy = and_busy or f", busy {100 * busiest:.0f} %"
         return (
-            f"Rate limit: {who}, busy {100 * busiest:.0f} % of its time{with_what}. The job is at its limit, {rate}:"
+            f"Rate limit: {who}{is_busy} of its time{with_what}. The job is at its limit, {rate}:"
             " backpressure slows its sources.",
         )
     if stream.max_per_s is None:
@@ -412,11 +556,11 @@ def stream_sentences(debug: Debug, resources: Sequence[Resource]) -> tuple[str, 
     )
     if stream.is_lower_bound:
         return (
-            f"Highest rate: at least {per_second(stream.max_per_s)}; {who} saturates first{with_what}. Recorded:"
+            f"Highest rate: at least {per_second(stream.max_per_s)}; {first}{with_what}. Recorded:"
             f" {rate}, and the job keeps up.",
         )
     return (
-        f"Highest rate: {per_second(stream.max_per_s)}; {who} saturates first{with_what}{busy}. Recorded: {rate}, and"
+        f"Highest rate: {per_second(stream.max_per_s)}; {first}{with_what}{busy}. Recorded: {rate}, and"
         " the job keeps up.",
     )
 
@@ -443,11 +587,6 @@ def most_sentence(stream: StreamPrediction, vocabulary: Vocabulary, resources: S
 def per_second(rate: float) -> str:
     """A rate with three significant digits: `12 300 records/s`."""
     return f"{counted_digits(rate)} records/s"
-
-
-def counted_digits(rate: float) -> str:
-    """A number with three significant digits: `12 300`."""
-    return f"{float(f'{rate:.3g}'):,.0f}".replace(",", " ") if rate >= 10 else f"{rate:.3g}"
 
 
 def _resting(stream: StreamFacts) -> str:

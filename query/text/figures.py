@@ -106,3 +106,8 @@ def change(after: float, before: float) -> str:
         return "?"
     value = round(100 * (after - before) / before)
     return f"{value:+d} %" if value else "0 %"
+
+
+def counted_digits(rate: float) -> str:
+    """A number with three significant digits: `12 300`."""
+    return f"{float(f'{rate:.3g}'):,.0f}".replace(",", " ") if rate >= 10 else f"{rate:.3g}"

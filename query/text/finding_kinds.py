@@ -1,6 +1,7 @@
-"""The tables of docs/reference/reading-the-output.md: all kinds of findings, and the causes of stragglers.
+"""The tables of all kinds of findings, causes of stragglers and refusals in docs/reference.
 
     python -m crystalperf.query.text.finding_kinds --write docs/reference/reading-the-output.md
+    python -m crystalperf.query.text.finding_kinds --write docs/reference/settings.md
 
 The meaning of a kind is the first sentence of its docstring, up to a semicolon.
 """
@@ -18,6 +19,7 @@ from crystalperf.query.frameworks.registry import get
 from crystalperf.query.inputs.registry import BUILT_IN, package_of
 from crystalperf.query.results.findings import Finding, StragglerCause
 from crystalperf.query.results.kinds import Kind
+from crystalperf.query.results.refusals import Refusal
 
 _ALL, _TRAINING = "all", "training"
 
@@ -32,19 +34,23 @@ def tables() -> dict[str, str]:
             return _TRAINING
         return next((title for prefix, title in titles.items() if package.startswith(prefix)), _ALL)
 
-    kinds = [each for each in _kinds(Finding) if each.__module__.startswith("crystalperf.")]
     order = [_ALL, *titles.values(), _TRAINING]
-    found = [
-        (of_framework(each), each.kind, _meaning(each), _evidence(each, Finding))
-        for each in sorted(kinds, key=lambda each: (order.index(of_framework(each)), each.kind))
-    ]
+
+    def rows(base: type[Kind]) -> list[tuple[str, ...]]:
+        kinds = [each for each in _kinds(base) if each.__module__.startswith("crystalperf.")]
+        return [
+            (of_framework(each), each.kind, _meaning(each), _evidence(each, base))
+            for each in sorted(kinds, key=lambda each: (order.index(of_framework(each)), each.kind))
+        ]
+
     causes = [
         (each.kind, _meaning(each), _evidence(each, StragglerCause))
         for each in sorted(_kinds(StragglerCause), key=lambda each: each.kind)
     ]
     return {
-        "finding kinds": _table("| runs of | kind | meaning | evidence in JSON |\n|---|---|---|---|\n", found),
+        "finding kinds": _table("| runs of | kind | meaning | evidence in JSON |\n|---|---|---|---|\n", rows(Finding)),
         "straggler causes": _table("| cause | meaning | evidence in JSON |\n|---|---|---|\n", causes),
+        "refusals": _table("| runs of | kind | meaning | data in JSON |\n|---|---|---|---|\n", rows(Refusal)),
     }
 
 

@@ -17,6 +17,7 @@ from crystalperf.query.results.recommendations import (
     Value,
 )
 from crystalperf.query.results.words import Words
+from crystalperf.query.text.figures import counted_digits
 from crystalperf.query.text.findings import advice_text, explained
 from crystalperf.query.text.sentences import CORE, text_of
 
@@ -69,6 +70,18 @@ def faster_device(found: FasterDevice, words: Words) -> str:
 
 @CORE.of(RaiseParallelism)
 def raise_parallelism(found: RaiseParallelism, words: Words) -> str:
+    if found.rate_per_s is not None:
+        before, after = found.rate_per_s
+        which = f"{found.name} ({found.stage})" if found.name else found.stage
+        rate = f"at least {counted_digits(after)}" if found.at_least else f"about {counted_digits(after)}"
+        within = ""
+        if found.rate_range_per_s is not None and not found.at_least:
+            low, high = found.rate_range_per_s
+            within = f"; 90 % range: {counted_digits(low)} to {counted_digits(high)}"
+        return (
+            f"{which} {found.before} → {found.after} {words.vocabulary.tasks}: {rate} records/s (recorded:"
+            f" {counted_digits(before)}{within})"
+        )
     return (
         f"Twice the {words.vocabulary.tasks} of {found.stage}, {found.before} → {found.after}: it is busy"
         f" {100 * found.busy_share:.0f} % of the time"

@@ -180,8 +180,12 @@ def _kind(name: str, framework: str) -> Kind:
 
 
 def stand_ins(fits: Sequence[IndexMatch]) -> list[str]:
-    """`jdk-17 for jdk-8` for each index of another version than the one that ran."""
-    return [f"{each.found} for {each.wanted}" for each in fits if each.found not in (None, each.wanted)]
+    """`jdk-17 for jdk-8` for each index of another version than the one that ran; flink-1.20.3 is one of flink-1.20."""
+    return [
+        f"{each.found} for {each.wanted}"
+        for each in fits
+        if each.found not in (None, each.wanted) and not str(each.found).startswith(f"{each.wanted}.")
+    ]
 
 
 def _fit(name: str, at_hand: set[str], kind: Kind, exact: str | None = None) -> IndexMatch:

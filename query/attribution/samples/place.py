@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from crystalperf.query.inputs.reader import ReadableFramework
 from crystalperf.query.recordings import jfr
 from crystalperf.query.trace.contract import Trace
 from crystalperf.query.trace.records import Columns, Floats, Ints, Problems, objects
+
+UNNAMED = "?"
+"""The worker of a process whose arguments name none."""
 
 MIN_UNMATCHED_SHARE = 0.05
 """Minimum share of sampled task time that matches no task for a problem to be reported."""
@@ -50,7 +54,16 @@ def place(
     process = _process(name, recording, trace, framework, problems)
     if process is None:
         return None
-    app_id, worker_id = process
+    app_id, named = process
+    worker_id = _worker_of(named, recording, trace, framework)
+    if worker_id is None:
+        worker, tasks_word = framework.vocabulary.worker, framework.vocabulary.tasks
+        meaning = (
+            f"the recording names no {worker}, and none of its threads has the name of one of the {tasks_word}; left"
+            f" out: give the log of the run that it recorded, or name the file after the {worker}"
+        )
+        problems.add("unmatched recording", "data loss", name, None, meaning)
+        return None
     numbers = table.add(recording)
     time = thread_time(recording)
     start_ms = time.start_ms - float(trace.run["started_at_ms"])
@@ -106,6 +119,23 @@ def _process(
         problems.add("other application", "info", name, None, f"a recording of application {process[0]}; left out")
         return None
     return process
+
+
+def _worker_of(worker: str, recording: jfr.Recording, trace: Trace, framework: ReadableFramework) -> str | None:
+    """The worker of the trace that a recording is of.
+
+    If the recording does not name one of them, it is the worker whose tasks have the names of its threads.  None if
+    the process has no name, and there is no such worker.
+    """
+    ran = [str(each) for each in trace.tasks["worker_id"].tolist()]
+    if worker in ran or not trace.task_threads:
+        return worker
+    task_thread = framework.reader.frames.task_thread
+    seen = {task_thread(each.java_name or each.os_name) for each in recording.threads}
+    shared = Counter(of for of, thread in zip(ran, trace.task_threads, strict=True) if thread in seen)
+    if shared:
+        return shared.most_common(1)[0][0]
+    return None if worker == UNNAMED else worker
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def _mixture(file: Collapsed, table: NumberedStacks, words: Vocabulary) -> tuple
     in_task = table.has_role("task")[numbers] & ~idle
     if not in_task.any():
         return None, f"these stacks have no times, and none is of a {words.task}; left out"
-    if file.weight[idle].sum() < MIN_IDLE * file.weight.sum():
+    if not file.of_tasks and file.weight[idle].sum() < MIN_IDLE * file.weight.sum():
         return None, (
             "these stacks have no threads and times, and only threads on the CPU, so they do not show what"
             f" {words.tasks} waited for; left out: sample the wall clock (event=wall), preferably as a JFR recording"

@@ -65,6 +65,7 @@ def straggler(advisor: Advisor, detail: StageStats, hosts: Sequence[HostTime]) -
         StragglerStage(
             facts.id, facts.name, min(excess_ms, facts.path_ms), why.basis, why.advice,
             task_id=longest.task_id, duration_ms=facts.longest_ms, usual_ms=usual_ms, cause=why.cause,
+            alone_ms=min(detail.alone_ms, excess_ms, facts.path_ms),
         )
     ]  # fmt: skip
 

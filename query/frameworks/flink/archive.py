@@ -41,9 +41,17 @@ class Metrics(
         "backpressured_ms": "accumulated-backpressured-time",
         "idle_ms": "accumulated-idle-time",
         "busy_ms": "accumulated-busy-time",
+        "knows_read_bytes": "read-bytes-complete",
+        "knows_written_bytes": "write-bytes-complete",
+        "knows_read_records": "read-records-complete",
+        "knows_written_records": "write-records-complete",
     },
 ):
-    """Flink's sums of a subtask; busy time is NaN if it was not measured."""
+    """Flink's sums of a subtask; busy time is NaN if it was not measured.
+
+    A sum is unknown if Flink says that it is not complete.  Each moment of a subtask is busy, idle or back-pressured:
+    if all three sums are 0, none was measured.
+    """
 
     read_bytes: int | None = None
     written_bytes: int | None = None
@@ -52,6 +60,17 @@ class Metrics(
     backpressured_ms: float | str | None = None
     idle_ms: float | str | None = None
     busy_ms: float | str | None = None
+    knows_read_bytes: bool | None = None
+    knows_written_bytes: bool | None = None
+    knows_read_records: bool | None = None
+    knows_written_records: bool | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("read_bytes", "written_bytes", "read_records", "written_records"):
+            if getattr(self, f"knows_{name}") is False:
+                setattr(self, name, None)
+        if self.busy_ms == 0 and self.idle_ms == 0 and self.backpressured_ms == 0:
+            self.busy_ms = self.idle_ms = self.backpressured_ms = None
 
 
 class Attempt(
@@ -254,6 +273,7 @@ def _alike(each: Summary) -> list[Attempt]:
             if (value := getattr(sums, name)) is None or isinstance(value, str)
             else type(value)(value / count)
             for name in Metrics.__struct_fields__
+            if not name.startswith("knows_")
         }
     )
     state = each.status or "RUNNING"

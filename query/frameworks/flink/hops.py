@@ -67,6 +67,7 @@ def hops_of(edges: list[tuple[str, str, str]], found: Subtasks) -> tuple[Hop, ..
                 queued=max(made - channels[source, target], 0.0) + max(waiting - (1 - remote) * made, 0.0),
                 all_to_all=not all(why in _POINTWISE for why in strategies),
                 kept=_kept(target, whys, found),
+                silent=channels[source, target] - sum(_channels(why, *_active(gives, takes)) for why in strategies),
             )
         )
     return tuple(hops)
@@ -78,6 +79,14 @@ _POINTWISE = ("FORWARD", "RESCALE")
 
 def _channels(why: str, gives: int, takes: int) -> int:
     return max(gives, takes) if why in _POINTWISE else gives * takes
+
+
+def _active(gives: list[dict[str, float]], takes: list[dict[str, float]]) -> tuple[int, int]:
+    """How many subtasks sent records, and how many received some; all if none did."""
+    sent, received = (
+        sum(each[name] > 0 for each in some) for some, name in ((gives, "records_out"), (takes, "records_in"))
+    )
+    return sent or len(gives), received or len(takes)
 
 
 def _buffers(

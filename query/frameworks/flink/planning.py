@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.execution.scenario import TASKS, Scenario, tasks_of
+from crystalperf.query.execution.scenario import TASKS, Scenario, called_by, tasks_of
 from crystalperf.query.frameworks import Planned
 from crystalperf.query.frameworks.flink.assumptions import (
     HotSubtask,
@@ -80,6 +80,7 @@ def replan(execution: Execution, scenario: Scenario, wanted: bool) -> Planned | 
             return ParallelismOutOfRange(execution.dag.stages[number].name, had, count, MAX_RATIO)
     if scenario.ratio("cores") != 1 or scenario.ratio("workers") != 1:
         assumed.append(ParallelismKept())
+    assumed += _at_their_limit(execution, scenario)
     if not counts:
         return Planned(execution, tuple(assumed))
     skewed = [
@@ -96,6 +97,17 @@ def replan(execution: Execution, scenario: Scenario, wanted: bool) -> Planned | 
     if slots > 1:
         assumed.append(SlotsForSubtasks(max(counts.values())))
     return Planned(with_tasks(execution, counts), tuple(assumed), slots)
+
+
+def _at_their_limit(execution: Execution, scenario: Scenario) -> list[Assumption]:
+    """The vertices for which the scenario asks more subtasks, and which have their maximum already."""
+    found: list[Assumption] = []
+    for number, stage in enumerate(execution.dag.stages):
+        own = (each for each in called_by(stage.stage_id, stage.name) if scenario.ratio(f"{TASKS}{each}") > 1)
+        most, recorded = _most(execution, number), int((execution.tasks.stage == number).sum())
+        if next(own, None) is not None and most is not None and most <= recorded:
+            found.append(ParallelismLimited(stage.name, most))
+    return found
 
 
 def _slots(execution: Execution, counts: Mapping[int, int]) -> float:

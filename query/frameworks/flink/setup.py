@@ -28,6 +28,8 @@ def text(folder: str) -> str:
     return "\n".join(
         [
             "# Add these lines to conf/config.yaml (before Flink 1.19: conf/flink-conf.yaml), and restart the cluster.",
+            f"# First make the folder on every node: mkdir -p {folder or '/'}",
+            "# Without it, all processes write their recordings to one file, and archives are lost.",
             "",
             "# 1. Set a folder for the archive of each job. Flink writes it when the job ends; CrystalPerf reads it.",
             f"jobmanager.archive.fs.dir: {found['jobmanager.archive.fs.dir']}",
@@ -37,11 +39,13 @@ def text(folder: str) -> str:
             f"metrics.fetcher.update-interval: {found['metrics.fetcher.update-interval']}  # ms",
             "",
             "# 3. Record stack samples with Java Flight Recorder (Java 17 or newer). Each process writes its recording",
-            "# when it ends.",
+            "# when it ends: stop the TaskManagers after the job (bin/taskmanager.sh stop). While one runs, this",
+            f"# writes its samples: jcmd PID JFR.dump filename={folder}/taskmanager-NAME.jfr",
             *options,
             "",
             "# 4. Start each TaskManager with a unique -D taskmanager.resource-id=NAME: CrystalPerf matches recordings",
-            "# to TaskManagers by this name. On Kubernetes and YARN, Flink sets it.",
+            "# to TaskManagers by this name, or else by the names of their subtasks' threads. On Kubernetes and YARN,",
+            "# Flink sets it.",
             "",
             f"# 5. After the job, run: crystalperf analyze {folder or '/'}",
             "",
@@ -49,4 +53,4 @@ def text(folder: str) -> str:
     )
 
 
-SETUP = Setup(lambda job: text(job.folder), lambda job: facts(job.folder))
+SETUP = Setup(lambda job: text(job.folder), lambda job: facts(job.folder), needs_folder=True)

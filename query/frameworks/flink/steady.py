@@ -72,7 +72,7 @@ def subtask_rates(connection: duckdb.DuckDBPyConnection, start_ms: float, end_ms
         if not np.isfinite(moved[own]).any():
             continue  # listed without running, as after a job was scaled down
         rates = _rates(time[own], moved[own], {name: each[own] for name, each in values.items()})
-        found.setdefault(str(stages[own[0]]), []).append(rates)
+        found.setdefault(str(stages[own[0]]), []).append({**rates, "subtask": float(rows["subtask"][own[0]])})
     return found
 
 

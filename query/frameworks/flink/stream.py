@@ -84,19 +84,23 @@ def _station(
     execution: Execution,
 ) -> Station:
     busy = [_busy(each, "busy_ms", "busy_per_s") for each in subtasks]
+    records = np.nan_to_num([each["records_out" if is_source else "records_in"] for each in subtasks])
+    heaviest = int(np.argmax(records))
     unknown = np.zeros(len(execution.names) + 1)
     unknown[-1] = 1.0
     return Station(
         id=stage,
         name=name,
         slots=len(subtasks),
-        records_per_s=float(np.nansum([each["records_out" if is_source else "records_in"] for each in subtasks])),
+        records_per_s=float(records.sum()),
         busy=float(np.mean(busy)),
         busiest=max(busy),
         blocked=float(np.mean([_busy(each, "backpressured_ms", "backpressured_per_s") for each in subtasks])),
         shares=unknown if shares is None else shares,
         is_source=is_source,
         keyed=keyed,
+        heaviest_slot=int(subtasks[heaviest]["subtask"]),
+        heaviest_share=float(records[heaviest] / records.sum()) if records.sum() > 0 else 0.0,
     )
 
 

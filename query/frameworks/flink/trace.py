@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.resources import known
 from crystalperf.indexes.schema import Table, read
 from crystalperf.query import sql
@@ -72,6 +73,10 @@ class _Subtask:
 def trace(found: Archive, metrics: Series, origin: str, problems: Problems) -> Trace:
     """The trace of an archive's pages and of its collected metrics."""
     job = found.job
+    if not found.vertices and job.state not in _JOB_STATUS:
+        raise InputError(
+            f"{origin}: the page of the job has no vertices, so it shows nothing that ran; save it again once they run"
+        )
     subtasks = _subtasks(found, origin, problems)
     start_ms, end_ms = _span(found, subtasks, origin, problems)
     order = _order(found)

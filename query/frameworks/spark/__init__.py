@@ -7,7 +7,7 @@ frames.py       roles of frames, executors of processes
 names.py        names of operators in plans, generated code and classes; sql_operators.py: task time by operator
 interactive.py  whether a person submits the work
 scheduling.py   slots, locality, job barriers; partitions.py: partitioning; memory.py: the heap
-rules.py        advice for findings, and findings of Spark alone
+rules.py        advice for findings, and findings of Spark alone; waits.py: of slots and speculative copies
 advise/         recommendations with old and new values; recommendations.py: the kinds
 private.py      what is redacted in plans
 history.py      logs from a History Server
@@ -38,6 +38,7 @@ from crystalperf.query.frameworks.spark import (
     setup,
     sql_operators,
     trace,
+    waits,
 )
 from crystalperf.query.trace.vocabulary import Vocabulary
 
@@ -106,6 +107,8 @@ SPARK = Framework(
         replan=partitions.replan,
         memory=memory.MEMORY,
         excluded_settings=lambda properties: ("workers",) if settings.is_local(properties) else (),
+        held=waits.held,
+        sizes_workers=True,
         loads_code=True,
     ),
     advisor=replace(

@@ -12,18 +12,22 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from crystalperf.query.frameworks.spark.log.arrays import elements, is_array
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.inputs.files import Application, Head, LogPart
 from crystalperf.query.trace.records import Problems, shortened
 
 # The number of blanks is limited, or a file of only newlines would be scanned once for each of them.
-_EVENT = re.compile(rb'^[ \t\r]{0,100}\{\s{0,100}"Event"\s{0,100}:\s{0,100}"([\w.$]{1,200})"', re.MULTILINE)
+_EVENT = re.compile(
+    rb'^[ \t\r]{0,100}(?:\[\s{0,100})?\{\s{0,100}"Event"\s{0,100}:\s{0,100}"([\w.$]{1,200})"', re.MULTILINE
+)
 _START = b"SparkListenerApplicationStart"
 _APP_ID = re.compile(rb'"spark\.app\.id"\s*:\s*"([\w.-]{1,200})"')
 
 # Spark's rolled logs: events_<number>_<application>[_<attempt>][.<codec>][.compact]; and Databricks' logs.
 _ROLLED = re.compile(r"events_(?P<number>\d{1,18})_(?P<app>.+?)(\.(zstd|zst|lz4|lzf|snappy))?(?P<compact>\.compact)?")
 _ROLLED_FOLDER = re.compile(r"eventlog_v2_(?P<app>.+)")
+_NAME_WITHIN = 1000  # bytes of an event that have its name
 MARKS = re.compile(r"appstatus_")
 """Spark's files that mark the state of a rolled log."""
 
@@ -78,7 +82,10 @@ def gather(logs: Sequence[LogPart], problems: Problems) -> list[Application]:
 
 
 def _lines_with(text: bytes, name: bytes) -> Iterator[bytes]:
-    """Lines with the event of that name."""
+    """Lines, or elements of an array, with the event of that name."""
+    if is_array(text):
+        yield from (each for each in elements(text) if name in each[:_NAME_WITHIN])
+        return
     for match in _EVENT.finditer(text):
         if match[1] == name:
             end = text.find(b"\n", match.end())

@@ -70,6 +70,62 @@ class ReadAgain(Finding):
     scope: Scope
 
 
+@dataclass(frozen=True)
+class Speculation(Finding):
+    """Spark ran copies of slow tasks (speculation): `won` of `copies` copies ended before their originals.
+
+    Attempts that lost ran for `lost_ms` of task time.  Without the copies, stages would have ended at least `saved_ms`
+    later, because originals ran on for so long.  `stage` is the one with most losing time, `other_stages` are more.
+    """
+
+    kind: ClassVar[str] = "speculation"
+
+    stage: str
+    other_stages: int
+    copies: int
+    won: int
+    lost_ms: float
+    saved_ms: float
+
+    @property
+    def is_note(self) -> bool:
+        return self.won > 0
+
+
+Awaited = Literal["barrier", "profile", "executors", "unknown"]
+"""The reason why a submitted stage waited although slots were free.
+
+barrier    it is a barrier stage, whose tasks start together
+profile    its resource profile needs executors of its own
+executors  its tasks ran only on executors that came later
+unknown    it never got a slot, and the log does not say why
+"""
+
+
+@dataclass(frozen=True)
+class SlotsAwaited(Finding):
+    """A submitted stage waited for slots although others were free, and `other_stages` more did.
+
+    It has `tasks`.  Of the slots that it could use, `slots` were there when it was submitted, and `free` of them had no
+    task.  `executor` is the last executor that was added before its first task, after `added_ms` of waiting; None if
+    none was.  `profile` is its resource profile.
+    """
+
+    kind: ClassVar[str] = "slots-awaited"
+
+    stage: str
+    name: str
+    other_stages: int
+    why: Awaited
+    tasks: int
+    slots: int
+    free: int
+    profile: int
+    started: bool
+    executor: str | None
+    added_ms: float | None
+
+
 # Advice ---------------------------------------------------------------------------------------------------------------
 
 
@@ -182,3 +238,21 @@ class CacheRows(Advice):
     kind: ClassVar[str] = "cache-rows"
 
     scope: Scope
+
+
+@dataclass(frozen=True)
+class ProvideSlots(Advice):
+    """Let the slots that a stage needs be there before it is submitted."""
+
+    kind: ClassVar[str] = "provide-slots"
+
+    why: Awaited
+    tasks: int
+    free: int
+
+
+@dataclass(frozen=True)
+class SpeculateLess(Advice):
+    """Start copies of slow tasks later, or not at all."""
+
+    kind: ClassVar[str] = "speculate-less"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from crystalperf.query.frameworks.spark.findings import SlotsAwaited
 from crystalperf.query.results.remarks import Remark
 
 Pace = Literal["falls-behind", "no-headroom", "keeps-up", "unknown"]
@@ -52,9 +53,27 @@ class StreamingQuery(Remark):
 
 
 @dataclass(frozen=True)
+class FallsBehind(Remark):
+    """A streaming query receives more than it processes, or its backlog grows."""
+
+    kind: ClassVar[str] = "falls-behind"
+
+    query: StreamingQuery
+
+
+@dataclass(frozen=True)
 class MoreQueries(Remark):
     """The number of further streaming queries in the table spark_batches."""
 
     kind: ClassVar[str] = "more-streaming-queries"
 
     count: int
+
+
+@dataclass(frozen=True)
+class AwaitedSlots(Remark):
+    """The stage that waited longest for slots although others were free."""
+
+    kind: ClassVar[str] = "awaited-slots"
+
+    finding: SlotsAwaited

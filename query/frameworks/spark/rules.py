@@ -17,7 +17,7 @@ from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.intervals import covered, merged
 from crystalperf.query.execution.load import max_concurrent
 from crystalperf.query.frameworks import Advisor
-from crystalperf.query.frameworks.spark import failures, streaming
+from crystalperf.query.frameworks.spark import failures, streaming, waits
 from crystalperf.query.frameworks.spark.assumptions import CpuTimeMissing, PythonCounted
 from crystalperf.query.frameworks.spark.findings import (
     CommitFewerFiles,
@@ -188,6 +188,8 @@ def own_findings(connection: duckdb.DuckDBPyConnection, details: Sequence[StageS
         *compiling(details, dict(rows)),
         *committing(connection, details),
         *_unasked(connection, details),
+        *waits.slots_awaited(connection),
+        *waits.speculation(connection),
         *file_findings(connection, details),
     ]
 
@@ -318,6 +320,9 @@ RULES = Advisor(
     delegated_shares=python_shares,
     spilling_operators=spilling_operators,
     findings=own_findings,
+    leading=streaming.falls_behind,
+    other_causes=waits.other_causes,
+    was_superseded=lambda reason: waits.SUPERSEDED in reason,
     assumptions=assumptions,
     remarks=streaming.remarks,
     unmodelled_device=unmodelled_device,

@@ -20,7 +20,10 @@ CREATE TABLE spark_stages (                   -- one row per attempt of a stage;
     parents INTEGER[] NOT NULL,               -- stages that it reads the output of
     resource_profile INTEGER,                 -- Spark's resource profile id
     accumulators BIGINT[],                    -- ids of the metrics that its tasks updated, to join it with operators
-    location VARCHAR                          -- storage that it reads outside of SQL: hdfs://namenode/data; or memory:/
+    location VARCHAR,                         -- storage that it reads outside of SQL: hdfs://namenode/data; or memory:/
+    waited_for VARCHAR,                       -- if it waited for slots while others were free: barrier (slots for all of its tasks at once), profile (executors of its resource profile), executors (those that came later) or unknown
+    slots_there INTEGER,                      -- slots that it could use when it was submitted, if it waited
+    slots_free INTEGER                        -- of these, those that were free
 );
 
 CREATE TABLE spark_tasks (                    -- one row per task attempt; its other columns are in tasks
@@ -55,7 +58,8 @@ CREATE TABLE spark_batches (                  -- one row per trigger of a stream
     commit_offsets_ms DOUBLE,                 -- writing the processed offsets to the checkpoint (commitOffsets)
     backlog_rows DOUBLE,                      -- backlog of the sources, by their own count: offsets behind the latest, outstanding files
     state_rows DOUBLE,                        -- rows of state that its operators keep between batches
-    state_bytes DOUBLE                        -- memory of this state
+    state_bytes DOUBLE,                       -- memory of this state
+    reads_files BOOLEAN                       -- whether a source reads files
 );
 
 CREATE TABLE spark_driver_metrics (           -- one row per metric of an operator that the driver itself updated; those of tasks are in operator_metrics

@@ -97,6 +97,9 @@ SENTENCES.fixed(
         findings.ReuseGeneratedCode: (
             "the first query on an executor compiles the code: keep executors running, or run similar queries together"
         ),
+        findings.SpeculateLess: (
+            "start copies later: raise spark.speculation.multiplier or spark.speculation.quantile"
+        ),
         findings.MergeFiles: (
             "merge the small files into files of 100 MB or more: opening a small file costs more than reading it"
         ),
@@ -128,6 +131,61 @@ def small_files(found: findings.ManySmallFiles, _words: Words) -> str:
 def read_again(found: findings.ReadAgain, _words: Words) -> str:
     where = _stages(found.stage, found.other_stages)
     return f"{where}: {counted(found.readers, found.scope)} read the same rows from storage"
+
+
+@SENTENCES.of(findings.Speculation)
+def speculation(found: findings.Speculation, _words: Words) -> str:
+    where = _stages(found.stage, found.other_stages)
+    raced = f"{found.won} of {counted(found.copies, 'copy')} of slow tasks ended first"
+    saved = f" and saved at least {lasting(found.saved_ms)}" if found.saved_ms > 0 else ""
+    lost = f"attempts that lost ran for {lasting(found.lost_ms)} of task time"
+    return f"speculation in {where}: {raced}{saved}; {lost}"
+
+
+@SENTENCES.of(findings.SlotsAwaited)
+def slots_awaited(found: findings.SlotsAwaited, _words: Words) -> str:
+    return (
+        f"{_awaited(found)}; {counted(found.other_stages, 'more stage')} waited too"
+        if found.other_stages
+        else _awaited(found)
+    )
+
+
+@SENTENCES.of(remarks.AwaitedSlots)
+def awaited_slots(found: remarks.AwaitedSlots, _words: Words) -> str:
+    return _awaited(found.finding)
+
+
+def _awaited(found: findings.SlotsAwaited) -> str:
+    """Which stage waited for slots, and for what."""
+    there = f"{found.free} of {counted(found.slots, 'slot')} were free" if found.slots else "it had none"
+    came = f"executor {found.executor} came {lasting(found.added_ms)} later" if found.added_ms else ""
+    if found.why == "executors":
+        when = f" ({came})" if came else ""
+        return f"{found.stage} {found.name} ran only on executors that came later{when}, although {there}"
+    until = "; none of its tasks ever started" if not found.started else f" until {came}" if came else ""
+    why = {
+        "barrier": f"is a barrier stage: its {counted(found.tasks, 'task')} start together, and {there}",
+        "profile": f"runs only on executors of resource profile {found.profile}, and {there}",
+        "unknown": f"got no slot, although {there}",
+    }[found.why]
+    return f"{found.stage} {found.name} {why}{until}"
+
+
+@SENTENCES.of(findings.ProvideSlots)
+def provide_slots(found: findings.ProvideSlots, _words: Words) -> str:
+    if found.why == "barrier":
+        return (
+            f"have {found.tasks} free slots before a barrier stage of {found.tasks} tasks starts"
+            " (spark.executor.instances, spark.dynamicAllocation.minExecutors, the cluster's quota), or give it fewer"
+            " partitions"
+        )
+    if found.why == "profile":
+        return (
+            "request executors of that resource profile earlier, or more of them, and check the cluster's quota; or run"
+            " the stage with the profile of the others"
+        )
+    return "check the cluster's quota, excluded nodes, and the resources that tasks request"
 
 
 def _stages(stage: str, others: int) -> str:
@@ -239,6 +297,17 @@ def _seconds(ms: float | None) -> str:
 
 def _rate(rows: float) -> str:
     return f"{rows:,.0f} rows/s".replace(",", " ") if rows >= 10 else f"{rows:.1f} rows/s"
+
+
+@SENTENCES.of(remarks.FallsBehind)
+def falls_behind(found: remarks.FallsBehind, _words: Words) -> str:
+    query = found.query
+    name = f"The stream falls behind: {query.query}"
+    if query.input_per_s is not None and query.processed_per_s and query.input_per_s > query.processed_per_s:
+        behind = f"receives {query.input_per_s:.0f} rows/s and processes {query.processed_per_s:.0f}"
+    else:
+        behind = f"has a backlog that grew from {query.waiting_first:.0f} to {query.waiting_last:.0f} rows"
+    return f"{name} {behind}. It keeps up only if its batches get shorter; the times below are of the recorded batches"
 
 
 @SENTENCES.of(remarks.MoreQueries)

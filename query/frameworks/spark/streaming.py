@@ -8,7 +8,7 @@ import duckdb
 
 from crystalperf.query import sql
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.frameworks.spark.remarks import BatchPart, MoreQueries, Pace, StreamingQuery
+from crystalperf.query.frameworks.spark.remarks import BatchPart, FallsBehind, MoreQueries, Pace, StreamingQuery
 from crystalperf.query.results.remarks import Remark
 
 BUSY = 0.95
@@ -28,6 +28,28 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
     found = [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
     shown: list[Remark] = [streaming_query(each) for each in found[:_MAX_QUERIES]]
     return [*shown, MoreQueries(len(found) - _MAX_QUERIES)] if len(found) > _MAX_QUERIES else shown
+
+
+def falls_behind(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Remark | None:
+    """The streaming query that falls behind most; None if all keep up."""
+    found = [
+        each
+        for each in remarks(connection, execution)
+        if isinstance(each, StreamingQuery) and each.pace == "falls-behind" and each.batches >= _FEW
+    ]
+    return FallsBehind(found[0]) if found else None
+
+
+def stages_of_streams(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """The stages of streaming queries that read no files: their sources decide how many tasks read them."""
+    rows = connection.execute(
+        """
+        SELECT DISTINCT stage_id
+        FROM stages JOIN spark_batches
+            ON submit_ms BETWEEN start_ms AND start_ms + coalesce(trigger_ms, 0) AND NOT coalesce(reads_files, true)
+        """
+    ).fetchall()
+    return {stage for (stage,) in rows}
 
 
 def streaming_query(row: dict[str, Any]) -> StreamingQuery:

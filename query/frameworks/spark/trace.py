@@ -264,7 +264,10 @@ def _tasks(tasks: Columns) -> Columns:
 
 
 def _raw_stages(stages: Columns, keys: list[tuple[int, int]]) -> Columns:
-    kept = ("attempt", "job_id", "sql_id", "parents", "resource_profile", "accumulators", "location")
+    kept = (
+        *("attempt", "job_id", "sql_id", "parents", "resource_profile", "accumulators", "location"),
+        *("waited_for", "slots_there", "slots_free"),
+    )
     return {
         "stage_id": objects([stage_key(*key) for key in keys]),
         "spark_stage_id": stages["stage_id"],

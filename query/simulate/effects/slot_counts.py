@@ -42,13 +42,14 @@ def _planned(execution: Execution, scenario: Scenario, wanted: bool) -> Planned:
 def changed_slots(execution: Execution, scenario: Scenario, times: float = 1.0) -> Slots:
     """The scenario's slots, with `times` as many for each worker.
 
+    An absolute number of slots is that of every worker, whatever the recorded ones had; a ratio changes each by itself.
     Workers come and go as the recorded ones did.  Added workers are copies of recorded ones on hosts of their own;
     removed workers are spread evenly over the recorded ones.  Raises RefusedError if the run has no workers.
     """
     # If each worker has its own operators, added workers do not run them: replan decides what they change.
     more_workers = 1.0 if execution.in_order else scenario.ratio("workers")
     cores = scenario.ratio("cores") * times
-    if cores == 1 and more_workers == 1:
+    if cores == 1 and more_workers == 1 and scenario.amount("cores") is None:
         return execution.slots
     old = execution.slots
     if not len(old):
@@ -61,6 +62,9 @@ def changed_slots(execution: Execution, scenario: Scenario, times: float = 1.0) 
         chosen = np.floor(np.linspace(0, len(recorded), count, endpoint=False)).astype(np.int64)
         copy = np.zeros(count, dtype=np.int64)
     slots_of = np.maximum(np.rint(width[chosen] * cores).astype(np.int64), 1)
+    each = scenario.amount("cores")
+    if each is not None and len(np.unique(width)) > 1:
+        slots_of = np.full(count, max(round(each * times), 1))
     row = np.repeat(np.arange(count), slots_of)
     origin = first[chosen][row]
     shared = 1.0 if execution.planner.slots_bring_cpu else (width[chosen] / slots_of)[row]

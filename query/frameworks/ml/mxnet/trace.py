@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from crystalperf.query.frameworks.ml.training import chrome, program
+from crystalperf.query.frameworks.ml.training import chrome, program, times
 from crystalperf.query.frameworks.ml.training.assembly import Assembly
 from crystalperf.query.frameworks.ml.training.chrome import Event, number
 from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, PCIE, roofline_bound
@@ -42,9 +42,13 @@ def read(log: LogFile) -> Trace:
     problems = Problems(log.problems)
     found = _Read()
     for part in log.parts:
+        pairs = chrome.Pairs(found.doubts)
         for events in chrome.read(log, part, problems, {}):
-            for each in events:
+            for each in pairs.joined(events):
                 found.take(each)
+        pairs.finish()
+    found.leave_out()
+    found.doubts.report(log.origin, problems)
     if not any(found.on_device.values()) and not any(found.calls.values()):
         raise program.nothing_ran(log.origin, problems, "run the profiler during training steps")
     return program.trace(of_events(found, log.origin, problems), "mxnet", log, problems)
@@ -57,7 +61,8 @@ class _Read:
     names: dict[str, str] = field(default_factory=dict)
     on_device: dict[tuple[str, str], list[tuple[float, float, str]]] = field(default_factory=dict)
     calls: dict[str, list[tuple[float, float, str]]] = field(default_factory=dict)
-    _open: dict[tuple[str, ...], list[float]] = field(default_factory=dict)
+    doubts: times.Doubts = field(default_factory=times.Doubts)
+    _open: dict[tuple[str, str], list[float]] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
         """Add an event if it is relevant."""
@@ -68,23 +73,27 @@ class _Read:
         if moment is None:
             return
         if event.cat == _CALL and event.ph in ("b", "e"):
-            self._pair("b", event.ph, (_CALL, str(event.id), name), moment, self.calls.setdefault(str(event.id), []))
-        elif event.ph in ("B", "E"):
+            self._pair(event.ph, (str(event.id), name), moment, self.calls.setdefault(str(event.id), []))
+        elif event.ph == "X" and (span := self.doubts.span(moment, number(event.dur))) is not None:
             key = self.names.get(str(event.pid), str(event.pid)), str(event.tid)
-            self._pair("B", event.ph, (*key, name), moment, self.on_device.setdefault(key, []))
-        elif event.ph == "X" and (length := number(event.dur)) is not None and length >= 0:
-            key = self.names.get(str(event.pid), str(event.pid)), str(event.tid)
-            self.on_device.setdefault(key, []).append((moment, moment + length, name))
+            self.on_device.setdefault(key, []).append((moment, moment + span[1], name))
 
-    def _pair(
-        self, begins: str, mark: str, key: tuple[str, ...], moment: float, to: list[tuple[float, float, str]]
-    ) -> None:
-        """End the last open event of that name."""
+    def _pair(self, mark: str, key: tuple[str, str], moment: float, to: list[tuple[float, float, str]]) -> None:
+        """End the last open call of that name."""
         begun = self._open.setdefault(key, [])
-        if mark == begins:
+        if mark == "b":
             begun.append(moment)
-        elif begun and (start := begun.pop()) <= moment:
+        elif begun and self.doubts.span(start := begun.pop(), moment - start) is not None:
             to.append((start, moment, key[-1]))
+
+    def leave_out(self) -> None:
+        """Leave out events hours or years apart from the others."""
+        lists = [*self.on_device.values(), *self.calls.values()]
+        window = times.window(
+            [start for each in lists for start, _, _ in each], [end for each in lists for _, end, _ in each], per_ms=1e3
+        )
+        for each in lists:
+            each[:] = [ran for ran in each if window.holds(ran[0], ran[1], self.doubts)]
 
 
 def of_events(found: _Read, origin: str, problems: Problems) -> Program:

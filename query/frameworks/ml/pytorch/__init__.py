@@ -28,6 +28,7 @@ from crystalperf.query.frameworks.ml.training.framework import of_training
 if TYPE_CHECKING:
     from crystalperf.query.diagnose.stage_statistics import StageStats
     from crystalperf.query.execution.execution import Execution
+    from crystalperf.query.results.answers import NamedPart, PathItem
     from crystalperf.query.results.findings import Finding
     from crystalperf.query.results.remarks import Remark
 
@@ -46,6 +47,15 @@ def _other_causes(connection: duckdb.DuckDBPyConnection, execution: Execution) -
     return rules.other_causes(connection, execution)
 
 
+def _named_parts(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, path: Sequence[PathItem]
+) -> Sequence[NamedPart]:
+    """See rules.named_parts."""
+    from crystalperf.query.frameworks.ml.pytorch import rules
+
+    return rules.named_parts(connection, execution, path)
+
+
 _TRAINING = of_training(
     name="pytorch",
     title="PyTorch",
@@ -61,5 +71,11 @@ PYTORCH = replace(
         _TRAINING.planner,
         checked_settings=lambda run: () if GPU.name in run.names else {"input"},  # batches on CPUs (docs/training.md)
     ),
-    advisor=replace(_TRAINING.advisor, findings=_findings, other_causes=_other_causes, sentences=sentences.SENTENCES),
+    advisor=replace(
+        _TRAINING.advisor,
+        findings=_findings,
+        other_causes=_other_causes,
+        named_parts=_named_parts,
+        sentences=sentences.SENTENCES,
+    ),
 )

@@ -1,12 +1,15 @@
 """Recognition of traces of PyTorch's profiler, and of those that make one run.
 
-Traces of one folder are one run if each is of another rank of the same scenario size.
+Traces of one folder are one run if each is of another rank of the same scenario size.  A schedule that repeats writes a
+trace for each cycle: each cycle is a run, and the newest is the default.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from crystalperf.query.frameworks.ml.training.chrome import is_json
 from crystalperf.query.frameworks.ml.training.files import application
@@ -18,6 +21,8 @@ _OURS = re.compile(
     rb'"(?:distributedInfo|deviceProperties|record_shapes)"\s*:|"aten::|"PyTorch Profiler|"ProfilerStep#'
     rb'|"cat"\s*:\s*"(?:cpu_op|user_annotation|cuda_runtime|kernel|python_function|Operator)"|"computeProperties"\s*:'
 )
+_NOT_OURS = re.compile(rb'"Ascend Hardware"|"async_npu"|"HostToDevice|"CANN"|"pid"\s*:\s*"(?:CPU|CUDA) functions"')
+"""Lists of events that other profilers write under PyTorch's categories."""
 _RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"rank"\s*:\s*(?P<rank>\d{1,7})')
 _WORLD_SIZE = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"world_size"\s*:\s*(?P<size>\d{1,7})')
 
@@ -25,7 +30,9 @@ _WORLD_SIZE = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"world_size"\
 def recognise(head: Head) -> LogPart | None:
     """A trace of PyTorch's profiler, by its beginning."""
     text = head.text
-    if not is_json(text) or _EVENTS.search(text) is None or _OURS.search(text) is None:
+    if not is_json(text) or _OURS.search(text) is None:
+        return None
+    if _EVENTS.search(text) is None and (text.lstrip()[:1] != b"[" or _NOT_OURS.search(text) is not None):
         return None
     facts: dict[str, int | None] = {}
     for name, pattern in (("rank", _RANK), ("size", _WORLD_SIZE)):
@@ -35,17 +42,64 @@ def recognise(head: Head) -> LogPart | None:
     return LogPart(head.part, head.folder, head.name, head.size, facts=facts)
 
 
-def gather(parts: Sequence[LogPart], _problems: Problems) -> list[Application]:
-    """Traces of one folder, each of another rank, are one run; any other trace is a run by itself."""
+def gather(parts: Sequence[LogPart], problems: Problems) -> list[Application]:
+    """Traces of one folder, each of another rank, are one run; so are those of each cycle of the profiler's schedule.
+
+    Any other trace is a run by itself.
+    """
     alike: dict[tuple[str, object], list[LogPart]] = {}
     for each in parts:
         size = each.facts.get("size")
-        alike.setdefault((each.folder, size if size else re.sub(r"\d+", "#", each.name)), []).append(each)
+        alike.setdefault((each.folder, size if size else _without_numbers(each)), []).append(each)
     found = []
     for several in alike.values():
-        ranks = [each.facts.get("rank") for each in several]
-        together = len(several) > 1 and None not in ranks and len(set(ranks)) == len(ranks)
-        for members in [several] if together else [[each] for each in several]:
-            ordered = sorted(members, key=lambda each: (each.facts.get("rank") or 0, each.name))
-            found.append(application("pytorch", ordered))
+        cycles = _cycles(several)
+        if len(cycles) == 1:
+            found.append(application("pytorch", cycles[0]))
+        elif cycles:
+            found += _of_cycles(cycles, problems)
+        else:
+            found += [application("pytorch", [each]) for each in several]
     return found
+
+
+def _without_numbers(part: LogPart) -> str:
+    return re.sub(r"\d+", "#", part.name)
+
+
+def _natural(part: LogPart) -> tuple[str | int, ...]:
+    """A sort key that orders names by the numbers in them."""
+    return tuple(int(each) if each.isdigit() else each for each in re.split(r"(\d+)", part.name))
+
+
+def _cycles(several: Sequence[LogPart]) -> list[list[LogPart]]:
+    """The traces of each cycle, the oldest first, by rank; empty if they are not of one training.
+
+    Traces of several cycles have the same name but for its numbers, and each rank has one of each cycle.
+    """
+    by_rank: dict[int | None, list[LogPart]] = {}
+    for each in sorted(several, key=_natural):
+        by_rank.setdefault(each.facts.get("rank"), []).append(each)
+    count = {len(each) for each in by_rank.values()}
+    if len(count) > 1 or (None in by_rank and len(by_rank) > 1):
+        return []
+    ranks = sorted(by_rank, key=lambda rank: rank or 0)
+    if count != {1} and len({_without_numbers(each) for each in several}) > 1:
+        return []
+    return [[by_rank[rank][cycle] for rank in ranks] for cycle in range(count.pop())]
+
+
+def _of_cycles(cycles: Sequence[Sequence[LogPart]], problems: Problems) -> list[Application]:
+    """A run of each cycle, as attempts of one application, so that the newest is the default."""
+    folder = cycles[0][0].folder
+    app_id = re.sub(r"[^\w.-]+", "-", os.path.basename(folder.rstrip("/"))) or "training"
+    newest = cycles[-1][0].name
+    meaning = (
+        f"the folder has {len(cycles)} cycles of one training: the newest is used ({newest}), and {app_id}/N selects"
+        f" another, N from 1 to {len(cycles)}"
+    )
+    problems.add("several cycles", "data loss", folder, None, meaning)
+    return [
+        replace(application("pytorch", list(members)), app_id=app_id, attempt=str(number))
+        for number, members in enumerate(cycles, 1)
+    ]

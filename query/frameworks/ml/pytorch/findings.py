@@ -87,6 +87,48 @@ class WaitsInPython(Remark):
     function: str | None
 
 
+@dataclass(frozen=True)
+class NoOperator(Remark):
+    """Time of the training's thread in which no operator ran, and no Python function was traced."""
+
+    kind: ClassVar[str] = "no-operator"
+
+
+@dataclass(frozen=True)
+class StartsAccelerator(Remark):
+    """Time in which threads started the accelerator and its libraries."""
+
+    kind: ClassVar[str] = "starting-accelerator"
+
+
+@dataclass(frozen=True)
+class WaitsForAccelerator(Remark):
+    """Time in which threads waited for the accelerator while nothing traced ran on it."""
+
+    kind: ClassVar[str] = "waiting-for-accelerator"
+
+
+@dataclass(frozen=True)
+class FreesMemory(Remark):
+    """Time in which threads freed memory of the accelerator."""
+
+    kind: ClassVar[str] = "freeing-accelerator-memory"
+
+
+@dataclass(frozen=True)
+class FirstUses(Remark):
+    """Time in which launches loaded their kernels."""
+
+    kind: ClassVar[str] = "first-uses"
+
+
+@dataclass(frozen=True)
+class MakesBatches(Remark):
+    """Time in which the training's thread made its batches itself."""
+
+    kind: ClassVar[str] = "making-batches"
+
+
 # Advice ---------------------------------------------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, MODULE, STEP, is_informative, is_mark
 from crystalperf.query.frameworks.ml.training.chrome import Event, number
+from crystalperf.query.frameworks.ml.training.times import Doubts
 
 HOST = frozenset(["cpu_op", "Operator", "operator"])
 CALLS = frozenset(
@@ -27,6 +28,7 @@ ON_DEVICE = frozenset(
 )
 MARKS = frozenset(["user_annotation"])
 PYTHON = frozenset(["python_function"])
+_READ = HOST | CALLS | ON_DEVICE | MARKS | PYTHON
 
 SHORTEST_US = 50.0
 """Shorter functions of a library count as a part of their callers; in a long trace also those of the program."""
@@ -68,6 +70,10 @@ class Thread:
     has_python: bool = False
     """Whether the trace has Python functions for it, of any file."""
 
+    def events(self) -> tuple[list[Ran], ...]:
+        """All lists of its events."""
+        return self.operators, self.calls, self.marks, self.functions, self.library, self.collectives
+
 
 @dataclass
 class Process:
@@ -92,6 +98,9 @@ class Process:
     """When each operator and Python function began that the profiler recorded, of those left out too, µs."""
     shortest_us: float = 0.0
     """Shorter functions of the program count as a part of their callers."""
+    doubts: Doubts = field(default_factory=Doubts)
+    is_ascend: bool = False
+    """Whether Ascend's profiler wrote it, whose events of devices have names and categories of their own."""
 
     @property
     def base_us(self) -> float:
@@ -113,11 +122,16 @@ class Process:
         """Add the relevant events.  `names` interns names."""
         for each in events:
             if each.ph != "X":
-                continue
-            start, length = number(each.ts), number(each.dur)
-            if start is None or length is None or length < 0 or start >= self.until_us:
+                named = each.facts.name if each.ph == "M" and each.name == "process_name" else None
+                self.is_ascend = self.is_ascend or named == "Ascend Hardware" or each.cat == "async_npu"
                 continue
             kind = each.cat if isinstance(each.cat, str) else ""
+            if kind not in _READ:
+                continue
+            span = self.doubts.span(number(each.ts), number(each.dur))
+            if span is None or span[0] >= self.until_us:
+                continue
+            start, length = span
             raw = each.name if isinstance(each.name, str) else str(each.name)
             name = names.setdefault(raw, raw)
             if kind in HOST or kind in PYTHON:
@@ -141,7 +155,7 @@ class Process:
                         thread.functions.append(Ran(start, start + length, name))
                 elif length >= SHORTEST_US:
                     thread.library.append(Ran(start, start + length, name))
-        if sum(map(len, self._every())) > 1.5 * self.most:  # events come in any order: shorten now and then
+        if sum(map(len, self.events())) > 1.5 * self.most:  # events come in any order: shorten now and then
             self._shorten()
 
     def _shorten(self) -> None:
@@ -157,23 +171,29 @@ class Process:
                     for each in thread.functions
                     if each.end - each.start >= SHORTEST_US or each.name.startswith(MODULE)
                 ]
-            if sum(map(len, self._every())) <= 1.5 * self.most:
+            if sum(map(len, self.events())) <= 1.5 * self.most:
                 return
-        starts = sorted(each.start for events in self._every() for each in events)
+        starts = sorted(each.start for events in self.events() for each in events)
         limit = starts[self.most]
         self.leave_out(max((end for _, _, end in self.steps if end <= limit), default=limit))
 
     def leave_out(self, from_us: float) -> None:
         """Leave out events from a time on, and steps that had not ended."""
         self.until_us = min(self.until_us, from_us)
-        for events in self._every():
+        for events in self.events():
             events[:] = [each for each in events if each.start < self.until_us]
         self.steps = [each for each in self.steps if each[2] <= self.until_us]
 
-    def _every(self) -> Iterator[list[Ran]]:
+    def events(self) -> Iterator[list[Ran]]:
+        """All lists of its events except steps; they may be changed."""
         for each in self.threads.values():
-            yield from (each.operators, each.calls, each.marks, each.functions, each.library, each.collectives)
+            yield from each.events()
         yield from self.streams.values()
+
+    def drop_empty(self) -> None:
+        """Leave out threads and streams without events."""
+        self.threads = {key: each for key, each in self.threads.items() if any(each.events())}
+        self.streams = {key: each for key, each in self.streams.items() if each}
 
     def _thread(self, event: Event) -> Thread:
         return self.threads.setdefault((str(event.pid), str(event.tid)), Thread())

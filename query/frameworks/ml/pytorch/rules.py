@@ -6,34 +6,43 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
+from crystalperf.indexes.resources import CPU, OTHER
 from crystalperf.query import sql
+from crystalperf.query.diagnose.critical_operators import path_by
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.ml.pytorch.findings import (
     AllReduce,
     FirstUse,
+    FirstUses,
     FreeingMemory,
+    FreesMemory,
     Lost,
+    MakesBatches,
+    NoOperator,
     OneLink,
     OverlapPythonWaits,
     OwnBatches,
     ReuseDeviceMemory,
     Starting,
+    StartsAccelerator,
     SynchroniseLess,
     TracePython,
     UnexplainedHostTime,
     UnexplainedWait,
     UseLoaders,
     WaitingInPython,
+    WaitsForAccelerator,
     WaitsInPython,
     WarmUp,
 )
 from crystalperf.query.frameworks.ml.pytorch.first_uses import FIRST_USE
-from crystalperf.query.frameworks.ml.pytorch.threads import BETWEEN, OWN_BATCHES, WAITING_IN_PYTHON
+from crystalperf.query.frameworks.ml.pytorch.threads import BETWEEN, OWN_BATCHES, UNTRACED, WAITING_IN_PYTHON
 from crystalperf.query.frameworks.ml.pytorch.waits import FREEING, STARTING, WAITING
 from crystalperf.query.frameworks.ml.training import rules
 from crystalperf.query.frameworks.ml.training.rules import input_waits
 from crystalperf.query.results.advice import Advice
+from crystalperf.query.results.answers import Cause, NamedPart, PathItem
 from crystalperf.query.results.findings import Finding
 from crystalperf.query.results.remarks import Remark
 
@@ -53,6 +62,9 @@ _FINDINGS: Mapping[str, tuple[type[Lost], Advice]] = {
 
 _NAMED = 2
 
+_MUCH = 0.25
+"""Share of the path from which short gaps between operators are worth tracing Python."""
+
 
 def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats]) -> list[Finding]:
     """Critical-path time lost to each operator of _FINDINGS; `cost_ms` is at most the path's time in its segments."""
@@ -63,12 +75,20 @@ def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats
         took = connection.execute(question, {"operator": operator}).fetchall()
         losses = [(min(ms, on_path[stage]), disk_ms, name) for stage, ms, disk_ms, name in took if stage in on_path]
         cost_ms, disk_ms = sum(ms for ms, _, _ in losses), sum(min(ms, on_disk) for ms, on_disk, _ in losses)
+        if operator == BETWEEN and cost_ms < _MUCH * sum(on_path.values()) and not _has_long_gap(connection):
+            continue
         if cost_ms > 0:
             names = tuple(dict.fromkeys(name for _, _, name in losses if name))[:_NAMED]
             lost.append(kind(cost_ms, "measured", advice, cost_ms, disk_ms, names))
     own_ms = sum(each.cost_ms for each in lost if isinstance(each, OwnBatches))
     waits = [each for each in input_waits(connection, details) if each.cost_ms > own_ms]
     return [*waits, *through_one(connection, details), *lost]
+
+
+def _has_long_gap(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether a gap between operators is too long for Python's own time, so that it is on no resource."""
+    question = "SELECT 1 FROM training_operations WHERE operator = ? AND kind = 'runtime' LIMIT 1"
+    return connection.execute(question, [BETWEEN]).fetchone() is not None
 
 
 def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats]) -> list[OneLink]:
@@ -87,6 +107,31 @@ def through_one(connection: duckdb.DuckDBPyConnection, details: Sequence[StageSt
         return []
     count = gathers[0][1]
     return [OneLink(took_ms * (1 - 1 / count), "measured", AllReduce(count), count, took_ms)]
+
+
+_NAMED_PARTS: Mapping[str, tuple[Remark, Cause]] = {
+    BETWEEN: (NoOperator(), "unknown"),
+    UNTRACED: (NoOperator(), "unknown"),
+    STARTING: (StartsAccelerator(), "unknown"),
+    WAITING: (WaitsForAccelerator(), "unknown"),
+    FREEING: (FreesMemory(), "unknown"),
+    FIRST_USE: (FirstUses(), "unknown"),
+    OWN_BATCHES: (MakesBatches(), "upstream"),
+}
+"""For each operator the part of the path that it is, and the cause of that part's time on no resource."""
+
+
+def named_parts(
+    connection: duckdb.DuckDBPyConnection, execution: Execution, path: Sequence[PathItem]
+) -> list[NamedPart]:
+    """Parts of the path whose operators name them better than a resource does: their time on the CPU or on none."""
+    listed = []
+    for each in path_by(connection, execution, path, sql.text("named", __package__)):
+        if each.name in _NAMED_PARTS:
+            remark, cause = _NAMED_PARTS[each.name]
+            own = {name: ms for name, ms in each.resource_ms.items() if name in (CPU, OTHER)}
+            listed.append(NamedPart(remark, own, cause))
+    return listed
 
 
 def other_causes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, Remark]:

@@ -99,6 +99,18 @@ def all_reduce(advice: findings.AllReduce, _words: Words) -> str:
     )
 
 
+SENTENCES.fixed(
+    {
+        findings.NoOperator: "time without any operator",
+        findings.StartsAccelerator: "starting the accelerator",
+        findings.WaitsForAccelerator: "waiting for the accelerator, on which no traced operation runs",
+        findings.FreesMemory: "freeing memory of the accelerator",
+        findings.FirstUses: "first use of kernels",
+        findings.MakesBatches: "making batches on the training thread",
+    }
+)
+
+
 @SENTENCES.of(findings.WaitsInPython)
 def waits_in_python(found: findings.WaitsInPython, _words: Words) -> str:
     most = "" if found.function is None else f", mostly in {found.function}"

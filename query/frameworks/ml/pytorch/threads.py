@@ -34,6 +34,12 @@ WAITING_IN_PYTHON = "waiting in Python"
 BETWEEN = "between operators"
 """The operator of a longer gap without recorded activity: it may compute, read, sleep or wait."""
 
+UNTRACED = "between calls"
+"""The operator of a gap between two calls of the runtime, of a thread whose operators were not traced."""
+
+NOTICEABLE_GAP_MS = 1.0
+"""Gaps from this length on have a name of their own; shorter ones are the overhead of calling operators."""
+
 PYTHON_GAP_MS = 40.0
 """Maximum gap between two operators that counts as Python's computing if the program's Python was not traced: under the
 lab's quotas of 25 ms such gaps last up to 22 ms, because a process lacks a CPU in them.  A longer gap may be anything.
@@ -123,6 +129,8 @@ def _brief(device: str, start: float, end: float) -> Iterator[Operation]:
     """The gap between two operators of a program whose Python was not traced."""
     if end - start > PYTHON_GAP_MS:
         yield Operation(device, start, end, BETWEEN, kind="runtime")
+    elif end - start >= NOTICEABLE_GAP_MS:
+        yield Operation(device, start, end, BETWEEN, likely="cpu", kind="python")
     elif end > start:
         yield Operation(device, start, end, PYTHON, likely="cpu", kind="python")
 
@@ -130,7 +138,7 @@ def _brief(device: str, start: float, end: float) -> Iterator[Operation]:
 def _untraced(device: str, start: float, end: float) -> Iterator[Operation]:
     """The gap between two calls of the runtime, of a thread whose operators were not traced."""
     if end > start:
-        yield Operation(device, start, end, "between calls", kind="runtime")
+        yield Operation(device, start, end, UNTRACED, kind="runtime")
 
 
 def _asking(device: str, start: float, end: float, mark: str, traced: Python | None) -> Iterator[Operation]:

@@ -15,6 +15,7 @@ from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.ml.pytorch import (
     collectives,
     first_uses,
+    impossible,
     launches,
     queue,
     steps,
@@ -30,6 +31,7 @@ from crystalperf.query.frameworks.ml.training import chrome, program
 from crystalperf.query.frameworks.ml.training.lanes import Lane, and_more, filled, longest_of, named_by_longest
 from crystalperf.query.frameworks.ml.training.program import Device, Operation, Program, Step
 from crystalperf.query.inputs.containers import LogFile
+from crystalperf.query.inputs.unsupported import ASCEND, OTHER_NAMES
 from crystalperf.query.trace.contract import Trace
 from crystalperf.query.trace.records import Problems, shortened
 
@@ -41,8 +43,14 @@ def read(log: LogFile) -> Trace:
     names: dict[str, str] = {}
     for number, part in enumerate(log.parts):
         process = Process(str(number), most=MAX_EVENTS // len(log.parts))
+        pairs = chrome.Pairs(process.doubts)
         for events in chrome.read(log, part, problems, process.header):
-            process.take(events, names)
+            process.take(pairs.joined(events), names)
+        pairs.finish()
+        if process.is_ascend:
+            raise InputError(f"{part.name}: is {ASCEND}; {OTHER_NAMES}")
+        impossible.correct(process)
+        process.doubts.report(part.name, problems)
         process.label = f"rank {process.rank if process.rank is not None else number}"
         if process.threads or process.streams:
             processes.append(process)

@@ -26,6 +26,7 @@ from crystalperf.query.frameworks.ml.tensorflow.messages import (
     transfer_label,
 )
 from crystalperf.query.frameworks.ml.tensorflow.operator_kinds import is_input, likely_of
+from crystalperf.query.frameworks.ml.training import times
 from crystalperf.query.frameworks.ml.training.devices import PCIE, roofline_bound
 from crystalperf.query.frameworks.ml.training.lanes import CLOSE_MS, WAIT_MS, WAIT_SHARE
 from crystalperf.query.frameworks.ml.training.program import Device, Operation, Program, Segment, Source, Step, numbered
@@ -95,14 +96,15 @@ def device_of(device: str) -> str:
 
 def program(steps: Sequence[tuple[str, RunMetadata]], origin: str, problems: Problems) -> Program:
     """The work of the steps; each is (its name, its RunMetadata), in order of time."""
-    traced = []
+    traced, doubts = [], times.Doubts()
     for number, (label, found) in enumerate(steps, 1):
-        kernels = list(_kernels(found))
+        kernels = _plausible(list(_kernels(found, doubts)), doubts)
         if kernels:
             _tie(kernels, found.partitions)
             _align(kernels, origin, problems)
             _cut_at_launches(kernels)
             traced.append(_TracedStep(_owner(kernels), label or str(number), kernels))
+    doubts.report(origin, problems)
     if not any(found.partitions for _, found in steps) and traced:
         problems.add(
             "no graph",
@@ -115,15 +117,48 @@ def program(steps: Sequence[tuple[str, RunMetadata]], origin: str, problems: Pro
     return _stacked(traced)
 
 
-def _kernels(found: RunMetadata) -> Iterator[_Kernel]:
+def _kernels(found: RunMetadata, doubts: times.Doubts) -> Iterator[_Kernel]:
     has_all = {device_of(each.device) for each in found.devices if each.device.endswith("stream:all")}
     for each in found.devices:
         stream = _STREAM.search(each.device)
         if stream is not None and device_of(each.device) in has_all and stream["stream"] not in ("all", None):
             continue  # a repetition of the streams' kernels
+        own = []
         for node in each.nodes:
-            if node.name not in _CLIENT_OPS and node.start > 0:
-                yield _kernel(each, node, stream is not None)
+            if node.name in _CLIENT_OPS:
+                continue
+            if node.start <= 0:
+                doubts.counts["unset"] += 1
+            elif node.end < node.start:
+                doubts.counts["negative"] += 1
+            else:
+                own.append(_kernel(each, node, stream is not None))
+        if stream is not None and stream["stream"] not in ("all", None):
+            _end_overlong(own, doubts)
+        yield from own
+
+
+def _end_overlong(kernels: Sequence[_Kernel], doubts: times.Doubts) -> None:
+    """End the kernels of one stream that the next ones contradict."""
+    own = sorted(kernels, key=lambda one: one.start_ms)
+    starts, ends = [each.start_ms for each in own], [each.end_ms for each in own]
+    bounded = times.overlong([each.operator for each in own], starts, ends, WAIT_MS)
+    doubts.counts["corrected"] += len(bounded)
+    for place, end_ms in bounded.items():
+        own[place].end_ms = end_ms
+
+
+def _plausible(kernels: list[_Kernel], doubts: times.Doubts) -> list[_Kernel]:
+    """The kernels of a step without those of another time, by task because tasks have clocks of their own."""
+    windows = {}
+    for task in dict.fromkeys(each.task for each in kernels):
+        own = [each for each in kernels if each.task == task]
+        windows[task] = times.window([each.start_ms for each in own], [each.end_ms for each in own])
+    kept = [each for each in kernels if windows[each.task].holds(each.start_ms, each.end_ms, doubts)]
+    for each in kept:
+        if each.ready_ms is not None and each.ready_ms < windows[each.task].first - times.APART_MS:
+            each.ready_ms = None
+    return kept
 
 
 def _kernel(device: DeviceStats, node: NodeStats, stream: bool) -> _Kernel:

@@ -17,8 +17,8 @@ from crystalperf.query.frameworks.ml.training.wire import BYTES, all_of, fields,
 class NodeStats:
     """The execution of one node of the graph; Unix µs.
 
-    `scheduled` is when its inputs were ready, 0 if not recorded.  `label` is 'Relu = Relu(Conv2D)', or for a transfer
-    '[4.0MB] [500Mb/s] edge_25_w from /job:ps/… to /job:worker/…'.
+    A damaged one may end before it starts.  `scheduled` is when its inputs were ready, 0 if not recorded.  `label` is
+    'Relu = Relu(Conv2D)', or for a transfer '[4.0MB] [500Mb/s] edge_25_w from /job:ps/… to /job:worker/…'.
     """
 
     name: str
@@ -90,7 +90,7 @@ def _node_stats(message: memoryview) -> NodeStats:
     return NodeStats(
         name=last_text(found, 1),
         start=start,
-        end=start + max(length, 0.0),
+        end=start + length,
         scheduled=ready,
         label=last_text(found, 8),
         bytes=sum(_output_bytes(each) for each in found.get(7, ()) if isinstance(each, memoryview)),

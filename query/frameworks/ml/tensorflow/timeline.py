@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from crystalperf.query.frameworks.ml.tensorflow import graph, xplane
 from crystalperf.query.frameworks.ml.tensorflow.messages import DeviceStats, NodeStats, RunMetadata
 from crystalperf.query.frameworks.ml.tensorflow.xplane import HostOperations, Line, Plane, Traced
-from crystalperf.query.frameworks.ml.training import chrome
+from crystalperf.query.frameworks.ml.training import chrome, times
 from crystalperf.query.frameworks.ml.training.chrome import Event
 from crystalperf.query.frameworks.ml.training.program import Program
 from crystalperf.query.inputs.containers import LogFile
@@ -25,15 +25,19 @@ def program(log: LogFile, problems: Problems, framework: str, of_line: HostOpera
     processes: dict[object, str] = {}
     threads: dict[tuple[object, object], str] = {}
     ran: list[Event] = []
+    doubts = times.Doubts()
     for part in log.parts:
+        pairs = chrome.Pairs(doubts)
         for events in chrome.read(log, part, problems, {}):
-            for each in events:
+            for each in pairs.joined(events):
                 if each.ph == "M" and each.name == "process_name":
                     processes[each.pid] = str(each.facts.name or "")
                 elif each.ph == "M" and each.name == "thread_name":
                     threads[each.pid, each.tid] = str(each.facts.name or "")
-                elif each.ph == "X":
+                elif each.ph == "X" and doubts.span(chrome.number(each.ts), chrome.number(each.dur)):
                     ran.append(each)
+        pairs.finish()
+    doubts.report(log.origin, problems)
     if any(each.cat == "Op" for each in ran):
         step = RunMetadata(list(_devices(ran, processes)))
         return graph.program([("", step)], log.origin, problems)
@@ -55,7 +59,7 @@ def _devices(ran: list[Event], processes: dict[object, str]) -> Iterator[DeviceS
 def _node(event: Event, stream: bool) -> NodeStats:
     facts = event.facts
     name, operator = str(facts.name or event.name), str(facts.op or event.name)
-    start, length = chrome.number(event.ts) or 0.0, max(chrome.number(event.dur) or 0.0, 0.0)
+    start, length = chrome.number(event.ts) or 0.0, chrome.number(event.dur) or 0.0
     label = f"{name} = {operator}({', '.join(facts.inputs)})"
     if stream:
         name, label = f"{name}:{operator}", str(event.name)

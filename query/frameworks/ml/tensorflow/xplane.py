@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from crystalperf.query.frameworks.ml.tensorflow.operator_kinds import is_input, likely_of
-from crystalperf.query.frameworks.ml.training import collectives
+from crystalperf.query.frameworks.ml.training import chrome, collectives, times
 from crystalperf.query.frameworks.ml.training.assembly import Assembly
 from crystalperf.query.frameworks.ml.training.collectives import Collective
 from crystalperf.query.frameworks.ml.training.devices import PCIE, roofline_bound
-from crystalperf.query.frameworks.ml.training.lanes import Lane, Signal, filled
+from crystalperf.query.frameworks.ml.training.lanes import WAIT_MS, Lane, Signal, filled
 from crystalperf.query.frameworks.ml.training.nesting import innermost
 from crystalperf.query.frameworks.ml.training.program import Device, Operation, Program, Step, numbered
 from crystalperf.query.frameworks.ml.training.wire import (
@@ -118,8 +118,8 @@ def _process(part: Part, count: int) -> str:
 def planes(message: bytes) -> Iterator[Plane]:
     """The planes of an XSpace, in Unix ms if the profiler recorded its start.  Raises DamagedMessageError."""
     read = [_plane(each) for each in messages(message, 1)]
-    begin = next((each.stats["profile_start_time"] for each in read if "profile_start_time" in each.stats), "0")
-    shift = float(begin) / 1e6
+    begins = (chrome.number(each.stats.get("profile_start_time")) for each in read)
+    shift = next((each for each in begins if each is not None), 0.0) / 1e6
     for plane in read:
         for line in plane.lines:
             for each in line.events:
@@ -176,7 +176,7 @@ def _event(message: memoryview, begin_ms: float, names: dict[int, str], stat_nam
         elif number == 4:
             stats.append(value)
     start = begin_ms + offset / 1e9
-    return Traced(names.get(metadata, ""), start, start + max(length, 0) / 1e9, _stats(stats, stat_names, _KEPT_STATS))
+    return Traced(names.get(metadata, ""), start, start + length / 1e9, _stats(stats, stat_names, _KEPT_STATS))
 
 
 def _stats(values: Sequence[int | memoryview], names: dict[int, str], kept: frozenset[str] | None) -> dict[str, str]:
@@ -217,6 +217,9 @@ def of_planes(
     built = Assembly()
     steps: list[Step] = []
     for process, its_planes in processes:
+        doubts = times.Doubts()
+        _leave_out(its_planes, doubts)
+        doubts.report(process if len(processes) > 1 else origin, problems)
         _add_streams(built, process, its_planes, _add_threads(built, process, its_planes, of_line))
         steps += _steps(process if len(processes) > 1 else "", its_planes)
     collectives.report_uneven(built.collectives, origin, problems)
@@ -232,6 +235,24 @@ def of_planes(
     version = _version(framework, [each for _, its_planes in processes for each in its_planes])
     found = built.program(steps, built.join())
     return replace(found, version=version, properties={"processes": str(len(processes))})
+
+
+def _leave_out(its_planes: Sequence[Plane], doubts: times.Doubts) -> None:
+    """Leave out events with an impossible time, and end overlong kernels where the next one of their stream begins."""
+    lines = [line for plane in its_planes for line in plane.lines]
+    for line in lines:
+        line.events = [each for each in line.events if doubts.span(each.start_ms, each.end_ms - each.start_ms)]
+        if _STREAM.match(line.name):
+            line.events.sort(key=lambda each: each.start_ms)
+            names, starts = [each.name for each in line.events], [each.start_ms for each in line.events]
+            bounded = times.overlong(names, starts, [each.end_ms for each in line.events], WAIT_MS)
+            doubts.counts["corrected"] += len(bounded)
+            for place, end_ms in bounded.items():
+                line.events[place].end_ms = end_ms
+    every = [each for line in lines for each in line.events]
+    window = times.window([each.start_ms for each in every], [each.end_ms for each in every])
+    for line in lines:
+        line.events = [each for each in line.events if window.holds(each.start_ms, each.end_ms, doubts)]
 
 
 def _add_threads(

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
 
+from crystalperf.query.frameworks.ml.training.times import Doubts
 from crystalperf.query.inputs.containers import LogFile, Part, pieces
 from crystalperf.query.trace.records import Problems
 
@@ -309,6 +310,46 @@ def _ends(text: bytes) -> Iterator[int]:
 
 def _report_damage(problems: Problems, part: Part, meaning: str) -> None:
     problems.add("damaged trace", "data loss", part.name, None, f"a trace is damaged: {meaning}")
+
+
+class Pairs:
+    """Joins the begin and end events (B, E) of each thread of one file into complete ones (X).
+
+    An end with a name ends the last open event of that name on its thread, any other end the last open event.
+    """
+
+    def __init__(self, doubts: Doubts) -> None:
+        self._doubts = doubts
+        self._open: dict[tuple[object, object], list[Event]] = {}
+
+    def joined(self, events: Sequence[Event]) -> Sequence[Event]:
+        """The events with complete ones in place of ends, in the same order."""
+        return [*self._joined(events)] if any(each.ph in ("B", "E") for each in events) else events
+
+    def _joined(self, events: Sequence[Event]) -> Iterator[Event]:
+        for each in events:
+            if each.ph == "B":
+                self._open.setdefault((each.pid, each.tid), []).append(each)
+            elif each.ph != "E":
+                yield each
+            elif (begun := self._ended_by(each)) is None:
+                self._doubts.counts["unpaired"] += 1
+            else:
+                start, end = number(begun.ts), number(each.ts)
+                length = None if start is None or end is None else end - start
+                yield msgspec.structs.replace(begun, ph="X", ts=start, dur=length)
+
+    def _ended_by(self, end: Event) -> Event | None:
+        begun = self._open.get((end.pid, end.tid), [])
+        for place in range(len(begun) - 1, -1, -1):
+            if end.name is None or end.name == "" or begun[place].name == end.name:
+                return begun.pop(place)
+        return None
+
+    def finish(self) -> None:
+        """Count the events that never ended."""
+        self._doubts.counts["unpaired"] += sum(map(len, self._open.values()))
+        self._open.clear()
 
 
 def number(value: float | str | None) -> float | None:

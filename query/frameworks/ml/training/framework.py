@@ -26,6 +26,7 @@ from crystalperf.query.trace.vocabulary import Vocabulary, plural
 PLANNER = Planner(
     configured=scenarios.configured,
     replan=scenarios.replan,
+    shown_workers=scenarios.shown_workers,
     growth=batches.growth,
     steady=servers.steady,
     other_bound=absent.other_bound,

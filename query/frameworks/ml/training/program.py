@@ -27,6 +27,9 @@ from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.trace.contract import Bounds, Edge, EdgeKind, Scope, Stage, Trace, Worker, rows
 from crystalperf.query.trace.records import Columns, Problems, RunTables, integers, numbers, objects, shortened
 
+ACCELERATORS = "accelerators"
+"""The property with their number, if a run has any."""
+
 
 @dataclass(slots=True)
 class Operation:
@@ -220,6 +223,7 @@ def trace(found: Program, framework: str, log: LogFile, problems: Problems) -> T
 
 def _run(found: Program, framework: str, log: LogFile) -> dict[str, Any]:
     mean = mean_step_ms(found.steps) if found.step_ms is None else found.step_ms
+    accelerators = sum(each.accelerator for each in found.devices)
     most = max(Counter(each.process for each in found.steps).values(), default=0)
     return {
         "app_id": log.app_id or framework,
@@ -232,6 +236,7 @@ def _run(found: Program, framework: str, log: LogFile) -> dict[str, Any]:
         "complete": True,
         "properties": {
             **{key: value for key, value in found.properties.items() if value},
+            **({ACCELERATORS: str(accelerators)} if accelerators else {}),
             **({} if mean is None else {"step_ms": f"{mean:.6g}", "steps": str(most)}),
         },
         "libraries": [],

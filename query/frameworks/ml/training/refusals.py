@@ -10,7 +10,7 @@ from crystalperf.query.results.refusals import Refusal
 
 @dataclass(frozen=True)
 class OperatorsFixed(Refusal):
-    """The program calls operators; no setting splits them."""
+    """No setting splits the operators that a program calls."""
 
     kind: ClassVar[str] = "operators-fixed"
 

@@ -24,6 +24,11 @@ def configured(properties: Mapping[str, str]) -> dict[str, float]:
     return {"workers": float(properties.get("processes", "1"))}
 
 
+def shown_workers(workers: int, properties: Mapping[str, str]) -> int:
+    """The devices of a run: its accelerators, or without any its processes."""
+    return min(int(properties.get("accelerators", workers)), workers)
+
+
 def replan(execution: Execution, scenario: Scenario, _wanted: bool) -> Planned | Refusal:
     """The run with the communication of another number of processes."""
     if scenario.ratio("tasks") != 1:

@@ -11,7 +11,7 @@ import duckdb
 
 from crystalperf.query.diagnose.stage_statistics import Diagnosis
 from crystalperf.query.execution.execution import Execution
-from crystalperf.query.frameworks.spark import results
+from crystalperf.query.frameworks.spark import results, streaming
 from crystalperf.query.frameworks.spark.advise import executors, files, memory, partitions, rows
 from crystalperf.query.frameworks.spark.advise.executors import resized as resized
 from crystalperf.query.frameworks.spark.advise.stages import Stages
@@ -25,13 +25,15 @@ def candidates(connection: duckdb.DuckDBPyConnection, execution: Execution, diag
     on_path = Stages([each for each in diagnosis.details if each.facts.path_ms > 0], diagnosis.stages)
     listing = partitions.listing_stages(connection)
     every = list(partitions.cuts(on_path, most_slots(connection, properties)))
+    streamed = streaming.stages_of_streams(connection)
     cuts = [each for each in every if each.detail.facts.id not in listing]
     return [
         *executors.stopped(debug),
         *memory.exhausted(execution, debug),
         *files.schemas(on_path.details),
         *partitions.shuffles(properties, cuts),
-        *files.scans(properties, cuts),
+        *files.scans(properties, [each for each in cuts if each.detail.facts.id not in streamed]),
+        *files.unsplit(properties, on_path),
         *executors.locality(properties, on_path),
         *partitions.collections(cuts),
         *partitions.listings(properties, [each for each in every if each.detail.facts.id in listing]),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.frameworks.spark.advise.changes import changed_size
 from crystalperf.query.frameworks.spark.advise.partitions import Cut, together
+from crystalperf.query.frameworks.spark.advise.stages import Stages, affected
 from crystalperf.query.frameworks.spark.partitions import MIB, size_set
 from crystalperf.query.frameworks.spark.recommendations import (
     CutFilesSmaller,
@@ -15,7 +16,7 @@ from crystalperf.query.frameworks.spark.recommendations import (
     SpreadRows,
 )
 from crystalperf.query.frameworks.spark.rules import infers_schema, reads_files, reads_schema
-from crystalperf.query.results.findings import IdleStage
+from crystalperf.query.results.findings import IdleStage, MoreData, StragglerStage
 from crystalperf.query.results.recommendations import MEASURED, MODELLED, Candidate
 
 MIN_PART_BYTES = MIB / 16
@@ -63,6 +64,23 @@ def scans(properties: Mapping[str, str], cuts: Sequence[Cut]) -> Iterator[Candid
             with_data=None if empty is None else empty[0],
         )  # fmt: skip
         yield Candidate(spread, at_most_ms=all_of.most_ms)
+
+
+def unsplit(properties: Mapping[str, str], stages: Stages) -> Iterator[Candidate]:
+    """Stages that read files, and wait for the task of a file that is larger than any file partition of Spark."""
+    least = 1.2 * size_set(properties, _LARGEST_PART)
+    found = [
+        (detail, cost)
+        for detail, cost in stages.pairs(StragglerStage)
+        if reads_files(detail) and isinstance(cost.cause, MoreData) and detail.facts.most_bytes > least
+    ]
+    if found:
+        detail, _ = max(found, key=lambda each: each[1].cost_ms)
+        value = SpreadRows(
+            price="code", because="straggler", saving=MODELLED, partitions=max(detail.facts.tasks, detail.facts.slots),
+            stages=affected(detail, len(found) - 1), sql=bool(detail.facts.scope), with_data=None,
+        )  # fmt: skip
+        yield Candidate(value, at_most_ms=sum(each.cost_ms for _, each in found))
 
 
 def _part_bytes(properties: Mapping[str, str], detail: StageStats) -> float:

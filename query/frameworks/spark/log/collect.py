@@ -21,9 +21,10 @@ from msgspec.json import Decoder
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.spark.failures import cause, loss
 from crystalperf.query.frameworks.spark.log import events as spark
+from crystalperf.query.frameworks.spark.log.arrays import array_of, event_batches
 from crystalperf.query.frameworks.spark.log.micro_batches import Batches
 from crystalperf.query.frameworks.spark.log.second import BatchResult, Second
-from crystalperf.query.inputs.containers import Batch, LogFile, batches
+from crystalperf.query.inputs.containers import Batch, LogFile
 from crystalperf.query.trace.records import Problems, coded, shortened
 from crystalperf.query.trace.redaction import HIDDEN, is_secret
 
@@ -101,6 +102,7 @@ class Stage:
     location: str | None = None
     kept: dict[int, int] = field(default_factory=dict)  # RDDs cached in executors' memory, and their partitions
     kind: str | None = None
+    barrier: bool = False  # whether its tasks start together
     ran: bool = False
     completed: bool = False
 
@@ -210,8 +212,9 @@ def collect(log: LogFile) -> LoggedRun:
     run = LoggedRun(log, Problems(log.problems))
     events = spark.Events(log, run.problems, run.running)
     numbers: list[list[int]] = [[] for _ in _texts(run)]  # codes of texts, by the second process's codes
-    with Second(log) as second:
-        for batch in batches(log, run.problems):
+    array = array_of(log) is not None
+    with Second(LogFile(log.origin, ()) if array else log) as second:
+        for batch in event_batches(log, run.problems):
             result = second.tasks(batch, zeros=run.left_out is _ZERO)
             if result is not None:
                 _take(run, result, numbers)
@@ -470,6 +473,7 @@ def _stage(info: spark.StageInfo | None) -> Stage | None:
         profile=spark.whole_number(info.resource_profile),
         location=_location(info),
         kept=_kept(info),
+        barrier=any(each.barrier for each in info.rdds or []),
     )
 
 

@@ -126,6 +126,7 @@ class Rdd(Struct, gc=False):
     scope: str | None = field(name="Scope", default=None)
     storage: StorageLevel | None = field(name="Storage Level", default=None)
     partitions: float | None = field(name="Number of Partitions", default=None)
+    barrier: bool | None = field(name="Barrier", default=None)
 
 
 class Accumulable(Struct, gc=False):
@@ -282,6 +283,7 @@ class SqlDriverMetrics(Event, gc=False):
 
 
 class StreamSource(Struct, gc=False):
+    description: str | None = None
     rows: float | str | None = field(name="numInputRows", default=None)
     input_rate: float | str | None = field(name="inputRowsPerSecond", default=None)
     processed_rate: float | str | None = field(name="processedRowsPerSecond", default=None)
@@ -380,10 +382,11 @@ USER_IN_URL = re.compile(r"//[^/@\s]*@")
 _NAME = re.compile(rb'"Event"\s*:\s*"([^"\\]{1,200})"')
 _MAX_NAMES = 1000
 
-# A start as Spark writes it, whole; its other fields are read only where the task's end is missing.
-_START = b'{"Event":"SparkListenerTaskStart",'
-_END = b'{"Event":"SparkListenerTaskEnd",'
 _EVENT = b'{"Event":"'
+"""The start of a line as Spark writes it; a tool that rewrote the log may add blanks, or order the fields."""
+
+_HEAD = re.compile(rb'\s{0,100}\{\s{0,100}"Event"\s{0,100}:\s{0,100}"([\w.$]{1,200})"')
+_START, _END = b"SparkListenerTaskStart", b"SparkListenerTaskEnd"
 _NAMES = {each.encode() for each in _TYPES}
 _OF_ALL = {each.encode() for each, kind in _TYPES.items() if kind in (TaskStart, TaskEnd, LogStart)}
 """Tasks that are not written as Spark does, and the version, which decides how later ones are read."""
@@ -391,9 +394,33 @@ _OF_ALL = {each.encode() for each, kind in _TYPES.items() if kind in (TaskStart,
 UNREADABLE = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 """The errors of typed decoders."""
 
+# A start as Spark writes it, whole; its other fields are read only where the task's end is missing.
 _TASK_START = re.compile(
-    rb'\{"Event":"SparkListenerTaskStart","Stage ID":\d+,"Stage Attempt ID":\d+,"Task Info":\{"Task ID":(\d{1,15}),'
+    rb'\s*\{\s*"Event"\s*:\s*"SparkListenerTaskStart"\s*,\s*"Stage ID"\s*:\s*\d+\s*,\s*"Stage Attempt ID"\s*:\s*\d+'
+    rb'\s*,\s*"Task Info"\s*:\s*\{\s*"Task ID"\s*:\s*(\d{1,15})\s*,.*\}\s*\}\s*',
+    re.DOTALL,
 )
+
+
+class _Named(Struct, gc=False):
+    event: str = field(name="Event")
+
+
+_named = msgspec.json.Decoder(_Named).decode
+
+
+def name_of(line: bytes) -> bytes | None:
+    """The name of the event on a line; None if it has none, or is not JSON, or the name is not plain."""
+    if line.startswith(_EVENT):
+        return line[10 : line.find(b'"', 10, 300)]
+    if (match := _HEAD.match(line)) is not None:
+        return match[1]
+    if b'"Event"' not in line:
+        return None
+    try:
+        return _named(line).event.encode()
+    except UNREADABLE:
+        return None
 
 
 class Events:
@@ -414,11 +441,11 @@ class Events:
         """The events of some lines of a part, each with its number from `first_line` on, in order."""
         decoders, started, passed_over = self._decoders, self._started, self._passed_over
         for position, line in lines:
-            if line.startswith(_START) and line.endswith(b"}}") and (match := _TASK_START.match(line)):
+            name = name_of(line)
+            if name == _START and (match := _TASK_START.fullmatch(line)):
                 started[float(match[1])] = line
                 continue
-            if line.startswith(_EVENT):
-                name = line[10 : line.find(b'"', 10, 300)]
+            if name is not None:
                 decode = decoders.get(name)
                 if decode is not None:
                     try:
@@ -426,7 +453,7 @@ class Events:
                         continue
                     except UNREADABLE:
                         pass
-                elif line.endswith(b"}") and passed_over[name]:
+                elif line.rstrip().endswith(b"}") and passed_over[name]:
                     continue
             elif not line or line.isspace():
                 continue
@@ -475,12 +502,13 @@ def tasks_among(lines: Iterable[bytes], decode: Callable[[bytes], TaskEnd], pass
     """
     found = Tasks({}, [], [])
     for position, line in enumerate(lines):
-        if line.startswith(_START):
-            match = _TASK_START.match(line)
-            if match is None or not line.endswith(b"}}"):
+        name = name_of(line)
+        if name == _START:
+            match = _TASK_START.fullmatch(line)
+            if match is None:
                 return None
             found.started[float(match[1])] = line
-        elif line.startswith(_END):
+        elif name == _END:
             try:
                 end = decode(line)
             except UNREADABLE:
@@ -490,11 +518,10 @@ def tasks_among(lines: Iterable[bytes], decode: Callable[[bytes], TaskEnd], pass
                 return None
             found.started.pop(info.task_id, None)  # type: ignore[arg-type]
             found.ends.append(end)
-        elif line.startswith(_EVENT):
-            name = line[10 : line.find(b'"', 10, 300)]
+        elif name is not None:
             if name in _OF_ALL or b"\\" in name:
                 return None
-            if name in _NAMES or not (line.endswith(b"}") and passed_over[name]):
+            if name in _NAMES or not (line.rstrip().endswith(b"}") and passed_over[name]):
                 found.others.append((position, line))
         elif line and not line.isspace():
             return None

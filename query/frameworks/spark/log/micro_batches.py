@@ -36,7 +36,7 @@ _WAITING = ("maxOffsetsBehindLatest", "numFilesOutstanding", "numMessagesBehindL
 _FIELDS = (
     *("query", "batch_id", "start", "input_rows", "input_rows_per_s", "processed_rows_per_s"),
     *DURATIONS,
-    *("backlog_rows", "state_rows", "state_bytes"),
+    *("backlog_rows", "state_rows", "state_bytes", "reads_files"),
 )
 
 
@@ -73,6 +73,7 @@ class Batches:
             _sum(waiting),
             _sum([each.rows for each in states]),
             _sum([each.memory for each in states]),
+            _reads_files([each.description for each in sources]),
         )
         self._rows.extend(row)
         return True
@@ -93,8 +94,15 @@ class Batches:
             },
             "batch_id": column.pop("batch_id").astype(np.int64),
             "start_ms": np.array([each for each in starts if each is not None], dtype=np.float64),
+            "reads_files": np.ma.MaskedArray(column["reads_files"] == 1.0, mask=np.isnan(column.pop("reads_files"))),
             **{name: numbers(values) for name, values in column.items()},
         }
+
+
+def _reads_files(sources: list[str | None]) -> float:
+    """Whether one of the sources reads files; unknown if none is described."""
+    known = [each for each in sources if each]
+    return float(any("File" in each for each in known)) if known else _UNKNOWN
 
 
 def _unix_ms(text: str | None) -> float | None:

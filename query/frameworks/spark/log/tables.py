@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crystalperf.query.attribution.locality import CACHE_ROOT
+from crystalperf.query.frameworks.spark.log.clock_steps import STEP_MS, Eras, eras, implausible
 from crystalperf.query.frameworks.spark.log.collect import (
     KINDS,
     MAX_ATTEMPTS,
@@ -29,6 +30,7 @@ from crystalperf.query.frameworks.spark.log.collect import (
     LoggedRun,
     Stage,
 )
+from crystalperf.query.frameworks.spark.log.slot_waits import Provider, Ran, Submitted, slot_waits
 from crystalperf.query.frameworks.spark.memory import heap_bytes
 from crystalperf.query.frameworks.spark.settings import number, size_bytes, unread, version_number
 from crystalperf.query.trace.arrays import members
@@ -64,21 +66,25 @@ def tables(run: LoggedRun) -> RunTables:
     Columns that samples and the analysis fill are left out.
     """
     tasks = _Tasks(run)
+    _leave_out_far_times(run, tasks)
+    _undo_clock_steps(run, tasks)
+    _correct_ends(run, tasks)
     clock = _Clock(run, tasks)
     tasks.repair_times(clock)
     _adopt_stages(run)
     stages = _all_stages(run, tasks)
     _complete_kinds(stages, tasks)
     _mark_cached(stages, tasks)
+    executors = _executors(run, tasks, clock)
     found: RunTables = {
         "runs": _runs(run, clock),
-        "executors": _executors(run, tasks, clock),
+        "executors": executors,
         "sql_executions": _sql_executions(run, clock),
         "operators": _operators(run),
         "operator_metrics": _operator_metrics(run, stages),
         "driver_metrics": _driver_metrics(run),
         "jobs": _jobs(run, clock),
-        "stages": _stages(run, stages, tasks, clock),
+        "stages": _with_waits(_stages(run, stages, tasks, clock), run, stages, tasks, executors, clock),
         "tasks": tasks.columns(clock),
         "batches": run.batches.columns(clock.relative),
     }
@@ -99,6 +105,121 @@ def tables(run: LoggedRun) -> RunTables:
 def _sane(time: float | None) -> float | None:
     """A plausible time; None for others, as Spark writes 0 or -1 for unknown."""
     return time if time is not None and _EARLIEST_MS < time < _LATEST_MS else None
+
+
+def _leave_out_far_times(run: LoggedRun, tasks: _Tasks) -> None:
+    """Make times unknown that are more than a year from all others: one event never makes a run of decades."""
+    known = np.concatenate([_times(run), tasks.sane("launch"), tasks.sane("finish")])
+    if not len(known):
+        return
+    low, high = implausible(known)
+    count = 0
+
+    def kept(time: float | None) -> float | None:
+        nonlocal count
+        if time is None or _sane(time) is None or low <= time <= high:
+            return time
+        count += 1
+        return None
+
+    for job in run.jobs.values():
+        job.submit, job.end = kept(job.submit), kept(job.end)
+    for stage in run.stages.values():
+        stage.submit, stage.end = kept(stage.submit), kept(stage.end)
+    for query in run.sql.values():
+        query.start, query.end = kept(query.start), kept(query.end)
+    for each in run.executors.values():
+        each.added, each.removed = kept(each.added), kept(each.removed)
+    run.start, run.end = kept(run.start), kept(run.end)
+    for name in ("launch", "finish"):
+        times = tasks[name]
+        with np.errstate(invalid="ignore"):
+            times[((times < low) | (times > high)) & (times > _EARLIEST_MS) & (times < _LATEST_MS)] = np.nan
+    meaning = "times more than a year away from all others count as unknown"
+    run.add("far_time", "error", meaning, count)
+
+
+def _undo_clock_steps(run: LoggedRun, tasks: _Tasks) -> None:
+    """Put all times on one clock if the driver's clock was set while tasks ran."""
+    launch, finish = (
+        np.where((tasks[name] > _EARLIEST_MS) & (tasks[name] < _LATEST_MS), tasks[name], np.nan)
+        for name in ("launch", "finish")
+    )
+    unfinished = tasks["status"] == UNFINISHED
+    getting = tasks["getting_result"]
+    with np.errstate(invalid="ignore"):
+        fetched = np.where(getting > _EARLIEST_MS, np.clip(finish - getting, 0.0, None), 0.0)
+        measured = np.where(unfinished | (tasks.accounted() <= 0), np.nan, tasks.accounted() + fetched)
+    found = eras(launch, finish, measured)
+    if len(found.offsets_ms) == 1:
+        return
+    for name, before, after in (("launch", launch, found.launch_ms), ("finish", finish, found.finish_ms)):
+        tasks[name][:] = np.where(np.isfinite(before), after, tasks[name])
+    _shift_other_times(run, tasks, found)
+    for step in found.steps_ms:
+        way = f"{'forward' if step > 0 else 'back'} by {abs(step) / 1000:.0f} s"
+        meaning = f"the driver's clock was set {way} while tasks ran, or its machine slept; later times were corrected"
+        run.add(f"clock_step {way}", "error", meaning)
+
+
+def _shift_other_times(run: LoggedRun, tasks: _Tasks, found: Eras) -> None:
+    """Put the times of stages, jobs, queries and executors on the clock of their tasks."""
+    first, last = tasks.span_by(tasks.stage_of, len(tasks.stage_keys))
+    spans = dict(zip(tasks.stage_keys, zip(first.tolist(), last.tolist(), strict=True), strict=True))
+    for key, stage in run.stages.items():
+        begin, end = spans.get(key, (None, None))
+        stage.submit, stage.end = found.near(stage.submit, begin), found.near(stage.end, end)
+    of_jobs: dict[int, list[Stage]] = {}
+    for (stage_id, _), stage in run.stages.items():
+        of_jobs.setdefault(stage_id, []).append(stage)
+    of_queries: dict[int, list[Job]] = {}
+    for job in run.jobs.values():
+        own = [stage for stage_id in job.stage_ids for stage in of_jobs.get(stage_id, ())]
+        job.submit = found.near(job.submit, min((each.submit for each in own if each.submit), default=None))
+        job.end = found.near(job.end, max((each.end for each in own if each.end), default=None))
+        if job.sql_id is not None:
+            of_queries.setdefault(job.sql_id, []).append(job)
+    for query in run.sql.values():
+        jobs = of_queries.get(query.sql_id, [])
+        query.start = found.near(query.start, min((each.submit for each in jobs if each.submit), default=None))
+        query.end = found.near(query.end, max((each.end for each in jobs if each.end), default=None))
+    codes, places = np.unique(tasks["executor"], return_inverse=True)
+    first, last = tasks.span_by(places.reshape(-1), len(codes))
+    for name, end in zip(run.executor_names.column(codes).tolist(), last.tolist(), strict=True):
+        if name in run.executors:
+            run.executors[name].removed = found.near(run.executors[name].removed, end)
+    run.end = found.last(run.end)
+
+
+def _correct_ends(run: LoggedRun, tasks: _Tasks) -> None:
+    """Correct ends of stages and jobs that their tasks' ends contradict: Spark ends both with the last of these."""
+    succeeded = tasks["status"] == SUCCEEDED
+    finish = np.where(succeeded & (tasks["finish"] > _EARLIEST_MS), tasks["finish"], -np.inf)
+    last = np.full(len(tasks.stage_keys), -np.inf)
+    np.maximum.at(last, tasks.stage_of, finish)
+    counts = np.bincount(tasks.stage_of[succeeded], minlength=len(tasks.stage_keys))
+    ended: dict[int, float] = {}
+    corrected = 0
+    for place, key in enumerate(tasks.stage_keys):
+        stage = run.stages.get(key)
+        if stage is None or not stage.completed or stage.failure or counts[place] < (stage.task_count or np.inf):
+            continue
+        end = _sane(stage.end)
+        if end is not None and end > last[place] + STEP_MS:
+            stage.end = float(last[place])
+            corrected += 1
+        ended[key[0]] = max(ended.get(key[0], 0.0), stage.end or 0.0)
+    for job in run.jobs.values():
+        ran = [stage_id for stage_id in job.stage_ids if any((stage_id, each) in run.stages for each in (0, 1))]
+        end = _sane(job.end)
+        if end is None or job.result != "JobSucceeded" or not ran or not all(each in ended for each in ran):
+            continue
+        latest = max(ended[each] for each in ran)
+        if end > latest + STEP_MS:
+            job.end = latest
+            corrected += 1
+    meaning = "ends of stages and jobs a minute or more after their last task were moved to its end"
+    run.add("end_after_tasks", "error", meaning, corrected)
 
 
 class _Clock:
@@ -125,8 +246,9 @@ class _Clock:
             and abs(start - registered) > _HOUR_MS
             and sum(time < start for time in jobs) * 2 >= len(jobs)
         )
-        if start is None or contradicted:
-            first = [registered] if registered is not None else times or list(launches)
+        late = start is not None and bool(jobs) and sum(time < start - STEP_MS for time in jobs) * 2 > len(jobs)
+        if start is None or contradicted or late:
+            first = [registered] if registered is not None and not late else times or list(launches)
             meaning = "the log has no valid start of the application; its first event is used instead"
             run.add("application_start", "data loss" if start is None else "error", meaning)
             return min(first, default=0.0)
@@ -250,11 +372,22 @@ class _Tasks:
         times = self[name]
         return times[(times > _EARLIEST_MS) & (times < _LATEST_MS)]
 
+    def span_by(self, group: npt.NDArray[np.int64], groups: int) -> tuple[Floats, Floats]:
+        """The first launch and the last finish of each group of tasks, (groups,) each; infinite if unknown."""
+        first, last = np.full(groups, np.inf), np.full(groups, -np.inf)
+        launch, finish = self["launch"], self["finish"]
+        np.minimum.at(first, group, np.where(launch > _EARLIEST_MS, launch, np.inf))
+        np.maximum.at(last, group, np.where(finish > _EARLIEST_MS, finish, -np.inf))
+        return first, last
+
     def sane_finishes(self) -> Floats:
-        """Ends of tasks, without those that their own measurements contradict by more than a day."""
+        """Ends of tasks, without those that their own measurements contradict by more than a day, or that are after the
+        ends of their stages."""
         good = (self["finish"] > _EARLIEST_MS) & (self["finish"] < _LATEST_MS)
         with np.errstate(invalid="ignore"):
-            good &= ~(self["finish"] - self["launch"] > self.accounted() + _DAY_MS)
+            excess = self["finish"] - self["launch"] - self.accounted()
+            good &= ~(excess > _DAY_MS)
+            good &= ~((excess > STEP_MS) & (self["finish"] > self._stage_bounds()[1] + STEP_MS))
         return self["finish"][good]
 
     def accounted(self) -> Floats:
@@ -267,7 +400,7 @@ class _Tasks:
         """Make launch and finish relative to the start, within the run, and never reversed."""
         run = self._run
         launch, finish = self["launch"].copy(), self["finish"].copy()
-        unfinished = self["status"] == UNFINISHED
+        unfinished, succeeded = self["status"] == UNFINISHED, self["status"] == SUCCEEDED
         for times in (launch, finish):
             times[~((times > _EARLIEST_MS) & (times < _LATEST_MS))] = np.nan
         accounted = np.nan_to_num(self.accounted())
@@ -275,7 +408,13 @@ class _Tasks:
         wrong = ~np.isfinite(finish) & ~unfinished
         with np.errstate(invalid="ignore"):
             wrong |= finish < launch
-            wrong |= measured & (finish - launch > accounted + _DAY_MS)
+            excess = np.where(measured, finish - launch - accounted, 0.0)
+            wrong |= excess > _DAY_MS
+            # Of two times that their own measurements contradict, the one outside of the stage is wrong.
+            submitted, ended = self._stage_bounds()
+            wrong |= succeeded & (excess > STEP_MS) & (finish > ended + STEP_MS)
+            early = succeeded & (excess > STEP_MS) & ~wrong & (launch < submitted - STEP_MS)
+            launch[early] = np.nan
         meaning = "tasks with a missing or impossible end got an end computed from their own measurements"
         run.add("task_end_repaired", "error", meaning, int((wrong & np.isfinite(launch)).sum()))
         finish = np.where(wrong, launch + accounted, finish)
@@ -309,6 +448,14 @@ class _Tasks:
             for key, stage in self._run.stages.items()
         }
         return self._per_task(known, clock.start_ms)
+
+    def _stage_bounds(self) -> tuple[Floats, Floats]:
+        """When each task's stage was submitted and ended, infinite if unknown, (tasks,) each."""
+        submits, ends = (
+            {key: time for key, stage in self._run.stages.items() if (time := _sane(getattr(stage, name))) is not None}
+            for name in ("submit", "end")
+        )
+        return self._per_task(submits, -np.inf), self._per_task(ends, np.inf)
 
     def _end_unfinished(self, clock: _Clock, unfinished: npt.NDArray[np.bool_]) -> None:
         """End each task without an end in the log with its stage, its executor or the run, whichever was first."""
@@ -593,7 +740,7 @@ def _stages(run: LoggedRun, stages: list[Stage], tasks: _Tasks, clock: _Clock) -
                 *(stage.accumulators, stage.location, stage.kind),
             )
         )
-    _count_missing_ends(run, stages, measured)
+    _count_missing_ends(run, stages, measured, {key for key, job in job_of.items() if job.result == "JobSucceeded"})
     return table(
         "stage_id attempt job_id sql_id name parents task_count submit_ms first_launch_ms end_ms status failure"
         " resource_profile pool accumulators location kind",
@@ -615,21 +762,65 @@ def _course(
         submit = min(submit, first_launch)
     end = clock.after(submit, stage.end)
     count = highest + 1 if stage.task_count is None else stage.task_count
-    status = _stage_status(stage, job, succeeded >= count)
+    status = _stage_status(stage, job)
     if stage.ran and not stage.completed and status == "succeeded":
-        end = last_finish
+        end = last_finish if succeeded >= count or job is None else clock.after(submit, job.end)
         meaning = "the ends of stages are missing in the log; the ends of their last tasks are used instead"
         run.add("missing_stage_end", "data loss", meaning, where=f"stage {stage.stage_id}")
     return count, status, submit, first_launch, end
 
 
-def _stage_status(stage: Stage, job: Job | None, all_succeeded: bool) -> str:
+def _with_waits(
+    found: Columns, run: LoggedRun, stages: list[Stage], tasks: _Tasks, executors: Columns, clock: _Clock
+) -> Columns:
+    """The table of stages with what those waited for that waited for slots although others were free."""
+    length = clock.end_ms - clock.start_ms
+    known = {name: each.profile for name, each in run.executors.items()}
+    providers = [
+        Provider(name, known.get(name, 0), int(slots), added, length if removed is None else removed)
+        for name, slots, added, removed in zip(
+            *(executors[each].tolist() for each in ("executor_id", "slots", "added_ms", "removed_ms")), strict=True
+        )
+        if slots
+    ]
+    names = run.executor_names.column(tasks["executor"])
+    codes, places = np.unique(tasks["executor"], return_inverse=True)
+    ran = Ran(places.reshape(-1), run.executor_names.column(codes).tolist(), tasks.launch_ms, tasks.finish_ms)
+    of_stage = members(tasks.stage_of, len(tasks.stage_keys))
+    place_of = {key: place for place, key in enumerate(tasks.stage_keys)}
+
+    def first_on(key: tuple[int, int]) -> set[str | None]:
+        own = of_stage[place_of[key]] if key in place_of else np.empty(0, np.int64)
+        if not len(own):
+            return set()
+        first = own[tasks.launch_ms[own] <= tasks.launch_ms[own].min() + 1.0]
+        return set(names[first].tolist())
+
+    rows = zip(*(found[each].tolist() for each in ("submit_ms", "first_launch_ms", "task_count")), stages, strict=True)
+    submitted = [
+        Submitted((stage.stage_id, stage.attempt), submit, first, count, stage.barrier, stage.profile or 0)
+        for submit, first, count, stage in rows
+        if stage.ran and submit is not None and count
+    ]
+    waits = slot_waits(submitted, providers, ran, first_on, length)
+    of_each = [waits.get((each.stage_id, each.attempt)) for each in stages]
+    return {
+        **found,
+        "waited_for": objects([None if each is None else each.why for each in of_each]),
+        "slots_there": integers([None if each is None else each.slots for each in of_each]),
+        "slots_free": integers([None if each is None else each.free for each in of_each]),
+    }
+
+
+def _stage_status(stage: Stage, job: Job | None) -> str:
+    """How a stage attempt ended; of one without an end in the log, its job shows it: a job that succeeded had all of
+    its tasks."""
     job_succeeded = job is not None and job.result == "JobSucceeded"
     if not stage.ran:
         return "skipped" if job_succeeded else "unfinished"
     if stage.completed:
         return "failed" if stage.failure else "succeeded"
-    return "succeeded" if job_succeeded and all_succeeded else "unfinished"
+    return "succeeded" if job_succeeded else "unfinished"
 
 
 def _per_stage(tasks: _Tasks) -> _Measured:
@@ -673,11 +864,14 @@ def _computed_stages(stages: list[Stage]) -> dict[int, int]:
     }
 
 
-def _count_missing_ends(run: LoggedRun, stages: list[Stage], measured: _Measured) -> None:
-    """Count lost events, which leave no trace in a log, by the number of tasks that a finished stage had."""
+def _count_missing_ends(run: LoggedRun, stages: list[Stage], measured: _Measured, needed: set[int]) -> None:
+    """Count lost events, which leave no trace in a log, by the number of tasks that a finished stage had.
+
+    Stages that a job which succeeded `needed` are finished, whether or not the log has their ends."""
     expected: dict[int, int] = {}
     found: dict[int, int] = {}
     finished = {stage.stage_id for stage in stages if stage.completed and not stage.failure}
+    finished |= {stage.stage_id for stage in stages if stage.ran and not stage.completed and stage.stage_id in needed}
     for stage in stages:
         if stage.stage_id in finished and stage.task_count is not None:
             expected[stage.stage_id] = max(expected.get(stage.stage_id, 0), stage.task_count)
