@@ -13,7 +13,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-flink test test-all docs docs-serve lint dist wheels bench fuzz indexes labels texts page pictures check-machine
+.PHONY: help demo demo-flink test test-all docs docs-serve lint dist wheels bench fuzz hostile indexes labels texts page pictures check-machine
 
 PYTHON ?= python3
 VENV := .venv
@@ -71,6 +71,10 @@ bench: $(VENV)/ready-all
 	$(BIN)/python -m lab.costs.growth
 	$(BIN)/python -m lab.costs.service --seconds 20 --requests 10000
 	if [ -d $(LOGS) ]; then $(BIN)/python -m lab.costs.fleets $(LOGS); fi
+
+hostile: $(VENV)/ready-dev
+	@$(BIN)/python -m pytest -q tests/hostile/test_lab_corpus.py
+	timeout 600 $(BIN)/python -m lab.damage.fuzz --own --count 6 --seed 52
 
 fuzz: $(VENV)/ready
 	@$(BIN)/python -m lab.damage.fuzz

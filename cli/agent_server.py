@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import functools
+import os
+import re
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +23,36 @@ if TYPE_CHECKING:
 
 def serve() -> int:
     """Serve an agent until it closes the connection."""
-    make_server().run("stdio")
+    server = make_server()
+    _clean_input()
+    server.run("stdio")
     return 0
+
+
+_ESCAPED = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\[^u]"
+)
+"""An escaped pair of surrogates in JSON, a lone one, or any other escaped character."""
+
+
+def without_lone_surrogates(line: bytes) -> bytes:
+    """A line of JSON with U+FFFD for lone surrogates: the package mcp would not reply to such a request."""
+    return _ESCAPED.sub(lambda found: found[0] if found["lone"] is None else rb"\ufffd", line)
+
+
+def _clean_input() -> None:
+    """Put a pipe in the place of standard input, to which a thread writes its lines without lone surrogates."""
+    original = os.dup(0)
+    reading, writing = os.pipe()
+    os.dup2(reading, 0)
+    os.close(reading)
+
+    def copy() -> None:
+        with open(original, "rb") as source, open(writing, "wb", buffering=0) as sink, suppress(BrokenPipeError):
+            for line in source:
+                sink.write(without_lone_surrogates(line))
+
+    threading.Thread(target=copy, daemon=True).start()
 
 
 def make_server() -> MCPServer:
@@ -84,5 +116,8 @@ def _with_one_sentence_errors(tool: Callable[..., agent_tools.Answer]) -> Callab
             return tool(*arguments, **named)
         except CrystalPerfError as error:
             raise ToolError(error_sentence(error)) from None
+        except Exception as error:
+            what = f"{type(error).__name__}: {str(error)[:200]}".encode("utf-8", "replace").decode()
+            raise ToolError(f"a bug of CrystalPerf ({what}); please report it") from error
 
     return checked

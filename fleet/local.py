@@ -1,7 +1,8 @@
 """Reading logs in a pool of processes on one machine.
 
-A process reads one log at a time, within a memory limit.  If a log crashes its process, the pool replaces the process
-and records a row about that log.  The largest logs are read first, so that no process ends with a large one.
+A process reads one log at a time, within limits of memory and time.  If a log crashes its process or takes too long,
+the pool replaces the process and records a row about that log.  The largest logs are read first, so that no process
+ends with a large one.
 """
 
 from __future__ import annotations
@@ -12,23 +13,39 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from socket import socketpair
+from typing import NamedTuple
 
 from crystalperf.fleet.logs import Item
 from crystalperf.fleet.reading import Read, failed, read
 from crystalperf.indexes import guard
 from crystalperf.indexes.children import end_with_parent, own_module
+from crystalperf.query.inputs.bounds import VARIABLE, longest_s
 from crystalperf.query.text.figures import grouped
 
 LOGS_EACH = 500
 """Logs after which a process is replaced, so that memory kept by libraries does not accumulate."""
 
-Child = tuple[subprocess.Popen[bytes], Item]
+_LOOK_EVERY_S = 1.0
+"""Time between two looks for processes that take too long."""
+
+
+class Child(NamedTuple):
+    """A process, its log, and the time by which the log must be read (time.monotonic())."""
+
+    process: subprocess.Popen[bytes]
+    item: Item
+    until_s: float
+
+    @classmethod
+    def of(cls, process: subprocess.Popen[bytes], item: Item) -> Child:
+        return cls(process, item, time.monotonic() + longest_s(item.size_bytes))
 
 
 def read_all(items: Sequence[Item], scratch: Path, processes: int, memory_bytes: int) -> Iterator[Read]:
@@ -41,15 +58,23 @@ def read_all(items: Sequence[Item], scratch: Path, processes: int, memory_bytes:
         pipe, process = _started(scratch, memory_bytes, threads)
         with suppress(ConnectionError):  # it has ended already: handled below
             pipe.send_bytes(_encoded(item))
-        pool[pipe] = process, item
+        pool[pipe] = Child.of(process, item)
 
     try:
         while left or pool:
             while left and len(pool) < processes:
                 begin(left.pop())
-            for pipe in wait(list(pool)):
+            ready = wait(list(pool), timeout=_LOOK_EVERY_S)
+            for late in [each for each, child in pool.items() if each not in ready and _is_late(child)]:
+                process, item, _ = pool.pop(late)
+                process.kill()
+                process.wait()
+                late.close()
+                why = f"reading it took more than {longest_s(item.size_bytes):.0f} s; raise {VARIABLE}=seconds=NUMBER"
+                yield failed(item, f"{item.name}: {why}")
+            for pipe in ready:
                 assert isinstance(pipe, Connection)
-                process, item = pool.pop(pipe)
+                process, item, _ = pool.pop(pipe)
                 try:
                     answer = pipe.recv_bytes()
                 except (EOFError, OSError):  # possibly in the middle of an answer
@@ -66,17 +91,21 @@ def read_all(items: Sequence[Item], scratch: Path, processes: int, memory_bytes:
                     following = left.pop()
                     with suppress(ConnectionError):
                         pipe.send_bytes(_encoded(following))
-                    pool[pipe] = process, following
+                    pool[pipe] = Child.of(process, following)
                 else:
                     pipe.close()
                     process.wait()
                 log, _, rows = answer.partition(b"\n")
                 yield Read(log.decode(), item.name, rows)
     finally:
-        for pipe, (process, _) in pool.items():
+        for pipe, (process, _, _) in pool.items():
             process.kill()
             process.wait()
             pipe.close()
+
+
+def _is_late(child: Child) -> bool:
+    return time.monotonic() > child.until_s
 
 
 def memory_of(processes: int) -> int:

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from glob import glob, has_magic
+from glob import escape, glob, has_magic
 from hashlib import sha256
 from typing import Any
 
@@ -154,13 +154,31 @@ def _items(path: str) -> Iterator[Item]:
     if is_url(path):
         yield from _url_items(path)
     elif has_magic(path) and not os.path.exists(path):
-        there = sorted(glob(path, recursive=True))
+        there = sorted(_globbed(path))
         if not there:
             raise InputError(f"{path}: no such file or folder")
         for each in there:
             yield from _local_items(each)
     else:
         yield from _local_items(path)
+
+
+def _globbed(pattern: str) -> set[str]:
+    """The paths of a glob.  `**` does not follow links to folders: a folder that links to itself has no end."""
+    place, deep, rest = pattern.partition("**")
+    if not deep:
+        return set(glob(pattern))
+    if (place and not place.endswith("/")) or (rest and not rest.startswith("/")):
+        return _globbed(f"{place}*{rest.lstrip('*')}")  # as glob.glob() does: only a part that is `**` is deep
+    found: set[str] = set()
+    for start in glob(place) if place else ["."]:
+        for where, folders, names in os.walk(start):
+            folders[:] = [each for each in folders if not each.startswith(".")]
+            if rest.strip("/"):
+                found |= _globbed(os.path.join(escape(where), rest.lstrip("/")))
+            else:
+                found.update(os.path.join(where, each) for each in names if not each.startswith("."))
+    return found
 
 
 def _refused(path: str, why: str) -> Item:

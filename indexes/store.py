@@ -24,6 +24,7 @@ from crystalperf.indexes import guard
 from crystalperf.indexes.errors import IndexFileError, Remedy
 from crystalperf.indexes.schema import SCHEMA_VERSIONS, Kind, Table, tables
 from crystalperf.indexes.temporary import building_folder, make_durable
+from crystalperf.indexes.values import check_values
 
 _STORAGE = {
     "run": "STORAGE_VERSION 'v1.0.0'",
@@ -60,6 +61,7 @@ def create(
     where the place cannot be written.
     """
     path = path.absolute()
+    _check_encodable(path)
     with ExitStack() as stack:
         folders: list[Path] = []
         _write_or_raise(path, lambda: folders.append(stack.enter_context(building_folder(path))))
@@ -218,6 +220,7 @@ def checked(path: Path, kind: Kind) -> dict[str, str]:
     changes.
     """
     what = "a resource index" if kind == "index" else "a run file"
+    _check_encodable(path)
     try:
         status = path.stat()
     except (OSError, ValueError):
@@ -227,6 +230,11 @@ def checked(path: Path, kind: Kind) -> dict[str, str]:
     place, state = path.absolute(), _state(status)
     made, facts = _created.get((place, kind), ((), {}))
     return dict(facts if made == state else _checked(place, kind, state))
+
+
+def check_again(path: Path, kind: Kind) -> None:
+    """Check a file as another process would, although this process may have created it."""
+    _checked.__wrapped__(path.absolute(), kind, ())
 
 
 def _state(status: os.stat_result) -> tuple[int, ...]:
@@ -253,7 +261,8 @@ def _checked(path: Path, kind: Kind, _version: tuple[int, ...]) -> Mapping[str, 
             guard.check_tables(path, found, kind)
             if kind == "run":
                 _check_resources(connection, path, found)
-                _check_run(connection, path, facts)
+                _check_indexes(path, facts)
+                check_values(connection, path, found, guard.expected(found, kind))
     finally:
         connection.close()
     return facts
@@ -289,15 +298,23 @@ def _check_resources(connection: duckdb.DuckDBPyConnection, path: Path, found: M
             )
 
 
-def _check_run(connection: duckdb.DuckDBPyConnection, path: Path, facts: Mapping[str, str]) -> None:
-    """Refuse a run file without exactly one run, or without a list of indexes."""
-    count = connection.execute("SELECT count(*) FROM checked.runs").fetchall()[0][0]
+def _check_indexes(path: Path, facts: Mapping[str, str]) -> None:
+    """Refuse a run file without a list of indexes."""
     try:
         names = json.loads(facts.get("indexes", "[]"))
     except (ValueError, RecursionError):
         names = None
-    if count != 1 or not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
         raise IndexFileError(f"{path}: damaged, or not written by CrystalPerf", Remedy("profile again"))
+
+
+def _check_encodable(path: Path) -> None:
+    """Raise IndexFileError for a path that DuckDB cannot open: it takes only UTF-8."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        shown = str(path).encode("utf-8", "backslashreplace").decode()
+        raise IndexFileError(f"{shown}: the path is not valid UTF-8", Remedy("choose another place")) from error
 
 
 def _write_or_raise(path: Path, action: Callable[[], object]) -> None:

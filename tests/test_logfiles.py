@@ -12,6 +12,7 @@ import pytest
 import zstandard
 
 from crystalperf.indexes.errors import InputError
+from crystalperf.query.inputs import bounds
 from crystalperf.query.inputs import containers as logfiles
 from crystalperf.query.inputs.containers import LogFile, Part, batches, head, members
 from crystalperf.query.trace.records import Problem, Problems
@@ -159,12 +160,12 @@ def test_overlong_line_is_cut_to_its_ends(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_bombs_are_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logfiles, "_BOMB_BYTES", 4 << 20)
+    monkeypatch.setattr(bounds, "ALWAYS_BYTES", 4 << 20)
     monkeypatch.setattr(logfiles, "LONGEST_LINE", 2 << 20)
     (tmp_path / "zstd").write_bytes(zstandard.ZstdCompressor().compress(bytes(64 << 20)))
     text, problems = read(tmp_path / "zstd")
     assert text == b""
-    assert "decompression_bomb" in names(problems)
+    assert "input_bound" in names(problems)
 
 
 def test_blocks_with_absurd_sizes_are_rejected(tmp_path: Path) -> None:

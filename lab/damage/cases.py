@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 import crystalperf as cp
-from crystalperf.indexes.errors import CrystalPerfError
+from crystalperf.indexes import store
+from crystalperf.indexes.errors import CrystalPerfError, IndexFileError
 from crystalperf.query.attribution.code.decide import NumberedStacks
 from crystalperf.query.attribution.samples.threadtime import thread_time
 from crystalperf.query.frameworks.registry import get
@@ -22,7 +23,7 @@ from crystalperf.query.inputs.files import Application
 from crystalperf.query.recordings import collapsed, jfr
 from crystalperf.query.trace.contract import Trace
 from crystalperf.query.trace.records import Problems
-from lab.damage import interfaces
+from lab.damage import interfaces, runfiles
 from lab.damage.judging import ContradictionError, one_sentence, typed
 from lab.damage.mutations import damaged_document, damaged_folder, damaged_log, damaged_recording, damaged_stacks
 from lab.damage.sources import Sources
@@ -38,7 +39,7 @@ INTERFACES = {
 FRAMEWORKS = ("tensorflow", "pytorch", "stream")
 """Kinds of inputs that are runs of several files, tested through the command line."""
 
-KINDS = ("log", "document", "jfr", "collapsed", "command", *FRAMEWORKS, *INTERFACES)
+KINDS = ("log", "document", "jfr", "collapsed", "command", "run", *FRAMEWORKS, *INTERFACES)
 _WHOLE_EVERY = 20
 _COMMAND_LINES = 150
 """Bytes of a log for the commands: its beginning and its end.  For the kind log, all of it is read."""
@@ -83,6 +84,12 @@ def run_case(case: Case, seed: int, sources: Sources, folder: Path) -> Outcome:
             data, damage = damaged_stacks(random, sources.stacks[source])
             interfaces.write(folder, {"stacks.collapsed": data})
             what, said = _read_stacks(folder / "stacks.collapsed")
+        elif case.kind == "run":
+            source = random.choice(list(sources.runs))
+            run = folder / "run.duckdb"
+            run.write_bytes(sources.runs[source])
+            damage = runfiles.changed_run(random, run)
+            what, said = runfiles.ask(random, run, folder.with_name(f"{folder.name}-home"))
         else:
             files, source, damage = _drawn(random, case.kind, sources)
             home = folder.with_name(f"{folder.name}-home")
@@ -156,6 +163,7 @@ def _read_log(folder: Path, whole: bool) -> tuple[str, str]:
             check_trace(get(each.framework).reader.read(each.log))
         if whole and inputs.applications:
             run = cp.profile([folder], output=folder / "run.duckdb", app=_name(inputs.applications[0]))
+            check_written(run.path)
             answer = run.debug()
             parts = sum(answer.resource_ms.values())
             if abs(parts - answer.runtime_ms) > 1e-3 * answer.runtime_ms + 1e-3:
@@ -164,6 +172,14 @@ def _read_log(folder: Path, whole: bool) -> tuple[str, str]:
     except CrystalPerfError as error:
         return "refused", one_sentence(str(error))
     return "read", ""
+
+
+def check_written(run: Path) -> None:
+    """Check that another process would open a run file that this process wrote."""
+    try:
+        store.check_again(run, "run")
+    except IndexFileError as error:
+        raise ContradictionError(f"a run file that CrystalPerf wrote is refused: {error}") from error
 
 
 def _name(application: Application) -> str:
@@ -196,6 +212,8 @@ def _type_commands(folder: Path, home: Path, random: Random) -> tuple[str, str]:
         for command in commands:
             if (message := typed(home, *command)) is not None:
                 return "refused", message
+        if run.exists():
+            check_written(run)
     finally:
         run.unlink(missing_ok=True)
     return "read", ""

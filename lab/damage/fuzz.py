@@ -3,6 +3,7 @@
     python -m lab.damage.fuzz                          10 000 of each kind
     python -m lab.damage.fuzz --count 500 --seed 7     fewer, with another seed
     python -m lab.damage.fuzz --from 500 --count 500   the next ones of the same seed
+    python -m lab.damage.fuzz --own --count 6 --seed 52    the cases of continuous integration (`make hostile`)
     python -m lab.damage.fuzz --only log --case 4711   repeat one case, with its traceback
 
 Each case is a real input (sources.py) with damage that follows from its number and the seed (mutations.py).  A reader
@@ -169,9 +170,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", choices=KINDS, help="one kind of input")
     parser.add_argument("--case", type=int, metavar="N", help="only this case, in this process, with its traceback")
     parser.add_argument("--from", type=int, default=0, dest="first", metavar="N", help="number of the first case")
+    parser.add_argument("--own", action="store_true", help="only inputs of this repository, the same everywhere")
     given = parser.parse_args(arguments)
-    sources = load_sources()
     kinds = [kind for kind in KINDS if given.only in (None, kind)]
+    sources = load_sources(kinds, public=not given.own)
     if given.case is not None:
         cases = [Case(kind, given.case) for kind in kinds]
     else:
@@ -179,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(
         f"{len(cases)} cases of {len(sources.logs)} logs, {len(sources.documents)} archives,"
         f" {len(sources.recordings)} recordings, {len(sources.stacks)} files of stacks,"
-        f" {len(sources.folders)} runs of training and streams",
+        f" {len(sources.folders)} runs of training and streams, {len(sources.runs)} run files",
         flush=True,
     )
     begin = time.monotonic()
@@ -191,9 +193,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         counts[outcome.case.kind, outcome.what] += 1
         memory = max(memory, outcome.memory_bytes)
         if outcome.what == "failed" or given.case is not None:
-            again = (
-                f"python -m lab.damage.fuzz --seed {given.seed} --only {outcome.case.kind} --case {outcome.case.number}"
-            )
+            own = " --own" if given.own else ""
+            chosen = f"--seed {given.seed}{own} --only {outcome.case.kind} --case {outcome.case.number}"
+            again = f"python -m lab.damage.fuzz {chosen}"
             print(f"{outcome.what}: {again}\n  {outcome.source}: {outcome.damage}\n{outcome.text}", flush=True)
         if done % 1000 == 0:
             print(f"{done} done after {time.monotonic() - begin:.0f} s", flush=True)

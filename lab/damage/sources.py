@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import crystalperf as cp
 from crystalperf.indexes.errors import CrystalPerfError
 from crystalperf.query.inputs.containers import head
 from crystalperf.query.inputs.discover import discover
@@ -29,7 +31,7 @@ class Sources:
 
     `logs` are the lines of event logs, `documents` are logs that are one JSON value, of any framework, `recordings` are
     of JFR, `stacks` are collapsed.  `folders` are runs of training and of streams: the names and contents of their
-    files, one or several each.
+    files, one or several each.  `runs` are run files.
     """
 
     logs: dict[str, list[bytes]] = field(default_factory=dict)
@@ -37,40 +39,72 @@ class Sources:
     documents: dict[str, bytes] = field(default_factory=dict)
     stacks: dict[str, bytes] = field(default_factory=dict)
     folders: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    runs: dict[str, bytes] = field(default_factory=dict)
 
     def of_framework(self, framework: str) -> list[str]:
         """The names of folders with runs of a framework."""
         return [name for name in self.folders if name.startswith(f"{framework}: ")]
 
 
-def load_sources() -> Sources:
-    """All readable inputs of the public collection, if it is available, and of this repository."""
+def load_sources(kinds: Collection[str] = (), *, public: bool = True) -> Sources:
+    """All readable inputs of the public collection, if it is available, and of this repository.
+
+    If not `public`, some of the repository's own, the same in each checkout: for continuous integration.
+
+    For the kind `run` alone only run files, because reading all recordings takes half a minute.
+    """
     found = Sources()
     data = ROOT / "tests" / "data"
-    for path in _files(PUBLIC / "spark-eventlog", data / "runs", data / "eventlog"):
+    if not kinds or "run" in kinds:
+        found.runs.update(run_files())
+    if set(kinds) == {"run"}:
+        return found
+    shared = PUBLIC if public else Path("/nonexistent")
+    recordings = ROOT / "lab" / "recordings" / ("." if public else "demo-q9")
+    for path in _files(shared / "spark-eventlog", data / "runs", data / "eventlog"):
         for name, text in _logs(path):
             lines = [line for line in text[: text.rfind(b"\n")].split(b"\n") if line]
             if len(lines) > 2:
                 found.logs[name] = lines
-    for path in _files(PUBLIC / "flink", PUBLIC / "pytorch", PUBLIC / "tensorflow", data / "flink"):
+    for path in _files(shared / "flink", shared / "pytorch", shared / "tensorflow", data / "flink"):
         for name, text in _logs(path):  # of any supported framework
             if len(text) < _DOCUMENT_BYTES and text.lstrip()[:1] in (b"{", b"["):
                 found.documents[name] = text
-    for path in _files(PUBLIC / "jfr" / "recordings", ROOT / "lab" / "recordings", data / "acme"):
+    for path in _files(shared / "jfr" / "recordings", recordings, data / "acme"):
         if ".jfr" in path.suffixes and len(text := _unpacked(path)) <= _RECORDING_BYTES:
             try:
                 jfr.read(text)
             except jfr.JfrError:
                 continue  # of an older format, or already truncated: damage would change nothing
             found.recordings[f"{path.parent.name}/{path.name}"] = text
-    for path in _files(PUBLIC / "jfr" / "collapsed", data / "collapsed"):
+    for path in _files(shared / "jfr" / "collapsed", data / "collapsed"):
         try:
             collapsed.read(str(path), Problems())
         except CrystalPerfError:
             continue
         found.stacks[path.name] = _unpacked(path)
-    for place in (PUBLIC / "tensorflow", PUBLIC / "pytorch", data / "training", data / "flink"):
+    for place in (shared / "tensorflow", shared / "pytorch", data / "training", data / "flink"):
         found.folders.update(_folders(place))
+    return found
+
+
+def run_files() -> dict[str, bytes]:
+    """A run file of each framework, profiled from small inputs of the repository."""
+    data, found = ROOT / "tests" / "data", {}
+    with TemporaryDirectory() as folder:
+        for name, inputs in {
+            "spark": [ROOT / "lab" / "recordings" / "demo-q9"],
+            "flink": [data / "flink" / f"ads-12000.{kind}.gz" for kind in ("json", "series")],
+            "pytorch": [data / "training" / "torch-2-ranks"],
+            "tensorflow": [data / "training" / "tensorflow-xplane"],
+        }.items():
+            output = Path(folder) / "run.duckdb"
+            output.unlink(missing_ok=True)
+            try:
+                cp.profile(inputs, output=output)
+            except CrystalPerfError:
+                continue  # the checkout lacks the input
+            found[name] = output.read_bytes()
     return found
 
 

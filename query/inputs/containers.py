@@ -5,14 +5,17 @@ streams of lz4-java, snappy-java (xerial) and compress-lzf, and any of these ins
 last three in the form that these libraries write, so this module parses their framing; packages decompress the blocks.
 
 No file is read as a whole: memory is bounded by the longest line that is kept (LONGEST_LINE), and every step of a
-decompressor returns a bounded piece for any input.
+decompressor returns a bounded piece for any input.  query.inputs.bounds has the bounds of a whole file.
 """
 
 from __future__ import annotations
 
+import io
+import lzma
 import os
 import re
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -31,6 +34,7 @@ import numpy as np
 import zstandard
 
 from crystalperf.indexes.errors import CrystalPerfError, InputError, Remedy
+from crystalperf.query.inputs.bounds import PIECE_BYTES, BoundReached, DamagedStream, Meter, note
 from crystalperf.query.trace.records import Problem, Problems, as_text
 
 LONGEST_LINE = 64 << 20
@@ -40,13 +44,24 @@ the fields that identify it; joining a line needs twice its length for a moment.
 _CUT_HEAD, _CUT_TAIL = 1 << 20, 64 << 10
 _PIECE = 1 << 20  # bytes per read of a plain file or an inflating decompressor
 _ZSTD_PIECE = 4 << 10  # of input: a zstd decompressor has no limit of its output, which is at most ×32 768
+_MEMBER_PIECE = 64 << 10
 _LARGEST_BLOCK = 32 << 20  # the largest block that lz4-java, snappy-java and compress-lzf write
-_BOMB_BYTES, _BOMB_RATIO = 64 << 20, 500  # no event log packs that well: every event has its own numbers
-_MAX_BYTES = 64 << 30
 _MAX_COPIED_BYTES = 16 << 30  # of a URL that can only be read once
 _MAX_UNPACKED_BYTES = 1 << 30  # of all members of a zip together, to recognise them
 
 _NEWLINE = ord("\n")
+
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    RuntimeError,
+    NotImplementedError,
+    KeyError,
+    EOFError,
+)
+"""Errors of opening and reading an archive; those of invalid names are converted in _zip_file() and _member()."""
 
 ZIP_MAGIC = b"PK\x03\x04"
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
@@ -107,10 +122,6 @@ class Batch:
         return int(np.count_nonzero(np.frombuffer(self.piece, dtype=np.uint8) == _NEWLINE))
 
 
-class DamagedStream(Exception):
-    """A compressed stream ends early or contradicts itself; the data before that point is valid."""
-
-
 def batches(log: LogFile, problems: Problems) -> Iterator[Batch]:
     """The lines of a log.
 
@@ -141,20 +152,12 @@ def pieces(part: Part, problems: Problems) -> Iterator[bytes]:
 
     Damage ends the stream and is added to `problems`.  Raises InputError if the part cannot be opened at all.
     """
-    given_out = 0
     with opened(part) as source:
         counted = _Counted(source)
         try:
-            for piece in _decompressed(counted):
-                given_out += len(piece)
-                if given_out > _BOMB_BYTES and _suspicious(given_out, counted.size):
-                    meaning = "it unpacks to far more bytes than any trace; CrystalPerf stopped reading there"
-                    problems.add("decompression_bomb", "error", part.name, f"byte {given_out}", meaning)
-                    return
-                yield piece
+            yield from _decompressed(counted)
         except DamagedStream as error:
-            meaning = f"the stream {error}; the rest is missing"
-            problems.add("damaged_stream", "data loss", part.name, f"byte {given_out}", meaning)
+            note(problems, error, part.name, f"byte {counted.meter.given_bytes}")
 
 
 def head(part: Part, size: int) -> bytes:
@@ -186,7 +189,7 @@ def opened(part: Part, within: Archive | None = None) -> Iterator[IO[bytes]]:
             yield stack.enter_context(_opened_path(part.path))
         else:
             held = within or stack.enter_context(archive(part.path))
-            yield stack.enter_context(held.file.open(part.member))
+            yield stack.enter_context(_member(held, part.member))
 
 
 @contextmanager
@@ -196,7 +199,7 @@ def as_input_error(name: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(f"{name}: cannot be read ({error.strerror or error})") from error
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, KeyError, EOFError) as error:
+    except _ZIP_ERRORS as error:
         raise InputError(f"{name}: the zip archive cannot be read ({error})") from error
     except Exception as error:
         if not is_url(name) or isinstance(error, CrystalPerfError | MemoryError):
@@ -204,11 +207,49 @@ def as_input_error(name: str) -> Iterator[None]:
         raise InputError(f"{name}: cannot be read ({error})") from error  # each store's client has its own errors
 
 
+def _zip_file(stored: IO[bytes]) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(stored)
+    except ValueError as error:  # a name is not the UTF-8 that it claims to be, or a size is negative
+        raise zipfile.BadZipFile(str(error)) from error
+
+
+class _Member(io.RawIOBase):
+    """A member of a zip; `stored_bytes()` is the number of bytes that were read of it there.
+
+    A read returns at most 64 KiB: zipfile reads as many packed bytes as unpacked ones are asked for.
+    """
+
+    def __init__(self, file: IO[bytes], stored_bytes: Callable[[], int]) -> None:
+        super().__init__()
+        self._file, self.stored_bytes = file, stored_bytes
+
+    def read(self, size: int = -1) -> bytes:
+        return self._file.read(_MEMBER_PIECE if size < 0 else min(size, _MEMBER_PIECE))
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _member(archive: Archive, name: str) -> IO[bytes]:
+    """A member of an archive.  Raises errors of _ZIP_ERRORS, also for methods that no program of Java uses."""
+    try:
+        facts = archive.file.getinfo(name)
+        if facts.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise NotImplementedError("it is packed by another method than deflate; unpack it first")
+        file = archive.file.open(facts)
+    except ValueError as error:
+        raise zipfile.BadZipFile(str(error)) from error
+    return _Member(file, lambda: max(archive.stored.tell() - facts.header_offset, 0))  # type: ignore[return-value]
+
+
 @dataclass
 class Archive:
     """An open zip archive, and the bytes unpacked from it to recognise its members."""
 
     file: zipfile.ZipFile
+    stored: IO[bytes]
     unpacked_bytes: int = 0
 
 
@@ -225,8 +266,8 @@ def archive(path: str, *, shared: bool = True) -> Iterator[Archive]:
     if already is not None:
         yield already
         return
-    with _opened_path(path) as stored, zipfile.ZipFile(stored) as file:
-        held = Archive(file)
+    with _opened_path(path) as stored, _zip_file(stored) as file:
+        held = Archive(file, stored)
         if not shared:
             yield held
             return
@@ -285,11 +326,14 @@ def _opened_path(path: str) -> IO[bytes]:
         system, inner = filesystem(path)
         stream: IO[bytes] = system.open(inner, "rb")
         return stream if getattr(stream, "size", 0) is not None else _copied(stream, path)
-    mode = os.stat(path).st_mode
+    status = os.stat(path)
+    mode = status.st_mode
     if not stat.S_ISREG(mode):
         what = "a folder" if stat.S_ISDIR(mode) else "a device, pipe or socket"
         remedy = Remedy("give it as standard input") if stat.S_ISFIFO(mode) else None
         raise InputError(f"{path}: is {what}, not a regular file", remedy)
+    if status.st_size == 0:  # also the kernel's files, whose reads may wait for ever
+        return io.BytesIO()
     return open(path, "rb")
 
 
@@ -314,15 +358,9 @@ def _copied(stream: IO[bytes], url: str) -> IO[bytes]:
 def _part_batches(part: Part, source: IO[bytes], problems: Problems) -> Iterator[Batch]:
     counted = _Counted(source)
     pending: list[bytes] = []
-    pending_size, dropped, given_out, number = 0, 0, 0, 1
+    pending_size, dropped, number = 0, 0, 1
     try:
         for piece in _decompressed(counted):
-            given_out += len(piece)
-            if given_out > _BOMB_BYTES and _suspicious(given_out, counted.size):
-                meaning = "it unpacks to far more bytes than any event log; CrystalPerf stopped reading there"
-                problems.add("decompression_bomb", "error", part.name, f"byte {given_out}", meaning)
-                pending = []
-                break
             if not pending_size and piece.isspace():  # a bomb of blank lines would be a list of millions
                 number += piece.count(b"\n")
                 continue
@@ -345,8 +383,9 @@ def _part_batches(part: Part, source: IO[bytes], problems: Problems) -> Iterator
             yield batch
             number += batch.count
     except DamagedStream as error:
-        meaning = f"the stream {error}; the rest is missing"
-        problems.add("damaged_stream", "data loss", part.name, f"line {number}", meaning)
+        note(problems, error, part.name, f"line {number}")
+        if isinstance(error, BoundReached):
+            return
     tail = b"".join(pending)
     if dropped:
         _add_overlong(problems, part, number, dropped + len(tail))
@@ -356,10 +395,6 @@ def _part_batches(part: Part, source: IO[bytes], problems: Problems) -> Iterator
         else:
             meaning = "the file ends within a line, which was left out; more lines may be missing"
             problems.add("truncated_line", "data loss", part.name, f"line {number}", meaning)
-
-
-def _suspicious(given_out: int, taken_in: int) -> bool:
-    return given_out > _MAX_BYTES or given_out > _BOMB_RATIO * taken_in
 
 
 def _cut_to_ends(pieces: list[bytes], dropped: int) -> tuple[list[bytes], int]:
@@ -395,12 +430,12 @@ def _is_json(text: bytes) -> bool:
 
 
 class _Counted:
-    """A binary source with peek() that counts the bytes read from it."""
+    """A binary source with peek() that meters the bytes read from it."""
 
     def __init__(self, source: IO[bytes]) -> None:
         self._source = source
         self._ahead = b""
-        self.size = 0
+        self.meter = Meter(getattr(source, "stored_bytes", None))
 
     def peek(self, size: int) -> bytes:
         while len(self._ahead) < size:
@@ -415,13 +450,13 @@ class _Counted:
             piece, self._ahead = self._ahead[:size], self._ahead[size:]
         else:
             piece = self._taken(size)
-        self.size += len(piece)
+        self.meter.taken_bytes += len(piece)
         return piece
 
     def _taken(self, size: int) -> bytes:
         try:
             return self._source.read(size)
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:  # a member of a zip archive
+        except _ZIP_ERRORS as error:  # a member of a zip archive
             raise DamagedStream(f"is damaged ({error})") from error
 
     def exactly(self, size: int) -> bytes:
@@ -437,7 +472,12 @@ class _Counted:
 
 
 def _decompressed(source: _Counted) -> Iterator[bytes]:
-    return _codec(source.peek(8))(source)
+    """The unpacked bytes in pieces of at most PIECE_BYTES.  Raises DamagedStream, and BoundReached."""
+    for text in _codec(source.peek(8))(source):
+        for start in range(0, len(text), PIECE_BYTES):
+            piece = text if len(text) <= PIECE_BYTES else text[start : start + PIECE_BYTES]
+            source.meter.given(len(piece))
+            yield piece
 
 
 def _codec(magic: bytes) -> Callable[[_Counted], Iterator[bytes]]:
@@ -473,8 +513,8 @@ def _zstd(source: _Counted) -> Iterator[bytes]:
             piece = b""
             if frame.eof:
                 piece, frame = frame.unused_data, factory.decompressobj()
-            # A few kB may unpack to more than 100 MB, whose lines would all be in memory at once.
-            yield from (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
+                source.meter.member()
+            yield text
     if not between:
         raise DamagedStream("ends within a frame")
 
@@ -493,6 +533,7 @@ def _gzip(source: _Counted) -> Iterator[bytes]:
             piece = member.unconsumed_tail
             if member.eof:
                 piece, member = member.unused_data, zlib.decompressobj(31)
+                source.meter.member()
             if text:
                 yield text
     if not between:
@@ -550,6 +591,7 @@ def _block(
 ) -> Iterator[bytes]:
     if max(packed, size or 0) > _LARGEST_BLOCK:
         raise DamagedStream("is damaged (a block has an impossible size)")
+    source.meter.member()
     data = source.exactly(packed)
     try:
         text = unpack(data, size) if unpack else data

@@ -314,8 +314,15 @@ def _sniff_members(path: str, problems: Problems) -> list[_Found]:
             raise InputError(
                 f"{path}: has more than {_MAX_FILES} files; unpack it, and name the files of one application"
             )
+        refused = None
         for name in names:
-            found += (each for each in _sniff(Part(path, name), f"{path}!/{name}", problems) if each.kind == "log")
+            try:
+                found += (each for each in _sniff(Part(path, name), f"{path}!/{name}", problems) if each.kind == "log")
+            except InputError as error:
+                refused = error
+                problems.add("unreadable_file", "data loss", path, name, f"files were skipped: {error}")
+    if refused is not None and not found:
+        raise refused
     return found
 
 

@@ -4,8 +4,8 @@
  * give the same numbers to the last bit; tests/test_listing.py and tests/test_sharing.py compare them.  Python does all
  * of it if this file was not compiled.
  *
- * Columns are contiguous, of int64 or float64.  Their contents are not checked, because only those two modules make
- * them.
+ * Columns are contiguous, of int64 or float64.  Of their contents only NaN and infinite times are checked, because only
+ * those two modules make them.
  */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030b0000
@@ -128,10 +128,12 @@ typedef struct {
     int64_t *slot_of;
 } Plan;
 
+enum { STEPS_BETWEEN_SIGNALS = 1 << 14 };
+
 typedef struct {
     const Plan *plan;
     double now, last_until;
-    int64_t entered, turn;
+    int64_t entered, turn, steps;
     Heap events;
     /* Free slots: a stack for each worker, and heaps of (running, worker), of workers that ran a task and of new ones,
      * whose entries may be outdated; the number of idle workers of each kind, with a free slot and no task, and in
@@ -146,6 +148,16 @@ typedef struct {
     double *since, *wakes;
     int64_t *ready, ready_count, *to_start, to_start_count, *missing;
 } State;
+
+/* Counts a step of a loop.  False if the user interrupted it, with Python's error set: the loop runs without Python's lock,
+ * so a signal such as Ctrl-C would wait for its end. */
+static bool goes_on(State *state) {
+    if (++state->steps % STEPS_BETWEEN_SIGNALS != 0) return true;
+    PyGILState_STATE locked = PyGILState_Ensure();
+    bool is_fine = PyErr_CheckSignals() == 0;
+    PyGILState_Release(locked);
+    return is_fine;
+}
 
 static bool enter(State *state, double at, int kind, int64_t which) {
     return heap_push(&state->events, (Entry){at, ++state->entered, which, kind});
@@ -363,11 +375,12 @@ static void dequeue(State *state, int64_t stage, int64_t task) {
     memmove(&state->ready[place], &state->ready[place + 1], (size_t)(state->ready_count - place) * sizeof(int64_t));
 }
 
-/* Launches all tasks that can start now.  False if memory runs out. */
+/* Launches all tasks that can start now.  False if memory runs out, or interrupted. */
 static bool launch_all(State *state) {
     const Plan *plan = state->plan;
     state->turn++;
     for (;;) {
+        if (!goes_on(state)) return false;
         int64_t task, wanted, stage = next_stage(state);
         if (stage < 0) return true;
         if (!any_alive(state)) {
@@ -486,7 +499,7 @@ static bool happen(State *state, Entry event) {
     return state->left[stage] > 0 || enter(state, state->now, NODE, plan->node_of_stage[stage]);
 }
 
-/* An event-driven simulation: a clock, a heap of events, and queues.  False if memory runs out. */
+/* An event-driven simulation: a clock, a heap of events, and queues.  False if memory runs out, or interrupted. */
 static bool run(State *state) {
     const Plan *plan = state->plan;
     for (int64_t worker = 0; worker < plan->workers; worker++) state->is_new[worker] = 1;
@@ -510,8 +523,8 @@ static bool run(State *state) {
     if (!start_nodes(state)) return false;
     while (state->events.count > 0) {
         state->now = state->events.entries[0].at;
-        while (state->events.count > 0 && !(state->events.entries[0].at > state->now)) /* not <=: also removes NaN */
-            if (!happen(state, heap_pop(&state->events)) || !start_nodes(state)) return false;
+        while (state->events.count > 0 && state->events.entries[0].at <= state->now)
+            if (!goes_on(state) || !happen(state, heap_pop(&state->events)) || !start_nodes(state)) return false;
         if (!launch_all(state)) return false;
     }
     return true;
@@ -543,6 +556,29 @@ static int64_t *share_out(State *state) {
         next += parts[each].count;
     }
     return block;
+}
+
+/* The first column with a number that the loop would not end with: a NaN, or an infinite duration.  NULL if there is
+ * none. */
+static const char *not_finite(const Plan *plan) {
+    const struct {
+        const char *name;
+        const double *numbers;
+        int64_t count;
+        bool may_be_infinite;
+    } columns[] = {
+        {"duration", plan->duration, plan->tasks, false}, {"node_from", plan->node_from, plan->nodes, false},
+        {"node_to", plan->node_to, plan->nodes, false},   {"available", plan->available, plan->slots, false},
+        {"until", plan->until, plan->slots, true},        {"key", plan->key, plan->stages, true},
+        {"start_ms", &plan->start, 1, false},             {"patience_ms", &plan->patience, 1, true},
+        {"offers_ms", &plan->offers, 1, true},
+    };
+    for (size_t each = 0; each < sizeof columns / sizeof *columns; each++)
+        for (int64_t place = 0; place < columns[each].count; place++) {
+            double number = columns[each].numbers[place];
+            if (isnan(number) || (isinf(number) && !columns[each].may_be_infinite)) return columns[each].name;
+        }
+    return NULL;
 }
 
 static bool schedule(const Plan *plan) {
@@ -595,11 +631,15 @@ static PyObject *py_schedule(PyObject *module, PyObject *arguments) {
     READS(node_of_stage), READS(missing_of), READS(successors), READS(successors_at), READS(limits);
     FILLS(launch), FILLS(finish), FILLS(slot_of), FILLS(node_start), FILLS(node_end);
     bool done = !columns.failed;
-    if (done) {
+    const char *wrong = done ? not_finite(&plan) : NULL;
+    if (wrong != NULL) {
+        PyErr_Format(PyExc_ValueError, "%s has a number that is not finite", wrong);
+        done = false;
+    } else if (done) {
         Py_BEGIN_ALLOW_THREADS
         done = schedule(&plan);
         Py_END_ALLOW_THREADS
-        if (!done) PyErr_NoMemory();
+        if (!done && !PyErr_Occurred()) PyErr_NoMemory(); /* goes_on() may have set another error */
     }
     release(&columns);
     if (!done) return NULL;

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from crystalperf.query.execution.dag import ANYWHERE, AT_HOME, ELSEWHERE, Dag, Tasks
-from crystalperf.query.execution.scheduling import FIRST_COME, Policy, Waiting
+from crystalperf.query.execution.scheduling import FIRST_COME, LongestFirst, Policy, Waiting, by_rank
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.results.refusals import NoWorkerLeft, RefusedError, SlotsTooFew
 from crystalperf.query.simulate.list_schedule import Schedule, ScheduleInput, can_list, followed, has_compiled
@@ -377,6 +377,67 @@ class _Pipes:
         return found
 
 
+class _Ready:
+    """Stages with waiting tasks, in the order in which the policy lets them launch.
+
+    A scan of all of them at each launch would take the square of their number, and a trace may have a stage for each
+    of thousands of threads.  If their order does not depend on running tasks, a heap has it.  Stages that are set aside
+    wait for again().
+    """
+
+    def __init__(self, dag: Dag, policy: Policy) -> None:
+        self._stages, self._order = dag.stages, policy.order
+        self._entered: dict[int, int] = {}  # by stage that is ready, its place in the order of arrival
+        self._aside: set[int] = set()
+        self._heap: list[tuple[float, float, int, int]] = []
+        self._count = 0
+
+    def _key(self, stage: int) -> tuple[float, float] | None:
+        """The order of a stage, None if it depends on running tasks."""
+        each = self._stages[stage]
+        if self._order is by_rank:
+            return each.priority, 0.0
+        if isinstance(self._order, LongestFirst):
+            return -self._order.left_ms[each.stage_id], each.priority
+        return None
+
+    def add(self, stage: int) -> None:
+        self._count += 1
+        self._entered[stage] = self._count
+        self._push(stage)
+
+    def _push(self, stage: int) -> None:
+        if (key := self._key(stage)) is not None:
+            heapq.heappush(self._heap, (*key, self._entered[stage], stage))
+
+    def remove(self, stage: int) -> None:
+        """Forget a stage without waiting tasks."""
+        del self._entered[stage]
+        self._aside.discard(stage)
+
+    def set_aside(self, stage: int) -> None:
+        self._aside.add(stage)
+
+    def again(self, stage: int) -> None:
+        """Consider a stage that was set aside."""
+        if stage in self._aside:
+            self._aside.remove(stage)
+            self._push(stage)
+
+    def first(self, queues: Sequence[_Queue], running: Sequence[int]) -> int | None:
+        """The stage that goes first, None if there is none."""
+        while self._heap:
+            _, _, entered, stage = self._heap[0]
+            if self._entered.get(stage) == entered and stage not in self._aside:
+                return stage
+            heapq.heappop(self._heap)
+        able = [each for each in self._entered if each not in self._aside]
+        if not able or self._key(able[0]) is not None:
+            return None
+        offers = [Waiting(self._stages[each], len(queues[each]), running[each]) for each in able]
+        return able[self._order(offers)]
+
+
 _SLOT, _TASK, _NODE, _WAKE, _FLOW = range(5)
 
 
@@ -399,6 +460,8 @@ class _Simulation:
         self.dag, self.slots, self.policy = dag, slots, policy
         self.free = _FreeSlots(slots, policy.on_demand)
         self.pipes = _Pipes(dag, tasks, durations_ms)
+        if not (np.isfinite(self.pipes.own_ms).all() and np.isfinite(slots.available_ms).all()):
+            raise ValueError("a duration or a slot has a time that is not finite")  # the loop would not end
         self.durations: list[float] = self.pipes.own_ms.tolist()
         self.stage_of: list[int] = tasks.stage.tolist()
         self.worker_of: list[int] = tasks.worker.tolist()
@@ -427,7 +490,8 @@ class _Simulation:
         self.node_of_stage = {node.stage: node_id for node_id, node in dag.nodes.items() if node.stage is not None}
         self.node_start: dict[str, float] = {}
         self.node_end: dict[str, float] = {}
-        self.ready: list[int] = []
+        self.ready = _Ready(dag, policy)
+        self.no_slot_ms = 0.0  # when a stage that could launch a task found no free slot
         self.events: list[tuple[float, int, int, int]] = []  # (time, order of entry, kind, which)
         self.names = list(dag.nodes)
         self.number = {node_id: number for number, node_id in enumerate(self.names)}
@@ -482,7 +546,7 @@ class _Simulation:
             self._at(now, _NODE, self.number[node_id])
         else:
             self._find_homes(node.stage)
-            self.ready.append(node.stage)
+            self.ready.add(node.stage)
             self.since[node.stage] = now
 
     def _find_homes(self, stage: int) -> None:
@@ -523,26 +587,23 @@ class _Simulation:
             return
         self.running[stage] -= 1
         self.left[stage] -= 1
+        self.ready.again(stage)
         self.free.finished(self.slot[task])
         if self.left[stage] == 0:
             self._at(now, _NODE, self.number[self.node_of_stage[stage]])
 
     def _launch(self, now: float) -> None:
-        blocked: set[int] = set()
-        while able := [s for s in self.ready if s not in blocked and self._is_below_limit(s)]:
+        blocked: list[int] = []
+        while (stage := self._next_stage()) is not None:
             if not self.free.any_alive(now):
                 if not self.policy.restarts:  # no slot is left idle
-                    for each in self.ready:
-                        self.since[each] = now
-                return
-            stage = able[0]
-            if len(able) > 1:
-                offers = [Waiting(self.dag.stages[s], len(self.queues[s]), self.running[s]) for s in able]
-                stage = able[self.policy.order(offers)]
+                    self.no_slot_ms = now
+                break
             task, wanted = self._next(stage, now)
             slot = None if task is None else self.free.take(now, wanted, self.durations[task])
             if task is None or slot is None:
-                blocked.add(stage)
+                blocked.append(stage)
+                self.ready.set_aside(stage)
                 continue
             self.queues[stage].remove(task, self.host_of[task])
             if not self.queues[stage]:
@@ -559,9 +620,17 @@ class _Simulation:
             for other in self.pipes.released(stage):
                 self._end_task(other, max(self.finish[other], now))
 
-    def _is_below_limit(self, stage: int) -> bool:
-        limit = self.limits[stage]
-        return limit is None or self.running[stage] < limit
+        for each in blocked:
+            self.ready.again(each)
+
+    def _next_stage(self) -> int | None:
+        """The stage that launches the next task, None if there is none; those at their limit wait for a task to end."""
+        while (stage := self.ready.first(self.queues, self.running)) is not None:
+            limit = self.limits[stage]
+            if limit is None or self.running[stage] < limit:
+                return stage
+            self.ready.set_aside(stage)
+        return None
 
     def _next(self, stage: int, now: float) -> tuple[int | None, int]:
         """The task of a stage to launch now and the worker that it wants; no task if all wait for a host."""
@@ -575,7 +644,7 @@ class _Simulation:
                     return task, worker
         if first is not None:
             return first, self.worker_of[first]
-        patient_until = self.since[stage] + self.policy.patience_ms
+        patient_until = max(self.since[stage], self.no_slot_ms) + self.policy.patience_ms
         if now >= patient_until:
             task = queue.impatient()
             return task, -1 if task is None else self.worker_of[task]

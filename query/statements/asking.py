@@ -163,6 +163,13 @@ def answering_typed(
     request: Request, timeout_s: float, process: subprocess.Popen[bytes] | None = None
 ) -> Iterator[tuple[list[str], list[str], Batches]]:
     """Like answering(), with DuckDB's names of the columns' types after their names."""
+    try:
+        encoded = msgspec.json.encode(request)
+    except UnicodeEncodeError as error:
+        if process is not None:
+            process.kill()
+            process.wait()
+        raise SettingError("the statement or the path of a file is not valid UTF-8") from error
     process = started() if process is None else process
     try:
         assert process.stdin is not None
@@ -171,7 +178,7 @@ def answering_typed(
         nested = SettingError("the statement is too deeply nested to parse; use fewer levels of nesting")
         ended = NoAnswerError(f"{WANTS_MEMORY} (its process ended)")
         with suppress(BrokenPipeError):  # it has ended: _expected() raises the error
-            process.stdin.write(msgspec.json.encode(request))
+            process.stdin.write(encoded)
             process.stdin.close()
         unopened = NoAnswerError("its files could not be opened in time")
         _expected(process.stdout, time.monotonic() + OPEN_S, unopened, ended)

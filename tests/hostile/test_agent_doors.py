@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from crystalperf.cli import agent_tools
+from crystalperf.cli.agent_server import _with_one_sentence_errors, without_lone_surrogates
 from crystalperf.indexes.errors import SettingError
 from crystalperf.query.run import Run
 
@@ -72,3 +73,20 @@ def test_a_part_far_behind_takes_no_memory(log_run: Run, monkeypatch: pytest.Mon
     assert kept == [4]
     with pytest.raises(SettingError, match="limit"):
         agent_tools.sql("SELECT 1", str(log_run.path), limit=10**9)
+
+
+def test_lone_surrogates_of_a_request_are_replaced() -> None:
+    clean = without_lone_surrogates
+    assert clean(rb'{"a": "\ud800"}') == rb'{"a": "\ufffd"}'
+    assert clean(rb'{"a": "\udc00\ud83d\ude00"}') == rb'{"a": "\ufffd\ud83d\ude00"}'
+    assert clean(rb'{"a": "\\ud800"}') == rb'{"a": "\\ud800"}'
+
+
+def test_an_unexpected_error_of_a_tool_has_its_reason() -> None:
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    def broken() -> object:
+        raise KeyError("\ud800")
+
+    with pytest.raises(ToolError, match="KeyError"):
+        _with_one_sentence_errors(broken)()  # type: ignore[arg-type]

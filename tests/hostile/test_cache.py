@@ -161,3 +161,14 @@ def test_run_with_invalid_facts_is_refused(run_copy: Path) -> None:
             connection.execute(statement)
         with pytest.raises(CrystalPerfError, match="damaged"):
             Run(run_copy)
+
+
+def test_home_that_is_not_utf8_is_one_sentence(
+    tmp_path: Path, fresh: None, crystalperf: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CRYSTALPERF_HOME", str(tmp_path / "h\udcffme"))
+    (tmp_path / "l\udcffg").write_bytes((LOG.parents[1] / "eventlog" / "q9.zstd").read_bytes())
+    code, out, err = crystalperf("analyze", tmp_path / "l\udcffg")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "bug" not in err
+    assert "UTF-8" in err

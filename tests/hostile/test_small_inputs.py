@@ -18,7 +18,7 @@ from crystalperf.query.attribution.code import names
 from crystalperf.query.attribution.code.decide import NumberedStacks
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.frameworks.spark import files
-from crystalperf.query.inputs import containers
+from crystalperf.query.inputs import bounds, containers
 from crystalperf.query.inputs.containers import LogFile, Part, batches
 from crystalperf.query.inputs.discover import discover
 from crystalperf.query.inputs.files import Head
@@ -111,7 +111,7 @@ def test_sniffer_reads_a_text_once(filling: bytes) -> None:
 def test_a_bomb_is_stopped_by_its_bytes_however_many_lines_it_has(
     filling: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(containers, "_BOMB_BYTES", 8 << 20)
+    monkeypatch.setattr(bounds, "ALWAYS_BYTES", 8 << 20)
     packer = zstandard.ZstdCompressor(level=3).compressobj()
     block = filling * ((1 << 20) // len(filling))
     packed = b"".join([packer.compress(START), *(packer.compress(block) for _ in range(40)), packer.flush()])
@@ -130,8 +130,8 @@ def test_a_bomb_is_stopped_by_its_bytes_however_many_lines_it_has(
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert first + b"\n" == START  # the good lines before it are not lost
-    assert [each.name for each in problems] == ["decompression_bomb"]
-    assert given <= containers._BOMB_BYTES + (1 << 20)
+    assert [each.name for each in problems] == ["input_bound"]
+    assert given <= bounds.ALWAYS_BYTES + (1 << 20)
     assert most <= 1 << 20
     assert peak < 160 << 20
 

@@ -13,11 +13,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from crystalperf.indexes.errors import InputError, Remedy
 from crystalperf.indexes.temporary import building_folder
 from crystalperf.query.frameworks.flink.poll import FLUSH_EVERY, Poll
-from crystalperf.query.frameworks.flink.rest import NOT_FLINK, Rest
+from crystalperf.query.frameworks.flink.rest import Attempt, Job, Jobs, Rest, Vertex
 from crystalperf.query.frameworks.flink.series import SUFFIX
 from crystalperf.query.trace.records import shortened
 
@@ -26,6 +27,12 @@ Progress = Callable[[str], None]
 POLL_S = 1.0
 KEEP_S = 10.0
 """Seconds between two requests of all pages; until a job ends, only its state is requested once a second."""
+
+PAGES_S, SAMPLE_S = 300.0, 30.0
+"""Budget of all pages together, and of one sample; the pages fetched until then are kept."""
+
+MAX_BYTES, MAX_PAGES = 256 << 20, 4_096
+"""Maximum size of all pages together, and number of pages of a vertex's earlier attempts."""
 
 MAX_ATTEMPTS = 16
 """Maximum earlier attempts of a subtask that are requested: Flink's default limit
@@ -64,15 +71,15 @@ def collect(address: str, job: str | None, folder: Path, progress: Progress) -> 
 
 
 def _chosen(rest: Rest) -> str:
-    jobs = [each for each in rest.page("/jobs/overview").get("jobs", []) if isinstance(each, dict) and each.get("jid")]
-    running = [each for each in jobs if each.get("state") not in _ENDED]
+    jobs = [each for each in rest.decoded("/jobs/overview", Jobs).jobs if each.jid]
+    running = [each for each in jobs if each.state not in _ENDED]
     if len(running) > 1:
-        ids = ", ".join(f"{each['jid']} ({shortened(str(each.get('name')), 40)})" for each in running[:8])
+        ids = ", ".join(f"{shortened(each.jid, 40)} ({shortened(each.name or '', 40)})" for each in running[:8])
         raise InputError(f"{rest.address}: several jobs run: {ids}", Remedy("choose a job"))
-    found = max(running or jobs, key=lambda each: each.get("start-time") or 0, default=None)
+    found = max(running or jobs, key=lambda each: each.start_ms or 0, default=None)
     if found is None:
         raise InputError(f"{rest.address}: no job has run there yet; submit one, then try again")
-    return str(found["jid"])
+    return found.jid
 
 
 def _rounds(rest: Rest, job: str, folder: Path, progress: Progress) -> Iterator[list[dict[str, str]]]:
@@ -84,17 +91,18 @@ def _rounds(rest: Rest, job: str, folder: Path, progress: Progress) -> Iterator[
     yield pages
     if _state(pages) in _ENDED:
         return
-    poll = Poll(rest, job, json.loads(pages[0]["json"]), folder / f"{job}{SUFFIX}")
+    with rest.within(PAGES_S):
+        poll = Poll(rest, job, rest.as_type("", pages[0]["json"].encode(), Job), folder / f"{job}{SUFFIX}")
     try:
         while (state := _state(pages)) not in _ENDED:
             progress(f"job {job[:8]} is {state.lower()}; press Ctrl-C to stop and keep the collected data")
             time.sleep(POLL_S - time.time() % POLL_S)
             poll.flush(FLUSH_EVERY)
             try:
-                page = rest.page(f"/jobs/{job}")
-                ended = page.get("state") in _ENDED
+                _, page = rest.job(f"/jobs/{job}")
+                ended = page.state in _ENDED
                 poll.follow(page)
-                with suppress(InputError):  # not every version has every metric
+                with suppress(InputError), rest.within(SAMPLE_S):  # not every version has every metric
                     poll.sample(round(time.time() * 1000))
                 if ended or time.monotonic() >= due:
                     pages, due = _pages(rest, job, pages), time.monotonic() + KEEP_S
@@ -121,23 +129,32 @@ def _pages(rest: Rest, job: str, before: Iterable[dict[str, str]] = ()) -> list[
     Raises InputError if the job's own page does not exist.
     """
     base = f"/jobs/{job}"
-    found, known = {base: rest.text(base)}, {each["path"]: each["json"] for each in before}
-    try:
-        vertices = [each["id"] for each in json.loads(found[base])["vertices"]]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{rest.address}{base}: {NOT_FLINK}") from error
-    wheres = [f"{base}/vertices/{vertex}" for vertex in vertices]
+    text, page = rest.job(base)
+    found, known = {base: text}, {each["path"]: each["json"] for each in before}
+    wheres = [f"{base}/vertices/{vertex.id}" for vertex in page.vertices]
     others = [f"{base}{each}" for each in _JOB_PAGES] + ["/overview"]
-    for path in others + [f"{where}{each}" for where in wheres for each in ("", "/subtasktimes", "/taskmanagers")]:
-        with suppress(InputError):  # not every version has every page
-            found[path] = rest.text(path)
-    for where in wheres:
-        found |= _earlier_attempts(rest, where, found.get(where, "{}"), known)
-    found |= _cluster_settings(rest, base)
-    summary = json.loads(found[base])
+    size = 0
+    with rest.within(PAGES_S):
+        for path in others + [f"{where}{each}" for where in wheres for each in ("", "/subtasktimes", "/taskmanagers")]:
+            with suppress(InputError):  # not every version has every page
+                found[path] = rest.text(path)
+            size += len(found.get(path, ""))
+            if size > MAX_BYTES or rest.is_out_of_time:
+                break  # the rest is missing; what there is answers
+        for where in wheres:
+            if size <= MAX_BYTES and not rest.is_out_of_time:
+                found |= _earlier_attempts(rest, where, found.get(where, "{}"), known)
+        found |= _cluster_settings(rest, base)
+    summary = _fields(text)
     overview = {"jobs": [{key: summary.get(key) for key in ("jid", "name", "state", "start-time", "end-time")}]}
     listed = [("/jobs/overview", json.dumps(overview)), *found.items()]
     return [{"path": path, "json": text} for path, text in sorted(listed, key=lambda each: each[0] != base)]
+
+
+def _fields(text: str) -> dict[str, Any]:
+    """The fields of a page that a typed decoder has accepted."""
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 _KEPT_SETTINGS = re.compile(
@@ -158,23 +175,24 @@ def _cluster_settings(rest: Rest, base: str) -> dict[str, str]:
 
 def _earlier_attempts(rest: Rest, where: str, page: str, known: Mapping[str, str]) -> dict[str, str]:
     """Attempts before the last, which the page of a vertex does not have; ended ones are reused from the `known`
-    pages."""
-    found = {}
-    for subtask in json.loads(page).get("subtasks", []):
-        last = int(subtask.get("attempt") or 0)
-        for attempt in range(max(last - MAX_ATTEMPTS, 0), last):
-            path = f"{where}/subtasks/{int(subtask.get('subtask') or 0)}/attempts/{attempt}"
-            with suppress(InputError):  # a cluster may keep fewer
-                found[path] = known[path] if _has_ended(known.get(path)) else rest.text(path)
+    pages.  No more than MAX_PAGES, and until the budget ends."""
+    found: dict[str, str] = {}
+    with suppress(InputError):
+        for subtask in rest.as_type(where, page.encode(), Vertex).subtasks:
+            for attempt in range(max(subtask.attempt - MAX_ATTEMPTS, 0), subtask.attempt):
+                path = f"{where}/subtasks/{subtask.subtask}/attempts/{attempt}"
+                if rest.is_out_of_time or len(found) >= MAX_PAGES:
+                    return found
+                with suppress(InputError):  # a cluster may keep fewer
+                    found[path] = known[path] if _has_ended(rest, known.get(path)) else rest.text(path)
     return found
 
 
-def _has_ended(page: str | None) -> bool:
+def _has_ended(rest: Rest, page: str | None) -> bool:
     """Whether a page of an attempt no longer changes."""
-    try:
-        return page is not None and json.loads(page).get("status") in _ENDED
-    except (ValueError, AttributeError, RecursionError):
-        return False
+    with suppress(InputError):
+        return page is not None and rest.as_type("", page.encode(), Attempt).status in _ENDED
+    return False
 
 
 def _written(folder: Path, job: str, pages: list[dict[str, str]]) -> Path:

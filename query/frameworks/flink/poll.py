@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from urllib.parse import quote
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.flink import series
-from crystalperf.query.frameworks.flink.rest import Rest
+from crystalperf.query.frameworks.flink.rest import Job, Metric, Overview, Rest, TaskManagers
 
 LONGEST_LIST = 3000
 """Maximum characters of metric names in one request: Flink accepts no request line of more than 4096."""
@@ -43,7 +42,7 @@ _OPERATOR = re.compile(r"(?P<operator>[^.]+)\.numRecordsIn")
 class Poll:
     """Samples of one job's metrics, appended to a file."""
 
-    def __init__(self, rest: Rest, job: str, page: dict[str, Any], path: Path) -> None:
+    def __init__(self, rest: Rest, job: str, page: Job, path: Path) -> None:
         """`page` is the job's own; `path` the file.  Raises InputError if the cluster does not respond."""
         self._rest, self._job, self._path = rest, job, path
         self._vertices, self._workers = _vertices(page), _workers(rest)
@@ -52,13 +51,13 @@ class Poll:
         self._holding: dict[str, list[str]] = {}
         self._version: str | None = None
         with suppress(InputError):
-            self._version = rest.page("/overview").get("flink-version")
+            self._version = rest.decoded("/overview", Overview).version
         self._begin = self._beginning()
 
     def _beginning(self) -> bytes:
         return series.beginning(self._job, self._version, [each for each, _ in self._vertices], self._workers)
 
-    def follow(self, page: dict[str, Any]) -> None:
+    def follow(self, page: Job) -> None:
         """Continue with the current subtasks of the job's own page, in a new segment if they changed."""
         self._continue(_vertices(page) or self._vertices, self._workers)
 
@@ -116,8 +115,8 @@ class Poll:
         page, found = f"/jobs/{self._job}/vertices/{vertex}/subtasks/metrics", dict[str, float | None]()
         with suppress(InputError):  # optional: a sample is valid without it
             for some in _lists(wanted):
-                for each in _listed(self._rest.text(f"{page}?get={some}&agg=sum")):
-                    found[str(each.get("id"))] = _number(each.get("sum"))
+                for each in _listed(self._rest, f"{page}?get={some}&agg=sum"):
+                    found[each.id] = _number(each.sum)
         return {
             name: [found.get(f"{name}.{counter}") for counter in series.OPERATOR.values()]
             for name in names
@@ -134,7 +133,7 @@ class Poll:
         for vertex, _ in self._vertices:
             page = f"/jobs/{self._job}/vertices/{vertex}/subtasks/metrics"
             with suppress(InputError):
-                ids = (str(each.get("id")) for each in _listed(self._rest.text(page)))
+                ids = (each.id for each in _listed(self._rest, page))
                 names = [match["operator"] for each in ids if (match := _OPERATOR.fullmatch(each))]
                 for name, (taken, given) in self._operators(vertex, names).items():
                     if taken and given is not None and LETS_THROUGH * taken <= given <= taken:
@@ -148,7 +147,7 @@ class Poll:
         found: dict[str, dict[str, float | None]] = {}
         pages = [f"/jobs/{self._job}/vertices/{vertex}/metrics" for vertex, _ in self._vertices]
         for page in [f"/jobs/{self._job}/metrics", *pages]:
-            known = [str(each.get("id")) for each in _listed(self._rest.text(page))]
+            known = [each.id for each in _listed(self._rest, page)]
             wanted = [
                 each for each in known if (match := _LATENCY.fullmatch(each)) and match["what"] in series.LATENCIES
             ]
@@ -161,8 +160,8 @@ class Poll:
     def _values(self, page: str, names: Sequence[str]) -> dict[str, float | None]:
         found: dict[str, float | None] = {}
         for some in _lists(names):
-            for each in _listed(self._rest.text(f"{page}?get={some}")):
-                found[str(each.get("id"))] = _number(each.get("value"))
+            for each in _listed(self._rest, f"{page}?get={some}"):
+                found[each.id] = _number(each.value)
         return found
 
 
@@ -181,12 +180,12 @@ def _lists(names: Sequence[str]) -> Iterator[str]:
         yield ",".join(some)
 
 
-def _listed(text: str) -> list[dict[str, Any]]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return []
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+def _listed(rest: Rest, page: str) -> list[Metric]:
+    """The metrics on a page; none if it is of another shape.  Raises InputError if there is no page."""
+    text = rest.fetched(page)
+    with suppress(InputError):
+        return rest.as_type(page, text, list[Metric])
+    return []
 
 
 def _number(value: object) -> float | None:
@@ -200,26 +199,21 @@ def _number(value: object) -> float | None:
     return int(number) if number == int(number) else round(number, 3)
 
 
-def _vertices(page: dict[str, Any]) -> list[tuple[str, int]]:
+def _vertices(page: Job) -> list[tuple[str, int]]:
     """The vertices of a job's page, each with its subtasks."""
-    return [
-        (str(each["id"]), max(int(each.get("parallelism") or 1), 1))
-        for each in page.get("vertices", [])
-        if isinstance(each, dict) and "id" in each
-    ]
+    return [(each.id, max(each.parallelism, 1)) for each in page.vertices]
 
 
 def _workers(rest: Rest) -> dict[str, dict[str, Any]]:
     """The TaskManagers with their slots, cores and memory."""
     with suppress(InputError):
         return {
-            str(each["id"]): {
-                "slots": each.get("slotsNumber"),
-                "cores": (each.get("hardware") or {}).get("cpuCores"),
-                "stated_cores": (each.get("totalResource") or {}).get("cpuCores"),
-                "managed_bytes": (each.get("hardware") or {}).get("managedMemory"),
+            each.id: {
+                "slots": each.slots,
+                "cores": each.hardware and each.hardware.cores,
+                "stated_cores": each.stated and each.stated.cores,
+                "managed_bytes": each.hardware and each.hardware.managed_bytes,
             }
-            for each in rest.page("/taskmanagers").get("taskmanagers", [])
-            if isinstance(each, dict) and "id" in each
+            for each in rest.decoded("/taskmanagers", TaskManagers).taskmanagers
         }
     return {}

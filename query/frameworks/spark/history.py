@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import urllib.error
 import urllib.parse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -42,6 +41,7 @@ _ADDRESS = re.compile(r"(?P<host>https?://[^\s/?#@]+)(?P<path>(?:/[^\s?#]*)?)(?:
 _HISTORY = re.compile(r"(?P<base>.*)/history/(?P<app>[^/]+)(?:/(?P<attempt>\d+))?(?:/.*)?")
 _REST = re.compile(r"(?P<base>.*)/api/v1(?:/applications(?:/(?P<app>[^/]+)(?:/(?P<attempt>\d+))?(?:/.*)?)?)?/?")
 _PAGES = re.compile(r"(?P<base>.*?)/?(?:(?:jobs|stages|storage|environment|executors|SQL|StreamingQuery)(?:/.*)?)?")
+_ATTEMPT = re.compile(r"[0-9]{1,9}")
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,200}")
 
 
@@ -104,7 +104,7 @@ def _applications(listed: list[Any], origin: str) -> Iterator[Application]:
                 yield Application(
                     framework="spark",
                     app_id=app_id,
-                    attempt=number if isinstance(number, str) and number.isdigit() else None,
+                    attempt=number if isinstance(number, str) and _ATTEMPT.fullmatch(number) else None,
                     name=str(each.get("name") or "") or None,
                     started_at_ms=_number(one.get("startTimeEpoch")),
                     log=LogFile(origin, ()),
@@ -173,18 +173,18 @@ class _Server(Server):
                 raise InputError(f"{self.address}: Spark is starting up; try again in a moment") from None
             return missing
 
-    def refused(self, page: str, error: urllib.error.HTTPError) -> InputError:
-        """The error for a response with a status of 300 or more."""
+    def refused(self, page: str, status: int) -> InputError:
+        """The error for a response with another status than 200."""
         where = f"{self.address}{page}"
-        if error.code == 404:
+        if status == 404:
             return _MissingError(f"{where}: this page does not exist")
-        if error.code in (401, 403):
+        if status in (401, 403):
             return InputError(
                 f"{where}: requires a login; download the log's zip with a browser, and analyze that file"
             )
-        if page.endswith("/logs") and error.code in (500, 503):
+        if page.endswith("/logs") and status in (500, 503):
             return self.without_log(page)
-        return super().refused(page, error)
+        return super().refused(page, status)
 
     def without_log(self, page: str) -> InputError:
         """The error for a server that returns no zip: the page of a running application names the folder of the log."""

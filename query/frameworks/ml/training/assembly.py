@@ -6,10 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from crystalperf.indexes.errors import InputError
 from crystalperf.query.frameworks.ml.training import collectives
 from crystalperf.query.frameworks.ml.training.collectives import Collective
 from crystalperf.query.frameworks.ml.training.lanes import Lane, Signal, named_by_longest, segments
 from crystalperf.query.frameworks.ml.training.program import Device, Exchange, Operation, Program, Step
+
+MAX_LANES = 10_000
+"""Maximum threads and streams of a trace: real ones have some hundred, and each becomes a stage."""
 
 
 @dataclass
@@ -36,7 +40,12 @@ class Assembly:
         exchanges: Sequence[Exchange] = (),
         name: Callable[[Lane, Sequence[Operation]], str] = named_by_longest,
     ) -> Program:
-        """The program, from its first segment or step to its last; `name` names a segment."""
+        """The program, from its first segment or step to its last; `name` names a segment.
+
+        Raises InputError for more than MAX_LANES.
+        """
+        if len(self.lanes) > MAX_LANES:
+            raise InputError(f"the trace has more than {MAX_LANES} threads and streams; trace fewer processes")
         process = {lane.device: lane.process for lane in self.lanes}
 
         def step_at(device: str, moment_ms: float) -> Step | None:

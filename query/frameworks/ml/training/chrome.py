@@ -20,7 +20,7 @@ import msgspec
 
 from crystalperf.query.frameworks.ml.training.times import Doubts
 from crystalperf.query.inputs.containers import LogFile, Part, pieces
-from crystalperf.query.trace.records import Problems
+from crystalperf.query.trace.records import LARGEST, Problems
 
 CHUNK_BYTES = 4 << 20
 """Text that is decoded at once."""
@@ -353,12 +353,12 @@ class Pairs:
 
 
 def number(value: float | str | None) -> float | None:
-    """A time in µs; None if it is not a finite number.  Older writers put it into quotes."""
+    """A time in µs; None if it is not a number up to LARGEST.  Older writers put it into quotes."""
     try:
         found = math.nan if value is None else float(value)
     except ValueError:
         return None
-    return found if math.isfinite(found) else None
+    return found if abs(found) <= LARGEST else None
 
 
 def is_json(text: bytes) -> bool:

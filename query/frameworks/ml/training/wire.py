@@ -68,15 +68,17 @@ def _varint(view: memoryview, place: int) -> tuple[int, int]:
 
 
 def signed(value: int | memoryview) -> int:
-    """The signed number of an int32 or int64 field."""
-    assert isinstance(value, int)
+    """The signed number of an int32 or int64 field.  Raises DamagedMessageError for text."""
+    if not isinstance(value, int):
+        raise DamagedMessageError("a number is stored as text")
     value &= (1 << 64) - 1
     return value - (1 << 64) if value >> 63 else value
 
 
 def double(value: int | memoryview) -> float:
-    """A double from its bits."""
-    assert isinstance(value, int)
+    """A double from its bits.  Raises DamagedMessageError for text."""
+    if not isinstance(value, int):
+        raise DamagedMessageError("a number is stored as text")
     found: float = struct.unpack("<d", value.to_bytes(8, "little"))[0]
     return found
 
@@ -109,6 +111,5 @@ def last_text(found: dict[int, list[int | memoryview]], number: int) -> str:
 def messages(message: bytes | memoryview, number: int) -> Iterator[memoryview]:
     """The messages of one repeated field.  Raises DamagedMessageError."""
     for found, wire, value in fields(message):
-        if found == number and wire == BYTES:
-            assert isinstance(value, memoryview)
+        if found == number and wire == BYTES and not isinstance(value, int):
             yield value

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_ty
 import msgspec
 from msgspec import Raw, Struct, field
 
+from crystalperf.query.inputs.bounds import check_undecodable
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.trace.records import Problems, shortened
 
@@ -436,6 +437,7 @@ class Events:
         self._passed_over = PassedOver()
         self._unknown: Counter[str] = Counter()
         self._first_unknown = ""
+        self._undecoded = 0
 
     def of(self, part: str, first_line: int, lines: Iterable[tuple[int, bytes]]) -> Iterator[Event]:
         """The events of some lines of a part, each with its number from `first_line` on, in order."""
@@ -459,6 +461,9 @@ class Events:
                 continue
             where = f"line {first_line + position}"
             event = _from_odd_line(line, part, where, self._problems)
+            if event is None:
+                self._undecoded += 1
+                check_undecodable(self._undecoded, first_line + position, part)
             if isinstance(event, str):
                 if not _PASSED_OVER.fullmatch(event):
                     self._first_unknown = self._first_unknown or where
