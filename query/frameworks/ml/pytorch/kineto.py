@@ -16,6 +16,7 @@ from typing import Any
 
 from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, MODULE, STEP, is_informative, is_mark
 from crystalperf.query.frameworks.ml.training.chrome import Event, number
+from crystalperf.query.frameworks.ml.training.roofline import Grid, grid_of
 
 HOST = frozenset(["cpu_op", "Operator", "operator"])
 CALLS = frozenset(
@@ -51,6 +52,9 @@ class Ran:
     bytes: int | None = None
     group: str = ""
     """The processes and data of a collective, as recorded."""
+    inputs: tuple[Any, Any, Any, Any] | None = None
+    """Sizes, types, strides and values of an operator's inputs, as recorded; work.launch reads them."""
+    grid: Grid | None = None
 
 
 @dataclass
@@ -121,7 +125,10 @@ class Process:
             if kind in MARKS or (kind in HOST and is_mark(raw)):
                 self._mark(each, Ran(start, start + length, name))
             elif kind in HOST:
-                self._thread(each).operators.append(Ran(start, start + length, name))
+                ran = Ran(start, start + length, name)
+                if (facts := each.facts).dims:
+                    ran.inputs = facts.dims, facts.types, facts.strides, facts.arguments
+                self._thread(each).operators.append(ran)
             elif kind in CALLS:
                 correlation = each.facts.correlation
                 ran = Ran(start, start + length, name, correlation if isinstance(correlation, int) else None)
@@ -186,6 +193,7 @@ class Process:
 
     def _on_device(self, event: Event, ran: Ran) -> None:
         facts = event.facts
+        ran.grid = grid_of(facts.grid, facts.block)
         ran.correlation = facts.correlation if isinstance(facts.correlation, int) else None
         if isinstance(facts.bytes, int):
             ran.bytes = facts.bytes

@@ -1,0 +1,92 @@
+"""The work of a process' kernels: what launched each, what it did, and what bounded it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from functools import lru_cache
+
+from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Ran
+from crystalperf.query.frameworks.ml.pytorch.work import Launch, launch, work
+from crystalperf.query.frameworks.ml.training.devices import MODELS, PCIE, Model, model_of
+from crystalperf.query.frameworks.ml.training.roofline import Grid, Kernel, Work, shares
+
+_OF_PARAMETERS = re.compile(r"AccumulateGrad|^aten::_(?:foreach|fused)_|^Optimizer\.")
+_DEEPEST = 200
+"""Operators looked at before a launch, for the one that contains it."""
+
+_work = lru_cache(maxsize=20_000)(work)
+
+
+class Kernels:
+    """Finds the work of kernels of one process.
+
+    Kernels of steps that ended before the trace began have no recorded launch: they get the shapes of another kernel
+    with the same name and grid.
+    """
+
+    def __init__(self, process: Process, launched: Mapping[int, tuple[int, Ran]], theirs: Mapping[int, list[Ran]]):
+        self._launched = launched
+        self._operators = {key: sorted(each, key=lambda one: one.start) for key, each in theirs.items()}
+        self._starts = {key: [one.start for one in each] for key, each in self._operators.items()}
+        self._read: dict[int, Launch | None] = {}
+        self._same: dict[tuple[str, Grid | None], Launch] = {}
+        self._parameters = self._shapes_of_parameters()
+        for of_stream in process.streams.values():
+            for each in of_stream:
+                if (by := self._by(each)) is not None:
+                    self._same.setdefault((each.name, each.grid), by)
+
+    def of(self, each: Ran, device: str | None) -> Kernel:
+        """A kernel on a device, named as in the trace."""
+        found = model_of(device)
+        model: Model | None = MODELS[found] if found is not None else None
+        us, grid = each.end - each.start, each.grid or Grid()
+        if each.name.startswith(("Memcpy", "Memset")):
+            return _copy(each, us, model)
+        by = self._by(each) or self._same.get((each.name, each.grid))
+        done = _work(each.name, grid.blocks, by)
+        own = shares(done, us, model, grid)
+        grows = by is None or not by.tensors or max(by.tensors, key=lambda one: one.bytes).shape not in self._parameters
+        return Kernel(done, own, grid.fills(model), grows and not (by is not None and by.lists))
+
+    def _by(self, each: Ran) -> Launch | None:
+        """The inputs of the innermost operator that launched a kernel, if they were recorded."""
+        host = self._launched.get(each.correlation) if each.correlation is not None else None
+        if host is None or host[0] not in self._starts:
+            return None
+        operators = self._operators[host[0]]
+        last = bisect_right(self._starts[host[0]], host[1].start) - 1
+        for place in range(last, max(last - _DEEPEST, -1), -1):
+            if operators[place].end >= host[1].start:
+                return self._inputs(operators[place])
+        return None
+
+    def _inputs(self, operator: Ran) -> Launch | None:
+        key = id(operator)
+        if key not in self._read:
+            self._read[key] = None if operator.inputs is None else launch(operator.name, *operator.inputs)
+        return self._read[key]
+
+    def _shapes_of_parameters(self) -> frozenset[tuple[int, ...]]:
+        found: set[tuple[int, ...]] = set()
+        for each in (one for operators in self._operators.values() for one in operators):
+            if _OF_PARAMETERS.search(each.name) and (by := self._inputs(each)) is not None:
+                found.update(one.shape for one in (*by.tensors, *(one for listed in by.lists for one in listed)))
+        return frozenset(found)
+
+
+def _copy(each: Ran, us: float, model: Model | None) -> Kernel:
+    """A copy within the device's memory, which reads and writes, or one between memories; or a fill of memory."""
+    within = not re.search(r"HtoD|DtoH|PtoP", each.name)
+    passes = 1 if each.name.startswith("Memset") else 2
+    done = Work(bytes=None if each.bytes is None or not within else float(passes * each.bytes), known_by="grid")
+    if not within:
+        return Kernel(done, None, True, True, PCIE.name)
+    return Kernel(done, shares(done, us, model, Grid()), True, True, "copy")
+
+
+def by_lane(process: Process, numbers: Mapping[tuple[str, str], int]) -> dict[int, list[Ran]]:
+    """Operators of threads by the number of their lane."""
+    return {numbers[key]: list(thread.operators) for key, thread in process.threads.items() if key in numbers}
