@@ -12,7 +12,8 @@ from crystalperf.query.frameworks.ml.pytorch.work import Launch, launch, work
 from crystalperf.query.frameworks.ml.training.devices import MODELS, PCIE, Model, model_of
 from crystalperf.query.frameworks.ml.training.roofline import Grid, Kernel, Work, shares
 
-_OF_PARAMETERS = re.compile(r"AccumulateGrad|^aten::_(?:foreach|fused)_|^Optimizer\.")
+_UPDATES = re.compile(r"^aten::_(?:foreach|fused)_")
+_ACCUMULATES = re.compile(r"AccumulateGrad")
 _DEEPEST = 200
 """Operators looked at before a launch, for the one that contains it."""
 
@@ -70,11 +71,16 @@ class Kernels:
         return self._read[key]
 
     def _shapes_of_parameters(self) -> frozenset[tuple[int, ...]]:
-        found: set[tuple[int, ...]] = set()
-        for each in (one for operators in self._operators.values() for one in operators):
-            if _OF_PARAMETERS.search(each.name) and (by := self._inputs(each)) is not None:
-                found.update(one.shape for one in (*by.tensors, *(one for listed in by.lists for one in listed)))
-        return frozenset(found)
+        """Shapes of what the optimizer updates; where these are not recorded, of gradients that are accumulated, among
+        which may be those of inputs."""
+        for pattern in (_UPDATES, _ACCUMULATES):
+            found: set[tuple[int, ...]] = set()
+            for each in (one for operators in self._operators.values() for one in operators):
+                if pattern.search(each.name) and (by := self._inputs(each)) is not None:
+                    found.update(one.shape for one in (*by.tensors, *(one for listed in by.lists for one in listed)))
+            if found:
+                return frozenset(found)
+        return frozenset()
 
 
 def _copy(each: Ran, us: float, model: Model | None) -> Kernel:

@@ -218,4 +218,5 @@ def expanded(text: str, names: Collection[str], properties: Mapping[str, str]) -
         )
     found = swapped(before, after, properties)
     ratios = ((GPU, found.arithmetic), (HBM, found.memory), (LATENCY, found.latency))
-    return tuple(f"{resource.setting}={ratio:.4g}x" for resource, ratio in ratios)
+    changed = tuple(f"{resource.setting}={ratio:.4g}x" for resource, ratio in ratios if abs(ratio - 1) >= 0.001)
+    return changed or (f"{GPU.setting}=1x",)
