@@ -109,7 +109,7 @@ def read(path: Path, *, shapes: bool = True) -> Traced:
 
 
 def swap(kind: str, before: Traced, after: Traced, constants: Constants = FITTED) -> Swap:
-    """The time of the kernels that both traces have: as often as the trace with fewer of them has them."""
+    """The time of the kernels that both traces have: as many of each as the trace with fewer has."""
     old, new = MODELS[model_of(before.device) or ""], MODELS[model_of(after.device) or ""]
     ratio = old.memory_gbps / new.memory_gbps
     was, is_ = before.times(), after.times()
@@ -209,14 +209,16 @@ def lines(folder: Path) -> list[str]:
             )
         )  # fmt: skip
     for title, chosen in (("mean of those that the GPU limits", BOUND), ("mean of all", tuple(full))):
-        cells = [
-            f"{100 * statistics.mean(abs(value(key)) for key in ours if key[0] in chosen):.1f} %"
-            for value in (
-                lambda key: ours[key].unchanged,
-                lambda key: ours[key].off,
-                lambda key: names[key].off,
+        means = [
+            statistics.mean(abs(value) for key, value in each.items() if key[0] in chosen)
+            for each in (
+                {key: one.unchanged for key, one in ours.items()},
+                {key: one.off for key, one in ours.items()},
+                {key: one.off for key, one in names.items()},
             )
+            if any(key[0] in chosen for key in each)
         ]
+        cells = [f"{100 * each:.1f} %" for each in means]
         if any(key[0] in chosen for key in ours):
             said.append(row(title, "", *cells, ""))
     listed = folder / "rows.jsonl"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from crystalperf.query.execution.execution import Execution
     from crystalperf.query.execution.stream import Stream
     from crystalperf.query.results.advice import Advice
+    from crystalperf.query.results.answers import Efficiency
     from crystalperf.query.results.assumptions import Assumption
     from crystalperf.query.results.findings import Finding
     from crystalperf.query.results.recommendations import Candidate, Recommendation
@@ -82,6 +83,8 @@ class Advisor:
     other_causes: Callable[[duckdb.DuckDBPyConnection, Execution], Mapping[str, Remark]] = lambda _run, _scope: {}
     """The run file, a scope → by resource, another possible cause of the time on it; by `unknown`, what most of the
     time on no resource was."""
+    efficiency: Callable[[duckdb.DuckDBPyConnection, Execution], Sequence[Efficiency]] = lambda _run, _scope: ()
+    """The run file, a scope → the work that its operators did on devices, beside the devices' peaks."""
     buffering_candidate: Callable[[Stream, float], Candidate] | None = None
     """A stream, ms that a record spends in buffers that fill → the candidate that changes it."""
     resizing_candidate: Callable[[Execution, str, float], Candidate | None] | None = None

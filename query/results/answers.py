@@ -77,6 +77,26 @@ class PathOperator:
 
 
 @dataclass(frozen=True)
+class Efficiency:
+    """The work of an operator on a device, beside the device's peaks.
+
+    `count` parts of it took `time_ms`, most of that bound by `bound`: compute, memory, latency or copy.  `known_by` is
+    how most of its work is known: shapes, grid or name.  Operations and bytes a second are over the parts of which they
+    are known, and their shares are of the device's peaks; None if not known.
+    """
+
+    operator: str
+    count: int
+    time_ms: float
+    bound: str
+    known_by: str
+    flops_per_s: float | None
+    flops_share: float | None
+    bytes_per_s: float | None
+    bytes_share: float | None
+
+
+@dataclass(frozen=True)
 class SampleCounts:
     """Stack samples: all, those on task threads, and among these the ones whose attributed frame is indexed code.
 
@@ -380,8 +400,8 @@ class Debug(Tabular):
     `unbounded` is the leading remark about an unbounded run, such as a stream that runs until it is stopped; None for
     any other run.  `other_causes` is, by resource, another possible cause of the time on it; by `unknown`, what threads
     did in that time.  `path_operators` is the critical path by operator if stages run different operators one after the
-    other, else empty.  `framework` is the framework's name, and `resources` are those of the run, for sentences
-    (`words`).
+    other, else empty.  `efficiency` is what operators reached on devices, longest first.  `framework` is the
+    framework's name, and `resources` are those of the run, for sentences (`words`).
     """
 
     scope: str
@@ -410,6 +430,7 @@ class Debug(Tabular):
     measurements: tuple[Remark, ...] = ()
     stream: StreamFacts | None = None
     path_operators: tuple[PathOperator, ...] = ()
+    efficiency: tuple[Efficiency, ...] = ()
     unbounded: Remark | None = None
     other_causes: Mapping[str, Remark] = field(default_factory=dict)
     framework: str = ""

@@ -10,7 +10,7 @@ from functools import lru_cache
 from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Ran
 from crystalperf.query.frameworks.ml.pytorch.work import Launch, launch, work
 from crystalperf.query.frameworks.ml.training.devices import MODELS, PCIE, Model, model_of
-from crystalperf.query.frameworks.ml.training.roofline import Grid, Kernel, Work, shares
+from crystalperf.query.frameworks.ml.training.roofline import Grid, Kernel, Work, moved_bytes, shares
 
 _UPDATES = re.compile(r"^aten::_(?:foreach|fused)_")
 _ACCUMULATES = re.compile(r"AccumulateGrad")
@@ -50,7 +50,8 @@ class Kernels:
         done = _work(each.name, grid.blocks, by)
         own = shares(done, us, model, grid)
         grows = by is None or not by.tensors or max(by.tensors, key=lambda one: one.bytes).shape not in self._parameters
-        return Kernel(done, own, grid.fills(model), grows and not (by is not None and by.lists))
+        moved = done.bytes if model is None or done.bytes is None else moved_bytes(done, model, grid)
+        return Kernel(done, own, grid.fills(model), grows and not (by is not None and by.lists), bytes=moved)
 
     def _by(self, each: Ran) -> Launch | None:
         """The inputs of the innermost operator that launched a kernel, if they were recorded."""
@@ -90,7 +91,7 @@ def _copy(each: Ran, us: float, model: Model | None) -> Kernel:
     done = Work(bytes=None if each.bytes is None or not within else float(passes * each.bytes), known_by="grid")
     if not within:
         return Kernel(done, None, True, True, PCIE.name)
-    return Kernel(done, shares(done, us, model, Grid()), True, True, "copy")
+    return Kernel(done, shares(done, us, model, Grid()), True, True, "copy", done.bytes)
 
 
 def by_lane(process: Process, numbers: Mapping[tuple[str, str], int]) -> dict[int, list[Ran]]:

@@ -42,7 +42,7 @@ class Tensor:
 
     @property
     def bytes(self) -> int:
-        """What reading it once moves: an expanded tensor has fewer elements in memory than its shape says."""
+        """Bytes that reading it once moves: an expanded tensor has fewer elements in memory than its shape says."""
         return self.distinct * self.size
 
 

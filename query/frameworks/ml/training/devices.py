@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Literal, get_args
 
 from crystalperf.indexes.errors import SettingError
 from crystalperf.indexes.resources import Resource
@@ -59,7 +59,9 @@ def _own_name(kernel: str) -> str:
 
 
 Unit = Literal["16-bit", "tf32", "fp32", "fp64", "fp8"]
-"""What products are made of, in the term of data sheets: bfloat16 or float16, TF32, float32 without it."""
+"""The numbers of a product, in the terms of data sheets: bfloat16 or float16, TF32, float32 without it."""
+
+UNITS: tuple[Unit, ...] = get_args(Unit)
 
 
 @dataclass(frozen=True)
@@ -186,8 +188,8 @@ def swapped(before: str, after: str, properties: Mapping[str, str] | None = None
 
 
 def _mix(text: str) -> dict[Unit, float]:
-    units: dict[str, Unit] = {"16-bit": "16-bit", "tf32": "tf32", "fp32": "fp32", "fp64": "fp64", "fp8": "fp8"}
-    found = {units[unit]: float(ms) for unit, _, ms in (each.rpartition(":") for each in text.split()) if unit in units}
+    times = dict(each.rpartition(":")[::2] for each in text.split())
+    found = {unit: float(times[unit]) for unit in UNITS if unit in times}
     return found if sum(found.values()) > 0 else {"16-bit": 1.0}
 
 

@@ -322,7 +322,7 @@ def _works(kernels: Sequence[Kernel | None]) -> dict[str, Any]:
     """The work of kernels, None where nothing is known."""
     return {
         "flops": numbers([None if each is None else each.work.flops for each in kernels]),
-        "moved_bytes": numbers([None if each is None else each.work.bytes for each in kernels]),
+        "moved_bytes": numbers([None if each is None else each.bytes for each in kernels]),
         "unit": objects([None if each is None else each.work.unit for each in kernels]),
         "bound": objects([None if each is None else each.bound for each in kernels]),
         "known_by": objects([None if each is None else each.work.known_by for each in kernels]),

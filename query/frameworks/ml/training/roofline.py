@@ -1,4 +1,4 @@
-"""What a kernel's time is bound by, from its work: arithmetic, bandwidth of the device's memory, or neither.
+"""The limit of a kernel's time, from its work: arithmetic, bandwidth of the device's memory, or neither.
 
 The roofline (Williams et al., CACM 2009) compares what a kernel reached with the device's peaks.  A kernel near the
 peak bandwidth gains from bandwidth.  One far below both peaks is bound by latency: its grid is too small, it follows
@@ -37,7 +37,7 @@ FITTED = Constants()
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a kernel does: floating-point operations on one kind of unit, and bytes that cross the device's memory.
+    """The work of a kernel: floating-point operations on one kind of unit, and bytes that cross the device's memory.
 
     None is unknown.  A kernel of two passes reads `again` bytes once more, from memory only if the cache cannot hold
     what all blocks keep between the passes, `row_bytes` each.  `known_by` is how: by the shapes of the operator that
@@ -109,7 +109,7 @@ class Shares:
 
 
 def shares(work: Work, us: float, model: Model | None, grid: Grid, constants: Constants = FITTED) -> Shares:
-    """What bounds a kernel of `us` µs.
+    """Shares of the time of a kernel of `us` µs.
 
     On an unknown device, and for work that is not known, the kernel's kind decides: arithmetic for products, bandwidth
     for others, and latency if it is short or its grid small.
@@ -128,7 +128,7 @@ def shares(work: Work, us: float, model: Model | None, grid: Grid, constants: Co
         return Shares(memory=guessed, latency=1.0 - guessed)
     memory = 0.0
     if work.bytes is not None:
-        reached = _moved(work, model, grid) / (body_us * 1e-6) / (model.memory_gbps * 1e9)
+        reached = moved_bytes(work, model, grid) / (body_us * 1e-6) / (model.memory_gbps * 1e9)
         near = min(reached / constants.attainable, 1.0) ** constants.steepness
         memory = near / max(reached, 1.0) * rest  # what exceeds the peak came from a cache
     arithmetic = 0.0
@@ -143,7 +143,7 @@ def shares(work: Work, us: float, model: Model | None, grid: Grid, constants: Co
     return Shares(arithmetic, memory, max(1.0 - memory - arithmetic, 0.0))
 
 
-def _moved(work: Work, model: Model, grid: Grid) -> float:
+def moved_bytes(work: Work, model: Model, grid: Grid) -> float:
     """Bytes from and to memory: a second pass over rows that fit in the cache does not count."""
     if work.bytes is None:
         return 0.0
@@ -177,10 +177,12 @@ class Kernel:
     fills: bool
     grows: bool
     kind: str = ""
+    bytes: float | None = None
+    """Bytes through the device's memory, with the second passes that its cache could not hold."""
 
     @property
     def bound(self) -> str:
-        """What bounds most of its time, for people: compute, memory, latency or copy."""
+        """The limit of most of its time, for people: compute, memory, latency or copy."""
         return "copy" if self.shares is None or self.kind else self.shares.bound
 
 
