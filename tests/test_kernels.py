@@ -8,6 +8,7 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.indexes.errors import SettingError
+from crystalperf.query.frameworks.ml.pytorch import kernels, kineto
 from crystalperf.query.frameworks.ml.pytorch.work import Launch, launch, work
 from crystalperf.query.frameworks.ml.training import devices
 from crystalperf.query.frameworks.ml.training.devices import MODELS
@@ -148,3 +149,27 @@ def test_debug_has_what_operators_reached() -> None:
     assert found["EmbeddingBagBackward0"].bound == "latency"
     bounds = run.sql("SELECT DISTINCT bound FROM training_operations WHERE bound IS NOT NULL")
     assert {each[0] for each in bounds.rows} >= {"compute", "memory", "latency", "copy"}
+
+
+def test_a_lower_precision_is_an_upper_bound_by_what_the_run_multiplies() -> None:
+    known = {devices.MODEL: "H100", devices.MIX: "tf32:3 16-bit:1", devices.WIDE: "0.5"}
+    found = devices.expanded("precision=bf16", ("cpu", "gpu"), known)
+    assert found == ("device.arithmetic=1.6x", "device.gpumem=1.333x")
+    assert devices.expanded("precision=bf16", ("cpu", "gpu"), {**known, devices.MIX: "16-bit:1", devices.WIDE: ""}) == (
+        "device.arithmetic=1x",
+    )
+    with pytest.raises(SettingError, match="bf16"):
+        devices.expanded("precision=int3", ("cpu", "gpu"), known)
+    with pytest.raises(SettingError, match="table"):
+        devices.expanded("precision=bf16", ("cpu", "gpu"), {})
+
+
+def test_vectorized_kernels_of_older_versions_have_fewer_elements() -> None:
+    """With 1 024 elements a block, these kernels would move more than their device can: they have 512."""
+    name = "void at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add<float>, std::array<char*, 3ul> >(int)"
+    process = kineto.Process("0")
+    process.streams["0", "7"] = [kineto.Ran(0, us, name, grid=Grid(131072, 128)) for us in (300.0, 310.0)]
+    old = kernels.Kernels(process, {}, {}, {"0": "NVIDIA H100 80GB HBM3"})
+    found = old.of(process.streams["0", "7"][0], "NVIDIA H100 80GB HBM3")
+    assert found.bytes == 3 * 4 * 131072 * 512
+    assert found.bound == "memory"

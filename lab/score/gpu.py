@@ -93,11 +93,11 @@ def read(path: Path, *, shapes: bool = True) -> Traced:
         launched.update(
             {each.correlation: (numbers[key], each) for each in thread.calls if each.correlation is not None}
         )
-    works = Kernels(process, launched, operators)
     listed = process.header.get("deviceProperties")
     device = str(listed[0]["name"]) if isinstance(listed, list) and listed else ""
     if model_of(device) is None:
         raise LabError(f"{path}: the trace names no device of the table; record it with PyTorch 1.12 or newer")
+    works = Kernels(process, launched, operators, {key[0]: device for key in process.streams})
     return Traced(
         device,
         [

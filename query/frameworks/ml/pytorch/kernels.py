@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
-from functools import lru_cache
+from dataclasses import replace
+from functools import cache, lru_cache
 
 from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Ran
-from crystalperf.query.frameworks.ml.pytorch.work import Launch, launch, work
+from crystalperf.query.frameworks.ml.pytorch.work import VECTORIZED, Launch, launch, work
 from crystalperf.query.frameworks.ml.training.devices import MODELS, PCIE, Model, model_of
 from crystalperf.query.frameworks.ml.training.roofline import Grid, Kernel, Work, moved_bytes, shares
 
 _UPDATES = re.compile(r"^aten::_(?:foreach|fused)_")
 _ACCUMULATES = re.compile(r"AccumulateGrad")
+_LONG_US = 100.0
 _DEEPEST = 200
 """Operators looked at before a launch, for the one that contains it."""
 
@@ -23,17 +25,24 @@ _work = lru_cache(maxsize=20_000)(work)
 class Kernels:
     """Finds the work of kernels of one process.
 
-    Kernels of steps that ended before the trace began have no recorded launch: they get the shapes of another kernel
-    with the same name and grid.
+    `devices` are names of its devices by number.  Kernels of steps that ended before the trace began have no recorded
+    launch: they get the shapes of another kernel with the same name and grid.
     """
 
-    def __init__(self, process: Process, launched: Mapping[int, tuple[int, Ran]], theirs: Mapping[int, list[Ran]]):
+    def __init__(
+        self,
+        process: Process,
+        launched: Mapping[int, tuple[int, Ran]],
+        theirs: Mapping[int, list[Ran]],
+        devices: Mapping[str, str],
+    ) -> None:
         self._launched = launched
         self._operators = {key: sorted(each, key=lambda one: one.start) for key, each in theirs.items()}
         self._starts = {key: [one.start for one in each] for key, each in self._operators.items()}
         self._read: dict[int, Launch | None] = {}
         self._same: dict[tuple[str, Grid | None], Launch] = {}
         self._parameters = self._shapes_of_parameters()
+        self._halved = self._fewer_elements(process, devices)
         for of_stream in process.streams.values():
             for each in of_stream:
                 if (by := self._by(each)) is not None:
@@ -41,17 +50,38 @@ class Kernels:
 
     def of(self, each: Ran, device: str | None) -> Kernel:
         """A kernel on a device, named as in the trace."""
-        found = model_of(device)
-        model: Model | None = MODELS[found] if found is not None else None
-        us, grid = each.end - each.start, each.grid or Grid()
+        model, us, grid = _model(device), each.end - each.start, each.grid or Grid()
         if each.name.startswith(("Memcpy", "Memset")):
             return _copy(each, us, model)
         by = self._by(each) or self._same.get((each.name, each.grid))
         done = _work(each.name, grid.blocks, by)
-        own = shares(done, us, model, grid)
-        grows = by is None or not by.tensors or max(by.tensors, key=lambda one: one.bytes).shape not in self._parameters
-        moved = done.bytes if model is None or done.bytes is None else moved_bytes(done, model, grid)
-        return Kernel(done, own, grid.fills(model), grows and not (by is not None and by.lists), bytes=moved)
+        if done.known_by == "grid" and self._halved and VECTORIZED in each.name and done.bytes is not None:
+            done = replace(done, bytes=done.bytes / 2)
+        largest = max(by.tensors, key=lambda one: one.bytes, default=None) if by is not None else None
+        parameter = not done.is_product and (
+            (by is not None and any(by.lists)) or (largest is not None and largest.shape in self._parameters)
+        )
+        return Kernel(
+            done,
+            shares(done, us, model, grid),
+            grid.fills(model),
+            not parameter,
+            wide=not parameter and largest is not None and largest.kind == "float",
+            bytes=done.bytes if model is None or done.bytes is None else moved_bytes(done, model, grid),
+        )
+
+    def _fewer_elements(self, process: Process, devices: Mapping[str, str]) -> bool:
+        """Whether vectorized kernels have half the elements a block, as in older versions of PyTorch: with all of them
+        a long kernel, whose data no cache holds, would exceed the bandwidth of its device."""
+        for (device, _), ran in process.streams.items():
+            model = _model(devices.get(device))
+            for each in ran if model is not None else ():
+                us = each.end - each.start
+                if VECTORIZED in each.name and us > _LONG_US and each.grid is not None and model is not None:
+                    moved = _work(each.name, each.grid.blocks, None).bytes or 0.0
+                    if moved / us > 1.1 * model.memory_gbps * 1e3:
+                        return True
+        return False
 
     def _by(self, each: Ran) -> Launch | None:
         """The inputs of the innermost operator that launched a kernel, if they were recorded."""
@@ -84,6 +114,12 @@ class Kernels:
         return frozenset()
 
 
+@cache
+def _model(device: str | None) -> Model | None:
+    found = model_of(device)
+    return None if found is None else MODELS[found]
+
+
 def _copy(each: Ran, us: float, model: Model | None) -> Kernel:
     """A copy within the device's memory, which reads and writes, or one between memories; or a fill of memory."""
     within = not re.search(r"HtoD|DtoH|PtoP", each.name)
@@ -91,7 +127,7 @@ def _copy(each: Ran, us: float, model: Model | None) -> Kernel:
     done = Work(bytes=None if each.bytes is None or not within else float(passes * each.bytes), known_by="grid")
     if not within:
         return Kernel(done, None, True, True, PCIE.name)
-    return Kernel(done, shares(done, us, model, Grid()), True, True, "copy", done.bytes)
+    return Kernel(done, shares(done, us, model, Grid()), True, True, "copy", bytes=done.bytes)
 
 
 def by_lane(process: Process, numbers: Mapping[tuple[str, str], int]) -> dict[int, list[Ran]]:

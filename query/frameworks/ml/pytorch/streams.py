@@ -33,7 +33,7 @@ def add(
     starts = {numbers[key]: [each.ran.start for each in operators] for key, operators in by_thread.items()}
     theirs = {numbers[key]: operators for key, operators in by_thread.items()}
     models = _models(process)
-    works = Kernels(process, launched, by_lane(process, numbers))
+    works = Kernels(process, launched, by_lane(process, numbers), models)
     has_calls = any(each.calls for each in process.threads.values())
     for (device, stream), ran in sorted(process.streams.items()):
         name = f"{process.label} GPU {device}"

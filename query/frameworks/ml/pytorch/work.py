@@ -217,6 +217,7 @@ def unit_of(kernel: str, by: Launch | None) -> Unit:
 
 # ---- kernels that move bytes
 
+VECTORIZED = "vectorized_elementwise_kernel"
 _ARRAYS = re.compile(r"std::array<char\*, (\d+)")
 _FUNCTOR = re.compile(r"Functor<(?P<kind>[\w:]+)(?:, (?P<numbers>\d+(?:, \d+)*))?")
 _DEPTH = re.compile(r"TensorList(?:ScalarList)?Metadata<(?:\w+, )?(\d+)>|FusedOptimizerTensorListMetadata<(\d+)>")

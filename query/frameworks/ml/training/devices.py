@@ -7,7 +7,7 @@ Another device changes each part by the ratio of its own rate.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal, get_args
@@ -138,6 +138,9 @@ def model_of(device: str | None) -> str | None:
     return found or None
 
 
+WORDS = ("device", "device.gpu", "precision")
+"""Settings that mean several: see expanded."""
+
 _SPEED = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[xX]")
 MIX = "arithmetic_ms"
 """A run's property: time of its products by unit, `16-bit:12.5 tf32:3`, ms."""
@@ -147,6 +150,9 @@ FULL = "full_latency"
 
 GROWING = "growing_"
 """Before the name of a resource, a run's property: the share of its kernels' time on it that grows with the batch."""
+
+WIDE = "float32_memory"
+"""A run's property: the share of its kernels' time on memory in which they move float32 that are not parameters."""
 
 MODEL = "accelerator"
 """A run's property: the table's name of its accelerators, if all are of one model."""
@@ -194,13 +200,15 @@ def _mix(text: str) -> dict[Unit, float]:
 
 
 def expanded(text: str, names: Collection[str], properties: Mapping[str, str]) -> tuple[str, ...]:
-    """`device=H100:A100`, `device=A100` and `device.gpu=2x` as settings of a run's resources; any other text unchanged.
+    """`device=H100:A100`, `device=A100`, `device.gpu=2x` and `precision=bf16` as settings of a run's resources.
+
+    Any other text is unchanged.
 
     Raises SettingError for a device that is not in the table, and for a speed of `device.gpu` that is not a ratio.
     """
     key, _, value = text.partition("=")
     key, value = key.strip(), value.strip()
-    if key not in ("device", "device.gpu"):
+    if key not in WORDS:
         return (text,)
     if GPU.name not in names:
         raise SettingError(
@@ -211,6 +219,8 @@ def expanded(text: str, names: Collection[str], properties: Mapping[str, str]) -
             if _SPEED.fullmatch(each.strip()) is None or float(each.strip()[:-1]) == 0:
                 raise SettingError(f"{text}: give the speed relative to the recorded run, for example device.gpu=1.5x")
         return tuple(f"{each.setting}={value}" for each in (GPU, HBM, LATENCY))
+    if key == "precision":
+        return _narrower(text, value, properties)
     before, colon, after = value.partition(":")
     if not colon:
         before, after = properties.get(MODEL, ""), value
@@ -220,5 +230,27 @@ def expanded(text: str, names: Collection[str], properties: Mapping[str, str]) -
         )
     found = swapped(before, after, properties)
     ratios = ((GPU, found.arithmetic), (HBM, found.memory), (LATENCY, found.latency))
+    return _settings(ratios)
+
+
+def _settings(ratios: Iterable[tuple[Resource, float]]) -> tuple[str, ...]:
+    """Those that change something, at least one."""
     changed = tuple(f"{resource.setting}={ratio:.4g}x" for resource, ratio in ratios if abs(ratio - 1) >= 0.001)
     return changed or (f"{GPU.setting}=1x",)
+
+
+def _narrower(text: str, value: str, properties: Mapping[str, str]) -> tuple[str, ...]:
+    """16-bit numbers instead of float32 and TF32, at best: all products run at the peak's ratio, and all float32 that
+    are not parameters take half the bytes.  Raises SettingError."""
+    if value not in ("bf16", "fp16"):
+        raise SettingError(f"{text}: give the numbers to compute with, precision=bf16 or precision=fp16")
+    model = MODELS.get(properties.get(MODEL, ""))
+    if model is None:
+        raise SettingError(f"{text}: the trace's accelerator is not in the table; known are {', '.join(MODELS)}")
+    whole = faster = 0.0
+    for unit, ms in _mix(properties.get(MIX, "")).items():
+        peak = model.peak_flops(unit) if unit in ("fp32", "tf32") else None
+        whole += ms
+        faster += ms * (1.0 if peak is None else peak / (model.tflops * 1e12))
+    wide = float(properties.get(WIDE) or 0)
+    return _settings(((GPU, whole / faster), (HBM, 1 / (1 - wide / 2))))

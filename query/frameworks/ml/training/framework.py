@@ -85,6 +85,7 @@ def of_training(
                 "ranks": "workers",
                 "lanes": "cores",
                 "batch": "input",
+                **{each: each for each in devices.WORDS},
                 "operators": "tasks",
             },
             exchanged_data="gradients",

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from crystalperf.query.frameworks.ml.training.devices import FULL, GPU, GROWING, HBM, LATENCY, MIX, Model, Unit
+from crystalperf.query.frameworks.ml.training.devices import FULL, GPU, GROWING, HBM, LATENCY, MIX, WIDE, Model, Unit
 
 Bound = Literal["compute", "memory", "latency"]
 
@@ -169,7 +169,7 @@ class Kernel:
     """A kernel's work and what bounds it; `shares` is None for a copy between memories.
 
     `fills` is whether its grid fills the device, `grows` whether its work grows with the batch: not if its largest
-    tensor is a parameter.  `kind` is set for copies.
+    tensor is a parameter; `wide` whether that is float32 and not a parameter.  `kind` is set for copies.
     """
 
     work: Work
@@ -177,6 +177,7 @@ class Kernel:
     fills: bool
     grows: bool
     kind: str = ""
+    wide: bool = False
     bytes: float | None = None
     """Bytes through the device's memory, with the second passes that its cache could not hold."""
 
@@ -190,7 +191,7 @@ def summary(kernels: Iterable[tuple[Kernel, float]]) -> dict[str, str]:
     """Properties of a run on which device swaps and batches depend, from its kernels and their times in ms."""
     mix: dict[str, float] = {}
     whole, growing = ({GPU.name: 0.0, HBM.name: 0.0, LATENCY.name: 0.0} for _ in range(2))
-    full = 0.0
+    full = wide = 0.0
     for each, ms in kernels:
         if each.shares is None:
             continue
@@ -202,8 +203,11 @@ def summary(kernels: Iterable[tuple[Kernel, float]]) -> dict[str, str]:
             mix[each.work.unit] = mix.get(each.work.unit, 0.0) + each.shares.arithmetic * ms
         if each.fills:
             full += each.shares.latency * ms
+        if each.wide:
+            wide += each.shares.memory * ms
     return {
         MIX: " ".join(f"{unit}:{ms:.6g}" for unit, ms in sorted(mix.items()) if ms > 0),
         FULL: f"{full / whole[LATENCY.name]:.4g}" if whole[LATENCY.name] > 0 else "",
+        WIDE: f"{wide / whole[HBM.name]:.4g}" if whole[HBM.name] > 0 else "",
         **{f"{GROWING}{name}": f"{growing[name] / ms:.4g}" for name, ms in whole.items() if ms > 0},
     }
