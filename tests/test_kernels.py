@@ -44,7 +44,7 @@ def test_products_count_operations_and_bytes_of_their_shapes() -> None:
         ("aten::convolution_backward",
          (([8, 16, 16, 16], "float"), ([8, 3, 32, 32], "float"), ([16, 3, 3, 3], "float")),
          None, 2 * 8 * 16 * 16 * 16 * 27),
-        ("aten::_cudnn_attention_forward", (([2, 4, 128, 64], "c10::BFloat16"),) * 3, ["", "", "", "True"],
+        ("aten::_cudnn_attention_forward", (([2, 4, 128, 64], "c10::BFloat16"),) * 3, ["True", "0.", "True", "False"],
          4 * 2 * 4 * 128 * 128 * 64 / 2),
         ("aten::bmm", (([6, 8, 4], "c10::Half"), ([6, 4, 10], "c10::Half")), None, 2 * 6 * 8 * 4 * 10),
     ],
@@ -173,3 +173,43 @@ def test_vectorized_kernels_of_older_versions_have_fewer_elements() -> None:
     found = old.of(process.streams["0", "7"][0], "NVIDIA H100 80GB HBM3")
     assert found.bytes == 3 * 4 * 131072 * 512
     assert found.bound == "memory"
+
+
+@pytest.mark.parametrize(
+    ("operator", "arguments", "share"),
+    [
+        ("aten::_flash_attention_forward", ["0.", "True", "False"], 0.5),
+        ("aten::_flash_attention_forward", ["0.", "False", "False"], 1),
+        ("aten::_cudnn_attention_forward", ["True", "0.", "False", "False"], 1),
+        ("aten::_efficient_attention_forward", ["", "", "0.", "1", "True"], 0.5),
+        ("aten::_efficient_attention_forward", ["", "", "0.", "0", "True"], 1),
+    ],
+)
+def test_causal_attention_does_half_of_the_products(operator: str, arguments: list[str], share: float) -> None:
+    by = of(operator, *(([2, 128, 128, 64], "c10::Half"),) * 3, concrete=arguments)
+    assert work("flash_fwd_kernel", 132, by).flops == share * 4 * 2 * 128 * 128 * 128 * 64
+
+
+def test_kernels_by_index_move_what_they_select() -> None:
+    """100 000 edges of a graph of 1 000 nodes with 64 numbers each."""
+    by = of("aten::index_select", ([1000, 64], "float"), ([], "Scalar"), ([100_000], "long int"))
+    rows = work("void at::native::indexSelectLargeIndex<float, long>(int)", 100, by).bytes
+    assert rows == 4 * (100_000 * 64 + 1000 * 64) + 8 * 100_000
+    scatter = "void at::native::_scatter_gather_elementwise_kernel<128, 8, at::native::ReduceAdd>(int)"
+    edges = ([100_000, 64], "long int")
+    added = of("aten::scatter_add_", ([1000, 64], "float"), ([], "Scalar"), edges, ([100_000, 64], "float"))
+    assert (found := work(scatter, 100, added).bytes) is not None
+    assert found >= 12 * 100_000 * 64
+    looked_up = of("aten::index", ([1000, 64], "float"), ([], ""))
+    assert work("void at::native::index_elementwise_kernel<128, 4, x>(long)", 10, looked_up).bytes == 2 * 10 * 512 * 4
+
+
+def test_a_norm_s_pointwise_part_counts_its_largest_tensor() -> None:
+    kernel = "void at::native::elementwise_kernel<128, 2, x<float> >(int)"
+    by = of("aten::native_group_norm", ([2, 64, 32, 32], "float"), ([64], "float"), ([64], "float"))
+    assert work(kernel, 512, by).bytes == 2 * 4 * 2 * 64 * 32 * 32 + 2 * 64 * 4
+
+
+def test_resized_images_are_written_at_their_new_size() -> None:
+    by = of("aten::upsample_nearest2d", ([2, 8, 16, 16], "float"), ([], "ScalarList"), concrete=["", "[32, 32]"])
+    assert work("upsample_nearest2d_out_frame<float>", 8, by).bytes == 4 * 2 * 8 * (16 * 16 + 32 * 32)

@@ -71,17 +71,21 @@ class Kernels:
         )
 
     def _fewer_elements(self, process: Process, devices: Mapping[str, str]) -> bool:
-        """Whether vectorized kernels have half the elements a block, as in older versions of PyTorch: with all of them
-        a long kernel, whose data no cache holds, would exceed the bandwidth of its device."""
+        """Whether vectorized kernels have half the elements a block, as in older versions of PyTorch.
+
+        With all of them most long kernels, whose data no cache holds, would exceed the bandwidth of their device.
+        """
+        above, whole = 0.0, 0.0
         for (device, _), ran in process.streams.items():
-            model = _model(devices.get(device))
-            for each in ran if model is not None else ():
+            if (model := _model(devices.get(device))) is None:
+                continue
+            for each in ran:
                 us = each.end - each.start
-                if VECTORIZED in each.name and us > _LONG_US and each.grid is not None and model is not None:
+                if VECTORIZED in each.name and us > _LONG_US and each.grid is not None:
                     moved = _work(each.name, each.grid.blocks, None).bytes or 0.0
-                    if moved / us > 1.1 * model.memory_gbps * 1e3:
-                        return True
-        return False
+                    whole += us
+                    above += us if moved / us > 1.1 * model.memory_gbps * 1e3 else 0.0
+        return above > whole / 2
 
     def _by(self, each: Ran) -> Launch | None:
         """The inputs of the innermost operator that launched a kernel, if they were recorded."""

@@ -92,7 +92,9 @@ def work(kernel: str, blocks: int, by: Launch | None) -> Work:
         return _product(kernel, operator, by)
     if "multi_tensor_apply_kernel" in kernel:
         return _multi_tensor(kernel, blocks, by)
-    if "elementwise_kernel" in kernel:
+    if "index_elementwise_kernel" in kernel:  # reads rows by index, and writes as much
+        return Work(bytes=2.0 * blocks * 512 * (by.tensors[0].size if by and by.tensors else 4), known_by="grid")
+    if "elementwise_kernel" in kernel and "scatter_gather" not in kernel:
         return _elementwise(kernel, blocks, operator, by)
     if by is None or (not by.tensors and not by.lists):
         return Work()
@@ -159,10 +161,20 @@ def _attention(operator: str, by: Launch) -> tuple[float | None, float | None]:
         return None, None
     length = keys.shape[2 if "cudnn" in operator or "scaled_dot" in operator else 1]
     flops = 4.0 * query.count * length * (2.5 if backward else 1.0)
-    # The first truth value among the arguments is whether half of the products fall away (is_causal).
-    if next((each == "True" for each in by.arguments if each in ("True", "False")), False):
-        flops /= 2
+    if _is_causal(operator, by.arguments):
+        flops /= 2  # half of the products fall away
     return flops, float(sum(each.bytes for each in inputs) + (3 if backward else 1) * query.bytes)
+
+
+def _is_causal(operator: str, arguments: Sequence[str]) -> bool:
+    """By the arguments' places in the operators' schemas: cuDNN's forward has another truth value before it, and the
+    memory-efficient kernel a number for the kind of mask, after the probability of dropout."""
+    if "efficient" in operator:
+        after = next((number for number, each in enumerate(arguments) if re.fullmatch(r"\d*\.\d*", each)), None)
+        return after is not None and arguments[after + 1 : after + 2] in (("1",), ("2",), ["1"], ["2"])
+    truths = [each == "True" for each in arguments if each in ("True", "False")]
+    place = 1 if "cudnn" in operator and "backward" not in operator else 0
+    return len(truths) > place and truths[place]
 
 
 def _convolved(operator: str, by: Launch) -> int:
@@ -260,9 +272,8 @@ def _elementwise(kernel: str, blocks: int, operator: str, by: Launch | None) -> 
     if by is None or not by.tensors:
         return of_grid
     shape = _broadcast(by.tensors)
-    if shape is None:
-        return of_grid
-    elements = math.prod(shape)
+    # Within a larger operator, a norm say, its tensors need not fit each other.
+    elements = max(each.count for each in by.tensors) if shape is None else math.prod(shape)
     first = by.tensors[0]
     if operator in _ONLY_WRITES:
         moved = first.bytes
@@ -318,7 +329,7 @@ def _passes(kernel: str, operator: str, blocks: int, by: Launch) -> Work | float
     if "embedding" in operator:
         return _embedding(kernel, operator, by)
     if _INDEXED.match(operator):
-        return _indexed(by)
+        return _indexed(operator, by)
     return float(_plain(kernel, operator, by, largest))
 
 
@@ -330,11 +341,24 @@ def _plain(kernel: str, operator: str, by: Launch, largest: Tensor) -> float:
         return 2 * sum(one.bytes for each in by.lists for one in each)
     if operator in ("copy_", "clone", "contiguous"):
         return sum(each.bytes for each in by.tensors[:2])
+    if kernel.startswith("triton"):  # its arguments are what it reads and what it writes
+        return sum(each.bytes for each in by.tensors)
+    if operator.startswith("upsample"):
+        return _resized(operator, by, largest)
     if "attention" in operator:
         return 2 * largest.bytes
     if "dropout" in operator:
         return 2 * largest.bytes + largest.count
     return sum(each.bytes for each in by.tensors) + largest.bytes
+
+
+def _resized(operator: str, by: Launch, largest: Tensor) -> int:
+    """Images of another size: what is read, and what is written, by the sizes among the arguments."""
+    spatial = len(largest.shape) - 2
+    size = next((found for each in by.arguments if len(found := _numbers(each)) == spatial > 0), None)
+    if "backward" in operator or size is None:
+        return largest.bytes + largest.bytes // 4
+    return largest.bytes + math.prod((*largest.shape[:2], *size)) * largest.size
 
 
 def _norm(kernel: str, largest: Tensor) -> Work:
@@ -390,11 +414,14 @@ def _embedding(kernel: str, operator: str, by: Launch) -> float | None:
     return 2 * row * indexes.count + indexes.bytes
 
 
-def _indexed(by: Launch) -> float:
-    """Rows by index: it reads no more than what the indexes select."""
+def _indexed(operator: str, by: Launch) -> float:
+    """Elements by index (gather, scatter), or rows by index: each is written once, and read once from a tensor that
+    may have fewer."""
     indexes = [each for each in by.tensors[1:] if each.kind in _INDEXES]
     source = by.tensors[0]
     if not indexes:
         return 2.0 * source.bytes
-    selected = min(max(each.count for each in indexes) * source.shape[-1], 4 * source.count)
-    return float(2 * selected * source.size + sum(each.bytes for each in indexes))
+    largest = max(indexes, key=lambda each: each.count)
+    by_element = re.match(r"gather|scatter|take", operator) is not None
+    selected = largest.count * (1 if by_element else math.prod(source.shape[1:]))
+    return float((selected + min(selected, source.count)) * source.size + largest.bytes)
