@@ -84,7 +84,7 @@ class Advisor:
     """The run file, a scope → by resource, another possible cause of the time on it; by `unknown`, what most of the
     time on no resource was."""
     efficiency: Callable[[duckdb.DuckDBPyConnection, Execution], Sequence[Efficiency]] = lambda _run, _scope: ()
-    """The run file, a scope → the work that its operators did on devices, beside the devices' peaks."""
+    """The run file, a scope → the work that its operators did on devices, and the devices' peaks."""
     buffering_candidate: Callable[[Stream, float], Candidate] | None = None
     """A stream, ms that a record spends in buffers that fill → the candidate that changes it."""
     resizing_candidate: Callable[[Execution, str, float], Candidate | None] | None = None

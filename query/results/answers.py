@@ -78,7 +78,7 @@ class PathOperator:
 
 @dataclass(frozen=True)
 class Efficiency:
-    """The work of an operator on a device, beside the device's peaks.
+    """The work of an operator on a device, and shares of the device's peaks.
 
     `count` parts of it took `time_ms`, most of that bound by `bound`: compute, memory, latency or copy.  `known_by` is
     how most of its work is known: shapes, grid or name.  Operations and bytes a second are over the parts of which they

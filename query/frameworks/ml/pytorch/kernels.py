@@ -81,7 +81,10 @@ class Kernels:
                 continue
             for each in ran:
                 us = each.end - each.start
-                if VECTORIZED in each.name and us > _LONG_US and each.grid is not None:
+                of_one_kind = (
+                    VECTORIZED in each.name and "copy" not in each.name
+                )  # copies may change the kind of number
+                if of_one_kind and us > _LONG_US and each.grid is not None:
                     moved = _work(each.name, each.grid.blocks, None).bytes or 0.0
                     whole += us
                     above += us if moved / us > 1.1 * model.memory_gbps * 1e3 else 0.0

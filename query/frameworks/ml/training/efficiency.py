@@ -1,4 +1,4 @@
-"""The operations and bytes a second that kernels reached, by operator, beside the peaks of the accelerator."""
+"""The operations and bytes a second that kernels reached, by operator, and the peaks of the accelerator."""
 
 from __future__ import annotations
 
