@@ -213,3 +213,13 @@ def test_a_norm_s_pointwise_part_counts_its_largest_tensor() -> None:
 def test_resized_images_are_written_at_their_new_size() -> None:
     by = of("aten::upsample_nearest2d", ([2, 8, 16, 16], "float"), ([], "ScalarList"), concrete=["", "[32, 32]"])
     assert work("upsample_nearest2d_out_frame<float>", 8, by).bytes == 4 * 2 * 8 * (16 * 16 + 32 * 32)
+
+
+@pytest.mark.parametrize("shape", [[10**400], [-1, 4], ["4"], [None], "x", {}, [[4]], [1.5]])
+def test_damaged_shapes_are_unknown(shape: object) -> None:
+    assert launch("aten::mul", [shape, []], ["float", "Scalar"], [[0]], None) is None
+    assert launch("aten::mul", shape, "float", 3, {}) is None
+    assert work("sgemm", 10**9, of("aten::mm", ([0, 0], "float"), ([0, 5], "float"))).flops is None
+    assert grid_of([10**400, 1, 1], [1, 1, 1]) is None
+    conv = of("aten::cudnn_convolution", ([1, 1, 4, 4], "float"), ([1, 1, 3, 3], "float"), concrete=[f"[{'9' * 5000}]"])
+    assert work("implicit_gemm", 1, conv).flops == 2 * 16 * 9

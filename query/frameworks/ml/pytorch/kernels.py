@@ -40,12 +40,14 @@ class Kernels:
         self._operators = {key: sorted(each, key=lambda one: one.start) for key, each in theirs.items()}
         self._starts = {key: [one.start for one in each] for key, each in self._operators.items()}
         self._read: dict[int, Launch | None] = {}
+        self._by: dict[int, Launch] = {}
         self._same: dict[tuple[str, Grid | None], Launch] = {}
         self._parameters = self._shapes_of_parameters()
         self._halved = self._fewer_elements(process, devices)
         for of_stream in process.streams.values():
             for each in of_stream:
-                if (by := self._by(each)) is not None:
+                if (by := self._launched_by(each)) is not None:
+                    self._by[id(each)] = by
                     self._same.setdefault((each.name, each.grid), by)
 
     def of(self, each: Ran, device: str | None) -> Kernel:
@@ -53,7 +55,7 @@ class Kernels:
         model, us, grid = _model(device), each.end - each.start, each.grid or Grid()
         if each.name.startswith(("Memcpy", "Memset")):
             return _copy(each, us, model)
-        by = self._by(each) or self._same.get((each.name, each.grid))
+        by = self._by.get(id(each)) or self._same.get((each.name, each.grid))
         done = _work(each.name, grid.blocks, by)
         if done.known_by == "grid" and self._halved and VECTORIZED in each.name and done.bytes is not None:
             done = replace(done, bytes=done.bytes / 2)
@@ -90,7 +92,7 @@ class Kernels:
                     above += us if moved / us > 1.1 * model.memory_gbps * 1e3 else 0.0
         return above > whole / 2
 
-    def _by(self, each: Ran) -> Launch | None:
+    def _launched_by(self, each: Ran) -> Launch | None:
         """The inputs of the innermost operator that launched a kernel, if they were recorded."""
         host = self._launched.get(each.correlation) if each.correlation is not None else None
         if host is None or host[0] not in self._starts:
@@ -131,7 +133,10 @@ def _copy(each: Ran, us: float, model: Model | None) -> Kernel:
     """A copy within the device's memory, which reads and writes, or one between memories; or a fill of memory."""
     within = not re.search(r"HtoD|DtoH|PtoP", each.name)
     passes = 1 if each.name.startswith("Memset") else 2
-    done = Work(bytes=None if each.bytes is None or not within else float(passes * each.bytes), known_by="grid")
+    done = Work(
+        bytes=float(passes * each.bytes) if within and each.bytes is not None and each.bytes < 1 << 50 else None,
+        known_by="grid",
+    )
     if not within:
         return Kernel(done, None, True, True, PCIE.name)
     return Kernel(done, shares(done, us, model, Grid()), True, True, "copy", bytes=done.bytes)

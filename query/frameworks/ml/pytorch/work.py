@@ -23,6 +23,9 @@ _SIZES = {
     "c10::Float8_e4m3fn": 1, "c10::Float8_e5m2": 1, "unsigned short": 2, "unsigned int": 4, "unsigned long": 8,
 }  # fmt: skip
 
+_MOST = 1 << 50
+"""Maximum elements of a tensor: more is a damaged number."""
+
 CHUNK = 65536
 """Elements of a block of multi_tensor_apply_kernel (ATen/native/cuda/MultiTensorApply.cuh)."""
 
@@ -78,7 +81,9 @@ def launch(operator: str, dims: Any, types: Any, strides: Any, arguments: Any) -
 
 def _tensor(shape: Any, kind: Any, stride: Any) -> Tensor | None:
     size = _SIZES.get(str(kind))
-    if size is None or not isinstance(shape, list) or not shape or not all(isinstance(one, int) for one in shape):
+    if size is None or not isinstance(shape, list) or not shape:
+        return None
+    if not all(isinstance(one, int) and one >= 0 for one in shape) or math.prod(shape) > _MOST:
         return None
     expanded = isinstance(stride, list) and len(stride) == len(shape)
     distinct = math.prod(length for number, length in enumerate(shape) if not (expanded and stride[number] == 0))
@@ -198,7 +203,11 @@ def _convolved(operator: str, by: Launch) -> int:
 
 
 def _numbers(text: str) -> list[int]:
-    return [int(each) for each in re.findall(r"-?\d+", text)] if re.fullmatch(r"\[[-\d, ]*\]", text) else []
+    """The numbers of `[1, 1]`; none for any other text, or a number too long for a size."""
+    if not (text.startswith("[") and text.endswith("]")):
+        return []
+    parts = [each.strip() for each in text[1:-1].split(",")]
+    return [int(each) for each in parts] if all(re.fullmatch(r"-?[0-9]{1,9}", each) for each in parts) else []
 
 
 _FP32 = re.compile(

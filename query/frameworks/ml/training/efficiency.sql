@@ -1,4 +1,4 @@
--- What kernels reached of an accelerator's peaks, by operator, longest first.
+-- Shares of an accelerator's peaks that kernels reached, by operator, longest first.
 -- In:  $start, $end, in ms since the start of the run; {peaks}, to fill with str.format(): a CASE of operations a second
 --      by unit, NULL where it is not known; {memory}: bytes a second of the device's memory, or NULL.
 -- Out: one row per operator: kernels and copies, their ms, what bounds most of that time, how most of their work is

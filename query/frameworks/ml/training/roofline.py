@@ -83,7 +83,9 @@ def grid_of(grid: Any, block: Any) -> Grid | None:
     sizes = [
         math.prod(each)
         for each in (grid, block)
-        if isinstance(each, list) and each and all(isinstance(one, int) and one > 0 for one in each)
+        if isinstance(each, list)
+        and 0 < len(each) <= 3
+        and all(isinstance(one, int) and 0 < one < 1 << 31 for one in each)
     ]
     return Grid(*sizes) if len(sizes) == 2 else None
 
