@@ -451,7 +451,9 @@ class Run:
             ),
             execution.words.vocabulary.settings,
         )
-        expanded = [one for text in texts for one in execution.planner.expand(text)]
+        expanded = [
+            one for text in texts for one in execution.planner.expand(text, execution.names, execution.properties)
+        ]
         wanted = parse_settings(expanded, settable, words, lists=lists)
         stated = parse_settings(_listed(recorded), settable, words, lists=False)
         return wanted, recorded_resources({**execution.recorded, **work_of(execution)}, stated)

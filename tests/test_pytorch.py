@@ -42,7 +42,7 @@ from crystalperf.query.frameworks.ml.pytorch.findings import (
     WaitingInPython,
     WarmUp,
 )
-from crystalperf.query.frameworks.ml.training import batches, chrome, collectives, devices
+from crystalperf.query.frameworks.ml.training import batches, chrome, collectives, devices, roofline
 from crystalperf.query.frameworks.ml.training.assumptions import BatchGrows, MoreProcesses, StepsByAccelerator
 from crystalperf.query.frameworks.ml.training.collectives import Collective
 from crystalperf.query.frameworks.ml.training.lanes import Lane
@@ -384,7 +384,7 @@ def test_a_kernel_waits_for_its_launch_and_a_synchronising_thread_for_the_kernel
     faster = run.predict(["device.gpu=2x"])
     assert faster.predicted_ms == pytest.approx(run.debug().runtime_ms - 0.5, abs=0.02)
     assert faster.interval_ms is None
-    assert NoInterval(("device.arithmetic", "device.memory")) in faster.assumptions
+    assert NoInterval(("device.arithmetic", "device.gpumem", "device.latency")) in faster.assumptions
     with pytest.raises(SettingError, match=r"device\.gpu=-1x: .*device\.gpu="):
         run.predict(["device.gpu=-1x"])
 
@@ -493,7 +493,9 @@ def test_device_swap_scales_kernels_by_what_bounds_them(run_of: RunOf) -> None:
         ]
     )
     slower = run.predict(["device=H100:A100"])
-    assert slower.predicted_ms == pytest.approx(run.debug().runtime_ms - 1 + 989 / 312, rel=0.05)
+    assert slower.predicted_ms == pytest.approx(
+        run.debug().runtime_ms - 1 + 66.9 / 19.5, rel=0.05
+    )  # products of float32
     with refused(SettingError, "H100"):
         run.predict(["device=H100"])
     assert devices.roofline_bound("void at::native::vectorized_elementwise_kernel<4, x>(int)") == "gpumem"
@@ -714,7 +716,13 @@ def test_exchange_between_two_ranks_is_not_a_collective_of_all() -> None:
     ],
 )
 def test_exchanges_by_other_libraries_than_nccl_are_communication(name: str) -> None:
-    found = streams._kernel(kineto.Process("0"), "GPU 0", kineto.Ran(0, 1000, name), None)
+    found = streams._kernel(
+        kineto.Process("0"),
+        "GPU 0",
+        kineto.Ran(0, 1000, name),
+        None,
+        roofline.Kernel(roofline.Work(), None, True, True),
+    )
     assert (found.kind, found.resource) == ("collective", "net")
 
 

@@ -244,7 +244,11 @@ def _input(sleep_s: float) -> Any:
 def _wide(batch: int, device: str) -> Step:
     model = nn.Sequential(*(nn.Sequential(nn.Linear(4096, 4096), nn.GELU()) for _ in range(10))).to(device).bfloat16()
     x = torch.randn(batch, 4096, device=device, dtype=torch.bfloat16)
-    return _steps(model, torch.optim.AdamW(model.parameters(), 1e-4, fused=device == "cuda"), lambda: model(x).float().square().mean())
+    return _steps(
+        model,
+        torch.optim.AdamW(model.parameters(), 1e-4, fused=device == "cuda"),
+        lambda: model(x).float().square().mean(),
+    )
 
 
 def _recurrent(batch: int, device: str) -> Step:

@@ -78,6 +78,26 @@ class PathOperator:
 
 
 @dataclass(frozen=True)
+class Efficiency:
+    """The work of an operator on a device, and shares of the device's peaks.
+
+    `count` parts of it took `time_ms`, most of that bound by `bound`: compute, memory, latency or copy.  `known_by` is
+    how most of its work is known: shapes, grid or name.  Operations and bytes a second are over the parts of which they
+    are known, and their shares are of the device's peaks; None if not known.
+    """
+
+    operator: str
+    count: int
+    time_ms: float
+    bound: str
+    known_by: str
+    flops_per_s: float | None
+    flops_share: float | None
+    bytes_per_s: float | None
+    bytes_share: float | None
+
+
+@dataclass(frozen=True)
 class SampleCounts:
     """Stack samples: all, those on task threads, and among these the ones whose attributed frame is indexed code.
 
@@ -401,8 +421,8 @@ class Debug(Tabular):
     did in that time.  `leading` is what comes before the bottleneck, such as that a stream falls behind; None for most
     runs.  `named_parts` are parts of the critical path that the framework names better than a resource or cause does.
     `path_operators` is the critical path by operator if stages run different operators one after the
-    other, else empty.  `framework` is the framework's name, and `resources` are those of the run, for sentences
-    (`words`).
+    other, else empty.  `efficiency` is what operators reached on devices, longest first.  `framework` is the
+    framework's name, and `resources` are those of the run, for sentences (`words`).
     """
 
     scope: str
@@ -431,6 +451,7 @@ class Debug(Tabular):
     measurements: tuple[Remark, ...] = ()
     stream: StreamFacts | None = None
     path_operators: tuple[PathOperator, ...] = ()
+    efficiency: tuple[Efficiency, ...] = ()
     unbounded: Remark | None = None
     other_causes: Mapping[str, Remark] = field(default_factory=dict)
     named_parts: tuple[NamedPart, ...] = ()

@@ -432,8 +432,8 @@ def _move(
     began = np.asarray([each.start for each in kernels]) - device_zero
     lead = min(max(0.0, float((called - began).max())), placed.backlog)
     length = clock.now[-1] - placed.start
-    for each in kernels:
-        each.ran.start, each.ran.end = each.start - device_zero, each.end - device_zero
+    for kernel in kernels:
+        kernel.ran.start, kernel.ran.end = kernel.start - device_zero, kernel.end - device_zero
     ours = {id(each.ran) for each in kernels}
     for stream in process.streams.values():
         stream[:] = [each for each in stream if id(each) in ours]
