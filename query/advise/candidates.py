@@ -144,7 +144,7 @@ def _resized(advisor: Advisor, execution: Execution, debug: Debug) -> list[Candi
         found.append(_more(advisor, execution, "workers"))
     if not failed:
         found.append(_more(advisor, execution, "memory"))
-    changed: set[str] = set()
+    changed = set(execution.planner.excluded_settings(execution.properties))
     for each in execution.resources:
         if each.setting in changed:  # one setting may change several resources
             continue

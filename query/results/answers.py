@@ -681,8 +681,9 @@ class Header:
     At most `workers` ran tasks at a time, of `workers_in_all`, each with at most `slots_per_worker`; 0 if the log does
     not record where tasks ran.  `worker_sizes` are the different numbers of slots of workers, ascending, empty if all
     have the same.
-    `problems` has the worst first.  A run of repeated steps has `steps` of them, of `step_ms` on average; both are None
-    for other runs.  `excluded_settings` are settings that the usual what-ifs exclude.
+    `problems` has the worst first.  A run of repeated steps has `steps` of them, of `step_ms` on average, and if the
+    profiler's cost was taken out, of `traced_step_ms` as traced; these are None for
+    other runs.  `excluded_settings` are settings that the usual what-ifs exclude.
     """
 
     app_id: str
@@ -703,6 +704,7 @@ class Header:
     vocabulary: Vocabulary
     steps: int | None = None
     step_ms: float | None = None
+    traced_step_ms: float | None = None
     excluded_settings: tuple[str, ...] = ()
     worker_sizes: tuple[WorkerSize, ...] = ()
 

@@ -37,6 +37,12 @@ from crystalperf.query.frameworks.ml.pytorch.outermost import inputs
 EVENT_SHARE = 0.55
 """Cost of a recorded operator or Python function, as a share of a launch of the same trace."""
 
+_MOST_SHARE = 0.75
+"""The highest share of single traces."""
+
+_NEARLY = 0.9
+"""Share of a step from which a busy accelerator may be what limits it."""
+
 CALL_SHARE = 0.1
 """Cost of a recorded call of the device's runtime, as a share of a launch."""
 
@@ -81,6 +87,8 @@ class Untraced:
     """At least one operation ran on the accelerator."""
     unsynchronised_ms: float
     """The step if no call waited for the accelerator."""
+    launches: float
+    """Kernels and copies."""
     synchronisations: float
     """Calls that waited for it."""
     place: str | None
@@ -141,18 +149,24 @@ def retime(process: Process) -> Untraced | None:
     if not kernels:
         return None
     actions = _actions(process, kernels, begin, end)
+    for event_share in (EVENT_SHARE, _MOST_SHARE):
+        clock = _Clock(process, begin, launch_us, event_share)
+        placed = _place(clock, actions, begin, end)
+        busy_us = _busy(kernels)
+        if placed.backlog > 0 or busy_us < _NEARLY * placed.period:
+            break  # else both limit the steps within the accuracy of the costs: the accelerator limits them if it can
     asked = [each for each in actions if each.waits]
     unasked = [replace(each, asked=not each.waits) for each in actions]
-    alone = _place(_Clock(process, begin, launch_us), unasked, begin, end)
-    clock = _Clock(process, begin, launch_us)
+    alone = _place(_Clock(process, begin, launch_us, event_share), unasked, begin, end)
+    clock = _Clock(process, begin, launch_us, event_share)
     placed = _place(clock, actions, begin, end)
     count = len(process.steps)
-    busy_us = _busy(kernels)
     found = Untraced(
         (end - begin) / count / 1e3,
         placed.period / count / 1e3,
         busy_us / count / 1e3,
         alone.period / count / 1e3,
+        len(kernels) / count,
         len(asked) / count,
         _place_of(process, asked),
     )
@@ -281,10 +295,10 @@ def _actions(process: Process, kernels: Sequence[_Kernel], begin: float, end: fl
 class _Clock:
     """The host's time: traced µs to µs without the profiler, by the points that have been placed so far."""
 
-    def __init__(self, process: Process, begin: float, launch_us: float) -> None:
+    def __init__(self, process: Process, begin: float, launch_us: float, event_share: float) -> None:
         calls = [each.start for thread in process.threads.values() for each in thread.calls]
         starts = np.concatenate([np.asarray(process.recorded), np.asarray(calls, dtype=np.float64)])
-        costs = np.repeat([EVENT_SHARE * launch_us, CALL_SHARE * launch_us], [len(process.recorded), len(calls)])
+        costs = np.repeat([event_share * launch_us, CALL_SHARE * launch_us], [len(process.recorded), len(calls)])
         order = np.argsort(starts, kind="stable")
         self._starts: list[float] = starts[order].tolist()
         self._costs: list[float] = [0.0, *np.cumsum(costs[order]).tolist()]

@@ -38,7 +38,7 @@ PLANNER = Planner(
     steady=servers.steady,
     other_bound=absent.other_bound,
     expand=devices.expanded,
-    excluded_settings=lambda _properties: ("cores", "memory"),
+    excluded_settings=lambda _properties: ("cores", "memory", devices.LATENCY.setting),
 )
 
 
