@@ -150,6 +150,17 @@ class HostWaitsForResults(HostLaunches):
 
 
 @dataclass(frozen=True)
+class AcceleratorLimits(Remark):
+    """The accelerator limits the steps: the path's time by what bounds its kernels, ms."""
+
+    kind: ClassVar[str] = "accelerator-limits"
+
+    memory_ms: float
+    arithmetic_ms: float
+    latency_ms: float
+
+
+@dataclass(frozen=True)
 class LaunchBound(Finding):
     """The accelerator is idle for `idle_ms` because the host launches too slowly, `launches` in a step."""
 

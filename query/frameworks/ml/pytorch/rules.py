@@ -12,6 +12,7 @@ from crystalperf.query.diagnose.critical_operators import path_by
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.ml.pytorch.findings import (
+    AcceleratorLimits,
     AllReduce,
     AskLater,
     DeviceMemoryBound,
@@ -48,7 +49,7 @@ from crystalperf.query.frameworks.ml.pytorch.first_uses import FIRST_USE
 from crystalperf.query.frameworks.ml.pytorch.threads import BETWEEN, OWN_BATCHES, UNTRACED, WAITING_IN_PYTHON
 from crystalperf.query.frameworks.ml.pytorch.waits import FREEING, STARTING, WAITING
 from crystalperf.query.frameworks.ml.training import rules
-from crystalperf.query.frameworks.ml.training.devices import HBM
+from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, LATENCY
 from crystalperf.query.frameworks.ml.training.rules import input_waits
 from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.answers import Cause, NamedPart, PathItem
@@ -152,6 +153,11 @@ def named_parts(
             remark, cause = _NAMED_PARTS[each.name]
             own = {name: ms for name, ms in each.resource_ms.items() if name in (CPU, OTHER)}
             listed.append(NamedPart(remark, own, cause))
+    on_device = {
+        name: sum(each.resource_ms.get(name, 0.0) for each in path) for name in (HBM.name, GPU.name, LATENCY.name)
+    }
+    if sum(on_device.values()) > 0:
+        listed.append(NamedPart(AcceleratorLimits(*on_device.values()), on_device))
     launching = _launching(execution.properties)
     if launching is not None:
         total_ms = sum(each.resource_ms.get(CPU, 0.0) for each in path)

@@ -105,6 +105,13 @@ def host_launches(found: findings.HostLaunches, _words: Words) -> str:
     )
 
 
+@SENTENCES.of(findings.AcceleratorLimits)
+def accelerator_limits(found: findings.AcceleratorLimits, _words: Words) -> str:
+    parts = {"its memory": found.memory_ms, "arithmetic": found.arithmetic_ms, "latency": found.latency_ms}
+    shown = sorted((each for each in parts.items() if each[1] >= 0.5), key=lambda each: -each[1])
+    return f"the GPU (kernels limited by {', '.join(f'{name} {ms:.0f} ms' for name, ms in shown)})"
+
+
 @SENTENCES.of(findings.HostWaitsForResults)
 def host_waits_for_results(found: findings.HostWaitsForResults, _words: Words) -> str:
     return (

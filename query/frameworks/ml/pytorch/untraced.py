@@ -43,6 +43,12 @@ _MOST_SHARE = 0.75
 _NEARLY = 0.9
 """Share of a step from which a busy accelerator may be what limits it."""
 
+_CLEARLY = 0.02
+"""Share of a step by which the host gets ahead of an accelerator that limits it."""
+
+_AHEAD = 0.5
+"""Maximum lead of the host, as a share of the steps: the more slack launches have, the less does the host matter."""
+
 CALL_SHARE = 0.1
 """Cost of a recorded call of the device's runtime, as a share of a launch."""
 
@@ -60,6 +66,9 @@ _NEARLY_FULL = 800
 
 _WAITED_US = 20.0
 """A shorter launch did not wait; a longer gap of a stream has a cause of its own."""
+
+_NEXT_US = 3.0
+"""Maximum time that an accelerator needs from one kernel to the next."""
 
 _COPIED_US = 100.0
 """Maximum time between the end of a copy and the return of a call that waits for it."""
@@ -153,7 +162,7 @@ def retime(process: Process) -> Untraced | None:
         clock = _Clock(process, begin, launch_us, event_share)
         placed = _place(clock, actions, begin, end)
         busy_us = _busy(kernels)
-        if placed.backlog > 0 or busy_us < _NEARLY * placed.period:
+        if busy_us < _NEARLY * placed.period or placed.grown > _CLEARLY * placed.period:
             break  # else both limit the steps within the accuracy of the costs: the accelerator limits them if it can
     asked = [each for each in actions if each.waits]
     unasked = [replace(each, asked=not each.waits) for each in actions]
@@ -175,9 +184,9 @@ def retime(process: Process) -> Untraced | None:
 
 
 def _busy(kernels: Sequence[_Kernel]) -> float:
-    """How long at least one kernel ran, µs."""
+    """How long at least one kernel ran, or the accelerator went on from one to the next, µs."""
     total, until = 0.0, float("-inf")
-    for start, end in sorted((each.start, each.end) for each in kernels):
+    for start, end in sorted((each.start - min(each.gap, _NEXT_US), each.end) for each in kernels):
         total += max(end - max(start, until), 0.0)
         until = max(until, end)
     return total
@@ -378,6 +387,8 @@ class _Placed:
 
     start: float
     backlog: float
+    grown: float
+    """How much further the device fell behind in it."""
     period: float
     """How much later host and device were both done with it than with the round before."""
 
@@ -385,9 +396,9 @@ class _Placed:
 def _place(clock: _Clock, actions: Sequence[_Action], begin: float, end: float) -> _Placed:
     """Place the steps' work one after the other until it is in its steady state; returns the last round of it."""
     device, batch = _Device(), _Batches(end - begin)
-    done = 0.0
+    done = backlog = 0.0
     for _ in range(_ROUNDS):
-        before = done
+        before, earlier = done, backlog
         start, backlog = clock.restart(begin), max(device.idle_at() - clock.now[0], 0.0)
         for each in actions:
             if each.batch:
@@ -407,7 +418,7 @@ def _place(clock: _Clock, actions: Sequence[_Action], begin: float, end: float) 
         clock.work(end)
         batch.next_round()
         done = max(clock.now[-1], device.idle_at())
-    return _Placed(start, backlog, done - before)
+    return _Placed(start, backlog, backlog - earlier, done - before)
 
 
 @dataclass
@@ -442,10 +453,11 @@ def _move(
     steps after these.  Then it waits until the accelerator has done its work.
     """
     device_zero = placed.start + placed.backlog
+    length = clock.now[-1] - placed.start
     called = clock.moments([each.call.end for each in kernels]) - placed.start
     began = np.asarray([each.start for each in kernels]) - device_zero
-    lead = min(max(0.0, float((called - began).max())), placed.backlog)
-    length = clock.now[-1] - placed.start
+    needed = max(0.0, float((called - began).max()))
+    lead = min(max(needed, _AHEAD * length), placed.backlog)
     for kernel in kernels:
         kernel.ran.start, kernel.ran.end = kernel.start - device_zero, kernel.end - device_zero
     ours = {id(each.ran) for each in kernels}
