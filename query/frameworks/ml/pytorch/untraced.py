@@ -292,7 +292,7 @@ def _actions(process: Process, kernels: Sequence[_Kernel], begin: float, end: fl
             full = bool(own) and not waits and call.end - call.start > _WAITED_US and pending >= _NEARLY_FULL
             if own or waits:
                 every = bool(_ALL_STREAMS.search(call.name))
-                found.append(_Action(call.start, call.end, own, waits, False, full, every))
+                found.append(_Action(call.start, call.end, own, waits=waits, full=full, all_streams=every))
         found += [
             _Action(each.start, each.end, batch=True)
             for each in inputs(thread)
