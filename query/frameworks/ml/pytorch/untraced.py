@@ -83,6 +83,9 @@ _ROUNDS = 3
 """How often the recorded steps are placed: the first rounds bring host and device into their steady state."""
 
 _LAUNCHES = re.compile(r"LaunchKernel")
+_TO_HOST = re.compile(r"DtoH(?!.*Pinned)")
+"""Copies that their call waits for; all others it only launches."""
+
 _ALL_STREAMS = re.compile(r"DeviceSynchronize|ContextSynchronize|deviceSynchronize")
 
 
@@ -286,7 +289,12 @@ def _actions(process: Process, kernels: Sequence[_Kernel], begin: float, end: fl
             own = launched.get(id(call), [])
             waits = bool(SYNCHRONIZES.search(call.name)) or (
                 "Memcpy" in call.name
-                and any(one.ran.start < call.end and abs(call.end - one.ran.end) <= _COPIED_US for one in own)
+                and any(
+                    _TO_HOST.search(one.ran.name)
+                    and one.ran.start < call.end
+                    and abs(call.end - one.ran.end) <= _COPIED_US
+                    for one in own
+                )
             )
             pending = bisect_left(called, call.start) - bisect_right(began, call.start)
             full = bool(own) and not waits and call.end - call.start > _WAITED_US and pending >= _NEARLY_FULL
