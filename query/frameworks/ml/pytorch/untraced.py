@@ -279,7 +279,7 @@ def _actions(process: Process, kernels: Sequence[_Kernel], begin: float, end: fl
     launched: dict[int, list[_Kernel]] = {}
     for each in kernels:
         launched.setdefault(id(each.call), []).append(each)
-    began = sorted(each.ran.start for each in kernels)
+    began = sorted(each.start for stream in process.streams.values() for each in stream)  # of earlier steps too
     called = sorted(each.call.start for each in kernels)
     found = []
     for thread in process.threads.values():
@@ -296,7 +296,8 @@ def _actions(process: Process, kernels: Sequence[_Kernel], begin: float, end: fl
                     for one in own
                 )
             )
-            pending = bisect_left(called, call.start) - bisect_right(began, call.start)
+            later = len(called) - bisect_left(called, call.start)
+            pending = len(began) - bisect_right(began, call.start) - later
             full = bool(own) and not waits and call.end - call.start > _WAITED_US and pending >= _NEARLY_FULL
             if own or waits:
                 every = bool(_ALL_STREAMS.search(call.name))
