@@ -7,8 +7,8 @@ again, in the order of the trace:
 
 - the host does what it did, less the cost of each recorded event;
 - a kernel begins when it is launched and its stream is free, after the kernel of another stream that it waited for;
-- a call that synchronises returns when the work that it waits for has ended; a launch waits while the queue of pending
-  launches is full;
+- a call that synchronises returns when the work that it waits for has ended; a launch that waited because the queue of
+  launches was full does not, because that delays no step;
 - a batch of loader processes arrives as long after the one before it as it did: these processes are not traced.
 
 The run begins with an idle accelerator, so work of steps before the first is left out.  A first step that took longer
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
@@ -58,11 +58,9 @@ _LAUNCH_QUANTILE = 0.25
 _LEAST_SHARE = 0.25
 """Minimum share of a traced time of the host that remains without the profiler."""
 
-_QUEUE = 1000
-"""Pending launches that make a launch wait: CUDA's queue has 1024 entries, some of which no trace has."""
-
 _NEARLY_FULL = 800
-"""Pending launches of a trace from which a long launch was waiting for space."""
+"""Pending launches of a trace from which a long launch was waiting for space: CUDA's queue has 1024 entries, some of
+which no trace has."""
 
 _WAITED_US = 20.0
 """A shorter launch did not wait; a longer gap of a stream has a cause of its own."""
@@ -351,38 +349,29 @@ class _Clock:
             self.traced.append(traced)
             self.now.append(max(now, self.now[-1]))
 
-    def wait(self, now: float) -> None:
-        """Let the host wait at the traced moment where it is."""
-        self.traced.append(self.traced[-1])
-        self.now.append(max(now, self.now[-1]))
-
 
 @dataclass
 class _Device:
-    """The device while work is placed: when each stream is free, and when pending launches begin."""
+    """The device while work is placed: when each stream is free.
+
+    The host may be ahead of it by any number of launches: a full queue delays the host and not the steps.
+    """
 
     free: dict[tuple[str, str], float] = field(default_factory=dict)
-    pending: deque[float] = field(default_factory=deque)
     last_stream: tuple[str, str] | None = None
 
     def idle_at(self) -> float:
         """When all of its work has ended."""
         return max(self.free.values(), default=float("-inf"))
 
-    def launch(self, kernel: _Kernel, moment: float) -> float:
-        """Place a kernel that is launched at a moment; returns when the launch returns."""
-        while self.pending and self.pending[0] <= moment:
-            self.pending.popleft()
-        while len(self.pending) >= _QUEUE:
-            moment = max(moment, self.pending.popleft())
+    def launch(self, kernel: _Kernel, moment: float) -> None:
+        """Place a kernel that is launched at a moment."""
         last = self.free.get(kernel.stream, float("-inf"))
         ready = max(moment, last, kernel.after.end if kernel.after is not None else moment)
         kernel.start = ready + kernel.gap
         kernel.end = kernel.start + (kernel.ran.end - kernel.ran.start)
         self.free[kernel.stream] = kernel.end
-        self.pending.append(kernel.start)
         self.last_stream = kernel.stream
-        return moment
 
     def done(self, moment: float, all_streams: bool) -> float:
         """When the work has ended that a synchronisation at a moment waits for."""
@@ -414,16 +403,13 @@ def _place(clock: _Clock, actions: Sequence[_Action], begin: float, end: float) 
                 arrived = clock.work(each.start)
                 clock.jump(each.end, batch.ready(each, arrived))
                 continue
-            returned = clock.work(each.start if each.full or each.waits else each.end)
-            moment = returned
+            moment = clock.work(each.start if each.full or each.waits else each.end)
             for kernel in each.launches:
-                moment = device.launch(kernel, moment)
+                device.launch(kernel, moment)
             if each.waits and each.asked:
                 moment = device.done(moment, each.all_streams)
             if each.waits or each.full:
                 clock.jump(each.end, moment + min(each.end - each.start, clock.launch_us))
-            elif moment > returned:
-                clock.wait(moment)
         clock.work(end)
         batch.next_round()
         done = max(clock.now[-1], device.idle_at())
