@@ -58,9 +58,9 @@ _LAUNCH_QUANTILE = 0.25
 _LEAST_SHARE = 0.25
 """Minimum share of a traced time of the host that remains without the profiler."""
 
-_NEARLY_FULL = 800
-"""Pending launches of a trace from which a long launch was waiting for space: CUDA's queue has 1024 entries, some of
-which no trace has."""
+_AHEAD_LAUNCHES = 100
+"""Pending launches of a trace from which a long launch was waiting for space.  CUDA's queue has 1024 entries, but no
+trace has the kernels that were launched before it; the time of a host that is that far ahead does not matter."""
 
 _WAITED_US = 20.0
 """A shorter launch did not wait; a longer gap of a stream has a cause of its own."""
@@ -296,7 +296,7 @@ def _actions(process: Process, kernels: Sequence[_Kernel], begin: float, end: fl
             )
             later = len(called) - bisect_left(called, call.start)
             pending = len(began) - bisect_right(began, call.start) - later
-            full = bool(own) and not waits and call.end - call.start > _WAITED_US and pending >= _NEARLY_FULL
+            full = bool(own) and not waits and call.end - call.start > _WAITED_US and pending >= _AHEAD_LAUNCHES
             if own or waits:
                 every = bool(_ALL_STREAMS.search(call.name))
                 found.append(_Action(call.start, call.end, own, waits=waits, full=full, all_streams=every))
