@@ -116,12 +116,17 @@ def fill_main(
 
 
 def _sentinels(process: Process, lane: Lane) -> Iterator[Operation]:
-    """Operations without a length at the ends of steps, so that a step begins and ends with Python."""
-    moments = {process.ms(moment) for _, start, end in process.steps for moment in (start, end)}
+    """Operations without a length at the ends of steps, so that a step begins and ends with Python.
+
+    None is within an operation, or within the wait for an accelerator that ends the last step.
+    """
+    moments = sorted({process.ms(moment) for _, start, end in process.steps for moment in (start, end)})
     starts = [each.start_ms for each in lane.operations]
-    for moment in sorted(moments):
+    ended = max((each.end_ms for each in lane.operations), default=0.0)
+    for moment in moments:
         place = bisect_left(starts, moment) - 1
-        if place < 0 or lane.operations[place].end_ms <= moment:
+        is_inside = place >= 0 and lane.operations[place].end_ms > moment
+        if not is_inside and (moment <= ended or moment == moments[-1]):
             yield Operation(lane.device, moment, moment, PYTHON, kind="python", likely="cpu")
 
 
