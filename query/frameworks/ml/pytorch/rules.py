@@ -167,7 +167,7 @@ def named_parts(
 
 
 def _launching(facts: Mapping[str, str]) -> HostLaunches | None:
-    """What the CPU's time on the path is if the steps launch work on an accelerator; None if they do more than that.
+    """The name of the CPU's time on the path if the steps launch work on an accelerator; None if they do more.
 
     `facts` are the run's properties, those of pytorch/untraced.py among them.
     """

@@ -55,6 +55,9 @@ CALL_SHARE = 0.1
 _LAUNCH_QUANTILE = 0.25
 """Launches wait if the queue is full, so a fast one shows what the host can do."""
 
+_MOST_LAUNCH_US = 20.0
+"""Maximum time of a launch that did not wait: those of the lab's two GPUs take 4 to 9 µs."""
+
 _LEAST_SHARE = 0.25
 """Minimum share of a traced time of the host that remains without the profiler."""
 
@@ -140,6 +143,8 @@ class _Action:
     asked: bool = True
     """Whether it waits until the work has ended."""
     all_streams: bool = False
+    rest: float = 0.0
+    """From the end of the work that it waited for to its return."""
 
 
 def retime(process: Process) -> Untraced | None:
@@ -221,7 +226,7 @@ def _launch_us(process: Process) -> float | None:
         for each in thread.calls
         if _LAUNCHES.search(each.name)
     ]
-    return float(np.quantile(calls, _LAUNCH_QUANTILE)) if calls else None
+    return min(float(np.quantile(calls, _LAUNCH_QUANTILE)), _MOST_LAUNCH_US) if calls else None
 
 
 def _drop_first_step(process: Process) -> None:
@@ -258,13 +263,14 @@ def _kernels(process: Process, begin: float, end: float) -> list[_Kernel]:
         if call is None or not begin <= call.start < end:
             found.append(None)
             continue
-        ready = max(last, min(call.end, start))
+        launched = call.start if call.end > start and _TO_HOST.search(ran.name) else min(call.end, start)
+        ready = max(last, launched)
         kernel = _Kernel(ran, stream, call, min(max(start - ready, 0.0), _WAITED_US), call.start)
         if start - ready > _WAITED_US:
             first, past = (bisect_left(ends, (start - _WAITED_US, -1)), bisect_right(ends, (start + 1.0, len(every))))
             for _, position in reversed(ends[first:past]):
                 if every[position][2] != stream and position < len(found):
-                    kernel.after = found[position]
+                    kernel.after, kernel.gap = found[position], max(start - every[position][1], 0.0)
                     break
             if kernel.after is None:
                 kernel.gap = start - ready
@@ -279,6 +285,7 @@ def _actions(process: Process, kernels: Sequence[_Kernel], begin: float, end: fl
         launched.setdefault(id(each.call), []).append(each)
     began = sorted(each.start for stream in process.streams.values() for each in stream)  # of earlier steps too
     called = sorted(each.call.start for each in kernels)
+    ended = sorted(each.ran.end for each in kernels)
     found = []
     for thread in process.threads.values():
         for call in thread.calls:
@@ -299,7 +306,9 @@ def _actions(process: Process, kernels: Sequence[_Kernel], begin: float, end: fl
             full = bool(own) and not waits and call.end - call.start > _WAITED_US and pending >= _AHEAD_LAUNCHES
             if own or waits:
                 every = bool(_ALL_STREAMS.search(call.name))
-                found.append(_Action(call.start, call.end, own, waits=waits, full=full, all_streams=every))
+                last = ended[place - 1] if (place := bisect_right(ended, call.end)) else call.start
+                rest = call.end - max(last, call.start)
+                found.append(_Action(call.start, call.end, own, waits, full=full, all_streams=every, rest=rest))
         found += [
             _Action(each.start, each.end, batch=True)
             for each in inputs(thread)
@@ -409,7 +418,9 @@ def _place(clock: _Clock, actions: Sequence[_Action], begin: float, end: float) 
             if each.waits and each.asked:
                 moment = device.done(moment, each.all_streams)
             if each.waits or each.full:
-                clock.jump(each.end, moment + min(each.end - each.start, clock.launch_us))
+                clock.jump(
+                    each.end, moment + (each.rest if each.waits else min(each.end - each.start, clock.launch_us))
+                )
         clock.work(end)
         batch.next_round()
         done = max(clock.now[-1], device.idle_at())
