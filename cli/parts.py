@@ -239,6 +239,35 @@ def operators(page: Page, header: Header, debug: Debug, unit: TimeUnit, most: in
         page.paragraph(f"{whose} by {header.framework_title}, which does not measure all operators")
 
 
+def efficiency(page: Page, debug: Debug, unit: TimeUnit, most: int) -> None:
+    """Write the operations and bytes a second that operators reached on devices, and their shares of the peaks."""
+    known = [each for each in debug.efficiency if not unit.is_nothing(each.time_ms)]
+    if not known:
+        return
+
+    def rate(value: float | None, scale: float, share: float | None) -> list[str]:
+        return ["." if value is None else grouped(round(value / scale)), "." if share is None else percent(share, 1)]
+
+    rows = [
+        [
+            each.operator, unit.number(each.time_ms), each.bound,
+            *rate(each.flops_per_s, 1e12, each.flops_share), *rate(each.bytes_per_s, 1e9, each.bytes_share),
+        ]
+        for each in known[:most]
+    ]  # fmt: skip
+    page.line()
+    heads = ["On devices", f"time [{unit.name}]", "bound by", "TFLOP/s", "of peak", "GB/s", "of peak"]
+    page.table(heads, rows, "<><>>>>", cut=0)
+    if len(known) > most:
+        page.line(f"{counted(len(known) - most, 'more row')}; --json has all")
+    guessed = sum(each.time_ms for each in debug.efficiency if each.known_by == "name")
+    whole = sum(each.time_ms for each in debug.efficiency)
+    if guessed > 0.1 * whole:
+        page.paragraph(
+            f"Of {percent(guessed, whole)} of this time the work is not known; names and grids show its bound"
+        )
+
+
 def _short_ids(stages: Sequence[str]) -> list[str]:
     """Short ids of stages for a narrow column, in natural order: 3 and 4.1 for x:3.0 and x:4.1."""
     return sorted({each.rpartition(":")[2].removesuffix(".0") for each in stages}, key=_natural)

@@ -42,6 +42,7 @@ def debug_text(header: Header, debug: Debug) -> str:
     if not debug.path_operators:  # otherwise the tasks of a stage differ by design, and there is no straggler
         parts.stages(page, debug, unit, STAGE_ROWS)
     parts.operators(page, header, debug, unit, OPERATOR_ROWS)
+    parts.efficiency(page, debug, unit, OPERATOR_ROWS)
     parts.functions(page, debug, unit, len(debug.functions))
     parts.disagreements(page, debug, DISAGREEMENTS_SHOWN)
     parts.listed(

@@ -29,6 +29,9 @@ TOLERANCE = 1e-6
 """Of a sum of times, relative to the end of its row."""
 
 _COUNTS = {"slots", "cores", "task_count", "processors"}
+_ROUNDING = 1e-6
+"""Shares of a time are differences, which may round to less than zero."""
+
 _SIGNED = {"clock_offset_ms", "started_at_ms"}
 _KEYS = {
     "metadata": "key",
@@ -132,7 +135,7 @@ def _range(table: str, name: str) -> tuple[float, float]:
     if name in _SIGNED:
         return -LARGEST, LARGEST
     if table in _TIMED and name.endswith(("_ms", "_bytes")):
-        return 0.0, LARGEST
+        return -_ROUNDING, LARGEST
     return -LARGEST_SUM, LARGEST_SUM
 
 

@@ -154,6 +154,7 @@ class Run:
             vocabulary=framework.vocabulary,
             steps=int(properties["steps"]) if repeated else None,
             step_ms=float(properties["step_ms"]) if repeated else None,
+            traced_step_ms=float(properties["traced_step_ms"]) if "traced_step_ms" in properties else None,
             excluded_settings=tuple(sorted(framework.planner.excluded_settings(properties))),
             worker_sizes=tuple(WorkerSize(slots, count) for slots, count in sorted(sizes.items()))
             if framework.planner.sizes_workers and len(sizes) > 1
@@ -451,7 +452,9 @@ class Run:
             ),
             execution.words.vocabulary.settings,
         )
-        expanded = [one for text in texts for one in execution.planner.expand(text)]
+        expanded = [
+            one for text in texts for one in execution.planner.expand(text, execution.names, execution.properties)
+        ]
         wanted = parse_settings(expanded, settable, words, lists=lists)
         stated = parse_settings(_listed(recorded), settable, words, lists=False)
         return wanted, recorded_resources({**execution.recorded, **work_of(execution)}, stated)

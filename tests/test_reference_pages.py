@@ -25,7 +25,7 @@ from crystalperf.query.execution.scenario import _EXAMPLES as EXAMPLES
 from crystalperf.query.execution.scenario import SCHEDULERS, Setting, parse_settings, settings_of
 from crystalperf.query.frameworks.ml.training import devices
 from crystalperf.query.frameworks.registry import get
-from crystalperf.query.inputs import containers, discover, unsupported
+from crystalperf.query.inputs import bounds, containers, discover, unsupported
 from crystalperf.query.inputs.registry import BUILT_IN
 from crystalperf.query.text.finding_kinds import with_tables
 from crystalperf.query.trace.vocabulary import SettingUnit, Vocabulary
@@ -296,9 +296,10 @@ def refused() -> str:
 
 def input_limits() -> str:
     stops = "reading stops there, and the answer says so"
-    bomb = f"{containers._BOMB_RATIO} times its size, from {containers._BOMB_BYTES >> 20} MiB on"
+    most = bounds.Bounds()
+    bomb = f"{most.ratio:.0f} times its size, from {bounds.ALWAYS_BYTES >> 20} MiB on"
     rows = [
-        ("a file of a log, unpacked", f"{containers._MAX_BYTES >> 30} GiB", stops),
+        ("a file of a log, unpacked", f"{most.gib:.0f} GiB", stops),
         ("a line of a log", f"{containers.LONGEST_LINE >> 20} MiB", "a longer one is cut to its start and end"),
         ("files in a folder or a zip", f"{discover._MAX_FILES}", "refused: name the folder of one application"),
         ("a URL that can only be read once", f"{containers._MAX_COPIED_BYTES >> 30} GiB", "refused: download the log"),

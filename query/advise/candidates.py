@@ -160,7 +160,7 @@ def _resized(advisor: Advisor, execution: Execution, debug: Debug, cores: float)
         found.append(more if has_cores else None)
     if not failed:
         found.append(_more(advisor, execution, "memory"))
-    changed: set[str] = set()
+    changed = set(execution.planner.excluded_settings(execution.properties))
     for each in execution.resources:
         if each.setting in changed:  # one setting may change several resources
             continue

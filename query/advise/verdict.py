@@ -114,6 +114,8 @@ def questions(
     for each in in_order:
         by_setting.setdefault(each.setting, each)
     for each in by_setting.values():
+        if each.setting in excluded_settings:
+            continue
         word = vocabulary.word_of(each.setting)
         found += [
             PredictionRequest(f"{each.device} {_FASTER[ratio]}", f"{word}={ratio}")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from crystalperf.query.execution.execution import Execution
     from crystalperf.query.execution.stream import Stream
     from crystalperf.query.results.advice import Advice
-    from crystalperf.query.results.answers import NamedPart, PathItem
+    from crystalperf.query.results.answers import Efficiency, NamedPart, PathItem
     from crystalperf.query.results.assumptions import Assumption
     from crystalperf.query.results.findings import Finding
     from crystalperf.query.results.recommendations import Candidate, Recommendation
@@ -92,6 +92,8 @@ class Advisor:
     )
     """The run file, a scope, its critical path → the parts of that which the framework names, such as a device that
     starts; they do not overlap."""
+    efficiency: Callable[[duckdb.DuckDBPyConnection, Execution], Sequence[Efficiency]] = lambda _run, _scope: ()
+    """The run file, a scope → the work that its operators did on devices, and the devices' peaks."""
     buffering_candidate: Callable[[Stream, float], Candidate] | None = None
     """A stream, ms that a record spends in buffers that fill → the candidate that changes it."""
     resizing_candidate: Callable[[Execution, str, float], Candidate | None] | None = None

@@ -110,6 +110,7 @@ def diagnosed(connection: duckdb.DuckDBPyConnection, execution: Execution, advis
         unsubmitted=_unsubmitted(execution),
         outcome=ended,
         path_operators=path_by_operator(connection, execution, path),
+        efficiency=tuple(advisor.efficiency(connection, execution)),
         other_causes=advisor.other_causes(connection, execution),
         named_parts=tuple(advisor.named_parts(connection, execution, path)),
         leading=advisor.leading(connection, execution),

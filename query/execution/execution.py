@@ -160,8 +160,11 @@ class Planner:
     """Properties of a run → why its runtime cannot be predicted, None if the run ends by itself."""
     memory: MemoryRule | None = None
     """How much of a worker's memory its tasks can use."""
-    expand: Callable[[str], tuple[str, ...]] = lambda text: (text,)
-    """KEY=VALUE of a what-if → the same in settings of resources, if one word means several."""
+    expand: Callable[[str, Collection[str], Mapping[str, str]], tuple[str, ...]] = lambda text, _names, _properties: (
+        text,
+    )
+    """(KEY=VALUE of a what-if, names of resources, properties) → the same in settings of resources, if one word means
+    several."""
     excluded_settings: Callable[[Mapping[str, str]], Collection[str]] = lambda _properties: ()
     """Properties of a run → settings that the default what-ifs exclude: no trace shows their effect, or the run cannot
     have more of the resource."""

@@ -89,7 +89,7 @@ class BoundReached(DamagedStream):
 
 
 class Meter:
-    """What reading one file has cost so far.
+    """The cost of reading one file so far.
 
     `stored_bytes` counts the bytes that were read of a member of a zip; `taken_bytes` are unpacked ones there.
     """

@@ -80,6 +80,26 @@ class PathOperator:
 
 
 @dataclass(frozen=True)
+class Efficiency:
+    """The work of an operator on a device, and shares of the device's peaks.
+
+    `count` parts of it took `time_ms`, most of that bound by `bound`: compute, memory, latency or copy.  `known_by` is
+    how most of its work is known: shapes, grid or name.  Operations and bytes a second are over the parts of which they
+    are known, and their shares are of the device's peaks; None if not known.
+    """
+
+    operator: str
+    count: int
+    time_ms: float
+    bound: str
+    known_by: str
+    flops_per_s: float | None
+    flops_share: float | None
+    bytes_per_s: float | None
+    bytes_share: float | None
+
+
+@dataclass(frozen=True)
 class SampleCounts:
     """Stack samples: all, those on task threads, and among these the ones whose attributed frame is indexed code.
 
@@ -403,8 +423,8 @@ class Debug(Tabular):
     did in that time.  `leading` is what comes before the bottleneck, such as that a stream falls behind; None for most
     runs.  `named_parts` are parts of the critical path that the framework names better than a resource or cause does.
     `path_operators` is the critical path by operator if stages run different operators one after the
-    other, else empty.  `framework` is the framework's name, and `resources` are those of the run, for sentences
-    (`words`).
+    other, else empty.  `efficiency` is what operators reached on devices, longest first.  `framework` is the
+    framework's name, and `resources` are those of the run, for sentences (`words`).
     """
 
     scope: str
@@ -433,6 +453,7 @@ class Debug(Tabular):
     measurements: tuple[Remark, ...] = ()
     stream: StreamFacts | None = None
     path_operators: tuple[PathOperator, ...] = ()
+    efficiency: tuple[Efficiency, ...] = ()
     unbounded: Remark | None = None
     other_causes: Mapping[str, Remark] = field(default_factory=dict)
     named_parts: tuple[NamedPart, ...] = ()
@@ -662,8 +683,9 @@ class Header:
     At most `workers` ran tasks at a time, of `workers_in_all`, each with at most `slots_per_worker`; 0 if the log does
     not record where tasks ran.  `worker_sizes` are the different numbers of slots of workers, ascending, empty if all
     have the same.
-    `problems` has the worst first.  A run of repeated steps has `steps` of them, of `step_ms` on average; both are None
-    for other runs.  `excluded_settings` are settings that the usual what-ifs exclude.
+    `problems` has the worst first.  A run of repeated steps has `steps` of them, of `step_ms` on average, and if the
+    profiler's cost was taken out, of `traced_step_ms` as traced; these are None for
+    other runs.  `excluded_settings` are settings that the usual what-ifs exclude.
     """
 
     app_id: str
@@ -684,6 +706,7 @@ class Header:
     vocabulary: Vocabulary
     steps: int | None = None
     step_ms: float | None = None
+    traced_step_ms: float | None = None
     excluded_settings: tuple[str, ...] = ()
     worker_sizes: tuple[WorkerSize, ...] = ()
 

@@ -97,7 +97,7 @@ def header_facts(header: Header) -> list[str]:
         f"{header.framework_title} {printable(version)}",
         f"{workers_words(header)}{slots}" if header.workers else "",
         time_unit(header.duration_ms).text(header.duration_ms),
-        "" if header.steps is None or header.step_ms is None else _steps_words(header.steps, header.step_ms),
+        _steps_words(header),
         "" if header.complete else "log incomplete",
     ]
     return [each for each in facts if each]
@@ -116,8 +116,12 @@ def _sizes_words(header: Header) -> str:
     return f"{', '.join(texts[:-1])} and {texts[-1]} {slots}"
 
 
-def _steps_words(steps: int, step_ms: float) -> str:
-    return f"{counted(steps, 'step')} of {time_unit(step_ms).text(step_ms)}"
+def _steps_words(header: Header) -> str:
+    if header.steps is None or header.step_ms is None:
+        return ""
+    unit, traced_ms = time_unit(header.step_ms), header.traced_step_ms
+    traced = "" if traced_ms is None else f" without the profiler (traced: {unit.text(traced_ms)})"
+    return f"{counted(header.steps, 'step')} of {unit.text(header.step_ms)}{traced}"
 
 
 def step_sentence(header: Header, answer: Prediction) -> str:

@@ -129,6 +129,66 @@ class MakesBatches(Remark):
     kind: ClassVar[str] = "making-batches"
 
 
+@dataclass(frozen=True)
+class HostLaunches(Remark):
+    """The host launches work on the accelerator more slowly than that does it: `busy_ms` of a step of `step_ms`."""
+
+    kind: ClassVar[str] = "host-launches"
+
+    busy_ms: float
+    step_ms: float
+
+
+@dataclass(frozen=True)
+class HostWaitsForResults(HostLaunches):
+    """The same, and it waits for the accelerator's results so many `times` a step, most in the function `place`."""
+
+    kind: ClassVar[str] = "host-waits-for-results"
+
+    times: float
+    place: str | None
+
+
+@dataclass(frozen=True)
+class AcceleratorLimits(Remark):
+    """The accelerator limits the steps: the path's time by what bounds its kernels, ms."""
+
+    kind: ClassVar[str] = "accelerator-limits"
+
+    memory_ms: float
+    arithmetic_ms: float
+    latency_ms: float
+
+
+@dataclass(frozen=True)
+class LaunchBound(Finding):
+    """The accelerator is idle for `idle_ms` because the host launches too slowly, `launches` in a step."""
+
+    kind: ClassVar[str] = "launch-bound"
+
+    idle_ms: float
+    launches: float
+
+
+@dataclass(frozen=True)
+class Synchronises(Finding):
+    """The host waits for the accelerator so many `times` a step, most in the function `place`."""
+
+    kind: ClassVar[str] = "synchronisations"
+
+    times: float
+    place: str | None
+
+
+@dataclass(frozen=True)
+class DeviceMemoryBound(Finding):
+    """Kernels that the bandwidth of the accelerator's memory limits take `kernels_ms` of the path."""
+
+    kind: ClassVar[str] = "device-memory-bound"
+
+    kernels_ms: float
+
+
 # Advice ---------------------------------------------------------------------------------------------------------------
 
 
@@ -172,6 +232,27 @@ class UseLoaders(Advice):
     """Have loader processes prefetch batches."""
 
     kind: ClassVar[str] = "use-loaders"
+
+
+@dataclass(frozen=True)
+class LaunchLess(Advice):
+    """Launch fewer kernels, or all at once."""
+
+    kind: ClassVar[str] = "launch-less"
+
+
+@dataclass(frozen=True)
+class AskLater(Advice):
+    """Ask for results less often, or later."""
+
+    kind: ClassVar[str] = "ask-later"
+
+
+@dataclass(frozen=True)
+class MoveFewerBytes(Advice):
+    """Move fewer bytes in the accelerator's memory."""
+
+    kind: ClassVar[str] = "move-fewer-bytes"
 
 
 @dataclass(frozen=True)

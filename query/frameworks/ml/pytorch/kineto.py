@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 import re
 import sys
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, MODULE, STEP, is_informative, is_mark
 from crystalperf.query.frameworks.ml.training.chrome import Event, number
+from crystalperf.query.frameworks.ml.training.roofline import Grid, grid_of
 from crystalperf.query.frameworks.ml.training.times import Doubts
 
 HOST = frozenset(["cpu_op", "Operator", "operator"])
@@ -53,6 +55,9 @@ class Ran:
     bytes: int | None = None
     group: str = ""
     """The processes and data of a collective, as recorded."""
+    inputs: tuple[Any, Any, Any, Any] | None = None
+    """Sizes, types, strides and values of an operator's inputs, as recorded; work.launch reads them."""
+    grid: Grid | None = None
 
 
 @dataclass
@@ -93,6 +98,8 @@ class Process:
     most: int = MAX_EVENTS
     has_host: bool = False
     """Whether it has operators or functions of threads, so that the time between them is Python."""
+    recorded: array[float] = field(default_factory=lambda: array("d"))
+    """When each operator and Python function began that the profiler recorded, of those left out too, µs."""
     shortest_us: float = 0.0
     """Shorter functions of the program count as a part of their callers."""
     doubts: Doubts = field(default_factory=Doubts)
@@ -131,27 +138,39 @@ class Process:
             start, length = span
             raw = each.name if isinstance(each.name, str) else str(each.name)
             name = names.setdefault(raw, raw)
-            self.has_host = self.has_host or kind in HOST or kind in PYTHON
-            if kind in MARKS or (kind in HOST and is_mark(raw)):
-                self._mark(each, Ran(start, start + length, name))
-            elif kind in HOST:
-                self._thread(each).operators.append(Ran(start, start + length, name))
-            elif kind in CALLS:
-                correlation = each.facts.correlation
-                ran = Ran(start, start + length, name, correlation if isinstance(correlation, int) else None)
-                self._thread(each).calls.append(ran)
-            elif kind in ON_DEVICE:
-                self._on_device(each, Ran(start, start + length, name))
-            elif kind in PYTHON:
-                thread = self._thread(each)
-                thread.has_python = True
-                if is_informative(raw):
-                    if length >= self.shortest_us or raw.startswith(MODULE):
-                        thread.functions.append(Ran(start, start + length, name))
-                elif length >= SHORTEST_US:
-                    thread.library.append(Ran(start, start + length, name))
+            self._add(each, kind, raw, Ran(start, start + length, name))
         if sum(map(len, self.events())) > 1.5 * self.most:  # events come in any order: shorten now and then
             self._shorten()
+
+    def _add(self, event: Event, kind: str, raw: str, ran: Ran) -> None:
+        """Add one event of a kind that is read."""
+        if kind in HOST or kind in PYTHON:
+            self.has_host = True
+            self.recorded.append(ran.start)
+        if kind in MARKS or (kind in HOST and is_mark(raw)):
+            self._mark(event, ran)
+        elif kind in HOST:
+            if (facts := event.facts).dims:
+                ran.inputs = facts.dims, facts.types, facts.strides, facts.arguments
+            self._thread(event).operators.append(ran)
+        elif kind in CALLS:
+            correlation = event.facts.correlation
+            ran.correlation = correlation if isinstance(correlation, int) else None
+            self._thread(event).calls.append(ran)
+        elif kind in ON_DEVICE:
+            self._on_device(event, ran)
+        else:
+            self._function(self._thread(event), raw, ran)
+
+    def _function(self, thread: Thread, raw: str, ran: Ran) -> None:
+        """Add a Python function, if it is of the program or long."""
+        thread.has_python = True
+        length = ran.end - ran.start
+        if is_informative(raw):
+            if length >= self.shortest_us or raw.startswith(MODULE):
+                thread.functions.append(ran)
+        elif length >= SHORTEST_US:
+            thread.library.append(ran)
 
     def _shorten(self) -> None:
         """Keep the earliest events, up to the end of a step if there is one.
@@ -206,6 +225,7 @@ class Process:
 
     def _on_device(self, event: Event, ran: Ran) -> None:
         facts = event.facts
+        ran.grid = grid_of(facts.grid, facts.block)
         ran.correlation = facts.correlation if isinstance(facts.correlation, int) else None
         if isinstance(facts.bytes, int):
             ran.bytes = facts.bytes

@@ -12,13 +12,21 @@ from crystalperf.query.diagnose.critical_operators import path_by
 from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks.ml.pytorch.findings import (
+    AcceleratorLimits,
     AllReduce,
+    AskLater,
+    DeviceMemoryBound,
     FirstUse,
     FirstUses,
     FreeingMemory,
     FreesMemory,
+    HostLaunches,
+    HostWaitsForResults,
+    LaunchBound,
+    LaunchLess,
     Lost,
     MakesBatches,
+    MoveFewerBytes,
     NoOperator,
     OneLink,
     OverlapPythonWaits,
@@ -27,6 +35,7 @@ from crystalperf.query.frameworks.ml.pytorch.findings import (
     Starting,
     StartsAccelerator,
     SynchroniseLess,
+    Synchronises,
     TracePython,
     UnexplainedHostTime,
     UnexplainedWait,
@@ -40,6 +49,7 @@ from crystalperf.query.frameworks.ml.pytorch.first_uses import FIRST_USE
 from crystalperf.query.frameworks.ml.pytorch.threads import BETWEEN, OWN_BATCHES, UNTRACED, WAITING_IN_PYTHON
 from crystalperf.query.frameworks.ml.pytorch.waits import FREEING, STARTING, WAITING
 from crystalperf.query.frameworks.ml.training import rules
+from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, LATENCY
 from crystalperf.query.frameworks.ml.training.rules import input_waits
 from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.answers import Cause, NamedPart, PathItem
@@ -62,6 +72,18 @@ _FINDINGS: Mapping[str, tuple[type[Lost], Advice]] = {
 
 _NAMED = 2
 
+_LAUNCH_MS = 0.25
+"""Maximum time of a step per launch for which the host's time counts as launching: longer steps do other work."""
+
+_OFTEN = 5
+"""Synchronisations in a step from which they are a part of what the host does."""
+
+_WORTH = 0.03
+"""Minimum share of a step for which a loss of the steady state is reported."""
+
+_MEMORY_SHARE = 0.25
+"""Minimum share of the path on the accelerator's memory for which its kernels are reported."""
+
 _MUCH = 0.25
 """Share of the path from which short gaps between operators are worth tracing Python."""
 
@@ -82,7 +104,7 @@ def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats
             lost.append(kind(cost_ms, "measured", advice, cost_ms, disk_ms, names))
     own_ms = sum(each.cost_ms for each in lost if isinstance(each, OwnBatches))
     waits = [each for each in input_waits(connection, details) if each.cost_ms > own_ms]
-    return [*waits, *through_one(connection, details), *lost]
+    return [*waits, *through_one(connection, details), *lost, *steady(connection, details)]
 
 
 def _has_long_gap(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -131,7 +153,67 @@ def named_parts(
             remark, cause = _NAMED_PARTS[each.name]
             own = {name: ms for name, ms in each.resource_ms.items() if name in (CPU, OTHER)}
             listed.append(NamedPart(remark, own, cause))
+    on_device = {
+        name: sum(each.resource_ms.get(name, 0.0) for each in path) for name in (HBM.name, GPU.name, LATENCY.name)
+    }
+    if sum(on_device.values()) > 0:
+        listed.append(NamedPart(AcceleratorLimits(*on_device.values()), on_device))
+    launching = _launching(execution.properties)
+    if launching is not None:
+        total_ms = sum(each.resource_ms.get(CPU, 0.0) for each in path)
+        rest_ms = total_ms - sum(each.resource_ms.get(CPU, 0.0) for each in listed)
+        listed.append(NamedPart(launching, {CPU: max(rest_ms, 0.0)}))
     return listed
+
+
+def _launching(facts: Mapping[str, str]) -> HostLaunches | None:
+    """The name of the CPU's time on the path if the steps launch work on an accelerator; None if they do more.
+
+    `facts` are the run's properties, those of pytorch/untraced.py among them.
+    """
+    launches, step_ms = (float(facts.get(each, 0.0)) for each in ("launches", "step_ms"))
+    if launches <= 0 or step_ms > _LAUNCH_MS * launches:
+        return None
+    busy_ms, times = float(facts["busy_ms"]), float(facts["synchronisations"])
+    if times < _OFTEN:
+        return HostLaunches(busy_ms, step_ms)
+    return HostWaitsForResults(busy_ms, step_ms, times, facts.get("synchronised_at"))
+
+
+def steady(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats]) -> list[Finding]:
+    """Losses of the steady state of a training on one accelerator.
+
+    Half the bytes, as with 16-bit instead of 32-bit numbers, halve the time of kernels that memory limits.  Launches
+    cost at most the time in which the accelerator was idle and the path was on the host; synchronisations what the
+    steps would take less without these waits (pytorch/untraced.py).
+    """
+    facts = dict(connection.execute("SELECT properties FROM runs").fetchall()[0][0] or {})
+    if "busy_ms" not in facts:
+        return []
+    steps, step_ms, busy_ms = float(facts["steps"]), float(facts["step_ms"]), float(facts["busy_ms"])
+    host_ms, memory_ms = _on_path(details, CPU), _on_path(details, HBM.name)
+    found: list[Finding] = []
+    idle_ms = min((step_ms - busy_ms) * steps, host_ms)
+    if _launching(facts) is not None and idle_ms >= _WORTH * step_ms * steps:
+        launches = float(facts["launches"])
+        found.append(LaunchBound(idle_ms, "modelled", LaunchLess(), idle_ms / steps, launches))
+    times = float(facts["synchronisations"])
+    waited_ms = (step_ms - float(facts["unsynchronised_ms"])) * steps
+    if times >= 1 and waited_ms >= _WORTH * step_ms * steps:
+        found.append(Synchronises(waited_ms, "modelled", AskLater(), times, facts.get("synchronised_at")))
+    if memory_ms >= _MEMORY_SHARE * step_ms * steps:
+        found.append(DeviceMemoryBound(memory_ms / 2, "modelled", MoveFewerBytes(), memory_ms))
+    return found
+
+
+def _on_path(details: Sequence[StageStats], resource: str) -> float:
+    """The path's time on a resource, ms: of each stage its share of the stage's time."""
+    total = 0.0
+    for each in details:
+        whole = sum(each.facts.resource_ms.values())
+        if whole > 0:
+            total += each.facts.path_ms * each.facts.resource_ms.get(resource, 0.0) / whole
+    return total
 
 
 def other_causes(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Mapping[str, Remark]:

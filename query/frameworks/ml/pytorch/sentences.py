@@ -30,6 +30,18 @@ SENTENCES.fixed(
         findings.OverlapPythonWaits: (
             "find out what these functions wait for (a thread, a process, a timer), and overlap that with the training"
         ),
+        findings.LaunchLess: (
+            'launch less from the host: `torch.compile(mode="reduce-overhead")` or CUDA graphs, a fused or `foreach`'
+            " optimizer, a larger batch, less Python in the step"
+        ),
+        findings.AskLater: (
+            "ask for results once in many steps, or add them up on the accelerator and ask once (`.item()`, `.cpu()`,"
+            " boolean masks and `nonzero` wait for it)"
+        ),
+        findings.MoveFewerBytes: (
+            "move fewer bytes: lower precision (`torch.autocast`), fused kernels (`torch.compile`), `channels_last` for"
+            " convolutions"
+        ),
         findings.UseLoaders: "let loader processes prefetch batches (`num_workers`, `prefetch_factor`)",
     }
 )
@@ -83,6 +95,48 @@ def own_batches(found: findings.OwnBatches, _words: Words) -> str:
 @SENTENCES.of(findings.FirstUse)
 def first_use(found: findings.FirstUse, _words: Words) -> str:
     return _lost(found, f"the first launches of kernels took {found.lost_ms:.0f} ms")
+
+
+@SENTENCES.of(findings.HostLaunches)
+def host_launches(found: findings.HostLaunches, _words: Words) -> str:
+    return (
+        "the host launches work more slowly than the GPU does it"
+        f" (busy for {found.busy_ms:.1f} of {found.step_ms:.1f} ms of a step)"
+    )
+
+
+@SENTENCES.of(findings.AcceleratorLimits)
+def accelerator_limits(found: findings.AcceleratorLimits, _words: Words) -> str:
+    parts = {"its memory": found.memory_ms, "arithmetic": found.arithmetic_ms, "latency": found.latency_ms}
+    shown = sorted((each for each in parts.items() if each[1] >= 0.5), key=lambda each: -each[1])
+    return f"the GPU (kernels limited by {', '.join(f'{name} {ms:.0f} ms' for name, ms in shown)})"
+
+
+@SENTENCES.of(findings.HostWaitsForResults)
+def host_waits_for_results(found: findings.HostWaitsForResults, _words: Words) -> str:
+    return (
+        f"the host, which launches work and waits for the GPU's results {found.times:.0f} times a step"
+        f"{_at(found.place)} (GPU busy for {found.busy_ms:.1f} of {found.step_ms:.1f} ms)"
+    )
+
+
+def _at(place: str | None) -> str:
+    return "" if place is None else f", mostly in {place}"
+
+
+@SENTENCES.of(findings.LaunchBound)
+def launch_bound(found: findings.LaunchBound, _words: Words) -> str:
+    return f"the GPU is idle for {found.idle_ms:.1f} ms of a step while the host makes {found.launches:.0f} launches"
+
+
+@SENTENCES.of(findings.Synchronises)
+def synchronises(found: findings.Synchronises, _words: Words) -> str:
+    return f"the host waits for the GPU's results {found.times:.0f} times a step{_at(found.place)}"
+
+
+@SENTENCES.of(findings.DeviceMemoryBound)
+def device_memory_bound(found: findings.DeviceMemoryBound, _words: Words) -> str:
+    return f"kernels take {found.kernels_ms:.0f} ms that the bandwidth of the GPU's memory limits"
 
 
 @SENTENCES.of(findings.OneLink)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
+from crystalperf.query.frameworks.ml.pytorch.kernels import Kernels, by_lane
 from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Ran
 from crystalperf.query.frameworks.ml.pytorch.lanes import Built, Launched
 from crystalperf.query.frameworks.ml.pytorch.names import COLLECTIVE, collective_key, kernel_name
 from crystalperf.query.frameworks.ml.pytorch.outermost import Outermost
 from crystalperf.query.frameworks.ml.training.collectives import Collective
-from crystalperf.query.frameworks.ml.training.devices import HBM, PCIE, roofline_bound
+from crystalperf.query.frameworks.ml.training.devices import PCIE
 from crystalperf.query.frameworks.ml.training.lanes import Lane
 from crystalperf.query.frameworks.ml.training.program import Device, Operation
+from crystalperf.query.frameworks.ml.training.roofline import Kernel
 
 Done = tuple[float, float, int]
 """An operation on a stream: its end and its start, ms, and the number of the stream's lane."""
@@ -32,6 +33,7 @@ def add(
     starts = {numbers[key]: [each.ran.start for each in operators] for key, operators in by_thread.items()}
     theirs = {numbers[key]: operators for key, operators in by_thread.items()}
     models = _models(process)
+    works = Kernels(process, launched, by_lane(process, numbers), models)
     has_calls = any(each.calls for each in process.threads.values())
     for (device, stream), ran in sorted(process.streams.items()):
         name = f"{process.label} GPU {device}"
@@ -47,7 +49,7 @@ def add(
                 place = bisect_right(starts[host[0]], host[1].start) - 1
                 if place >= 0 and theirs[host[0]][place].ran.end >= host[1].start:
                     by = theirs[host[0]][place]
-            operation = _kernel(process, name, each, by)
+            operation = _kernel(process, name, each, by, works.of(each, models.get(device)))
             if kernels and operation.start_ms < kernels[-1][0].end_ms:
                 operation.start_ms = min(kernels[-1][0].end_ms, operation.end_ms)
             launch = None if host is None else (host[0], min(process.ms(host[1].end), operation.start_ms))
@@ -75,16 +77,15 @@ def _models(process: Process) -> dict[str, str]:
     return found
 
 
-def _kernel(process: Process, device: str, each: Ran, by: Outermost | None) -> Operation:
-    kind, resource, name = "kernel", roofline_bound(each.name), kernel_name(each.name)
-    if each.name.startswith(("Memcpy", "Memset")):
-        kind = "copy"
-        resource = PCIE.name if re.search(r"HtoD|DtoH|PtoP", each.name) else HBM.name
-        name = each.name
+def _kernel(process: Process, device: str, each: Ran, by: Outermost | None, own: Kernel) -> Operation:
+    kind, resource, name = "kernel", "", kernel_name(each.name)
+    if own.kind:
+        kind, resource, name = "copy", PCIE.name if own.shares is None else "", each.name
     elif COLLECTIVE.search(each.name):
         kind, resource = "collective", "net"
     return Operation(
         device, process.ms(each.start), process.ms(each.end),
         name if by is None else by.operator, name, resource, kind=kind, bytes=each.bytes,
         module=None if by is None else by.module, place=None if by is None else by.place,
+        kernel=None if kind == "collective" else own,
     )  # fmt: skip

@@ -6,7 +6,7 @@ Python functions, a long gap may be anything.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -77,12 +77,9 @@ def fill_main(
 ) -> None:
     """Fill the gaps between the main thread's operators: waiting for another thread, waiting for data, or Python."""
     lane = built.lanes[number]
-    sentinels = [
-        Operation(lane.device, process.ms(moment), process.ms(moment), PYTHON, kind="python", likely="cpu")
-        for _, start, end in process.steps
-        for moment in (start, end)
-    ]
-    lane.operations = sorted([*lane.operations, *sentinels], key=lambda each: (each.start_ms, each.end_ms))
+    lane.operations = sorted(
+        [*lane.operations, *_sentinels(process, lane)], key=lambda each: (each.start_ms, each.end_ms)
+    )
     others = [each for each in others if each.releases == "any" and each.operations]
     lanes = {id(each): position for position, each in enumerate(built.lanes)}
     end_in_time(lane, others)
@@ -116,6 +113,21 @@ def fill_main(
 
     lane.operations = named(filled(lane.operations, between))
     lane.cuts = list(_phase_cuts(lane.operations, process, thread))
+
+
+def _sentinels(process: Process, lane: Lane) -> Iterator[Operation]:
+    """Operations without a length at the ends of steps, so that a step begins and ends with Python.
+
+    None is within an operation, or within the wait for an accelerator that ends the last step.
+    """
+    moments = sorted({process.ms(moment) for _, start, end in process.steps for moment in (start, end)})
+    starts = [each.start_ms for each in lane.operations]
+    ended = max((each.end_ms for each in lane.operations), default=0.0)
+    for moment in moments:
+        place = bisect_left(starts, moment) - 1
+        is_inside = place >= 0 and lane.operations[place].end_ms > moment
+        if not is_inside and (moment <= ended or moment == moments[-1]):
+            yield Operation(lane.device, moment, moment, PYTHON, kind="python", likely="cpu")
 
 
 def _brief(device: str, start: float, end: float) -> Iterator[Operation]:

@@ -21,6 +21,7 @@ from crystalperf.query.frameworks.ml.pytorch import (
     steps,
     streams,
     threads,
+    untraced,
     waits,
 )
 from crystalperf.query.frameworks.ml.pytorch.kineto import MAX_EVENTS, Process, Ran
@@ -78,6 +79,7 @@ def of_processes(processes: Sequence[Process], origin: str, problems: Problems) 
     """The program of a run's processes."""
     _label_ranks(processes)
     collectives.align_clocks(processes, origin, problems)
+    without = untraced.retime(processes[0]) if len(processes) == 1 else None
     built = Built()
     for process in processes:
         _add_process(built, process)
@@ -104,6 +106,7 @@ def of_processes(processes: Sequence[Process], origin: str, problems: Problems) 
         step_ms=program.mean_step_ms(steps.with_backlogs(of_ranks, behind.values())),
         properties={
             **_properties(processes),
+            **({} if without is None else without.properties()),
             "queued_ms": f"{max(each.queued_ms for each in behind.values()):.6g}" if behind else "",
         },
     )

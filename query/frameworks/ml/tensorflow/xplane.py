@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from crystalperf.query.frameworks.ml.tensorflow.operator_kinds import is_input, likely_of
-from crystalperf.query.frameworks.ml.training import chrome, collectives, times
+from crystalperf.query.frameworks.ml.training import collectives, times
 from crystalperf.query.frameworks.ml.training.assembly import Assembly
 from crystalperf.query.frameworks.ml.training.collectives import Collective
 from crystalperf.query.frameworks.ml.training.devices import PCIE, roofline_bound
@@ -86,6 +86,9 @@ _OPERATOR = re.compile(r"(?P<node>[^:\s][^:]*):(?P<op>[A-Z_]\w*)")
 _EAGER = re.compile(r"EagerLocalExecute: (?P<op>(?!__)\w+)")
 _NEXT_BATCH = "IteratorGetNextOp::DoCompute"
 _DEVICE = re.compile(r"/device:(?P<kind>GPU|TPU|CUSTOM):(?P<number>\w+)")
+_NANOSECONDS = re.compile(r"\d{1,19}")
+"""Of Unix time."""
+
 _STREAM = re.compile(r"Stream #")
 _COPY = re.compile(r"Mem(?:cpy|set)(?P<way>\w*)", re.IGNORECASE)
 _SIZE = re.compile(r"(?:size|num_bytes):(?P<bytes>\d+)")
@@ -118,8 +121,8 @@ def _process(part: Part, count: int) -> str:
 def planes(message: bytes) -> Iterator[Plane]:
     """The planes of an XSpace, in Unix ms if the profiler recorded its start.  Raises DamagedMessageError."""
     read = [_plane(each) for each in messages(message, 1)]
-    begins = (chrome.number(each.stats.get("profile_start_time")) for each in read)
-    shift = next((each for each in begins if each is not None), 0.0) / 1e6
+    begins = (each.stats.get("profile_start_time", "") for each in read)
+    shift = next((int(each) for each in begins if _NANOSECONDS.fullmatch(each)), 0) / 1e6
     for plane in read:
         for line in plane.lines:
             for each in line.events:

@@ -59,6 +59,15 @@ class SendingCost(Assumption):
 
 
 @dataclass(frozen=True)
+class WithoutProfiler(Assumption):
+    """Steps of one accelerator are modelled without their profiler: `step_ms` instead of `traced_ms`."""
+
+    kind: ClassVar[str] = "without-profiler"
+    traced_ms: float
+    step_ms: float
+
+
+@dataclass(frozen=True)
 class StepsByAccelerator(Assumption):
     """The accelerator defines the end of steps: `queued_ms` of their work was left when the last step was
     marked."""

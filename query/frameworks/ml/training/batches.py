@@ -14,7 +14,7 @@ from crystalperf.indexes.resources import CPU, NET
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks import Growth
 from crystalperf.query.frameworks.ml.training.assumptions import BatchGrows
-from crystalperf.query.frameworks.ml.training.devices import GPU
+from crystalperf.query.frameworks.ml.training.devices import GPU, GROWING
 
 _OF_PARAMETERS = re.compile(
     r"^(Python|between |starting )"  # the program's time between operators, and at its start
@@ -52,4 +52,8 @@ def growth(execution: Execution) -> Growth:
             larger += growing
     if launches:
         larger[:, execution.names.index(CPU)] = 0.0
-    return Growth(np.divide(larger, whole, out=np.zeros(shape), where=whole > 0), BatchGrows(launches))
+    shares = np.divide(larger, whole, out=np.zeros(shape), where=whole > 0)
+    for column, name in enumerate(execution.names):
+        if (known := execution.properties.get(f"{GROWING}{name}")) is not None:
+            shares[:, column] = float(known)
+    return Growth(shares, BatchGrows(launches))

@@ -53,6 +53,10 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     bytes: Any = None
     dims: Any = msgspec.field(default=None, name="Input Dims")
     types: Any = msgspec.field(default=None, name="Input type")
+    strides: Any = msgspec.field(default=None, name="Input Strides")
+    arguments: Any = msgspec.field(default=None, name="Concrete Inputs")
+    grid: Any = None
+    block: Any = None
     collective: Any = msgspec.field(default=None, name="Collective name")
     group: Any = msgspec.field(default=None, name="Process Group Name")
     ranks: Any = msgspec.field(default=None, name="Process Group Ranks")

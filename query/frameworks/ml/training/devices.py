@@ -1,21 +1,25 @@
-"""Accelerators: their resources, the resource that bounds a kernel, and a table of peak rates.
+"""Accelerators: their resources, the resource that bounds a kernel by its name, and a table of peak rates.
 
-The time of a kernel is on the device's arithmetic or on its memory (Williams et al., Roofline, CACM 2009): matrix
-products, convolutions and attention do many operations per byte, everything else moves bytes.  So another device
-changes the time of a kernel by the ratio of the one or of the other.
+A kernel's time is on the device's arithmetic, on its memory's bandwidth, or on neither, which is latency (roofline.py).
+Another device changes each part by the ratio of its own rate.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal, get_args
 
 from crystalperf.indexes.errors import SettingError
 from crystalperf.indexes.resources import Resource
 
 GPU = Resource("gpu", "GPU", "device.arithmetic", "speed")
-HBM = Resource("gpumem", "GPU memory", "device.memory", "speed")
+HBM = Resource("gpumem", "GPU memory", "device.gpumem", "speed")
+LATENCY = Resource("gpulat", "GPU latency", "device.latency", "speed")
+"""Time of kernels that neither arithmetic nor bandwidth explains: few blocks, indexes, atomic additions, starting."""
+
 PCIE = Resource("pcie", "host-device link", "device.link", "bytes per second", shared_by="worker", rate_bps=12e9)
 """PCIe 3.0 with 16 lanes has 12 GB/s of its 15.75 in practice; only traces without bytes need it."""
 
@@ -25,7 +29,8 @@ _ARITHMETIC = re.compile(
     re.IGNORECASE,
 )
 _MOVES = re.compile(
-    r"im2col|col2im|transpose|nchwtonhwc|nhwctonchw|splitkreduce|reduce|elementwise|copy", re.IGNORECASE
+    r"im2col|col2im|transpose|nchwtonhwc|nhwctonchw|splitkreduce|reduce|elementwise|copy|init_device_workspace|addpadding",
+    re.IGNORECASE,
 )
 _TRITON = re.compile(r"triton_(?P<kind>[a-z]{3})_fused_")
 _OWN = re.compile(r"(?:\w+(?:::|\s+)|\(anonymous namespace\)::)*(?P<name>\w+)")
@@ -53,62 +58,199 @@ def _own_name(kernel: str) -> str:
     return kernel if found is None else found["name"]
 
 
-_SPEED = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[xX]")
+Unit = Literal["16-bit", "tf32", "fp32", "fp64", "fp8"]
+"""The numbers of a product, in the terms of data sheets: bfloat16 or float16, TF32, float32 without it."""
+
+UNITS: tuple[Unit, ...] = get_args(Unit)
 
 
 @dataclass(frozen=True)
 class Model:
-    """Peak rates of a device: 10¹² operations a second of dense matrix products in 16-bit numbers (bfloat16 if it has
-    it) with 32-bit sums, without sparsity, and 10⁹ bytes a second from its memory."""
+    """Peak rates of a device: 10¹² operations a second and 10⁹ bytes a second from its memory.
+
+    `tflops` are dense matrix products in 16-bit numbers (bfloat16 if it has it) with 32-bit sums, without sparsity;
+    `tf32` the same in TF32 (XF32), None if it has none; `fp32` float32 without it.  `units` are its streaming
+    multiprocessors or compute units, `ghz` their boost clock.  None is not published.
+    """
 
     tflops: float
     memory_gbps: float
+    tf32: float | None = None
+    fp32: float | None = None
+    memory_gb: float | None = None
+    l2_mb: float | None = None
+    units: int | None = None
+    ghz: float | None = None
+    source: str = ""
+
+    def peak_flops(self, unit: Unit) -> float | None:
+        """Operations a second of products of one kind; a device without TF32 uses float32."""
+        found = {"16-bit": self.tflops, "tf32": self.tf32 or self.fp32, "fp32": self.fp32, "fp8": 2 * self.tflops}
+        rate = found.get(unit)
+        return None if rate is None else rate * 1e12
+
+    @property
+    def instructions(self) -> float | None:
+        """Its multiprocessors' clocks together, GHz: how fast it does what is neither arithmetic nor bandwidth."""
+        return None if self.units is None or self.ghz is None else self.units * self.ghz
 
 
 MODELS: dict[str, Model] = {
-    # From the makers' data sheets, SXM or OAM form unless the name says otherwise.
-    "P100": Model(21.2, 732),
-    "V100": Model(125, 900),
-    "T4": Model(65, 320),
-    "A10": Model(125, 600),
-    "A100": Model(312, 1555),
-    "A100-80GB": Model(312, 2039),
-    "L4": Model(121, 300),
-    "L40S": Model(362, 864),
-    "H100": Model(989, 3350),
-    "H100-PCIE": Model(756, 2000),
-    "H200": Model(989, 4800),
-    "B200": Model(2250, 8000),
-    "MI250X": Model(383, 3277),
-    "MI300X": Model(1307, 5300),
+    # From the makers' data sheets and architecture papers, SXM or OAM form unless the name says otherwise.
+    "P100": Model(21.2, 732, None, 10.6, 16, 4, 56, 1.48, "NVIDIA Tesla P100 white paper"),
+    "V100": Model(125, 900, None, 15.7, 32, 6, 80, 1.53, "NVIDIA V100 data sheet; Volta white paper"),
+    "T4": Model(65, 320, None, 8.1, 16, 4, 40, 1.59, "NVIDIA T4 data sheet; Turing white paper"),
+    "A10": Model(125, 600, 62.5, 31.2, 24, 6, 72, 1.695, "NVIDIA A10 data sheet"),
+    "A100": Model(312, 1555, 156, 19.5, 40, 40, 108, 1.41, "NVIDIA A100 data sheet; Ampere white paper"),
+    "A100-80GB": Model(312, 2039, 156, 19.5, 80, 40, 108, 1.41, "NVIDIA A100 data sheet"),
+    "A100-80GB-PCIE": Model(312, 1935, 156, 19.5, 80, 40, 108, 1.41, "NVIDIA A100 data sheet"),
+    "L4": Model(121, 300, 60, 30.3, 24, 48, 58, 2.04, "NVIDIA L4 data sheet"),
+    "L40S": Model(362, 864, 183, 91.6, 48, 96, 142, 2.52, "NVIDIA L40S data sheet; Ada white paper"),
+    "RTX4090": Model(165.2, 1008, 82.6, 82.6, 24, 72, 128, 2.52, "NVIDIA Ada white paper"),
+    "H100": Model(989, 3350, 494.5, 66.9, 80, 50, 132, 1.83, "NVIDIA H100 data sheet; Hopper white paper"),
+    "H100-PCIE": Model(756, 2000, 378, 51.2, 80, 50, 114, 1.755, "NVIDIA H100 data sheet"),
+    "H200": Model(989, 4800, 494.5, 66.9, 141, 50, 132, 1.83, "NVIDIA H200 data sheet"),
+    "B200": Model(2250, 8000, 1125, 75, 180, 126, 148, 1.965, "NVIDIA HGX B200 data sheet"),
+    # One of its two dies, which PyTorch sees as two devices.
+    "MI250X": Model(191.5, 1638, None, 47.9, 64, 8, 110, 1.7, "AMD Instinct MI250X data sheet, halved"),
+    "MI300X": Model(1307, 5300, 653.7, 163.4, 192, 32, 304, 2.1, "AMD Instinct MI300X data sheet"),
+    "TPUv4": Model(275, 1200, memory_gb=32, source="Google Cloud, TPU v4"),
+    "TPUv5e": Model(197, 819, memory_gb=16, source="Google Cloud, TPU v5e"),
+    "TPUv5p": Model(459, 2765, memory_gb=95, source="Google Cloud, TPU v5p"),
+    "TPUv6e": Model(918, 1638, memory_gb=32, source="Google Cloud, TPU v6e"),
 }
 
+_NAMES = (
+    (r"A100.*PCI.*80|A100 80GB PCI", "A100-80GB-PCIE"), (r"A100.*80", "A100-80GB"), (r"A100", "A100"),
+    (r"GH200|H100 NVL", ""), (r"H100 PCI", "H100-PCIE"), (r"H100", "H100"), (r"H200", "H200"), (r"\bB200", "B200"),
+    (r"V100", "V100"), (r"P100", "P100"), (r"\bT4\b", "T4"), (r"\bL40S", "L40S"), (r"\bL4\b", "L4"),
+    (r"\bA10\b", "A10"), (r"4090\b(?! (?:D|Laptop))", "RTX4090"), (r"MI250", "MI250X"), (r"MI300X", "MI300X"),
+    (r"TPU ?v4", "TPUv4"), (r"TPU ?v5(?:e| lite)", "TPUv5e"), (r"TPU ?v5", "TPUv5p"), (r"TPU ?v6", "TPUv6e"),
+)  # fmt: skip
 
-def swapped(before: str, after: str) -> tuple[float, float]:
-    """The speed-ups of arithmetic and of memory.  Raises KeyError for a model that is not in the table."""
+
+@cache
+def model_of(device: str | None) -> str | None:
+    """The table's name of a device as a trace names it: `NVIDIA H100 80GB HBM3`.  None if it is not in the table."""
+    if device is None:
+        return None
+    found = next((name for pattern, name in _NAMES if re.search(pattern, device, re.IGNORECASE)), "")
+    return found or None
+
+
+WORDS = ("device", "device.gpu", "precision")
+"""Settings that mean several: see expanded."""
+
+_SPEED = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[xX]")
+MIX = "arithmetic_ms"
+"""A run's property: time of its products by unit, `16-bit:12.5 tf32:3`, ms."""
+
+FULL = "full_latency"
+"""A run's property: the share of its kernels' latency whose grids fill the device."""
+
+GROWING = "growing_"
+"""Before the name of a resource, a run's property: the share of its kernels' time on it that grows with the batch."""
+
+WIDE = "float32_memory"
+"""A run's property: the share of its kernels' time on memory in which they move float32 that are not parameters."""
+
+MODEL = "accelerator"
+"""A run's property: the table's name of its accelerators, if all are of one model."""
+
+
+@dataclass(frozen=True)
+class Swap:
+    """How many times faster another device is, by what bounds a kernel.  `unknown` are rates that are not published,
+    which are assumed to be the same."""
+
+    arithmetic: float
+    memory: float
+    latency: float
+    unknown: tuple[str, ...] = ()
+
+
+def swapped(before: str, after: str, properties: Mapping[str, str] | None = None) -> Swap:
+    """The speed-ups from one model to another for a run with these properties.  Raises KeyError for a model that is not
+    in the table."""
     old, new = MODELS[before], MODELS[after]
-    return new.tflops / old.tflops, new.memory_gbps / old.memory_gbps
+    facts = properties or {}
+    unknown: list[str] = []
+    mix = _mix(facts.get(MIX, ""))
+    whole = faster = 0.0
+    for unit, ms in mix.items():
+        had, gets = old.peak_flops(unit), new.peak_flops(unit)
+        if had is None or gets is None:
+            unknown.append(unit)
+            had, gets = old.tflops, new.tflops
+        whole += ms
+        faster += ms * had / gets
+    latency = 1.0
+    if old.instructions is None or new.instructions is None:
+        unknown.append("latency")
+    else:
+        full = float(facts.get(FULL, "0") or 0)
+        latency = 1 / (full * old.instructions / new.instructions + 1 - full)
+    return Swap(whole / faster, new.memory_gbps / old.memory_gbps, latency, tuple(dict.fromkeys(unknown)))
 
 
-def expanded(text: str) -> tuple[str, ...]:
-    """`device=H100:A100` and `device.gpu=2x` as settings of resources; any other text unchanged.
+def _mix(text: str) -> dict[Unit, float]:
+    times = dict(each.rpartition(":")[::2] for each in text.split())
+    found = {unit: float(times[unit]) for unit in UNITS if unit in times}
+    return found if sum(found.values()) > 0 else {"16-bit": 1.0}
+
+
+def expanded(text: str, names: Collection[str], properties: Mapping[str, str]) -> tuple[str, ...]:
+    """`device=H100:A100`, `device=A100`, `device.gpu=2x` and `precision=bf16` as settings of a run's resources.
+
+    Any other text is unchanged.
 
     Raises SettingError for a device that is not in the table, and for a speed of `device.gpu` that is not a ratio.
     """
     key, _, value = text.partition("=")
     key, value = key.strip(), value.strip()
+    if key not in WORDS:
+        return (text,)
+    if GPU.name not in names:
+        raise SettingError(
+            f"{text}: the trace has no kernels of an accelerator; profile with ProfilerActivity.CUDA too"
+        )
     if key == "device.gpu":
-        for each in value.split(","):  # here, because later errors name the two resources
+        for each in value.split(","):  # here, because later errors name the resources
             if _SPEED.fullmatch(each.strip()) is None or float(each.strip()[:-1]) == 0:
                 raise SettingError(f"{text}: give the speed relative to the recorded run, for example device.gpu=1.5x")
-        return f"{GPU.setting}={value}", f"{HBM.setting}={value}"
-    if key != "device":
-        return (text,)
+        return tuple(f"{each.setting}={value}" for each in (GPU, HBM, LATENCY))
+    if key == "precision":
+        return _narrower(text, value, properties)
     before, colon, after = value.partition(":")
-    missing = [each for each in (before, after) if each not in MODELS]
-    if not colon or missing:
+    if not colon:
+        before, after = properties.get(MODEL, ""), value
+    if before not in MODELS or after not in MODELS:
         raise SettingError(
             f"{text}: give the recorded and the new device, for example device=H100:A100; known are {', '.join(MODELS)}"
         )
-    arithmetic, memory = swapped(before, after)
-    return f"{GPU.setting}={arithmetic:.4g}x", f"{HBM.setting}={memory:.4g}x"
+    found = swapped(before, after, properties)
+    ratios = ((GPU, found.arithmetic), (HBM, found.memory), (LATENCY, found.latency))
+    return _settings(ratios)
+
+
+def _settings(ratios: Iterable[tuple[Resource, float]]) -> tuple[str, ...]:
+    """Those that change something, at least one."""
+    changed = tuple(f"{resource.setting}={ratio:.4g}x" for resource, ratio in ratios if abs(ratio - 1) >= 0.001)
+    return changed or (f"{GPU.setting}=1x",)
+
+
+def _narrower(text: str, value: str, properties: Mapping[str, str]) -> tuple[str, ...]:
+    """16-bit numbers instead of float32 and TF32, at best: all products run at the peak's ratio, and all float32 that
+    are not parameters take half the bytes.  Raises SettingError."""
+    if value not in ("bf16", "fp16"):
+        raise SettingError(f"{text}: give the numbers to compute with, precision=bf16 or precision=fp16")
+    model = MODELS.get(properties.get(MODEL, ""))
+    if model is None:
+        raise SettingError(f"{text}: the trace's accelerator is not in the table; known are {', '.join(MODELS)}")
+    whole = faster = 0.0
+    for unit, ms in _mix(properties.get(MIX, "")).items():
+        peak = model.peak_flops(unit) if unit in ("fp32", "tf32") else None
+        whole += ms
+        faster += ms * (1.0 if peak is None else peak / (model.tflops * 1e12))
+    wide = float(properties.get(WIDE) or 0)
+    return _settings(((GPU, whole / faster), (HBM, 1 / (1 - wide / 2))))

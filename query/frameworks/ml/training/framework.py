@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from crystalperf.query.frameworks import Frames, Framework, Planner, Reader, Setup
 from crystalperf.query.frameworks.ml.training import (
@@ -23,6 +24,12 @@ from crystalperf.query.trace.contract import Trace
 from crystalperf.query.trace.records import Problems
 from crystalperf.query.trace.vocabulary import Vocabulary, plural
 
+if TYPE_CHECKING:
+    import duckdb
+
+    from crystalperf.query.execution.execution import Execution
+    from crystalperf.query.results.answers import Efficiency
+
 PLANNER = Planner(
     configured=scenarios.configured,
     replan=scenarios.replan,
@@ -31,7 +38,7 @@ PLANNER = Planner(
     steady=servers.steady,
     other_bound=absent.other_bound,
     expand=devices.expanded,
-    excluded_settings=lambda _properties: ("cores", "memory"),
+    excluded_settings=lambda _properties: ("cores", "memory", devices.LATENCY.setting),
 )
 
 
@@ -79,6 +86,7 @@ def of_training(
                 "ranks": "workers",
                 "lanes": "cores",
                 "batch": "input",
+                **{each: each for each in devices.WORDS},
                 "operators": "tasks",
             },
             exchanged_data="gradients",
@@ -87,8 +95,14 @@ def of_training(
             log_hint=log_hint,
         ),
         planner=PLANNER,
-        advisor=replace(rules.RULES, setup=setup, sentences=sentences.SENTENCES),
+        advisor=replace(rules.RULES, setup=setup, sentences=sentences.SENTENCES, efficiency=_efficiency),
     )
+
+
+def _efficiency(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Sequence[Efficiency]:
+    """See efficiency.of_kernels, which is imported only for a run."""
+    found: Sequence[Efficiency] = import_module(f"{__package__}.efficiency").of_kernels(connection, execution)
+    return found
 
 
 def _read_by(module: str) -> Callable[[LogFile], Trace]:

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from crystalperf.indexes.errors import InputError
 from crystalperf.indexes.resources import Resource, known
-from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, PCIE
+from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, LATENCY, MODEL, PCIE, model_of
+from crystalperf.query.frameworks.ml.training.roofline import Kernel, summary
 from crystalperf.query.inputs.containers import LogFile
 from crystalperf.query.trace.contract import Bounds, Edge, EdgeKind, Scope, Stage, Trace, Worker, rows
 from crystalperf.query.trace.records import Columns, Problems, RunTables, integers, numbers, objects, shortened
@@ -53,6 +54,8 @@ class Operation:
     module: str | None = None
     place: str | None = None
     function: tuple[str, str, int] | None = None
+    kernel: Kernel | None = None
+    """The work of a kernel: its shares by what bounds it take precedence over `resource`."""
 
 
 @dataclass(slots=True)
@@ -189,7 +192,7 @@ def nothing_ran(origin: str, problems: Problems, instead: str) -> InputError:
 def trace(found: Program, framework: str, log: LogFile, problems: Problems) -> Trace:
     """The trace of a framework's program, read from a log."""
     accelerated = any(each.accelerator for each in found.devices)
-    resources = (*known(), GPU, HBM, PCIE) if accelerated else known()
+    resources = (*known(), GPU, HBM, LATENCY, PCIE) if accelerated else known()
     every = sorted(
         (
             (number, position, each)
@@ -201,7 +204,7 @@ def trace(found: Program, framework: str, log: LogFile, problems: Problems) -> T
     operations = [each for _, _, each in every]
     tasks = _tasks(found, operations, [number for number, _, _ in every])
     return Trace(
-        run=_run(found, framework, log),
+        run=_run(found, framework, log, operations),
         workers=rows([Worker(each.name, each.lanes, host=each.host) for each in found.devices]),
         stages=_stages(found),
         tasks=tasks,
@@ -221,7 +224,7 @@ def trace(found: Program, framework: str, log: LogFile, problems: Problems) -> T
     )
 
 
-def _run(found: Program, framework: str, log: LogFile) -> dict[str, Any]:
+def _run(found: Program, framework: str, log: LogFile, operations: Sequence[Operation]) -> dict[str, Any]:
     mean = mean_step_ms(found.steps) if found.step_ms is None else found.step_ms
     accelerators = sum(each.accelerator for each in found.devices)
     most = max(Counter(each.process for each in found.steps).values(), default=0)
@@ -235,12 +238,19 @@ def _run(found: Program, framework: str, log: LogFile) -> dict[str, Any]:
         "duration_ms": found.end_ms - found.start_ms,
         "complete": True,
         "properties": {
-            **{key: value for key, value in found.properties.items() if value},
+            **{key: value for key, value in {**found.properties, **_of_kernels(found, operations)}.items() if value},
             **({ACCELERATORS: str(accelerators)} if accelerators else {}),
             **({} if mean is None else {"step_ms": f"{mean:.6g}", "steps": str(most)}),
         },
         "libraries": [],
     }
+
+
+def _of_kernels(found: Program, operations: Sequence[Operation]) -> dict[str, str]:
+    """Properties of the run's kernels, and the model of its accelerators if they are all of one."""
+    kernels = ((each.kernel, each.end_ms - each.start_ms) for each in operations if each.kernel is not None)
+    models = {model_of(each.model) for each in found.devices if each.accelerator}
+    return {**summary(kernels), MODEL: (models.pop() or "") if len(models) == 1 else ""}
 
 
 def _stage_id(number: int) -> str:
@@ -303,11 +313,25 @@ def _bounds(operations: Sequence[Operation], lasting: Any, resources: Sequence[R
     names = [each.name for each in resources]
     floor, likely, outside = (np.zeros((len(operations), len(names) + 1)) for _ in range(3))
     for row, each in enumerate(operations):
-        if each.resource in names:
+        if each.kernel is not None and each.kernel.shares is not None:
+            for name, share in each.kernel.shares.by_resource.items():
+                floor[row, names.index(name)] = share * lasting[row]
+        elif each.resource in names:
             floor[row, names.index(each.resource)] = lasting[row]
         elif each.likely in names:
             likely[row, names.index(each.likely)] = lasting[row]
     return Bounds(np.asarray(lasting, np.float64), floor, likely, outside)
+
+
+def _works(kernels: Sequence[Kernel | None]) -> dict[str, Any]:
+    """The work of kernels, None where nothing is known."""
+    return {
+        "flops": numbers([None if each is None else each.work.flops for each in kernels]),
+        "moved_bytes": numbers([None if each is None else each.bytes for each in kernels]),
+        "unit": objects([None if each is None else each.work.unit for each in kernels]),
+        "bound": objects([None if each is None else each.bound for each in kernels]),
+        "known_by": objects([None if each is None else each.work.known_by for each in kernels]),
+    }
 
 
 def _raw(found: Program, operations: Sequence[Operation]) -> RunTables:
@@ -323,6 +347,7 @@ def _raw(found: Program, operations: Sequence[Operation]) -> RunTables:
             "bytes": integers([each.bytes for each in operations]),
             "module": objects([short(each.module) for each in operations]),
             "call_site": objects([short(each.place) for each in operations]),
+            **_works([each.kernel for each in operations]),
         },
         "training_collectives": {
             "name": objects([each.name for each in exchanges]),

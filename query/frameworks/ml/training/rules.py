@@ -12,7 +12,7 @@ from crystalperf.query.diagnose.stage_statistics import StageStats
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.frameworks import Advisor
 from crystalperf.query.frameworks.ml.training import absent
-from crystalperf.query.frameworks.ml.training.assumptions import StepsByAccelerator
+from crystalperf.query.frameworks.ml.training.assumptions import StepsByAccelerator, WithoutProfiler
 from crystalperf.query.frameworks.ml.training.findings import Input, ReadAhead
 from crystalperf.query.frameworks.ml.training.operator_times import kind_times
 from crystalperf.query.frameworks.ml.training.remarks import (
@@ -44,7 +44,10 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
 
 def taken(_connection: duckdb.DuckDBPyConnection, execution: Execution) -> list[Assumption]:
     """Assumptions about the measured time."""
-    queued = execution.properties.get("queued_ms")
+    facts = execution.properties
+    if "traced_step_ms" in facts:
+        return [WithoutProfiler(float(facts["traced_step_ms"]), float(facts["step_ms"]))]
+    queued = facts.get("queued_ms")
     return [StepsByAccelerator(float(queued))] if queued else []
 
 

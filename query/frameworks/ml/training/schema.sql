@@ -7,7 +7,12 @@ CREATE TABLE training_operations (            -- one row per instance of an oper
     kind VARCHAR,                             -- op, python, kernel, copy, collective, transfer, input or runtime
     bytes BIGINT,                             -- that crossed a link; NULL if not recorded
     module VARCHAR,                           -- the module of the model that called it
-    call_site VARCHAR                         -- where in the user's program
+    call_site VARCHAR,                        -- where in the user's program
+    flops DOUBLE,                             -- floating-point operations of a kernel; NULL if not known
+    moved_bytes DOUBLE,                       -- through the device's memory, each tensor once a pass; NULL if not known
+    unit VARCHAR,                             -- of a product: 16-bit, tf32, fp32, fp64 or fp8
+    bound VARCHAR,                            -- what bounds most of a kernel's time: compute, memory, latency or copy
+    known_by VARCHAR                          -- how its work is known: shapes, grid or name
 );
 
 CREATE TABLE training_collectives (           -- one row per collective of all processes, and process

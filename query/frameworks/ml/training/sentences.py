@@ -138,6 +138,14 @@ def sending_cost(assumed: assumptions.SendingCost, _words: Words) -> str:
     )
 
 
+@SENTENCES.of(assumptions.WithoutProfiler)
+def without_profiler(assumed: assumptions.WithoutProfiler, _words: Words) -> str:
+    return (
+        f"a step takes {assumed.step_ms:.1f} ms without the profiler, which slows the host and not the GPU"
+        f" (traced: {assumed.traced_ms:.1f} ms); all times are without it"
+    )
+
+
 @SENTENCES.of(assumptions.StepsByAccelerator)
 def steps_by_accelerator(assumed: assumptions.StepsByAccelerator, _words: Words) -> str:
     return (
