@@ -27,7 +27,8 @@ def apply(state: State, scenario: Scenario, *, replans: bool) -> State:
 def _planned(execution: Execution, scenario: Scenario, wanted: bool) -> Planned:
     """The run as its framework would plan it for the scenario's slots.  Raises RefusedError if it cannot plan."""
     same = all(scenario.ratio(key) == 1 for key in ("cores", "workers", "input", "tasks"))
-    if same and not any(key.startswith(TASKS) for key in scenario.ratios):
+    own = execution.planner.settings.keys() & scenario.changes.keys()
+    if same and not own and not any(key.startswith(TASKS) for key in scenario.ratios):
         return Planned(execution)
     if execution.planner.replan is not None:
         planned = execution.planner.replan(execution, scenario, wanted)

@@ -37,7 +37,8 @@ from crystalperf.query.frameworks.ml.pytorch.findings import (
     WarmUp,
 )
 from crystalperf.query.frameworks.ml.pytorch.first_uses import FIRST_USE
-from crystalperf.query.frameworks.ml.pytorch.threads import BETWEEN, OWN_BATCHES, UNTRACED, WAITING_IN_PYTHON
+from crystalperf.query.frameworks.ml.pytorch.loaders import OWN_BATCHES
+from crystalperf.query.frameworks.ml.pytorch.threads import BETWEEN, UNTRACED, WAITING_IN_PYTHON
 from crystalperf.query.frameworks.ml.pytorch.waits import FREEING, STARTING, WAITING
 from crystalperf.query.frameworks.ml.training import rules
 from crystalperf.query.frameworks.ml.training.rules import input_waits
