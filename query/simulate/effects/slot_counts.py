@@ -21,7 +21,9 @@ def apply(state: State, scenario: Scenario, *, replans: bool) -> State:
     parts = state.parts_ms
     if planned.execution is not state.execution:
         parts = planned.execution.tasks.parts_ms.copy()
-    return replace(state, execution=planned.execution, parts_ms=parts, slots=slots).assuming(*planned.assumptions)
+    dag = state.dag if planned.execution.dag is state.execution.dag else planned.execution.dag
+    changed = replace(state, execution=planned.execution, parts_ms=parts, dag=dag, slots=slots)
+    return changed.assuming(*planned.assumptions)
 
 
 def _planned(execution: Execution, scenario: Scenario, wanted: bool) -> Planned:

@@ -11,6 +11,7 @@ left: a lower bound, because a graph has launches of its own, and few programs f
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -21,8 +22,9 @@ from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario, Setting
 from crystalperf.query.frameworks import Planned
 from crystalperf.query.frameworks.ml.pytorch.assumptions import BatchesMade, LaunchesRemoved
-from crystalperf.query.frameworks.ml.pytorch.refusals import GraphUnknown, LoadersAhead, NoLoaders
+from crystalperf.query.frameworks.ml.pytorch.refusals import GraphUnknown, LoadersAhead, NoKernels, NoLoaders
 from crystalperf.query.frameworks.ml.training import absent, scenarios
+from crystalperf.query.frameworks.ml.training.devices import GPU
 from crystalperf.query.results.refusals import Refusal, RefusedError
 from crystalperf.query.trace.arrays import safe_divide
 from crystalperf.query.trace.records import Floats
@@ -46,6 +48,9 @@ _CLOSE = 0.003
 
 _ROUNDS = 8
 
+_NOTICED_MS = 0.3
+"""A shorter gap of a thread is not a wait for a batch."""
+
 
 @dataclass(frozen=True)
 class _Waits:
@@ -55,6 +60,8 @@ class _Waits:
     own_ms: Floats
     own_cpu_share: Floats
     """The share of each task's CPU that makes batches."""
+    gaps_ms: Mapping[str, float]
+    """By node, how long other threads, such as the one that pins memory, had nothing to do during waits for loaders."""
 
 
 def replan(execution: Execution, scenario: Scenario, wanted: bool) -> Planned | Refusal:
@@ -69,32 +76,35 @@ def replan(execution: Execution, scenario: Scenario, wanted: bool) -> Planned | 
     waits = _waits(planned.execution)
     limits = float(waits.loaders_ms.sum()) >= WAITS_SHARE * execution.runtime_ms
     if loaders != 1 and not limits:
-        _refuse(waits, execution, loaders)
+        _refuse(waits, loaders)
+    if without_launches and GPU.name not in execution.names:
+        return NoKernels()
     changed = planned.execution
     assumed = list(planned.assumptions)
     if without_launches:
         changed = _without_launches(changed, waits)
         assumed.append(LaunchesRemoved())
-    own_ms = waits.own_ms * batch
+    waits = replace(waits, own_ms=waits.own_ms * batch)
     if not limits:
-        return Planned(_waiting(changed, waits.loaders_ms + own_ms), tuple(assumed), planned.slots)
+        return Planned(_waiting(changed, waits, 1.0), tuple(assumed), planned.slots)
     period_ms = execution.runtime_ms * batch / loaders
-    alone_ms, times = _share_of_waits(changed, scenario, waits.loaders_ms, own_ms, period_ms)
+    alone_ms, times = _share_of_waits(changed, scenario, waits, period_ms)
     steps = max(int(execution.properties.get("steps", "1")), 1)
     assumed.append(BatchesMade(execution.runtime_ms / steps, period_ms / steps, alone_ms / steps))
-    return Planned(_waiting(changed, times * waits.loaders_ms + own_ms), tuple(assumed), planned.slots)
+    return Planned(_waiting(changed, waits, times), tuple(assumed), planned.slots)
 
 
 def other_bound(execution: Execution, scenario: Scenario) -> tuple[Refusal, Scenario] | None:
     """Why a prediction is a range, and the scenario of its other bound: launches stay as they are."""
     if scenario.choice(LAUNCH) is None:
         return absent.other_bound(execution, scenario)
-    return GraphUnknown(), replace(
+    busy_ms = execution.properties.get("busy_ms")
+    return GraphUnknown(None if busy_ms is None else float(busy_ms)), replace(
         scenario, changes={key: each for key, each in scenario.changes.items() if key != LAUNCH}
     )
 
 
-def _refuse(waits: _Waits, execution: Execution, loaders: float) -> None:
+def _refuse(waits: _Waits, loaders: float) -> None:
     """Raise RefusedError if other numbers of loader processes have no known effect on steps that hardly wait."""
     if waits.own_ms.sum() > 0 or (waits.own_cpu_share > 0).any():
         raise RefusedError(NoLoaders())
@@ -112,17 +122,41 @@ def _waits(execution: Execution) -> _Waits:
     cpu = execution.names.index(CPU)
     share = safe_divide(own[:, cpu], whole[:, cpu])[tasks.stage]
     own_ms = np.minimum(tasks.pipeline_wait_ms, own[:, -1][tasks.stage])
-    return _Waits(tasks.pipeline_wait_ms - own_ms, own_ms, share)
+    loaders_ms = tasks.pipeline_wait_ms - own_ms
+    return _Waits(loaders_ms, own_ms, share, _gaps(execution, loaders_ms))
 
 
-def _waiting(execution: Execution, waits_ms: Floats) -> Execution:
-    """The run with other waits for input."""
+def _gaps(execution: Execution, loaders_ms: Floats) -> dict[str, float]:
+    """Gaps of threads that lie mostly within waits for loaders, ms within them by node."""
     tasks = execution.tasks
+    spans = sorted(
+        (float(tasks.launch_ms[each]), float(tasks.finish_ms[each])) for each in np.flatnonzero(loaders_ms > _NOTICED_MS)
+    )
+    starts = [start for start, _ in spans]
+    found = {}
+    for node_id, node in execution.dag.nodes.items():
+        length = node.end_ms - node.start_ms
+        if node.kind != "driver" or length <= _NOTICED_MS:
+            continue
+        near = spans[max(bisect_right(starts, node.start_ms) - 1, 0) : bisect_right(starts, node.end_ms)]
+        within = sum(max(min(end, node.end_ms) - max(start, node.start_ms), 0.0) for start, end in near)
+        if within >= length / 2:
+            found[node_id] = within
+    return found
+
+
+def _waiting(execution: Execution, waits: _Waits, times: float) -> Execution:
+    """The run with so many times the recorded waits for loaders."""
+    tasks = execution.tasks
+    waits_ms = times * waits.loaders_ms + waits.own_ms
     longer = waits_ms - tasks.pipeline_wait_ms
     parts = tasks.parts_ms.copy()
     parts[:, -1] += longer
     changed = replace(tasks, parts_ms=parts, pipeline_wait_ms=waits_ms, finish_ms=tasks.finish_ms + longer)
-    return replace(execution, tasks=changed)
+    nodes = dict(execution.dag.nodes)
+    for node_id, within_ms in waits.gaps_ms.items():
+        nodes[node_id] = replace(nodes[node_id], end_ms=nodes[node_id].end_ms + (times - 1) * within_ms)
+    return replace(execution, tasks=changed, dag=replace(execution.dag, nodes=nodes))
 
 
 def _without_launches(execution: Execution, waits: _Waits) -> Execution:
@@ -138,7 +172,7 @@ def _without_launches(execution: Execution, waits: _Waits) -> Execution:
 
 
 def _share_of_waits(
-    execution: Execution, scenario: Scenario, waits_ms: Floats, own_ms: Floats, period_ms: float
+    execution: Execution, scenario: Scenario, waits: _Waits, period_ms: float
 ) -> tuple[float, float]:
     """The steps' time without waits for loaders, ms, and how many times the recorded waits they have if they take as
     long as the loaders' period, 0 if they take longer anyway."""
@@ -154,13 +188,13 @@ def _share_of_waits(
     plain = replace(execution, planner=replace(execution.planner, replan=scenarios.replan))
 
     def length(times: float) -> float:
-        changed = _waiting(plain, times * waits_ms + own_ms)
+        changed = _waiting(plain, waits, times)
         return PredictionRequest(changed, inner, replay_baseline(changed)).answer().replayed.makespan_ms
 
     alone_ms = length(0.0)
     if alone_ms >= period_ms:
         return alone_ms, 0.0
-    times, total = 0.0, float(waits_ms.sum())
+    times, total = 0.0, float(waits.loaders_ms.sum())
     took = alone_ms
     for _ in range(_ROUNDS):
         if abs(took - period_ms) <= _CLOSE * period_ms:

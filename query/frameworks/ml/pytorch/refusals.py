@@ -24,6 +24,15 @@ class LoadersAhead(Refusal):
 
 @dataclass(frozen=True)
 class GraphUnknown(Refusal):
-    """How much of a program's launches a graph can hold is unknown."""
+    """How much of a program's launches a graph can hold is unknown; an accelerator worked `busy_ms` a step, None if
+    unknown."""
 
     kind: ClassVar[str] = "graph-unknown"
+    busy_ms: float | None
+
+
+@dataclass(frozen=True)
+class NoKernels(Refusal):
+    """The trace has no kernels of an accelerator, so nothing launches any."""
+
+    kind: ClassVar[str] = "no-kernels"

@@ -128,12 +128,18 @@ SENTENCES.fixed(
         refusals.LoadersAhead: (
             "steps did not wait for their batches, so the time that loader processes need for one is unknown"
         ),
-        refusals.GraphUnknown: "the trace does not show which part of a step fits into a graph",
+        refusals.NoKernels: "the trace has no kernels of an accelerator; profile with ProfilerActivity.CUDA too",
         assumptions.LaunchesRemoved: (
             "the host does nothing but make batches: one graph holds the whole step, and its own launch takes no time"
         ),
     }
 )
+
+
+@SENTENCES.of(refusals.GraphUnknown)
+def graph_unknown(refusal: refusals.GraphUnknown, _words: Words) -> str:
+    alone = "" if refusal.busy_ms is None else f"; its kernels alone take at least {refusal.busy_ms:.1f} ms a step"
+    return f"the trace does not show which part of a step fits into a graph{alone}"
 
 
 @SENTENCES.of(assumptions.BatchesMade)
