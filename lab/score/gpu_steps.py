@@ -1,4 +1,4 @@
-"""Steps on a GPU, predicted from traces and measured without a profiler: ``python -m lab.score.gpu_steps DIR``.
+"""Steps on a GPU, predicted from traces and measured without a profiler: ``python -m lab.score.gpu DIR --steps``.
 
 DIR has the traces of each GPU, `h100/KIND-BATCH/….json.gz` or `h100/traces/KIND-BATCH/MODE.json.gz`, and `rows.jsonl`,
 or one of each GPU, with measured steps.  From each trace the step without the profiler is computed, and the step on the
@@ -8,10 +8,8 @@ change" answers with the measured step of the trace's own training.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
-import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -140,6 +138,22 @@ def limit(kind: str) -> str:
     return "input" if name in ("input", "sleeping") else "host" if name in HOST else "GPU"
 
 
+def costs(found: Sequence[Score]) -> list[str]:
+    """A table: the traced step over the measured one, by the profiler's options, of trainings that the host limits."""
+    said = head("training | GPU | >step [ms] | >light | >shapes | >stacks | >full")
+    by: dict[tuple[str, str], dict[str, Score]] = defaultdict(dict)
+    for each in found:
+        if each.question == "untraced" and limit(each.recorded.kind) == "host":
+            by[each.recorded.kind, each.recorded.gpu][each.recorded.mode or "full"] = each
+    for (kind, gpu), modes in sorted(by.items()):
+        times = (
+            f"{modes[mode].unchanged_ms / modes[mode].measured_ms:.2f}" if mode in modes else ""
+            for mode in ("light", "shapes", "stacks", "full")
+        )
+        said.append(row(kind, gpu.upper(), f"{next(iter(modes.values())).measured_ms:.1f}", *times))
+    return said
+
+
 def lines(found: Sequence[Score], *, every: bool) -> list[str]:
     """Tables: the mean by question and by what limits the training; with `every`, each answer."""
     by: dict[tuple[str, str], list[Score]] = defaultdict(list)
@@ -159,6 +173,7 @@ def lines(found: Sequence[Score], *, every: bool) -> list[str]:
                 f"{100 * plain:.1f} %", f"{sum(covered)} of {len(covered)}" if covered else "",
             )
         )  # fmt: skip
+    said += ["", *costs(found)]
     if every:
         said += ["", *head("training | GPU | trace | question | >no change [ms] | >predicted | >range | >measured | >error")]
         for each in found:
@@ -173,22 +188,3 @@ def lines(found: Sequence[Score], *, every: bool) -> list[str]:
                 )
             )  # fmt: skip
     return said
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m lab.score.gpu_steps", description=(__doc__ or "").partition("\n")[0]
-    )
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--every", action="store_true", help="print each answer too")
-    asked = parser.parse_args(argv)
-    try:
-        print("\n".join(lines(list(scores(asked.folder)), every=asked.every)))
-    except LabError as error:
-        print(f"lab.score.gpu_steps: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
