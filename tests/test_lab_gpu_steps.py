@@ -72,7 +72,7 @@ def _made_alone(run: crystalperf.Run) -> float:
 
 
 def test_uneven_steps_are_reported(waiting: crystalperf.Run) -> None:
-    (found,) = [each for each in waiting.debug().remarks if each.kind == "uneven-steps"]
+    (found,) = [each for each in waiting.debug().measurements if each.kind == "uneven-steps"]
     assert found.longest_ms > 2 * found.shortest_ms  # type: ignore[attr-defined]
 
 
@@ -81,7 +81,8 @@ def test_launches_have_a_bound(tmp_path: Path) -> None:
     run = _run("gpt_tiny-8", tmp_path)
     answer = run.predict("launch=0")
     assert [each.kind for each in answer.refused] == ["graph-unknown"]
-    assert answer.bound_ms is not None and answer.bound_ms[0] is not None
+    assert answer.bound_ms is not None
+    assert answer.bound_ms[0] is not None
     low = answer.bound_ms[0] / int(run.sql("SELECT properties['steps'] FROM runs").rows[0][0])
     assert 0.4 * steps["h200", "gpt_tiny+graph", 8] < low <= 1.05 * steps["h200", "gpt_tiny+graph", 8]
     assert answer.bound_ms[1] == pytest.approx(answer.runtime_ms, rel=0.01)

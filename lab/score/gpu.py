@@ -188,8 +188,8 @@ def batches(rows: Sequence[Mapping[str, object]], traces: Mapping[str, Mapping[s
 def load(folder: Path, *, shapes: bool = True) -> dict[str, dict[str, Traced]]:
     """Traces by training and GPU.  Raises LabError."""
     found: dict[str, dict[str, Traced]] = defaultdict(dict)
-    for path in sorted(folder.glob("*/*/*.json*")):
-        found[path.parent.name.rpartition("-")[0]][path.parent.parent.name] = read(path, shapes=shapes)
+    for path in sorted([*folder.glob("*/*-*/*.json*"), *folder.glob("*/traces/*-*/full.json*")]):
+        found[path.parent.name.rpartition("-")[0]][path.relative_to(folder).parts[0]] = read(path, shapes=shapes)
     if not found:
         raise LabError(f"{folder} has no traces; give a folder with h100/TRAINING-BATCH/….json.gz")
     return found

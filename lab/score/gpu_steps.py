@@ -99,9 +99,9 @@ def questions(one: Recorded, steps: dict[tuple[str, str, int], float]) -> Iterat
         if kind == one.kind and batch in (one.batch * 2, one.batch / 2):
             yield f"batch {batch / one.batch:g}x", ("batch", f"{batch / one.batch:g}x"), took
         others = kind.partition(":")[2]
-        if loaders not in ("", "0") and kind.startswith(f"{name}:") and kind != one.kind and batch == one.batch:
-            if others != "0":
-                yield f"loaders {loaders} to {others}", ("loader_workers", f"{int(others) / int(loaders):g}x"), took
+        alike = kind.startswith(f"{name}:") and kind != one.kind and batch == one.batch
+        if alike and "0" not in (loaders, others):
+            yield f"loaders {loaders} to {others}", ("loader_workers", f"{int(others) / int(loaders):g}x"), took
         if kind == f"{one.kind}+graph" and batch == one.batch:
             yield "launch=0", ("launch", "0"), took
 
@@ -133,7 +133,7 @@ def scores(folder: Path) -> Iterator[Score]:
 
 
 def limit(kind: str) -> str:
-    """What limits a training: input, host or GPU."""
+    """The limit of a training: input, host or GPU."""
     name = kind.partition(":")[0]
     return "input" if name in ("input", "sleeping") else "host" if name in HOST else "GPU"
 
@@ -175,7 +175,10 @@ def lines(found: Sequence[Score], *, every: bool) -> list[str]:
         )  # fmt: skip
     said += ["", *costs(found)]
     if every:
-        said += ["", *head("training | GPU | trace | question | >no change [ms] | >predicted | >range | >measured | >error")]
+        said += [
+            "",
+            *head("training | GPU | trace | question | >no change [ms] | >predicted | >range | >measured | >error"),
+        ]
         for each in found:
             one = each.recorded
             bounds = ("" if end is None else f"{end:.1f}" for end in (each.low, each.high))

@@ -130,7 +130,8 @@ def _gaps(execution: Execution, loaders_ms: Floats) -> dict[str, float]:
     """Gaps of threads that lie mostly within waits for loaders, ms within them by node."""
     tasks = execution.tasks
     spans = sorted(
-        (float(tasks.launch_ms[each]), float(tasks.finish_ms[each])) for each in np.flatnonzero(loaders_ms > _NOTICED_MS)
+        (float(tasks.launch_ms[each]), float(tasks.finish_ms[each]))
+        for each in np.flatnonzero(loaders_ms > _NOTICED_MS)
     )
     starts = [start for start, _ in spans]
     found = {}
@@ -168,12 +169,19 @@ def _without_launches(execution: Execution, waits: _Waits) -> Execution:
     left = safe_divide(parts[:, cpu], tasks.parts_ms[:, cpu])
     volumes = replace(execution.volumes, total_cpu_ms=execution.volumes.total_cpu_ms * left)
     saved = (tasks.parts_ms - parts).sum(axis=1)
-    return replace(execution, tasks=replace(tasks, parts_ms=parts, finish_ms=tasks.finish_ms - saved), volumes=volumes)
+    nodes = {  # a stream's gaps between its kernels are launches too
+        node_id: replace(node, end_ms=node.start_ms) if node.kind == "driver" and node_id not in waits.gaps_ms else node
+        for node_id, node in execution.dag.nodes.items()
+    }
+    return replace(
+        execution,
+        tasks=replace(tasks, parts_ms=parts, finish_ms=tasks.finish_ms - saved),
+        volumes=volumes,
+        dag=replace(execution.dag, nodes=nodes),
+    )
 
 
-def _share_of_waits(
-    execution: Execution, scenario: Scenario, waits: _Waits, period_ms: float
-) -> tuple[float, float]:
+def _share_of_waits(execution: Execution, scenario: Scenario, waits: _Waits, period_ms: float) -> tuple[float, float]:
     """The steps' time without waits for loaders, ms, and how many times the recorded waits they have if they take as
     long as the loaders' period, 0 if they take longer anyway."""
     # Only predictions need the simulation, and every command loads this package.

@@ -14,7 +14,8 @@ processes arrive in groups, so few traced steps may all be quick or all slow."""
 def text(job: Job) -> str:
     """Lines for the training loop."""
     last = _WARM + _TIMED
-    return f'''# In the program, around the training loop of at least {last + 1 + _WARMUP + _ACTIVE} steps; each rank writes its own file.
+    steps = last + 1 + _WARMUP + _ACTIVE
+    return f'''# In the program, around a training loop of at least {steps} steps; each rank writes its own file.
 import os, time, torch
 from torch.profiler import profile, schedule
 
