@@ -67,10 +67,7 @@ def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[StageSt
         ).fetchall()
     )
     cost_ms = sum(min(each.facts.path_ms, waited.get(each.facts.id, 0.0)) for each in details)
-    if cost_ms <= 0:
-        return []
-    else_ms = sum(each.facts.path_ms for each in details) - cost_ms
-    return [Input(cost_ms, "measured", ReadAhead(1 + cost_ms / else_ms if else_ms > 0 else None), cost_ms)]
+    return [Input(cost_ms, "measured", ReadAhead(None), cost_ms)] if cost_ms > 0 else []
 
 
 def _communication(connection: duckdb.DuckDBPyConnection, start: float, end: float) -> list[Remark]:
