@@ -442,16 +442,15 @@ class Run:
     ) -> tuple[dict[str, tuple[Value, ...]], Configuration]:
         """The requested values by setting, and the recorded configuration with what `recorded` states."""
         execution = self._load(scope)
-        settable, words = (
-            settings_of(
-                execution.resources,
-                execution.words.vocabulary,
-                execution.operators,
-                {each.stage_id: each.name for each in execution.dag.stages},
-                is_stream=execution.stream is not None,
-            ),
-            execution.words.vocabulary.settings,
+        words = execution.words.vocabulary.settings
+        settable = settings_of(
+            execution.resources,
+            execution.words.vocabulary,
+            execution.operators,
+            {each.stage_id: each.name for each in execution.dag.stages},
+            is_stream=execution.stream is not None,
         )
+        settable.update(execution.planner.settings)
         expanded = [
             one for text in texts for one in execution.planner.expand(text, execution.names, execution.properties)
         ]

@@ -58,7 +58,7 @@ def test_python_functions_are_named_with_their_time(verdicts: dict[str, Verdict]
         ("MapInPandas (", ()),
     ],
 )
-def test_names_of_python_functions_stand_in_plans(detail: str, names: tuple[str, ...]) -> None:
+def test_names_of_python_functions_are_in_plans(detail: str, names: tuple[str, ...]) -> None:
     assert functions(detail) == names
 
 

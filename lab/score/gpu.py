@@ -1,6 +1,7 @@
 """Kernel times on another GPU, predicted and measured: ``python -m lab.score.gpu DIR``, Markdown tables.
 
-`--write PAGE` puts them into a page.  `--fit` repeats the fit of the constants of `roofline.py`.
+`--write PAGE` puts them into a page.  `--fit` repeats the fit of the constants of `roofline.py`.  `--steps` scores
+whole steps instead, `--every` with each answer (gpu_steps.py).
 
 DIR has `rows.jsonl`, and for each GPU a folder with a trace of each training: `h100/chain-16384/….json.gz`.  The same
 kernels ran on both GPUs, so the time of those that both traces have is predicted from the one and measured in the
@@ -29,6 +30,7 @@ from crystalperf.query.inputs.containers import LogFile, Part
 from crystalperf.query.trace.records import Problems
 from lab.errors import LabError
 from lab.pages import head, put, row
+from lab.score import gpu_steps
 
 BOUND = ("chain", "resnet50", "resnet50_bf16", "tables")
 """The trainings that the GPU limits; README.md of the recordings has why."""
@@ -186,8 +188,8 @@ def batches(rows: Sequence[Mapping[str, object]], traces: Mapping[str, Mapping[s
 def load(folder: Path, *, shapes: bool = True) -> dict[str, dict[str, Traced]]:
     """Traces by training and GPU.  Raises LabError."""
     found: dict[str, dict[str, Traced]] = defaultdict(dict)
-    for path in sorted(folder.glob("*/*/*.json*")):
-        found[path.parent.name.rpartition("-")[0]][path.parent.parent.name] = read(path, shapes=shapes)
+    for path in sorted([*folder.glob("*/*-*/*.json*"), *folder.glob("*/traces/*-*/full.json*")]):
+        found[path.parent.name.rpartition("-")[0]][path.relative_to(folder).parts[0]] = read(path, shapes=shapes)
     if not found:
         raise LabError(f"{folder} has no traces; give a folder with h100/TRAINING-BATCH/….json.gz")
     return found
@@ -240,9 +242,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m lab.score.gpu", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables into a page")
+    parser.add_argument("--steps", action="store_true", help="score whole steps instead of kernels")
+    parser.add_argument("--every", action="store_true", help="with --steps: print each answer too")
     parser.add_argument("--fit", action="store_true", help="print the constants fitted on all, and on all but each")
     asked = parser.parse_args(argv)
     try:
+        if asked.steps:
+            print("\n".join(gpu_steps.lines(list(gpu_steps.scores(asked.folder)), every=asked.every)))
+            return 0
         if asked.fit:
             traces = load(asked.folder)
             for kind, each in left_out({**traces}).items():

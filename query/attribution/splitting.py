@@ -51,7 +51,7 @@ def split(bounds: Bounds, duration_ms: Floats, stage: Ints, recorded: Recorded |
     unmeasured = np.isnan(bounds.slot_ms)
     held = np.where(unmeasured, 0.0, bounds.slot_ms)
     floor = bounds.floor_ms
-    rest = held - floor.sum(axis=1)
+    rest = np.maximum(held - floor.sum(axis=1), 0.0)  # rounding may leave less than nothing
     parts = np.zeros_like(floor)
 
     if recorded is None or not (recorded.intervals_ms.any() or recorded.samples_ms.any()):

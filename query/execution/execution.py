@@ -15,7 +15,7 @@ from crystalperf.query.execution.critical_path import fill
 from crystalperf.query.execution.dag import Barriers, Dag, StageRun, Tasks
 from crystalperf.query.execution.evidence import Evidence
 from crystalperf.query.execution.log_facts import LogFacts
-from crystalperf.query.execution.scenario import TASKS, Configuration, Scenario, called_by
+from crystalperf.query.execution.scenario import TASKS, Configuration, Scenario, Setting, called_by
 from crystalperf.query.execution.scheduling import FIRST_COME, Policy
 from crystalperf.query.execution.slots import Slots
 from crystalperf.query.execution.stream import Stream
@@ -142,6 +142,8 @@ class Planner:
     configured: Callable[[Mapping[str, str]], Mapping[str, float]] | None = None
     """Properties of a run → its configuration besides workers, cores and memory: `tasks`, the number of partitions of
     exchanged data; and those three if the run's tables count other things than its users do."""
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    """Settings that only runs of the framework have, by key; `replan` applies them."""
     replan: Callable[[Execution, Scenario, bool], Planned | Refusal] | None = None
     """(the run, a scenario, whether adaptive planning may change plans) → the run with the plan of the scenario."""
     growth: Callable[[Execution], Growth] | None = None

@@ -182,7 +182,7 @@ def _ms(answer: Answer) -> float:
 def direction(scenario: Scenario) -> tuple[bool, bool]:
     """Whether no resource is worse than recorded, and whether none is better."""
     if any(
-        key in ("tasks", "skew", "scheduler") or key.startswith(TASKS) for key in scenario.changes
+        value.choice is not None or key == "tasks" or key.startswith(TASKS) for key, value in scenario.changes.items()
     ):  # neither better nor worse
         return False, False
     ratios = [1.0, *(1 / ratio if key == "input" else ratio for key, ratio in scenario.ratios.items())]

@@ -21,13 +21,16 @@ def apply(state: State, scenario: Scenario, *, replans: bool) -> State:
     parts = state.parts_ms
     if planned.execution is not state.execution:
         parts = planned.execution.tasks.parts_ms.copy()
-    return replace(state, execution=planned.execution, parts_ms=parts, slots=slots).assuming(*planned.assumptions)
+    dag = state.dag if planned.execution.dag is state.execution.dag else planned.execution.dag
+    changed = replace(state, execution=planned.execution, parts_ms=parts, dag=dag, slots=slots)
+    return changed.assuming(*planned.assumptions)
 
 
 def _planned(execution: Execution, scenario: Scenario, wanted: bool) -> Planned:
     """The run as its framework would plan it for the scenario's slots.  Raises RefusedError if it cannot plan."""
     same = all(scenario.ratio(key) == 1 for key in ("cores", "workers", "input", "tasks"))
-    if same and not any(key.startswith(TASKS) for key in scenario.ratios):
+    own = execution.planner.settings.keys() & scenario.changes.keys()
+    if same and not own and not any(key.startswith(TASKS) for key in scenario.ratios):
         return Planned(execution)
     if execution.planner.replan is not None:
         planned = execution.planner.replan(execution, scenario, wanted)

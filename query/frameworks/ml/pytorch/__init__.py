@@ -9,7 +9,7 @@ threads.py      the time of threads between their operators; waits.py: waits for
 first_uses.py   launches that load a kernel
 streams.py      operations of accelerators; launches.py: what they waited for
 collectives.py  collectives, and clock skew; steps.py: steps, and accelerators that fall behind
-rules.py        findings of PyTorch alone
+rules.py        findings of PyTorch alone; loaders.py: batches and launches in a scenario
 setup.py        the code with which a program records traces
 """
 
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from crystalperf.query.frameworks.ml.pytorch import files, sentences, setup
+from crystalperf.query.frameworks.ml.pytorch import files, loaders, sentences, setup
 from crystalperf.query.frameworks.ml.training.devices import GPU
 from crystalperf.query.frameworks.ml.training.framework import of_training
 
@@ -69,6 +69,9 @@ PYTORCH = replace(
     _TRAINING,
     planner=replace(
         _TRAINING.planner,
+        settings=loaders.SETTINGS,
+        replan=loaders.replan,
+        other_bound=loaders.other_bound,
         checked_settings=lambda run: () if GPU.name in run.names else {"input"},  # batches on CPUs (docs/training.md)
     ),
     advisor=replace(

@@ -27,6 +27,10 @@ _RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"rank"\s*:\s*(?P<ra
 _WORLD_SIZE = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"world_size"\s*:\s*(?P<size>\d{1,7})')
 
 
+_SAYS_NOTHING = re.compile(r"(?:rank|trace|worker|profile|profiler|pytorch|torch)?[_-]?\d*\.", re.IGNORECASE)
+"""File names that many trainings have."""
+
+
 def recognise(head: Head) -> LogPart | None:
     """A trace of PyTorch's profiler, by its beginning."""
     text = head.text
@@ -60,7 +64,20 @@ def gather(parts: Sequence[LogPart], problems: Problems) -> list[Application]:
             found += _of_cycles(cycles, problems)
         else:
             found += [application("pytorch", [each]) for each in several]
-    return found
+    return _named_by_folder(found) if len(found) == 1 else found
+
+
+def _named_by_folder(found: Sequence[Application]) -> list[Application]:
+    """Runs whose file's name says nothing (`rank0.pt.trace.json.gz`) have the name of its folder."""
+    named = []
+    for each in found:
+        folder, _, name = os.path.abspath(each.log.origin).rpartition("/")
+        own = os.path.basename(folder)
+        if own and len(each.log.parts) == 1 and _SAYS_NOTHING.match(name):
+            app_id = re.sub(r"[^\w.-]+", "-", own)
+            each = replace(each, app_id=app_id, log=replace(each.log, app_id=app_id))
+        named.append(each)
+    return named
 
 
 def _without_numbers(part: LogPart) -> str:

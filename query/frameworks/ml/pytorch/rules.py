@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import duckdb
 
@@ -46,10 +47,12 @@ from crystalperf.query.frameworks.ml.pytorch.findings import (
     WarmUp,
 )
 from crystalperf.query.frameworks.ml.pytorch.first_uses import FIRST_USE
-from crystalperf.query.frameworks.ml.pytorch.threads import BETWEEN, OWN_BATCHES, UNTRACED, WAITING_IN_PYTHON
+from crystalperf.query.frameworks.ml.pytorch.loaders import OWN_BATCHES
+from crystalperf.query.frameworks.ml.pytorch.threads import BETWEEN, UNTRACED, WAITING_IN_PYTHON
 from crystalperf.query.frameworks.ml.pytorch.waits import FREEING, STARTING, WAITING
 from crystalperf.query.frameworks.ml.training import rules
 from crystalperf.query.frameworks.ml.training.devices import GPU, HBM, LATENCY
+from crystalperf.query.frameworks.ml.training.findings import ReadAhead
 from crystalperf.query.frameworks.ml.training.rules import input_waits
 from crystalperf.query.results.advice import Advice
 from crystalperf.query.results.answers import Cause, NamedPart, PathItem
@@ -103,7 +106,12 @@ def findings(connection: duckdb.DuckDBPyConnection, details: Sequence[StageStats
             names = tuple(dict.fromkeys(name for _, _, name in losses if name))[:_NAMED]
             lost.append(kind(cost_ms, "measured", advice, cost_ms, disk_ms, names))
     own_ms = sum(each.cost_ms for each in lost if isinstance(each, OwnBatches))
-    waits = [each for each in input_waits(connection, details) if each.cost_ms > own_ms]
+    path_ms = sum(on_path.values())
+    waits = [
+        replace(each, advice=ReadAhead(path_ms / (path_ms - each.cost_ms) if path_ms > each.cost_ms else None))
+        for each in input_waits(connection, details)
+        if each.cost_ms > own_ms
+    ]
     return [*waits, *through_one(connection, details), *lost, *steady(connection, details)]
 
 

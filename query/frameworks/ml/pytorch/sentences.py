@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crystalperf.query.frameworks.ml.pytorch import findings
+from crystalperf.query.frameworks.ml.pytorch import assumptions, findings, refusals
 from crystalperf.query.frameworks.ml.training import sentences
 from crystalperf.query.results.sentences import Sentences
 from crystalperf.query.results.words import Words
@@ -169,3 +169,37 @@ SENTENCES.fixed(
 def waits_in_python(found: findings.WaitsInPython, _words: Words) -> str:
     most = "" if found.function is None else f", mostly in {found.function}"
     return f"threads waited in Python functions{most}"
+
+
+# Refusals and assumptions ---------------------------------------------------------------------------------------------
+
+SENTENCES.fixed(
+    {
+        refusals.NoLoaders: (
+            "the training's thread makes its batches itself; trace a run with `num_workers` to know what loader"
+            " processes need for a batch"
+        ),
+        refusals.LoadersAhead: (
+            "steps did not wait for their batches, so the time that loader processes need for one is unknown"
+        ),
+        refusals.NoKernels: "the trace has no kernels of an accelerator; profile with ProfilerActivity.CUDA too",
+        assumptions.LaunchesRemoved: (
+            "the host does nothing but make batches: one graph holds the whole step, and its own launch takes no time"
+        ),
+    }
+)
+
+
+@SENTENCES.of(refusals.GraphUnknown)
+def graph_unknown(refusal: refusals.GraphUnknown, _words: Words) -> str:
+    alone = "" if refusal.busy_ms is None else f"; its kernels alone take at least {refusal.busy_ms:.1f} ms a step"
+    return f"the trace does not show which part of a step fits into a graph{alone}"
+
+
+@SENTENCES.of(assumptions.BatchesMade)
+def batches_made(assumed: assumptions.BatchesMade, _words: Words) -> str:
+    return (
+        f"loader processes make a batch every {assumed.period_ms:.1f} ms ({assumed.recorded_ms:.1f} ms in the trace):"
+        " in proportion to the examples, and to their number while there are CPUs for each; without waits for them a"
+        f" step takes {assumed.alone_ms:.1f} ms"
+    )

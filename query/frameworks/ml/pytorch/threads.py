@@ -12,6 +12,7 @@ from functools import partial
 
 from crystalperf.query.frameworks.ml.pytorch.kineto import Process, Thread
 from crystalperf.query.frameworks.ml.pytorch.lanes import Built
+from crystalperf.query.frameworks.ml.pytorch.loaders import OWN_BATCHES
 from crystalperf.query.frameworks.ml.pytorch.names import mark_phase
 from crystalperf.query.frameworks.ml.pytorch.outermost import Outermost, inputs
 from crystalperf.query.frameworks.ml.pytorch.python import Part, Python, named
@@ -23,10 +24,6 @@ PYTHON = "Python"
 
 WAIT_FOR_INPUT = "DataLoader"
 """The operator of its time outside of other operators while it requests its next batch."""
-
-OWN_BATCHES = "own batches"
-"""The operator of its time outside of other operators while its loader has no workers: it may compute, read, sleep or
-wait."""
 
 WAITING_IN_PYTHON = "waiting in Python"
 """The operator of its time in a Python function that computes nothing."""

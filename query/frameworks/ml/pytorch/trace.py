@@ -79,6 +79,7 @@ def of_processes(processes: Sequence[Process], origin: str, problems: Problems) 
     """The program of a run's processes."""
     _label_ranks(processes)
     collectives.align_clocks(processes, origin, problems)
+    extremes = _extremes(processes)
     without = untraced.retime(processes[0]) if len(processes) == 1 else None
     built = Built()
     for process in processes:
@@ -106,6 +107,7 @@ def of_processes(processes: Sequence[Process], origin: str, problems: Problems) 
         step_ms=program.mean_step_ms(steps.with_backlogs(of_ranks, behind.values())),
         properties={
             **_properties(processes),
+            **extremes,
             **({} if without is None else without.properties()),
             "queued_ms": f"{max(each.queued_ms for each in behind.values()):.6g}" if behind else "",
         },
@@ -123,6 +125,19 @@ def _report_untraced(processes: Sequence[Process], common: Sequence[Step], origi
     if not common:
         meaning = "the trace marks no steps, so results cover all of it (call profiler.step() after each step)"
         problems.add("no steps", "info", origin, None, meaning)
+
+
+def _extremes(processes: Sequence[Process]) -> dict[str, str]:
+    """The shortest and the longest traced step of the process whose steps differ most, ms."""
+    ends = []
+    for process in processes:
+        took = [end - start for _, start, end in process.steps]
+        if len(took) > 1 and min(took) > 0:
+            ends.append((max(took) / min(took), min(took) / 1e3, max(took) / 1e3))
+    if not ends:
+        return {}
+    _, shortest, longest = max(ends)
+    return {"shortest_step_ms": f"{shortest:.6g}", "longest_step_ms": f"{longest:.6g}"}
 
 
 def _launches_untraced(process: Process) -> bool:

@@ -32,6 +32,10 @@ _OF_EXAMPLES = re.compile(r"all_?to_?all|\b(i?send|i?recv)\b|sendrecv", re.IGNOR
 """Exchanges of data that examples produce; all others are assumed to be of parameters and gradients."""
 
 
+_MADE = "own batches"
+"""PyTorch's operator for making batches on the training's thread begins with it."""
+
+
 def grows(operator: str) -> bool:
     """Whether an operator's work grows with the batch, by its name."""
     return _OF_PARAMETERS.search(operator) is None
@@ -50,8 +54,10 @@ def growth(execution: Execution) -> Growth:
             if not _OF_EXAMPLES.search(name):
                 growing[:, net] = 0.0
             larger += growing
-    if launches:
-        larger[:, execution.names.index(CPU)] = 0.0
+    if launches:  # where a thread makes its batches itself, the CPU does more than that
+        made = [times_ms for name, times_ms in execution.operators.items() if name.startswith(_MADE)]
+        makes = np.sum([each.sum(axis=1) for each in made], axis=0) > 0 if made else np.zeros(shape[0], dtype=bool)
+        larger[:, execution.names.index(CPU)] *= makes
     shares = np.divide(larger, whole, out=np.zeros(shape), where=whole > 0)
     for column, name in enumerate(execution.names):
         if (known := execution.properties.get(f"{GROWING}{name}")) is not None:

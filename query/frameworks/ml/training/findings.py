@@ -20,6 +20,8 @@ class Input(Finding):
 
 @dataclass(frozen=True)
 class ReadAhead(Advice):
-    """Have loaders prefetch batches."""
+    """Have loaders prefetch batches: with `times` as many of them, steps would not wait; None if unknown."""
 
     kind: ClassVar[str] = "read-ahead"
+
+    times: float | None

@@ -63,3 +63,14 @@ class MayWaitForRanks(Remark):
 
     absent: int
     ranks: int
+
+
+@dataclass(frozen=True)
+class UnevenSteps(Remark):
+    """Of `steps` traced steps the longest took `longest_ms` and the shortest `shortest_ms`, so a mean is uncertain."""
+
+    kind: ClassVar[str] = "uneven-steps"
+
+    steps: int
+    shortest_ms: float
+    longest_ms: float

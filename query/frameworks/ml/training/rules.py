@@ -20,10 +20,14 @@ from crystalperf.query.frameworks.ml.training.remarks import (
     InputWait,
     MayBePageCache,
     StepTime,
+    UnevenSteps,
     WaitForSlowest,
 )
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.remarks import Remark
+
+_UNEVEN = 2.0
+"""How many times longer the longest traced step is than the shortest, from which a mean step is uncertain."""
 
 _WORTH = 0.02
 """Minimum share of the time for which waiting for input is reported."""
@@ -35,6 +39,9 @@ def remarks(connection: duckdb.DuckDBPyConnection, execution: Execution) -> list
     if "step_ms" in properties:
         steps, processes = (int(properties.get(each, "1")) for each in ("steps", "processes"))
         found.append(StepTime(float(properties["step_ms"]), steps, processes))
+        shortest, longest = (float(properties.get(f"{each}_step_ms", "0")) for each in ("shortest", "longest"))
+        if longest > _UNEVEN * shortest > 0:
+            found.append(UnevenSteps(steps, shortest, longest))
     start, end = execution.scope.start_ms, execution.scope.end_ms
     input_ms, _ = kind_times(connection, start, end).get("input", (0.0, 0.0))
     if input_ms >= _WORTH * (end - start):
@@ -63,7 +70,7 @@ def input_waits(connection: duckdb.DuckDBPyConnection, details: Sequence[StageSt
         ).fetchall()
     )
     cost_ms = sum(min(each.facts.path_ms, waited.get(each.facts.id, 0.0)) for each in details)
-    return [Input(cost_ms, "measured", ReadAhead(), cost_ms)] if cost_ms > 0 else []
+    return [Input(cost_ms, "measured", ReadAhead(None), cost_ms)] if cost_ms > 0 else []
 
 
 def _communication(connection: duckdb.DuckDBPyConnection, start: float, end: float) -> list[Remark]:

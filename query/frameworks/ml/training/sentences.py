@@ -14,15 +14,20 @@ SENTENCES = Sentences()
 
 SENTENCES.fixed(
     {
-        findings.ReadAhead: (
-            "prefetch batches: use more loader processes (`num_workers`) or queue threads, prefetch more batches, or do"
-            " less work per example"
-        ),
         remarks.MayBePageCache: (
             "Part of that may be copies from the page cache: traces do not distinguish them from disk reads"
         ),
     }
 )
+
+
+@SENTENCES.of(findings.ReadAhead)
+def read_ahead(advice: findings.ReadAhead, _words: Words) -> str:
+    more = "more" if advice.times is None else f"{advice.times:.1f} times as many"
+    return (
+        f"prefetch batches: use {more} loader processes (`num_workers`) or queue threads, prefetch more batches, or do"
+        " less work per example"
+    )
 
 
 @SENTENCES.of(findings.Input)
@@ -34,6 +39,14 @@ def input_waits(found: findings.Input, _words: Words) -> str:
 def step_time(found: remarks.StepTime, _words: Words) -> str:
     over = f"{counted(found.steps, 'step')}, {counted(found.processes, 'process')}"
     return f"A step took {found.step_ms:.1f} ms on average ({over})"
+
+
+@SENTENCES.of(remarks.UnevenSteps)
+def uneven_steps(found: remarks.UnevenSteps, _words: Words) -> str:
+    return (
+        f"The longest of {counted(found.steps, 'traced step')} took {found.longest_ms:.1f} ms, the shortest"
+        f" {found.shortest_ms:.1f} ms: their mean is uncertain, so trace more steps"
+    )
 
 
 @SENTENCES.of(remarks.InputWait)

@@ -1,0 +1,120 @@
+"""Whole steps on a GPU: batches of loader processes, launches, and the recipe that records them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import crystalperf
+from crystalperf.indexes.errors import NoAnswerError, SettingError
+from crystalperf.query.frameworks import Job
+from crystalperf.query.frameworks.ml.pytorch import setup
+from crystalperf.query.frameworks.ml.pytorch.assumptions import BatchesMade
+from lab.score import gpu_steps
+
+OWN = Path(__file__).parent.parent / "lab/recordings/gpu/own"
+
+
+def _run(kind: str, folder: Path) -> crystalperf.Run:
+    return crystalperf.profile(OWN / "h200/traces" / kind / "light.json.gz", output=folder / f"{kind}.duckdb")
+
+
+@pytest.fixture(scope="module")
+def waiting(tmp_path_factory: pytest.TempPathFactory) -> crystalperf.Run:
+    """A training that waits for two loader processes."""
+    return _run("input_2-32", tmp_path_factory.mktemp("runs"))
+
+
+def _made(answer: crystalperf.Prediction) -> BatchesMade:
+    return next(each for each in answer.assumptions if isinstance(each, BatchesMade))
+
+
+def test_period_of_loaders_scales_with_batch_and_with_processes(waiting: crystalperf.Run) -> None:
+    steps = gpu_steps.measured(OWN)
+    before = waiting.predict("batch=1x").runtime_ms
+    for setting, key in (("batch=2x", ("input:2", 64)), ("loader_workers=2x", ("input:4", 32))):
+        answer = waiting.predict(setting)
+        assert answer.predicted_ms is not None
+        truth = steps["h200", *key] / steps["h200", "input:2", 32]
+        assert answer.predicted_ms / before == pytest.approx(truth, rel=0.15)
+    assert waiting.predict("loader_workers=2x").predicted_ms == pytest.approx(before / 2, rel=0.02)
+
+
+def test_many_loaders_leave_the_time_of_host_and_accelerator(waiting: crystalperf.Run) -> None:
+    answer = waiting.predict("loader_workers=100x")
+    made, steps = _made(answer), 6
+    assert answer.predicted_ms == pytest.approx(made.alone_ms * steps, rel=0.02)
+    assert made.alone_ms > 10 * made.period_ms
+
+
+def test_both_changes_cancel(waiting: crystalperf.Run) -> None:
+    answer = waiting.predict(["batch=2x", "loader_workers=2x"])
+    assert answer.predicted_ms == pytest.approx(answer.runtime_ms, rel=0.02)
+
+
+def test_number_of_loaders_needs_the_recorded_one(waiting: crystalperf.Run) -> None:
+    refused = waiting.predict("loader_workers=4").refused
+    assert [each.kind for each in refused] == ["recorded-value-unknown"]
+    stated = waiting.predict("loader_workers=4", recorded="loader_workers=2")
+    assert stated.predicted_ms == pytest.approx(waiting.predict("loader_workers=2x").predicted_ms)
+
+
+def test_finding_says_how_many_loaders_would_do(waiting: crystalperf.Run) -> None:
+    (found,) = [each for each in waiting.debug().findings if each.kind == "input"]
+    times = found.advice.times  # type: ignore[union-attr]
+    assert times == pytest.approx(_made(waiting.predict("batch=2x")).recorded_ms / _made_alone(waiting), rel=0.1)
+
+
+def _made_alone(run: crystalperf.Run) -> float:
+    return _made(run.predict("loader_workers=2x")).alone_ms
+
+
+def test_uneven_steps_are_reported(waiting: crystalperf.Run) -> None:
+    (found,) = [each for each in waiting.debug().measurements if each.kind == "uneven-steps"]
+    assert found.longest_ms > 2 * found.shortest_ms  # type: ignore[attr-defined]
+
+
+def test_launches_have_a_bound(tmp_path: Path) -> None:
+    steps = gpu_steps.measured(OWN)
+    run = _run("gpt_tiny-8", tmp_path)
+    answer = run.predict("launch=0")
+    assert [each.kind for each in answer.refused] == ["graph-unknown"]
+    assert answer.bound_ms is not None
+    assert answer.bound_ms[0] is not None
+    low = answer.bound_ms[0] / int(run.sql("SELECT properties['steps'] FROM runs").rows[0][0])
+    assert 0.4 * steps["h200", "gpt_tiny+graph", 8] < low <= 1.05 * steps["h200", "gpt_tiny+graph", 8]
+    assert answer.bound_ms[1] == pytest.approx(answer.runtime_ms, rel=0.01)
+
+
+def test_steps_that_do_not_wait_hide_what_fewer_loaders_would_cost(tmp_path: Path) -> None:
+    run = _run("gpt_tiny-8", tmp_path)
+    refused = run.predict("loader_workers=0.5x")
+    assert [each.kind for each in refused.refused] == ["loaders-ahead"]
+    assert run.predict("loader_workers=2x").predicted_ms == pytest.approx(run.predict("loader_workers=2x").runtime_ms)
+
+
+def test_wrong_values_are_refused(waiting: crystalperf.Run) -> None:
+    for text in ("launch=1", "launch=2x", "loader_workers=0", "loader_workers=many"):
+        with pytest.raises((SettingError, NoAnswerError)):
+            waiting.predict(text)
+
+
+@pytest.mark.later
+def test_scores_of_own_series() -> None:
+    found = list(gpu_steps.scores(OWN))
+    assert {"untraced", "batch 2x", "loaders 2 to 4", "launch=0"} <= {each.question for each in found}
+    two = [each for each in found if each.question in ("batch 2x", "loaders 2 to 4")]
+    assert all(each.off is not None and abs(each.off) < 0.2 for each in two)
+    assert gpu_steps.lines(found, every=True)
+
+
+def test_recipe_makes_its_folder_and_traces_enough_steps() -> None:
+    text = setup.text(Job("/tmp/traces"))
+    compile(text, "setup", "exec")
+    made, opened = text.index('makedirs("/tmp/traces"'), text.index("with profiler")
+    assert made < opened
+    known = setup.facts(Job("/tmp/traces"))
+    assert known["active"] >= 6
+    assert re.search(rf"wait={known['wait']}, warmup={known['warmup']}, active={known['active']}", text)
