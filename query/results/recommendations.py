@@ -25,7 +25,7 @@ class SettingChange:
     before_bytes, after_bytes  both values in bytes, for settings that are amounts of memory or data
     is_default    whether `before` is the framework's default, which the run did not set
     set_by        what set it, by which its lines differ: the program's start, its session, one of several that the log
-                  does not tell apart; empty for the command line, and if unknown
+                  does not distinguish; empty for the command line, and if unknown
     """
 
     name: str
