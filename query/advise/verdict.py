@@ -230,6 +230,8 @@ def next_step(
     refused = setting != "cores" or any(each.refused and each.setting.startswith(f"{slots}=") for each in what_ifs)
     for each in header.resources:
         if bottleneck.kind == "resource" and each.name == bottleneck.name and (each.name != CPU or refused):
+            if each.setting in header.excluded_settings:
+                return NextStep("report")
             setting = each.setting
     word = header.vocabulary.word_of(setting)
     if debug is not None and any(each.setting.startswith(f"{word}=") and _is_vain(each, debug) for each in what_ifs):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from crystalperf.indexes.resources import CPU, Resource
+from crystalperf.indexes.resources import CPU, Resource, resources
 from crystalperf.query.execution.execution import Execution
 from crystalperf.query.execution.scenario import Scenario
 from crystalperf.query.execution.volumes import most_spilling_ms
@@ -77,7 +77,8 @@ def unseen_resources(execution: Execution, scenario: Scenario) -> list[tuple[Res
     """The changed resources that may have used too much of the unknown time, with that share of task time.
 
     A log without samples has only part of the time of tasks.  It is evidence about a device with recorded time, or with
-    bytes and a known bandwidth.  If CPU time was measured, unknown time is not computing, but may be a wait for a CPU.
+    bytes and a known bandwidth; a device that only the framework has, such as a GPU, is recorded by it.  If CPU time
+    was measured, unknown time is not computing, but may be a wait for a CPU.
     """
     if execution.has_samples:
         return []
@@ -89,7 +90,8 @@ def unseen_resources(execution: Execution, scenario: Scenario) -> list[tuple[Res
         share = execution.evidence.unseen_resources
         if each.name == CPU:
             share = max(execution.evidence.missing_cpu_share, unknown_cpu_wait_share(execution))
-        is_recorded = each.name != CPU and seen[position] >= RECORDED_SHARE
+        least = RECORDED_SHARE if each.name in resources() else np.finfo(float).tiny
+        is_recorded = each.name != CPU and seen[position] >= least
         if share > MISSING_SHARE and not is_recorded and not moves_known(execution, each):
             found.append((each, share))
     return found
