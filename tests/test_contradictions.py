@@ -25,7 +25,13 @@ from crystalperf.query.results.answers import Debug, SampleCounts, WorkerSize
 from crystalperf.query.results.findings import GarbageCollection, IdleSlots, MoreData, Straggler
 from crystalperf.query.results.missing import UnendedTasks
 from crystalperf.query.run import Run
-from crystalperf.query.text.answers import bottleneck_sentence, header_facts, samples_sentence, stream_sentences
+from crystalperf.query.text.answers import (
+    bottleneck_sentence,
+    header_facts,
+    recordings_sentence,
+    samples_sentence,
+    stream_sentences,
+)
 from tests.hand_made import Seconds, figures
 from tests.reading import profiled
 from tests.spark_events import Event, changed, event, executor, run, stepped, with_late_tasks, without, write
@@ -358,7 +364,9 @@ def test_a_pipe_is_read_once_and_kept(tmp_path: Path) -> None:
 def test_samples_without_a_task_have_no_share() -> None:
     made = kept("array")
     header = replace(made.header(), has_samples=True)
-    sentence = samples_sentence(header, replace(made.debug(), samples=SampleCounts(12, 0, 0, {})))
+    debug = replace(made.debug(), samples=SampleCounts(12, 0, 0, {}))
+    assert not samples_sentence(header, debug)
+    sentence = recordings_sentence(header, debug)
     assert figures(sentence) == [12]
     assert "%" not in sentence
 

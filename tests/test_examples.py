@@ -186,7 +186,7 @@ def test_commands_named_in_prose_have_these_options() -> None:
     for document in PROSE:
         text = (ROOT / document).read_text(encoding="utf-8").replace("\n", " ")
         named |= {re.split(r" [|<>]", each)[0] for each in re.findall(r"(?<!`)`(crystalperf [a-z][^`]*)`", text)}
-    assert {"crystalperf analyze --full", "crystalperf index build --model FOLDER"} & named
+    assert {"crystalperf advise RUN", "crystalperf index build --model FOLDER"} & named
     groups = {"crystalperf index", "crystalperf fleet"}
     wrong = {each: why for each in sorted(named - groups) if (why := refused(each))}
     assert not wrong
