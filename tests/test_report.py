@@ -337,7 +337,7 @@ def test_a_page_says_what_the_terminal_says(page_data: PageData, crystalperf: An
         f"other: {page_text.other}",
     ):
         assert sentence in words
-    for recommended in page_text.recommendations:
+    for recommended in page_text.recommendations[:3]:  # the screen shows at most three
         assert recommended.text.removesuffix(".") in words
         assert recommended.saving in words
     for each in page_text.what_ifs:

@@ -172,6 +172,7 @@ class Server:
                 ssl_context=ssl.create_default_context(),
                 proxy=None if proxy is None else httpcore.Proxy(proxy),
                 max_connections=1,
+                max_keepalive_connections=0,  # each request closes its own: nobody closes a server
                 network_backend=_Backend(self._clock),
             )
         return self._pool
