@@ -45,6 +45,7 @@ class Settings(TypedDict, total=False):
     batch: Amount
     operators: Amount
     device: Amount
+    precision: Amount
 
 
 def frameworks() -> MutableMapping[str, Framework]:

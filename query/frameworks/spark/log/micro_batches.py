@@ -87,6 +87,7 @@ class Batches:
         column = {name: values[kept] for name, values in column.items()}
         queries = np.array([*self._queries, (None,) * 4], dtype=object)[column.pop("query").astype(np.int64)]
         texts = queries.reshape(-1, 4)
+        files = column.pop("reads_files")
         return {
             **{
                 name: objects(list(texts[:, place]))
@@ -94,8 +95,8 @@ class Batches:
             },
             "batch_id": column.pop("batch_id").astype(np.int64),
             "start_ms": np.array([each for each in starts if each is not None], dtype=np.float64),
-            "reads_files": np.ma.MaskedArray(column["reads_files"] == 1.0, mask=np.isnan(column.pop("reads_files"))),
             **{name: numbers(values) for name, values in column.items()},
+            "reads_files": np.ma.MaskedArray(files == 1.0, mask=np.isnan(files)),
         }
 
 
