@@ -170,13 +170,14 @@ class Figures:
     def submitted(self) -> list[Interval]:
         """Intervals in which work was submitted: a job, a stage or an SQL execution was active, or a task ran.
 
-        Old versions log no times of jobs; then the times of stages count.
+        Attempts that outlive their stage do not count: nothing waits for them.  Old versions log no times of jobs; then
+        the times of stages count.
         """
         spans = [(each.submitted, each.completed) for each in self.jobs.values()]
         spans += [(each.started, each.ended) for each in self.queries.values()]
         spans += [(each.submitted, each.completed) for each in self.stages.values()]
         found = [(begin, self.end if end is None else end) for begin, end in spans if begin is not None]
-        return union([*found, *self.running()], (self.zero, self.end))
+        return union([*found, *self.running(useful=True)], (self.zero, self.end))
 
     def unaccounted(self) -> list[Interval]:
         """Intervals in which stages with missing task ends ran, without a task that is known to run."""
