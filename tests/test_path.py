@@ -326,12 +326,18 @@ def events(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def ended_tasks(path: Path) -> Floats:
-    """Launch and finish of every task whose end the log has, Unix ms."""
-    found = [
-        (info["Launch Time"], info["Finish Time"])
-        for event in events(path)
-        if event["Event"] == "SparkListenerTaskEnd" and (info := event.get("Task Info"))
-    ]
+    """Launch and finish of every task whose end the log has, Unix ms; nothing waits for a lost one after its stage."""
+    every = list(events(path))
+    stages = [each["Stage Info"] for each in every if each["Event"] == "SparkListenerStageCompleted"]
+    over = {(each["Stage ID"], each.get("Stage Attempt ID", 0)): each.get("Completion Time") for each in stages}
+    found = []
+    for event in every:
+        if event["Event"] != "SparkListenerTaskEnd" or not (info := event.get("Task Info")):
+            continue
+        finish = info["Finish Time"]
+        if event.get("Task End Reason", {}).get("Reason") != "Success":
+            finish = min(finish, over.get((event["Stage ID"], event.get("Stage Attempt ID", 0))) or finish)
+        found.append((info["Launch Time"], finish))
     times = np.array(found, dtype=np.float64).reshape(-1, 2)
     return times[times[:, 1] > times[:, 0]]
 
