@@ -129,7 +129,7 @@ def _leave_out_far_times(run: LoggedRun, tasks: _Tasks) -> None:
         stage.submit, stage.end = kept(stage.submit), kept(stage.end)
     for query in run.sql.values():
         query.start, query.end = kept(query.start), kept(query.end)
-    added = [each.added for each in run.executors.values() if each.added is not None]
+    added = [each.added for name, each in run.executors.items() if each.added and name != "driver"]
     if len(added) < 2 or any(low <= each <= high for each in added):  # else they are all of another clock
         for executor in run.executors.values():
             executor.added, executor.removed = kept(executor.added), kept(executor.removed)
