@@ -168,7 +168,7 @@ def test_no_contradiction_on_recordings() -> None:
 
 
 KNOWN = {"sparkscope/app-20231025121456-0004-eventLog-finished-exec-removed"}
-"""599 of 600 tasks have no end: the answer says so first, and then counts 6.7 s without a known task as the driver's."""
+"""599 of 600 tasks have no end: the answer says so first, and then counts time without a known task as the driver's."""
 
 
 def test_no_contradiction_on_public_logs(real_inputs: Path) -> None:
