@@ -109,7 +109,7 @@ class Untraced:
 
     def properties(self) -> dict[str, str]:
         """The same for the run file."""
-        found = {f"{name}": f"{value:.6g}" for name, value in asdict(self).items() if isinstance(value, float)}
+        found = {name: f"{value:.6g}" for name, value in asdict(self).items() if isinstance(value, float)}
         return found | ({"synchronised_at": self.place} if self.place else {})
 
 
@@ -141,7 +141,7 @@ class _Action:
     batch: bool = False
     full: bool = False
     asked: bool = True
-    """Whether it waits until the work has ended."""
+    """Whether a wait lasts until the work has ended."""
     all_streams: bool = False
     rest: float = 0.0
     """From the end of the work that it waited for to its return."""
@@ -164,17 +164,15 @@ def retime(process: Process) -> Untraced | None:
     if not kernels:
         return None
     actions = _actions(process, kernels, begin, end)
+    asked = [each for each in actions if each.waits]
+    unasked = [replace(each, asked=False) for each in actions]
     for event_share in (EVENT_SHARE, _MOST_SHARE):
+        alone = _place(_Clock(process, begin, launch_us, event_share), unasked, begin, end)
         clock = _Clock(process, begin, launch_us, event_share)
         placed = _place(clock, actions, begin, end)
         busy_us = _busy(kernels)
         if busy_us < _NEARLY * placed.period or placed.grown > _CLEARLY * placed.period:
             break  # else both limit the steps within the accuracy of the costs: the accelerator limits them if it can
-    asked = [each for each in actions if each.waits]
-    unasked = [replace(each, asked=not each.waits) for each in actions]
-    alone = _place(_Clock(process, begin, launch_us, event_share), unasked, begin, end)
-    clock = _Clock(process, begin, launch_us, event_share)
-    placed = _place(clock, actions, begin, end)
     count = len(process.steps)
     found = Untraced(
         (end - begin) / count / 1e3,
@@ -251,11 +249,9 @@ def _kernels(process: Process, begin: float, end: float) -> list[_Kernel]:
         ((ran.start, ran.end, stream, ran) for stream, of in process.streams.items() for ran in of),
         key=lambda each: each[:3],
     )
-    ends: list[tuple[float, int]] = []
+    ends = sorted((one[1], position) for position, one in enumerate(every))
     found: list[_Kernel | None] = []
     free: dict[tuple[str, str], float] = {}
-    by_end = sorted((one[1], position) for position, one in enumerate(every))
-    ends = by_end
     for start, until, stream, ran in every:
         call = calls.get(ran.correlation) if ran.correlation is not None else None
         last = free.get(stream, float("-inf"))
@@ -469,14 +465,14 @@ def _move(
     ours = {id(each.ran) for each in kernels}
     for stream in process.streams.values():
         stream[:] = [each for each in stream if id(each) in ours]
-    for events in _of_threads(process):
+    for events in (events for thread in process.threads.values() for events in thread.events()):
         inside = [each for each in events if begin <= each.start < end]
         starts, ends = (clock.moments(times) - placed.start - lead for times in _times(inside))
         for each, start, until in zip(inside, starts.tolist(), ends.tolist(), strict=True):
             each.start, each.end = start, min(max(until, start), length)
         events[:] = [part for each in inside for part in _parts(each, length)]
     _mark_steps(process, clock, placed, kernels, length)
-    for events in (*_of_threads(process), *process.streams.values()):
+    for events in process.events():
         for each in events:
             each.start, each.end = each.start + begin, each.end + begin
     process.steps = [(number, since + begin, until + begin) for number, since, until in process.steps]
@@ -514,8 +510,3 @@ def _mark_steps(process: Process, clock: _Clock, placed: _Placed, kernels: Seque
     main = process.main_thread()
     if main is not None and until > length:
         process.threads[main].calls.append(Ran(length, until, "cudaDeviceSynchronize"))
-
-
-def _of_threads(process: Process) -> Iterator[list[Ran]]:
-    for each in process.threads.values():
-        yield from (each.operators, each.calls, each.marks, each.functions, each.library)
