@@ -32,14 +32,14 @@ GOLDEN = {
 
 BOTTLENECKS = {
     "busy-driver": ("driver", 2768, ["driver"]),
-    "cut-off": ("no worker", 7851, ["no-worker", "driver", "at-start"]),
+    "cut-off": ("no worker", 7851, ["no-worker", "driver", "starting-tasks", "at-start"]),
     "dropped-events": ("start", 7044, ["driver", "at-start", "samples"]),
     "failed-at-end": ("start", 8208, ["outcome", "driver", "delegated", "at-start"]),
     "idle-shell": ("driver", 4105, ["driver", "samples"]),
     "lost-executor": ("delegated", 15328, ["delegated", "no-worker", "workers", "at-start"]),
     "micro-batches": ("no scope", 3816, ["no-scope", "driver"]),
     "nested-queries": ("start", 9865, ["driver", "cpu_speed", "at-start", "samples"]),
-    "out-of-heap": ("no worker", 14105, ["outcome", "driver", "starting-tasks", "at-start"]),
+    "out-of-heap": ("no worker", 14105, ["outcome", "starting-tasks", "driver", "at-start"]),
     "python-udf": ("start", 8219, ["delegated", "driver", "at-start"]),
     "skewed-key": (
         "cpu",
@@ -47,7 +47,11 @@ BOTTLENECKS = {
         ["straggler", "no-worker", "spilling", "driver", "cpu_speed", "workers", "at-start", "samples"],
     ),
     "speculative-copies": ("delegated", 12592, ["delegated", "no-worker"]),
-    "survived-failure": ("no worker", 5941, ["no-worker", "driver", "delegated", "cpu_speed", "at-start"]),
+    "survived-failure": (
+        "no worker",
+        5941,
+        ["no-worker", "driver", "delegated", "starting-tasks", "cpu_speed", "at-start"],
+    ),
     "threads": ("driver", 3785, ["driver", "samples"]),
     "tiny-tasks": ("start", 5479, ["starting-tasks", "at-start"]),
 }

@@ -172,7 +172,7 @@ def _awaited(found: findings.SlotsAwaited) -> str:
     until = "; none of its tasks ever started" if not found.started else f" until {came}" if came else ""
     why = {
         "barrier": f"is a barrier stage: its {counted(found.tasks, 'task')} start together, and {there}",
-        "profile": f"runs only on executors of resource profile {found.profile}, and {there}",
+        "profile": f"needs resource profile {found.profile}, and {there}",
         "unknown": f"got no slot, although {there}",
     }[found.why]
     return f"{found.stage} {found.name} {why}{until}"
@@ -187,10 +187,7 @@ def provide_slots(found: findings.ProvideSlots, _words: Words) -> str:
             " partitions"
         )
     if found.why == "profile":
-        return (
-            "request executors of that resource profile earlier, or more of them, and check the cluster's quota; or run"
-            " the stage with the profile of the others"
-        )
+        return "request executors of that profile earlier, check the quota, or run the stage with another profile"
     return "check the cluster's quota, excluded nodes, and the resources that tasks request"
 
 
@@ -382,7 +379,7 @@ def _setting_lines(change: SettingChange) -> tuple[str, ...]:
     """The lines of a setting: on the command line, or in the program if that sets it, because it has precedence."""
     value = value_text(change.after)
     if change.name == "spark.master":  # which of them a program uses is not recorded
-        return (f'{_conf(change)}  # or in the program, if it sets it: .master("{value}")',)
+        return (f'{_conf(change)}  # or in the program: .master("{value}")',)
     in_program = f'.config("{change.name}", "{value}")'
     if change.set_by == "program":
         return (f"{in_program}  # in the program, which sets it", f"{_conf(change)}  # no effect while it does")
@@ -390,7 +387,7 @@ def _setting_lines(change: SettingChange) -> tuple[str, ...]:
         line = f'spark.conf.set("{change.name}", "{value}")  # in the program, which sets it'
         return (line, f"{_conf(change)}  # no effect while it does")
     if change.set_by == "unclear":
-        return (_conf(change), f"{in_program}  # instead, if the program sets it")
+        return (_conf(change), f"{in_program}  # if the program sets it")
     return (_conf(change),)
 
 
