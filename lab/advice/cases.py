@@ -1,0 +1,189 @@
+"""The cases: a program with one trouble, how it is submitted, and the edits that advice on code asks for.
+
+An edit is what a user would type after reading the recommendation.  It belongs to a kind of recommendation, and is
+applied only if the run gets that kind.  Programs with little work for a core start from one slot, so that advice on
+slots can be tried on a machine of two cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Edit = tuple[tuple[str, str], ...]
+"""Pairs of a text of the program and what replaces it."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program with a known trouble.
+
+    Attributes:
+        name: the case, also the name of its program in ``lab/advice/jobs`` unless ``program`` names another.
+        trouble: what is wrong with it, in a few words.
+        slots: slots of the local master that it starts with.
+        conf: Spark settings that it is submitted with.
+        edits: by kind of recommendation, what follows from it in the program's text.
+        arguments: further arguments of the program.
+        data: kind of data set, ``events`` or ``tpch``.
+    """
+
+    name: str
+    trouble: str
+    slots: int = 2
+    conf: Mapping[str, str] = field(default_factory=dict)
+    edits: Mapping[str, Edit] = field(default_factory=dict)
+    program: str = ""
+    arguments: tuple[str, ...] = ()
+    data: str = "events"
+
+    @property
+    def file(self) -> str:
+        """The file name of the program."""
+        return f"{self.program or self.name.replace('-', '_')}.py"
+
+
+_SCHEMA = 'schema="id long, user long, kind string, value double, text string", '
+_IN_FOUR = (("\nrows.withColumn", "\nrows = rows.repartition(4)\nrows.withColumn"),)
+_NO_ADAPTIVE = {"spark.sql.adaptive.enabled": "false"}
+
+_OWN = (
+    Case(
+        "too-many-partitions",
+        "800 shuffle partitions for 2 slots",
+        conf={"spark.sql.shuffle.partitions": "800", **_NO_ADAPTIVE},
+    ),
+    Case("builder-partitions", "900 shuffle partitions, set by the program's builder"),
+    Case("one-partition", "one shuffle partition", conf={"spark.sql.shuffle.partitions": "1", **_NO_ADAPTIVE}),
+    Case(
+        "small-files",
+        "1 500 small files, schema inferred",
+        edits={
+            "give-schema": (("inferSchema=True", 'schema="id long, user long, kind string, value double"'),),
+            "follow-advice:small-files": (('/small"', '/merged"'),),
+        },
+    ),
+    Case(
+        "inferred-schema",
+        "schema of a CSV file inferred",
+        edits={"give-schema": (("inferSchema=True", _SCHEMA.rstrip(", ")),)},
+    ),
+    Case(
+        "inferred-json",
+        "schema of JSON lines inferred",
+        edits={"give-schema": ((".read.json(", f".read.json({_SCHEMA}path="),)},
+    ),
+    Case(
+        "coalesce-one",
+        "coalesce(1) before the write",
+        edits={"ask-for-partitions": (("coalesce(1)", "coalesce(2)"),)},
+    ),
+    Case(
+        "repartition-one",
+        "repartition(1) before an expensive step",
+        edits={"ask-for-partitions": (("repartition(1)", "repartition(2)"),)},
+    ),
+    Case(
+        "gzip-file",
+        "one gzip file, which is not split",
+        edits={
+            "read-in-partitions": _IN_FOUR,
+            "spread-rows": _IN_FOUR,
+        },
+    ),
+    Case(
+        "large-splits",
+        "one split of 2 GB",
+        conf={"spark.sql.files.maxPartitionBytes": "2g", "spark.sql.files.openCostInBytes": "2g"},
+    ),
+    Case(
+        "small-splits",
+        "splits of 128 kB",
+        conf={"spark.sql.files.maxPartitionBytes": "128k", "spark.sql.files.openCostInBytes": "1k"},
+    ),
+    Case(
+        "scalar-udf",
+        "a Python function for each row",
+        edits={
+            "profile-python": (
+                ('vowels(col("text"))', 'length(regexp_replace(col("text"), "[^aeiou]", ""))'),
+                ("import col, udf", "import col, length, regexp_replace, udf"),
+            )
+        },
+    ),
+    Case(
+        "row-pandas-udf",
+        "a pandas function that goes through its rows",
+        edits={"profile-python": (("values.map(lambda value: (value * 3 + 1) ** 0.5)", "(values * 3 + 1) ** 0.5"),)},
+    ),
+    Case("python-rdd", "an RDD of Python objects"),
+    Case(
+        "group-by-key",
+        "groupByKey with a hot key",
+        edits={"reduce-in-partitions": ((".groupByKey(8).mapValues(sum)", ".reduceByKey(float.__add__, 8)"),)},
+    ),
+    Case(
+        "skewed-join",
+        "a join with a hot key",
+        conf={"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sql.shuffle.partitions": "8", **_NO_ADAPTIVE},
+    ),
+    Case("skewed-aggregation", "a window with a hot key", conf={"spark.sql.shuffle.partitions": "8"}),
+    Case(
+        "missed-broadcast",
+        "a small table is shuffled",
+        conf={"spark.sql.autoBroadcastJoinThreshold": "-1", **_NO_ADAPTIVE},
+    ),
+    Case(
+        "large-broadcast",
+        "a large table is broadcast",
+        conf={"spark.driver.memory": "3g"},
+        edits={"avoid-broadcast": (("broadcast(users)", "users"),)},
+    ),
+    Case("spill", "a sort in a small heap", conf={"spark.driver.memory": "600m"}),
+    Case("missing-cache", "the same rows computed five times"),
+    Case("small-heap-cache", "a cache that does not fit", conf={"spark.driver.memory": "500m"}),
+    Case("driver-loop", "Python work on the driver"),
+    Case("many-queries", "60 queries where one would do"),
+    Case(
+        "wide-window",
+        "a window without a partition",
+        edits={"partition-window": (("Window.orderBy", 'Window.partitionBy("kind").orderBy'),)},
+    ),
+    Case("cartesian", "a cross join with a filter"),
+    Case(
+        "collect-rows",
+        "all rows collected into the driver",
+        conf={"spark.driver.memory": "4g", "spark.driver.maxResultSize": "3g"},
+    ),
+    Case(
+        "many-output-files",
+        "1 000 output files",
+        edits={"ask-for-partitions": ((".repartition(1000)", ".repartition(2)"),)},
+    ),
+    Case("hash-rows", "computing, on one slot", slots=1),
+    Case("etl", "CSV to Parquet, with Spark's defaults"),
+    Case("etl-one-slot", "CSV to Parquet, on one slot", slots=1, program="etl"),
+)
+
+_TPCH = tuple(
+    Case(
+        f"tpch-{query}",
+        "TPC-H at scale factor 1, with Spark's defaults",
+        1,
+        program="tpch",
+        arguments=(query,),
+        data="tpch",
+    )
+    for query in ("q1", "q3", "q5", "q6", "q9", "q12", "q13", "q18", "q21")
+)
+
+CASES = {case.name: case for case in (*_OWN, *_TPCH)}
+
+NOT_TRIED = {
+    "faster-device": "no faster CPU, disk or network is at hand",
+    "more-workers": "the machine has two cores",
+    "record-samples": "saves no time by itself",
+    "check-capacity": "needs a cluster",
+    "start-executors-earlier": "needs a cluster",
+}
+"""Kinds of recommendations that two cores cannot try, and why."""

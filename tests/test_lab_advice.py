@@ -1,0 +1,98 @@
+"""Proof of recommendations: what is pasted or edited, and how a rerun is scored."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+
+from lab.advice.applying import apply
+from lab.advice.cases import CASES, Case
+from lab.advice.reruns import JOBS
+from lab.advice.score import proof, table
+
+
+def recommendation(kind: str, *lines: str, because: str = "") -> dict[str, Any]:
+    return {"kind": kind, "because": because, "lines": list(lines), "settings": []}
+
+
+def row(before_s: list[float], after_s: list[float], ms: float | None, bounds: list[float] | None) -> dict[str, Any]:
+    return {
+        "case": "a",
+        "rank": 1,
+        "kind": "set-partitions",
+        "how": "pasted",
+        "saving": {"ms": ms, "range_ms": bounds},
+        "before_ms": [value * 1e3 for value in before_s],
+        "after_ms": [value * 1e3 for value in after_s],
+    }
+
+
+def test_lines_for_the_command_line_lose_their_comments():
+    line = "--conf spark.sql.shuffle.partitions=8  # of 800"
+    applied = apply(Case("a", "b"), "text", recommendation("set-partitions", line), 2)
+    assert applied.arguments == ("--conf", "spark.sql.shuffle.partitions=8")
+    assert applied.text == "text"
+
+
+def test_a_setting_of_the_builder_changes_in_the_program():
+    lines = ('.config("spark.x", "8")  # in the program, which sets it', "--conf spark.x=8  # no effect while it does")
+    applied = apply(Case("a", "b"), 'b.config("spark.x", "800").go()', recommendation("set-partitions", *lines), 2)
+    assert applied.text == 'b.config("spark.x", "8").go()'
+
+
+def test_more_slots_than_cores_are_not_tried():
+    advised = recommendation("more-local-slots", "--master 'local[4]'")
+    advised["settings"] = [{"after": "local[4]"}]
+    assert not apply(Case("a", "b"), "text", advised, 2).tried
+    assert apply(Case("a", "b"), "text", advised, 4).arguments == ("--master", "local[4]")
+
+
+def test_an_edit_belongs_to_its_reason():
+    case = Case("a", "b", edits={"follow-advice:small-files": (("small", "merged"),)})
+    assert apply(case, "small", recommendation("follow-advice", because="small-files"), 2).text == "merged"
+    assert not apply(case, "small", recommendation("follow-advice", because="driver"), 2).tried
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.name)
+def test_each_edit_finds_its_text(case: Case):
+    text = (JOBS / case.file).read_text()
+    for edit in case.edits.values():
+        changed = text
+        for before, after in edit:
+            assert before in changed
+            changed = changed.replace(before, after)
+        ast.parse(changed)
+
+
+def test_a_saving_within_the_claim_is_kept():
+    shown = proof(row([10, 10.2, 9.9], [6, 6.1, 5.9], 4200, [3000, 5000]))
+    assert shown is not None
+    assert shown.kept
+    assert not shown.hurts
+    assert shown.saves_a_third
+    assert shown.saved_ms == pytest.approx(4000)
+
+
+def test_a_claim_of_at_most_something_needs_a_saving():
+    shown = proof(row([10, 10.2, 9.9], [10, 10.1, 10], None, [0, 5000]))
+    assert shown is not None
+    assert not shown.kept
+    assert not shown.saves_a_third
+
+
+def test_a_longer_run_hurts_only_beyond_noise():
+    worse = proof(row([10, 10.2, 9.9], [14, 14.1, 13.8], 3000, [1000, 5000]))
+    noisy = proof(row([10, 14, 9], [12, 10, 13], 3000, [1000, 5000]))
+    assert worse is not None
+    assert worse.hurts
+    assert noisy is not None
+    assert not noisy.hurts
+
+
+def test_rows_without_reruns_are_in_the_table_and_in_no_total():
+    skipped = row([], [], None, None) | {"how": "not tried: the machine has 2 cores"}
+    lines = table([skipped, row([10, 10, 10], [6, 6, 6], 4000, [3000, 5000])])
+    assert sum(line.startswith("| a |") for line in lines) == 2
+    assert "2 recommendations, 1 rerun" in lines[-2]
