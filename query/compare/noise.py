@@ -31,9 +31,9 @@ Measure = Literal["runtime", "step", "latency", "throughput"]
 RANGE = 0.9
 """Probability of a range."""
 
-ALARM = 0.98
+ALARM = 0.95
 """Probability of the range that must exclude an equal duration before a change counts as one: of 100 comparisons
-without a change, at most 2 then have one."""
+without a change, 5 would have one."""
 
 FARTHEST = 2.5
 """A run farther from its side's median than so many standard deviations counts as that far: one slow run does not make
@@ -66,15 +66,16 @@ def spreads() -> dict[str, Spread]:
     """The usual spreads by kind of job."""
     text = files(__package__).joinpath("spread.csv").read_text(encoding="utf-8")
     return {
-        row["kind"]: Spread(float(row["spread"]), float(row["weight"]), int(row["groups"]), int(row["runs"]))
+        row["kind"]: Spread(float(row["deviation"]), float(row["weight"]), int(row["groups"]), int(row["runs"]))
         for row in csv.DictReader(io.StringIO(text))
     }
 
 
 def usual(kind: str) -> Spread:
-    """The spread of a kind of job; for an unknown kind the one of all jobs."""
+    """The spread of a kind of job; for an unknown kind the one of its framework's jobs, or of all jobs."""
     known = spreads()
-    return known.get(kind) or known[f"{ANY} {ANY}"]
+    names = (kind, f"{kind.split()[0]} {ANY}", f"{ANY} {ANY}")
+    return next(known[name] for name in names if name in known)
 
 
 def difference(before_ms: Sequence[float], after_ms: Sequence[float], kind: str) -> Difference:

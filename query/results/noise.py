@@ -18,8 +18,8 @@ class Difference:
     ratio, ratio_low, ratio_high  after / before, and its 90 % range
     source   the basis of the range
     runs_before, runs_after  runs of each side
-    verdict  longer or shorter only if the narrower error of `noise.ALARM` excludes an equal duration, so a range that
-             excludes 1 by little is still no change beyond noise
+    verdict  longer or shorter only if the 95 % range excludes an equal duration: if the 90 % range excludes it by
+             little, it is still no change beyond noise
     """
 
     before_ms: float
