@@ -50,6 +50,7 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; errors are printed on stderr."""
     arguments, traceback = _without_traceback(arguments)
+    arguments = _repeated(arguments, "gate", "--baseline")
     try:
         code = _command().main(args=arguments, prog_name="crystalperf", standalone_mode=False)
         return code if isinstance(code, int) else 0
@@ -105,6 +106,24 @@ def _without_traceback(arguments: Sequence[str]) -> tuple[list[str], bool]:
     end = list(arguments).index("--") if "--" in arguments else len(arguments)
     options = [each for each in arguments[:end] if each != "--traceback"]
     return [*options, *arguments[end:]], len(options) < end
+
+
+def _repeated(arguments: Sequence[str], command: str, option: str) -> list[str]:
+    """The arguments of a command with an option before each of its values: a shell expands `--baseline old/*` to one
+    option and several values, of which the parser would take the first only."""
+    if arguments[:1] != [command]:
+        return list(arguments)
+    found, taking, values = list[str](), False, 0
+    for number, each in enumerate(arguments):
+        if each == "--":
+            return [*found, *arguments[number:]]
+        if each.startswith("-") and each != "-":
+            taking, values = each == option, 0
+        elif taking:
+            values += 1
+            found += [option] if values > 1 else []
+        found.append(each)
+    return found
 
 
 def _explain(error: Exception, arguments: Sequence[str]) -> int:

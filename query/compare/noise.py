@@ -105,6 +105,22 @@ def difference(before_ms: Sequence[float], after_ms: Sequence[float], kind: str)
     )
 
 
+def runs_to_decide(
+    before_ms: Sequence[float], after_ms: Sequence[float], kind: str, limit: float, most: int
+) -> int | None:
+    """The least number of runs a side whose 90 % range would exclude the ratio `limit`, if medians and spread stay as
+    they are; None if it is more than `most`."""
+    sides, prior = [np.log(np.asarray(each, dtype=np.float64)) for each in (before_ms, after_ms)], usual(kind)
+    error, _ = standard_error(sides, prior)
+    deviation = error / math.sqrt(sum(of_median(len(each)) for each in sides))
+    away = abs(float(np.median(sides[1]) - np.median(sides[0])) - math.log(limit))
+    for runs in range(2, most + 1):
+        reach = quantile((1 + RANGE) / 2, prior.weight + 2 * (runs - 1)) * deviation * math.sqrt(2 * of_median(runs))
+        if reach < away:
+            return runs
+    return None
+
+
 def standard_error(sides: Sequence[Floats], prior: Spread) -> tuple[float, float]:
     """The standard error of the difference of two sides' medians of log durations, and its degrees of freedom."""
     own = sum(len(each) - 1 for each in sides)
