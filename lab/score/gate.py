@@ -1,4 +1,4 @@
-"""How often ``crystalperf gate`` alarms without cause, and how often it sees a slower job: ``python -m lab.score.gate``.
+"""How often ``crystalperf gate`` alarms without cause, and how often it sees a slower job.
 
 python -m lab.score.gate [FOLDER…]                         the table of rates; FOLDER as in lab.score.published
 python -m lab.score.gate --fit query/compare/spread.csv    the usual spread of repeated runs, from the lab
@@ -10,22 +10,31 @@ import argparse
 import csv
 import io
 import math
+import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import binomtest
 from scipy.stats import f as f_distribution
 
-from crystalperf.query.compare.noise import ANY
-from lab.score.repeats import Group, halves, lab_groups
+from crystalperf.query.compare import budgets as parsing
+from crystalperf.query.compare.gate import slower
+from crystalperf.query.compare.noise import ANY, difference
+from crystalperf.query.results.gate import Outcome
+from crystalperf.query.results.noise import Change
+from lab.pages import head, row
+from lab.score.repeats import Group, halves, lab_groups, published_groups
 
 ENOUGH = 3
 """Groups that a kind needs for a spread of its own."""
 
 WEIGHTS = np.linspace(2.0, 10.0, 33)
-"""Below 2, the tails of the prior alone would make each single run as noisy as the worst one.  A prior counts at most as
-many runs as it has groups."""
+"""Below 2, the tails of the prior alone would make each single run as noisy as the worst one.  A prior counts
+at most as many runs as it has groups."""
 
 DEVIATIONS = np.geomspace(0.002, 0.3, 251)
 
@@ -66,15 +75,126 @@ def spreads(groups: Sequence[Group]) -> str:
     return text.getvalue()
 
 
+SIDE = 5
+"""Runs a side."""
+
+SLOWER = 1.3
+
+LIMIT = parsing.slowdown("10%")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two sides of runs of one job, ms, the earlier ones first; `group` is their origin."""
+
+    group: Group
+    before_ms: tuple[float, ...]
+    after_ms: tuple[float, ...]
+
+    def outcome(self, ratio: float = 1.0) -> Outcome:
+        """What the gate says, with 10 % as limit, if the later side takes `ratio` times as long."""
+        return self._checked(ratio)[1]
+
+    def change(self, ratio: float = 1.0) -> Change:
+        """The verdict of the difference."""
+        return self._checked(ratio)[0]
+
+    def _checked(self, ratio: float) -> tuple[Change, Outcome]:
+        after_ms = [ratio * each for each in self.after_ms]
+        found = difference(self.before_ms, after_ms, self.group.kind)
+        return found.verdict, slower(LIMIT, found, self.before_ms, after_ms, self.group.kind).outcome
+
+
+def pairs(groups: Iterable[Group], side: int) -> list[Pair]:
+    """Comparisons of a job with itself: a group's first runs against its next ones, as many on each side."""
+    return [
+        Pair(each, each.runs_ms[first : first + side], each.runs_ms[first + side : first + 2 * side])
+        for each in groups
+        for first in range(0, len(each.runs_ms) - 2 * side + 1, 2 * side)
+    ]
+
+
+def slowed(groups: Sequence[Group], side: int, ratios: tuple[float, float] = (1.2, 1.5)) -> list[Pair]:
+    """Real slower runs: groups of a job with other resources whose medians are so many times as long."""
+    of: dict[tuple[str, str], list[Group]] = defaultdict(list)
+    for each in groups:
+        if len(each.runs_ms) >= side:
+            of[each.place, each.job].append(each)
+    return [
+        Pair(fast, fast.runs_ms[:side], slow.runs_ms[:side])
+        for members in of.values()
+        for fast, slow in permutations(members, 2)
+        if ratios[0] <= statistics.median(slow.runs_ms) / statistics.median(fast.runs_ms) <= ratios[1]
+    ]
+
+
+def later(groups: Sequence[Group]) -> list[Pair]:
+    """Comparisons of a job with itself on another day: a series of the lab against the next one."""
+    of: dict[tuple[str, str, str], list[Group]] = defaultdict(list)
+    for each in groups:
+        if each.place == "lab":
+            of[each.kind, each.job, each.resources].append(each)
+    return [
+        Pair(first, first.runs_ms, second.runs_ms)
+        for members in of.values()
+        for first, second in combinations(members, 2)
+        if min(len(first.runs_ms), len(second.runs_ms)) > 1
+    ]
+
+
+def table(groups: Sequence[Group]) -> list[str]:
+    """The rates of the test half, Markdown."""
+    lines = head("runs | comparisons | jobs | >over % (95 % interval) | >undecided % | >differ % (95 % interval)")
+    places = sorted({(each.kind, each.place) for each in groups}, key=lambda each: (each[1] == "lab", each))
+    for side in (SIDE, 3, 1):
+        for kind, place in places:
+            members = [each for each in groups if (each.kind, each.place) == (kind, place)]
+            lines += _rows(f"{kind}, {place}, {side} a side", pairs(members, side))
+        every = pairs(groups, side)
+        lines += _rows(f"all, {side} a side", every) if len(places) > 1 else []
+    real = slowed([each for each in groups if each.place != "lab"], SIDE)
+    lines += [_row(f"really {1.2:g} to {1.5:g} times as long, {SIDE} a side", real, 1.0)] if real else []
+    lines += [_row("the same on another day, the lab", again, 1.0)] if (again := later(groups)) else []
+    return lines
+
+
+def _rows(title: str, found: Sequence[Pair]) -> list[str]:
+    same, longer = f"{title}: the same", f"{title}: {SLOWER:g} times as long"
+    return [_row(same, found, 1.0), _row(longer, found, SLOWER)] if found else []
+
+
+def _row(title: str, found: Sequence[Pair], ratio: float) -> str:
+    outcomes = [each.outcome(ratio) for each in found]
+    changes = [each.change(ratio) for each in found]
+    undecided = 100 * outcomes.count("undecided") / len(found)
+    return row(
+        title,
+        len(found),
+        len({(each.group.kind, each.group.place, each.group.job) for each in found}),
+        _rate(outcomes.count("over"), len(found)),
+        f"{undecided:.0f}",
+        _rate(len(found) - changes.count("no change beyond noise"), len(found)),
+    )
+
+
+def _rate(count: int, total: int) -> str:
+    """A rate in %, with its exact 95 % interval (Clopper and Pearson) for independent comparisons."""
+    ends = binomtest(count, total).proportion_ci(0.95)
+    return f"{100 * count / total:.1f} ({100 * ends.low:.1f} to {100 * ends.high:.1f})"
+
+
 def main() -> None:
     """The table of rates, or with `--fit` the usual spreads."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER", help="published event logs")
     parser.add_argument("--fit", type=Path, metavar="FILE", help="write the usual spreads of repeated runs")
+    parser.add_argument("--tuning", action="store_true", help="the tuning half, to choose a method")
     given = parser.parse_args()
-    tuning, _ = halves(lab_groups())
+    tuning, tested = halves([*lab_groups(), *([] if given.fit else published_groups(given.folders))])
     if given.fit:
         given.fit.write_text(spreads(tuning), encoding="utf-8")
+        return
+    print("\n".join(table(tuning if given.tuning else tested)))
 
 
 if __name__ == "__main__":
