@@ -14,6 +14,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from crystalperf.cli.remedies import with_remedy
+from crystalperf.query.compare.budgets import SLOWDOWN
 from crystalperf.query.results.gate import Check, Gate
 from crystalperf.query.text.figures import printable
 from crystalperf.query.text.gate import HEADS, cells, check_sentence, headline, notes
@@ -98,7 +99,7 @@ def gitlab(answer: Gate, file: Path | None) -> str:
         {
             "description": sentence(each, answer),
             "check_name": f"crystalperf gate: {each.name}",
-            "fingerprint": hashlib.sha256(f"{answer.name}\0{each.name}".encode()).hexdigest(),
+            "fingerprint": hashlib.sha256(f"{printable(answer.name)}\0{each.name}".encode()).hexdigest(),
             "severity": _SEVERITIES[each.outcome],
             "location": {"path": path.as_posix(), "lines": {"begin": _line(file, each.name)}},
         }
@@ -112,8 +113,9 @@ def _line(file: Path | None, name: str) -> int:
     """The line of a budget in the file that states it; 1 if it is not there."""
     if file is None:
         return 1
+    key = "max-slowdown" if name == SLOWDOWN else name
     lines = file.read_text(encoding="utf-8").splitlines()
-    return next((number for number, line in enumerate(lines, 1) if line.strip().strip('"').startswith(name)), 1)
+    return next((number for number, line in enumerate(lines, 1) if line.strip().strip('"').startswith(key)), 1)
 
 
 FORMATS: Mapping[str, Callable[[Gate, Path | None], str]] = {

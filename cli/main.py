@@ -4,6 +4,8 @@
     1    an argument is wrong, or no answer is possible: one sentence on stderr, stdout empty (with `--json` it has the
          error, or the bounds that `predict` can give)
     2    the command line cannot be parsed; nothing else exits with 2
+    3    only `gate`: a budget is exceeded
+    4    only `gate`: undecided, because a range is on both sides of a budget or a value is unknown
     130  interrupted
 
 cli/commands.py declares the commands.  This module imports only the standard library and typer, so that `--help` and
