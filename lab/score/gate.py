@@ -2,6 +2,11 @@
 
 python -m lab.score.gate [FOLDER…]                         the table of rates; FOLDER as in lab.score.published
 python -m lab.score.gate --fit query/compare/spread.csv    the usual spread of repeated runs, from the lab
+
+Columns: over a budget of 10 % more than the baseline (exit code 3), undecided (4), and a difference beyond noise in
+either direction (query.compare.noise).  Brackets have the exact 95 % interval, as if comparisons were independent;
+those of one job are not.  Runs that are 1.3 times as long are made from others; those with fewer executors are real.  All are
+of the test half of jobs.
 """
 
 from __future__ import annotations
@@ -78,7 +83,14 @@ def spreads(groups: Sequence[Group]) -> str:
 SIDE = 5
 """Runs a side."""
 
+FEWEST = 10
+"""Comparisons of a row."""
+
 SLOWER = 1.3
+"""Ratio of slower runs that are made from others."""
+
+LONGER = (1.2, 1.5)
+"""Range of the ratio of real slower runs."""
 
 LIMIT = parsing.slowdown("10%")
 
@@ -92,7 +104,7 @@ class Pair:
     after_ms: tuple[float, ...]
 
     def outcome(self, ratio: float = 1.0) -> Outcome:
-        """What the gate says, with 10 % as limit, if the later side takes `ratio` times as long."""
+        """The outcome of the gate, with 10 % as limit, if the later side takes `ratio` times as long."""
         return self._checked(ratio)[1]
 
     def change(self, ratio: float = 1.0) -> Change:
@@ -114,8 +126,8 @@ def pairs(groups: Iterable[Group], side: int) -> list[Pair]:
     ]
 
 
-def slowed(groups: Sequence[Group], side: int, ratios: tuple[float, float] = (1.2, 1.5)) -> list[Pair]:
-    """Real slower runs: groups of a job with other resources whose medians are so many times as long."""
+def slowed(groups: Sequence[Group], side: int) -> list[Pair]:
+    """Real slower runs: groups of a job with other resources, whose medians differ by a ratio in LONGER."""
     of: dict[tuple[str, str], list[Group]] = defaultdict(list)
     for each in groups:
         if len(each.runs_ms) >= side:
@@ -124,7 +136,7 @@ def slowed(groups: Sequence[Group], side: int, ratios: tuple[float, float] = (1.
         Pair(fast, fast.runs_ms[:side], slow.runs_ms[:side])
         for members in of.values()
         for fast, slow in permutations(members, 2)
-        if ratios[0] <= statistics.median(slow.runs_ms) / statistics.median(fast.runs_ms) <= ratios[1]
+        if LONGER[0] <= statistics.median(slow.runs_ms) / statistics.median(fast.runs_ms) <= LONGER[1]
     ]
 
 
@@ -143,24 +155,25 @@ def later(groups: Sequence[Group]) -> list[Pair]:
 
 
 def table(groups: Sequence[Group]) -> list[str]:
-    """The rates of the test half, Markdown."""
-    lines = head("runs | comparisons | jobs | >over % (95 % interval) | >undecided % | >differ % (95 % interval)")
+    """The rates of a half, Markdown: of kinds and places with FEWEST comparisons, and of all."""
+    lines = head("runs | comparisons | jobs | >over % | >undecided % | >differ %")
     places = sorted({(each.kind, each.place) for each in groups}, key=lambda each: (each[1] == "lab", each))
     for side in (SIDE, 3, 1):
         for kind, place in places:
-            members = [each for each in groups if (each.kind, each.place) == (kind, place)]
-            lines += _rows(f"{kind}, {place}, {side} a side", pairs(members, side))
-        every = pairs(groups, side)
-        lines += _rows(f"all, {side} a side", every) if len(places) > 1 else []
-    real = slowed([each for each in groups if each.place != "lab"], SIDE)
-    lines += [_row(f"really {1.2:g} to {1.5:g} times as long, {SIDE} a side", real, 1.0)] if real else []
-    lines += [_row("the same on another day, the lab", again, 1.0)] if (again := later(groups)) else []
+            found = pairs([each for each in groups if (each.kind, each.place) == (kind, place)], side)
+            if len(found) >= FEWEST:
+                lines += _rows(f"{kind}, {place}, {side} a side", found)
+        lines += _rows(f"all, {side} a side", pairs(groups, side))
+    low, high = LONGER
+    if real := slowed([each for each in groups if each.place != "lab"], SIDE):
+        lines.append(_row(f"fewer executors, {low:g} to {high:g} times as long, {SIDE} a side", real, 1.0))
+    if again := later(groups):
+        lines.append(_row("all of the lab, the same on another day", again, 1.0))
     return lines
 
 
 def _rows(title: str, found: Sequence[Pair]) -> list[str]:
-    same, longer = f"{title}: the same", f"{title}: {SLOWER:g} times as long"
-    return [_row(same, found, 1.0), _row(longer, found, SLOWER)] if found else []
+    return [_row(f"{title}, the same", found, 1.0), _row(f"{title}, {SLOWER:g} times as long", found, SLOWER)]
 
 
 def _row(title: str, found: Sequence[Pair], ratio: float) -> str:

@@ -72,7 +72,7 @@ def metrics(run: GatedRun) -> dict[str, float | None]:
 
 
 def duration(run: GatedRun) -> tuple[Measure, float]:
-    """What users mean by the speed of a run, and its value, ms: of a training a step, of a stream the latency of a
+    """The measure of a run's speed, and its value, ms: of a training a step, of a stream the latency of a
     record or, at the highest rate, the time per record; else the runtime."""
     header = run.header()
     if header.step_ms:

@@ -93,7 +93,7 @@ def check_sentence(check: gate.Check, words: Words) -> str:
 
 
 def notes(answer: gate.Gate) -> list[str]:
-    """What a reader needs to judge the values: the sides, the basis of a range, other differences of the sides."""
+    """Sentences that help to judge the values: the sides, the basis of a range, other differences of the sides."""
     found = []
     compared = next((each.difference for each in answer.checks if each.difference is not None), None)
     if compared is not None:
