@@ -5,8 +5,8 @@ python -m lab.score.gate --fit query/compare/spread.csv    the usual spread of r
 
 Columns: over a budget of 10 % more than the baseline (exit code 3), undecided (4), and a difference beyond noise in
 either direction (query.compare.noise).  Brackets have the exact 95 % interval, as if comparisons were independent;
-those of one job are not.  Runs that are 1.3 times as long are made from others; those with fewer executors are real.  All are
-of the test half of jobs.
+those of one job are not.  Runs that are 1.3 times as long are made from others; those with fewer executors are real.
+All are of the test half of jobs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
--- Metrics of a run that budgets may limit, one row.  NULL: the log does not record it.
+-- Metrics of a run that budgets may limit; NULL if the log does not record one.
+-- one row per run
 --
 -- spill, exchanged, input, output  bytes of all attempts of tasks; spill is the size on disk, exchanged what tasks wrote
 --                                  for other tasks
