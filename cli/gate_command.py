@@ -40,6 +40,10 @@ def gate(
 ) -> int:
     """Check the budgets of runs and write the outcome; returns the exit code."""
     wanted = [_format(each) for each in formats]
+    if sum(target is None for _, target in wanted) + as_json > 1:
+        raise SettingError(
+            "several formats for standard output; write all but one to a file, as in --format junit=FILE"
+        )
     runs, before = ({name: find_run(name) for name in _distinct(each)} for each in (names, baseline))
     if both := runs.keys() & before.keys():
         raise SettingError(f"{min(both)}: is on both sides; a baseline needs other runs")

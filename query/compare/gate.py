@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from crystalperf.indexes.errors import InputError
@@ -20,6 +21,7 @@ from crystalperf.query.results.gate import (
     Budget,
     Check,
     Gate,
+    LogsIncomplete,
     MetricMissing,
     Outcome,
     PredictionRefused,
@@ -57,6 +59,8 @@ def gate(runs: Named, baseline: Named, budgets: Sequence[Budget]) -> Gate:
     after = {name: metrics(run) for name, run in runs.items()}
     before = {name: metrics(run) for name, run in baseline.items()}
     checks = [_check(each, runs, baseline, list(after.values()), kind_of(first.framework, measure)) for each in budgets]
+    if unfinished := tuple(name for name, run in every.items() if not run.header().complete):
+        checks = [_of_incomplete(each, measure, unfinished) for each in checks]
     outcomes = {each.outcome for each in checks}
     outcome: Outcome = "over" if "over" in outcomes else "undecided" if "undecided" in outcomes else "within"
     return Gate(
@@ -98,6 +102,13 @@ def slower(
         needed = runs_to_decide(before_ms, after_ms, kind, 1 + budget.limit, RUNS_MOST)
         reason = BaselineTooNoisy(needed, RUNS_MOST)
     return _made(budget, outcome, value, (low, high), len(after_ms), reason, found)
+
+
+def _of_incomplete(check: Check, measure: str, unfinished: tuple[str, ...]) -> Check:
+    """The check if logs of some runs do not reach the end: sums are lower bounds then, but means of a step are not."""
+    is_mean = check.metric in ("step", "latency", "gc") or (check.metric == SLOWDOWN and measure != "runtime")
+    is_lower = not is_mean and check.value is not None and (check.outcome == "within" or check.metric == SLOWDOWN)
+    return replace(check, outcome="undecided", undecided=LogsIncomplete(unfinished)) if is_lower else check
 
 
 def _predicted(budget: Budget, runs: Sequence[GatedRun]) -> Check:

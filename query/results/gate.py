@@ -44,6 +44,15 @@ class MetricMissing(NotRecorded):
 
 
 @dataclass(frozen=True)
+class LogsIncomplete(NotRecorded):
+    """Logs of `runs` do not reach the end of the application, so their values are lower bounds."""
+
+    kind: ClassVar[str] = "logs-incomplete"
+
+    runs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class RangeOnBothSides(NotRecorded):
     """The 90 % range of a prediction is on both sides of the budget."""
 

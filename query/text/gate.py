@@ -23,6 +23,11 @@ def metric_missing(found: gate.MetricMissing, _words: Words) -> str:
     return f"the runs do not record {found.metric}"
 
 
+@CORE.of(gate.LogsIncomplete)
+def logs_incomplete(found: gate.LogsIncomplete, _words: Words) -> str:
+    return f"the log of {', '.join(found.runs)} does not reach the end of the application, so the value is too small"
+
+
 @CORE.of(gate.RangeOnBothSides)
 def range_on_both_sides(_found: gate.RangeOnBothSides, _words: Words) -> str:
     return "the 90 % range of the prediction is on both sides of the budget; a run with these resources would decide"
