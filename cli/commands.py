@@ -235,6 +235,83 @@ def predict(
 
 
 @app.command()
+def gate(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN...",
+            help="runs of the job to check: logs, run files or names of runs in the cache; values are their medians",
+            show_default=False,
+            autocompletion=complete_run,
+        ),
+    ],
+    baseline: Annotated[
+        list[str],
+        typer.Option(
+            "--baseline",
+            metavar="RUN...",
+            help="runs of the job to compare with, all up to the next option; five on each side see a slowdown of 30 %",
+            show_default=False,
+            autocompletion=complete_run,
+        ),
+    ] = [],  # noqa: B006
+    limits: Annotated[
+        list[str],
+        typer.Option(
+            "--max",
+            metavar="METRIC=VALUE",
+            help="a budget: runtime=10m, spill=1GB, gc=10%, failures=0, step=250ms, latency=2s, or of a prediction"
+            " predicted[cores=0.5x]=20m; may be repeated",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    slowdown: Annotated[
+        str,
+        typer.Option(
+            "--max-slowdown",
+            metavar="SHARE",
+            help="how much longer than the baseline the job may take; 10% by default",
+            show_default=False,
+        ),
+    ] = "",
+    config: Annotated[
+        str,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            help="a TOML file with budgets in [gate]; crystalperf.toml of this folder by default",
+            show_default=False,
+        ),
+    ] = "",
+    formats: Annotated[
+        list[str],
+        typer.Option(
+            "--format",
+            metavar="FORMAT[=FILE]",
+            help="also write the outcome as markdown, junit, github or gitlab: to a file, or instead of the text to"
+            " standard output; may be repeated",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    as_json: AsJson = False,
+) -> int:
+    """check budgets of a job in CI
+
+    \b
+    Exit code: 0 within all budgets, 3 over one, 4 undecided (a range is on both
+    sides of a budget, or a value is unknown), 1 an error.
+
+    \b
+    Example:
+      crystalperf gate app-1.log --max runtime=10m --max spill=1GB
+      crystalperf gate new/*.log --baseline old/*.log --max-slowdown 10%
+    """
+    from crystalperf.cli.gate_command import gate as answer
+
+    return answer(names, baseline, limits, slowdown, config, formats, as_json=as_json)
+
+
+@app.command()
 def advise(
     run: RunName,
     settings: Annotated[

@@ -4,6 +4,8 @@
     1    an argument is wrong, or no answer is possible: one sentence on stderr, stdout empty (with `--json` it has the
          error, or the bounds that `predict` can give)
     2    the command line cannot be parsed; nothing else exits with 2
+    3    only `gate`: a budget is exceeded
+    4    only `gate`: undecided, because a range is on both sides of a budget or a value is unknown
     130  interrupted
 
 cli/commands.py declares the commands.  This module imports only the standard library and typer, so that `--help` and
@@ -50,6 +52,7 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; errors are printed on stderr."""
     arguments, traceback = _without_traceback(arguments)
+    arguments = _repeated(arguments, "gate", "--baseline")
     try:
         code = _command().main(args=arguments, prog_name="crystalperf", standalone_mode=False)
         return code if isinstance(code, int) else 0
@@ -105,6 +108,24 @@ def _without_traceback(arguments: Sequence[str]) -> tuple[list[str], bool]:
     end = list(arguments).index("--") if "--" in arguments else len(arguments)
     options = [each for each in arguments[:end] if each != "--traceback"]
     return [*options, *arguments[end:]], len(options) < end
+
+
+def _repeated(arguments: Sequence[str], command: str, option: str) -> list[str]:
+    """The arguments of a command with an option before each of its values: a shell expands `--baseline old/*` to one
+    option and several values, of which the parser would take the first only."""
+    if arguments[:1] != [command]:
+        return list(arguments)
+    found, taking, values = list[str](), False, 0
+    for number, each in enumerate(arguments):
+        if each == "--":
+            return [*found, *arguments[number:]]
+        if each.startswith("-") and each != "-":
+            taking, values = each == option, 0
+        elif taking:
+            values += 1
+            found += [option] if values > 1 else []
+        found.append(each)
+    return found
 
 
 def _explain(error: Exception, arguments: Sequence[str]) -> int:

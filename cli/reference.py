@@ -25,6 +25,8 @@ The answer goes to stdout; progress and messages go to stderr.
 | 0 | stdout has an answer |
 | 1 | an argument is invalid, or no answer is possible: stderr has one sentence; with `--json`, stdout has the error |
 | 2 | the command line cannot be parsed |
+| 3 | only `gate`: a budget is exceeded; stdout has the answer |
+| 4 | only `gate`: undecided (a range is on both sides of a budget, or a value is unknown); stdout has the answer |
 | 130 | interrupted |
 
 If missing data could change the first sentence of an answer, that sentence says so, and `conclusive` in its JSON

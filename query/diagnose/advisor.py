@@ -106,6 +106,8 @@ class Advisor:
     """Why a task was killed → whether another attempt of it had succeeded; the framework has a finding about those."""
     exhausted_memory: Callable[[str], Exhausted | None] = lambda _text: None
     """An error, or the reason why a worker ended → what ran out of memory; None if nothing did."""
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    """The framework's words for metrics of a budget, with their keys (query.compare.metrics)."""
     setup: Setup | None = None
     """The configuration with which a job records a log and samples."""
     sentences: Sentences | None = None

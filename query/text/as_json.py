@@ -42,6 +42,7 @@ from crystalperf.query.results.answers import (
 )
 from crystalperf.query.results.assumptions import Assumption
 from crystalperf.query.results.findings import Finding
+from crystalperf.query.results.gate import Gate
 from crystalperf.query.results.kinds import Basis, Kind
 from crystalperf.query.results.missing import Missing
 from crystalperf.query.results.not_recorded import NotRecorded
@@ -53,7 +54,7 @@ from crystalperf.query.results.words import Words
 from crystalperf.query.text.findings import advice_text
 from crystalperf.query.text.sentences import lines_of, text_of
 
-Answer = Debug | Prediction | Sweep | Advice | Choice | Verdict | Header | Profiled | Failure | PageData
+Answer = Debug | Prediction | Sweep | Advice | Choice | Verdict | Header | Profiled | Failure | PageData | Gate
 
 KINDS: Mapping[type, str] = {
     Debug: "debug",
@@ -66,6 +67,7 @@ KINDS: Mapping[type, str] = {
     Profiled: "profile",
     Failure: "error",
     PageData: "page",
+    Gate: "gate",
 }
 """The kind of an answer in its JSON, by its type."""
 

@@ -115,6 +115,7 @@ SPARK = Framework(
         rules.RULES,
         candidates=advise.candidates,
         resizing_candidate=advise.resized,
+        metrics={"shuffle": "exchanged"},
         setup=setup.SETUP,
         sentences=sentences.SENTENCES,
     ),
