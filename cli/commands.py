@@ -333,6 +333,48 @@ def advise(
 
 
 @app.command()
+def compare(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="BEFORE AFTER",
+            help="a run before a change and one after it: run files, names of runs in the cache, logs, or folders with"
+            " a log and its recordings; with --to, all are runs before",
+            show_default=False,
+            autocompletion=complete_run,
+        ),
+    ],
+    to: Annotated[
+        list[str],
+        typer.Option(
+            "--to",
+            metavar="AFTER",
+            help="a run after the change, if a side has several runs, which are pooled; may be repeated",
+            show_default=False,
+            autocompletion=complete_run,
+        ),
+    ] = [],  # noqa: B006
+    scope: Scope = "all",
+    full: Full = False,
+    as_json: AsJson = False,
+) -> int:
+    """show whether a job got slower, and which causes the difference has
+
+    \b
+    Example:
+      crystalperf compare monday.log tuesday.log
+      crystalperf compare monday-1 monday-2 --to tuesday-1 --to tuesday-2
+    """
+    if not to and len(runs) != 2:
+        message = "give two runs; if a side has several, name each run after the change with --to"
+        raise typer.BadParameter(message, param_hint="'BEFORE AFTER'")
+    from crystalperf.cli.comparing import compare as answer
+
+    before, after = (runs, to) if to else (runs[:1], runs[1:])
+    return answer(before, after, scope, full=full, as_json=as_json)
+
+
+@app.command()
 def report(
     run: RunName,
     output: Annotated[

@@ -21,6 +21,8 @@ from crystalperf.indexes import guard, store
 from crystalperf.indexes.errors import CrystalPerfError, NoAnswerError, SettingError
 from crystalperf.query.advise import machine_prices, verdict
 from crystalperf.query.advise.candidates import candidates
+from crystalperf.query.compare.compare import Given
+from crystalperf.query.compare.compare import compared as compared_sides
 from crystalperf.query.diagnose.advisor import Advisor
 from crystalperf.query.diagnose.diagnose import diagnosed
 from crystalperf.query.diagnose.stage_statistics import Diagnosis
@@ -54,6 +56,7 @@ from crystalperf.query.results.answers import (
     Verdict,
     WorkerSize,
 )
+from crystalperf.query.results.comparison import Comparison
 from crystalperf.query.results.recommendations import Candidate
 from crystalperf.query.results.refusals import InvalidQuestion, Refusal, RefusedError
 from crystalperf.query.simulate.list_schedule import has_compiled
@@ -226,6 +229,10 @@ class Run:
             else:
                 found = Diagnosis(diagnose_flow(connection, execution, self._advisor()))
             return replace(found, debug=verdict.completed(found.debug, self.header()))
+
+    def execution(self, scope: str = "all") -> Execution:
+        """A scope of the run as arrays: stages, tasks, slots, and the driver's time."""
+        return self._load(scope)
 
     def candidates(self, debug: Debug) -> list[Candidate]:
         """Candidate recommendations for the whole run, whose diagnosis is `debug`; query.advise.ranking ranks them."""
@@ -528,6 +535,27 @@ class Run:
         finally:
             self._held.connection = None
             connection.close()
+
+
+def compare(
+    before: Other | Run | str | Path | Sequence[Other | Run | str | Path],
+    after: Other | Run | str | Path | Sequence[Other | Run | str | Path],
+    *,
+    scope: str = "all",
+    progress: Callable[[str], None] = lambda _: None,
+) -> Comparison:
+    """Runs of a job before and after a change: whether the runtime changed beyond noise, and by which causes.
+
+    A side is a run, the path of a run file or of a log, or several of them, which are pooled.  `scope` is the part of
+    every run to compare, as in Run.debug().  `progress` receives a short description of each step.  Raises InputError
+    if the runs are of different frameworks, or if one is given twice.
+    """
+    sides = [
+        [before] if isinstance(before, Other | Run | str | Path) else before,
+        [after] if isinstance(after, Other | Run | str | Path) else after,
+    ]
+    one, other = ([Given(each.run, each.name, scope) for each in map(_other, side)] for side in sides)
+    return compared_sides(one, other, progress)
 
 
 @dataclass(frozen=True)

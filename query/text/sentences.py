@@ -43,7 +43,16 @@ def _generic(value: Kind) -> str:
 @cache
 def _core() -> Sentences:
     """CORE with all sentences: importing these modules registers them."""
-    for subject in ("findings", "missing", "not_recorded", "recommendations", "refusals", "assumptions", "gate"):
+    for subject in (
+        "findings",
+        "missing",
+        "not_recorded",
+        "recommendations",
+        "refusals",
+        "assumptions",
+        "comparison",
+        "gate",
+    ):
         import_module(f"crystalperf.query.text.{subject}")
     return CORE
 
