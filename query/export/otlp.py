@@ -132,9 +132,9 @@ class _Spans:
         for before, after, kind, why in source.rows(
             "SELECT source, target, kind, why FROM dependencies WHERE kind <> 'order' ORDER BY ALL"
         ):
-            found = {"traceId": self._trace, "spanId": self._id("stage", before)}
-            found["attributes"] = _attributes({"crystalperf.dependency.kind": kind, "crystalperf.dependency.why": why})
-            links.setdefault(after, []).append(found)
+            facts = {"crystalperf.dependency.kind": kind, "crystalperf.dependency.why": why}
+            link = {"traceId": self._trace, "spanId": self._id("stage", before), "attributes": _attributes(facts)}
+            links.setdefault(after, []).append(link)
         sums = ", ".join(f"{name}_ms" for name in source.resources)
         for stage_id, name, scope, start, end, status, failure, count, call_site, *parts in source.rows(
             f"""

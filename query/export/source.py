@@ -130,7 +130,8 @@ def stacks(source: Source, *, sampled: bool, by: str, worker_id: str | None = No
             FROM exported_stacks {chosen} GROUP BY ALL
         )
         SELECT
-            worker_id, stage_id, stages.name, {frames}, count, {", ".join(f"summed.{each}" for each in source.resources)}
+            worker_id, stage_id, stages.name, {frames}, count,
+            {", ".join(f"summed.{each}" for each in source.resources)}
         FROM summed {joined} LEFT JOIN (SELECT stage_id, name, first_launch_ms FROM stages) AS stages USING (stage_id)
         ORDER BY first_launch_ms NULLS FIRST, stage_id, worker_id, stack_id
     """
