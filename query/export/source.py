@@ -68,7 +68,7 @@ class Source:
 class Stack:
     """The time of one stack in one stage on one worker.
 
-    worker_id  None if the run has no samples: then the stack is an operator
+    worker_id  None if the run has no samples: then the stack is an operator or a stage
     stage      id and name of the stage; `driver` for samples of the driver outside tasks
     frames     class.method:line, the root first
     count      samples; tasks if the run has no samples
@@ -85,17 +85,18 @@ class Stack:
 def prepare_stacks(source: Source) -> bool:
     """Make the temporary table `exported_stacks`; returns whether its stacks are sampled ones.
 
-    Raises NoAnswerError if the run has neither samples nor operators.
+    Without samples a stack is an operator; without operators, a stage.  Raises NoAnswerError if the run has no task.
     """
     connection = source.connection
     connection.execute(sql.text("exported_stacks").format(sums=sampled_sums(source.names)))
     if _has_rows(connection):
         return True
     sums = ", ".join(f"sum({name}_ms) AS {name}" for name in source.resources)
-    connection.execute(sql.text("exported_operators").format(sums=sums))
-    if not _has_rows(connection):
-        raise NoAnswerError("the run has neither samples nor operators, so there are no stacks to export")
-    return False
+    for each in ("exported_operators", "exported_stages"):
+        connection.execute(sql.text(each).format(sums=sums))
+        if _has_rows(connection):
+            return False
+    raise NoAnswerError("the run has neither samples nor tasks, so there are no stacks to export")
 
 
 def _has_rows(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -119,14 +120,14 @@ def stacks(source: Source, *, sampled: bool, by: str, worker_id: str | None = No
     `by` is "worker", or "stage" for the sums over workers.  `worker_id` selects one worker if it is not None.
     """
     joined = "JOIN (SELECT stack_id, list_reverse(frames) AS frames FROM stacks) USING (stack_id)" if sampled else ""
-    frames = "frames" if sampled else "[name]"
+    frames = "frames" if sampled else "[label]"
     sums = ", ".join(f"sum({name}) AS {name}" for name in source.resources)
     worker = "worker_id" if by == "worker" else "NULL"
     chosen = "" if worker_id is None else "WHERE worker_id = $1"
-    name = "" if sampled else ", any_value(name) AS name"
+    label = "" if sampled else ", any_value(label) AS label"
     statement = f"""
         WITH summed AS (
-            SELECT {worker} AS worker_id, stage_id, stack_id, sum(count)::BIGINT AS count, {sums} {name}
+            SELECT {worker} AS worker_id, stage_id, stack_id, sum(count)::BIGINT AS count, {sums} {label}
             FROM exported_stacks {chosen} GROUP BY ALL
         )
         SELECT

@@ -38,7 +38,7 @@ def write(source: Source, out: BinaryIO) -> None:
         return ",".join(map(str, [number(f"[{each.stage}]"), *map(number_without_line, each.frames)]))
 
     for position, (worker_id, kind) in enumerate(stack_workers(source)):
-        title = source.worker(worker_id, kind) if sampled else f"{source.name}: operators (the run has no samples)"
+        title = source.worker(worker_id, kind) if sampled else f"{source.worker(worker_id, kind)}: without samples"
         out.write((b"," if position else b"") + b'{"type":"sampled","name":' + msgspec.json.encode(title))
         out.write(b',"unit":"milliseconds","samples":[')
         weights: list[float] = []

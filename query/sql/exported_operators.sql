@@ -6,7 +6,7 @@
 --   worker_id             NULL: the log does not record operators by worker
 --   stage_id              the stage
 --   stack_id              number of the operator's name
---   name                  the operator
+--   label                 the operator
 --   count                 tasks of the stage that ran
 --   (resources), other    time of tasks, ms
 CREATE OR REPLACE TEMP TABLE exported_stacks AS
@@ -14,5 +14,5 @@ WITH sums AS (SELECT stage_id, name, {sums} FROM operator_times GROUP BY stage_i
 ran AS (SELECT stage_id, count(*) AS count FROM tasks GROUP BY stage_id)
 SELECT
     NULL::VARCHAR AS worker_id, stage_id, (dense_rank() OVER (ORDER BY name) - 1)::INTEGER AS stack_id,
-    coalesce(ran.count, 1) AS count, sums.* EXCLUDE (stage_id)
+    coalesce(ran.count, 1) AS count, sums.* EXCLUDE (stage_id, name), name AS label
 FROM sums LEFT JOIN ran USING (stage_id)
