@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from crystalperf.indexes.errors import InputError, NoAnswerError, Remedy, SettingError
 from crystalperf.indexes.temporary import building_folder
-from crystalperf.query.export.source import Source
+from crystalperf.query.export.source import ExportableRun, Source
 from crystalperf.query.trace.vocabulary import either
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crystalperf.query.results.answers import PathItem
-    from crystalperf.query.run import Run
 
 PARQUET = "parquet"
 
@@ -58,7 +57,7 @@ def format_of(name: str) -> Format:
     return found
 
 
-def export(run: Run, format_name: str, output: Path, *, replace: bool = False) -> None:
+def export(run: ExportableRun, format_name: str, output: Path, *, replace: bool = False) -> None:
     """Write a run to `output`, for parquet a new folder; it is complete or not there.
 
     It replaces an existing file, or a folder of Parquet files, only with `replace`.  Raises SettingError for an unknown
@@ -85,7 +84,7 @@ def export(run: Run, format_name: str, output: Path, *, replace: bool = False) -
         raise InputError(f"{output}: cannot be written ({reason})", Remedy("choose another place")) from error
 
 
-def export_to(run: Run, format_name: str, out: BinaryIO) -> None:
+def export_to(run: ExportableRun, format_name: str, out: BinaryIO) -> None:
     """Write a run to a stream; nothing is written unless the export succeeds.
 
     Raises SettingError for parquet, which is several files.
@@ -99,7 +98,7 @@ def export_to(run: Run, format_name: str, out: BinaryIO) -> None:
         shutil.copyfileobj(made, out)
 
 
-def _write(run: Run, wanted: Format, out: BinaryIO) -> None:
+def _write(run: ExportableRun, wanted: Format, out: BinaryIO) -> None:
     module = import_module(f"crystalperf.query.export.{wanted.name}")
     write: Callable[[Source, BinaryIO], None] = module.write
     header = run.header()

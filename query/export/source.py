@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
 
@@ -15,13 +15,28 @@ from crystalperf.query.execution.evidence import sampled_sums
 from crystalperf.query.trace.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from crystalperf.query.results.answers import PathItem
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from crystalperf.query.results.answers import Debug, Header, PathItem
 
 BATCH = 5_000
 """Rows that are in memory at once."""
 
 LABEL_CHARACTERS = 200
 """Maximum characters of a stage's label."""
+
+
+class ExportableRun(Protocol):
+    """What exports need of a run (query.run.Run)."""
+
+    path: Path
+
+    def header(self) -> Header: ...
+
+    def debug(self, scope: str = "all") -> Debug: ...
+
+    def reading(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]: ...
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from crystalperf.query.recordings.whole import content
 from crystalperf.query.trace.records import Problems
 
 UNIT_NS = {"nanoseconds": 1.0, "microseconds": 1e3, "milliseconds": 1e6, "seconds": 1e9, "none": 1e6}
-"""Units of time in ns; `none` counts samples, whose weight then stands for ms."""
+"""Units of time in ns; a weight of `none`, which counts samples, is read as ms."""
 
 _MARK = re.compile(rb'"\$schema"\s*:\s*"https?://(?:www\.)?speedscope\.app/file-format-schema\.json"')
 _UNIX_NS, _LAST_NS = 1e18, 4e18
