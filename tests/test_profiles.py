@@ -248,7 +248,7 @@ def test_raw_stacks_of_py_spy_name_files_and_lines(tmp_path: Path) -> None:
     found = read(put(tmp_path, text))
     assert isinstance(found, Collapsed)
     assert stacks_of(found.recording) == [["job.py.<module>", "pyspark/io.py.read"], ["job.py.<module>"]]
-    assert found.recording.frames.line.tolist() == [12, 3, 0]
+    assert found.recording.frames.line.tolist() == [3, 12, 0]
 
 
 # Hostile files ----------------------------------------------------------------------------------------------------

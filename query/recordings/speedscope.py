@@ -87,7 +87,13 @@ def read(path: str, problems: Problems) -> Collapsed | jfr.Recording:
 
 def _stacks(path: str, file: _File, profiles: list[_OneProfile]) -> Collapsed | jfr.Recording:
     table = StackTable(path)
-    numbers = [table.frame(_frame(each)) for each in file.shared.frames]
+    numbers: dict[int, int] = {}
+
+    def number_of(frame: int) -> int:
+        if frame not in numbers:  # frames of CrystalPerf's own that name stages and resources get no number
+            numbers[frame] = table.frame(_frame(file.shared.frames[frame]))
+        return numbers[frame]
+
     own = (file.exporter or "").startswith("crystalperf")
     resource = {at for at, each in enumerate(file.shared.frames) if is_resource_frame(each.name)} if own else set()
     labels = {at for at, each in enumerate(file.shared.frames) if _LABEL.fullmatch(each.name)} if own else set()
@@ -104,7 +110,7 @@ def _stacks(path: str, file: _File, profiles: list[_OneProfile]) -> Collapsed | 
                 continue
             if min(stack) < 0:
                 raise IndexError
-            number = table.add([numbers[each] for each in reversed(stack)], length * unit_ns / 1e6)
+            number = table.add([number_of(each) for each in reversed(stack)], length * unit_ns / 1e6)
             unix = unix and _UNIX_NS < start * unit_ns < _LAST_NS
             if unix:
                 samples.append(TimedSample(round(start * unit_ns), thread, number, round(length * unit_ns)))

@@ -8,7 +8,8 @@
 --   count                 rows of `samples`
 --   (resources), other    sampled time, ms
 --
--- As on the page of a run, other threads are left out, and of the driver stacks without an attributed frame.
+-- As on the page of a run, other threads are left out, of the driver stacks without an attributed frame, and samples
+-- before the start or after the end of the run.
 CREATE OR REPLACE TEMP TABLE exported_stacks AS
 WITH seen AS (
     SELECT
@@ -16,7 +17,7 @@ WITH seen AS (
         count(*) AS rows_seen, sum(weight_ms) AS weight_ms,
         task_id IS NULL AND samples.worker_id IN (SELECT worker_id FROM workers WHERE kind = 'driver') AS is_driver
     FROM samples LEFT JOIN (SELECT task_id, stage_id FROM tasks) AS tasks USING (task_id)
-    WHERE weight_ms > 0
+    WHERE weight_ms > 0 AND time_ms BETWEEN 0 AND (SELECT duration_ms FROM runs)
     GROUP BY ALL
 ),
 marked AS (
