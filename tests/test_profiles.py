@@ -251,6 +251,29 @@ def test_raw_stacks_of_py_spy_name_files_and_lines(tmp_path: Path) -> None:
     assert found.recording.frames.line.tolist() == [3, 12, 0]
 
 
+# Public files -----------------------------------------------------------------------------------------------------
+
+PUBLIC = {"pprof": (10, 4), "speedscope": (2, 3), "perf-script": (9, 0)}
+"""Files of a folder of public files that are read, and files that are refused in one sentence: of memory, of pprof's
+old formats, or invalid."""
+
+
+@pytest.mark.parametrize("folder", PUBLIC)
+def test_public_profiles_are_read_or_refused_in_one_sentence(real_inputs: Path, folder: str) -> None:
+    done = refusals = 0
+    for path in sorted((real_inputs / "jfr" / folder).iterdir()):
+        try:
+            found = read(path)
+        except InputError as error:
+            is_one_line(str(error), path)
+            refusals += 1
+        else:
+            assert isinstance(found, Collapsed)
+            assert found.weight.sum() > 0
+            done += 1
+    assert (done, refusals) == PUBLIC[folder]
+
+
 # Hostile files ----------------------------------------------------------------------------------------------------
 
 
