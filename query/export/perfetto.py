@@ -173,14 +173,15 @@ def _write_run(trace: _Trace, source: Source, flows: Mapping[str, list[int]]) ->
     track = trace.track(group, "critical path")
     for item in source.critical_path():
         trace.slice(track, item.name, item.start_ms, item.end_ms, _times(source, item.resource_ms.values()))
-    track = trace.track(group, words.driver)
     sums = ", ".join(f"{name}_ms" for name in source.resources)
-    for name, start, end, *parts in source.rows(
+    waits = source.connection.execute(
         f"""
         SELECT coalesce(name, node_id), start_ms, end_ms, {sums} FROM nodes
-        WHERE kind = 'driver' AND end_ms > start_ms ORDER BY start_ms, end_ms
+        WHERE kind = 'driver' AND end_ms > start_ms ORDER BY start_ms, end_ms, node_id
         """
-    ):
+    ).fetchall()
+    starts, ends = (np.array([row[at] for row in waits], dtype=np.float64) for at in (1, 2))
+    for (name, start, end, *parts), track in zip(waits, _laned(trace, group, words.driver, starts, ends), strict=True):
         trace.slice(track, name, start, end, _times(source, parts))
     scopes = source.connection.execute(
         "SELECT scope_id, name, kind, status, start_ms, coalesce(end_ms, ?), call_site, error FROM scopes"
