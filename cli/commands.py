@@ -26,6 +26,7 @@ from crystalperf.cli.options import (
     RunName,
     Scope,
     Traceback,
+    complete_format,
     complete_framework,
     complete_place,
     complete_run,
@@ -401,6 +402,48 @@ def report(
     from crystalperf.cli.page_command import report as answer
 
     return answer(run, output, force=force, redact=redact, full=full)
+
+
+@app.command()
+def export(
+    run: RunName,
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="FORMAT",
+            help="speedscope, collapsed, pprof (stacks), perfetto (tasks over time), otlp (spans) or parquet (tables)",
+            show_default=False,
+            autocompletion=complete_format,
+        ),
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="the file to write, a folder for parquet; RUN and the format's suffix by default; - for stdout",
+        ),
+    ] = "",
+    force: Annotated[bool, typer.Option("--force", help="replace an existing file")] = False,
+    redact: Annotated[
+        bool,
+        typer.Option(
+            "--redact", help="hide names of the application, hosts, users, paths and tables, and values in statements"
+        ),
+    ] = False,
+) -> int:
+    """write a run for another tool, with the resource of each stack or task
+
+    \b
+    Example:
+      crystalperf export q9.duckdb --to speedscope
+      crystalperf export q9.duckdb --to collapsed -o - | flamegraph.pl --countname us > q9.svg
+    """
+    from crystalperf.cli.export_command import export as answer
+
+    return answer(run, to, output, force=force, redact=redact)
 
 
 @app.command()

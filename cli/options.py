@@ -44,6 +44,12 @@ def complete_setting(incomplete: str) -> list[str]:
     return [f"{key}=" for key in dict.fromkeys((*settings_of(known()), *words)) if key.startswith(incomplete)]
 
 
+def complete_format(incomplete: str) -> list[str]:
+    from crystalperf.query.export.formats import FORMATS
+
+    return [each.name for each in FORMATS if each.name.startswith(incomplete)]
+
+
 def complete_framework(incomplete: str) -> list[str]:
     from crystalperf.query.frameworks.registry import frameworks
 

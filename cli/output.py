@@ -36,11 +36,11 @@ def write(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        _silence(sys.stdout)
+        silence(sys.stdout)
         raise SystemExit(0) from None
     except OSError as error:
-        _silence(sys.stdout)
-        _cannot_write(error)
+        silence(sys.stdout)
+        cannot_write(error)
 
 
 def write_json(answer: Any) -> None:
@@ -116,7 +116,7 @@ class _Line:
             self._stream.flush()
 
 
-def _silence(stream: TextIO) -> None:
+def silence(stream: TextIO) -> None:
     # Python flushes stdout again at exit, and would print an error.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     with suppress(OSError, ValueError):
@@ -124,7 +124,7 @@ def _silence(stream: TextIO) -> None:
     os.close(nowhere)
 
 
-def _cannot_write(error: OSError) -> NoReturn:
+def cannot_write(error: OSError) -> NoReturn:
     from crystalperf.indexes.errors import CrystalPerfError
 
     raise CrystalPerfError(

@@ -213,6 +213,16 @@ class Run:
                 connection.execute("USE memory; DETACH shared")
             yield Run(copy)
 
+    def export(self, to: str, output: str | Path, *, replace: bool = False) -> None:
+        """Write the run for another tool: `to` is speedscope, collapsed, pprof, perfetto, otlp or parquet.
+
+        `output` is a file, for parquet a folder; an existing one is replaced only with `replace`.  Raises SettingError
+        for an unknown format, InputError if the place cannot be written, NoAnswerError if the run has no stacks.
+        """
+        from crystalperf.query.export.formats import export
+
+        export(self, to, Path(output), replace=replace)
+
     def debug(self, scope: str = "all") -> Debug:
         """Critical path, seconds on each resource along it, bottleneck (paper §4.2).
 

@@ -16,7 +16,9 @@ import crystalperf as cp
 from crystalperf.indexes.errors import InputError
 from crystalperf.query.attribution.samples.untimed import spread
 from crystalperf.query.recordings import jfr
-from crystalperf.query.recordings.collapsed import could_run, frame, read
+from crystalperf.query.recordings.collapsed import read
+from crystalperf.query.recordings.stacktable import could_run
+from crystalperf.query.recordings.stacktable import frame_of as frame
 from crystalperf.query.results.not_recorded import RecordingLeftOut
 from crystalperf.query.run import Run
 from crystalperf.query.trace.records import Problems

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crystalperf.query.frameworks.ml.training.wire import FIXED64
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.inputs.containers import head
 from crystalperf.query.inputs.discover import discover
+from crystalperf.query.trace.wire import FIXED64
 from lab.damage import cases, fuzz, messages, mutations
 from lab.damage.cases import Case
 from lab.damage.sources import Sources, load_sources

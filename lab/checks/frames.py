@@ -41,7 +41,8 @@ from crystalperf.query.attribution.samples.threadtime import thread_time
 from crystalperf.query.frameworks.registry import get
 from crystalperf.query.inputs.discover import discover
 from crystalperf.query.inputs.files import SampleFile
-from crystalperf.query.recordings import collapsed, jfr
+from crystalperf.query.recordings import jfr, profiles
+from crystalperf.query.recordings.stacktable import Collapsed
 from crystalperf.query.trace.records import Problems
 from lab.pages import head, put
 
@@ -116,11 +117,11 @@ def package(class_name: str) -> str:
 
 def of_file(file: SampleFile) -> list[Stack]:
     """The stacks of one recording and their time in ms, or their counts."""
-    if file.kind == "collapsed":
-        read = collapsed.read(file.path, Problems())
+    read = jfr.read(file.path) if file.kind == "jfr" else profiles.read(file.path, file.kind, Problems())
+    if isinstance(read, Collapsed):
         recording, weights = read.recording, read.weight.tolist()
     else:
-        recording = jfr.read(file.path)
+        recording = read
         time = thread_time(recording)
         known = time.stack >= 0
         weights = np.bincount(time.stack[known], time.weight_ms[known], len(recording.stacks)).tolist()

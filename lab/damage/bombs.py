@@ -27,7 +27,7 @@ from pathlib import Path
 import cramjam
 import zstandard
 
-from crystalperf.query.frameworks.ml.training.wire import BYTES, VARINT
+from crystalperf.query.trace.wire import BYTES, VARINT
 from lab.damage.messages import Field, encoded
 from lab.damage.sources import ROOT
 

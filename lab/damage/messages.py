@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from random import Random
 
-from crystalperf.query.frameworks.ml.training.wire import BYTES, FIXED32, FIXED64, VARINT, DamagedMessageError, fields
+from crystalperf.query.trace.wire import BYTES, FIXED32, FIXED64, VARINT, DamagedMessageError, fields, varint
 
 Field = tuple[int, int, int | bytes]
 """Its number, its wire type and its value: numbers as the wire has them, also those of fixed width."""
@@ -112,18 +112,9 @@ def encoded(message: list[Field]) -> bytes:
     """A message of fields."""
     found = bytearray()
     for number, wire, value in message:
-        found += _varint(number << 3 | wire)
+        found += varint(number << 3 | wire)
         if isinstance(value, bytes):
-            found += _varint(len(value)) + value
+            found += varint(len(value)) + value
         else:
-            found += value.to_bytes(_WIDTHS[wire], "little") if wire in _WIDTHS else _varint(value)
-    return bytes(found)
-
-
-def _varint(value: int) -> bytes:
-    found = bytearray()
-    while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    found.append(value)
+            found += value.to_bytes(_WIDTHS[wire], "little") if wire in _WIDTHS else varint(value)
     return bytes(found)

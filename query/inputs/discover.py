@@ -27,14 +27,23 @@ from crystalperf.query.inputs.containers import (
     members,
     opened,
 )
-from crystalperf.query.inputs.files import HEAD_BYTES, Application, Head, Inputs, LogPart, SampleFile
+from crystalperf.query.inputs.files import (
+    HEAD_BYTES,
+    SAMPLE_KINDS,
+    Application,
+    Head,
+    Inputs,
+    LogPart,
+    SampleFile,
+    SampleKind,
+)
 from crystalperf.query.inputs.reader import ReadableFramework
 from crystalperf.query.inputs.registry import is_built_in, readable
 from crystalperf.query.trace.plugins import broken
 from crystalperf.query.trace.records import Problem, Problems, as_text, shortened
 from crystalperf.query.trace.vocabulary import either
 
-Kind = Literal["log", "jfr", "collapsed", "zip", "empty", "unknown"]
+Kind = SampleKind | Literal["log", "zip", "empty", "unknown"]
 
 _MAX_FILES = 20_000
 _COLLAPSED_LINE = re.compile(r".+\S \d+(\.\d+)?\r?")
@@ -134,9 +143,10 @@ def discover(paths: Sequence[str | Path]) -> Inputs:
         except UnusableFileError as error:  # one of several files must not prevent the analysis of the others
             refused.append((path, error))
     samples = [
-        SampleFile(each.part.path, "jfr" if each.kind == "jfr" else "collapsed")
+        SampleFile(each.part.path, kind)
         for each in sorted(found.values(), key=lambda each: each.part.name)
-        if each.kind in ("jfr", "collapsed")
+        for kind in SAMPLE_KINDS
+        if each.kind == kind
     ]
     logs: dict[str, list[LogPart]] = {}
     for each in found.values():
@@ -229,7 +239,7 @@ def _unnamed(paths: Iterable[str], folder: str, problems: Problems, passed_over:
 
 def _named(found: list[_Found]) -> list[_Found]:
     """The logs and recordings in a file that the user named.  Raises InputError if it has none."""
-    good = [each for each in found if each.kind in ("log", "jfr", "collapsed")]
+    good = [each for each in found if each.kind == "log" or each.kind in SAMPLE_KINDS]
     if good:
         return good
     first = found[0]
@@ -238,7 +248,7 @@ def _named(found: list[_Found]) -> list[_Found]:
     kind = NotALogError if first.kind != "empty" and not first.advice else UnusableFileError
     raise kind(
         f"{first.part.path}: {what or f'is {first.what}'}; CrystalPerf reads {_logs()}, and stack samples as a JFR"
-        f" recording or collapsed stacks{advice}"
+        f" recording, collapsed stacks, a pprof or speedscope profile, or text of `perf script`{advice}"
     )
 
 
@@ -261,6 +271,8 @@ def _sniff(part: Part, path: str, problems: Problems) -> list[_Found]:
     for framework in readable().values():
         if (log := _recognised(framework, beginning, problems)) is not None:
             return [_Found(part, "log", framework.name, log)]
+    if (kind := _profile_kind(text)) is not None:
+        return [_Found(part, kind)]
     if _is_collapsed(text):
         return [_Found(part, "collapsed")]
     return [_unknown(part, path, start, text)]
@@ -307,6 +319,13 @@ def _is_flame_graph(text: bytes) -> bool:
     from crystalperf.query.recordings.flame_graph import is_flame_graph
 
     return is_flame_graph(text)
+
+
+def _profile_kind(text: bytes) -> SampleKind | None:
+    """The kind of another profiler's file; their readers are imported only if no framework knows the file."""
+    from crystalperf.query.recordings import profiles
+
+    return profiles.kind_of(text)
 
 
 def _sniff_members(path: str, problems: Problems) -> list[_Found]:

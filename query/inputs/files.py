@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from crystalperf.query.inputs.containers import LogFile, Part, head
 from crystalperf.query.trace.records import Problem
@@ -60,12 +60,16 @@ class Application:
     size: int = 0
 
 
+SampleKind = Literal["jfr", "collapsed", "pprof", "speedscope", "perf script"]
+SAMPLE_KINDS: tuple[SampleKind, ...] = get_args(SampleKind)
+
+
 @dataclass(frozen=True)
 class SampleFile:
     """A recording of stack samples."""
 
     path: str
-    kind: Literal["jfr", "collapsed"]
+    kind: SampleKind
 
 
 @dataclass(frozen=True)

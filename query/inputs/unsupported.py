@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 _COLLAPSED = "convert it to collapsed stacks with {}"
-_PERF = _COLLAPSED.format("`stackcollapse-perf.pl`")
 _AGAIN = "record again with JFR output or as collapsed stacks"
+_PROTO = "convert it with `go tool pprof -proto`"
 _PLAN = "it shows what would run, not what ran; use the archive of the job from the JobManager"
 _PAGE = "use the page of the job itself (/jobs/ID), or its archive from the JobManager"
 _WHEN = (
@@ -85,14 +84,6 @@ def _lines(text: bytes) -> list[bytes]:
     return [each for each in lines if each.strip() and not each.startswith(b"#")][:_MAX_LINES]
 
 
-_FRAME = re.compile(rb"\s*[0-9a-f]{2,16} \S[^\n]{0,4000}\([^\n]{0,1000}\)\s*")
-
-
-def _perf_script(text: bytes) -> bool:
-    """Output of `perf script`: a line per sample, ending in its event, then one per frame: address, symbol, (file)."""
-    return any(first.rstrip().endswith(b":") and _FRAME.fullmatch(second) for first, second in pairwise(_lines(text)))
-
-
 _LEVEL = rb"(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE)\b"
 _TIME = rb"[\d\[(][\d\-/:., TZ+\])]{7,40}"
 _LOG_LINE = re.compile(_TIME + rb"[^\n]{0,60}?\b" + _LEVEL + rb"|\[?" + _LEVEL + rb"[ :\]]{0,9}" + _TIME)
@@ -161,7 +152,8 @@ _PPROF = {1: 2, 2: 2, 3: 2, 4: 2, 5: 2, 6: 2, 7: 0, 8: 0, 9: 0, 10: 0, 11: 2, 12
 """Wire types of the fields of pprof's Profile; field 13 has numbers, packed or not."""
 
 
-def _pprof(text: bytes) -> bool:
+def is_pprof(text: bytes) -> bool:
+    """Whether a text begins like a pprof profile (profile.proto)."""
     found = list(_fields(text))
     right = all(_PPROF.get(number) == wire or (number, wire) == (13, 0) for number, wire, _ in found)
     types = [content for number, _, content in found if number == 1]
@@ -208,12 +200,17 @@ _EVENTS = rb'"traceEvents"\s*:'
 KINDS = (
     # Recordings of other profilers
     Foreign("a Java heap dump", "it shows memory, not time", _magic(b"JAVA PROFILE 1.0")),
-    Foreign("a recording of perf", f"convert it to text with `perf script`, then {_PERF}", _magic(b"PERFILE2")),
-    Foreign("the text of `perf script`", _PERF, _any(_has(rb"^# =+\n# captured on"), _perf_script)),
+    Foreign("a recording of perf", "convert it to text with `perf script`", _magic(b"PERFILE2")),
+    Foreign(
+        "the text of `perf script` without a stack", "record with `perf record -g`", _has(rb"^# =+\n# captured on")
+    ),
     Foreign("the text of `jfr print`", "use the recording itself", _has(rb"^jdk\.\w+ \{|\njdk\.\w+ \{")),
-    Foreign("a pprof profile", _AGAIN, _any(_magic(b"\0" * 8 + b"\3" + b"\0" * 15), _pprof)),
-    Foreign("a pprof profile", _AGAIN, _magic(b"--- threadz", b"--- contentionz", b"--- heapz", b"heap profile: ")),
-    Foreign("a speedscope profile", _AGAIN, _json(rb"speedscope\.app/file-format-schema")),
+    Foreign("a pprof profile of an old format", _PROTO, _magic(b"\0" * 8 + b"\3" + b"\0" * 15)),
+    Foreign(
+        "a pprof profile of an old format",
+        _PROTO,
+        _magic(b"--- threadz", b"--- contentionz", b"--- heapz", b"heap profile: "),
+    ),
     Foreign("a CPU profile of V8", "", _json(rb'"callFrame"\s*:', rb'"(timeDeltas|positionTicks|hitCount)"\s*:')),
     Foreign("a profile of pyinstrument", _AGAIN, _json(rb'"session"\s*:', rb'"(min_interval|sample_count)"\s*:')),
     Foreign("a recording of memray", "it shows memory, not time", _magic(b"memray\0")),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crystalperf.indexes.resources import with_other
+from crystalperf.query.execution.lanes import lanes
 from crystalperf.query.page.page_text import figure_of, merged_bars_sentence
 from crystalperf.query.results.page import Bars, Intervals, PageWorkers, Timeline
 from crystalperf.query.text.figures import time_unit
@@ -52,7 +52,7 @@ def timeline(connection: duckdb.DuckDBPyConnection, execution: Execution) -> Tim
     launch = np.asarray(columns["launch_ms"], dtype=np.float64)
     finish = np.asarray(columns["finish_ms"], dtype=np.float64)
     worker = np.array([workers[each][0] for each in columns["worker_id"].tolist()], dtype=np.int64)
-    lane, of_lane = _lanes(worker, launch, finish)
+    lane, of_lane = lanes(worker, launch, finish, overlap_ms=0.5)  # timestamps are whole milliseconds
     stage = np.array([stages[each] for each in columns["stage_id"].tolist()], dtype=np.int64)
     status = np.array([_status(each) for each in columns["status"].tolist()], dtype=np.int64)
     resource = np.asarray(columns["resource"]).astype(np.int64)
@@ -118,31 +118,6 @@ def _intervals(rows: Sequence[tuple[str, str, float, float]]) -> Intervals:
     ordered = sorted(rows, key=lambda row: row[2:])
     ids, names, starts, ends = zip(*ordered, strict=True) if ordered else ((), (), (), ())
     return Intervals(tuple(ids), tuple(names), tuple(starts), tuple(ends))
-
-
-def _lanes(worker: Ints, launch: Floats, finish: Floats) -> tuple[Ints, list[int]]:
-    """The lane of each task, (tasks,), and the worker of each lane; rows are sorted by worker and launch.
-
-    Logs do not record which slot ran a task, so each task takes the first free lane.
-    """
-    lane_in_worker = np.zeros(len(worker), dtype=np.int64)
-    widest: dict[int, int] = {}
-    free: list[int] = []
-    running: list[tuple[float, int]] = []
-    last = -1
-    for number, (place, start, end) in enumerate(zip(worker.tolist(), launch.tolist(), finish.tolist(), strict=True)):
-        if place != last:
-            free, running, last = [], [], place
-        while running and running[0][0] <= start + 0.5:  # timestamps are whole milliseconds
-            heapq.heappush(free, heapq.heappop(running)[1])
-        lane = heapq.heappop(free) if free else len(running)
-        lane_in_worker[number] = lane
-        widest[place] = max(widest.get(place, 0), lane + 1)
-        heapq.heappush(running, (end, lane))
-    count = int(worker.max(initial=-1)) + 1
-    lanes = [place for place in range(count) for _ in range(widest.get(place, 1))]
-    first = np.concatenate([[0], np.cumsum([widest.get(place, 1) for place in range(count)])]).astype(np.int64)
-    return first[worker] + lane_in_worker if len(worker) else lane_in_worker, lanes
 
 
 @dataclass(frozen=True)

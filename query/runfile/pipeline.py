@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,8 @@ from crystalperf.query.trace.records import (
 
 if TYPE_CHECKING:
     from crystalperf.query.attribution.samples.place import MatchedRecording
-    from crystalperf.query.recordings import collapsed, jfr
+    from crystalperf.query.recordings import jfr
+    from crystalperf.query.recordings.stacktable import Collapsed
 
 # The modules for recordings are imported only if there are recordings: most runs have none.
 
@@ -106,13 +108,13 @@ def profile_application(
     store.prepare("run", more=framework.reader.raw())
     progress(f"reading the {framework.vocabulary.log.partition(' ')[2]}")
     problems = Problems(inputs.problems)
-    untimed = _untimed(inputs.samples, problems) if any(each.kind == "collapsed" for each in inputs.samples) else ()
+    timed, untimed = _samples(inputs.samples, problems, progress)
     run = gather(
         _read(framework, application.log, problems),  # the only reference, because a step releases its tasks
         framework,
         problems,
         indexes,
-        _recordings(inputs.samples, problems, progress),
+        timed,
         untimed,
         progress,
     )
@@ -140,6 +142,26 @@ def _read(framework: ReadableFramework, log: LogFile, problems: Problems) -> Tra
     return trace
 
 
+_Timed = Iterable[tuple[str, "jfr.Recording"]]
+_Untimed = Sequence[tuple[str, "Collapsed"]]
+
+
+def _samples(samples: Sequence[SampleFile], problems: Problems, progress: Progress) -> tuple[_Timed, _Untimed]:
+    """Recordings, those of JFR read one at a time, and stacks without times."""
+    if all(each.kind == "jfr" for each in samples):
+        return _recordings(samples, problems, progress), ()
+    from crystalperf.query.recordings import jfr
+
+    timed: list[tuple[str, jfr.Recording]] = []
+    untimed: list[tuple[str, Collapsed]] = []
+    for path, found in _stacks(samples, problems, progress):
+        if isinstance(found, jfr.Recording):
+            timed.append((path, found))
+        else:
+            untimed.append((path, found))
+    return chain(_recordings(samples, problems, progress), timed), untimed
+
+
 def _recordings(
     samples: Sequence[SampleFile], problems: Problems, progress: Progress
 ) -> Iterator[tuple[str, jfr.Recording]]:
@@ -164,16 +186,21 @@ def _add_unreadable(problems: Problems, path: str, error: Exception) -> None:
     problems.add("unreadable recording", "data loss", path, None, f"cannot read a recording: {shortened(why)}")
 
 
-def _untimed(samples: Sequence[SampleFile], problems: Problems) -> Iterator[tuple[str, collapsed.Collapsed]]:
+def _stacks(
+    samples: Sequence[SampleFile], problems: Problems, progress: Progress
+) -> Iterator[tuple[str, Collapsed | jfr.Recording]]:
+    """The files of all other kinds."""
     for each in samples:
-        if each.kind == "collapsed":
-            from crystalperf.query.recordings import collapsed
+        if each.kind == "jfr":
+            continue
+        from crystalperf.query.recordings import profiles
 
-            try:
-                yield each.path, collapsed.read(each.path, problems)
-            except InputError as error:
-                meaning = f"cannot read stacks: {error}"
-                problems.add("unreadable recording", "data loss", each.path, None, meaning)
+        progress(f"reading {Path(each.path).name}")
+        try:
+            yield each.path, profiles.read(each.path, each.kind, problems)
+        except InputError as error:
+            meaning = f"cannot read stacks: {error}"
+            problems.add("unreadable recording", "data loss", each.path, None, meaning)
 
 
 @dataclass
@@ -209,7 +236,7 @@ def gather(
     problems: Problems,
     indexes: Sequence[str] = (),
     recordings: Iterable[tuple[str, jfr.Recording]] = (),
-    untimed: Iterable[tuple[str, collapsed.Collapsed]] = (),
+    untimed: Sequence[tuple[str, Collapsed]] = (),
     progress: Progress = lambda _: None,
 ) -> Assembly:
     """Match recordings to a trace.

@@ -22,7 +22,8 @@ from crystalperf.query.inputs import bounds, containers
 from crystalperf.query.inputs.containers import LogFile, Part, batches
 from crystalperf.query.inputs.discover import discover
 from crystalperf.query.inputs.files import Head
-from crystalperf.query.recordings import collapsed
+from crystalperf.query.recordings import collapsed, jfr
+from crystalperf.query.recordings.stacktable import StackTable, frame_of
 from crystalperf.query.trace.records import Problems
 
 START = b'{"Event":"SparkListenerApplicationStart","App Name":"a","App ID":"app-1","Timestamp":1700000000000}\n'
@@ -162,7 +163,7 @@ def test_work_grows_linearly_with_the_length_of_a_name(kind: str) -> None:
     def look(size: int) -> None:
         owner, _, method = make(size).rpartition(".")
         table = NumberedStacks(get("spark"))
-        table.add(collapsed._recording([f"{owner}.{method}"], [b"\0\0\0\0"]))
+        table.add(_one_frame(f"{owner}.{method}"))
         ((class_name, method, _),) = table.frames
         names.declaring_names(class_name)
         demangle(method)
@@ -178,8 +179,14 @@ def test_work_grows_linearly_with_the_length_of_a_name(kind: str) -> None:
 
 def _frames(text: str) -> list[tuple[str, str, int]]:
     table = NumberedStacks(get("spark"))
-    table.add(collapsed._recording([text], [b"\0\0\0\0"]))
+    table.add(_one_frame(text))
     return list(table.frames)
+
+
+def _one_frame(text: str) -> jfr.Recording:
+    table = StackTable("stacks")
+    table.add([table.frame(frame_of(text))], 1.0)
+    return table.collapsed().recording
 
 
 def test_work_grows_linearly_with_the_frames_of_a_line(tmp_path: Path) -> None:

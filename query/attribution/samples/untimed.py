@@ -18,7 +18,7 @@ from crystalperf.indexes.resources import CPU
 from crystalperf.query.attribution.code.decide import NumberedStacks
 from crystalperf.query.attribution.splitting import Recorded
 from crystalperf.query.inputs.reader import ReadableFramework
-from crystalperf.query.recordings.collapsed import Collapsed, could_run
+from crystalperf.query.recordings.stacktable import Collapsed, could_run
 from crystalperf.query.trace.contract import Bounds, Trace
 from crystalperf.query.trace.records import Columns, Floats, Ints, Problems, objects
 from crystalperf.query.trace.sample_kinds import RUNNING

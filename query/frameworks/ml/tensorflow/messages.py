@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from crystalperf.query.frameworks.ml.training.wire import BYTES, all_of, fields, last_number, last_text, messages, text
+from crystalperf.query.trace.wire import BYTES, all_of, fields, last_number, last_text, messages, text
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from crystalperf.query.frameworks.ml.tensorflow import files, graph, timeline, x
 from crystalperf.query.frameworks.ml.tensorflow.messages import RunMetadata, embedded, plausible, run_metadata
 from crystalperf.query.frameworks.ml.tensorflow.xplane import HostOperations
 from crystalperf.query.frameworks.ml.training import program
-from crystalperf.query.frameworks.ml.training.wire import DamagedMessageError
 from crystalperf.query.inputs.containers import LogFile, Part, head, pieces
 from crystalperf.query.inputs.files import HEAD_BYTES, Head
 from crystalperf.query.trace.contract import Trace
 from crystalperf.query.trace.records import Problems
+from crystalperf.query.trace.wire import DamagedMessageError
 
 _MAX_BYTES = 2 << 30
 """Maximum size of one message; Protocol Buffers write no larger ones."""

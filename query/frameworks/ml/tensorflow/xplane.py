@@ -22,7 +22,9 @@ from crystalperf.query.frameworks.ml.training.devices import PCIE, roofline_boun
 from crystalperf.query.frameworks.ml.training.lanes import WAIT_MS, Lane, Signal, filled
 from crystalperf.query.frameworks.ml.training.nesting import innermost
 from crystalperf.query.frameworks.ml.training.program import Device, Operation, Program, Step, numbered
-from crystalperf.query.frameworks.ml.training.wire import (
+from crystalperf.query.inputs.containers import Part
+from crystalperf.query.trace.records import Problems
+from crystalperf.query.trace.wire import (
     DamagedMessageError,
     all_of,
     double,
@@ -34,8 +36,6 @@ from crystalperf.query.frameworks.ml.training.wire import (
     text,
     why_damaged,
 )
-from crystalperf.query.inputs.containers import Part
-from crystalperf.query.trace.records import Problems
 
 
 @dataclass(slots=True)

@@ -1,13 +1,13 @@
-"""Protocol Buffers without their library: fields of a message by number, from the wire format.
+"""Protocol Buffers without their library: reads and writes the fields of a message by number.
 
-It covers only what these traces use: numbers, doubles, text and messages.  A damaged field ends its message; the fields
-before it remain valid.  https://protobuf.dev/programming-guides/encoding
+It covers only what traces and profiles use: numbers, doubles, text and messages.  A damaged field ends its message; the
+fields before it remain valid.  https://protobuf.dev/programming-guides/encoding
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
@@ -113,3 +113,63 @@ def messages(message: bytes | memoryview, number: int) -> Iterator[memoryview]:
     for found, wire, value in fields(message):
         if found == number and wire == BYTES and not isinstance(value, int):
             yield value
+
+
+def numbers(message: memoryview | int) -> Iterator[int]:
+    """The numbers of one value of a repeated field: one number, or several packed ones.  Raises DamagedMessageError."""
+    if isinstance(message, int):
+        yield message
+        return
+    place = 0
+    while place < len(message):
+        value, place = _varint(message, place)
+        yield value
+
+
+# Writing ----------------------------------------------------------------------------------------------------------
+
+
+def varint(value: int) -> bytes:
+    """A number as a varint; a negative one as its two's complement of 64 bits."""
+    if 0 <= value < 0x80:
+        return _ONE_BYTE[value]
+    value &= (1 << 64) - 1
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    found.append(value)
+    return bytes(found)
+
+
+_ONE_BYTE = [bytes([value]) for value in range(0x80)]
+
+
+def number_field(number: int, value: int) -> bytes:
+    """A field of an integer, a truth value or an enumeration."""
+    return varint(number << 3 | VARINT) + varint(value)
+
+
+def bytes_field(number: int, value: bytes) -> bytes:
+    """A field of bytes or of a message."""
+    return varint(number << 3 | BYTES) + varint(len(value)) + value
+
+
+def text_field(number: int, value: str) -> bytes:
+    """A field of text; lone surrogates are replaced."""
+    return bytes_field(number, value.encode("utf-8", "replace"))
+
+
+def double_field(number: int, value: float) -> bytes:
+    """A field of a double."""
+    return varint(number << 3 | FIXED64) + struct.pack("<d", value)
+
+
+def fixed64_field(number: int, value: int) -> bytes:
+    """A field of a fixed64."""
+    return varint(number << 3 | FIXED64) + struct.pack("<Q", value)
+
+
+def packed_field(number: int, values: Iterable[int]) -> bytes:
+    """A repeated field of integers, packed."""
+    return bytes_field(number, b"".join(map(varint, values)))

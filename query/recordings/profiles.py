@@ -1,0 +1,31 @@
+"""Readers of other profilers' files, by kind: recordings if they have times and threads, else collapsed stacks."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from crystalperf.query.inputs.files import SampleKind
+from crystalperf.query.trace.records import Problems
+
+if TYPE_CHECKING:
+    from crystalperf.query.recordings import jfr
+    from crystalperf.query.recordings.stacktable import Collapsed
+
+
+def read(path: str, kind: SampleKind, problems: Problems) -> Collapsed | jfr.Recording:
+    """The content of a file.  Raises InputError, one sentence, if it has no usable stack."""
+    module = import_module(f"crystalperf.query.recordings.{kind.replace(' ', '_')}")
+    found: Collapsed | jfr.Recording = module.read(path, problems)
+    return found
+
+
+def kind_of(beginning: bytes) -> SampleKind | None:
+    """The kind of a profile by its decompressed beginning; None for another file."""
+    from crystalperf.query.recordings import perf_script, pprof, speedscope
+
+    if beginning.lstrip()[:1] == b"{":
+        return "speedscope" if speedscope.is_speedscope(beginning) else None
+    if perf_script.is_perf_script(beginning):
+        return "perf script"
+    return "pprof" if pprof.is_pprof(beginning) else None
