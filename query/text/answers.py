@@ -202,6 +202,12 @@ def samples_sentence(header: Header, debug: Debug) -> str:
     return " ".join(found)
 
 
+def other_applications_sentence(header: Header) -> str:
+    """That the input has other applications, or attempts, than the one of the answer; empty if it has none."""
+    found = [each.meaning for each in header.problems if each.name == "several_applications"]
+    return f"{capitalised(found[0])}." if found else ""
+
+
 _UNUSABLE = ("unmatched recording", "unreadable recording")
 """Names of problems with recordings that were given for this run, and cannot be used."""
 
