@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import crystalperf as cp
-from crystalperf.query.results.findings import MoreData, Straggler
+from crystalperf.query.results.findings import GarbageCollection, MoreData, Straggler
 from tests.spark_logs import MIB, Stage, Task, write
 
 
@@ -65,3 +65,16 @@ def test_one_task_on_one_slot_gains_nothing_from_more_slots(tmp_path: Path) -> N
     log = write(tmp_path / "log", [Stage([task], reads="x")], executors={"driver": 1}, properties=settings)
     found = cp.profile([log], output=tmp_path / "run.duckdb").predict(["cores=2x"])
     assert found.predicted_ms == pytest.approx(found.runtime_ms)
+
+
+def test_a_losing_copy_is_not_a_straggler() -> None:
+    run = cp.profile(Path(__file__).parent / "data" / "odd" / "spark" / "m15b_killed_copy_outlives_job")
+    assert not any(isinstance(each, Straggler) for each in run.debug().findings)
+
+
+def test_garbage_collection_takes_at_most_the_time_of_its_tasks(tmp_path: Path) -> None:
+    tasks = [Task(10_000, cpu_ms=1000, gc_ms=20_000), Task(10_000, cpu_ms=1000, gc_ms=20_000)]
+    run = cp.profile([write(tmp_path / "log", [Stage(tasks)], executors={"1": 2})], output=tmp_path / "run.duckdb")
+    (found,) = (each for each in run.debug().findings if isinstance(each, GarbageCollection))
+    assert found.cost_ms == pytest.approx(10_000)
+    assert all(each.gc_ms <= each.task_ms for each in run.debug().stages)

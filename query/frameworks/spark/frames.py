@@ -15,9 +15,6 @@ _ROLES: dict[Role, tuple[str, ...]] = {
         r"org\.apache\.spark\.util\.logging\.FileAppender\.",
         r"org\.apache\.spark\.deploy\.worker\.(ExecutorRunner|DriverRunner)\.",
         r"org\.apache\.spark\.rpc\.netty\.MessageLoop\.receiveLoop$",
-        # Threads of a driver that wait for objects to become garbage, and for the Python program, its child.
-        r"org\.apache\.spark\.(ContextCleaner|storage\.BlockManager\$RemoteBlockDownloadFileManager)\..*keepCleaning",
-        r"org\.apache\.spark\.deploy\.PythonRunner\$\.main$",
     ),
     "wait": (
         r"scala\.concurrent\.(Await|impl\.Promise|package\$)",
