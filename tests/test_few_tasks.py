@@ -9,6 +9,7 @@ import pytest
 
 import crystalperf as cp
 from crystalperf.query.results.findings import GarbageCollection, MoreData, Straggler
+from tests import spark_events
 from tests.spark_logs import MIB, Stage, Task, write
 
 
@@ -67,9 +68,18 @@ def test_one_task_on_one_slot_gains_nothing_from_more_slots(tmp_path: Path) -> N
     assert found.predicted_ms == pytest.approx(found.runtime_ms)
 
 
-def test_a_losing_copy_is_not_a_straggler() -> None:
-    run = cp.profile(Path(__file__).parent / "data" / "odd" / "spark" / "m15b_killed_copy_outlives_job")
-    assert not any(isinstance(each, Straggler) for each in run.debug().findings)
+def test_a_losing_copy_is_not_a_straggler(tmp_path: Path) -> None:
+    *events, end = spark_events.run(1, 1)
+    first = next(each for each in events if each["Event"] == "SparkListenerTaskEnd")
+    info = {**first["Task Info"], "Task ID": 99, "Attempt": 1, "Speculative": True, "Killed": True}
+    info["Finish Time"] = spark_events.START + 30_000
+    killed = {"Reason": "TaskKilled", "Kill Reason": "another attempt succeeded"}
+    lost = {**first, "Task Info": info, "Task End Reason": killed}
+    end = {**end, "Timestamp": spark_events.START + 31_000}
+    log = spark_events.write(tmp_path / "log", [*events, lost, end])
+    debug = cp.profile([log], output=tmp_path / "run.duckdb").debug()
+    assert not any(isinstance(each, Straggler) for each in debug.findings)
+    assert max(each.longest_ms for each in debug.stages) == spark_events.TASK_MS
 
 
 def test_garbage_collection_takes_at_most_the_time_of_its_tasks(tmp_path: Path) -> None:
