@@ -32,7 +32,7 @@ def logs_of(recordings: Sequence[str], logs: Iterable[str]) -> dict[str, list[st
     paths = [each for each in logs if not is_url(each)]
     if not recordings or len(recordings) > MOST or len(paths) > MOST:
         return {}
-    started = [found for path in paths if (found := _started(path)) is not None]
+    started = [each for each in map(_started, paths) if each is not None]
     return {each: found for each in recordings if (found := _logs_of(each, started))}
 
 

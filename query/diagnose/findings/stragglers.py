@@ -65,6 +65,7 @@ def straggler(advisor: Advisor, detail: StageStats, hosts: Sequence[HostTime]) -
     if facts.longest_ms <= SKEW * usual_ms:
         return []
     excess_ms = facts.longest_ms - usual_ms
+    why: Why | None
     if detail.with_data >= FEWEST_FOR_SKEW:
         why = next(each for each in _reasons(advisor, detail, hosts, excess_ms) if each is not None)
     else:  # two tasks, or few with input: only what the longest itself did counts as evidence
